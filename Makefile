@@ -1,0 +1,42 @@
+# `make` alone shows what there is to do.
+
+VERSION  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 30s
+TOOL     := go tool -modfile=tools/go.mod
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test test-short soak lint fuzz bench vuln
+
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the static binary bin/dmarcd
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/dmarcd ./cmd/dmarcd
+
+run: build ## build, and serve on SQLite in ./data
+	bin/dmarcd serve
+
+test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
+	scripts/need-compiler.sh
+	scripts/with-postgres.sh go test -race ./...
+
+test-short: ## run what needs nothing but Go, on SQLite
+	go test -short ./...
+
+soak: ## run every test 20 times, then each fuzz target for an hour
+	scripts/need-compiler.sh
+	scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
+	FUZZTIME=1h scripts/fuzz.sh
+
+lint: ## check form and common mistakes
+	$(TOOL) golangci-lint run
+	@if command -v shellcheck >/dev/null; then shellcheck --severity=warning .ci/run scripts/*.sh; fi
+
+fuzz: ## run each fuzz target for FUZZTIME (30s)
+	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+bench: ## run the benchmarks
+	go test -run='^$$' -bench=. -benchmem ./...
+
+vuln: ## look for known vulnerabilities; needs vuln.go.dev
+	$(TOOL) govulncheck ./...

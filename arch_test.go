@@ -1,0 +1,375 @@
+package dmarcd_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module   = "github.com/dmarcd/dmarcd"
+	maxLines = 600
+	// anything stands in a row of rooms for every package of the module.
+	anything = "*"
+)
+
+// protocols are the packages that know one RFC each and nothing of this
+// program.
+var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bimi", "dane"}
+
+// services do the work. They do not import each other, and declare what they
+// need of the store as interfaces of their own.
+var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth"}
+
+// workers are the services with all that they stand on.
+var workers = join(append(slices.Clone(protocols), "."), services...)
+
+// rooms is the table of ARCHITECTURE.md: for each package, the packages of
+// this module that it may import. Imports run one way:
+//
+//	cmd → app → api → services → root → protocols → standard library
+//
+// A row may be there before its package is. Test files may import what they
+// need: the compiler sees to it that they make no circle.
+var rooms = map[string][]string{
+	".": protocols,
+
+	"dns":         nil,
+	"dns/dnstest": {"dns"},
+	"dmarc":       {"dns"},
+	"spf":         {"dns"},
+	"dkim":        {"dns"},
+	"mtasts":      {"dns"},
+	"tlsrpt":      {"dns"},
+	"bimi":        {"dns"},
+	"dane":        {"dns"},
+
+	"internal/config":                {"."},
+	"internal/wire":                  {"."},
+	"internal/store":                 join(protocols, "."),
+	"internal/store/storetest":       join(protocols, ".", "internal/store"),
+	"internal/resolver":              {"dns"},
+	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
+
+	"internal/dnscheck": join(protocols, "."),
+	"internal/jobs":     join(protocols, "."),
+	"internal/auth":     {"."},
+
+	"internal/api":         join(workers, "internal/store", "internal/wire"),
+	"internal/api/apitest": {".", "internal/api", "internal/wire"},
+	"internal/app":         join(workers, "internal/store", "internal/wire", "internal/config", "internal/resolver", "internal/api"),
+
+	"cmd/dmarcd": {anything},
+	"test/e2e":   {anything},
+	"bench":      {anything},
+}
+
+// confined are imports that only some packages, and what lies below them, may
+// name.
+var confined = []struct {
+	imports string // a path, which stands for the packages below it too
+	to      []string
+}{
+	{"database/sql", []string{"internal/store"}},
+	{"github.com/jackc/pgx", []string{"internal/store"}},
+	{"modernc.org/sqlite", []string{"internal/store"}},
+	{"github.com/pressly/goose", []string{"internal/store"}},
+	{"github.com/miekg/dns", []string{"internal/resolver"}},
+	{"github.com/spf13", []string{"cmd/dmarcd"}},
+}
+
+// forbidden are imports that some packages may not name. The root and the
+// protocols talk to nobody: no files, no network, no log.
+var forbidden = []struct {
+	imports string
+	in      []string
+}{
+	{"encoding/json", []string{"."}}, // shapes live in wire and api
+	{"net/http", join(protocols, ".", "internal/store", "internal/wire", "internal/config")},
+	{"net", join(protocols, ".", "internal/wire")}, // net/netip has the addresses
+	{"os", join(protocols, ".", "internal/wire")},
+	{"log/slog", join(protocols, ".", "internal/wire")},
+}
+
+// vagueNames say nothing about what a package provides.
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "types", "shared"}
+
+func join(first []string, more ...string) []string {
+	return append(slices.Clone(first), more...)
+}
+
+// sourceFile is one parsed Go file.
+type sourceFile struct {
+	path  string // from the root of the module, with slashes
+	lines int
+	tree  *ast.File
+}
+
+// folder returns the path of the file's package, "." for the root.
+func (f sourceFile) folder() string { return path.Dir(f.path) }
+
+// isTest reports whether the file is only ever part of tests.
+func (f sourceFile) isTest() bool {
+	return strings.HasSuffix(f.path, "_test.go") || isTestPackage(f.folder())
+}
+
+// isTestPackage reports whether a package exists for the tests of others.
+func isTestPackage(folder string) bool {
+	return strings.HasSuffix(folder, "test") || folder == "test/e2e" || folder == "bench"
+}
+
+// imports returns the paths that the file imports.
+func (f sourceFile) imports(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, spec := range f.tree.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatalf("%s: %v", f.path, err)
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// parseModule reads every Go file of the module.
+func parseModule(t *testing.T, files *token.FileSet) []sourceFile {
+	t.Helper()
+	var parsed []sourceFile
+	err := filepath.WalkDir(".", func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return enter(p, entry.Name())
+		}
+		if filepath.Ext(p) != ".go" {
+			return nil
+		}
+		content, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		tree, err := parser.ParseFile(files, p, content, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		parsed = append(parsed, sourceFile{path: filepath.ToSlash(p), lines: bytes.Count(content, []byte("\n")), tree: tree})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// enter tells WalkDir to pass over folders that are not of this module, as the
+// go command does.
+func enter(p, name string) error {
+	if p == "." {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(p, "go.mod"))
+	if err == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
+		name == "testdata" || name == "node_modules" || p == "data" {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func TestArchitecture(t *testing.T) {
+	t.Parallel()
+	positions := token.NewFileSet()
+	files := parseModule(t, positions)
+
+	t.Run("imports run one way", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			checkRooms(t, f)
+			checkConfined(t, f)
+			checkForbidden(t, f)
+		}
+	})
+	t.Run("every package says what it does", func(t *testing.T) {
+		t.Parallel()
+		checkDocs(t, files)
+	})
+	t.Run("names say something", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			if name := f.tree.Name.Name; slices.Contains(vagueNames, name) {
+				t.Errorf("%s: got package %s, want a name for what it provides", f.path, name)
+			}
+		}
+	})
+	t.Run("files have one idea", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			if f.lines > maxLines {
+				t.Errorf("%s: got %d lines, want at most %d: split it by idea", f.path, f.lines, maxLines)
+			}
+		}
+	})
+	t.Run("nothing runs before main", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			for _, declaration := range f.tree.Decls {
+				if fn, ok := declaration.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+					t.Errorf("%s: got an init function, want it called by whoever needs it", positions.Position(fn.Pos()))
+				}
+			}
+		}
+	})
+	t.Run("tests neither skip nor sleep", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range files {
+			if f.isTest() {
+				checkCalls(t, positions, f)
+			}
+		}
+	})
+}
+
+func checkRooms(t *testing.T, f sourceFile) {
+	t.Helper()
+	allowed, known := rooms[f.folder()]
+	if !known {
+		t.Errorf("%s: package %q is not in the table; add a row for it to rooms in arch_test.go that names what it may import",
+			f.path, f.folder())
+		return
+	}
+	if strings.HasSuffix(f.path, "_test.go") || slices.Contains(allowed, anything) {
+		return
+	}
+	for _, p := range f.imports(t) {
+		if p != module && !strings.HasPrefix(p, module+"/") {
+			continue
+		}
+		if room := path.Join(".", strings.TrimPrefix(strings.TrimPrefix(p, module), "/")); !slices.Contains(allowed, room) {
+			t.Errorf("%s: got an import of %q, want only %q", f.path, room, allowed)
+		}
+	}
+}
+
+func checkConfined(t *testing.T, f sourceFile) {
+	t.Helper()
+	if f.isTest() {
+		return
+	}
+	for _, p := range f.imports(t) {
+		if p == "testing" || strings.HasPrefix(p, module) && isTestPackage(p) {
+			t.Errorf("%s: got an import of %q, want it in tests only", f.path, p)
+		}
+		for _, c := range confined {
+			if within(p, c.imports) && !slices.ContainsFunc(c.to, func(room string) bool { return within(f.folder(), room) }) {
+				t.Errorf("%s: got an import of %q, want it only in %v", f.path, p, c.to)
+			}
+		}
+	}
+}
+
+func checkForbidden(t *testing.T, f sourceFile) {
+	t.Helper()
+	if f.isTest() {
+		return
+	}
+	for _, p := range f.imports(t) {
+		for _, row := range forbidden {
+			if p == row.imports && slices.Contains(row.in, f.folder()) {
+				t.Errorf("%s: got an import of %q, want none in package %q", f.path, p, f.folder())
+			}
+		}
+	}
+}
+
+// within reports whether a path is parent or lies below it.
+func within(p, parent string) bool {
+	return p == parent || strings.HasPrefix(p, parent+"/")
+}
+
+// sentenceEnd is a full stop, not the dot inside a name or number.
+var sentenceEnd = regexp.MustCompile(`[.!?](\s|$)`)
+
+// checkDocs wants one comment per package that begins as godoc expects and has
+// at least two sentences: what the package does, and what it leaves to others.
+func checkDocs(t *testing.T, files []sourceFile) {
+	t.Helper()
+	docs := make(map[string][]string) // by folder
+	names := make(map[string]string)
+	for _, f := range files {
+		name := f.tree.Name.Name
+		// The comment may stand in a test file only where there is no other.
+		if _, known := names[f.folder()]; !known || !strings.HasSuffix(f.path, "_test.go") {
+			names[f.folder()] = strings.TrimSuffix(name, "_test")
+		}
+		if f.tree.Doc != nil && f.tree.Doc.Text() != "" {
+			docs[f.folder()] = append(docs[f.folder()], f.tree.Doc.Text())
+		}
+	}
+	for folder, name := range names {
+		opening := "Package " + name + " "
+		if name == "main" {
+			opening = "Command " + path.Base(folder) + " "
+		}
+		if len(docs[folder]) != 1 {
+			t.Errorf("%s: got %d package comments, want 1", folder, len(docs[folder]))
+			continue
+		}
+		doc := docs[folder][0]
+		if !strings.HasPrefix(doc, opening) {
+			t.Errorf("%s: got a package comment that begins %.30q, want %q", folder, doc, opening)
+		}
+		if n := len(sentenceEnd.FindAllString(doc, -1)); n < 2 {
+			t.Errorf("%s: got a package comment of %d sentence, want what it does and what it leaves to others", folder, n)
+		}
+	}
+}
+
+// checkCalls finds t.Skip, and time.Sleep outside a bubble of testing/synctest,
+// where the clock is not the real one.
+func checkCalls(t *testing.T, positions *token.FileSet, f sourceFile) {
+	t.Helper()
+	var bubbleEnd token.Pos
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		switch callee(call) {
+		case "synctest.Test":
+			bubbleEnd = max(bubbleEnd, call.End())
+		case "time.Sleep":
+			if call.Pos() < bubbleEnd {
+				return true
+			}
+			t.Errorf("%s: got a call of time.Sleep, want a test that waits for what it needs", positions.Position(call.Pos()))
+		case "t.Skip", "t.Skipf", "t.SkipNow", "b.Skip", "b.Skipf", "b.SkipNow", "tb.Skip", "tb.Skipf", "tb.SkipNow":
+			t.Errorf("%s: got a skipped test, want one that runs or none", positions.Position(call.Pos()))
+		}
+		return true
+	})
+}
+
+// callee returns "x.F" for a call of F on the plain name x, else "".
+func callee(call *ast.CallExpr) string {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	x, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s.%s", x.Name, selector.Sel.Name)
+}
