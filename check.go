@@ -1,0 +1,28 @@
+package dmarcd
+
+import "time"
+
+// Check is one look at a domain's DNS.
+type Check struct {
+	// At is when the look began.
+	At time.Time
+	// Conclusive tells that the DNS gave an answer, if only that there is
+	// nothing. An inconclusive check says nothing about the domain and
+	// changes nothing of it.
+	Conclusive bool
+	// Reason says in words why the check is inconclusive.
+	Reason string
+	// Record and Policy are as in Domain.
+	Record string
+	Policy string
+	// Usable tells that exactly one usable record applies to the domain, and
+	// that neither several nor an unusable one stand at its own name.
+	Usable bool
+	// Mailboxes holds the local parts of those rua addresses of the record
+	// that are at this server's report domain.
+	Mailboxes []string
+	// NeedsMailbox tells that this server has a report domain: the domain is
+	// then active only if one of Mailboxes is its own or that of a parent
+	// domain of the same team.
+	NeedsMailbox bool
+}

@@ -1,0 +1,66 @@
+package dmarcd
+
+import (
+	"strings"
+	"time"
+)
+
+// Domain is a mail domain that a team watches. Two teams may watch the same
+// name; each has a Domain of its own and learns nothing of the other.
+type Domain struct {
+	ID   DomainID
+	Name string // as ParseName returns it
+	// Active tells that receivers find exactly one usable record for the
+	// domain, and that its reports come here; see Check.
+	Active bool
+	// Record is the DMARC record that receivers would apply today, even an
+	// unusable one; "" if there is none.
+	Record string
+	// Policy is the literal value of the record's p tag if it is one of
+	// none, quarantine and reject, else "".
+	Policy  string
+	Purpose Purpose
+	// ReportMailbox is the local part of the address to which reports about
+	// this domain are sent: unguessable, and never used for another domain.
+	ReportMailbox string
+	CreatedAt     time.Time
+	UpdatedAt     time.Time // when a field that a client can see last changed
+	CheckedAt     time.Time // when the DNS was last looked at; zero: not yet
+}
+
+// ReportAddress returns the mail address for reports about the domain, or ""
+// where no report domain is configured.
+func (d Domain) ReportAddress(reportDomain string) string {
+	if reportDomain == "" {
+		return ""
+	}
+	return d.ReportMailbox + "@" + reportDomain
+}
+
+// Purpose is what a domain is declared to be used for; "" is undeclared.
+type Purpose string
+
+// The purposes that can be declared.
+const (
+	PurposeBusiness  Purpose = "business"
+	PurposePersonal  Purpose = "personal"
+	PurposeEducation Purpose = "education"
+	PurposeNonprofit Purpose = "nonprofit"
+)
+
+// ParsePurpose returns the purpose named s, "" for "none", or an InvalidError.
+func ParsePurpose(s string) (Purpose, error) {
+	switch p := Purpose(s); p {
+	case PurposeBusiness, PurposePersonal, PurposeEducation, PurposeNonprofit:
+		return p, nil
+	case "none":
+		return "", nil
+	}
+	return "", &InvalidError{Field: "purpose", Message: "A purpose is one of: business, personal, education, nonprofit, none."}
+}
+
+// Covers reports whether name is parent itself or a name below it.
+func Covers(parent, name string) bool {
+	rest, ok := strings.CutSuffix(name, parent)
+	return ok && parent != "" && (rest == "" || strings.HasSuffix(rest, "."))
+}

@@ -1,0 +1,55 @@
+package dmarcd
+
+import "time"
+
+// Summary counts messages that aggregate reports told of.
+type Summary struct {
+	Compliant    int64 // dkim or spf passed, by the receiver's evaluation
+	NonCompliant int64
+}
+
+// Total is the number of all messages.
+func (s Summary) Total() int64 { return s.Compliant + s.NonCompliant }
+
+// Day is a day in UTC, counted from 1970-01-01.
+type Day int32
+
+// DayLayout is how a day is written, in the form of package time.
+const DayLayout = time.DateOnly
+
+const secondsPerDay = 24 * 60 * 60
+
+// DayOf returns the day in which t lies.
+func DayOf(t time.Time) Day {
+	seconds := t.Unix()
+	day := seconds / secondsPerDay
+	if seconds%secondsPerDay < 0 { // division truncates towards zero
+		day--
+	}
+	return Day(day) //nolint:gosec // years up to 5,881,580 fit
+}
+
+// ParseDay reads a day written as 2026-11-15.
+func ParseDay(s string) (Day, error) {
+	t, err := time.Parse(DayLayout, s)
+	if err != nil {
+		return 0, &InvalidError{Field: "day", Message: "A day is written YYYY-MM-DD, such as 2026-11-15."}
+	}
+	return DayOf(t), nil
+}
+
+// String writes the day as 2026-11-15.
+func (d Day) String() string {
+	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(DayLayout)
+}
+
+// Days is a range of days, both ends included. A nil end is open.
+type Days struct {
+	From, To *Day
+}
+
+// DayCount is what was counted in one day.
+type DayCount struct {
+	Day Day
+	Summary
+}
