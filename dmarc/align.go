@@ -1,0 +1,67 @@
+package dmarc
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// Alignment tells whether an authenticated name stands for the author domain.
+type Alignment uint8
+
+const (
+	// AlignmentUnknown means that a question needed to tell was inconclusive.
+	AlignmentUnknown Alignment = iota
+	// Aligned means that it does.
+	Aligned
+	// NotAligned means that it does not.
+	NotAligned
+)
+
+// String returns the alignment in words.
+func (a Alignment) String() string {
+	switch a {
+	case Aligned:
+		return "aligned"
+	case NotAligned:
+		return "not aligned"
+	default:
+		return "unknown"
+	}
+}
+
+// Align tells whether an authenticated identifier, the d= of a signature or the
+// domain that SPF passed for, is aligned with the author domain (RFC 9989 §4.4).
+// Strict mode and equal names need no question; relaxed mode walks from each name
+// as far as needed.
+func Align(ctx context.Context, r dns.Resolver, author, identifier string, mode Mode) Alignment {
+	author, identifier = dns.Name(author), dns.Name(identifier)
+	switch {
+	case !isDomainName(author) || !isDomainName(identifier):
+		return NotAligned
+	case author == identifier:
+		return Aligned
+	case mode == Strict:
+		return NotAligned
+	case topLabel(author) != topLabel(identifier):
+		// An organizational domain is its name or an ancestor of it: these two
+		// have no ancestor in common.
+		return NotAligned
+	}
+	organization, known := Organization(ctx, r, author)
+	if !known {
+		return AlignmentUnknown
+	}
+	if !isAtOrBelow(identifier, organization) {
+		return NotAligned
+	}
+	other, known := Organization(ctx, r, identifier)
+	switch {
+	case !known:
+		return AlignmentUnknown
+	case other == organization:
+		return Aligned
+	default:
+		return NotAligned
+	}
+}

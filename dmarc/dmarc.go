@@ -1,0 +1,81 @@
+// Package dmarc reads DMARC records and finds the policy that applies to a
+// domain, as RFC 9989 describes: the record (§4.7, §4.8), the tree walk (§4.10),
+// policy discovery (§4.10.1), the organizational domain (§4.10.2), alignment
+// (§4.4), and the authorization of report destinations elsewhere (RFC 9990 §4).
+// Beside it stands the view of receivers that still follow RFC 7489 and the
+// Public Suffix List; its names begin with Legacy.
+//
+// The package asks through a dns.Resolver and leaves deadlines, retries and
+// caching to it. It evaluates no messages and knows nothing of how a problem is
+// told to people: a Problem is a kind, a tag and the text concerned.
+//
+// Domain names go in as A-labels in any case, with or without a trailing dot, and
+// come out in the form of dns.Name.
+package dmarc
+
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// maxKept bounds the tags, problems, URIs and records that are kept of one
+// source, so that a hostile record stays cheap.
+const maxKept = 100
+
+const (
+	maxNameLength  = 253 // octets of a name in text form, RFC 1035 §2.3.4
+	maxLabelLength = 63
+)
+
+// isDomainName reports whether DNS can carry the name: no label is empty or too
+// long, the whole is not too long, and it is printable ASCII.
+func isDomainName(name string) bool {
+	if name == "" || len(name) > maxNameLength {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabelLength {
+			return false
+		}
+	}
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// isHostName reports whether the name is made of letters, digits, hyphens and
+// underscores only, as the domain of a mail address is. Address literals are not.
+func isHostName(name string) bool {
+	if !isDomainName(name) {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if !isLetter(c) && !isDigit(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// isAtOrBelow reports whether name is the domain itself or a subdomain of it.
+func isAtOrBelow(name, domain string) bool {
+	return name == domain || strings.HasSuffix(name, "."+domain)
+}
+
+// topLabel returns the right-most label of a name.
+func topLabel(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// lastLabels returns the n right-most labels of a name.
+func lastLabels(name string, n int) string {
+	labels := dns.Labels(name)
+	return strings.Join(labels[max(0, len(labels)-n):], ".")
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,177 @@
+package dmarc
+
+import "strings"
+
+// Policy is what a domain owner asks receivers to do with mail that fails.
+type Policy uint8
+
+const (
+	// Unstated means that no policy is given; it is the zero value.
+	Unstated Policy = iota
+	// None asks for nothing but reports.
+	None
+	// Quarantine asks to treat the mail as suspicious.
+	Quarantine
+	// Reject asks to refuse the mail.
+	Reject
+)
+
+// String returns the word of the record, "" for Unstated.
+func (p Policy) String() string {
+	switch p {
+	case None:
+		return "none"
+	case Quarantine:
+		return "quarantine"
+	case Reject:
+		return "reject"
+	default:
+		return ""
+	}
+}
+
+// Weaker returns the policy one level down, which is what a record with t=y asks
+// receivers to apply (RFC 9989 §4.7).
+func (p Policy) Weaker() Policy {
+	if p > None {
+		return p - 1
+	}
+	return p
+}
+
+// parsePolicy reads one of the three words, in any case (RFC 9989 §4.8).
+func parsePolicy(value string) (Policy, bool) {
+	for p := None; p <= Reject; p++ {
+		if strings.EqualFold(value, p.String()) {
+			return p, true
+		}
+	}
+	return Unstated, false
+}
+
+// Mode tells how closely an authenticated name must match the author domain.
+type Mode uint8
+
+const (
+	// Relaxed asks for the same organizational domain; it is the default.
+	Relaxed Mode = iota
+	// Strict asks for the same name.
+	Strict
+)
+
+// String returns the value of the adkim and aspf tags.
+func (m Mode) String() string {
+	if m == Strict {
+		return "s"
+	}
+	return "r"
+}
+
+func parseMode(value string) (Mode, bool) {
+	switch strings.ToLower(value) {
+	case "r":
+		return Relaxed, true
+	case "s":
+		return Strict, true
+	default:
+		return Relaxed, false
+	}
+}
+
+// PSD tells whether a domain calls itself a public suffix domain.
+type PSD uint8
+
+const (
+	// PSDUnknown is psd=u, the default: the tree walk decides.
+	PSDUnknown PSD = iota
+	// PSDYes is psd=y: others register names below this domain.
+	PSDYes
+	// PSDNo is psd=n: this is an organizational domain.
+	PSDNo
+)
+
+// String returns the value of the psd tag.
+func (p PSD) String() string {
+	switch p {
+	case PSDYes:
+		return "y"
+	case PSDNo:
+		return "n"
+	default:
+		return "u"
+	}
+}
+
+func parsePSD(value string) (PSD, bool) {
+	switch strings.ToLower(value) {
+	case "y":
+		return PSDYes, true
+	case "n":
+		return PSDNo, true
+	case "u":
+		return PSDUnknown, true
+	default:
+		return PSDUnknown, false
+	}
+}
+
+// FailureOptions is the set of conditions under which failure reports are wanted.
+// The empty set stands for the default, FailureAll.
+type FailureOptions uint8
+
+const (
+	// FailureAll (0) wants a report when nothing produced an aligned pass.
+	FailureAll FailureOptions = 1 << iota
+	// FailureAny (1) wants a report when anything but an aligned pass came out.
+	FailureAny
+	// FailureDKIM (d) wants a report when a signature failed to verify.
+	FailureDKIM
+	// FailureSPF (s) wants a report when SPF failed.
+	FailureSPF
+)
+
+// failureLetters names the options in the order in which String writes them.
+var failureLetters = []struct {
+	letter string
+	option FailureOptions
+}{{"0", FailureAll}, {"1", FailureAny}, {"d", FailureDKIM}, {"s", FailureSPF}}
+
+// String returns the value of the fo tag.
+func (f FailureOptions) String() string {
+	if f == 0 {
+		f = FailureAll
+	}
+	var letters []string
+	for _, l := range failureLetters {
+		if f&l.option != 0 {
+			letters = append(letters, l.letter)
+		}
+	}
+	return strings.Join(letters, ":")
+}
+
+// parseFailureOptions reads a colon list with at most one of 0 and 1 and nothing
+// twice (RFC 9989 §4.8). RFC 7489 allowed any list.
+func parseFailureOptions(value string) (FailureOptions, bool) {
+	var set FailureOptions
+	for item := range strings.SplitSeq(value, ":") {
+		option := failureOption(strings.Trim(item, whitespace))
+		if option == 0 || set&option != 0 {
+			return FailureAll, false
+		}
+		set |= option
+	}
+	if set&FailureAll != 0 && set&FailureAny != 0 {
+		return FailureAll, false
+	}
+	return set, true
+}
+
+func failureOption(letter string) FailureOptions {
+	for _, l := range failureLetters {
+		if strings.EqualFold(letter, l.letter) {
+			return l.option
+		}
+	}
+	return 0
+}
