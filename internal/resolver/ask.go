@@ -1,0 +1,140 @@
+package resolver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// failure says why one server gave no usable answer.
+type failure struct {
+	reason string
+	// final means that the server did reply: asking it again at once would
+	// bring the same reply.
+	final bool
+}
+
+func silence(servers string) string {
+	return fmt.Sprintf("no answer from %s in time", servers)
+}
+
+// askServers asks one server after the other until one gives a usable reply,
+// and the silent ones again. Where none does, the failure names the reason of
+// each server.
+func (r *Resolver) askServers(ctx context.Context, q dns.Question, deadline func() time.Time) (part, *failure) {
+	reasons := map[*server]string{}
+	plan := r.plan()
+	for round := range r.config.Attempts {
+		silent := make([]*server, 0, len(plan))
+		for i, s := range plan {
+			// In the first round the time left is shared with the servers
+			// still to come, and with one repetition.
+			shares := 1
+			if round == 0 {
+				shares = len(plan) - i + 1
+			}
+			found, failed := r.askServer(ctx, s, q, deadline, shares)
+			if failed == nil {
+				return found, nil
+			}
+			if ctx.Err() != nil {
+				return part{}, &failure{reason: r.whyEnded(ctx)}
+			}
+			reasons[s] = failed.reason
+			if !failed.final {
+				silent = append(silent, s)
+			}
+		}
+		plan = silent
+	}
+	return part{}, &failure{reason: r.joinReasons(reasons)}
+}
+
+// joinReasons lists the reasons in the order of the configuration.
+func (r *Resolver) joinReasons(reasons map[*server]string) string {
+	var list []string
+	for _, s := range r.servers {
+		if reason, ok := reasons[s]; ok {
+			list = append(list, reason)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// askServer asks one server once, when it is this question's turn. It waits for
+// a reply no longer than the configured timeout, nor than one of the shares of
+// the time left.
+func (r *Resolver) askServer(ctx context.Context, s *server, q dns.Question, deadline func() time.Time, shares int) (part, *failure) {
+	leave, ok := r.enter(ctx, s)
+	if !ok {
+		return part{}, &failure{reason: r.whyEnded(ctx)}
+	}
+	defer leave()
+	left := time.Until(deadline())
+	if left <= 0 {
+		return part{}, &failure{reason: silence(s.address)}
+	}
+	until := time.Now().Add(min(r.config.Timeout, left/time.Duration(shares)))
+
+	reply, err := r.exchange(ctx, s, newQuery(q), until)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.noteSilence(r.config.Now())
+		}
+		return part{}, &failure{reason: explain(s.address, err)}
+	}
+	s.noteReply()
+	found, err := read(reply, q)
+	if err != nil {
+		return part{}, &failure{reason: fmt.Sprintf("%s %v", s.address, err), final: true}
+	}
+	return found, nil
+}
+
+// enter waits until another question may be sent to the server. The place among
+// all is taken last, so that a crowd before one server does not keep questions
+// from the others. It reports false if ctx ends first.
+func (r *Resolver) enter(ctx context.Context, s *server) (leave func(), ok bool) {
+	if s.inflight.Acquire(ctx, 1) != nil {
+		return nil, false
+	}
+	if r.inAll.Acquire(ctx, 1) != nil {
+		s.inflight.Release(1)
+		return nil, false
+	}
+	return func() {
+		r.inAll.Release(1)
+		s.inflight.Release(1)
+	}, true
+}
+
+// exchange gets a whole reply: over TCP where UDP brings a truncated one, and
+// without EDNS where the server does not know it (RFC 6891 §6.2.2).
+func (r *Resolver) exchange(ctx context.Context, s *server, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
+	reply, err := r.overUDP(ctx, s, query, until)
+	if err == nil && refusesEDNS(reply) {
+		query = query.Copy()
+		query.Id = mdns.Id()
+		query.Extra = nil
+		reply, err = r.overUDP(ctx, s, query, until)
+	}
+	if err == nil && reply.Truncated {
+		reply, err = s.overTCP(ctx, query, until)
+	}
+	return reply, err
+}
+
+// refusesEDNS reports whether a reply to a query with EDNS complains about it.
+func refusesEDNS(reply *mdns.Msg) bool {
+	switch reply.Rcode {
+	case mdns.RcodeFormatError, mdns.RcodeNotImplemented, mdns.RcodeBadVers:
+		return true
+	default:
+		return false
+	}
+}

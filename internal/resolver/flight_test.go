@@ -1,0 +1,169 @@
+package resolver_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+)
+
+// waiter is a caller of Resolve in a goroutine of its own.
+type waiter struct {
+	answer chan dns.Answer
+	cancel context.CancelFunc
+}
+
+// signalling tells when somebody begins to wait for it: by then the caller has
+// joined the question.
+type signalling struct {
+	context.Context
+	waited func()
+}
+
+func (s signalling) Done() <-chan struct{} {
+	s.waited()
+	return s.Context.Done()
+}
+
+// wait starts a caller and returns when it waits for the answer.
+func wait(t *testing.T, parent context.Context, r dns.Resolver, q dns.Question) waiter {
+	t.Helper()
+	ctx, cancel := context.WithCancel(parent)
+	t.Cleanup(cancel)
+	waits := make(chan struct{})
+	once := sync.OnceFunc(func() { close(waits) })
+	w := waiter{answer: make(chan dns.Answer, 1), cancel: cancel}
+	go func() { w.answer <- r.Resolve(signalling{ctx, once}, q) }() //nolint:contextcheck // it wraps the context of the caller
+	<-waits
+	return w
+}
+
+func TestSameQuestionIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	const callers = 50
+	server := resolvertest.Start(t, `a.example.org. TXT "x"`)
+	r := newResolver(t, resolver.Config{}, server)
+	release := server.Hold("a.example.org")
+	var waiters []waiter
+	for i := range callers {
+		var from dns.Resolver = r
+		if i%2 == 0 {
+			from = r.Fresh()
+		}
+		waiters = append(waiters, wait(t, t.Context(), from, text("a.example.org")))
+	}
+	release()
+	for i, w := range waiters {
+		if got := <-w.answer; got.Outcome != dns.Data {
+			t.Errorf("caller %d: got %s (%s) want %s", i, got.Outcome, got.Reason, dns.Data)
+		}
+	}
+	if got := server.Asked("a.example.org", dns.TXT); got != 1 {
+		t.Errorf("got %d questions want 1", got)
+	}
+}
+
+func TestWaiterLeavesAlone(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `a.example.org. TXT "x"`)
+	r := newResolver(t, resolver.Config{}, server)
+	release := server.Hold("a.example.org")
+	leaves := wait(t, t.Context(), r, text("a.example.org"))
+	stays := wait(t, t.Context(), r, text("a.example.org"))
+	leaves.cancel()
+	if got := <-leaves.answer; got.Outcome != dns.Inconclusive || got.Reason == "" {
+		t.Errorf("who leaves: got %s, reason %q want inconclusive with a reason", got.Outcome, got.Reason)
+	}
+	release()
+	if got := <-stays.answer; got.Outcome != dns.Data {
+		t.Errorf("who stays: got %s (%s) want %s", got.Outcome, got.Reason, dns.Data)
+	}
+	if got := server.Asked("a.example.org", dns.TXT); got != 1 {
+		t.Errorf("got %d questions want 1", got)
+	}
+}
+
+func TestLastWaiterEndsTheQuestion(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `a.example.org. TXT "x"`)
+	observed := make(chan dns.Outcome, 2)
+	r := newResolver(t, resolver.Config{
+		Observe: func(outcome dns.Outcome, _ time.Duration) { observed <- outcome },
+	}, server)
+	release := server.Hold("a.example.org")
+	w := wait(t, t.Context(), r, text("a.example.org"))
+	if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.cancel()
+	<-w.answer
+	// The server still holds its reply: only the end of the question can be
+	// what is observed.
+	if got := <-observed; got != dns.Inconclusive {
+		t.Errorf("got %s want %s", got, dns.Inconclusive)
+	}
+	release()
+	if got := r.Resolve(t.Context(), text("a.example.org")); got.Outcome != dns.Data {
+		t.Errorf("the next caller got %s (%s) want %s", got.Outcome, got.Reason, dns.Data)
+	}
+}
+
+func TestQuestionLastsForTheLongestWaiter(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `a.example.org. TXT "x"`)
+	r := newResolver(t, resolver.Config{Timeout: brief, Attempts: 1000}, server)
+	release := server.Hold("a.example.org")
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	first := wait(t, short, r, text("a.example.org"))
+	second := wait(t, t.Context(), r, text("a.example.org"))
+	if got := <-first.answer; got.Outcome != dns.Inconclusive {
+		t.Errorf("at its deadline got %s want %s", got.Outcome, dns.Inconclusive)
+	}
+	release()
+	if got := <-second.answer; got.Outcome != dns.Data {
+		t.Errorf("who waits longer got %s (%s) want %s", got.Outcome, got.Reason, dns.Data)
+	}
+}
+
+func TestLimitsOfQuestionsUnderWay(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		config resolver.Config
+	}{
+		{name: "in all", config: resolver.Config{MaxInflight: 1}},
+		{name: "per server", config: resolver.Config{MaxInflightPerServer: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			server := resolvertest.Start(t, "")
+			r := newResolver(t, test.config, server)
+			release := server.Hold("a.example.org")
+			first := wait(t, t.Context(), r, text("a.example.org"))
+			if err := server.Await(t.Context(), "a.example.org", dns.TXT, 1); err != nil {
+				t.Fatal(err)
+			}
+			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if got := r.Resolve(short, text("b.example.org")); got.Outcome != dns.Inconclusive {
+				t.Errorf("while another is under way got %s want %s", got.Outcome, dns.Inconclusive)
+			}
+			if got := server.Asked("b.example.org", dns.TXT); got != 0 {
+				t.Errorf("got %d questions want none while another is under way", got)
+			}
+			waits := wait(t, t.Context(), r, text("c.example.org"))
+			release()
+			for name, w := range map[string]waiter{"first": first, "second": waits} {
+				if got := <-w.answer; got.Outcome != dns.NoSuchName {
+					t.Errorf("%s: got %s (%s) want %s", name, got.Outcome, got.Reason, dns.NoSuchName)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package resolvertest
+
+import (
+	"slices"
+
+	mdns "github.com/miekg/dns"
+)
+
+// Fault is a way in which the server misbehaves about a name.
+type Fault uint8
+
+// The faults. Loops of CNAME records and answers too big for UDP are no
+// faults: they come about by what the zone holds.
+const (
+	None           Fault = iota // answers from the zone
+	Drop                        // sends no reply; over TCP it closes the connection
+	ServFail                    // replies SERVFAIL
+	Refused                     // replies REFUSED
+	NXDomain                    // replies NXDOMAIN without an SOA record
+	Truncate                    // replies over UDP with the TC bit and no records
+	TruncateAlways              // the same over TCP too
+	Garbage                     // sends bytes that are no DNS message
+	WrongID                     // sends the right reply under another id
+	WrongQuestion               // sends a reply to another question
+	Stray                       // sends Garbage, WrongID, WrongQuestion, then the right reply
+	FormErrToEDNS               // replies FORMERR, with an empty question section, to a query with EDNS
+	NotImpToEDNS                // replies NOTIMP to a query with EDNS
+	BadVersToEDNS               // replies BADVERS to a query with EDNS
+	OneAlias                    // sends the first CNAME record alone, without SOA or target
+	Referral                    // sends a referral to other servers, as a lame server does
+	Empty                       // replies NOERROR without any record, no SOA either
+	Unrelated                   // replies with a record of another name only
+	Contradiction               // sends the right reply with the code NXDOMAIN
+)
+
+// SetFault makes the server misbehave from now on whenever the name is asked
+// for, whatever the type. The name "*" stands for every name without a fault
+// of its own; None ends a fault.
+func (s *Server) SetFault(name string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f == None {
+		delete(s.faults, faultName(name))
+		return
+	}
+	s.faults[faultName(name)] = f
+}
+
+// faultName returns the key of a name in the table of faults.
+func faultName(name string) string {
+	if name == "*" {
+		return name
+	}
+	return mdns.CanonicalName(name)
+}
+
+func (s *Server) fault(name string) Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.faults[mdns.CanonicalName(name)]; ok {
+		return f
+	}
+	return s.faults["*"]
+}
+
+// misbehave sends what the fault asks for. It reports false where the right
+// reply is still to be sent.
+func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUDP bool) bool {
+	switch f {
+	case Drop:
+		_ = w.Close() // over UDP this does nothing
+	case ServFail:
+		sendCode(w, request, mdns.RcodeServerFailure)
+	case Refused:
+		sendCode(w, request, mdns.RcodeRefused)
+	case NXDomain:
+		sendCode(w, request, mdns.RcodeNameError)
+	case Truncate, TruncateAlways:
+		if f == Truncate && !overUDP {
+			return false
+		}
+		reply := newReply(request)
+		reply.Truncated = true
+		send(w, reply)
+	case Garbage:
+		sendGarbage(w)
+	case WrongID:
+		sendWrongID(w, right)
+	case WrongQuestion:
+		sendWrongQuestion(w, right)
+	case Stray:
+		sendGarbage(w)
+		sendWrongID(w, right)
+		sendWrongQuestion(w, right)
+		return false
+	case FormErrToEDNS, NotImpToEDNS, BadVersToEDNS:
+		if request.IsEdns0() == nil {
+			return false
+		}
+		f.refuseEDNS(w, request)
+	case OneAlias:
+		if len(right.Answer) == 0 || right.Answer[0].Header().Rrtype != mdns.TypeCNAME {
+			return false
+		}
+		reply := newReply(request)
+		reply.Answer = right.Answer[:1]
+		send(w, reply)
+	case Referral:
+		reply := newReply(request)
+		reply.RecursionAvailable = false
+		reply.Ns = []mdns.RR{&mdns.NS{
+			Hdr: mdns.RR_Header{Name: ".", Rrtype: mdns.TypeNS, Class: mdns.ClassINET, Ttl: defaultTTL},
+			Ns:  "elsewhere.invalid.",
+		}}
+		send(w, reply)
+	case Empty:
+		sendCode(w, request, mdns.RcodeSuccess)
+	case Unrelated:
+		reply := newReply(request)
+		reply.Answer = []mdns.RR{&mdns.TXT{
+			Hdr: mdns.RR_Header{Name: "unrelated.invalid.", Rrtype: mdns.TypeTXT, Class: mdns.ClassINET, Ttl: defaultTTL},
+			Txt: []string{"v=DMARC1; p=reject"},
+		}}
+		send(w, reply)
+	case Contradiction:
+		right.Rcode = mdns.RcodeNameError
+		send(w, right)
+	default:
+		return false
+	}
+	return true
+}
+
+// refuseEDNS replies as servers do that do not know EDNS, or not version 0.
+func (f Fault) refuseEDNS(w mdns.ResponseWriter, request *mdns.Msg) {
+	switch f {
+	case FormErrToEDNS:
+		// A server that cannot read a query may echo no question (RFC 6891 §7).
+		reply := newReply(request)
+		reply.Rcode = mdns.RcodeFormatError
+		reply.Question = nil
+		send(w, reply)
+	case BadVersToEDNS:
+		reply := newReply(request)
+		reply.SetEdns0(udpSize, false)
+		reply.Rcode = mdns.RcodeBadVers
+		send(w, reply)
+	default:
+		sendCode(w, request, mdns.RcodeNotImplemented)
+	}
+}
+
+func sendCode(w mdns.ResponseWriter, request *mdns.Msg, code int) {
+	reply := newReply(request)
+	reply.Rcode = code
+	send(w, reply)
+}
+
+func sendGarbage(w mdns.ResponseWriter) {
+	_, _ = w.Write([]byte("this is no DNS message")) // the client may be gone
+}
+
+func sendWrongID(w mdns.ResponseWriter, right *mdns.Msg) {
+	wrong := right.Copy()
+	wrong.Id++
+	send(w, wrong)
+}
+
+func sendWrongQuestion(w mdns.ResponseWriter, right *mdns.Msg) {
+	wrong := right.Copy()
+	wrong.Question = slices.Clone(right.Question)
+	wrong.Question[0].Name = "wrong.invalid."
+	send(w, wrong)
+}
+
+// newReply returns a reply without records as a recursive server sends it.
+func newReply(request *mdns.Msg) *mdns.Msg {
+	reply := new(mdns.Msg).SetReply(request)
+	reply.RecursionAvailable = true
+	reply.Compress = true
+	return reply
+}
+
+func send(w mdns.ResponseWriter, reply *mdns.Msg) {
+	_ = w.WriteMsg(reply) // the client may be gone
+}

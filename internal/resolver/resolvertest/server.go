@@ -1,0 +1,229 @@
+// Package resolvertest is a DNS server for tests and benchmarks. It answers
+// over real UDP and TCP sockets from a zone text that can be replaced at any
+// moment, counts what it is asked, and misbehaves about chosen names on
+// request.
+//
+// It is authoritative for the whole tree: a name that the zone text does not
+// hold does not exist. Empty non-terminals, wildcards (RFC 4592), chains of
+// CNAME records, negative answers with an SOA record (RFC 2308), and
+// truncation at the client's EDNS size (RFC 6891) are as in a real server.
+// Delegation, DNAME and DNSSEC records are not acted upon.
+package resolvertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// udpSize is the EDNS payload size that the server offers and reads.
+const udpSize = 1232
+
+// Server is a running DNS server. Its methods are safe for concurrent use.
+type Server struct {
+	addr    string
+	servers []*mdns.Server
+	serving sync.WaitGroup
+	closing chan struct{}
+	close   sync.Once
+
+	mu           sync.Mutex
+	zone         *zone
+	faults       map[string]Fault
+	holds        map[string]chan struct{}
+	authentic    bool
+	total        int
+	counts       map[received]int
+	expectations []expectation
+}
+
+// Start runs a server with the zone text on a free loopback port until the
+// test ends. The text holds one record a line in master-file form; the TTL is
+// 300 and the class IN where a line names none:
+//
+//	_dmarc.example.org. TXT "v=DMARC1; p=none"
+func Start(t testing.TB, zoneText string) *Server {
+	t.Helper()
+	s, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("start DNS server: %v", err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.Set(zoneText); err != nil {
+		t.Fatalf("start DNS server: %v", err)
+	}
+	return s
+}
+
+// Listen runs a server with an empty zone on the UDP and the TCP port of addr,
+// a host:port; port 0 picks a free one. The caller calls Close.
+func Listen(addr string) (*Server, error) {
+	empty, err := parseZone("")
+	if err != nil {
+		return nil, err
+	}
+	listener, packets, err := listenBoth(addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		addr:    listener.Addr().String(),
+		closing: make(chan struct{}),
+		zone:    empty,
+		faults:  map[string]Fault{},
+		holds:   map[string]chan struct{}{},
+		counts:  map[received]int{},
+	}
+	s.serve(&mdns.Server{PacketConn: packets, UDPSize: udpSize})
+	s.serve(&mdns.Server{Listener: listener})
+	return s, nil
+}
+
+// listenBoth opens the same port for TCP and UDP. A free TCP port may be taken
+// for UDP, so with port 0 it tries a few.
+func listenBoth(addr string) (net.Listener, net.PacketConn, error) {
+	const tries = 10
+	ctx := context.Background() // listening on an address of this machine does not block
+	var config net.ListenConfig
+	var failures []error
+	for range tries {
+		listener, err := config.Listen(ctx, "tcp", addr)
+		if err != nil {
+			return nil, nil, fmt.Errorf("listen on %s: %w", addr, err)
+		}
+		packets, err := config.ListenPacket(ctx, "udp", listener.Addr().String())
+		if err == nil {
+			return listener, packets, nil
+		}
+		_ = listener.Close() // nothing was accepted
+		failures = append(failures, err)
+	}
+	return nil, nil, fmt.Errorf("listen on %s: %w", addr, errors.Join(failures...))
+}
+
+// serve runs one of the two listeners and returns when it is reading.
+func (s *Server) serve(server *mdns.Server) {
+	reading := make(chan struct{})
+	server.NotifyStartedFunc = func() { close(reading) }
+	over := TCP
+	if server.PacketConn != nil {
+		over = UDP
+	}
+	server.Handler = mdns.HandlerFunc(func(w mdns.ResponseWriter, request *mdns.Msg) { s.handle(w, request, over) })
+	s.servers = append(s.servers, server)
+	s.serving.Go(func() {
+		_ = server.ActivateAndServe() // ends by Close; a dead socket shows as a client's timeout
+	})
+	<-reading
+}
+
+// Addr returns the host:port that the server listens on, for UDP and TCP.
+func (s *Server) Addr() string { return s.addr }
+
+// Set replaces the zone. Where the text is not valid, the old zone stays.
+func (s *Server) Set(zoneText string) error {
+	z, err := parseZone(zoneText)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.zone = z
+	return nil
+}
+
+// SetAuthentic makes the server claim, or no longer claim, that it validated
+// its answers: the AD bit, sent to clients that ask for it (RFC 6840 §5.8).
+func (s *Server) SetAuthentic(authentic bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.authentic = authentic
+}
+
+// Hold makes the server wait with its replies about a name until release is
+// called or the server is closed. The zone is read after the wait.
+func (s *Server) Hold(name string) (release func()) {
+	name = mdns.CanonicalName(name)
+	held := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds[name] = held
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.holds[name] == held {
+			delete(s.holds, name)
+		}
+		close(held)
+	})
+}
+
+// Close stops the server and waits until nothing of it runs any more. Closing
+// it again does nothing.
+func (s *Server) Close() {
+	s.close.Do(func() {
+		close(s.closing)
+		for _, server := range s.servers {
+			_ = server.ShutdownContext(context.Background()) // fails only if it never ran
+		}
+	})
+	s.serving.Wait()
+}
+
+func (s *Server) handle(w mdns.ResponseWriter, request *mdns.Msg, over Transport) {
+	question := request.Question[0] // the server library refuses messages without exactly one
+	s.count(dns.Question{Name: dns.Name(question.Name), Type: dns.Type(question.Qtype)}, over)
+	if !s.waitForRelease(question.Name) {
+		return
+	}
+	reply := s.reply(request, question, over)
+	if s.fault(question.Name).misbehave(w, request, reply, over == UDP) {
+		return
+	}
+	send(w, reply)
+}
+
+// waitForRelease reports false when the server is closed instead.
+func (s *Server) waitForRelease(name string) bool {
+	s.mu.Lock()
+	held := s.holds[mdns.CanonicalName(name)]
+	s.mu.Unlock()
+	if held == nil {
+		return true
+	}
+	select {
+	case <-held:
+		return true
+	case <-s.closing:
+		return false
+	}
+}
+
+// reply returns the right reply, from the zone.
+func (s *Server) reply(request *mdns.Msg, question mdns.Question, over Transport) *mdns.Msg {
+	s.mu.Lock()
+	zone, authentic := s.zone, s.authentic
+	s.mu.Unlock()
+
+	reply := newReply(request)
+	zone.answer(reply, question.Name, question.Qtype)
+	maxBytes := mdns.MinMsgSize
+	edns := request.IsEdns0()
+	if edns != nil {
+		reply.SetEdns0(udpSize, false)
+		maxBytes = int(edns.UDPSize())
+	}
+	reply.AuthenticatedData = authentic && (request.AuthenticatedData || edns != nil && edns.Do())
+	if over == TCP {
+		maxBytes = mdns.MaxMsgSize
+	}
+	reply.Truncate(maxBytes)
+	return reply
+}

@@ -1,0 +1,146 @@
+package resolvertest
+
+import (
+	"fmt"
+	"strings"
+
+	mdns "github.com/miekg/dns"
+)
+
+// defaultTTL is the TTL, in seconds, of a record whose line names none. Without
+// a $TTL line the parser would take that of the line before.
+const defaultTTL = 300
+
+// maxLinks ends the walk along CNAME records. It is more than any client
+// follows, so a loop in the zone is a loop in the reply.
+const maxLinks = 16
+
+// rootSOA stands behind negative answers where the zone text holds no SOA
+// record on the way to the root. Its last number is the negative TTL.
+const rootSOA = ". 300 IN SOA ns.invalid. hostmaster.invalid. 1 3600 600 86400 60"
+
+// zone holds the records of the whole tree. Names are in miekg's canonical
+// form: lower case, with a trailing dot.
+type zone struct {
+	records map[string][]mdns.RR
+	// exists holds every owner and every ancestor of one: the names without
+	// records among them are the empty non-terminals of RFC 4592 §2.2.2.
+	exists map[string]bool
+}
+
+// parseZone reads master-file lines. Blanks in front of a line are dropped, so
+// that a zone text can be indented in Go source; every line names its owner.
+func parseZone(text string) (*zone, error) {
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "$TTL %d\n", defaultTTL)
+	for line := range strings.Lines(text) {
+		lines.WriteString(strings.TrimLeft(line, " \t"))
+	}
+	z := &zone{records: map[string][]mdns.RR{}, exists: map[string]bool{".": true}}
+	parser := mdns.NewZoneParser(strings.NewReader(lines.String()), ".", "")
+	for rr, ok := parser.Next(); ok; rr, ok = parser.Next() {
+		z.add(rr)
+	}
+	if err := parser.Err(); err != nil {
+		return nil, fmt.Errorf("zone text: %w", err)
+	}
+	if len(z.ofType(".", mdns.TypeSOA)) == 0 {
+		soa, err := mdns.NewRR(rootSOA)
+		if err != nil {
+			return nil, fmt.Errorf("root SOA: %w", err)
+		}
+		z.add(soa)
+	}
+	return z, nil
+}
+
+func (z *zone) add(rr mdns.RR) {
+	owner := mdns.CanonicalName(rr.Header().Name)
+	z.records[owner] = append(z.records[owner], rr)
+	for name := owner; !z.exists[name]; name = parent(name) {
+		z.exists[name] = true
+	}
+}
+
+// answer fills in the answer and authority sections and the response code for
+// a question, following CNAME records as a recursive server does.
+func (z *zone) answer(reply *mdns.Msg, name string, typ uint16) {
+	name = mdns.CanonicalName(name)
+	for range maxLinks {
+		owner, exists := z.source(name)
+		if !exists {
+			// RFC 6604 §3: after an alias the code is that of the last name.
+			reply.Rcode = mdns.RcodeNameError
+			reply.Ns = append(reply.Ns, z.soa(name))
+			return
+		}
+		if found := z.ofType(owner, typ); len(found) > 0 {
+			reply.Answer = append(reply.Answer, ownedBy(name, found)...)
+			return
+		}
+		alias := z.ofType(owner, mdns.TypeCNAME)
+		if len(alias) == 0 {
+			reply.Ns = append(reply.Ns, z.soa(name))
+			return
+		}
+		reply.Answer = append(reply.Answer, ownedBy(name, alias[:1])...)
+		name = mdns.CanonicalName(alias[0].(*mdns.CNAME).Target)
+	}
+}
+
+// source returns the owner whose records answer for name: the name itself, or
+// the wildcard at its closest encloser (RFC 4592 §3.3.1).
+func (z *zone) source(name string) (owner string, exists bool) {
+	if z.exists[name] {
+		return name, true
+	}
+	encloser := parent(name)
+	for !z.exists[encloser] {
+		encloser = parent(encloser)
+	}
+	wildcard := "*." + strings.TrimPrefix(encloser, ".")
+	return wildcard, z.exists[wildcard]
+}
+
+func (z *zone) ofType(owner string, typ uint16) []mdns.RR {
+	var found []mdns.RR
+	for _, rr := range z.records[owner] {
+		if rr.Header().Rrtype == typ {
+			found = append(found, rr)
+		}
+	}
+	return found
+}
+
+// soa returns the SOA record nearest above name; there is one at the root.
+func (z *zone) soa(name string) mdns.RR {
+	for {
+		if found := z.ofType(name, mdns.TypeSOA); len(found) > 0 {
+			return found[0]
+		}
+		name = parent(name)
+	}
+}
+
+// ownedBy returns the records with name as their owner. Only records of a
+// wildcard are copied for it.
+func ownedBy(name string, records []mdns.RR) []mdns.RR {
+	owned := make([]mdns.RR, len(records))
+	for i, rr := range records {
+		if mdns.CanonicalName(rr.Header().Name) != name {
+			rr = mdns.Copy(rr)
+			rr.Header().Name = name
+		}
+		owned[i] = rr
+	}
+	return owned
+}
+
+// parent returns the name without its left-most label, "." at the top.
+func parent(name string) string {
+	next, end := mdns.NextLabel(name, 0)
+	if end {
+		return "."
+	}
+	return name[next:]
+}

@@ -1,0 +1,128 @@
+package resolver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	mdns "github.com/miekg/dns"
+	"golang.org/x/sync/semaphore"
+)
+
+// A server that left maxSilences questions in a row unanswered is asked after
+// the others for restDuration, then one question tries whether it is back.
+const (
+	maxSilences  = 3
+	restDuration = 5 * time.Second
+)
+
+// server is a recursive server and what is remembered about it.
+type server struct {
+	address   string // host:port
+	host      string
+	port      uint16
+	inflight  *semaphore.Weighted
+	silences  atomic.Int64 // in a row
+	restUntil atomic.Int64 // Unix nanoseconds
+}
+
+// findServers returns the configured servers, or else those of the system.
+func findServers(c Config) ([]*server, error) {
+	addresses := c.Servers
+	if len(addresses) == 0 {
+		var err error
+		if addresses, err = systemServers(c.ResolvConf); err != nil {
+			return nil, err
+		}
+	}
+	servers := make([]*server, len(addresses))
+	for i, address := range addresses {
+		host, port, err := splitAddress(address)
+		if err != nil {
+			return nil, fmt.Errorf("DNS server %q is not a host:port, such as 192.0.2.53:53: %w", address, err)
+		}
+		servers[i] = &server{
+			address:  address,
+			host:     host,
+			port:     port,
+			inflight: semaphore.NewWeighted(int64(c.MaxInflightPerServer)),
+		}
+	}
+	return servers, nil
+}
+
+// systemServers reads a resolv.conf file.
+func systemServers(path string) ([]string, error) {
+	const advice = "name a server there, or set DMARCD_DNS to one as host:port"
+	conf, err := mdns.ClientConfigFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("no DNS server is configured: %w; %s", err, advice)
+	}
+	if len(conf.Servers) == 0 {
+		return nil, fmt.Errorf("no DNS server is configured: %s names none; %s", path, advice)
+	}
+	addresses := make([]string, len(conf.Servers))
+	for i, host := range conf.Servers {
+		addresses[i] = net.JoinHostPort(host, conf.Port)
+	}
+	return addresses, nil
+}
+
+// splitAddress takes a host:port apart.
+func splitAddress(address string) (host string, port uint16, err error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	number, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return "", 0, err
+	}
+	if host == "" || number == 0 {
+		return "", 0, errors.New("the host is empty or the port is 0")
+	}
+	return host, uint16(number), nil
+}
+
+// plan returns the servers in the order in which to ask them: each question
+// starts at another one, and those that rest come last. When a rest is over, a
+// single question goes there first and pays for finding out.
+func (r *Resolver) plan() []*server {
+	now := r.config.Now()
+	count := len(r.servers)
+	start := int(r.next.Add(1) % int64(count))
+	var rested, awake, resting []*server
+	for i := range count {
+		s := r.servers[(start+i)%count]
+		switch {
+		case s.silences.Load() < maxSilences:
+			awake = append(awake, s)
+		case s.endsRest(now):
+			rested = append(rested, s)
+		default:
+			resting = append(resting, s)
+		}
+	}
+	return slices.Concat(rested, awake, resting)
+}
+
+// endsRest reports true to one caller when the rest is over. For the others the
+// server goes on resting until it has sent a reply.
+func (s *server) endsRest(now time.Time) bool {
+	until := s.restUntil.Load()
+	return now.UnixNano() >= until && s.restUntil.CompareAndSwap(until, now.Add(restDuration).UnixNano())
+}
+
+// noteSilence counts a question that the server left unanswered.
+func (s *server) noteSilence(now time.Time) {
+	if s.silences.Add(1) == maxSilences {
+		s.restUntil.Store(now.Add(restDuration).UnixNano())
+	}
+}
+
+// noteReply ends the rest of a server that sent any reply.
+func (s *server) noteReply() { s.silences.Store(0) }

@@ -1,0 +1,165 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	mdns "github.com/miekg/dns"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+const (
+	// ednsBytes is the largest UDP reply asked for: it passes every usual path
+	// without fragments.
+	ednsBytes = 1232
+	// readBytes takes replies of servers that send more than they were asked for.
+	readBytes = 4096
+)
+
+var errBrokenReply = errors.New("its reply over TCP cannot be read")
+
+// newQuery returns a query for a recursive server. The AD bit in it asks for
+// the AD bit in the reply without the signatures (RFC 6840 §5.7).
+func newQuery(q dns.Question) *mdns.Msg {
+	query := new(mdns.Msg).SetQuestion(mdns.Fqdn(q.Name), uint16(q.Type))
+	query.AuthenticatedData = true
+	return query.SetEdns0(ednsBytes, false)
+}
+
+// overUDP sends the query from a new socket, whose port the kernel picks at
+// random, and waits for the reply. Packets that are no reply to this query are
+// passed over: anyone can send them.
+func (r *Resolver) overUDP(ctx context.Context, s *server, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
+	conn, err := s.dialUDP(ctx, until)
+	if err != nil {
+		return nil, err
+	}
+	defer bound(ctx, conn, until)()
+
+	buffer := r.buffers.Get().(*[readBytes]byte)
+	defer r.buffers.Put(buffer)
+	packed, err := query.PackBuffer(buffer[:])
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(packed); err != nil {
+		return nil, err
+	}
+	for {
+		n, err := conn.Read(buffer[:])
+		if err != nil {
+			return nil, err
+		}
+		reply := new(mdns.Msg)
+		// A truncated reply may end within a record: its header is enough.
+		if err := reply.Unpack(buffer[:n]); err != nil && !reply.Truncated {
+			continue
+		}
+		if answers(reply, query) {
+			return reply, nil
+		}
+	}
+}
+
+// overTCP sends the query over a connection of its own.
+func (s *server) overTCP(ctx context.Context, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
+	dialer := net.Dialer{Deadline: until}
+	conn, err := dialer.DialContext(ctx, "tcp", s.address)
+	if err != nil {
+		return nil, err
+	}
+	defer bound(ctx, conn, until)()
+
+	framed := mdns.Conn{Conn: conn}
+	if err := framed.WriteMsg(query); err != nil {
+		return nil, err
+	}
+	frame, err := framed.ReadMsgHeader(nil) // its length field allows 64 KiB
+	if err != nil {
+		return nil, err
+	}
+	reply := new(mdns.Msg)
+	if err := reply.Unpack(frame); err != nil || !answers(reply, query) {
+		return nil, errBrokenReply
+	}
+	return reply, nil
+}
+
+// dialUDP opens a socket that takes packets from the server alone.
+func (s *server) dialUDP(ctx context.Context, until time.Time) (net.Conn, error) {
+	addr, err := netip.ParseAddr(s.host)
+	if err != nil {
+		if addr, err = s.lookUpHost(ctx, until); err != nil {
+			return nil, err
+		}
+	}
+	return net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, s.port)))
+}
+
+// lookUpHost finds an address of a server that is configured by name, such as
+// localhost or a neighbouring container. It may have several and listen on one
+// alone: after a silence the next one is tried.
+func (s *server) lookUpHost(ctx context.Context, until time.Time) (netip.Addr, error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", s.host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return addresses[s.silences.Load()%int64(len(addresses))].Unmap(), nil
+}
+
+// bound makes reads and writes fail at a time, or when ctx ends if that is
+// sooner. The function that it returns closes the connection.
+func bound(ctx context.Context, conn net.Conn, until time.Time) (release func()) {
+	_ = conn.SetDeadline(until) // fails only on a closed connection
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = conn.SetDeadline(time.Unix(1, 0)) // fails only on a closed connection
+	})
+	return func() {
+		if !stop() {
+			<-interrupted
+		}
+		_ = conn.Close() // nothing is buffered
+	}
+}
+
+// answers reports whether a message is a reply to the query: to its id and its
+// question (RFC 5452 §9.1). A server that could not read the query may leave
+// the question out.
+func answers(reply, query *mdns.Msg) bool {
+	if reply.Id != query.Id || !reply.Response || reply.Opcode != mdns.OpcodeQuery {
+		return false
+	}
+	if len(reply.Question) == 0 {
+		return refusesEDNS(reply)
+	}
+	got, want := reply.Question[0], query.Question[0]
+	return len(reply.Question) == 1 && got.Qtype == want.Qtype && got.Qclass == want.Qclass &&
+		strings.EqualFold(got.Name, want.Name)
+}
+
+// explain puts an error of the network into words without the local port, which
+// differs every time.
+func explain(address string, err error) string {
+	var timeout net.Error
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return silence(address)
+	case errors.As(err, &errno):
+		return fmt.Sprintf("%s cannot be asked: %v", address, errno)
+	default:
+		return fmt.Sprintf("%s cannot be asked: %v", address, err)
+	}
+}
