@@ -1,0 +1,131 @@
+package config
+
+import (
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// kind tells how values of one type are read from text and written as text.
+type kind[T any] struct {
+	name  string
+	parse func(text string) (T, bool)
+	print func(T) string
+}
+
+func textKind() kind[string] {
+	return kind[string]{
+		name:  "text",
+		parse: func(text string) (string, bool) { return text, true },
+		print: func(v string) string { return v },
+	}
+}
+
+// nameKind is a domain name, normalised like those of the API. No name at all
+// is one too.
+func nameKind() kind[string] {
+	k := textKind()
+	k.parse = func(text string) (string, bool) {
+		if text == "" {
+			return "", true
+		}
+		name, err := dmarcd.ParseName(text)
+		return name, err == nil
+	}
+	return k
+}
+
+// urlKind is text to which paths are appended.
+func urlKind() kind[string] {
+	k := textKind()
+	k.parse = func(text string) (string, bool) { return strings.TrimSuffix(text, "/"), true }
+	return k
+}
+
+func listKind() kind[[]string] {
+	return kind[[]string]{
+		name: "list",
+		parse: func(text string) ([]string, bool) {
+			var items []string
+			for item := range strings.SplitSeq(text, ",") {
+				if item = strings.TrimSpace(item); item != "" {
+					items = append(items, item)
+				}
+			}
+			return items, true
+		},
+		print: func(v []string) string { return strings.Join(v, ",") },
+	}
+}
+
+func durationKind() kind[time.Duration] {
+	return kind[time.Duration]{
+		name: "duration",
+		parse: func(text string) (time.Duration, bool) {
+			d, err := time.ParseDuration(text)
+			return d, err == nil
+		},
+		print: printDuration,
+	}
+}
+
+// printDuration writes 1h and 2m where the standard library writes 1h0m0s and
+// 2m0s.
+func printDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func numberKind() kind[float64] {
+	return kind[float64]{
+		name: "number",
+		parse: func(text string) (float64, bool) {
+			f, err := strconv.ParseFloat(text, 64)
+			return f, err == nil
+		},
+		print: func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) },
+	}
+}
+
+func wholeKind() kind[int] {
+	return kind[int]{
+		name: "number",
+		parse: func(text string) (int, bool) {
+			n, err := strconv.Atoi(text)
+			return n, err == nil
+		},
+		print: strconv.Itoa,
+	}
+}
+
+func wordKind() kind[string] {
+	k := textKind()
+	k.name = "word"
+	return k
+}
+
+func levelKind() kind[slog.Level] {
+	levels := []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+	word := func(v slog.Level) string { return strings.ToLower(v.String()) }
+	return kind[slog.Level]{
+		name: "word",
+		parse: func(text string) (slog.Level, bool) {
+			i := slices.IndexFunc(levels, func(l slog.Level) bool { return word(l) == text })
+			if i < 0 {
+				return 0, false
+			}
+			return levels[i], true
+		},
+		print: word,
+	}
+}

@@ -1,0 +1,301 @@
+package config_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+)
+
+// goodToken has the form of a token; nothing in this package looks at its
+// checksum.
+const goodToken = "dmd_0123456789abcdefghijABCDEFGHIJ0123456789"
+
+// writeFile puts a configuration file into a folder of the test's own.
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load returns what Load makes of in, which must be right.
+func load(t *testing.T, in config.Input) config.Effective {
+	t.Helper()
+	e, err := config.Load(in)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return e
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	got := load(t, config.Input{}).Config
+	want := config.Config{
+		Database:  filepath.Join("data", "dmarcd.db"),
+		Data:      "./data",
+		Listen:    "127.0.0.1:8080",
+		BaseURL:   "http://127.0.0.1:8080/api",
+		RateLimit: 50,
+		Log:       config.Log{Level: slog.LevelInfo, Format: config.FormatAuto},
+		HTTP: config.HTTP{
+			ReadTimeout:    30 * time.Second,
+			WriteTimeout:   2 * time.Minute,
+			IdleTimeout:    2 * time.Minute,
+			MaxHeaderBytes: 65536,
+		},
+		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
+		Schedule: config.Schedule{Interval: time.Hour},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	if err := got.Validate(); err != nil {
+		t.Errorf("got %v, want valid defaults", err)
+	}
+}
+
+func TestEverySettingFromEveryLayer(t *testing.T) {
+	t.Parallel()
+	want := config.Config{
+		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		Data:         "/var/lib/dmarcd",
+		Listen:       "[::1]:9090",
+		BaseURL:      "https://dmarc.example.com/v1",
+		DNS:          []string{"192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"},
+		SMTPListen:   ":2525",
+		ReportDomain: "reports.example.com",
+		Token:        goodToken,
+		RateLimit:    12.5,
+		Log:          config.Log{Level: slog.LevelWarn, Format: config.FormatJSON},
+		HTTP: config.HTTP{
+			CORSOrigins:    []string{"https://app.example.com", "http://localhost:3000"},
+			ReadTimeout:    1500 * time.Millisecond,
+			WriteTimeout:   time.Hour + 30*time.Minute,
+			IdleTimeout:    90 * time.Second,
+			MaxHeaderBytes: 8192,
+		},
+		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
+		Schedule: config.Schedule{Interval: 15 * time.Minute},
+		Domains:  config.Domains{Max: 1000},
+	}
+	const toml = `
+database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
+data = "/var/lib/dmarcd"
+listen = "[::1]:9090"
+base_url = "https://dmarc.example.com/v1/"
+dns = ["192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"]
+smtp_listen = ":2525"
+report_domain = "Reports.Example.COM."
+token = "` + goodToken + `"
+rate_limit = 12.5
+domains.max = 1000
+
+[log]
+level = "warn"
+format = "json"
+
+[http]
+cors_origins = ["https://app.example.com", "http://localhost:3000"]
+read_timeout = "1.5s"
+write_timeout = "1h30m"
+idle_timeout = "90s"
+max_header_bytes = 8192
+
+[resolver]
+timeout = "750ms"
+
+[schedule]
+interval = "15m"
+`
+	const yaml = `
+database: postgres://dmarcd:secret@db.example.com:5432/dmarcd
+data: /var/lib/dmarcd
+listen: "[::1]:9090"
+base_url: https://dmarc.example.com/v1/
+dns:
+  - 192.0.2.53:53
+  - "[2001:db8::53]:5353"
+  - unbound:53
+smtp_listen: ":2525"
+report_domain: Reports.Example.COM.
+token: ` + goodToken + `
+rate_limit: 12.5
+log: {level: warn, format: json}
+http:
+  cors_origins: https://app.example.com, http://localhost:3000
+  read_timeout: 1.5s
+  write_timeout: 1h30m
+  idle_timeout: 90s
+  max_header_bytes: 8192
+resolver.timeout: 750ms
+schedule:
+  interval: 15m
+domains:
+  max: 1000
+`
+	environ := []string{
+		"DMARCD_DATABASE=postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		"DMARCD_DATA=/var/lib/dmarcd",
+		"DMARCD_LISTEN=[::1]:9090",
+		"DMARCD_BASE_URL=https://dmarc.example.com/v1/",
+		"DMARCD_DNS=192.0.2.53:53, [2001:db8::53]:5353,,unbound:53",
+		"DMARCD_SMTP_LISTEN=:2525",
+		"DMARCD_REPORT_DOMAIN=Reports.Example.COM.",
+		"DMARCD_TOKEN= " + goodToken + "\n",
+		"DMARCD_RATE_LIMIT=12.5",
+		"DMARCD_LOG_LEVEL=warn",
+		"DMARCD_LOG_FORMAT=json",
+		"DMARCD_HTTP_CORS_ORIGINS=https://app.example.com,http://localhost:3000",
+		"DMARCD_HTTP_READ_TIMEOUT=1.5s",
+		"DMARCD_HTTP_WRITE_TIMEOUT=1h30m",
+		"DMARCD_HTTP_IDLE_TIMEOUT=90s",
+		"DMARCD_HTTP_MAX_HEADER_BYTES=8192",
+		"DMARCD_RESOLVER_TIMEOUT=750ms",
+		"DMARCD_SCHEDULE_INTERVAL=15m",
+		"DMARCD_DOMAINS_MAX=1000",
+	}
+	flags := map[string]string{
+		"database":              "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		"data":                  "/var/lib/dmarcd",
+		"listen":                "[::1]:9090",
+		"base-url":              "https://dmarc.example.com/v1",
+		"dns":                   "192.0.2.53:53,[2001:db8::53]:5353,unbound:53",
+		"smtp-listen":           ":2525",
+		"report-domain":         "reports.example.com",
+		"token":                 goodToken,
+		"rate-limit":            "12.5",
+		"log-level":             "warn",
+		"log-format":            "json",
+		"http-cors-origins":     "https://app.example.com,http://localhost:3000",
+		"http-read-timeout":     "1.5s",
+		"http-write-timeout":    "1h30m",
+		"http-idle-timeout":     "90s",
+		"http-max-header-bytes": "8192",
+		"resolver-timeout":      "750ms",
+		"schedule-interval":     "15m",
+		"domains-max":           "1000",
+		"json":                  "true", // a flag of a command, no setting
+	}
+	tomlFile := writeFile(t, "dmarcd.toml", toml)
+	yamlFile := writeFile(t, "dmarcd.yaml", yaml)
+	ymlFile := writeFile(t, "dmarcd.yml", yaml)
+	tests := []struct {
+		name   string
+		in     config.Input
+		origin func(config.Setting) string
+	}{
+		{"TOML", config.Input{File: tomlFile}, func(config.Setting) string { return "file " + tomlFile }},
+		{"YAML", config.Input{File: yamlFile}, func(config.Setting) string { return "file " + yamlFile }},
+		{"YAML by its other extension", config.Input{File: ymlFile}, func(config.Setting) string { return "file " + ymlFile }},
+		{"environment", config.Input{Environ: environ}, func(s config.Setting) string { return "environment " + s.Env() }},
+		{"flags", config.Input{Flags: flags}, func(s config.Setting) string { return "flag --" + s.Flag() }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := load(t, tt.in)
+			if diff := cmp.Diff(want, got.Config); diff != "" {
+				t.Errorf("configuration (-want +got):\n%s", diff)
+			}
+			for _, v := range got.Values {
+				if want := tt.origin(v.Setting); v.Origin != want {
+					t.Errorf("%s: got origin %q, want %q", v.Setting.Key, v.Origin, want)
+				}
+			}
+			if err := got.Config.Validate(); err != nil {
+				t.Errorf("got %v, want what was loaded to be valid", err)
+			}
+		})
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "dmarcd.toml", `listen = "127.0.0.1:2"`)
+	env := []string{"DMARCD_LISTEN=127.0.0.1:3"}
+	flags := map[string]string{"listen": "127.0.0.1:4"}
+	tests := []struct {
+		name   string
+		in     config.Input
+		want   string
+		origin string
+	}{
+		{"nothing", config.Input{}, "127.0.0.1:8080", "default"},
+		{"file over default", config.Input{File: file}, "127.0.0.1:2", "file " + file},
+		{"environment over file", config.Input{File: file, Environ: env}, "127.0.0.1:3", "environment DMARCD_LISTEN"},
+		{"flag over environment", config.Input{File: file, Environ: env, Flags: flags}, "127.0.0.1:4", "flag --listen"},
+		{"flag over file", config.Input{File: file, Flags: flags}, "127.0.0.1:4", "flag --listen"},
+		{
+			"empty environment means the default",
+			config.Input{File: file, Environ: []string{"DMARCD_LISTEN="}},
+			"127.0.0.1:8080", "environment DMARCD_LISTEN",
+		},
+		{
+			"empty flag means the default",
+			config.Input{Environ: env, Flags: map[string]string{"listen": ""}},
+			"127.0.0.1:8080", "flag --listen",
+		},
+		{
+			"the first of two variables with one name counts",
+			config.Input{Environ: []string{"DMARCD_LISTEN=:5", "DMARCD_LISTEN=:6"}},
+			":5", "environment DMARCD_LISTEN",
+		},
+		{
+			"a bad value that is overridden does no harm",
+			config.Input{Environ: []string{"DMARCD_LISTEN=nonsense"}, Flags: flags},
+			"127.0.0.1:4", "flag --listen",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := load(t, tt.in)
+			if got.Config.Listen != tt.want {
+				t.Errorf("got listen %q, want %q", got.Config.Listen, tt.want)
+			}
+			for _, v := range got.Values {
+				want := config.Value{Setting: v.Setting, Text: tt.want, Origin: tt.origin}
+				if v.Setting.Key == "listen" && (v.Text != want.Text || v.Origin != want.Origin) {
+					t.Errorf("got %q from %q, want %q from %q", v.Text, v.Origin, want.Text, want.Origin)
+				}
+			}
+		})
+	}
+}
+
+func TestRateLimitZeroIsOff(t *testing.T) {
+	t.Parallel()
+	got := load(t, config.Input{Environ: []string{"DMARCD_RATE_LIMIT=0"}}).Config.RateLimit
+	if got != 0 {
+		t.Errorf("got %v, want 0", got)
+	}
+}
+
+func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{
+		"http-write-timeout": "1h30m",
+		"http-read-timeout":  "1m30s",
+		"http-idle-timeout":  "24h",
+		"schedule-interval":  "1h0m30s",
+		"resolver-timeout":   "750ms",
+		"rate-limit":         "0.5",
+		"log-level":          "error",
+		"dns":                "192.0.2.1:53,192.0.2.2:53",
+		"domains-max":        "7",
+	}
+	for _, v := range load(t, config.Input{Flags: texts}).Values {
+		if want, given := texts[v.Setting.Flag()]; given && v.Text != want {
+			t.Errorf("%s: got %q, want %q", v.Setting.Key, v.Text, want)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+// mask stands in the place of what must not be shown.
+const mask = "***"
+
+// isPostgres reports whether text means a PostgreSQL server and no file.
+func isPostgres(text string) bool {
+	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+}
+
+// maskPassword returns text without the passwords that a URL or the keywords
+// of a PostgreSQL connection can hold. It rather hides too much than too
+// little: what it cannot take apart is hidden as a whole.
+func maskPassword(text string) string {
+	scheme, rest, isURL := strings.Cut(text, "://")
+	if !isURL {
+		if strings.Contains(strings.ToLower(text), "password") && strings.Contains(text, "=") {
+			return mask
+		}
+		return text
+	}
+	u, err := url.Parse(text)
+	// An "@" outside the user information is a password that was not
+	// percent-encoded: then the parts are not what they seem.
+	if at := strings.Count(rest, "@"); err != nil || at > 1 || at == 1 && u.User == nil {
+		return scheme + "://" + mask
+	}
+	if _, has := u.User.Password(); has {
+		user := url.User(u.User.Username()).String()
+		_, address, _ := strings.Cut(rest, "@")
+		text = scheme + "://" + user + ":" + mask + "@" + address
+	}
+	before, query, hasQuery := strings.Cut(text, "?")
+	if !hasQuery {
+		return text
+	}
+	parameters := strings.Split(query, "&")
+	for i, p := range parameters {
+		// PostgreSQL takes password and sslpassword here as well.
+		name, _, _ := strings.Cut(p, "=")
+		plain, err := url.QueryUnescape(name)
+		if err != nil || strings.Contains(strings.ToLower(plain), "password") {
+			parameters[i] = name + "=" + mask
+		}
+	}
+	return before + "?" + strings.Join(parameters, "&")
+}

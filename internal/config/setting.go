@@ -1,0 +1,96 @@
+package config
+
+import "strings"
+
+// Setting describes one thing that can be set. The zero value is of no use;
+// Settings returns them all.
+type Setting struct {
+	// Key is the name in a file, with the section in front: "listen",
+	// "http.read_timeout".
+	Key string
+	// Kind is one word for the form of the value: text, list, duration,
+	// number or word.
+	Kind string
+	// Default is the default value, or says in words what it follows from.
+	Default string
+	// Help is one line that says what the setting is for.
+	Help string
+	// Secret reports that the value must never be shown.
+	Secret bool
+
+	fallback string // the text that is read where no layer has one
+	set      func(c *Config, text string) (ok bool)
+	text     func(c Config) string
+	rules    []rule[Config] // the first is the one about the value alone
+}
+
+// Env returns the name of the environment variable, such as
+// DMARCD_HTTP_READ_TIMEOUT.
+func (s Setting) Env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
+}
+
+// Flag returns the name of the flag without its dashes, such as
+// http-read-timeout.
+func (s Setting) Flag() string {
+	return strings.NewReplacer(".", "-", "_", "-").Replace(s.Key)
+}
+
+// masked returns text in a form that may be shown.
+func (s Setting) masked(text string) string {
+	if text == "" {
+		return ""
+	}
+	if s.Secret {
+		return mask
+	}
+	if s.Kind != listKind().name {
+		return maskPassword(text)
+	}
+	items := strings.Split(text, ",")
+	for i, item := range items {
+		items[i] = maskPassword(item)
+	}
+	return strings.Join(items, ",")
+}
+
+// defaulting returns s with words for a default that follows from elsewhere.
+func (s Setting) defaulting(words string) Setting {
+	s.Default = words
+	return s
+}
+
+// needing returns s with one more rule, about what must go with it.
+func (s Setting) needing(r rule[Config]) Setting {
+	s.rules = append(s.rules, r)
+	return s
+}
+
+// secret returns s as a setting whose value is never shown.
+func (s Setting) secret() Setting {
+	s.Secret = true
+	return s
+}
+
+// define makes a setting from a kind, a rule, and the field that holds it.
+func define[T any](key string, k kind[T], fallback string, r rule[T], field func(*Config) *T, help string) Setting {
+	return Setting{
+		Key:      key,
+		Kind:     k.name,
+		Default:  fallback,
+		Help:     help,
+		fallback: fallback,
+		set: func(c *Config, text string) bool {
+			v, ok := k.parse(text)
+			if ok {
+				*field(c) = v
+			}
+			return ok
+		},
+		text: func(c Config) string { return k.print(*field(&c)) },
+		rules: []rule[Config]{{
+			want:  r.want,
+			valid: func(c Config) bool { return r.valid(*field(&c)) },
+		}},
+	}
+}

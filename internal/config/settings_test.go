@@ -1,0 +1,108 @@
+package config_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+)
+
+// TestNames holds the names that installations rely on.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"database DMARCD_DATABASE --database",
+		"data DMARCD_DATA --data",
+		"listen DMARCD_LISTEN --listen",
+		"base_url DMARCD_BASE_URL --base-url",
+		"dns DMARCD_DNS --dns",
+		"smtp_listen DMARCD_SMTP_LISTEN --smtp-listen",
+		"report_domain DMARCD_REPORT_DOMAIN --report-domain",
+		"token DMARCD_TOKEN --token",
+		"rate_limit DMARCD_RATE_LIMIT --rate-limit",
+		"log.level DMARCD_LOG_LEVEL --log-level",
+		"log.format DMARCD_LOG_FORMAT --log-format",
+		"http.cors_origins DMARCD_HTTP_CORS_ORIGINS --http-cors-origins",
+		"http.read_timeout DMARCD_HTTP_READ_TIMEOUT --http-read-timeout",
+		"http.write_timeout DMARCD_HTTP_WRITE_TIMEOUT --http-write-timeout",
+		"http.idle_timeout DMARCD_HTTP_IDLE_TIMEOUT --http-idle-timeout",
+		"http.max_header_bytes DMARCD_HTTP_MAX_HEADER_BYTES --http-max-header-bytes",
+		"resolver.timeout DMARCD_RESOLVER_TIMEOUT --resolver-timeout",
+		"schedule.interval DMARCD_SCHEDULE_INTERVAL --schedule-interval",
+		"domains.max DMARCD_DOMAINS_MAX --domains-max",
+	}
+	var got []string
+	for _, s := range config.Settings() {
+		got = append(got, s.Key+" "+s.Env()+" --"+s.Flag())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestEverySettingIsExplained(t *testing.T) {
+	t.Parallel()
+	oneLine := regexp.MustCompile(`^[^\n|]{8,120}$`)
+	kinds := []string{"text", "list", "duration", "number", "word"}
+	var envs []string
+	for _, s := range config.Settings() {
+		if !oneLine.MatchString(s.Help) || strings.HasSuffix(s.Help, ".") {
+			t.Errorf("%s: got help %q, want one short line without a full stop", s.Key, s.Help)
+		}
+		if s.Default == "" {
+			t.Errorf("%s: got no default, want its value or words for it", s.Key)
+		}
+		if !slices.Contains(kinds, s.Kind) {
+			t.Errorf("%s: got kind %q, want one of %v", s.Key, s.Kind, kinds)
+		}
+		// http.max and http_max would share a variable.
+		if slices.Contains(envs, s.Env()) {
+			t.Errorf("%s: got variable %s twice, want one each", s.Key, s.Env())
+		}
+		envs = append(envs, s.Env())
+	}
+}
+
+func TestSettingsBelongToTheCaller(t *testing.T) {
+	t.Parallel()
+	config.Settings()[0].Key = "changed"
+	if got := config.Settings()[0].Key; got != "database" {
+		t.Errorf("got %q, want %q", got, "database")
+	}
+}
+
+func TestUnknownEnvironment(t *testing.T) {
+	t.Parallel()
+	got := config.UnknownEnvironment([]string{
+		"HOME=/root",
+		"DMARCD_LISTEN=:80",
+		"DMARCD_TEST_POSTGRES=postgres://localhost/x",
+		"DMARCD_CORPUS=corpus",
+		"DMARCD_TOKENS=dmd_x",
+		"DMARCD_DNS_TIMEOUT=2s",
+		"DMARCD_LISEN=:81",
+		"DMARCD_COLOUR=blue",
+		"DMARCD_X=1",
+		"DMARCD_=",
+		"dmarcd_listen=:82",
+		"DMARCDX=1",
+	})
+	want := []config.UnknownName{
+		{Name: "DMARCD_"},
+		{Name: "DMARCD_COLOUR"},
+		{Name: "DMARCD_DNS_TIMEOUT"},
+		{Name: "DMARCD_LISEN", Nearest: "DMARCD_LISTEN"},
+		{Name: "DMARCD_TOKENS", Nearest: "DMARCD_TOKEN"},
+		{Name: "DMARCD_X"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unknown variables (-want +got):\n%s", diff)
+	}
+	if got := config.UnknownEnvironment([]string{"DMARCD_DATA=x"}); len(got) != 0 {
+		t.Errorf("got %v, want none", got)
+	}
+}
