@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// backupTables are all tables with data of ours, each after those that it
+// refers to.
+var backupTables = []struct{ name, columns string }{
+	{"teams", "id, name, api, created_at"},
+	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
+	{"domains", "id, team_id, name, active, record, policy, purpose, report_mailbox, created_at, updated_at, checked_at, next_check_at, deleted_at"},
+	{"checks", "id, team_id, domain_id, first_at, last_at, conclusive, reason, active, record, policy"},
+	{"domain_days", "team_id, domain_id, day, compliant, non_compliant"},
+	{"team_days", "team_id, day, compliant, non_compliant"},
+}
+
+// backupBatch is how many rows are read before they are written.
+const backupBatch = 1000
+
+// Backup writes the whole database, as it is at one moment, into a new SQLite
+// file that dmarcd can serve from, whichever engine it comes from. Others go on
+// reading and writing meanwhile. progress is called with the number of rows
+// written so far; it may be nil. The file appears under its name only when it is
+// complete and on disk.
+func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)) (err error) {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the backup: %s is there already; name a new file", file)
+	}
+	folder, err := os.MkdirTemp(filepath.Dir(file), ".dmarcd-backup-")
+	if err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	partial := filepath.Join(folder, "dmarcd.db")
+
+	if s.dialect.name == sqliteDialect.name {
+		_, err = s.exec(ctx, `VACUUM INTO $1`, partial)
+	} else {
+		err = s.copyTo(ctx, partial, progress)
+	}
+	if err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	if err := syncFile(partial); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	if err := os.Rename(partial, file); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	return syncFile(filepath.Dir(file))
+}
+
+// copyTo copies every table into a new SQLite database, all as of one snapshot.
+func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)) (err error) {
+	target, err := Open(ctx, file, s.options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	if _, err := target.Migrate(ctx); err != nil {
+		return err
+	}
+	snapshot, err := s.reader.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return s.kind(err)
+	}
+	defer func() { _ = snapshot.Rollback() }() // it only read
+
+	rows := 0
+	return target.tx(ctx, func(to tx) error {
+		for _, table := range backupTables {
+			err := copyTable(ctx, tx{store: s, run: snapshot}, to, table.name, table.columns, func(n int) {
+				if rows += n; progress != nil {
+					progress(rows)
+				}
+			})
+			if err != nil {
+				return fmt.Errorf("copy %s: %w", table.name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func copyTable(ctx context.Context, from, to tx, table, columns string, copied func(rows int)) error {
+	rows, err := from.run.QueryContext(ctx, `SELECT `+columns+` FROM `+table)
+	if err != nil {
+		return from.store.kind(err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err tells
+	names, err := rows.Columns()
+	if err != nil {
+		return from.store.kind(err)
+	}
+	insert := `INSERT INTO ` + table + ` (` + columns + `) VALUES `
+	var batch [][]any
+	flush := func() error {
+		n, err := to.insertMany(ctx, insert, batch, "")
+		copied(n)
+		batch = batch[:0]
+		return err
+	}
+	for rows.Next() {
+		values := make([]any, len(names))
+		dest := make([]any, len(names))
+		for i := range values {
+			dest[i] = &values[i]
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return from.store.kind(err)
+		}
+		if batch = append(batch, values); len(batch) == backupBatch {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(from.store.kind(rows.Err()), flush())
+}
+
+// syncFile has the disk keep what was written to a file or a folder.
+func syncFile(path string) error {
+	f, err := os.Open(path) //nolint:gosec // a path of ours
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

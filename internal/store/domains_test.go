@@ -1,0 +1,302 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// clock is a time that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	return c.now
+}
+
+func newTeam(t *testing.T, s *store.Store, name string) *store.Team {
+	t.Helper()
+	team, err := s.CreateTeam(t.Context(), name, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Team(team.ID)
+}
+
+func addDomain(t *testing.T, team *store.Team, name string) dmarcd.Domain {
+	t.Helper()
+	domain, err := team.AddDomain(t.Context(), name, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return domain
+}
+
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+
+		added := addDomain(t, team, "example.com")
+		want := dmarcd.Domain{ID: added.ID, Name: "example.com", ReportMailbox: added.ReportMailbox, CreatedAt: clock.Now(), UpdatedAt: clock.Now()}
+		if diff := cmp.Diff(want, added); diff != "" || len(added.ReportMailbox) < 20 {
+			t.Errorf("added (-want +got):\n%s", diff)
+		}
+		if _, err := team.AddDomain(ctx, "example.com", time.Time{}); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("added twice: got %v, want ErrConflict", err)
+		}
+		// Names sort by byte: the collation of a machine must not show.
+		if _, err := team.AddDomains(ctx, []string{"ab.org", "a-b.org", "a.b.org", "example.com", "1.org"}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for after := ""; ; after = names[len(names)-1] {
+			page, err := team.Domains(ctx, after, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, d := range page {
+				names = append(names, d.Name)
+			}
+		}
+		if want := []string{"1.org", "a-b.org", "a.b.org", "ab.org", "example.com"}; !slices.Equal(names, want) {
+			t.Errorf("listed %v, want %v", names, want)
+		}
+
+		if err := team.DeleteDomain(ctx, "example.com"); err != nil {
+			t.Fatal(err)
+		}
+		if err := team.DeleteDomain(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("deleted twice: got %v, want ErrNotFound", err)
+		}
+		if _, err := team.Domain(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("after deletion: got %v, want ErrNotFound", err)
+		}
+		again := addDomain(t, team, "example.com")
+		if again.ID == added.ID || again.ReportMailbox == added.ReportMailbox {
+			t.Error("a domain that was added again is not a new one")
+		}
+	})
+}
+
+func TestPurpose(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
+		created := addDomain(t, team, "example.com").CreatedAt
+		for _, step := range []struct {
+			purpose dmarcd.Purpose
+			moves   bool
+		}{
+			{purpose: "", moves: false},
+			{purpose: dmarcd.PurposeBusiness, moves: true},
+			{purpose: dmarcd.PurposeBusiness, moves: false},
+			{purpose: "", moves: true},
+		} {
+			before, err := team.Domain(ctx, "example.com")
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := clock.advance(time.Minute)
+			if err := team.SetPurpose(ctx, "example.com", step.purpose); err != nil {
+				t.Fatal(err)
+			}
+			got, err := team.Domain(ctx, "example.com")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := before.UpdatedAt
+			if step.moves {
+				want = now
+			}
+			if got.Purpose != step.purpose || !got.UpdatedAt.Equal(want) || !got.CreatedAt.Equal(created) {
+				t.Errorf("purpose %q: got %q updated %v, want updated %v", step.purpose, got.Purpose, got.UpdatedAt, want)
+			}
+		}
+	})
+}
+
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx := t.Context()
+		s := db.Open(t, store.Options{MaxDomains: 10})
+		team := newTeam(t, s, "a")
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				_, err := team.AddDomain(ctx, fmt.Sprintf("d%d.example", i), time.Time{})
+				if err != nil && !errors.Is(err, dmarcd.ErrForbidden) {
+					t.Errorf("got %v, want ErrForbidden", err)
+				}
+			})
+		}
+		group.Wait()
+		domains, err := team.Domains(ctx, "", 100)
+		if err != nil || len(domains) != 10 {
+			t.Errorf("got %d domains, %v; want 10", len(domains), err)
+		}
+		if _, err := team.AddDomain(ctx, domains[0].Name, time.Time{}); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("a known domain at the quota: got %v, want ErrConflict", err)
+		}
+		if _, err := team.AddDomains(ctx, []string{"x.example"}, time.Time{}); !errors.Is(err, dmarcd.ErrForbidden) {
+			t.Errorf("many at the quota: got %v, want ErrForbidden", err)
+		}
+	})
+}
+
+func TestSaveCheck(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
+		parent := addDomain(t, team, "example.com")
+		child := addDomain(t, team, "mail.example.com")
+		other := addDomain(t, team, "example.net")
+
+		const record = "v=DMARC1; p=reject; rua=mailto:x@reports.example"
+		found := dmarcd.Check{Conclusive: true, Record: record, Policy: "reject", Usable: true}
+		at := func(c dmarcd.Check, mailboxes ...string) dmarcd.Check {
+			c.NeedsMailbox, c.Mailboxes = true, mailboxes
+			return c
+		}
+		steps := []struct {
+			name   string
+			check  dmarcd.Check
+			active bool
+			record string
+			moves  bool // updated_at
+		}{
+			{"nothing is found", dmarcd.Check{Conclusive: true}, false, "", false},
+			{"a record appears", found, true, record, true},
+			{"the same again", found, true, record, false},
+			{"nobody answers", dmarcd.Check{Reason: "timeout"}, true, record, false},
+			{"unusable now", dmarcd.Check{Conclusive: true, Record: "v=DMARC1"}, false, "v=DMARC1", true},
+			{"a report domain, another address", at(found), false, record, true},
+			{"its own mailbox", at(found, child.ReportMailbox), true, record, true},
+			{"its parent's, behind a stranger's", at(found, "stranger", parent.ReportMailbox), true, record, false},
+			{"a mailbox of an unrelated domain", at(found, other.ReportMailbox), false, record, true},
+			{"gone", dmarcd.Check{Conclusive: true}, false, "", true},
+		}
+		for _, step := range steps {
+			before, err := team.Domain(ctx, child.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := clock.advance(time.Minute)
+			step.check.At = now
+			got, err := team.SaveCheck(ctx, child.Name, step.check, now.Add(time.Hour))
+			if err != nil {
+				t.Fatalf("%s: %v", step.name, err)
+			}
+			want := before
+			want.Active, want.Record, want.Policy, want.CheckedAt = step.active, step.record, step.check.Policy, now
+			if !step.check.Conclusive {
+				want.Policy = before.Policy
+			}
+			if step.moves {
+				want.UpdatedAt = now
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step.name, diff)
+			}
+			stored, err := team.Domain(ctx, child.Name)
+			if diff := cmp.Diff(got, stored); err != nil || diff != "" {
+				t.Errorf("%s: stored another domain than returned: %v\n%s", step.name, err, diff)
+			}
+		}
+
+		late := found
+		late.At = clock.Now().Add(-time.Minute)
+		if got, err := team.SaveCheck(ctx, child.Name, late, clock.Now()); err != nil || got.Record != "" {
+			t.Errorf("older news: got %q, %v; want it dropped", got.Record, err)
+		}
+		if err := team.DeleteDomain(ctx, child.Name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := team.SaveCheck(ctx, child.Name, found, clock.Now()); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("after deletion: got %v, want ErrNotFound", err)
+		}
+		// Equal checks in a row are one row.
+		if rows, want := strings.Count(db.Dump(t), "checks:"), len(steps)-2; rows != want {
+			t.Errorf("%d rows of checks, want %d", rows, want)
+		}
+	})
+}
+
+func TestSummaries(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx := t.Context()
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, "a.example")
+		addDomain(t, team, "b.example")
+		day := func(d dmarcd.Day, compliant, non int64) dmarcd.DayCount {
+			return dmarcd.DayCount{Day: d, Summary: dmarcd.Summary{Compliant: compliant, NonCompliant: non}}
+		}
+		for name, counts := range map[string][]dmarcd.DayCount{
+			"a.example": {day(10, 1, 0), day(11, 2, 1), day(11, 4, 0), day(12, 8, 2)},
+			"b.example": {day(11, 100, 50)},
+		} {
+			if err := team.AddCounts(ctx, name, counts[:len(counts)/2]); err != nil {
+				t.Fatal(err)
+			}
+			if err := team.AddCounts(ctx, name, counts[len(counts)/2:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from, to := dmarcd.Day(11), dmarcd.Day(11)
+		check := func(what, name string, days dmarcd.Days, want dmarcd.Summary) {
+			t.Helper()
+			sum, err := team.Summary(ctx, days)
+			if name != "" {
+				sum, err = team.DomainSummary(ctx, name, days)
+			}
+			if err != nil || sum != want {
+				t.Errorf("%s: got %+v, %v; want %+v", what, sum, err, want)
+			}
+		}
+		check("all days of a domain", "a.example", dmarcd.Days{}, dmarcd.Summary{Compliant: 15, NonCompliant: 3})
+		check("one day of a domain", "a.example", dmarcd.Days{From: &from, To: &to}, dmarcd.Summary{Compliant: 6, NonCompliant: 1})
+		check("from a day on", "a.example", dmarcd.Days{From: &from}, dmarcd.Summary{Compliant: 14, NonCompliant: 3})
+		check("until a day", "a.example", dmarcd.Days{To: &to}, dmarcd.Summary{Compliant: 7, NonCompliant: 1})
+		check("the team", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 115, NonCompliant: 53})
+		check("one day of the team", "", dmarcd.Days{From: &from, To: &to}, dmarcd.Summary{Compliant: 106, NonCompliant: 51})
+		if err := team.DeleteDomain(ctx, "a.example"); err != nil {
+			t.Fatal(err)
+		}
+		check("the team without a domain", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 100, NonCompliant: 50})
+		addDomain(t, team, "a.example")
+		check("added again", "a.example", dmarcd.Days{}, dmarcd.Summary{})
+	})
+}

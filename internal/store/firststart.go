@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// FirstStart makes the team dmarcd.DefaultTeam, on the API whitelist, with one
+// token of that hash, if there is no team at all, and reports whether it did.
+// Of several replicas that start together one does.
+func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		var teams int
+		if err := t.queryRow(ctx, `SELECT count(*) FROM teams`, nil, &teams); err != nil || teams > 0 {
+			return err
+		}
+		team, err := t.createTeam(ctx, dmarcd.DefaultTeam, true)
+		if err != nil {
+			return err
+		}
+		made = true
+		_, err = t.createToken(ctx, team.ID, NewToken{Name: "first start", Scope: dmarcd.ScopeWrite, Hash: hash})
+		return err
+	})
+	if errors.Is(err, dmarcd.ErrConflict) { // another replica was faster
+		return false, nil
+	}
+	return made && err == nil, err
+}
+
+// EnsureToken makes the token of that hash usable by the team
+// dmarcd.DefaultTeam, making either if it is missing: what a declarative
+// installation configures holds at every start. A token of another team is
+// ErrConflict.
+func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
+	err := s.ensureToken(ctx, hash)
+	if errors.Is(err, dmarcd.ErrConflict) { // another replica may have been faster
+		err = s.ensureToken(ctx, hash)
+	}
+	return err
+}
+
+func (s *Store) ensureToken(ctx context.Context, hash [32]byte) error {
+	return s.tx(ctx, func(t tx) error {
+		team, err := scanTeam(func(dest ...any) error {
+			return t.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE name = $1`, []any{dmarcd.DefaultTeam}, dest...)
+		})
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			team, err = t.createTeam(ctx, dmarcd.DefaultTeam, true)
+		}
+		if err != nil {
+			return err
+		}
+		var owner dmarcd.TeamID
+		err = t.queryRow(ctx, `SELECT team_id FROM tokens WHERE hash = $1`, []any{hash[:]}, &owner)
+		switch {
+		case errors.Is(err, dmarcd.ErrNotFound):
+			_, err = t.createToken(ctx, team.ID, NewToken{Name: "configured", Scope: dmarcd.ScopeWrite, Hash: hash})
+			return err
+		case err != nil:
+			return err
+		case owner != team.ID:
+			return fmt.Errorf("%w: the configured token belongs to another team than %q", dmarcd.ErrConflict, dmarcd.DefaultTeam)
+		}
+		_, err = t.exec(ctx, `UPDATE tokens SET revoked_at = 0, expires_at = 0, scope = $1 WHERE hash = $2`,
+			dmarcd.ScopeWrite, hash[:])
+		return err
+	})
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// ErrNewer means that the database was written by a newer dmarcd.
+var ErrNewer = errors.New("the database is from a newer dmarcd")
+
+// errDiscard has database/sql close a connection: see lockMigration.
+var errDiscard = driver.ErrBadConn
+
+// Migrate brings the schema to the version that this program knows and returns
+// how many steps that took. Replicas that start together take turns. A database
+// of a newer version is left alone and refused with ErrNewer.
+func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
+	unlock, err := s.lockMigration(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("wait for another migration: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+
+	provider, err := s.provider()
+	if err != nil {
+		return 0, err
+	}
+	if err := checkVersion(ctx, provider); err != nil {
+		return 0, s.kind(err)
+	}
+	results, err := provider.Up(ctx)
+	if err != nil {
+		// On SQLite, where there is no lock to wait for, another process
+		// may have done the same work in between.
+		if pending, perr := provider.HasPending(ctx); perr == nil && !pending {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("migrate the database: %w", s.kind(err))
+	}
+	for _, r := range results {
+		s.options.Log.Info("database migrated", "version", r.Source.Version, "took_ms", r.Duration.Milliseconds())
+	}
+	return len(results), nil
+}
+
+// CheckSchema reports whether the schema is the one that this program knows:
+// ErrNewer if it is newer, another error that says what to do if it is older.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	provider, err := s.provider()
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(ctx, provider); err != nil {
+		return s.kind(err)
+	}
+	pending, err := provider.HasPending(ctx)
+	if err != nil {
+		return s.kind(err)
+	}
+	if pending {
+		return errors.New("the database has an older schema: run `dmarcd migrate`")
+	}
+	return nil
+}
+
+func checkVersion(ctx context.Context, provider *goose.Provider) error {
+	have, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	sources := provider.ListSources()
+	known := sources[len(sources)-1].Version
+	if have > known {
+		return fmt.Errorf("%w: its schema has version %d, this program knows up to %d; install the newer dmarcd or restore a backup", ErrNewer, have, known)
+	}
+	return nil
+}
+
+func (s *Store) provider() (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations/"+s.dialect.name)
+	if err != nil {
+		return nil, err
+	}
+	dialect := goose.DialectSQLite3
+	if s.dialect.name == postgresDialect.name {
+		dialect = goose.DialectPostgres
+	}
+	provider, err := goose.NewProvider(dialect, s.writer, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded migrations: %w", err)
+	}
+	return provider, nil
+}
+
+// lockMigration waits until no other replica migrates. The lock belongs to a
+// connection of its own and ends with it.
+func (s *Store) lockMigration(ctx context.Context) (unlock func() error, err error) {
+	if s.dialect.lockMigration == "" {
+		return func() error { return nil }, nil
+	}
+	conn, err := s.writer.Conn(ctx)
+	if err != nil {
+		return nil, s.kind(err)
+	}
+	// The wait may be longer than any statement of ours should take.
+	for _, statement := range []string{`SET statement_timeout = 0`, `SET lock_timeout = 0`, s.dialect.lockMigration} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return nil, errors.Join(s.kind(err), conn.Close())
+		}
+	}
+	return func() error {
+		// Marked as broken, the connection is closed instead of going back
+		// to the pool with its lock and settings.
+		err := conn.Raw(func(any) error { return errDiscard })
+		if errors.Is(err, errDiscard) {
+			return nil
+		}
+		return err
+	}, nil
+}

@@ -1,0 +1,81 @@
+-- +goose Up
+
+CREATE TABLE teams (
+    id         BIGINT  PRIMARY KEY,
+    name       TEXT    NOT NULL COLLATE "C" UNIQUE,
+    api        BOOLEAN NOT NULL,
+    created_at BIGINT  NOT NULL
+);
+
+-- A token's secret is not here: hash is its SHA-256.
+CREATE TABLE tokens (
+    id         BIGINT  PRIMARY KEY,
+    team_id    BIGINT  NOT NULL REFERENCES teams (id),
+    name       TEXT    NOT NULL,
+    hash       BYTEA   NOT NULL UNIQUE,
+    scope      TEXT    NOT NULL,
+    created_at BIGINT  NOT NULL,
+    expires_at BIGINT  NOT NULL,
+    used_at    BIGINT  NOT NULL,
+    revoked_at BIGINT  NOT NULL
+);
+
+CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
+
+-- A deleted domain stays as a hidden row until its data is purged.
+CREATE TABLE domains (
+    id             BIGINT  PRIMARY KEY,
+    team_id        BIGINT  NOT NULL REFERENCES teams (id),
+    name           TEXT    NOT NULL COLLATE "C", -- sorts by byte, as SQLite does
+    active         BOOLEAN NOT NULL,
+    record         TEXT    NOT NULL,
+    policy         TEXT    NOT NULL,
+    purpose        TEXT    NOT NULL,
+    report_mailbox TEXT    NOT NULL UNIQUE,
+    created_at     BIGINT  NOT NULL,
+    updated_at     BIGINT  NOT NULL,
+    checked_at     BIGINT  NOT NULL,
+    next_check_at  BIGINT  NOT NULL,
+    deleted_at     BIGINT  NOT NULL
+);
+
+CREATE UNIQUE INDEX domains_by_name ON domains (team_id, name) WHERE deleted_at = 0;
+CREATE INDEX domains_due ON domains (next_check_at) WHERE deleted_at = 0;
+CREATE INDEX domains_deleted ON domains (deleted_at) WHERE deleted_at > 0;
+
+-- One row for as long as checks come out the same: first_at is when the first
+-- of them began, last_at when the latest did.
+CREATE TABLE checks (
+    id         BIGINT  PRIMARY KEY,
+    team_id    BIGINT  NOT NULL REFERENCES teams (id),
+    domain_id  BIGINT  NOT NULL REFERENCES domains (id),
+    first_at   BIGINT  NOT NULL,
+    last_at    BIGINT  NOT NULL,
+    conclusive BOOLEAN NOT NULL,
+    reason     TEXT    NOT NULL,
+    active     BOOLEAN NOT NULL,
+    record     TEXT    NOT NULL,
+    policy     TEXT    NOT NULL
+);
+
+CREATE INDEX checks_of_domain ON checks (team_id, domain_id, last_at);
+
+-- Messages by day, for a domain and for all present domains of a team. The
+-- second is the sum of the first, kept so that a team with 100,000 domains is
+-- summed up as fast as one with three.
+CREATE TABLE domain_days (
+    team_id       BIGINT  NOT NULL REFERENCES teams (id),
+    domain_id     BIGINT  NOT NULL REFERENCES domains (id),
+    day           INTEGER NOT NULL,
+    compliant     BIGINT  NOT NULL,
+    non_compliant BIGINT  NOT NULL,
+    PRIMARY KEY (team_id, domain_id, day)
+);
+
+CREATE TABLE team_days (
+    team_id       BIGINT  NOT NULL REFERENCES teams (id),
+    day           INTEGER NOT NULL,
+    compliant     BIGINT  NOT NULL,
+    non_compliant BIGINT  NOT NULL,
+    PRIMARY KEY (team_id, day)
+);

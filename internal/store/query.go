@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// runner is a pool or a transaction.
+type runner interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// tx is a transaction that counts its statements and tells errors by kind.
+type tx struct {
+	store *Store
+	run   runner
+}
+
+// tx runs f in a transaction and commits what it did if it returns nil.
+func (s *Store) tx(ctx context.Context, f func(tx) error) error {
+	run, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return s.kind(err)
+	}
+	if err := f(tx{store: s, run: run}); err != nil {
+		_ = run.Rollback() // the error of f is the one to tell
+		return err
+	}
+	return s.kind(run.Commit())
+}
+
+// queryRow runs a query outside a transaction and scans its only row; no row is
+// ErrNotFound.
+func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return tx{store: s, run: s.reader}.queryRow(s.reading(ctx), query, args, dest...)
+}
+
+// reading returns the context under which a short read runs.
+func (s *Store) reading(ctx context.Context) context.Context {
+	if s.dialect.uninterruptible {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// exec runs one statement in a transaction of its own and returns how many rows
+// it changed.
+func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return tx{store: s, run: s.writer}.exec(ctx, query, args...)
+}
+
+func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	t.store.queries.Add(1)
+	return t.store.kind(t.run.QueryRowContext(ctx, query, args...).Scan(dest...))
+}
+
+func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	t.store.queries.Add(1)
+	result, err := t.run.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, t.store.kind(err)
+	}
+	changed, err := result.RowsAffected()
+	return changed, t.store.kind(err)
+}
+
+// scanner reads the columns of one row; a method of *sql.Rows or *sql.Row.
+type scanner func(dest ...any) error
+
+// collect runs a query and returns what scan made of each row.
+func collect[T any](ctx context.Context, t tx, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
+	t.store.queries.Add(1)
+	rows, err := t.run.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, t.store.kind(err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err tells
+	var all []T
+	for rows.Next() {
+		one, err := scan(rows.Scan)
+		if err != nil {
+			return nil, t.store.kind(err)
+		}
+		all = append(all, one)
+	}
+	return all, t.store.kind(rows.Err())
+}
+
+// collectRead is collect outside a transaction.
+func collectRead[T any](ctx context.Context, s *Store, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
+	return collect(s.reading(ctx), tx{store: s, run: s.reader}, query, args, scan)
+}
+
+// kind gives an error of the engine its kind, where it has one.
+func (s *Store) kind(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		return dmarcd.ErrNotFound
+	case s.dialect.isUnique(err):
+		return fmt.Errorf("%w: %w", dmarcd.ErrConflict, err)
+	case s.dialect.isTemporary(err), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
+	}
+	return err
+}
+
+// unix is the form in which times are stored: seconds, 0 for none.
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+func fromUnix(seconds int64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}

@@ -1,0 +1,164 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func TestBothEnginesHaveTheSameSchema(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // one engine has nothing to be compared with
+	}
+	sqlite, postgres := storetest.SQLite(t), storetest.Postgres(t)
+	sqlite.Open(t, store.Options{})
+	postgres.Open(t, store.Options{})
+	if diff := cmp.Diff(schema(t, sqlite), schema(t, postgres)); diff != "" {
+		t.Errorf("SQLite (-) and PostgreSQL (+) differ:\n%s", diff)
+	}
+}
+
+// schema describes the columns and indexes of a database, one a line.
+func schema(t *testing.T, db storetest.DB) []string {
+	t.Helper()
+	raw := db.SQL(t)
+	columns := `SELECT m.name, c.name, c.type, c."notnull" <> 0 OR c.pk > 0
+		FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`
+	indexes := `SELECT tbl_name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`
+	if db.Engine == "postgres" {
+		columns = `SELECT table_name, column_name, data_type, is_nullable = 'NO' FROM information_schema.columns WHERE table_schema = 'public'`
+		indexes = `SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%_pkey' AND indexname NOT LIKE '%_key'`
+	}
+	var lines []string
+	each(t, raw, columns, func(scan func(...any) error) error {
+		var table, column, kind string
+		var required bool
+		err := scan(&table, &column, &kind, &required)
+		if table != "goose_db_version" {
+			lines = append(lines, fmt.Sprintf("%s.%s %s required=%t", table, column, family(kind), required))
+		}
+		return err
+	})
+	each(t, raw, indexes, func(scan func(...any) error) error {
+		var table, definition string
+		err := scan(&table, &definition)
+		lines = append(lines, table+": "+canonicalIndex(definition))
+		return err
+	})
+	sort.Strings(lines)
+	return lines
+}
+
+func each(t *testing.T, raw *sql.DB, query string, row func(scan func(...any) error) error) {
+	t.Helper()
+	rows, err := raw.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// family maps the names of types to what they hold.
+func family(kind string) string {
+	switch strings.ToUpper(kind) {
+	case "INTEGER", "BIGINT":
+		return "whole number"
+	case "BLOB", "BYTEA":
+		return "bytes"
+	}
+	return strings.ToLower(kind)
+}
+
+// canonicalIndex takes out of an index definition what the engines add to it.
+func canonicalIndex(definition string) string {
+	for _, noise := range []string{"public.", "USING btree ", "(", ")", "'", `"`, "::bigint"} {
+		definition = strings.ReplaceAll(definition, noise, " ")
+	}
+	return strings.Join(strings.Fields(definition), " ")
+}
+
+func TestMigrateIsRepeatable(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s, err := store.Open(t.Context(), db.DSN, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		if err := s.CheckSchema(t.Context()); err == nil {
+			t.Error("an empty database passed for a migrated one")
+		}
+		for i, want := range []bool{true, false} {
+			steps, err := s.Migrate(t.Context())
+			if err != nil || (steps > 0) != want {
+				t.Errorf("migration %d: got %d steps, %v; want some: %t", i+1, steps, err, want)
+			}
+		}
+		if err := s.CheckSchema(t.Context()); err != nil {
+			t.Errorf("after the migration: %v", err)
+		}
+	})
+}
+
+func TestReplicasMigrateTogether(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		var group sync.WaitGroup
+		for range 6 {
+			group.Go(func() {
+				s, err := store.Open(context.Background(), db.DSN, store.Options{})
+				if err != nil {
+					t.Errorf("open: %v", err)
+					return
+				}
+				defer func() { _ = s.Close() }()
+				if _, err := s.Migrate(context.Background()); err != nil {
+					t.Errorf("migrate: %v", err)
+				}
+				if err := s.CheckSchema(context.Background()); err != nil {
+					t.Errorf("check: %v", err)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+func TestNewerDatabaseIsRefused(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		if _, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Migrate(t.Context()); !errors.Is(err, store.ErrNewer) {
+			t.Errorf("Migrate: got %v, want ErrNewer", err)
+		}
+		err := s.CheckSchema(t.Context())
+		if !errors.Is(err, store.ErrNewer) {
+			t.Fatalf("CheckSchema: got %v, want ErrNewer", err)
+		}
+		if !strings.Contains(err.Error(), "99999") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("the error is no clear line: %q", err)
+		}
+	})
+}

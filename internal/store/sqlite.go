@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+var sqliteDialect = dialect{
+	name:            "sqlite",
+	uninterruptible: true,
+	isUnique:        isUniqueSQLite,
+	isTemporary:     isTemporarySQLite,
+}
+
+// The settings of every SQLite connection. synchronous=FULL makes a commit wait
+// for the disk: what was acknowledged survives a power cut, not only a crash of
+// ours.
+var sqlitePragmas = []pragma{
+	{name: "journal_mode", set: "wal", want: "wal"},
+	{name: "synchronous", set: "full", want: "2"},
+	{name: "foreign_keys", set: "1", want: "1"},
+	{name: "busy_timeout", set: "3000", want: "3000"},
+	{name: "temp_store", set: "memory", want: "2"},
+}
+
+type pragma struct{ name, set, want string }
+
+// openSQLite opens one connection that writes and a pool of connections that
+// cannot: SQLite has one writer at a time in any case, and readers do not wait
+// for it.
+func openSQLite(path string) (reader, writer *sql.DB, err error) {
+	// The file holds a team's mail statistics; nobody else on the machine
+	// needs to read it. The -wal and -shm files get the same mode.
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the database file (is its folder there and writable?): %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, nil, fmt.Errorf("close the database file: %w", err)
+	}
+	writer = sql.OpenDB(newSQLiteConnector(path, sqlitePragmas))
+	writer.SetMaxOpenConns(1)
+
+	readOnly := slices.Concat(sqlitePragmas, []pragma{{name: "query_only", set: "1", want: "1"}})
+	reader = sql.OpenDB(newSQLiteConnector(path, readOnly))
+	readers := max(4, 2*runtime.GOMAXPROCS(0))
+	reader.SetMaxOpenConns(readers)
+	reader.SetMaxIdleConns(readers)
+	return reader, writer, nil
+}
+
+// sqliteConnector opens connections and checks on each that the settings took
+// effect: SQLite passes over a misspelt PRAGMA in silence, and a connection
+// without foreign keys or with a weaker journal must never serve.
+type sqliteConnector struct {
+	driver  driver.Driver
+	dsn     string
+	pragmas []pragma
+}
+
+func newSQLiteConnector(path string, pragmas []pragma) *sqliteConnector {
+	query := url.Values{"_txlock": {"immediate"}}
+	for _, p := range pragmas {
+		query.Add("_pragma", p.name+"("+p.set+")")
+	}
+	file := url.URL{Path: path}
+	return &sqliteConnector{
+		driver:  &sqlite.Driver{},
+		dsn:     "file:" + file.EscapedPath() + "?" + query.Encode(),
+		pragmas: pragmas,
+	}
+}
+
+// Driver implements driver.Connector.
+func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
+
+// Connect implements driver.Connector.
+func (c *sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range c.pragmas {
+		got, err := readPragma(ctx, conn, p.name)
+		if err == nil && got != p.want {
+			err = fmt.Errorf("SQLite has %s = %s on a new connection, want %s", p.name, got, p.want)
+		}
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	return conn, nil
+}
+
+func readPragma(ctx context.Context, conn driver.Conn, name string) (string, error) {
+	queryer, ok := conn.(driver.QueryerContext)
+	if !ok {
+		return "", errors.New("the SQLite driver cannot query a bare connection")
+	}
+	rows, err := queryer.QueryContext(ctx, "PRAGMA "+name, nil)
+	if err != nil {
+		return "", fmt.Errorf("read the SQLite setting %s: %w", name, err)
+	}
+	value := make([]driver.Value, 1)
+	err = rows.Next(value)
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("SQLite does not know the setting %s", name)
+	}
+	return fmt.Sprint(value[0]), errors.Join(err, rows.Close())
+}
+
+func isUniqueSQLite(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+}
+
+// isTemporarySQLite tells a lock held by another process, a full disk and a
+// failing one from faults of ours.
+func isTemporarySQLite(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() & 0xff { // the primary code, less what the extended one adds
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM:
+		return true
+	}
+	return strings.Contains(e.Error(), "interrupted")
+}

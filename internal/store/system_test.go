@@ -1,0 +1,337 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func TestCredential(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		hash := sha256.Sum256([]byte("secret"))
+		made, err := team.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeRead, Hash: hash, ExpiresAt: clock.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := func() dmarcd.Credential {
+			t.Helper()
+			c, err := s.Credential(ctx, hash)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		before := s.Stats().Queries
+		if diff := cmp.Diff(dmarcd.Credential{Token: made, API: true}, look()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if n := s.Stats().Queries - before; n != 1 {
+			t.Errorf("the look-up took %d queries, want 1", n)
+		}
+		if err := s.SetAPI(ctx, "a", false); err != nil {
+			t.Fatal(err)
+		}
+		if look().API {
+			t.Error("a denied team is still on the whitelist")
+		}
+		used := clock.advance(90 * time.Second)
+		if err := s.TouchToken(ctx, made.ID, used); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.TouchToken(ctx, made.ID, used.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := look().Token.UsedAt, used.Truncate(time.Minute); !got.Equal(want) {
+			t.Errorf("last use %v, want %v", got, want)
+		}
+		revoked := clock.advance(time.Minute)
+		for range 2 {
+			if err := team.RevokeToken(ctx, made.ID); err != nil {
+				t.Fatal(err)
+			}
+			clock.advance(time.Minute)
+		}
+		if got := look().Token.RevokedAt; !got.Equal(revoked) {
+			t.Errorf("revoked at %v, want %v", got, revoked)
+		}
+		if _, err := s.Credential(ctx, sha256.Sum256([]byte("another"))); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("unknown: got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func TestFirstStartHappensOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		var made atomic.Int32
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() {
+				ok, err := s.FirstStart(context.Background(), sha256.Sum256([]byte{byte(i)}))
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					made.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		teams, err := s.Teams(t.Context())
+		if err != nil || made.Load() != 1 || len(teams) != 1 || !teams[0].API || teams[0].Name != dmarcd.DefaultTeam {
+			t.Errorf("made %d times: %+v, %v", made.Load(), teams, err)
+		}
+		tokens, err := s.Team(teams[0].ID).Tokens(t.Context())
+		if err != nil || len(tokens) != 1 {
+			t.Errorf("got %d tokens, %v; want 1", len(tokens), err)
+		}
+	})
+}
+
+func TestEnsureToken(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx := t.Context()
+		s := db.Open(t, store.Options{})
+		hash := sha256.Sum256([]byte("configured"))
+		var group sync.WaitGroup
+		for range 6 {
+			group.Go(func() {
+				if err := s.EnsureToken(context.Background(), hash); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		c, err := s.Credential(ctx, hash)
+		if err != nil || !c.API || !c.Token.May(dmarcd.ScopeWrite) {
+			t.Fatalf("got %+v, %v", c, err)
+		}
+		if err := s.Team(c.Token.Team).RevokeToken(ctx, c.Token.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetAPI(ctx, dmarcd.DefaultTeam, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.EnsureToken(ctx, hash); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := s.Credential(ctx, hash); err != nil || !c.Token.Valid(time.Now()) || c.API {
+			t.Errorf("got %+v, %v; want a valid token of a team that stays denied", c, err)
+		}
+		foreign := sha256.Sum256([]byte("foreign"))
+		if _, err := newTeam(t, s, "other").CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeRead, Hash: foreign}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.EnsureToken(ctx, foreign); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("a token of another team: got %v, want ErrConflict", err)
+		}
+	})
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		var names []string
+		for i := range 60 {
+			names = append(names, fmt.Sprintf("d%d.example", i))
+		}
+		if _, err := team.AddDomains(ctx, names, clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := team.AddDomain(ctx, "later.example", clock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		claim := func() map[string]int {
+			var mu sync.Mutex
+			claimed := map[string]int{}
+			var group sync.WaitGroup
+			for range 4 {
+				group.Go(func() {
+					for {
+						due, err := s.ClaimDueDomains(ctx, time.Minute, 7)
+						if err != nil {
+							t.Error(err)
+						}
+						if len(due) == 0 {
+							return
+						}
+						mu.Lock()
+						for _, d := range due {
+							claimed[d.Name]++
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			group.Wait()
+			return claimed
+		}
+		for _, round := range []string{"first", "after the lease"} {
+			claimed := claim()
+			if len(claimed) != len(names) {
+				t.Errorf("%s: claimed %d domains, want %d", round, len(claimed), len(names))
+			}
+			for name, n := range claimed {
+				if n != 1 {
+					t.Errorf("%s: %s was claimed %d times", round, name, n)
+				}
+			}
+			clock.advance(time.Minute)
+		}
+	})
+}
+
+func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		for _, name := range []string{"gone.example", "kept.example"} {
+			addDomain(t, team, name)
+			var counts []dmarcd.DayCount
+			for day := range 1200 {
+				counts = append(counts, dmarcd.DayCount{Day: dmarcd.Day(day), Summary: dmarcd.Summary{Compliant: 1}})
+			}
+			if err := team.AddCounts(ctx, name, counts); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				check := dmarcd.Check{At: clock.advance(time.Second), Conclusive: true, Record: fmt.Sprint(i)}
+				if _, err := team.SaveCheck(ctx, name, check, clock.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		gone, err := team.Domain(ctx, "gone.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := team.DeleteDomain(ctx, "gone.example"); err != nil {
+			t.Fatal(err)
+		}
+		steps := 0
+		for more := true; more; steps++ {
+			if more, err = s.Purge(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if steps < 3 {
+			t.Errorf("purged in %d steps: the steps are not small", steps)
+		}
+		if strings.Contains(db.Dump(t), fmt.Sprint(int64(gone.ID))) {
+			t.Error("rows of the deleted domain are left")
+		}
+		if sum, err := team.Summary(ctx, dmarcd.Days{}); err != nil || sum.Compliant != 1200 {
+			t.Errorf("the other domain's sum is %+v, %v", sum, err)
+		}
+	})
+}
+
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		addVictim(t, s)
+		file := filepath.Join(t.TempDir(), "backup.db")
+		if err := s.Backup(t.Context(), file, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		copied := storetest.DB{Engine: "sqlite", DSN: file}
+		if err := copied.Open(t, store.Options{}).CheckSchema(t.Context()); err != nil {
+			t.Error(err)
+		}
+		// PostgreSQL and SQLite print a boolean each in its own way.
+		same := strings.NewReplacer(" true", " 1", " false", " 0")
+		if diff := cmp.Diff(same.Replace(db.Dump(t)), same.Replace(copied.Dump(t))); diff != "" {
+			t.Errorf("the backup differs (-database +backup):\n%s", diff)
+		}
+		if err := s.Backup(t.Context(), file, nil); err == nil {
+			t.Error("a backup overwrote a file")
+		}
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".dmarcd-backup-*"))
+		if err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+}
+
+func TestTemporaryErrors(t *testing.T) {
+	t.Parallel()
+	t.Run("an SQLite file locked by another process", func(t *testing.T) {
+		t.Parallel()
+		db := storetest.SQLite(t)
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "a")
+		raw := db.SQL(t)
+		conn, err := raw.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := conn.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := team.AddDomain(t.Context(), "example.com", time.Time{}); !errors.Is(err, dmarcd.ErrTemporary) {
+			t.Errorf("got %v, want ErrTemporary", err)
+		}
+		if _, err := team.Domains(t.Context(), "", 1); err != nil {
+			t.Errorf("a reader waited for a writer: %v", err)
+		}
+	})
+	t.Run("no PostgreSQL there", func(t *testing.T) {
+		t.Parallel()
+		_, err := store.Open(t.Context(), "postgres://nobody:hunter2@127.0.0.1:1/none", store.Options{})
+		if !errors.Is(err, dmarcd.ErrTemporary) {
+			t.Errorf("got %v, want ErrTemporary", err)
+		}
+		if strings.Contains(fmt.Sprint(err), "hunter2") {
+			t.Errorf("the password is in the error: %v", err)
+		}
+	})
+	t.Run("a folder that is not there", func(t *testing.T) {
+		t.Parallel()
+		_, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "dmarcd.db"), store.Options{})
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, want one about the missing folder", err)
+		}
+	})
+}
+
+func TestSQLiteSettings(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	s := db.Open(t, store.Options{})
+	info, err := os.Stat(db.DSN)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	}
+	// A foreign key that points nowhere is refused: the setting reached the
+	// connection that writes.
+	if _, err := s.Team(4711).AddDomain(t.Context(), "example.com", time.Time{}); err == nil {
+		t.Error("a domain of no team was stored")
+	}
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// DomainSummary sums up the messages counted for a domain in the given days; an
+// unknown domain is ErrNotFound.
+func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days) (dmarcd.Summary, error) {
+	from, to := bounds(days)
+	var sum dmarcd.Summary
+	// One query, whether the domain is there or not: how long the answer
+	// takes tells nothing. Grouping by the domain leaves no row without one.
+	err := t.store.queryRow(ctx, `SELECT
+			CAST(COALESCE(SUM(domain_days.compliant), 0) AS BIGINT),
+			CAST(COALESCE(SUM(domain_days.non_compliant), 0) AS BIGINT)
+		FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id
+			AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $3 AND $4
+		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0
+		GROUP BY domains.id`,
+		[]any{t.id, name, from, to}, &sum.Compliant, &sum.NonCompliant)
+	return sum, err
+}
+
+// Summary sums up the messages counted for all present domains of the team in
+// the given days.
+func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
+	from, to := bounds(days)
+	var sum dmarcd.Summary
+	err := t.store.queryRow(ctx, `SELECT
+			CAST(COALESCE(SUM(compliant), 0) AS BIGINT),
+			CAST(COALESCE(SUM(non_compliant), 0) AS BIGINT)
+		FROM team_days WHERE team_id = $1 AND day BETWEEN $2 AND $3`,
+		[]any{t.id, from, to}, &sum.Compliant, &sum.NonCompliant)
+	return sum, err
+}
+
+// bounds gives open ends a value.
+func bounds(days dmarcd.Days) (from, to dmarcd.Day) {
+	from, to = math.MinInt32, math.MaxInt32
+	if days.From != nil {
+		from = *days.From
+	}
+	if days.To != nil {
+		to = *days.To
+	}
+	return from, to
+}
+
+// AddCounts adds messages to the counters of a domain and of the team.
+func (t *Team) AddCounts(ctx context.Context, name string, counts []dmarcd.DayCount) error {
+	err := t.store.tx(ctx, func(tx tx) error {
+		domain, err := t.domain(ctx, tx, name, t.store.dialect.lockRow)
+		if err != nil {
+			return err
+		}
+		byDomain := make([][]any, len(counts))
+		byTeam := make([][]any, len(counts))
+		for i, c := range counts {
+			byDomain[i] = []any{t.id, domain.ID, c.Day, c.Compliant, c.NonCompliant}
+			byTeam[i] = []any{t.id, c.Day, c.Compliant, c.NonCompliant}
+		}
+		if _, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, compliant, non_compliant) VALUES `, byDomain,
+			` ON CONFLICT (team_id, domain_id, day) DO UPDATE SET
+				compliant = domain_days.compliant + excluded.compliant,
+				non_compliant = domain_days.non_compliant + excluded.non_compliant`); err != nil {
+			return err
+		}
+		_, err = tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, compliant, non_compliant) VALUES `, byTeam,
+			` ON CONFLICT (team_id, day) DO UPDATE SET
+				compliant = team_days.compliant + excluded.compliant,
+				non_compliant = team_days.non_compliant + excluded.non_compliant`)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("add counts: %w", err)
+	}
+	return nil
+}

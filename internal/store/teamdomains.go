@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const domainColumns = `id, name, active, record, policy, purpose, report_mailbox, created_at, updated_at, checked_at`
+
+func scanDomain(scan scanner) (dmarcd.Domain, error) {
+	var d dmarcd.Domain
+	var createdAt, updatedAt, checkedAt int64
+	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.Policy, &d.Purpose, &d.ReportMailbox, &createdAt, &updatedAt, &checkedAt)
+	d.CreatedAt, d.UpdatedAt, d.CheckedAt = fromUnix(createdAt), fromUnix(updatedAt), fromUnix(checkedAt)
+	return d, err
+}
+
+// AddDomain adds a domain, whose name is as dmarcd.ParseName returns it. The
+// schedule looks at its DNS from nextCheck on. A domain that the team has
+// already is ErrConflict, one too many is ErrForbidden.
+func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) (dmarcd.Domain, error) {
+	var domain dmarcd.Domain
+	err := t.store.tx(ctx, func(tx tx) error {
+		added, err := t.insertDomains(ctx, tx, []string{name}, nextCheck)
+		if err != nil {
+			return err
+		}
+		if added == 0 {
+			return dmarcd.ErrConflict
+		}
+		domain, err = t.domain(ctx, tx, name, "")
+		return err
+	})
+	if err != nil {
+		return dmarcd.Domain{}, fmt.Errorf("add domain: %w", err)
+	}
+	return domain, nil
+}
+
+// AddDomains adds many domains at once and returns how many of them were new;
+// all or, where they are too many (ErrForbidden), none.
+func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time) (added int, err error) {
+	err = t.store.tx(ctx, func(tx tx) (err error) {
+		added, err = t.insertDomains(ctx, tx, names, nextCheck)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("add domains: %w", err)
+	}
+	return added, nil
+}
+
+// insertDomains inserts a row for each name that the team does not have yet,
+// within the quota.
+func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, err error) {
+	now := unix(t.store.now())
+	rows := make([][]any, len(names))
+	for i, name := range names {
+		rows[i] = []any{newID(), t.id, name, false, "", "", "", newMailbox(), now, now, 0, unix(nextCheck), 0}
+	}
+	most := t.store.options.MaxDomains
+	if most > 0 {
+		// The team's row is locked so that two additions count each other;
+		// before the insert, which would otherwise share that lock and
+		// then wait for the others that share it.
+		var id dmarcd.TeamID
+		if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
+			return 0, err
+		}
+	}
+	// Whoever adds a domain twice, or at the same moment as another, gets a
+	// row less: only one row of a name is not deleted.
+	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, active, record, policy, purpose,
+		report_mailbox, created_at, updated_at, checked_at, next_check_at, deleted_at) VALUES `, rows,
+		` ON CONFLICT (team_id, name) WHERE deleted_at = 0 DO NOTHING`)
+	if err != nil || most == 0 || added == 0 {
+		return added, err
+	}
+	var have int
+	err = tx.queryRow(ctx, `SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &have)
+	if err == nil && have > most {
+		err = fmt.Errorf("%w: the team may have %d domains", dmarcd.ErrForbidden, most)
+	}
+	return added, err
+}
+
+// Domain returns the domain with that name, or ErrNotFound.
+func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
+	return t.domain(t.store.reading(ctx), tx{store: t.store, run: t.store.reader}, name, "")
+}
+
+func (t *Team) domain(ctx context.Context, tx tx, name, lock string) (dmarcd.Domain, error) {
+	return scanDomain(func(dest ...any) error {
+		return tx.queryRow(ctx, `SELECT `+domainColumns+` FROM domains
+			WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+lock, []any{t.id, name}, dest...)
+	})
+}
+
+// Domains returns up to limit domains whose names come after the given one,
+// ordered by name, byte by byte.
+func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.Domain, error) {
+	return collectRead(ctx, t.store, `SELECT `+domainColumns+` FROM domains
+		WHERE team_id = $1 AND name > $2 AND deleted_at = 0
+		ORDER BY name LIMIT $3`, []any{t.id, after, limit}, scanDomain)
+}
+
+// SetPurpose declares what a domain is used for; "" takes the word back.
+func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
+	changed, err := t.store.exec(ctx, `UPDATE domains
+		SET purpose = $1, updated_at = CASE WHEN purpose = $1 THEN updated_at ELSE $2 END
+		WHERE team_id = $3 AND name = $4 AND deleted_at = 0`,
+		purpose, unix(t.store.now()), t.id, name)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}
+
+// DeleteDomain removes a domain and all that is known of it from the team's
+// sight, in one short transaction. The rows themselves go later; see Purge.
+func (t *Team) DeleteDomain(ctx context.Context, name string) error {
+	return t.store.tx(ctx, func(tx tx) error {
+		var id dmarcd.DomainID
+		err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
+			WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,
+			[]any{unix(t.store.now()), t.id, name}, &id)
+		if err != nil {
+			return err
+		}
+		// The team's sums are those of its present domains.
+		_, err = tx.exec(ctx, `UPDATE team_days SET
+				compliant = team_days.compliant - gone.compliant,
+				non_compliant = team_days.non_compliant - gone.non_compliant
+			FROM domain_days AS gone
+			WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
+			t.id, id)
+		return err
+	})
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const teamColumns = `id, name, api, created_at`
+
+func scanTeam(scan scanner) (dmarcd.Team, error) {
+	var team dmarcd.Team
+	var createdAt int64
+	err := scan(&team.ID, &team.Name, &team.API, &createdAt)
+	team.CreatedAt = fromUnix(createdAt)
+	return team, err
+}
+
+// CreateTeam makes a team with that name, on the API whitelist or not. A name
+// that is taken is ErrConflict.
+func (s *Store) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
+	var team dmarcd.Team
+	err := s.tx(ctx, func(t tx) (err error) {
+		team, err = t.createTeam(ctx, name, api)
+		return err
+	})
+	return team, err
+}
+
+func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
+	name, err := dmarcd.ParseTeamName(name)
+	if err != nil {
+		return dmarcd.Team{}, err
+	}
+	team := dmarcd.Team{ID: dmarcd.TeamID(newID()), Name: name, API: api, CreatedAt: t.store.now()}
+	_, err = t.exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, $4)`,
+		team.ID, team.Name, team.API, unix(team.CreatedAt))
+	if err != nil {
+		return dmarcd.Team{}, fmt.Errorf("create team: %w", err)
+	}
+	return team, nil
+}
+
+// Teams returns all teams, ordered by name.
+func (s *Store) Teams(ctx context.Context) ([]dmarcd.Team, error) {
+	return collectRead(ctx, s, `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, scanTeam)
+}
+
+// TeamByName returns the team with that name, or ErrNotFound.
+func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error) {
+	return scanTeam(func(dest ...any) error {
+		return s.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE name = $1`, []any{name}, dest...)
+	})
+}
+
+// SetAPI puts the team with that name on the API whitelist or takes it off; no
+// such team is ErrNotFound.
+func (s *Store) SetAPI(ctx context.Context, name string, allowed bool) error {
+	changed, err := s.exec(ctx, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}

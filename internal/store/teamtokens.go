@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const maxTokenName = 100
+
+const tokenColumns = `tokens.id, tokens.team_id, tokens.name, tokens.scope,
+	tokens.created_at, tokens.expires_at, tokens.used_at, tokens.revoked_at`
+
+func scanToken(scan scanner) (dmarcd.Token, error) {
+	var token dmarcd.Token
+	var createdAt, expiresAt, usedAt, revokedAt int64
+	err := scan(&token.ID, &token.Team, &token.Name, &token.Scope, &createdAt, &expiresAt, &usedAt, &revokedAt)
+	token.CreatedAt, token.ExpiresAt = fromUnix(createdAt), fromUnix(expiresAt)
+	token.UsedAt, token.RevokedAt = fromUnix(usedAt), fromUnix(revokedAt)
+	return token, err
+}
+
+// NewToken is what is stored of a token that was just made.
+type NewToken struct {
+	Name      string
+	Scope     dmarcd.Scope
+	Hash      [32]byte  // SHA-256 of the secret
+	ExpiresAt time.Time // zero: never
+}
+
+// CreateToken stores a new token of the team.
+func (t *Team) CreateToken(ctx context.Context, n NewToken) (dmarcd.Token, error) {
+	var token dmarcd.Token
+	err := t.store.tx(ctx, func(tx tx) (err error) {
+		token, err = tx.createToken(ctx, t.id, n)
+		return err
+	})
+	return token, err
+}
+
+func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dmarcd.Token, error) {
+	if utf8.RuneCountInString(n.Name) > maxTokenName || !utf8.ValidString(n.Name) ||
+		strings.ContainsFunc(n.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return dmarcd.Token{}, &dmarcd.InvalidError{Field: "name", Message: "A token's name has at most 100 printable characters."}
+	}
+	token := dmarcd.Token{
+		ID: dmarcd.TokenID(newID()), Team: team, Name: n.Name, Scope: n.Scope,
+		CreatedAt: t.store.now(), ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Second),
+	}
+	_, err := t.exec(ctx, `INSERT INTO tokens (id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)`,
+		token.ID, token.Team, token.Name, n.Hash[:], token.Scope, unix(token.CreatedAt), unix(token.ExpiresAt))
+	if err != nil {
+		return dmarcd.Token{}, fmt.Errorf("create token: %w", err)
+	}
+	return token, nil
+}
+
+// Tokens returns the tokens of the team, revoked and expired ones too, oldest
+// first.
+func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
+	return collectRead(ctx, t.store, `SELECT `+tokenColumns+` FROM tokens
+		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanToken)
+}
+
+// RevokeToken ends a token of the team for good; one that is revoked already
+// stays as it is.
+func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID) error {
+	changed, err := t.store.exec(ctx, `UPDATE tokens
+		SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
+		WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}
