@@ -1,0 +1,171 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"hash/crc32"
+	"log/slog"
+	"math/big"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+)
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`^dmd_[0-9A-Za-z]{40}$`)
+	seen := map[string]bool{}
+	for range 2000 {
+		token := auth.NewToken()
+		if !form.MatchString(token) || !auth.ValidToken(token) || seen[token] {
+			t.Fatalf("bad or repeated token %q", token)
+		}
+		seen[token] = true
+		// The checksum by another way: base 62 of math/big has the digits in
+		// the order 0-9a-zA-Z.
+		random, check := token[4:38], token[38:]
+		swapped := new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(random)))).Text(62)
+		want := strings.Map(swapCase, strings.Repeat("0", 6-len(swapped))+swapped)
+		if check != want {
+			t.Fatalf("checksum of %q is %q, want %q", random, check, want)
+		}
+	}
+}
+
+func swapCase(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return r - 'a' + 'A'
+	case r >= 'A' && r <= 'Z':
+		return r - 'A' + 'a'
+	}
+	return r
+}
+
+func TestMalformedTokens(t *testing.T) {
+	t.Parallel()
+	good := auth.NewToken()
+	for name, token := range map[string]string{
+		"empty":            "",
+		"prefix only":      "dmd_",
+		"too short":        good[:len(good)-1],
+		"too long":         good + "0",
+		"another prefix":   "xmd_" + good[4:],
+		"a typo":           good[:10] + flip(good[10]) + good[11:],
+		"bad checksum":     good[:43] + flip(good[43]),
+		"foreign alphabet": good[:10] + "-" + good[11:],
+	} {
+		if auth.ValidToken(token) {
+			t.Errorf("%s: %q passes", name, token)
+		}
+	}
+}
+
+func flip(c byte) string {
+	if c == 'a' {
+		return "b"
+	}
+	return "a"
+}
+
+// fakeCredentials counts and fails on demand.
+type fakeCredentials struct {
+	credential dmarcd.Credential
+	err        error
+	looked     int
+	touched    []time.Time
+}
+
+func (f *fakeCredentials) Credential(context.Context, [32]byte) (dmarcd.Credential, error) {
+	f.looked++
+	return f.credential, f.err
+}
+
+func (f *fakeCredentials) TouchToken(_ context.Context, _ dmarcd.TokenID, at time.Time) error {
+	f.touched = append(f.touched, at)
+	return nil
+}
+
+func TestCacheIsNeverOlderThanASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeCredentials{credential: dmarcd.Credential{Token: dmarcd.Token{ID: 1}, API: true}}
+		a := auth.NewAuthenticator(fake, time.Now, slog.New(slog.DiscardHandler))
+		token := auth.NewToken()
+		for range 100 {
+			if _, err := a.Authenticate(t.Context(), token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fake.looked != 1 {
+			t.Errorf("100 uses at once took %d look-ups, want 1", fake.looked)
+		}
+		fake.credential.API = false
+		fake.credential.Token.RevokedAt = time.Now()
+		time.Sleep(time.Second) // of the bubble's clock
+		if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Errorf("a second after the revocation: got %v, want ErrUnauthorized", err)
+		}
+	})
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 15, 9, 30, 15, 0, time.UTC)
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		name  string
+		token dmarcd.Token
+		err   error
+		want  error
+	}{
+		{name: "valid"},
+		{name: "not expired yet", token: dmarcd.Token{ExpiresAt: now.Add(time.Second)}},
+		{name: "expired", token: dmarcd.Token{ExpiresAt: now}, want: dmarcd.ErrUnauthorized},
+		{name: "revoked", token: dmarcd.Token{RevokedAt: now.Add(-time.Hour)}, want: dmarcd.ErrUnauthorized},
+		{name: "unknown", err: dmarcd.ErrNotFound, want: dmarcd.ErrUnauthorized},
+		{name: "no database", err: broken, want: broken},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeCredentials{credential: dmarcd.Credential{Token: test.token}, err: test.err}
+			a := auth.NewAuthenticator(fake, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+			if _, err := a.Authenticate(t.Context(), auth.NewToken()); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if _, err := a.Authenticate(t.Context(), "dmd_typo"); !errors.Is(err, dmarcd.ErrUnauthorized) || fake.looked != 1 {
+				t.Errorf("a typo: got %v after %d look-ups; want ErrUnauthorized without one", err, fake.looked)
+			}
+		})
+	}
+}
+
+func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := &fakeCredentials{credential: dmarcd.Credential{Token: dmarcd.Token{ID: 1}}}
+		a := auth.NewAuthenticator(fake, time.Now, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- a.Run(ctx) }()
+		token := auth.NewToken()
+		for range 150 { // two minutes and a half
+			if _, err := a.Authenticate(ctx, token); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if len(fake.touched) != 3 {
+			t.Errorf("written %d times, want 3: %v", len(fake.touched), fake.touched)
+		}
+	})
+}
