@@ -1,0 +1,83 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// checkers is how many domains are checked at once.
+	checkers = 16
+	// checkTimeout bounds the look at one domain.
+	checkTimeout = 10 * time.Second
+	// checkLease is how long a claim holds: enough for the look and for the
+	// writing, and after it the work of a dead replica is taken over.
+	checkLease = time.Minute
+	// checkPoll is how often it is asked what is due.
+	checkPoll = time.Second
+)
+
+// Due is a domain of a team whose check is due.
+type Due struct {
+	Team dmarcd.TeamID
+	Name string
+}
+
+// Checks checks domains by schedule.
+type Checks struct {
+	// Claim returns up to limit domains that are due and keeps others from
+	// claiming them for as long as the lease.
+	Claim func(ctx context.Context, lease time.Duration, limit int) ([]Due, error)
+	// Check checks one of them, until the deadline of ctx. A domain that was
+	// deleted meanwhile is dmarcd.ErrNotFound.
+	Check func(ctx context.Context, due Due) error
+	Log   *slog.Logger
+}
+
+// Run checks what is due until ctx ends, and returns when the last check has.
+func (c *Checks) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, checkers)
+	for {
+		select {
+		case slots <- struct{}{}: // wait for one to be free
+			<-slots
+		case <-ctx.Done():
+			return nil
+		}
+		free := cap(slots) - len(slots)
+		due, err := c.Claim(ctx, checkLease, free)
+		tell(ctx, c.Log, "claim due checks", err)
+		for _, d := range due {
+			slots <- struct{}{}
+			running.Go(func() {
+				defer func() { <-slots }()
+				c.check(ctx, d)
+			})
+		}
+		pause := checkPoll
+		switch {
+		case err != nil:
+			pause = retryAfter
+		case len(due) == free:
+			continue // there may be more
+		}
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+func (c *Checks) check(ctx context.Context, due Due) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if err := c.Check(ctx, due); !errors.Is(err, dmarcd.ErrNotFound) {
+		tell(ctx, c.Log, "check a domain", err)
+	}
+}
