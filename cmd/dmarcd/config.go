@@ -1,0 +1,31 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+)
+
+func (p *program) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show the effective configuration, secrets masked, and where each value came from",
+		Args:  cobra.NoArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		effective, err := p.configuration(cmd)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(p.out, convert(effective.Values, func(v config.Value) map[string]string {
+				return map[string]string{"key": v.Setting.Key, "value": v.Text, "origin": v.Origin, "environment": v.Setting.Env(), "help": v.Setting.Help}
+			}))
+		}
+		return printTable(p.out, []string{"SETTING", "VALUE", "FROM", "ENVIRONMENT"}, convert(effective.Values, func(v config.Value) []string {
+			return []string{v.Setting.Key, orDash(&v.Text), v.Origin, v.Setting.Env()}
+		}))
+	}
+	return cmd
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+const (
+	// listPart is how many domains are read at once.
+	listPart = 1000
+	// verifyTimeout is how long an operator waits for DNS.
+	verifyTimeout = 5 * time.Second
+)
+
+func (p *program) domainCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "domain", Short: "Domains of a team", Args: noArguments}
+	cmd.AddCommand(p.domainListCommand(), p.domainAddCommand(), p.domainVerifyCommand(),
+		p.domainDeleteCommand(), p.domainPurposeCommand())
+	return cmd
+}
+
+func (p *program) domainListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the domains of a team, with their reporting addresses", Args: cobra.NoArgs}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
+			domains, err := allDomains(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			return p.printDomains(domains, cfg.ReportDomain, *asJSON)
+		})
+	}
+	return cmd
+}
+
+func allDomains(ctx context.Context, t *store.Team) ([]dmarcd.Domain, error) {
+	var all []dmarcd.Domain
+	for after := ""; ; {
+		part, err := t.Domains(ctx, after, listPart)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+		if len(part) < listPart {
+			return all, nil
+		}
+		after = part[len(part)-1].Name
+	}
+}
+
+func (p *program) printDomains(domains []dmarcd.Domain, reportDomain string, asJSON bool) error {
+	shapes := convert(domains, func(d dmarcd.Domain) wire.OperatorDomain { return wire.NewOperatorDomain(d, reportDomain) })
+	if asJSON {
+		return printJSON(p.out, shapes)
+	}
+	heading := []string{"DOMAIN", "ACTIVE", "POLICY", "PURPOSE", "CHECKED", "REPORTS TO", "RECORD"}
+	return printTable(p.out, heading, convert(shapes, func(d wire.OperatorDomain) []string {
+		return []string{
+			d.Domain.Domain, yesNo(d.Active), orDash(&d.DMARCPolicy), orDash(d.DomainUsagePurpose),
+			orDash(d.CheckedAt), orDash(d.ReportAddress), orDash(&d.DMARCRecord),
+		}
+	}))
+}
+
+func (p *program) domainVerifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify --team NAME DOMAIN",
+		Short: "Look at a domain's DNS now; 2 if nobody could tell",
+		Args:  cobra.ExactArgs(1),
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			resolver := app.NewResolver(cfg, nil)
+			defer resolver.Close()
+			ctx, cancel := context.WithTimeout(cmd.Context(), verifyTimeout)
+			defer cancel()
+			domain, check, err := app.NewChecker(cfg, resolver).Check(ctx, t, name, dnscheck.RetryInterval)
+			if err != nil {
+				return err
+			}
+			if err := p.printDomains([]dmarcd.Domain{domain}, cfg.ReportDomain, *asJSON); err != nil {
+				return err
+			}
+			if !check.Conclusive {
+				return fmt.Errorf("the DNS gave no answer, so nothing was changed: %s", check.Reason)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func (p *program) domainDeleteCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete --team NAME DOMAIN",
+		Short: "Remove a domain with its checks, reports and counters",
+		Args:  cobra.ExactArgs(1),
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			return t.DeleteDomain(cmd.Context(), name)
+		})
+	}
+	return cmd
+}
+
+func (p *program) domainPurposeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "purpose --team NAME DOMAIN WORD",
+		Short: "Declare what a domain is used for: business, personal, education, nonprofit or none",
+		Args:  cobra.ExactArgs(2),
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		purpose, err := dmarcd.ParsePurpose(args[1])
+		if err != nil {
+			return err
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			return t.SetPurpose(cmd.Context(), name, purpose)
+		})
+	}
+	return cmd
+}
+
+// knownDomain returns the name of a domain of the team as it is stored.
+func knownDomain(ctx context.Context, t *store.Team, input string) (string, error) {
+	name, err := dmarcd.ParseName(input)
+	if err != nil {
+		return "", err
+	}
+	_, err = t.Domain(ctx, name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return "", fmt.Errorf("the team has no domain %s; `dmarcd domain list` shows its domains: %w", name, err)
+	}
+	return name, err
+}

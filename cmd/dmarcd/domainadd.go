@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// addPart is how many domains are added in one transaction.
+const addPart = 500
+
+func (p *program) domainAddCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add --team NAME DOMAIN...",
+		Short: "Add domains; - reads names from standard input, one a line",
+		Long: `Adds domains without asking the DNS; a running daemon looks at them next.
+The argument - reads names from standard input, one a line; blank lines and
+what follows a # are passed over. Names that are refused (no domain name, or
+known already) are told on standard error, the others are added; the exit
+status is then 1.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		inputs, err := p.readNames(args)
+		if err != nil {
+			return err
+		}
+		names, refused := p.parseNames(inputs)
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			known, err := p.addDomains(cmd.Context(), t, names)
+			if err != nil {
+				return err
+			}
+			if refused+known > 0 {
+				return errRefused
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+// readNames returns the names that the arguments stand for.
+func (p *program) readNames(args []string) ([]string, error) {
+	var names []string
+	for _, arg := range args {
+		if arg != "-" {
+			names = append(names, arg)
+			continue
+		}
+		lines := bufio.NewScanner(p.in)
+		for lines.Scan() {
+			line, _, _ := strings.Cut(lines.Text(), "#")
+			if line = strings.TrimSpace(line); line != "" {
+				names = append(names, line)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, fmt.Errorf("read names from standard input: %w", err)
+		}
+	}
+	return names, nil
+}
+
+// parseNames returns the names, each once, and how many it had to refuse.
+func (p *program) parseNames(inputs []string) (names []string, refused int) {
+	seen := make(map[string]bool, len(inputs))
+	for _, input := range inputs {
+		name, err := dmarcd.ParseName(input)
+		if err != nil {
+			p.say("%s: %v\n", input, err)
+			refused++
+			continue
+		}
+		if !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names, refused
+}
+
+// addDomains adds the names in parts and returns how many the team had already.
+func (p *program) addDomains(ctx context.Context, t *store.Team, names []string) (known int, err error) {
+	bar, done := p.progress(len(names), "adding domains")
+	defer done()
+	total := 0
+	for part := range slices.Chunk(names, addPart) {
+		if len(names) == 1 || len(part) < 20 {
+			// Few enough to say which of them are known.
+			for _, name := range part {
+				if _, err := t.Domain(ctx, name); err == nil {
+					p.say("%s: the team has this domain already\n", name)
+				}
+			}
+		}
+		added, err := t.AddDomains(ctx, part, time.Now())
+		if err != nil {
+			return known, err
+		}
+		total += added
+		known += len(part) - added
+		bar(len(part))
+	}
+	if len(names) >= 20 && known > 0 {
+		p.say("%d domains were there already\n", known)
+	}
+	_, err = fmt.Fprintf(p.out, "%d domains added\n", total)
+	return known, err
+}
+
+// progress returns a function that moves a bar on, and one that ends it. The bar
+// is shown to a person who would otherwise wonder.
+func (p *program) progress(total int, what string) (advance func(n int), done func()) {
+	if total < 2*addPart || !isTerminal(p.err) {
+		return func(int) {}, func() {}
+	}
+	bars := mpb.New(mpb.WithOutput(p.err), mpb.WithWidth(40))
+	bar := bars.AddBar(int64(total),
+		mpb.PrependDecorators(decor.Name(what+" "), decor.CountersNoUnit("%d / %d ")),
+		mpb.AppendDecorators(decor.Percentage(), decor.Name("  "), decor.EwmaETA(decor.ET_STYLE_GO, 30)))
+	began := time.Now()
+	return func(n int) {
+			bar.EwmaIncrBy(n, time.Since(began))
+			began = time.Now()
+		}, func() {
+			bar.Abort(false)
+			bars.Wait()
+		}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+func (p *program) migrateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the database to the schema of this version; serve does so too",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Opening migrates.
+			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+				_, err := fmt.Fprintf(p.out, "The %s database has the schema of this version.\n", s.Stats().Engine)
+				return err
+			})
+		},
+	}
+}
+
+func (p *program) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write the whole database into a new SQLite file, while the daemon runs",
+		Long: `Writes the whole database, as it is at one moment, into a new SQLite file, from
+SQLite and from PostgreSQL alike. The daemon may run meanwhile. To restore it,
+stop the daemon and let DMARCD_DATABASE name the file.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+				var progress func(rows int)
+				if isTerminal(p.err) {
+					progress = func(rows int) { p.say("\r%d rows written", rows) }
+				}
+				if err := s.Backup(cmd.Context(), args[0], progress); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(p.out, "Backup written to %s.\n", args[0])
+				return err
+			})
+		},
+	}
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(p.out, "dmarcd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

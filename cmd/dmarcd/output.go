@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// jsonFlag gives a command the flag --json.
+func jsonFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print JSON for machines")
+}
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// printTable prints rows below a heading in columns.
+func printTable(w io.Writer, heading []string, rows [][]string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{heading}, rows...) {
+		if _, err := io.WriteString(table, strings.Join(row, "\t")+"\n"); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
+// orDash shows that a value is missing.
+func orDash[T ~string](value *T) string {
+	if value == nil || *value == "" {
+		return "-"
+	}
+	return string(*value)
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// convert maps a slice, and makes an empty one of nil: JSON lists are never
+// null.
+func convert[A, B any](list []A, f func(A) B) []B {
+	converted := make([]B, len(list))
+	for i, a := range list {
+		converted[i] = f(a)
+	}
+	return converted
+}

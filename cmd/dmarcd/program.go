@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// The exit statuses. Where several things were asked, the greatest is told.
+const (
+	exitDone    = 0
+	exitRefused = 1 // refused, or found bad
+	exitFailed  = 2 // wrong usage, or could not look
+)
+
+// errRefused ends a command that has told its refusals already.
+var errRefused = errors.New("refused")
+
+// program is one run of the command line.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	environ  []string
+}
+
+// run runs the command that args name and returns the exit status.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !errors.Is(err, errRefused) {
+		p.say("dmarcd: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndmarcd: "))
+	}
+	return exitStatus(err)
+}
+
+// say tells a person something beside the result.
+func (p *program) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.err, format, args...) // there is no other place to tell it
+}
+
+// exitStatus tells a refusal from all that kept us from finding out.
+func exitStatus(err error) int {
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errRefused), errors.Is(err, dmarcd.ErrNotFound), errors.Is(err, dmarcd.ErrConflict),
+		errors.Is(err, dmarcd.ErrInvalid), errors.Is(err, dmarcd.ErrForbidden):
+		return exitRefused
+	}
+	return exitFailed
+}
+
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dmarcd",
+		Short: "The DMARC daemon: watches the DNS of mail domains and tells how they stand",
+		Long: `dmarcd watches the DMARC settings of a team's mail domains and serves them as JSON.
+
+    dmarcd serve                    runs the daemon; the first start makes a team and a token
+    dmarcd domain list --team T     shows a team's domains
+    dmarcd doctor                   says what is wrong with an installation
+
+Every setting can be given in a file (--config, TOML or YAML), in the environment
+or as a flag, and the later wins; "dmarcd config" shows what holds.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArguments,
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.Flags().SortFlags = false
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.String("config", "", "the configuration file, TOML or YAML")
+	for _, s := range config.Settings() {
+		flags.String(s.Flag(), "", fmt.Sprintf("%s (%s; default: %s)", s.Help, s.Env(), s.Default))
+	}
+	root.AddCommand(
+		p.serveCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
+		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
+	)
+	// The settings belong to every command; told once, they do not bury a
+	// command's own flags.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
+		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  those of the settings: see "dmarcd --help" or "dmarcd config"`))
+	return root
+}
+
+// noArguments refuses words that no command takes.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown command %q; see %q", args[0], cmd.CommandPath()+" --help")
+	}
+	return nil
+}
+
+// configuration returns the effective configuration of a command.
+func (p *program) configuration(cmd *cobra.Command) (config.Effective, error) {
+	given := map[string]string{}
+	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	return config.Load(config.Input{File: given["config"], Environ: p.environ, Flags: given})
+}
+
+// withStore runs f with the database of the configuration.
+func (p *program) withStore(cmd *cobra.Command, f func(cfg config.Config, s *store.Store) error) error {
+	effective, err := p.configuration(cmd)
+	if err != nil {
+		return err
+	}
+	log := p.logger(effective.Config.Log)
+	s, err := app.OpenStore(cmd.Context(), effective.Config, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(effective.Config, s), s.Close())
+}
+
+// withTeam is withStore for a command with the flag --team.
+func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *store.Team) error) error {
+	name, err := cmd.Flags().GetString("team")
+	if err != nil {
+		return err
+	}
+	return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
+		team, err := teamByName(cmd.Context(), s, name)
+		if err != nil {
+			return err
+		}
+		return f(cfg, s.Team(team.ID))
+	})
+}
+
+func teamByName(ctx context.Context, s *store.Store, name string) (dmarcd.Team, error) {
+	team, err := s.TeamByName(ctx, name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return team, fmt.Errorf("there is no team %q; `dmarcd team list` shows all: %w", name, err)
+	}
+	return team, err
+}
+
+// logger writes to standard error: coloured text for a person, JSON otherwise.
+func (p *program) logger(cfg config.Log) *slog.Logger {
+	terminal := isTerminal(p.err)
+	if cfg.Format == config.FormatJSON || cfg.Format == config.FormatAuto && !terminal {
+		return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: cfg.Level}))
+	}
+	colours := terminal && !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" })
+	return slog.New(tint.NewTextHandler(p.err, &tint.Options{Level: cfg.Level, NoColor: !colours}))
+}
+
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

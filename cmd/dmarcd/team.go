@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) teamCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "team", Short: "Teams and the API whitelist", Args: noArguments}
+	cmd.AddCommand(p.teamCreateCommand(), p.teamListCommand(), p.teamAllowCommand(true), p.teamAllowCommand(false))
+	return cmd
+}
+
+func (p *program) teamCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a team; with --api, on the API whitelist",
+		Args:  cobra.ExactArgs(1),
+	}
+	api := cmd.Flags().Bool("api", false, "put the team on the API whitelist")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			team, err := s.CreateTeam(cmd.Context(), args[0], *api)
+			if errors.Is(err, dmarcd.ErrConflict) {
+				return fmt.Errorf("there is a team %q already: %w", args[0], dmarcd.ErrConflict)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(p.out, "%s\t%s\n", team.ID, team.Name)
+			return err
+		})
+	}
+	return cmd
+}
+
+func (p *program) teamListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List all teams", Args: cobra.NoArgs}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			teams, err := s.Teams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			shapes := convert(teams, wire.NewTeam)
+			if *asJSON {
+				return printJSON(p.out, shapes)
+			}
+			return printTable(p.out, []string{"ID", "NAME", "API", "CREATED"}, convert(shapes, func(t wire.Team) []string {
+				return []string{t.ID, t.Name, yesNo(t.API), t.CreatedAt}
+			}))
+		})
+	}
+	return cmd
+}
+
+func (p *program) teamAllowCommand(allow bool) *cobra.Command {
+	cmd := &cobra.Command{Use: "allow NAME", Short: "Put a team on the API whitelist", Args: cobra.ExactArgs(1)}
+	if !allow {
+		cmd.Use, cmd.Short = "deny NAME", "Take a team off the API whitelist"
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			team, err := teamByName(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			return s.SetAPI(cmd.Context(), team.Name, allow)
+		})
+	}
+	return cmd
+}

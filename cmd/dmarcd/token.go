@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Bearer tokens of a team",
+		Long:  "Bearer tokens of a team. To rotate one, make the new one, then revoke the old one.",
+		Args:  noArguments,
+	}
+	cmd.AddCommand(p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
+	return cmd
+}
+
+// teamFlag gives a command the flag --team, which it needs.
+func teamFlag(cmd *cobra.Command) {
+	cmd.Flags().String("team", "", "the name of the team")
+	_ = cmd.MarkFlagRequired("team") // the flag exists
+}
+
+func (p *program) tokenCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create --team NAME",
+		Short: "Make a token and print it, this once",
+		Args:  cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	name := cmd.Flags().String("name", "", "what the token is for")
+	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read or write (which includes read)")
+	expires := cmd.Flags().Duration("expires", 0, "how long the token is valid, such as 720h (default: for ever)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		parsed, err := dmarcd.ParseScope(*scope)
+		if err != nil {
+			return err
+		}
+		if *expires < 0 || cmd.Flags().Changed("expires") && *expires == 0 {
+			return &dmarcd.InvalidError{Field: "expires", Message: "--expires takes a time in the future, such as 720h."}
+		}
+		secret := auth.NewToken()
+		token := store.NewToken{Name: *name, Scope: parsed, Hash: auth.HashToken(secret)}
+		if *expires > 0 {
+			token.ExpiresAt = time.Now().Add(*expires)
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			if _, err := t.CreateToken(cmd.Context(), token); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(p.out, secret)
+			return err
+		})
+	}
+	return cmd
+}
+
+func (p *program) tokenListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the tokens of a team", Args: cobra.NoArgs}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			tokens, err := t.Tokens(cmd.Context())
+			if err != nil {
+				return err
+			}
+			shapes := convert(tokens, wire.NewToken)
+			if *asJSON {
+				return printJSON(p.out, shapes)
+			}
+			heading := []string{"ID", "NAME", "SCOPE", "CREATED", "EXPIRES", "LAST USE", "REVOKED"}
+			return printTable(p.out, heading, convert(shapes, func(t wire.Token) []string {
+				return []string{t.ID, orDash(&t.Name), t.Scope, t.CreatedAt, orDash(t.ExpiresAt), orDash(t.UsedAt), orDash(t.RevokedAt)}
+			}))
+		})
+	}
+	return cmd
+}
+
+func (p *program) tokenRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token for good",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := dmarcd.ParseTokenID(args[0])
+			if err != nil {
+				return err
+			}
+			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+				team, err := s.TeamOfToken(cmd.Context(), id)
+				if errors.Is(err, dmarcd.ErrNotFound) {
+					return fmt.Errorf("there is no token %s; `dmarcd token list` shows a team's: %w", id, err)
+				}
+				if err != nil {
+					return err
+				}
+				return s.Team(team).RevokeToken(cmd.Context(), id)
+			})
+		},
+	}
+}

@@ -1,0 +1,198 @@
+// Package apitest holds a server to its OpenAPI 3.1 document in tests: every
+// answer that a test received is compared with the document, and what no test
+// provoked is told.
+//
+// The public document is open, because members and headers are only ever added
+// to it. A Validator is strict: an answer with a member or a header that is not
+// documented is a fault. Whether a request was right is for the test to know;
+// the Validator only demands that one which succeeded was allowed to.
+package apitest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pb33f/libopenapi"
+	"github.com/pb33f/libopenapi-validator/config"
+	liberrors "github.com/pb33f/libopenapi-validator/errors"
+	"github.com/pb33f/libopenapi-validator/parameters"
+	"github.com/pb33f/libopenapi-validator/responses"
+)
+
+// Validator compares answers with an OpenAPI document and remembers which
+// operations and statuses it has seen. It is safe for concurrent use.
+type Validator struct {
+	prefix string // the path of the base URL, without a trailing slash
+	paths  []path
+	// What requests get that the document does not have.
+	pathNotFound, methodNotAllowed *operation
+
+	requests parameters.ParameterValidator
+	answers  responses.ResponseBodyValidator
+
+	mu   sync.Mutex // guards seen and the caches of the library
+	seen map[observation]bool
+}
+
+// observation is an answer that the document describes.
+type observation struct {
+	operationID string
+	status      int
+}
+
+// New returns a Validator for an OpenAPI 3.1 document in JSON. The API begins
+// at the path of its first server. Among its components must be the responses
+// PathNotFound, MethodNotAllowed, Unauthorized, Forbidden, TooManyRequests,
+// InternalError and Unavailable: they describe the answers to requests that
+// match no operation.
+func New(document []byte) (*Validator, error) {
+	document, err := tighten(document)
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	parsed, err := libopenapi.NewDocument(document)
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	built, err := parsed.BuildV3Model()
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	model := &built.Model
+	if len(model.Servers) == 0 {
+		return nil, errors.New("read the OpenAPI document: it names no server")
+	}
+	base, err := url.Parse(model.Servers[0].URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the server of the OpenAPI document: %w", err)
+	}
+	v := &Validator{
+		prefix: strings.TrimSuffix(base.EscapedPath(), "/"),
+		seen:   map[observation]bool{},
+	}
+	if v.paths, err = readPaths(model); err != nil {
+		return nil, fmt.Errorf("read the paths of the OpenAPI document: %w", err)
+	}
+	if v.pathNotFound, err = refusal(model, http.StatusNotFound, "PathNotFound"); err != nil {
+		return nil, err
+	}
+	if v.methodNotAllowed, err = refusal(model, http.StatusMethodNotAllowed, "MethodNotAllowed"); err != nil {
+		return nil, err
+	}
+	// The library looks at required headers only, and takes one like 12e4 for a
+	// number whatever its schema says. So headers are compared here, and it does
+	// not get to see them.
+	for _, o := range v.operations() {
+		for response := range o.definition.Responses.Codes.ValuesFromOldest() {
+			response.Headers = nil
+		}
+	}
+	v.requests = parameters.NewParameterValidator(model, config.WithFormatAssertions())
+	v.answers = responses.NewResponseBodyValidator(model, config.WithFormatAssertions())
+	return v, nil
+}
+
+// Check compares an answer with the document: that the operation of r has this
+// status, that the status has these headers, and that the body is as described.
+// Where the request succeeded it must have the token and the query that the
+// document describes. The body of r is not read. Check returns all differences,
+// joined.
+//
+// A request that matches no operation must be answered with 404 or 405, or with
+// a refusal that comes before these. HEAD is GET without a body, and is not
+// remembered.
+func (v *Validator) Check(r *http.Request, status int, header http.Header, body []byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+
+	route, found, err := v.find(r)
+	if err != nil {
+		return err
+	}
+	documented, ok := found.answers[status]
+	if !ok {
+		return fmt.Errorf("%s %s: the document has no status %d for %s", r.Method, r.URL, status, found.id)
+	}
+	problems := documented.checkHeader(header)
+	if found == v.methodNotAllowed && status == http.StatusMethodNotAllowed {
+		problems = append(problems, route.checkAllow(header.Get("Allow")))
+	}
+	asDocumented := r.Clone(r.Context())
+	asDocumented.Method = found.method
+	wantsBody := !documented.empty && r.Method != http.MethodHead
+	switch text := string(bytes.TrimSpace(body)); {
+	case !wantsBody && len(body) > 0:
+		problems = append(problems, fmt.Errorf("body: got %q want none", body))
+	case wantsBody && (text == "" || text == "null"):
+		// The library takes both for valid, whatever the schema says.
+		problems = append(problems, fmt.Errorf("body: got %q want a value", text))
+	case wantsBody:
+		_, differences := v.answers.ValidateResponseBodyWithPathItem(asDocumented,
+			&http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))},
+			found.item, found.path)
+		problems = append(problems, plainErrors(differences)...)
+	}
+	if status < http.StatusBadRequest {
+		_, differences := v.requests.ValidateSecurityWithPathItem(asDocumented, found.item, found.path)
+		problems = append(problems, plainErrors(differences)...)
+		_, differences = v.requests.ValidateQueryParamsWithPathItem(asDocumented, found.item, found.path)
+		problems = append(problems, plainErrors(differences)...)
+	}
+	if r.Method != http.MethodHead {
+		v.seen[observation{found.id, status}] = true
+	}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%s %s: %d of %s: %w", r.Method, r.URL, status, found.id, err)
+	}
+	return nil
+}
+
+// Missing returns the answers that the document describes and Check has not
+// seen, each as "operationId status", sorted. The answers to requests that match
+// no operation stand under PathNotFound and MethodNotAllowed.
+func (v *Validator) Missing() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var missing []string
+	for _, o := range v.operations() {
+		for status := range o.answers {
+			if !v.seen[observation{o.id, status}] {
+				missing = append(missing, fmt.Sprintf("%s %d", o.id, status))
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// operations returns all operations, the two refusals among them.
+func (v *Validator) operations() []*operation {
+	all := []*operation{v.pathNotFound, v.methodNotAllowed}
+	for _, p := range v.paths {
+		for _, o := range p.operations {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// plainErrors returns the differences that the library found, one error each.
+func plainErrors(differences []*liberrors.ValidationError) []error {
+	var problems []error
+	for _, d := range differences {
+		if len(d.SchemaValidationErrors) == 0 {
+			problems = append(problems, fmt.Errorf("%s: %s", d.Message, d.Reason))
+		}
+		for _, failure := range d.SchemaValidationErrors {
+			problems = append(problems, fmt.Errorf("%s: %s: %s", d.Message, failure.FieldPath, failure.Reason))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// maxBody is the size limit of a JSON body.
+const maxBody = 64 << 10
+
+// readObject returns the members of the JSON object in the body. Of a member
+// that is repeated the last counts.
+func readObject(c *call) (map[string]json.RawMessage, error) {
+	// A parameter that cannot be read does not matter: JSON has none.
+	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || media != "application/json" ||
+		c.r.Header.Get("Content-Encoding") != "" {
+		return nil, errMediaType
+	}
+	if c.r.ContentLength > maxBody {
+		return nil, errBodyTooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, errBodyTooLarge
+	case err != nil, !utf8.Valid(body), !json.Valid(body):
+		return nil, errNotJSON
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+		return nil, &dmarcd.InvalidError{Field: "domain", Message: `The body must be a JSON object with the member "domain".`}
+	}
+	return members, nil
+}
+
+// stringMember returns a member that must be a string.
+func stringMember(members map[string]json.RawMessage, name string) (string, error) {
+	var value *string
+	if err := json.Unmarshal(members[name], &value); err != nil || value == nil {
+		return "", &dmarcd.InvalidError{Field: name, Message: `The member "` + name + `" is required and must be a string.`}
+	}
+	return *value, nil
+}

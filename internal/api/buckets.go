@@ -1,0 +1,79 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// maxBuckets bounds the memory. Full buckets say nothing and go first.
+const maxBuckets = 10_000
+
+// buckets is a token bucket for each key, in this process.
+type buckets[K comparable] struct {
+	rate  rate.Limit // 0: no limit
+	burst int
+	now   func() time.Time
+
+	mu    sync.Mutex
+	byKey map[K]*rate.Limiter
+}
+
+func newBuckets[K comparable](perSecond float64, now func() time.Time) *buckets[K] {
+	return &buckets[K]{
+		rate:  rate.Limit(perSecond),
+		burst: int(math.Ceil(2 * perSecond)),
+		now:   now,
+		byKey: map[K]*rate.Limiter{},
+	}
+}
+
+// take takes one request out of the bucket of key, says in the header how it
+// stands, and reports whether it was empty.
+func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
+	if b.rate == 0 {
+		return false
+	}
+	now := b.now()
+	b.mu.Lock()
+	limiter, ok := b.byKey[key]
+	if !ok {
+		b.makeRoom(now)
+		limiter = rate.NewLimiter(b.rate, b.burst)
+		b.byKey[key] = limiter
+	}
+	limited = !limiter.AllowN(now, 1)
+	left := limiter.TokensAt(now)
+	b.mu.Unlock()
+
+	seconds := func(requests float64) string {
+		return strconv.Itoa(int(math.Ceil(max(0, requests) / float64(b.rate))))
+	}
+	header.Set("RateLimit-Limit", strconv.Itoa(b.burst))
+	header.Set("RateLimit-Remaining", strconv.Itoa(int(max(0, left))))
+	header.Set("RateLimit-Reset", seconds(float64(b.burst)-left))
+	if limited {
+		header.Set("Retry-After", seconds(1-left))
+	}
+	return limited
+}
+
+// makeRoom drops the buckets that are full again or, where that is not enough,
+// all: some clients then get more than their share once.
+func (b *buckets[K]) makeRoom(now time.Time) {
+	if len(b.byKey) < maxBuckets {
+		return
+	}
+	for key, limiter := range b.byKey {
+		if limiter.TokensAt(now) >= float64(b.burst) {
+			delete(b.byKey, key)
+		}
+	}
+	if len(b.byKey) >= maxBuckets {
+		clear(b.byKey)
+	}
+}

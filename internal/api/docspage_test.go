@@ -1,0 +1,253 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// The constructor of the page is not exported, so these tests stand inside the
+// package; what they look at is what a browser gets.
+
+func newTestDocs(t *testing.T, baseURL string) *docsPage {
+	t.Helper()
+	doc, err := newDocument(baseURL)
+	if err != nil {
+		t.Fatalf("newDocument(%q): %v", baseURL, err)
+	}
+	page, err := newDocsPage(doc)
+	if err != nil {
+		t.Fatalf("newDocsPage: %v", err)
+	}
+	return page
+}
+
+func fetchDocs(t *testing.T, serve http.HandlerFunc) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/docs", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("status: got %d want 200", w.Code)
+	}
+	return w.Body.String()
+}
+
+func TestDocsHeaders(t *testing.T) {
+	t.Parallel()
+	page := newTestDocs(t, "https://dmarc.example/api")
+	for _, tt := range []struct {
+		name        string
+		serve       http.HandlerFunc
+		contentType string
+	}{
+		{name: "page", serve: page.servePage, contentType: "text/html; charset=utf-8"},
+		{name: "style sheet", serve: page.serveStyle, contentType: "text/css; charset=utf-8"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := httptest.NewRecorder()
+			tt.serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/docs", nil))
+			for header, want := range map[string]string{
+				"Content-Type": tt.contentType,
+				"Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; " +
+					"form-action 'none'; frame-ancestors 'none'",
+				"X-Content-Type-Options": "nosniff",
+				"Referrer-Policy":        "no-referrer",
+			} {
+				if got := w.Header().Get(header); got != want {
+					t.Errorf("%s: got %q want %q", header, got, want)
+				}
+			}
+			if w.Body.Len() == 0 {
+				t.Error("body: got nothing")
+			}
+		})
+	}
+}
+
+// TestDocsObeyPolicy demands that the page holds nothing that its own
+// Content-Security-Policy forbids.
+func TestDocsObeyPolicy(t *testing.T) {
+	t.Parallel()
+	page := newTestDocs(t, "https://dmarc.example/api")
+	for node := range parseDocs(t, fetchDocs(t, page.servePage)).Descendants() {
+		switch node.Data {
+		case "script", "style", "img", "iframe", "form", "base", "object":
+			t.Errorf("got an element %s, want none", node.Data)
+		}
+		for _, a := range node.Attr {
+			if a.Key == "style" || strings.HasPrefix(a.Key, "on") {
+				t.Errorf("got an attribute %s=%q of %s, want none", a.Key, a.Val, node.Data)
+			}
+		}
+		if node.Data == "link" && docsAttribute(node, "href") != "docs/style.css" {
+			t.Errorf("link: got %q want docs/style.css", docsAttribute(node, "href"))
+		}
+	}
+	if style := fetchDocs(t, page.serveStyle); strings.Contains(style, "url(") || strings.Contains(style, "@import") {
+		t.Error("the style sheet loads something, want nothing")
+	}
+}
+
+func TestDocsShowEveryOperation(t *testing.T) {
+	t.Parallel()
+	doc, err := Document("https://dmarc.example/api")
+	if err != nil {
+		t.Fatalf("Document: %v", err)
+	}
+	var spec struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(doc, &spec); err != nil {
+		t.Fatalf("read the document: %v", err)
+	}
+	articles := map[string]string{} // by id
+	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+		if node.Data == "article" {
+			articles[docsAttribute(node, "aria-labelledby")] = docsText(node)
+		}
+	}
+	shown := 0
+	for path, methods := range spec.Paths {
+		for method, raw := range methods {
+			if method == "parameters" {
+				continue
+			}
+			var operation struct {
+				OperationID string
+				Summary     string
+				Responses   map[string]any
+			}
+			if err := json.Unmarshal(raw, &operation); err != nil {
+				t.Fatalf("read %s %s: %v", method, path, err)
+			}
+			shown++
+			article := articles[operation.OperationID]
+			for _, want := range []string{
+				operation.Summary,
+				strings.ToUpper(method) + " " + path,
+				"'https://dmarc.example/api" + strings.ReplaceAll(path, "{domain}", "example.com") + "'",
+			} {
+				if !strings.Contains(article, want) {
+					t.Errorf("article %s: got %q want it to hold %q", operation.OperationID, article, want)
+				}
+			}
+			for status := range operation.Responses {
+				if !strings.Contains(article, "HTTP/1.1 "+status+" ") {
+					t.Errorf("article %s: no example of status %s", operation.OperationID, status)
+				}
+			}
+		}
+	}
+	if shown != 9 {
+		t.Errorf("operations: got %d want 9", shown)
+	}
+}
+
+func TestDocsCurl(t *testing.T) {
+	t.Parallel()
+	page := docsText(parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/it's/").servePage)))
+	want := `curl -X POST 'https://dmarc.example/it'\''s/domains' \
+  -H "Authorization: Bearer $DMARCD_TOKEN" \
+  -H 'Content-Type: application/json' \
+  -d '{"domain":"example.com"}'`
+	if !strings.Contains(page, want) {
+		t.Errorf("page: want it to hold\n%s", want)
+	}
+	if want := "curl 'https://dmarc.example/it'\\''s/openapi.json'\n"; !strings.Contains(page, want) {
+		t.Errorf("page: want it to hold a command without a token:\n%s", want)
+	}
+}
+
+func TestDocsLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	ids := map[string]int{}
+	var links []string
+	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+		if id := docsAttribute(node, "id"); id != "" {
+			ids[id]++
+		}
+		if target, ok := strings.CutPrefix(docsAttribute(node, "href"), "#"); ok {
+			links = append(links, target)
+		}
+	}
+	for id, n := range ids {
+		if n != 1 {
+			t.Errorf("id %q: got %d elements want 1", id, n)
+		}
+	}
+	if len(links) < 40 {
+		t.Errorf("links inside the page: got %d want 40 or more", len(links))
+	}
+	for _, link := range links {
+		if ids[link] == 0 {
+			t.Errorf("link #%s: leads nowhere", link)
+		}
+	}
+}
+
+func TestDocsEscape(t *testing.T) {
+	t.Parallel()
+	page := fetchDocs(t, newTestDocs(t, `https://dmarc.example/<script>alert("1")</script>`).servePage)
+	if strings.Contains(page, "<script") {
+		t.Error("page: got a script element from the base URL, want it escaped")
+	}
+	if !strings.Contains(docsText(parseDocs(t, page)), `https://dmarc.example/<script>alert("1")</script>/domains`) {
+		t.Error("page: want the base URL as text")
+	}
+}
+
+func TestDocsReadDescriptions(t *testing.T) {
+	t.Parallel()
+	// A mark that is left over belongs to CommonMark that the page does not read.
+	marks := regexp.MustCompile("`|\\*\\*|^#|^- |\\]\\(")
+	items := 0
+	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+		switch node.Data {
+		case "li":
+			if node.Parent.Data == "ol" {
+				items++
+			}
+		case "p", "summary", "h2":
+			if mark := marks.FindString(docsText(node)); mark != "" {
+				t.Errorf("%s: got the mark %q in %q want it read", node.Data, mark, docsText(node))
+			}
+		}
+	}
+	if items != 11 {
+		t.Errorf("items of the order of refusals: got %d want 11", items)
+	}
+}
+
+func parseDocs(t *testing.T, page string) *html.Node {
+	t.Helper()
+	node, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatalf("parse the page: %v", err)
+	}
+	return node
+}
+
+func docsAttribute(node *html.Node, key string) string {
+	for _, a := range node.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func docsText(node *html.Node) string {
+	var b strings.Builder
+	for n := range node.Descendants() {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data)
+		}
+	}
+	return b.String()
+}

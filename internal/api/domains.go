@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+const (
+	// A request that creates a domain waits for DNS for 2 s at most, one that
+	// verifies a domain for 5 s. What is left is for the database.
+	createLook = 1800 * time.Millisecond
+	verifyLook = 4700 * time.Millisecond
+	// createGrace keeps the schedule from looking at a domain while the
+	// request that creates it still does.
+	createGrace = 5 * time.Second
+)
+
+func (a *API) addDomain(c *call) error {
+	members, err := readObject(c)
+	if err != nil {
+		return err
+	}
+	input, err := stringMember(members, "domain")
+	if err != nil {
+		return err
+	}
+	name, err := dmarcd.ParseName(input)
+	if err != nil {
+		return err
+	}
+	domain, err := c.team.AddDomain(c.r.Context(), name, a.options.Now().Add(createGrace))
+	switch {
+	case errors.Is(err, dmarcd.ErrConflict):
+		return errDomainExists
+	case errors.Is(err, dmarcd.ErrForbidden):
+		return errQuota
+	case err != nil:
+		return err
+	}
+	// The domain is there. Whatever becomes of the look at its DNS, now or
+	// by the schedule, does not change that.
+	look, cancel := context.WithTimeout(c.r.Context(), createLook)
+	defer cancel()
+	const inBackground = 0
+	checked, _, err := a.options.Checker.Check(look, c.team, name, inBackground)
+	switch {
+	case err == nil:
+		domain = checked
+	case !errors.Is(err, dmarcd.ErrNotFound): // deleted meanwhile, by another request
+		a.options.Log.WarnContext(c.r.Context(), "first check of a domain not kept", "error", err)
+	}
+	c.w.Header().Set("Location", a.baseURL+"/domains/"+name)
+	writeJSON(c.w, http.StatusCreated, wire.NewDomain(domain))
+	return nil
+}
+
+func (a *API) getDomain(c *call) error {
+	name, err := dmarcd.ParseName(c.domain)
+	if err != nil {
+		return errNoSuchDomain
+	}
+	domain, err := c.team.Domain(c.r.Context(), name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return errNoSuchDomain
+	}
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, wire.NewDomain(domain))
+	return nil
+}
+
+func (a *API) deleteDomain(c *call) error {
+	name, err := dmarcd.ParseName(c.domain)
+	if err != nil {
+		return errNoSuchDomain
+	}
+	err = c.team.DeleteDomain(c.r.Context(), name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return errNoSuchDomain
+	}
+	if err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// verifyError is the shape of the one error that has a code.
+type verifyError struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+}
+
+func (a *API) verifyDomain(c *call) error {
+	domain, check, err := a.verify(c)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		writeJSON(c.w, http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: "domain_not_found"})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	outcome := "inconclusive"
+	if check.Conclusive {
+		outcome = "conclusive"
+	}
+	c.w.Header().Set("Dmarcd-Check", outcome)
+	writeJSON(c.w, http.StatusOK, wire.NewDomain(domain))
+	return nil
+}
+
+func (a *API) verify(c *call) (dmarcd.Domain, dmarcd.Check, error) {
+	name, err := dmarcd.ParseName(c.domain)
+	if err != nil {
+		return dmarcd.Domain{}, dmarcd.Check{}, dmarcd.ErrNotFound
+	}
+	// Whether the team has the domain is asked first: nobody may have us
+	// ask the DNS about names of others.
+	if _, err := c.team.Domain(c.r.Context(), name); err != nil {
+		return dmarcd.Domain{}, dmarcd.Check{}, err
+	}
+	look, cancel := context.WithTimeout(c.r.Context(), verifyLook)
+	defer cancel()
+	return a.options.Checker.Check(look, c.team, name, dnscheck.RetryInterval)
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// maxPage is the largest page of a list that a client may ask for.
+const maxPage = 1000
+
+// query returns the query parameters of a request.
+func query(c *call) (url.Values, error) {
+	values, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return nil, &dmarcd.InvalidError{Message: "The query cannot be read. Percent-encode its values."}
+	}
+	return values, nil
+}
+
+// page is the part of a list that a request asks for.
+type page struct {
+	limit int    // 0: all
+	after string // "": from the start
+}
+
+func readPage(c *call) (page, error) {
+	values, err := query(c)
+	if err != nil {
+		return page{}, err
+	}
+	var p page
+	if values.Has("limit") {
+		p.limit, err = strconv.Atoi(values.Get("limit"))
+		if err != nil || p.limit < 1 || p.limit > maxPage {
+			return page{}, &dmarcd.InvalidError{Field: "limit", Message: "The parameter limit must be a whole number from 1 to 1000."}
+		}
+	}
+	if after := values.Get("after"); after != "" {
+		if p.after, err = dmarcd.ParseName(after); err != nil {
+			return page{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the domain name that the page before ended with."}
+		}
+	}
+	return p, nil
+}
+
+func readDays(c *call) (dmarcd.Days, error) {
+	values, err := query(c)
+	if err != nil {
+		return dmarcd.Days{}, err
+	}
+	var days dmarcd.Days
+	for _, end := range []struct {
+		name string
+		day  **dmarcd.Day
+	}{{"from", &days.From}, {"to", &days.To}} {
+		if !values.Has(end.name) {
+			continue
+		}
+		day, err := dmarcd.ParseDay(values.Get(end.name))
+		if err != nil {
+			return dmarcd.Days{}, &dmarcd.InvalidError{Field: end.name, Message: "The parameter " + end.name + " must be a day, written YYYY-MM-DD."}
+		}
+		*end.day = &day
+	}
+	if days.From != nil && days.To != nil && *days.From > *days.To {
+		return dmarcd.Days{}, &dmarcd.InvalidError{Field: "from", Message: "The parameter from must not be later than to."}
+	}
+	return days, nil
+}

@@ -1,0 +1,220 @@
+// Package app puts the daemon together: New wires the store, the resolver, the
+// API and the jobs from one configuration, and Run runs them until it is told
+// to stop. The command line and the end-to-end tests use it; it decides nothing
+// that belongs to one of the parts.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/jobs"
+	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// drainTimeout is how long requests may take to end after a stop was asked for.
+// The whole stop takes less than 10 s.
+const drainTimeout = 8 * time.Second
+
+// Options are what an App needs beside the configuration.
+type Options struct {
+	Log *slog.Logger
+	// Out is where the first start tells the token and what to do next.
+	Out io.Writer
+	// Version is told by the metrics.
+	Version string
+}
+
+// App is the daemon.
+type App struct {
+	config  config.Config // with the address that is listened on
+	options Options
+	log     *slog.Logger
+
+	store         *store.Store
+	resolver      *resolver.Resolver
+	checker       *dnscheck.Checker
+	authenticator *auth.Authenticator
+	metrics       *metrics
+	listener      net.Listener
+	server        *http.Server
+	stopping      atomic.Bool
+}
+
+// New opens the database, brings it to the present schema, makes the first team
+// and token where there are none, and listens. What it opened is closed by Run.
+func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err error) {
+	a := &App{config: cfg, options: options, log: options.Log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close())
+		}
+	}()
+	if a.store, err = OpenStore(ctx, cfg, options.Log); err != nil {
+		return nil, err
+	}
+	a.metrics = newMetrics(a.store, options.Version)
+	a.resolver = NewResolver(cfg, a.metrics.observeDNS)
+	if err := a.resolver.Err(); err != nil {
+		a.log.Warn("no DNS server to ask: every check will be inconclusive", "error", err)
+	}
+	a.checker = NewChecker(cfg, a.resolver)
+	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
+
+	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? DMARCD_LISTEN takes another address): %w", err)
+	}
+	a.config = cfg.Listening(a.listener.Addr())
+	handler, err := a.handler()
+	if err != nil {
+		return nil, err
+	}
+	a.server = newServer(handler, a.config.HTTP, a.log)
+	if err := a.greet(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// OpenStore opens the database of a configuration and brings it to the present
+// schema.
+func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
+	if !store.IsPostgres(cfg.Database) {
+		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+			return nil, fmt.Errorf("make the data folder (DMARCD_DATA names another): %w", err)
+		}
+	}
+	s, err := store.Open(ctx, cfg.Database, store.Options{MaxDomains: cfg.Domains.Max, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Migrate(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// NewResolver returns the DNS client of a configuration; observe may be nil.
+func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration)) *resolver.Resolver {
+	return resolver.New(resolver.Config{Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe})
+}
+
+// NewChecker returns the checker of a configuration.
+func NewChecker(cfg config.Config, r *resolver.Resolver) *dnscheck.Checker {
+	return dnscheck.New(dnscheck.Options{
+		Resolver:     r.Fresh(),
+		ReportDomain: cfg.ReportDomain,
+		Interval:     cfg.Schedule.Interval,
+		Now:          time.Now,
+	})
+}
+
+// handler returns all that is served by HTTP.
+func (a *App) handler() (http.Handler, error) {
+	interfaceAPI, err := api.New(api.Options{
+		Store:         a.store,
+		Authenticator: a.authenticator,
+		Checker:       a.checker,
+		BaseURL:       a.config.BaseURL,
+		RateLimit:     a.config.RateLimit,
+		CORSOrigins:   a.config.HTTP.CORSOrigins,
+		WriteTimeout:  a.config.HTTP.WriteTimeout,
+		Now:           time.Now,
+		Log:           a.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.observed(a.dispatch(interfaceAPI)), nil
+}
+
+// Config returns the configuration with the address that is listened on.
+func (a *App) Config() config.Config { return a.config }
+
+// Run serves until ctx ends or something breaks. It then lets requests end,
+// waits for all that it started, and closes what New opened.
+func (a *App) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, a.close()) }()
+	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
+		"database", a.store.Stats().Engine, "version", a.options.Version)
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.serve(ctx) })
+	group.Go(func() error { return a.authenticator.Run(ctx) })
+	group.Go(func() error { return a.checks().Run(ctx) })
+	group.Go(func() error { return (&jobs.Purge{Step: a.store.Purge, Log: a.log}).Run(ctx) })
+	err = group.Wait()
+	a.log.Info("stopped")
+	return err
+}
+
+// serve serves HTTP until ctx ends, and then until the last request has.
+func (a *App) serve(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- a.server.Serve(a.listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve HTTP: %w", err)
+	case <-ctx.Done():
+	}
+	a.stopping.Store(true)
+	a.log.Info("stopping")
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := a.server.Shutdown(drain); err != nil {
+		a.log.Warn("requests cut off", "error", err)
+		_ = a.server.Close() // what did not end is cut
+	}
+	<-failed
+	return nil
+}
+
+// checks is the job that checks domains by schedule.
+func (a *App) checks() *jobs.Checks {
+	return &jobs.Checks{
+		Log: a.log,
+		Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
+			domains, err := a.store.ClaimDueDomains(ctx, lease, limit)
+			due := make([]jobs.Due, len(domains))
+			for i, d := range domains {
+				due[i] = jobs.Due(d)
+			}
+			return due, err
+		},
+		Check: func(ctx context.Context, due jobs.Due) error {
+			_, _, err := a.checker.Check(ctx, a.store.Team(due.Team), due.Name, dnscheck.RetryInterval)
+			return err
+		},
+	}
+}
+
+// close closes what New opened.
+func (a *App) close() error {
+	var errs []error
+	if a.listener != nil && a.server == nil {
+		errs = append(errs, a.listener.Close()) // else the server closes it
+	}
+	if a.resolver != nil {
+		a.resolver.Close()
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// probeTimeout bounds what a probe waits for.
+const probeTimeout = 2 * time.Second
+
+// probe answers 200 where check finds nothing wrong, else 503.
+func probe(check func(ctx context.Context) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			writeMessage(w, http.StatusMethodNotAllowed, "A probe is asked with GET.")
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+		defer cancel()
+		if err := check(ctx); err != nil {
+			writeMessage(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		writeMessage(w, http.StatusOK, "ok")
+	})
+}
+
+// healthy tells that the process answers: whoever restarts it on failure gains
+// nothing from a restart while the database is away.
+func (a *App) healthy(context.Context) error { return nil }
+
+// ready tells whether requests can be served.
+func (a *App) ready(ctx context.Context) error {
+	if a.stopping.Load() {
+		return errors.New("stopping")
+	}
+	if err := a.store.Ping(ctx); err != nil {
+		a.log.WarnContext(ctx, "not ready", "error", err)
+		return errors.New("the database cannot be reached")
+	}
+	return nil
+}
+
+// writeMessage answers with the same shape as the API's errors.
+func writeMessage(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": text}) // a client that left cannot be told
+}

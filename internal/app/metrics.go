@@ -1,0 +1,102 @@
+package app
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// metrics are the figures for Prometheus. No label holds anything that a client
+// can choose.
+type metrics struct {
+	registry     *prometheus.Registry
+	requests     *prometheus.CounterVec
+	requestTime  *prometheus.HistogramVec
+	dnsQuestions *prometheus.CounterVec
+	dnsTime      *prometheus.HistogramVec
+}
+
+func newMetrics(s *store.Store, version string) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dmarcd_http_requests_total", Help: "Requests by route and status.",
+		}, []string{"route", "status"}),
+		requestTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dmarcd_http_request_seconds", Help: "Time from the header of a request to the end of its answer, by route.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route"}),
+		dnsQuestions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dmarcd_dns_questions_total", Help: "DNS questions that were sent, by outcome.",
+		}, []string{"outcome"}),
+		dnsTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dmarcd_dns_question_seconds", Help: "Time from a DNS question to its answer or the end of the attempts.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"outcome"}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "dmarcd_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, build, databaseCollector{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+func (m *metrics) observeRequest(route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.requestTime.WithLabelValues(route).Observe(took.Seconds())
+}
+
+func (m *metrics) observeDNS(outcome dns.Outcome, took time.Duration) {
+	m.dnsQuestions.WithLabelValues(outcome.String()).Inc()
+	m.dnsTime.WithLabelValues(outcome.String()).Observe(took.Seconds())
+}
+
+// databaseCollector reads the figures of the store when they are asked for.
+type databaseCollector struct {
+	store *store.Store
+}
+
+var (
+	databaseQueries = prometheus.NewDesc("dmarcd_database_queries_total", "Statements that were run.", nil, nil)
+	poolOpen        = prometheus.NewDesc("dmarcd_database_connections", "Open connections by pool and state.", []string{"pool", "state"}, nil)
+	poolMax         = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
+	poolWaits       = prometheus.NewDesc("dmarcd_database_waits_total", "How often a connection had to be waited for, by pool.", []string{"pool"}, nil)
+	poolWaitTime    = prometheus.NewDesc("dmarcd_database_wait_seconds_total", "How long connections were waited for, by pool.", []string{"pool"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (databaseCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{databaseQueries, poolOpen, poolMax, poolWaits, poolWaitTime} {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c databaseCollector) Collect(out chan<- prometheus.Metric) {
+	stats := c.store.Stats()
+	out <- prometheus.MustNewConstMetric(databaseQueries, prometheus.CounterValue, float64(stats.Queries))
+	collectPool(out, "reader", stats.Reader)
+	collectPool(out, "writer", stats.Writer)
+}
+
+func collectPool(out chan<- prometheus.Metric, pool string, stats store.Pool) {
+	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
+	out <- prometheus.MustNewConstMetric(poolOpen, gauge, float64(stats.InUse), pool, "in use")
+	out <- prometheus.MustNewConstMetric(poolOpen, gauge, float64(stats.Idle), pool, "idle")
+	out <- prometheus.MustNewConstMetric(poolMax, gauge, float64(stats.Max), pool)
+	out <- prometheus.MustNewConstMetric(poolWaits, counter, float64(stats.Waits), pool)
+	out <- prometheus.MustNewConstMetric(poolWaitTime, counter, stats.WaitTime.Seconds(), pool)
+}
