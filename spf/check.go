@@ -1,0 +1,209 @@
+package spf
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// The limits of RFC 7208 §4.6.4.
+const (
+	maxLookups = 10
+	maxVoids   = 2
+	maxHosts   = 10 // addresses looked up for one mx, ptr or %{p}
+)
+
+// Verdict is what Check found.
+type Verdict struct {
+	Result Result
+	// Domain is the domain that was checked, and Scope says which identity it
+	// was taken from.
+	Domain string
+	Scope  Scope
+	// Path leads to the mechanism that matched: it begins in the record of
+	// Domain, passes through the include and redirect terms that were followed,
+	// and ends at the mechanism. It is empty if none matched.
+	Path []Place
+	// Problem says why the result is None, TempError or PermError. It is nil for
+	// the other results.
+	Problem *Problem
+	// Lookups is how many terms asked the DNS, Voids how many of them found
+	// nothing (RFC 7208 §4.6.4).
+	Lookups int
+	Voids   int
+	// Explanation is the text that the domain gives for a Fail, with its macros
+	// expanded (§6.2); "" if it gives none. It is a stranger's text, and macros
+	// may have put any byte of the sender's address into it.
+	Explanation string
+}
+
+// Check decides whether the client may use its identity: it is check_host() of
+// RFC 7208 §4. It asks its questions one after the other, as the order of terms
+// demands, and by the limits of §4.6.4 never more than 123 of them. How long it
+// may take is for the deadline of ctx to say; §4.6.4 asks for at least 20 seconds.
+// When it passes, the result is TempError.
+func Check(ctx context.Context, r dns.Resolver, id Identity) Verdict {
+	s := id.sender()
+	c := &checker{
+		resolver: r, identity: id, sender: s, ip: id.client(),
+		validated: make(map[string]bool),
+	}
+	v := Verdict{Domain: dns.Name(s.domain), Scope: s.scope}
+	if !c.ip.IsValid() || !isDomain(v.Domain) {
+		v.Problem = &Problem{Kind: MalformedName, Name: v.Domain}
+		return v
+	}
+	d := c.host(ctx, v.Domain)
+	v.Result, v.Path, v.Problem = d.result, d.path, d.problem
+	v.Lookups, v.Voids = c.lookups, c.voids
+	if d.result == Fail {
+		v.Explanation = c.explanation(ctx, d)
+	}
+	return v
+}
+
+// checker is the state of one check.
+type checker struct {
+	resolver dns.Resolver
+	identity Identity
+	sender   sender
+	ip       netip.Addr
+	lookups  int
+	voids    int
+	// reverse is the answer to the question for the client's names, nil until
+	// it is asked; validated holds which names lead back to the client.
+	reverse   *dns.Answer
+	validated map[string]bool
+}
+
+// decision is what the evaluation of one record came to.
+type decision struct {
+	result  Result
+	path    []Place
+	problem *Problem
+	// domain and record are those that decided: after a redirect, its target's.
+	domain string
+	record Record
+	// void says that the question for the record came back empty.
+	void bool
+}
+
+// stop is an error that ends the whole check.
+type stop struct {
+	result  Result
+	problem Problem
+}
+
+// host evaluates the record of domain.
+func (c *checker) host(ctx context.Context, domain string) decision {
+	answer := c.resolver.Resolve(ctx, dns.Question{Name: domain, Type: dns.TXT})
+	texts := recordTexts(answer)
+	problem := Problem{Place: Place{Domain: domain}, Name: domain}
+	switch {
+	case answer.Outcome == dns.Inconclusive:
+		problem.Kind, problem.Reason = Inconclusive, answer.Reason
+		return decision{result: TempError, problem: &problem}
+	case answer.Outcome == dns.NoSuchName:
+		problem.Kind = NoSuchName
+		return decision{problem: &problem, void: true}
+	case len(texts) == 0:
+		problem.Kind = NoRecord
+		return decision{problem: &problem, void: answer.Outcome == dns.NoData}
+	case len(texts) > 1:
+		problem.Kind, problem.Count = MultipleRecords, len(texts)
+		return decision{result: PermError, problem: &problem}
+	}
+	record := parse(texts[0])
+	if len(record.Problems) > 0 {
+		problem = record.Problems[0]
+		problem.Domain = domain
+		return decision{result: PermError, problem: &problem}
+	}
+	return c.evaluate(ctx, domain, record)
+}
+
+// evaluate goes through the terms of a record (RFC 7208 §4.6 and §4.7).
+func (c *checker) evaluate(ctx context.Context, domain string, record Record) decision {
+	for _, t := range record.Terms {
+		if t.Kind.Modifier() {
+			continue
+		}
+		path, halt := c.match(ctx, domain, t)
+		if halt != nil {
+			return decision{result: halt.result, problem: &halt.problem}
+		}
+		if path != nil {
+			return decision{result: t.Qualifier, path: path, domain: domain, record: record}
+		}
+	}
+	if t := record.find(Redirect); t != nil {
+		return c.redirect(ctx, domain, *t)
+	}
+	return decision{result: Neutral, domain: domain, record: record}
+}
+
+// redirect continues with another record in place of this one (RFC 7208 §6.1).
+func (c *checker) redirect(ctx context.Context, domain string, t Term) decision {
+	d, halt := c.follow(ctx, domain, t)
+	if halt != nil {
+		return decision{result: halt.result, problem: &halt.problem}
+	}
+	if d.result == None {
+		d.result = PermError
+		d.problem.Place = t.place(domain)
+	}
+	if d.path != nil {
+		d.path = append([]Place{t.place(domain)}, d.path...)
+	}
+	return d
+}
+
+// include evaluates another record and matches if it passes (RFC 7208 §5.2).
+func (c *checker) include(ctx context.Context, domain string, t Term) ([]Place, *stop) {
+	d, halt := c.follow(ctx, domain, t)
+	if halt != nil {
+		return nil, halt
+	}
+	switch d.result {
+	case Pass:
+		return append([]Place{t.place(domain)}, d.path...), nil
+	case TempError, PermError:
+		return nil, &stop{d.result, *d.problem}
+	case None:
+		d.problem.Place = t.place(domain)
+		return nil, &stop{PermError, *d.problem}
+	default:
+		return nil, nil
+	}
+}
+
+// follow evaluates the record that an include or redirect leads to. A target that
+// is no domain name gives None (RFC 7208 §4.3).
+func (c *checker) follow(ctx context.Context, domain string, t Term) (decision, *stop) {
+	name, halt := c.target(ctx, domain, t)
+	if halt != nil {
+		return decision{}, halt
+	}
+	if !checkable(name) {
+		return decision{problem: &Problem{Kind: MalformedName, Name: name}}, nil
+	}
+	d := c.host(ctx, name)
+	if d.void {
+		// It counts, but need not be compared with the limit: without a record
+		// the result is a permerror already.
+		c.voids++
+	}
+	return d, nil
+}
+
+// recordTexts returns the SPF records among the TXT records of an answer.
+func recordTexts(answer dns.Answer) []string {
+	var texts []string
+	for _, text := range answer.Texts() {
+		if IsRecord(text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}

@@ -1,0 +1,215 @@
+package spf
+
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// collector gathers the problems of a tree.
+type collector struct {
+	tree      *explorer
+	tally     tally
+	problems  []Problem
+	broken    bool // there is a permerror in it
+	uncertain bool // there is something that could not be looked up
+	truncated bool
+}
+
+func (c *collector) add(p Problem) {
+	c.problems = append(c.problems, p)
+	c.broken = c.broken || p.Kind.Permanent()
+	c.uncertain = c.uncertain || p.Kind == Inconclusive || p.Kind == Truncated
+	c.truncated = c.truncated || p.Kind == Truncated
+}
+
+func (c *collector) collect() {
+	root := c.tree.root
+	c.others(root)
+	switch root.Status {
+	case StatusInconclusive:
+		c.add(Problem{Kind: Inconclusive, Place: Place{Domain: root.Domain}, Name: root.Domain, Reason: root.Reason})
+	case StatusMultiple:
+		c.add(Problem{Kind: MultipleRecords, Place: Place{Domain: root.Domain}, Name: root.Domain, Count: len(root.Texts)})
+	}
+	c.node(root, true)
+	if at := c.tally.lookups; at != nil {
+		c.add(Problem{Kind: LookupLimit, Place: *at, Count: root.Lookups, Limit: maxLookups})
+	}
+	c.voids()
+	for _, p := range overlaps(root) {
+		c.add(p)
+	}
+}
+
+// status puts everything into one word. Only a permerror that clients of IPv4
+// meet makes the whole a permerror: that too few names have AAAA records is worth
+// telling, but most mail does not notice.
+func (c *collector) status() Status {
+	switch {
+	case c.tree.root.Status != StatusOK:
+		return c.tree.root.Status
+	case c.broken || c.tally.voidsIPv4 != nil:
+		return StatusPermError
+	case c.uncertain:
+		return StatusInconclusive
+	default:
+		return StatusOK
+	}
+}
+
+// others looks at the TXT records beside the SPF record for those that were meant
+// to be one.
+func (c *collector) others(n *Node) {
+	for _, text := range n.others {
+		meant := strings.ToLower(strings.Trim(text, " \t\r\n\"'"))
+		p := Problem{Place: Place{Domain: n.Domain}, Name: n.Domain, Text: text}
+		switch {
+		case strings.HasPrefix(strings.TrimPrefix(meant, "v="), "spf2.0/"):
+			p.Kind = SenderID
+		case strings.HasPrefix(meant, "v=spf"), strings.HasPrefix(meant, "v =spf"),
+			strings.HasPrefix(meant, "v= spf"), strings.HasPrefix(meant, "v = spf"),
+			strings.HasPrefix(meant, "spf1 "), strings.HasPrefix(meant, "v:spf1"):
+			p.Kind = NearMiss
+		default:
+			continue
+		}
+		c.add(p)
+	}
+}
+
+// node adds the problems of a record and of all below it. Of a record that is
+// included, what its last terms say is not asked for, and how it is written is
+// its owner's affair.
+func (c *collector) node(n *Node, own bool) {
+	for _, p := range n.Record.Problems {
+		if own || p.Kind.Permanent() || p.Kind == PassAll || p.Kind == PTRUsed || p.Kind == BroadRange {
+			p.Domain = n.Domain
+			if p.Other != (Place{}) {
+				p.Other.Domain = n.Domain
+			}
+			c.add(p)
+		}
+	}
+	if own && n.longString > 0 {
+		c.add(Problem{Kind: LongString, Place: Place{Domain: n.Domain}, Count: n.longString, Limit: maxString})
+	}
+	if n.Truncated == outOfTerms {
+		c.add(Problem{Kind: Truncated, Place: Place{Domain: n.Domain}, Reason: outOfTerms, Limit: maxTerms})
+	}
+	for _, s := range n.evaluated() {
+		c.step(n, s)
+		if s.Child != nil {
+			c.node(s.Child, own && s.Term.Kind == Redirect)
+		}
+	}
+}
+
+// step adds what the look-ups of one term showed.
+func (c *collector) step(n *Node, s *Step) {
+	p := Problem{Place: s.Term.place(n.Domain), Name: s.Target}
+	of := func(kind ProblemKind) Problem {
+		p.Kind = kind
+		return p
+	}
+	follows := s.Term.Kind == Include || s.Term.Kind == Redirect
+	switch {
+	case !s.Term.Kind.AsksDNS():
+		return
+	case s.Truncated != "":
+		c.truncate(p, s.Truncated)
+		return
+	case s.Dynamic:
+		return
+	case s.Loop:
+		c.add(of(Loop))
+	case follows && !checkable(s.Target):
+		c.add(of(MalformedName))
+		c.broken = true
+	case !follows && !askable(s.Target):
+		c.add(of(MalformedName))
+	}
+	if s.Child != nil {
+		c.child(p, s.Child)
+	}
+	if s.Exchangers > maxHosts {
+		p.Count, p.Limit = s.Exchangers, maxHosts
+		c.add(of(MXLimit))
+		p.Count, p.Limit = 0, 0
+	}
+	c.unanswered(p, s.Questions)
+	for _, h := range s.Hosts {
+		c.unanswered(p, h.Questions)
+	}
+	switch {
+	case s.Void.IPv4 > 0 && s.Void.IPv6 > 0:
+		c.add(of(VoidLookup))
+	case s.Void.IPv4 > 0:
+		p.Family = IPv4
+		c.add(of(VoidLookup))
+	case s.Void.IPv6 > 0:
+		p.Family = IPv6
+		c.add(of(VoidLookup))
+	}
+}
+
+// child adds what is wrong with the record that a term leads to, at the place of
+// the term.
+func (c *collector) child(p Problem, n *Node) {
+	switch n.Status {
+	case StatusInconclusive:
+		if n.Truncated != "" {
+			c.truncate(p, n.Truncated)
+			return
+		}
+		p.Kind, p.Reason = Inconclusive, n.Reason
+	case StatusMultiple:
+		p.Kind, p.Count = MultipleRecords, len(n.Texts)
+	case StatusNone:
+		p.Kind = NoRecord
+		if n.Outcome == dns.NoSuchName {
+			p.Kind = NoSuchName
+		}
+	default:
+		return
+	}
+	c.add(p)
+}
+
+// unanswered adds the questions that nobody could answer.
+func (c *collector) unanswered(p Problem, questions []Lookup) {
+	for _, q := range questions {
+		if q.Outcome == dns.Inconclusive {
+			p.Kind, p.Name, p.Reason = Inconclusive, q.Name, q.Reason
+			c.add(p)
+			return
+		}
+	}
+}
+
+func (c *collector) truncate(p Problem, reason string) {
+	p.Kind, p.Reason, p.Limit = Truncated, reason, c.tree.limits.Questions
+	if reason == outOfDepth {
+		p.Limit = c.tree.limits.Depth
+	}
+	c.add(p)
+}
+
+// voids adds the limit of void look-ups, once if clients of both families meet
+// it.
+func (c *collector) voids() {
+	ipv4, ipv6 := c.tally.voidsIPv4, c.tally.voidsIPv6
+	count := c.tree.root.Voids
+	p := Problem{Kind: VoidLimit, Limit: maxVoids}
+	switch {
+	case ipv4 != nil && ipv6 != nil:
+		p.Place, p.Count = *ipv4, max(count.IPv4, count.IPv6)
+	case ipv4 != nil:
+		p.Place, p.Count, p.Family = *ipv4, count.IPv4, IPv4
+	case ipv6 != nil:
+		p.Place, p.Count, p.Family = *ipv6, count.IPv6, IPv6
+	default:
+		return
+	}
+	c.add(p)
+}

@@ -1,0 +1,300 @@
+package spf
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// Which limit was reached, as the fields called Truncated say it.
+const (
+	outOfQuestions = "questions"
+	outOfDepth     = "depth"
+	outOfTerms     = "terms"
+)
+
+// maxString is the length of the longest character-string (RFC 1035 §3.3).
+const maxString = 255
+
+// explorer builds the tree in rounds: all questions that can be asked by now are
+// asked together, and their answers are worked in one after the other, in the
+// order of the tree. So the tree is the same whichever answer comes first, and
+// no part of it needs a lock.
+type explorer struct {
+	resolver dns.Resolver
+	limits   Limits
+	root     *Node
+	nodes    map[string]*Node // by domain; each is shown once
+	answers  map[dns.Question]dns.Answer
+	queue    []request
+	terms    int
+}
+
+// request is a question and what to do with its answer. Once the budget of
+// questions is spent, asked is false.
+type request struct {
+	question dns.Question
+	then     func(answer dns.Answer, asked bool)
+}
+
+// lineage is the way from a record up to the root.
+type lineage struct {
+	domain string
+	depth  int
+	above  *lineage
+}
+
+func (l *lineage) includes(domain string) bool {
+	for ; l != nil; l = l.above {
+		if l.domain == domain {
+			return true
+		}
+	}
+	return false
+}
+
+// run works off the queue, round by round, until no answer leads to another
+// question.
+func (e *explorer) run(ctx context.Context) {
+	for len(e.queue) > 0 {
+		round := e.queue
+		e.queue = nil
+		e.ask(ctx, round)
+		for _, r := range round {
+			answer, asked := e.answers[r.question]
+			r.then(answer, asked)
+		}
+	}
+}
+
+// ask asks the questions of a round that have not been asked before. Where the
+// budget does not reach for all, those for records come first: they decide the
+// number of look-ups.
+func (e *explorer) ask(ctx context.Context, round []request) {
+	var questions []dns.Question
+	for _, records := range []bool{true, false} {
+		for _, r := range round {
+			_, known := e.answers[r.question]
+			if known || (r.question.Type == dns.TXT) != records || len(e.answers) == e.limits.Questions {
+				continue
+			}
+			e.answers[r.question] = dns.Answer{}
+			questions = append(questions, r.question)
+		}
+	}
+	answers := make([]dns.Answer, len(questions))
+	slots := make(chan struct{}, e.limits.Concurrency)
+	var group sync.WaitGroup
+	for i, q := range questions {
+		slots <- struct{}{}
+		group.Go(func() {
+			answers[i] = e.resolver.Resolve(ctx, q)
+			<-slots
+		})
+	}
+	group.Wait()
+	for i, q := range questions {
+		e.answers[q] = answers[i]
+	}
+}
+
+// enter asks for the record of a node.
+func (e *explorer) enter(n *Node, above *lineage) {
+	at := &lineage{domain: n.Domain, above: above}
+	if above != nil {
+		at.depth = above.depth + 1
+	}
+	q := dns.Question{Name: n.Domain, Type: dns.TXT}
+	e.queue = append(e.queue, request{q, func(answer dns.Answer, asked bool) {
+		if !asked {
+			n.Status, n.Truncated = StatusInconclusive, outOfQuestions
+			return
+		}
+		n.read(answer)
+		e.fill(n, at)
+	}})
+}
+
+// read takes in the answer to the question for the record.
+func (n *Node) read(answer dns.Answer) {
+	n.Outcome, n.Reason, n.Aliases, n.TTL = answer.Outcome, answer.Reason, answer.Aliases, answer.TTL
+	for _, r := range answer.Records {
+		text := r.Joined()
+		if !IsRecord(text) {
+			n.others = append(n.others, text)
+			continue
+		}
+		n.Texts = append(n.Texts, text)
+		for _, s := range r.Text {
+			if len(s) > maxString {
+				n.longString = max(n.longString, len(s))
+			}
+		}
+	}
+	switch {
+	case answer.Outcome == dns.Inconclusive:
+		n.Status = StatusInconclusive
+	case len(n.Texts) == 0:
+		n.Status = StatusNone
+	case len(n.Texts) > 1:
+		n.Status = StatusMultiple
+	default:
+		n.Status = StatusOK
+		var err error
+		if n.Record, err = Parse(n.Texts[0]); err != nil {
+			n.Status = StatusPermError
+		}
+	}
+}
+
+// fill makes the steps of a node's terms. The terms of a record with a problem of
+// syntax are followed too: whoever mends it wants to know what it will cost.
+func (e *explorer) fill(n *Node, at *lineage) {
+	terms := n.Record.Terms
+	if room := maxTerms - e.terms; len(terms) > room {
+		terms, n.Truncated = terms[:room], outOfTerms
+	}
+	e.terms += len(terms)
+	n.Terms = make([]Step, len(terms))
+	all := n.Record.find(All)
+	for i, t := range terms {
+		s := &n.Terms[i]
+		s.Term = t
+		switch {
+		case all != nil && (t.Kind == Redirect || (!t.Kind.Modifier() && t.Offset > all.Offset)):
+			s.Ignored = true
+		case t.Kind == IP4 || t.Kind == IP6:
+			s.Ranges = []netip.Prefix{t.Network.Masked()}
+		case t.Kind.AsksDNS():
+			e.follow(s, at)
+		}
+	}
+}
+
+// follow queues what has to be asked to know what a term stands for.
+func (e *explorer) follow(s *Step, at *lineage) {
+	s.Dynamic = s.Term.Domain.Dynamic() || s.Term.Kind == PTR
+	if s.Term.Domain.Dynamic() {
+		s.Provider = Provider(fixedSuffix(s.Term.Domain))
+		return
+	}
+	s.Target = at.domain
+	if !s.Term.Domain.IsZero() {
+		name, _ := expand(s.Term.Domain.parts, func(letter byte) string {
+			if letter == 'o' {
+				return e.root.Domain
+			}
+			return at.domain // d: every other letter makes the name dynamic
+		})
+		s.Target = fitName(name)
+		s.Provider = Provider(s.Target)
+	}
+	switch {
+	case s.Term.Kind == Include || s.Term.Kind == Redirect:
+		e.descend(s, at)
+	case !askable(s.Target):
+	case s.Term.Kind == A:
+		e.addresses(s, s.Target, &s.Questions)
+	case s.Term.Kind == MX:
+		e.exchangers(s)
+	case s.Term.Kind == Exists:
+		s.Questions = make([]Lookup, 1)
+		e.lookup(s, dns.Question{Name: s.Target, Type: dns.A}, &s.Questions[0], func(answer dns.Answer) {
+			s.setVoid(answer.Outcome, true, true)
+		})
+	}
+}
+
+// fixedSuffix returns what a name that depends on the client ends in: the text
+// behind the last macro, without the label that the macro is part of.
+func fixedSuffix(d DomainSpec) string {
+	last := d.parts[len(d.parts)-1]
+	_, suffix, _ := strings.Cut(last.literal, ".")
+	return suffix
+}
+
+// descend queues the record that an include or redirect leads to.
+func (e *explorer) descend(s *Step, at *lineage) {
+	switch {
+	case !checkable(s.Target):
+	case at.includes(s.Target):
+		s.Loop = true
+	case e.nodes[s.Target] != nil:
+		s.Repeated = true
+	case at.depth == e.limits.Depth:
+		s.Truncated = outOfDepth
+	default:
+		s.Child = &Node{Domain: s.Target}
+		e.nodes[s.Target] = s.Child
+		e.enter(s.Child, at)
+	}
+}
+
+// exchangers queues the MX records of an mx term, and then their addresses.
+func (e *explorer) exchangers(s *Step) {
+	s.Questions = make([]Lookup, 1)
+	e.lookup(s, dns.Question{Name: s.Target, Type: dns.MX}, &s.Questions[0], func(answer dns.Answer) {
+		s.setVoid(answer.Outcome, true, true)
+		names := exchangers(answer)
+		s.Exchangers = len(names)
+		s.Hosts = make([]Host, min(len(names), maxHosts))
+		for i := range s.Hosts {
+			s.Hosts[i].Name = names[i]
+			if askable(names[i]) {
+				e.addresses(s, names[i], &s.Hosts[i].Questions)
+			}
+		}
+	})
+}
+
+// addresses queues the A and AAAA records of a name.
+func (e *explorer) addresses(s *Step, name string, into *[]Lookup) {
+	*into = make([]Lookup, 2)
+	for i, typ := range []dns.Type{dns.A, dns.AAAA} {
+		bits := s.Term.Bits4
+		if typ == dns.AAAA {
+			bits = s.Term.Bits6
+		}
+		e.lookup(s, dns.Question{Name: name, Type: typ}, &(*into)[i], func(answer dns.Answer) {
+			for _, r := range answer.Records {
+				if p, err := r.Addr.Prefix(bits); err == nil {
+					s.Ranges = append(s.Ranges, p)
+				}
+			}
+			if s.Term.Kind == A {
+				s.setVoid(answer.Outcome, typ == dns.A, typ == dns.AAAA)
+			}
+		})
+	}
+}
+
+// lookup queues a question of a step, keeps what came of it, and hands on the
+// answer.
+func (e *explorer) lookup(s *Step, q dns.Question, into *Lookup, then func(dns.Answer)) {
+	into.Question = q
+	e.queue = append(e.queue, request{q, func(answer dns.Answer, asked bool) {
+		if !asked {
+			s.Truncated = outOfQuestions
+			return
+		}
+		into.Outcome, into.Reason, into.Aliases = answer.Outcome, answer.Reason, answer.Aliases
+		into.Records = len(answer.Records)
+		then(answer)
+	}})
+}
+
+// setVoid marks the term's look-up as empty for the families concerned.
+func (s *Step) setVoid(o dns.Outcome, ipv4, ipv6 bool) {
+	if !isVoid(o) {
+		return
+	}
+	if ipv4 {
+		s.Void.IPv4 = 1
+	}
+	if ipv6 {
+		s.Void.IPv6 = 1
+	}
+}
