@@ -12,7 +12,6 @@ import (
 	"github.com/pb33f/libopenapi"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 	"github.com/pb33f/libopenapi/orderedmap"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
@@ -129,7 +128,7 @@ func checkExamples(t *testing.T, v *apitest.Validator, r *http.Request, code str
 	}
 }
 
-func exampleJSON(t *testing.T, node *yaml.Node) []byte {
+func exampleJSON(t *testing.T, node interface{ Decode(value any) error }) []byte {
 	t.Helper()
 	var value any
 	if err := node.Decode(&value); err != nil {

@@ -1,0 +1,276 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// syncBuffer is a buffer that a test may read while others write.
+type syncBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// daemon is an App that runs in the test's process.
+type daemon struct {
+	url  string
+	out  string
+	log  *syncBuffer
+	stop func() error
+}
+
+func start(t testing.TB, db storetest.DB, settings ...string) daemon {
+	t.Helper()
+	environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0"}, settings...)
+	effective, err := config.Load(config.Input{Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := daemon{log: &syncBuffer{}}
+	var out bytes.Buffer
+	a, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	d.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() {
+		if err := d.stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	d.url, d.out = a.Config().BaseURL, out.String()
+	return d
+}
+
+var tokenForm = regexp.MustCompile(`dmd_[0-9A-Za-z]{40}`)
+
+// get asks with a token and returns the status and the body.
+func get(t testing.TB, url, token string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestRunLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		server := resolvertest.Start(t, `_dmarc.example.com. TXT "v=DMARC1; p=reject"`)
+		d := start(t, db, "DMARCD_DNS="+server.Addr())
+		token := tokenForm.FindString(d.out)
+		if status, body := get(t, d.url+"/domains", token); status != http.StatusOK || body != "[]\n" {
+			t.Errorf("got %d %q", status, body)
+		}
+		if err := d.stop(); err != nil {
+			t.Error(err)
+		}
+		// TestMain looks for goroutines.
+		if strings.Contains(d.log.String(), token) {
+			t.Error("the token is in the log")
+		}
+	})
+}
+
+func TestFirstStartTellsTheTokenOnce(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	first := start(t, db)
+	if n := len(tokenForm.FindAllString(first.out, -1)); n != 1 {
+		t.Errorf("the first start tells %d tokens, want 1:\n%s", n, first.out)
+	}
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, db)
+	if tokenForm.MatchString(second.out) || !strings.Contains(second.out, second.url) {
+		t.Errorf("the second start says:\n%s", second.out)
+	}
+}
+
+func TestConfiguredToken(t *testing.T) {
+	t.Parallel()
+	const token = "dmd_000000000000000000000000000000000042AzL5" // a checksum that is wrong
+	effective, err := config.Load(config.Input{Environ: []string{
+		"DMARCD_TOKEN=" + token, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "DMARCD_TOKEN") || strings.Contains(err.Error(), token) {
+		t.Errorf("got %v, want an error that names the setting and not the token", err)
+	}
+}
+
+func TestListenFailureSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	first := start(t, storetest.SQLite(t))
+	address := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/api")
+	effective, err := config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "DMARCD_LISTEN") {
+		t.Errorf("got %v, want an error that names the setting", err)
+	}
+}
+
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		server := resolvertest.Start(t, "com. NS a.example.\nreports.example. MX 10 mx.example.")
+		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example"}
+		start(t, db, settings...)
+		data := t.TempDir()
+		if err := os.Chmod(data, 0o700); err != nil { //nolint:gosec // a folder must be entered
+			t.Fatal(err)
+		}
+		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data}, settings...)
+		effective, err := config.Load(config.Input{Environ: environ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		states := func(environ []string) map[string]app.DiagnosisState {
+			worst := map[string]app.DiagnosisState{}
+			for _, d := range app.Diagnose(t.Context(), effective.Config, environ) {
+				if worst[d.Part] == "" || worst[d.Part] == app.Healthy {
+					worst[d.Part] = d.State
+				}
+				if (d.Mend == "") != (d.State == app.Healthy) {
+					t.Errorf("%+v: a mend belongs to what is not healthy", d)
+				}
+			}
+			return worst
+		}
+		for part, state := range states(environ) {
+			if state != app.Healthy {
+				t.Errorf("a sound installation: %s is %s", part, state)
+			}
+		}
+		server.SetFault("*", resolvertest.ServFail)
+		got := states([]string{"DMARCD_LISTN=x"})
+		for part, want := range map[string]app.DiagnosisState{"configuration": app.Advised, "DNS": app.Sick, "report domain": app.Unseen, "database": app.Healthy} {
+			if got[part] != want {
+				t.Errorf("a sick installation: %s is %s, want %s", part, got[part], want)
+			}
+		}
+		if _, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO team_days (team_id, day, compliant, non_compliant) SELECT id, 1, 2, 3 FROM teams`); err != nil {
+			t.Fatal(err)
+		}
+		if got := states(environ)["database"]; got != app.Sick {
+			t.Errorf("wrong sums: the database is %s", got)
+		}
+	})
+}
+
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	d := start(t, storetest.SQLite(t))
+	root := strings.TrimSuffix(d.url, "/api")
+	for path, want := range map[string]int{
+		"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusOK,
+		"/": http.StatusOK, // leads to the documentation
+		"/nothing": http.StatusNotFound, "/apix": http.StatusNotFound, "/api": http.StatusUnauthorized,
+	} {
+		if got, body := get(t, root+path, ""); got != want {
+			t.Errorf("%s: got %d %s, want %d", path, got, body, want)
+		}
+	}
+	if _, metrics := get(t, root+"/metrics", ""); !strings.Contains(metrics, `dmarcd_http_requests_total{route="/healthz",status="200"} 1`) ||
+		!strings.Contains(metrics, "dmarcd_database_connections") {
+		t.Error("the metrics do not count requests or connections")
+	}
+	if err := d.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStopIsQuick is a safety bound: SIGTERM is answered within 10 s.
+func TestStopIsQuick(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	server.SetFault("*", resolvertest.Drop)
+	db := storetest.SQLite(t)
+	d := start(t, db, "DMARCD_DNS="+server.Addr())
+	token := tokenForm.FindString(d.out)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/domains", strings.NewReader(`{"domain":"example.com"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	answered := make(chan int, 1)
+	go func() {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		response, err := client.Do(request)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		_ = response.Body.Close()
+		answered <- response.StatusCode
+	}()
+	if err := server.Await(t.Context(), "_dmarc.example.com", 16, 1); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := d.stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+	if status := <-answered; status != http.StatusCreated {
+		t.Errorf("the request in flight was answered %d, want 201", status)
+	}
+}
