@@ -1,0 +1,136 @@
+package bimi_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+)
+
+var (
+	// today lies within the dates of every certificate of the tests.
+	today = time.Date(2026, time.November, 15, 9, 30, 0, 0, time.UTC)
+
+	markUsage  = []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 31}}
+	logotypeID = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 12}
+	markTypeID = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 53087, 1, 13}
+	sha256ID   = asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}
+)
+
+// identity is a certificate and its key.
+type identity struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// issue makes a certificate from a template, which lives for a year around today
+// unless it says otherwise. Without an issuer it signs itself.
+func issue(t testing.TB, issuer *identity, template x509.Certificate) *identity {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(1)
+	template.BasicConstraintsValid = true
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = today.AddDate(0, -6, 0), today.AddDate(0, 6, 0)
+	}
+	parent, signer := &template, key
+	if issuer != nil {
+		parent, signer = issuer.certificate, issuer.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &identity{certificate, key}
+}
+
+// authority returns the template of an authority, with the key usage of marks or
+// without.
+func authority(name string, marks bool) x509.Certificate {
+	c := x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true}
+	if marks {
+		c.UnknownExtKeyUsage = markUsage
+	}
+	return c
+}
+
+// mark returns the template of a good mark certificate for example.com.
+func mark(t testing.TB) x509.Certificate {
+	t.Helper()
+	return x509.Certificate{
+		Subject: pkix.Name{CommonName: "mark", ExtraNames: []pkix.AttributeTypeAndValue{
+			{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "mark"}, {Type: markTypeID, Value: "Registered Mark"},
+		}},
+		DNSNames:           []string{"Example.com"},
+		UnknownExtKeyUsage: markUsage,
+		ExtraExtensions:    []pkix.Extension{logotype(t, compress(t, goodSVG), []byte(goodSVG))},
+	}
+}
+
+// logotype returns an extension that embeds data, with the hash of hashed.
+func logotype(t testing.TB, data, hashed []byte) pkix.Extension {
+	t.Helper()
+	return logotypeURI(t, "data:image/svg+xml;base64,"+base64.StdEncoding.EncodeToString(data), hashed)
+}
+
+// logotypeURI returns a logotype extension as RFC 9399 §4.1 lays it out.
+func logotypeURI(t testing.TB, uri string, hashed []byte) pkix.Extension {
+	t.Helper()
+	type (
+		hash struct {
+			Algorithm pkix.AlgorithmIdentifier
+			Value     []byte
+		}
+		details struct {
+			MediaType string `asn1:"ia5"`
+			Hashes    []hash
+			URIs      []asn1.RawValue
+		}
+		image struct{ Details details }
+		data  struct{ Images []image }
+	)
+	sum := sha256.Sum256(hashed)
+	ia5 := asn1.RawValue{Tag: asn1.TagIA5String, Bytes: []byte(uri)}
+	direct := marshal(t, data{[]image{{details{
+		MediaType: "image/svg+xml",
+		Hashes:    []hash{{pkix.AlgorithmIdentifier{Algorithm: sha256ID}, sum[:]}},
+		URIs:      []asn1.RawValue{ia5},
+	}}}}, "tag:0")
+	subject := asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 2, IsCompound: true, Bytes: direct}
+	issuer := asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 1, IsCompound: true, Bytes: direct}
+	return pkix.Extension{Id: logotypeID, Value: marshal(t, []asn1.RawValue{issuer, subject}, "")}
+}
+
+func marshal(t testing.TB, value any, params string) []byte {
+	t.Helper()
+	der, err := asn1.MarshalWithParams(value, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+// document returns the certificates in PEM.
+func document(identities ...*identity) []byte {
+	var b bytes.Buffer
+	for _, i := range identities {
+		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.certificate.Raw}))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,207 @@
+package bimi
+
+import (
+	"slices"
+	"strings"
+)
+
+// The names of the tags (§4.3).
+const (
+	tagL   = "l"
+	tagA   = "a"
+	tagLPS = "lps"
+	tagAVP = "avp"
+)
+
+const (
+	version    = "BIMI1"
+	whitespace = " \t" // WSP of the grammar
+	// maxLocalPart is how long a prefix of a local part may be.
+	maxLocalPart = 63
+)
+
+// Parse reads the joined text of one TXT record. It reports false where the text
+// does not begin with the version, since receivers ignore it then. Everything else
+// is a record, however broken, with its problems.
+func Parse(txt string) (Record, bool) {
+	rest, ok := cutVersion(txt)
+	if !ok {
+		return Record{}, false
+	}
+	p := parser{record: Record{Text: txt}}
+	p.elements(rest)
+	p.finish()
+	return p.record, true
+}
+
+// cutVersion returns what follows the version and its semicolon. The version must
+// match to the letter and come first (§4.3).
+func cutVersion(txt string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(txt, "v")
+	if !ok {
+		return "", false
+	}
+	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, whitespace), "=")
+	if !ok {
+		return "", false
+	}
+	rest, ok = strings.CutPrefix(strings.TrimLeft(rest, whitespace), version)
+	if !ok {
+		return "", false
+	}
+	rest = strings.TrimLeft(rest, whitespace)
+	if rest == "" {
+		return "", true
+	}
+	return strings.CutPrefix(rest, ";")
+}
+
+// parser collects a record from its elements.
+type parser struct {
+	record   Record
+	problems problems
+	// broken is set by what makes receivers give up on the record.
+	broken bool
+}
+
+// elements reads what stands between the semicolons. Nothing need follow the
+// last one.
+func (p *parser) elements(text string) {
+	for more := text != ""; more; {
+		var element string
+		element, text, more = strings.Cut(text, ";")
+		element = strings.Trim(element, whitespace)
+		if element == "" {
+			p.problems.note(more, EmptyElement, "", "")
+			continue
+		}
+		if len(p.record.Tags) == maxKept {
+			p.problems.note(true, TooManyTags, "", element)
+			return
+		}
+		p.element(element)
+	}
+}
+
+// element reads one name=value. What is none breaks the tag list of RFC 6376 §3.2
+// that the record is made of.
+func (p *parser) element(element string) {
+	name, value, ok := strings.Cut(element, "=")
+	name = strings.TrimRight(name, whitespace)
+	value = strings.TrimLeft(value, whitespace)
+	if !ok || !isTagName(name) {
+		p.broken = true
+		p.problems.note(true, MalformedElement, "", element)
+		return
+	}
+	repeated := name == "v" || slices.ContainsFunc(p.record.Tags, func(t Tag) bool { return t.Name == name })
+	p.record.Tags = append(p.record.Tags, Tag{name, value})
+	if repeated {
+		p.broken = true
+		p.problems.note(true, DuplicateTag, name, value)
+		return
+	}
+	p.value(name, value)
+}
+
+// value takes the value of a tag that appears for the first time.
+func (p *parser) value(name, value string) {
+	r := &p.record
+	switch name {
+	case tagL:
+		r.Location = p.uri(name, value)
+		if r.Location != "" && hasOtherFormat(r.Location) {
+			p.broken = true
+			p.problems.note(true, UnsupportedFormat, name, value)
+		}
+	case tagA:
+		r.Evidence = p.uri(name, value)
+	case tagLPS:
+		parts, ok := parseLocalParts(value)
+		r.LocalParts = parts
+		p.problems.note(!ok, InvalidValue, name, value)
+	case tagAVP:
+		if value == Personal.String() {
+			r.Avatar = Personal
+		}
+		p.problems.note(value != r.Avatar.String(), InvalidValue, name, value)
+	default:
+		switch lower := strings.ToLower(name); lower {
+		case tagL, tagA, tagLPS, tagAVP, "v":
+			p.problems.note(true, TagCase, lower, name)
+		default:
+			p.problems.note(true, UnknownTag, name, value)
+		}
+	}
+}
+
+// uri returns the value of l or a where it is a valid one, else "".
+func (p *parser) uri(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	if kind := checkURI(value); kind != "" {
+		p.broken = true
+		p.problems.note(true, kind, name, value)
+		return ""
+	}
+	return value
+}
+
+// finish judges the record as a whole.
+func (p *parser) finish() {
+	r := &p.record
+	located := slices.ContainsFunc(r.Tags, func(t Tag) bool { return t.Name == tagL })
+	p.problems.note(!located, MissingTag, tagL, "")
+	switch {
+	case p.broken || !located:
+		r.State = Invalid
+	case r.Location == "" && r.Evidence == "":
+		r.State = Declined
+	case r.Location == "":
+		// Without a valid location the discovery of the image fails (§7.3).
+		r.State = Invalid
+		p.problems.note(true, EvidenceWithoutLocation, tagA, r.Evidence)
+	case r.Evidence == "":
+		p.problems.note(true, NoEvidence, tagA, "")
+	}
+	r.Problems = p.problems
+}
+
+// parseLocalParts reads the comma list of lps. Receivers must not repair it, so one
+// bad prefix spoils the whole.
+func parseLocalParts(list string) (parts []string, ok bool) {
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.Trim(part, whitespace)
+		if len(part) > maxLocalPart || !isLocalPart(part) || len(parts) == maxKept {
+			return nil, false
+		}
+		parts = append(parts, part)
+	}
+	return parts, true
+}
+
+// isLocalPart reports whether a prefix is made of letters, digits and hyphens.
+func isLocalPart(part string) bool {
+	for i := range len(part) {
+		if c := part[i]; !isLetter(c) && !isDigit(c) && c != '-' {
+			return false
+		}
+	}
+	return part != ""
+}
+
+// isTagName reports whether name is one of RFC 6376 §3.2: a letter, then letters,
+// digits and underscores.
+func isTagName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; !isLetter(c) && (i == 0 || !isDigit(c) && c != '_') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

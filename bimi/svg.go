@@ -1,0 +1,196 @@
+package bimi
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxDepth bounds the nesting of elements.
+	maxDepth = 100
+	// recommendedTitle is how many characters a title should have at most.
+	recommendedTitle = 64
+)
+
+var (
+	errNotSVG   = errors.New("the root is not an svg element of the SVG namespace")
+	errTwoRoots = errors.New("there is an element after the end of the root")
+	errTooDeep  = errors.New("elements are nested too deep")
+)
+
+// svgReader walks through an SVG once and collects what there is to say.
+type svgReader struct {
+	image    *Image
+	problems *problems
+	depth    int
+	rooted   bool
+	inTitle  bool
+	title    strings.Builder
+}
+
+// read walks through the document. What cannot be read to its end is no SVG.
+func (r *svgReader) read(svg []byte) {
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = r.token(token)
+		}
+		if err != nil {
+			r.problems.note(true, NotSVG, "", err.Error())
+			return
+		}
+	}
+	if !r.rooted {
+		r.problems.note(true, NotSVG, "", errNotSVG.Error())
+		return
+	}
+	r.image.Title = strings.TrimSpace(r.title.String())
+	r.problems.note(r.image.Title == "", MissingTitle, elementTitle, "")
+	r.problems.note(utf8.RuneCountInString(r.image.Title) > recommendedTitle, LongTitle, elementTitle, r.image.Title)
+}
+
+// token takes the next piece of the document.
+func (r *svgReader) token(token xml.Token) error {
+	switch t := token.(type) {
+	case xml.StartElement:
+		r.depth++
+		return r.start(t)
+	case xml.EndElement:
+		r.depth--
+		r.inTitle = false
+	case xml.CharData:
+		if r.inTitle {
+			r.title.Write(t)
+		}
+	case xml.Directive:
+		r.problems.note(bytes.Contains(t, []byte("<!ENTITY")), EntityDeclaration, "", string(t))
+	case xml.ProcInst:
+		r.problems.note(t.Target == "xml-stylesheet", ExternalReference, t.Target, string(t.Inst))
+	}
+	return nil
+}
+
+// start takes the beginning of an element.
+func (r *svgReader) start(e xml.StartElement) error {
+	name := e.Name.Local
+	switch {
+	case r.depth > maxDepth:
+		return errTooDeep
+	case r.depth == 1 && r.rooted:
+		return errTwoRoots
+	case r.depth == 1 && (e.Name.Space != svgNamespace || name != elementSVG):
+		return errNotSVG
+	case r.depth == 1:
+		r.rooted = true
+		r.root(e.Attr)
+	case e.Name.Space != svgNamespace:
+		r.problems.note(true, DisallowedElement, name, e.Name.Space)
+	default:
+		kind := elementKind(name)
+		r.problems.note(kind != "", kind, name, name)
+	}
+	// Only the title of the root counts; an element inside of it ends its text.
+	r.inTitle = name == elementTitle && r.depth == 2 && r.title.Len() == 0
+	for _, a := range e.Attr {
+		r.attribute(name, a)
+	}
+	return nil
+}
+
+// root judges the attributes of the root.
+func (r *svgReader) root(attributes []xml.Attr) {
+	values := make(map[string]string)
+	for _, a := range attributes {
+		if a.Name.Space == "" {
+			values[a.Name.Local] = a.Value
+		}
+	}
+	r.image.Version, r.image.BaseProfile = values["version"], values["baseProfile"]
+	r.problems.note(r.image.Version != "1.2", WrongVersion, "svg version", r.image.Version)
+	r.problems.note(r.image.BaseProfile != "tiny-ps", WrongProfile, "svg baseProfile", r.image.BaseProfile)
+	for _, position := range []string{"x", "y"} {
+		value, ok := values[position]
+		r.problems.note(ok, PositionedRoot, "svg "+position, value)
+	}
+	width, height, ok := shape(values)
+	if !ok {
+		r.problems.note(true, UnknownShape, "svg viewBox", values["viewBox"])
+		return
+	}
+	r.image.Width, r.image.Height = width, height
+	r.problems.note(width != height, NotSquare, "svg viewBox", formatNumber(width)+" "+formatNumber(height))
+}
+
+// attribute judges an attribute of any element.
+func (r *svgReader) attribute(element string, a xml.Attr) {
+	name := a.Name.Local
+	subject := element + " " + name
+	value := strings.TrimSpace(a.Value)
+	switch {
+	case a.Name.Space == "xmlns" || name == "xmlns":
+		return
+	case a.Name.Space == "" && strings.HasPrefix(name, "on"):
+		r.problems.note(true, Script, subject, value)
+		return
+	case name == "href" && (a.Name.Space == "" || a.Name.Space == xlinkNamespace):
+		r.problems.note(!strings.HasPrefix(value, "#"), ExternalReference, subject, value)
+		return
+	case a.Name.Space == "" && name == "style":
+		r.problems.note(true, DisallowedAttribute, subject, value)
+	}
+	r.problems.note(refersOutside(value), ExternalReference, subject, value)
+}
+
+// refersOutside reports whether a value has a url() that is not of the document
+// itself.
+func refersOutside(value string) bool {
+	const open = "url("
+	rest := strings.ToLower(value)
+	for {
+		_, after, ok := strings.Cut(rest, open)
+		if !ok {
+			return false
+		}
+		if !strings.HasPrefix(strings.TrimLeft(after, " \t\r\n'\""), "#") {
+			return true
+		}
+		rest = after
+	}
+}
+
+// shape returns width and height from viewBox, or else from the attributes of
+// these names.
+func shape(values map[string]string) (width, height float64, ok bool) {
+	if box, stated := values["viewBox"]; stated {
+		fields := strings.FieldsFunc(box, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
+		if len(fields) != 4 {
+			return 0, 0, false
+		}
+		return numbers(fields[2], fields[3])
+	}
+	return numbers(strings.TrimSuffix(values["width"], "px"), strings.TrimSuffix(values["height"], "px"))
+}
+
+// numbers reads two positive finite numbers.
+func numbers(a, b string) (x, y float64, ok bool) {
+	const largest = 1e9
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX != nil || errY != nil || !(x > 0 && x < largest && y > 0 && y < largest) {
+		return 0, 0, false
+	}
+	return x, y, true
+}
+
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func formatBytes(n int) string { return strconv.Itoa(n) + " bytes" }

@@ -1,0 +1,68 @@
+package bimi
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// otherFormats are the suffixes of image formats that BIMI does not take (§4.3.2).
+// A suffix that is none of an image says nothing.
+var otherFormats = []string{
+	".png", ".apng", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".ico", ".tif", ".tiff", ".eps", ".pdf",
+}
+
+// checkURI returns what is wrong with the URI of a record, "" where it is one of
+// HTTPS with a full domain name (§4.3).
+func checkURI(text string) Kind {
+	if strings.ContainsRune(text, ',') {
+		return SeveralURIs
+	}
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return BadURI
+		}
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme == "":
+		return BadURI
+	case u.Scheme != "https":
+		return NotHTTPS
+	case u.User != nil || !isFullName(u.Hostname()):
+		return BadURI
+	default:
+		return ""
+	}
+}
+
+// isFullName reports whether a host is a name of two labels or more, rather than
+// an address or a name of a local network.
+func isFullName(host string) bool {
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	for _, label := range labels {
+		if !isHostLabel(label) {
+			return false
+		}
+	}
+	last := labels[len(labels)-1]
+	return len(labels) > 1 && strings.ContainsFunc(last, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// isHostLabel reports whether a label is made of letters, digits and inner hyphens
+// or underscores.
+func isHostLabel(label string) bool {
+	for i := range len(label) {
+		if c := label[i]; !isLetter(c) && !isDigit(c) && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return label != "" && label[0] != '-' && label[len(label)-1] != '-'
+}
+
+// hasOtherFormat reports whether the URI ends like that of another image format.
+func hasOtherFormat(uri string) bool {
+	u, err := url.Parse(uri)
+	return err == nil && slices.Contains(otherFormats, strings.ToLower(path.Ext(u.Path)))
+}

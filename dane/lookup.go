@@ -1,0 +1,157 @@
+package dane
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// maxHosts bounds the hosts of one domain that are looked at.
+const maxHosts = 20
+
+// Status tells how things stand with DANE for a host or a domain.
+type Status uint8
+
+const (
+	// StatusInconclusive means that a question that was needed had no usable
+	// answer.
+	StatusInconclusive Status = iota
+	// StatusOK means that senders can authenticate the server by DANE.
+	StatusOK
+	// StatusNone means that there are no TLSA records.
+	StatusNone
+	// StatusInsecure means that there are TLSA records, but DNSSEC does not
+	// protect the whole way to them.
+	StatusInsecure
+	// StatusUnusable means that there are protected TLSA records, and SMTP
+	// clients cannot use any of them.
+	StatusUnusable
+	// StatusMixed means that the hosts of a domain differ; a host never has it.
+	StatusMixed
+)
+
+// String returns the status in one word.
+func (s Status) String() string {
+	switch s {
+	case StatusOK:
+		return "ok"
+	case StatusNone:
+		return "none"
+	case StatusInsecure:
+		return "insecure"
+	case StatusUnusable:
+		return "unusable"
+	case StatusMixed:
+		return "mixed"
+	default:
+		return "inconclusive"
+	}
+}
+
+// Result is what was found out about a domain.
+type Result struct {
+	// Domain is the domain asked for.
+	Domain string
+	// Status is that of all hosts where they agree, StatusMixed where they do
+	// not, StatusInconclusive where one of them is, and StatusNone where there is
+	// no host.
+	Status Status
+	// MX tells whether the MX records, or their absence, are validated.
+	MX Security
+	// NullMX reports that the domain takes no mail (RFC 7505).
+	NullMX bool
+	// Hosts holds the hosts by preference and name, at most twenty. A domain with
+	// addresses and without MX records is its own host (RFC 5321 §5.1).
+	Hosts []Host
+	// Problems holds what concerns the domain rather than one of its hosts.
+	Problems []Problem
+	// Reason says in words why the MX records could not be looked up; the hosts
+	// have reasons of their own.
+	Reason string
+}
+
+// AllProblems returns the problems of the domain and then those of its hosts.
+func (r Result) AllProblems() []Problem {
+	all := slices.Clone(r.Problems)
+	for _, h := range r.Hosts {
+		all = append(all, h.Problems...)
+	}
+	return all
+}
+
+// Lookup finds out how things stand with DANE for the mail servers of a domain.
+// It asks one question for the MX records and at most five for each host, one
+// after the other.
+func Lookup(ctx context.Context, r dns.Resolver, domain string) Result {
+	domain = dns.Name(domain)
+	mx := r.Resolve(ctx, dns.Question{Name: domain, Type: dns.MX})
+	result := Result{Domain: domain, MX: SecurityOf(mx), Reason: mx.Reason}
+	if mx.Outcome == dns.Inconclusive {
+		return result
+	}
+	exchanges := exchanges(mx)
+	switch {
+	case mx.Outcome == dns.NoData:
+		exchanges = []exchange{{host: domain}}
+	case len(exchanges) == 1 && exchanges[0].host == "":
+		result.NullMX, exchanges = true, nil
+	case len(exchanges) > maxHosts:
+		result.Problems = append(result.Problems, Problem{Kind: TooManyHosts, Text: exchanges[maxHosts].host})
+		exchanges = exchanges[:maxHosts]
+	}
+	for _, e := range exchanges {
+		h := lookupHost(ctx, r, e, result.MX)
+		if mx.Outcome == dns.NoData && h.has(NoAddress) {
+			break // neither MX records nor addresses: the domain takes no mail
+		}
+		result.Hosts = append(result.Hosts, h)
+	}
+	result.compareHosts()
+	return result
+}
+
+// exchange is a host and the smallest preference that it is listed with.
+type exchange struct {
+	preference uint16
+	host       string
+}
+
+// exchanges returns each host of the MX records once, by preference and name.
+func exchanges(mx dns.Answer) []exchange {
+	var found []exchange
+	for _, record := range mx.Records {
+		found = append(found, exchange{record.Preference, record.Host})
+	}
+	slices.SortFunc(found, func(a, b exchange) int {
+		return cmp.Or(cmp.Compare(a.preference, b.preference), cmp.Compare(a.host, b.host))
+	})
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(found, func(e exchange) bool {
+		known := seen[e.host]
+		seen[e.host] = true
+		return known
+	})
+}
+
+// compareHosts sets the status of the domain, and tells of hosts without records
+// beside hosts with them.
+func (r *Result) compareHosts() {
+	r.Status = StatusNone
+	published := slices.ContainsFunc(r.Hosts, func(h Host) bool { return len(h.Records) > 0 })
+	for i := range r.Hosts {
+		h := &r.Hosts[i]
+		switch {
+		case i == 0:
+			r.Status = h.Status
+		case h.Status == StatusInconclusive || r.Status == StatusInconclusive:
+			r.Status = StatusInconclusive
+		case h.Status != r.Status:
+			r.Status = StatusMixed
+		}
+		if published && h.Status == StatusNone {
+			h.note(MissingTLSA, RecordName(h.Name))
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package dkim
+
+import (
+	"slices"
+	"strings"
+)
+
+// The names of the tags (RFC 6376 §3.6.1), and the one that RFC 4871 had more.
+const (
+	tagV = "v"
+	tagH = "h"
+	tagK = "k"
+	tagN = "n"
+	tagP = "p"
+	tagS = "s"
+	tagT = "t"
+	tagG = "g"
+)
+
+const (
+	version = "DKIM1"
+	// whitespace is what FWS is made of.
+	whitespace  = " \t\r\n"
+	flagTesting = "y"
+	flagStrict  = "s"
+	sha1        = "sha1"
+	sha256      = "sha256"
+)
+
+// ParseKey reads the joined text of one TXT record. It reports false where the
+// text is not a key record at all: it begins with a v tag that is not exactly
+// DKIM1 (RFC 6376 §3.6.1 has these discarded), or has neither a v tag in front nor
+// a p tag. Everything else is a key, however broken, with its problems.
+func ParseKey(txt string) (Key, bool) {
+	if !isKey(txt) {
+		return Key{}, false
+	}
+	p := parser{key: Key{Text: txt, Algorithm: RSA}}
+	p.elements(txt)
+	p.finish()
+	return p.key, true
+}
+
+// isKey tells key records from other texts. The version is only recommended, so
+// that a text without one is a key if it has the one tag that is required.
+func isKey(txt string) bool {
+	first := true
+	for element := range strings.SplitSeq(txt, ";") {
+		name, value, ok := cutElement(element)
+		if first && ok && name == tagV {
+			return value == version
+		}
+		if ok && name == tagP {
+			return true
+		}
+		first = false
+	}
+	return false
+}
+
+// cutElement reads name=value with white space around both (RFC 6376 §3.2).
+func cutElement(element string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(element, "=")
+	return strings.Trim(name, whitespace), strings.Trim(value, whitespace), ok
+}
+
+// parser collects a key from the elements of a record.
+type parser struct {
+	key Key
+	// data is the value of p, and hasData tells whether there is a p tag.
+	data    string
+	hasData bool
+	// broken is set when verifiers must ignore the record for its form, unusable
+	// when no signature can be verified for another reason.
+	broken, unusable bool
+}
+
+// note keeps a problem where the condition holds.
+func (p *parser) note(condition bool, problem Problem) {
+	if !condition {
+		return
+	}
+	p.broken = p.broken || problem.Kind.syntactic()
+	p.unusable = p.unusable || problem.Kind.Fatal()
+	if len(p.key.Problems) < maxKept {
+		p.key.Problems = append(p.key.Problems, problem)
+	}
+}
+
+// elements reads what stands between the semicolons. Nothing need follow the last
+// one.
+func (p *parser) elements(text string) {
+	for more := text != ""; more; {
+		var element string
+		element, text, more = strings.Cut(text, ";")
+		trimmed := strings.Trim(element, whitespace)
+		switch {
+		case trimmed == "" && more:
+			p.note(true, Problem{Kind: EmptyElement})
+		case trimmed == "":
+			p.note(element != "", Problem{Kind: TrailingSpace})
+		case len(p.key.Tags) == maxKept:
+			p.note(true, Problem{Kind: TooManyTags, Text: trimmed})
+			return
+		default:
+			p.element(trimmed)
+		}
+	}
+}
+
+// element reads one name=value.
+func (p *parser) element(element string) {
+	name, value, ok := cutElement(element)
+	if !ok || !isTagName(name) || !isTagValue(value) {
+		p.note(true, Problem{Kind: MalformedElement, Text: element})
+		return
+	}
+	repeated := slices.ContainsFunc(p.key.Tags, func(t Tag) bool { return t.Name == name })
+	first := len(p.key.Tags) == 0
+	p.key.Tags = append(p.key.Tags, Tag{name, value})
+	switch {
+	case repeated:
+		p.note(true, Problem{Kind: DuplicateTag, Tag: name, Text: value})
+	case name == tagV:
+		// In front it is DKIM1, or isKey would have said no. Behind something that
+		// is no tag the record is broken anyway.
+		p.note(!first, Problem{Kind: VersionNotFirst, Tag: name, Text: value})
+	default:
+		p.value(name, value)
+	}
+}
+
+// value takes the value of a tag that appears for the first time.
+func (p *parser) value(tag, value string) {
+	switch tag {
+	case tagK:
+		p.algorithm(value)
+	case tagP:
+		p.data, p.hasData = value, true
+	case tagH:
+		p.key.Hashes = p.list(tag, value)
+		p.hashes(value)
+	case tagS:
+		p.key.Services = p.list(tag, value)
+		p.services(value)
+	case tagT:
+		p.flags(p.list(tag, value))
+	case tagN:
+		p.key.Notes = value
+	case tagG:
+		p.note(true, Problem{Kind: HistoricTag, Tag: tag, Text: value})
+	default:
+		lower := strings.ToLower(tag)
+		known := slices.Contains([]string{tagV, tagH, tagK, tagN, tagP, tagS, tagT}, lower)
+		p.note(known, Problem{Kind: TagCase, Tag: lower, Text: tag})
+		p.note(!known, Problem{Kind: UnknownTag, Tag: tag, Text: value})
+	}
+}
+
+// algorithm takes the value of k.
+func (p *parser) algorithm(value string) {
+	if !isWord(value) {
+		p.note(true, Problem{Kind: InvalidValue, Tag: tagK, Text: value})
+		return
+	}
+	p.key.Algorithm = value
+	p.note(value != RSA && value != Ed25519, Problem{Kind: UnknownAlgorithm, Tag: tagK, Text: value})
+}
+
+// list reads the words between the colons of h, s and t. A list that breaks the
+// grammar is not taken.
+func (p *parser) list(tag, value string) []string {
+	var words []string
+	for word := range strings.SplitSeq(value, ":") {
+		word = strings.Trim(word, whitespace)
+		if len(words) == maxKept || !isWord(word) && (tag != tagS || word != "*") {
+			p.note(true, Problem{Kind: InvalidValue, Tag: tag, Text: value})
+			return nil
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// hashes judges the values of h.
+func (p *parser) hashes(value string) {
+	if len(p.key.Hashes) == 0 {
+		return
+	}
+	p.unknown(UnknownHash, tagH, p.key.Hashes, sha1, sha256)
+	old, current := slices.Contains(p.key.Hashes, sha1), slices.Contains(p.key.Hashes, sha256)
+	p.note(old && current, Problem{Kind: SHA1Allowed, Tag: tagH, Text: value})
+	p.note(old && !current, Problem{Kind: SHA1Only, Tag: tagH, Text: value})
+	p.note(!old && !current, Problem{Kind: NoKnownHash, Tag: tagH, Text: value})
+}
+
+// services judges the values of s; tlsrpt is from RFC 8460 §3.
+func (p *parser) services(value string) {
+	p.unknown(UnknownService, tagS, p.key.Services, "*", "email", "tlsrpt")
+	p.note(!p.key.ForEmail(), Problem{Kind: NotForEmail, Tag: tagS, Text: value})
+}
+
+// flags takes the values of t.
+func (p *parser) flags(flags []string) {
+	p.unknown(UnknownFlag, tagT, flags, flagTesting, flagStrict)
+	p.key.Testing = slices.Contains(flags, flagTesting)
+	p.key.Strict = slices.Contains(flags, flagStrict)
+	p.note(p.key.Testing, Problem{Kind: TestMode, Tag: tagT, Text: flagTesting})
+}
+
+// unknown notes the words that are not among the known ones.
+func (p *parser) unknown(kind Kind, tag string, words []string, known ...string) {
+	for _, word := range words {
+		p.note(!slices.Contains(known, word), Problem{Kind: kind, Tag: tag, Text: word})
+	}
+}
+
+// finish reads the key itself, once the algorithm is known, and judges the record
+// as a whole.
+func (p *parser) finish() {
+	p.note(!p.hasData, Problem{Kind: MissingTag, Tag: tagP})
+	if p.data != "" {
+		p.publicKey()
+	}
+	switch {
+	case p.broken:
+		p.key.State = Invalid
+	case p.data == "":
+		// RFC 6376 §6.1.2 looks whether the key is revoked (step 7) before it
+		// looks whether the key suits the algorithm (step 8).
+		p.key.State = Revoked
+	case p.unusable:
+		p.key.State = Invalid
+	}
+}
+
+// isTagName follows RFC 6376 §3.2.
+func isTagName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; !isLetter(c) && (i == 0 || !isDigit(c) && c != '_') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// isTagValue reports whether value is made of printable ASCII characters and white
+// space, or empty (RFC 6376 §3.2). Semicolons cannot occur in it.
+func isTagValue(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; (c < ' ' || c > '~') && strings.IndexByte(whitespace, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isWord follows hyphenated-word of RFC 6376 §2.10: it begins with a letter, ends
+// with a letter or digit, and has these and hyphens between.
+func isWord(word string) bool {
+	for i := range len(word) {
+		if c := word[i]; !isLetter(c) && (i == 0 || !isDigit(c) && (c != '-' || i == len(word)-1)) {
+			return false
+		}
+	}
+	return word != ""
+}

@@ -1,0 +1,209 @@
+package mtasts_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/mtasts"
+)
+
+const (
+	host       = "mta-sts.example.com"
+	goodPolicy = "version: STSv1\nmode: enforce\nmx: *.example.com\nmax_age: 604800\n"
+)
+
+func TestFetch(t *testing.T) {
+	t.Parallel()
+	type problems = []mtasts.Problem
+	ca, stranger := newAuthority(t), newAuthority(t)
+	for _, tt := range []struct {
+		name      string
+		authority authority // ca where it is the zero value
+		host      string    // of the certificate, the policy host where it is ""
+		until     time.Time // of the certificate, next year where it is zero
+		handler   http.Handler
+		want      mtasts.FetchStatus
+		code      int
+		location  string
+		problems  problems
+	}{
+		{name: "a policy", handler: answer(200, "text/plain", goodPolicy), want: mtasts.FetchOK, code: 200},
+		{name: "a policy with a charset", handler: answer(200, "Text/Plain; charset=utf-8", goodPolicy), want: mtasts.FetchOK, code: 200},
+		{name: "a wildcard certificate", host: "*.example.com", handler: answer(200, "text/plain", goodPolicy), want: mtasts.FetchOK, code: 200},
+		{
+			name: "another media type", handler: answer(200, "text/html", goodPolicy), want: mtasts.FetchOK, code: 200,
+			problems: problems{{Kind: mtasts.MediaType, Text: "text/html"}},
+		},
+		{
+			name: "no media type", handler: answer(200, "", goodPolicy), want: mtasts.FetchOK, code: 200,
+			problems: problems{{Kind: mtasts.MediaType}},
+		},
+		{name: "an invalid policy", handler: answer(200, "text/plain", "bogus"), want: mtasts.FetchInvalid, code: 200},
+		{name: "a policy too large", handler: answer(200, "text/plain", goodPolicy+strings.Repeat("\n", mtasts.MaxPolicySize)), want: mtasts.FetchInvalid, code: 200},
+		{name: "a policy without end", handler: endless(), want: mtasts.FetchInvalid, code: 200},
+		{name: "not found", handler: answer(404, "text/plain", goodPolicy), want: mtasts.FetchBadStatus, code: 404},
+		{name: "another success", handler: answer(203, "text/plain", goodPolicy), want: mtasts.FetchBadStatus, code: 203},
+		{name: "an error", handler: answer(500, "text/plain", goodPolicy), want: mtasts.FetchBadStatus, code: 500},
+		{
+			name: "a redirect to a good policy", handler: redirectOnce(), want: mtasts.FetchRedirect, code: 301, location: "/elsewhere",
+		},
+		{
+			name: "a certificate for another host", host: "www.example.com", handler: answer(200, "text/plain", goodPolicy),
+			want: mtasts.FetchBadCertificate, problems: problems{{Kind: mtasts.CertificateName, Text: host}},
+		},
+		{
+			name: "a certificate past its time", until: now.Add(-time.Second), handler: answer(200, "text/plain", goodPolicy),
+			want: mtasts.FetchBadCertificate, problems: problems{{Kind: mtasts.CertificateExpired}},
+		},
+		{
+			name: "a certificate of a stranger", authority: stranger, handler: answer(200, "text/plain", goodPolicy),
+			want: mtasts.FetchBadCertificate, problems: problems{{Kind: mtasts.CertificateUntrusted, Text: "x509: certificate signed by unknown authority"}},
+		},
+		{name: "no answer", handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), want: mtasts.FetchInconclusive},
+		{name: "half an answer", handler: http.HandlerFunc(cutShort), want: mtasts.FetchInconclusive, code: 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			issuer, name, until := tt.authority, tt.host, tt.until
+			if issuer.key == nil {
+				issuer = ca
+			}
+			if name == "" {
+				name = host
+			}
+			if until.IsZero() {
+				until = now.AddDate(1, 0, 0)
+			}
+			client := ca.serve(t, issuer.issue(t, name, until), tt.handler)
+			got := mtasts.Fetch(t.Context(), client, "Example.com.")
+			if got.Status != tt.want || got.Code != tt.code || got.Location != tt.location {
+				t.Errorf("got %v, %d, %q (%s); want %v, %d, %q", got.Status, got.Code, got.Location, got.Reason, tt.want, tt.code, tt.location)
+			}
+			if diff := cmp.Diff(tt.problems, withoutDetail(got.Problems)); diff != "" {
+				t.Errorf("got other problems (-want +got):\n%s", diff)
+			}
+			if got.URL != "https://mta-sts.example.com/.well-known/mta-sts.txt" {
+				t.Errorf("got URL %q", got.URL)
+			}
+			if unexplained := got.Reason == ""; unexplained != (tt.want != mtasts.FetchInconclusive && tt.want != mtasts.FetchBadCertificate) {
+				t.Errorf("got reason %q for %v", got.Reason, got.Status)
+			}
+			if valid := tt.want == mtasts.FetchOK; got.Policy.Valid != valid {
+				t.Errorf("got a policy that is valid: %v, want %v", got.Policy.Valid, valid)
+			}
+		})
+	}
+}
+
+// withoutDetail drops what the standard library adds in brackets.
+func withoutDetail(problems []mtasts.Problem) []mtasts.Problem {
+	for i := range problems {
+		problems[i].Text, _, _ = strings.Cut(problems[i].Text, " (")
+	}
+	return problems
+}
+
+// endless sends a policy until nobody listens any more.
+func endless() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		for {
+			if _, err := w.Write([]byte("mx: mail.example.com\n")); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// redirectOnce leads the policy's path to another one, where there is a policy.
+func redirectOnce() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/elsewhere", answer(200, "text/plain", goodPolicy))
+	mux.Handle("/.well-known/mta-sts.txt", http.RedirectHandler("/elsewhere", http.StatusMovedPermanently))
+	return mux
+}
+
+// cutShort promises more than it sends.
+func cutShort(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "1000")
+	_, _ = w.Write([]byte(goodPolicy))
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+func TestFetchRequest(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	type request struct{ method, host, path string }
+	requests := make(chan request, 1)
+	client := ca.serve(t, ca.issue(t, host, now.AddDate(1, 0, 0)), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		requests <- request{r.Method, r.Host, r.URL.Path}
+	}))
+	mtasts.Fetch(t.Context(), client, "example.com")
+	if got, want := <-requests, (request{"GET", host, "/.well-known/mta-sts.txt"}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestFetchTrustsNoCarelessClient(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	for _, tt := range []struct {
+		name  string
+		spoil func(*http.Transport)
+		want  mtasts.Kind
+	}{
+		{"it verifies nothing", func(tr *http.Transport) { tr.TLSClientConfig.InsecureSkipVerify = true }, mtasts.CertificateUntrusted},
+		{"it verifies another name", func(tr *http.Transport) { tr.TLSClientConfig.ServerName = "www.example.com" }, mtasts.CertificateName},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client := ca.serve(t, ca.issue(t, "www.example.com", now.AddDate(1, 0, 0)), answer(200, "text/plain", goodPolicy))
+			transport, ok := client.Transport.(*http.Transport)
+			if !ok {
+				t.Fatalf("got a transport of type %T", client.Transport)
+			}
+			tt.spoil(transport)
+			got := mtasts.Fetch(t.Context(), client, "example.com")
+			if got.Status != mtasts.FetchBadCertificate || len(got.Problems) != 1 || got.Problems[0].Kind != tt.want {
+				t.Errorf("got %v with %v, want %v with %s", got.Status, got.Problems, mtasts.FetchBadCertificate, tt.want)
+			}
+		})
+	}
+}
+
+func TestFetchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	client := ca.serve(t, ca.issue(t, host, now.AddDate(1, 0, 0)), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	if got := mtasts.Fetch(ctx, client, "example.com"); got.Status != mtasts.FetchInconclusive || got.Reason == "" {
+		t.Errorf("got %v (%q), want %v with a reason", got.Status, got.Reason, mtasts.FetchInconclusive)
+	}
+}
+
+// noTransport fails the test when it is used.
+type noTransport struct{ t *testing.T }
+
+func (n noTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.t.Errorf("got a request for %s, want none", r.URL)
+	return nil, http.ErrServerClosed
+}
+
+func TestFetchAsksOnlyHosts(t *testing.T) {
+	t.Parallel()
+	client := &http.Client{Transport: noTransport{t}}
+	for _, domain := range []string{"", "example.com/path?", "user@example.com", "example.com:8443", "a b", "é.example"} {
+		if got := mtasts.Fetch(t.Context(), client, domain); got.Status != mtasts.FetchInconclusive || got.Reason == "" {
+			t.Errorf("%q: got %v (%q), want %v with a reason", domain, got.Status, got.Reason, mtasts.FetchInconclusive)
+		}
+	}
+}
