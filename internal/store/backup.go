@@ -15,7 +15,7 @@ import (
 var backupTables = []struct{ name, columns string }{
 	{"teams", "id, name, api, created_at"},
 	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
-	{"domains", "id, team_id, name, active, record, policy, purpose, report_mailbox, created_at, updated_at, checked_at, next_check_at, deleted_at"},
+	{"domains", "id, team_id, name, active, record, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, checked_at, next_check_at, deleted_at"},
 	{"checks", "id, team_id, domain_id, first_at, last_at, conclusive, reason, active, record, policy"},
 	{"domain_days", "team_id, domain_id, day, compliant, non_compliant"},
 	{"team_days", "team_id, day, compliant, non_compliant"},

@@ -39,7 +39,7 @@ func (s *Store) tx(ctx context.Context, f func(tx) error) error {
 // queryRow runs a query outside a transaction and scans its only row; no row is
 // ErrNotFound.
 func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return tx{store: s, run: s.reader}.queryRow(s.reading(ctx), query, args, dest...)
+	return tx{store: s, run: s.read}.queryRow(s.reading(ctx), query, args, dest...)
 }
 
 // reading returns the context under which a short read runs.
@@ -95,7 +95,7 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 
 // collectRead is collect outside a transaction.
 func collectRead[T any](ctx context.Context, s *Store, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
-	return collect(s.reading(ctx), tx{store: s, run: s.reader}, query, args, scan)
+	return collect(s.reading(ctx), tx{store: s, run: s.read}, query, args, scan)
 }
 
 // kind gives an error of the engine its kind, where it has one.

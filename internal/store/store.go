@@ -37,6 +37,7 @@ type Options struct {
 // Store is the system's view of the database. It is safe for concurrent use.
 type Store struct {
 	reader, writer *sql.DB // the same pool on PostgreSQL
+	read           runner  // reader, with its statements prepared where that helps
 	dialect        dialect
 	options        Options
 	queries        atomic.Int64
@@ -57,10 +58,11 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect
 		s.writer, err = openPostgres(dsn)
-		s.reader = s.writer
+		s.reader, s.read = s.writer, s.writer // the driver prepares by itself
 	} else {
 		s.dialect = sqliteDialect
 		s.reader, s.writer, err = openSQLite(dsn)
+		s.read = &preparing{DB: s.reader}
 	}
 	if err != nil {
 		return nil, err

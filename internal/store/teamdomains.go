@@ -59,7 +59,7 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	now := unix(t.store.now())
 	rows := make([][]any, len(names))
 	for i, name := range names {
-		rows[i] = []any{newID(), t.id, name, false, "", "", "", newMailbox(), now, now, 0, unix(nextCheck), 0}
+		rows[i] = []any{newID(), t.id, name, false, "", "", "", newMailbox(), 0, 0, now, now, 0, unix(nextCheck), 0}
 	}
 	most := t.store.options.MaxDomains
 	if most > 0 {
@@ -74,7 +74,7 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	// Whoever adds a domain twice, or at the same moment as another, gets a
 	// row less: only one row of a name is not deleted.
 	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, active, record, policy, purpose,
-		report_mailbox, created_at, updated_at, checked_at, next_check_at, deleted_at) VALUES `, rows,
+		report_mailbox, compliant, non_compliant, created_at, updated_at, checked_at, next_check_at, deleted_at) VALUES `, rows,
 		` ON CONFLICT (team_id, name) WHERE deleted_at = 0 DO NOTHING`)
 	if err != nil || most == 0 || added == 0 {
 		return added, err
@@ -89,7 +89,7 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 
 // Domain returns the domain with that name, or ErrNotFound.
 func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
-	return t.domain(t.store.reading(ctx), tx{store: t.store, run: t.store.reader}, name, "")
+	return t.domain(t.store.reading(ctx), tx{store: t.store, run: t.store.read}, name, "")
 }
 
 func (t *Team) domain(ctx context.Context, tx tx, name, lock string) (dmarcd.Domain, error) {

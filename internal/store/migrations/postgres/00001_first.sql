@@ -22,7 +22,8 @@ CREATE TABLE tokens (
 
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
 
--- A deleted domain stays as a hidden row until its data is purged.
+-- A deleted domain stays as a hidden row until its data is purged. compliant and
+-- non_compliant are the sums of its days.
 CREATE TABLE domains (
     id             BIGINT  PRIMARY KEY,
     team_id        BIGINT  NOT NULL REFERENCES teams (id),
@@ -32,6 +33,8 @@ CREATE TABLE domains (
     policy         TEXT    NOT NULL,
     purpose        TEXT    NOT NULL,
     report_mailbox TEXT    NOT NULL UNIQUE,
+    compliant      BIGINT  NOT NULL,
+    non_compliant  BIGINT  NOT NULL,
     created_at     BIGINT  NOT NULL,
     updated_at     BIGINT  NOT NULL,
     checked_at     BIGINT  NOT NULL,

@@ -1,0 +1,47 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func BenchmarkDomainSummary(b *testing.B) {
+	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
+		db := db(b)
+		s := db.Open(b, store.Options{})
+		created, err := s.CreateTeam(b.Context(), "a", true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		team := s.Team(created.ID)
+		var names []string
+		for i := range 1000 {
+			names = append(names, fmt.Sprintf("d%d.example", i))
+		}
+		if _, err := team.AddDomains(b.Context(), names, time.Time{}); err != nil {
+			b.Fatal(err)
+		}
+		var counts []dmarcd.DayCount
+		for day := range 90 {
+			counts = append(counts, dmarcd.DayCount{Day: dmarcd.Day(day), Summary: dmarcd.Summary{Compliant: 1}})
+		}
+		if err := team.AddCounts(b.Context(), names[500], counts); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(db.Engine, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := team.DomainSummary(b.Context(), names[500], dmarcd.Days{}); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
