@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// daemon is a running dmarcd with a database and a DNS of its own.
+type daemon struct {
+	address string // host:port
+	token   string
+	store   *store.Store
+	team    *store.Team
+	dns     *resolvertest.Server
+	process *exec.Cmd
+	drop    func() error
+	folder  string
+}
+
+// startDaemon starts the binary on an empty database. The access log is on, and
+// written for every request alike.
+func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err error) {
+	d := &daemon{token: auth.NewToken()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	dsn, drop, err := e.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.drop = drop
+	if d.folder, err = os.MkdirTemp("", "dmarcd-bench-data-"); err != nil {
+		return nil, err
+	}
+	if d.dns, err = resolvertest.Listen("127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	d.process = exec.CommandContext(ctx, s.binary, "serve") //nolint:gosec // our own program
+	d.process.Env = []string{
+		"DMARCD_DATABASE=" + dsn, "DMARCD_DATA=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_DNS=" + d.dns.Addr(),
+		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json",
+	}
+	log, err := d.process.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.process.Start(); err != nil {
+		return nil, err
+	}
+	if d.address, err = awaitAddress(log); err != nil {
+		return nil, err
+	}
+	if d.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
+		return nil, err
+	}
+	team, err := d.store.TeamByName(ctx, "default")
+	d.team = d.store.Team(team.ID)
+	return d, err
+}
+
+// awaitAddress reads the log until the daemon says where it listens, and then
+// has the rest read and dropped.
+func awaitAddress(log io.Reader) (string, error) {
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var entry struct{ Msg, Address string }
+		if json.Unmarshal(line, &entry) == nil && entry.Msg == "serving" {
+			go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the process
+			return entry.Address, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("the daemon ended before it served: %s", line)
+		}
+	}
+}
+
+// memory returns the resident memory of the process, in bytes: what it is now,
+// and the most it was.
+func (d *daemon) memory() (now, peak int64, err error) {
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.process.Process.Pid), "status"))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		kilobytes, _ := strconv.ParseInt(fields[1], 10, 64) // other lines hold words
+		switch fields[0] {
+		case "VmRSS:":
+			now = kilobytes << 10
+		case "VmHWM:":
+			peak = kilobytes << 10
+		}
+	}
+	return now, peak, nil
+}
+
+func (d *daemon) close() error {
+	var errs []error
+	if d.process != nil && d.process.Process != nil {
+		errs = append(errs, d.process.Process.Signal(syscall.SIGTERM), d.process.Wait())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if d.dns != nil {
+		d.dns.Close()
+	}
+	if d.drop != nil {
+		errs = append(errs, d.drop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(d.folder))...)
+}

@@ -1,0 +1,87 @@
+// Command bench measures the daemon as its users meet it: the real binary, HTTP
+// over loopback, both engines, DNS messages on the wire. Each figure that is
+// told as a ratio was measured side by side in one run, turn by turn, because
+// the machines it runs on are noisy. It prints the tables of
+// docs/performance.md.
+//
+//	make bench            # PostgreSQL is started for it
+//	go run ./bench -run list
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// settings are the flags.
+type settings struct {
+	binary   string
+	rounds   int
+	duration time.Duration
+	clients  int
+	domains  int
+}
+
+// suite is a group of figures.
+type suite struct {
+	name    string
+	measure func(ctx context.Context, s settings, e engine) ([]figure, error)
+}
+
+// figure is one line of the result.
+type figure struct {
+	what, value, goal string
+}
+
+func main() {
+	var s settings
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create or verify")
+	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
+	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
+	flag.IntVar(&s.clients, "clients", 8, "connections that ask at once")
+	flag.IntVar(&s.domains, "domains", 100_000, "domains of the large team")
+	flag.Parse()
+	if err := run(context.Background(), s, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings, only string) error {
+	folder, err := os.MkdirTemp("", "dmarcd-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // scratch
+	s.binary = filepath.Join(folder, "dmarcd")
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/dmarcd") //nolint:gosec // our own program
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build the daemon (run it from the root of the repository): %w", err)
+	}
+	for _, suite := range []suite{
+		{"reports", measureReports}, {"list", measureList}, {"create", measureCreate}, {"verify", measureVerify},
+	} {
+		if only != "" && only != suite.name {
+			continue
+		}
+		fmt.Printf("\n## %s\n\n| engine | what | measured | goal |\n|---|---|---|---|\n", suite.name)
+		for _, engine := range []engine{sqliteEngine{folder}, postgresEngine{}} {
+			figures, err := suite.measure(ctx, s, engine)
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", suite.name, engine.name(), err)
+			}
+			for _, f := range figures {
+				fmt.Println("|", strings.Join([]string{engine.name(), f.what, f.value, f.goal}, " | "), "|")
+			}
+		}
+	}
+	return nil
+}

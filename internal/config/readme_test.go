@@ -1,0 +1,51 @@
+package config_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+)
+
+var update = flag.Bool("update", false, "write the table of settings into the README")
+
+// TestREADMEHasEverySetting holds the table of the README to the settings.
+func TestREADMEHasEverySetting(t *testing.T) {
+	t.Parallel()
+	const file, begin, end = "../../README.md", "<!-- settings", "<!-- /settings -->"
+	readme, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(readme), begin)
+	marker, rest, hasMarker := strings.Cut(rest, "\n")
+	table, after, hasEnd := strings.Cut(rest, end)
+	if !found || !hasMarker || !hasEnd {
+		t.Fatal("the README has no place for the settings")
+	}
+	if want := settingsTable(); table != want {
+		if !*update {
+			t.Fatalf("the table of the README is not that of the settings; write it anew with\n\tgo test ./internal/config -run README -update\ngot:\n%s\nwant:\n%s", table, want)
+		}
+		if err := os.WriteFile(file, []byte(before+begin+marker+"\n"+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("\n| environment | in a file | default | meaning |\n|---|---|---|---|\n")
+	for _, s := range config.Settings() {
+		def := s.Default
+		if !strings.Contains(def, " ") && def != "empty" {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Env(), s.Key, def, s.Help)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
