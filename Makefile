@@ -19,13 +19,14 @@ run: build ## build, and serve on SQLite in ./data
 test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
 	scripts/with-postgres.sh go test -race ./...
+	scripts/test-image.sh
 
 test-short: ## run what needs nothing but Go, on SQLite
 	go test -short ./...
 
 soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-compiler.sh
-	scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
+	DMARCD_E2E_KILLS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 
 lint: ## check form and common mistakes
@@ -35,8 +36,9 @@ lint: ## check form and common mistakes
 fuzz: ## run each fuzz target for FUZZTIME (30s)
 	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
-bench: ## run the benchmarks
-	go test -run='^$$' -bench=. -benchmem ./...
+bench: ## run the benchmarks of the packages and of the daemon
+	scripts/with-postgres.sh go test -run='^$$' -bench=. -benchmem ./...
+	scripts/with-postgres.sh go run ./bench
 
 vuln: ## look for known vulnerabilities; needs vuln.go.dev
 	$(TOOL) govulncheck ./...
