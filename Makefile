@@ -18,6 +18,7 @@ run: build ## build, and serve on SQLite in ./data
 
 test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
+	scripts/need-dns-servers.sh
 	scripts/with-postgres.sh go test -race ./...
 	scripts/test-image.sh
 
@@ -26,7 +27,8 @@ test-short: ## run what needs nothing but Go, on SQLite
 
 soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-compiler.sh
-	DMARCD_E2E_KILLS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
+	scripts/need-dns-servers.sh
+	DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 
 lint: ## check form and common mistakes

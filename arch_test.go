@@ -26,7 +26,7 @@ const (
 
 // protocols are the packages that know one RFC each and nothing of this
 // program.
-var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bimi", "dane"}
+var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bimi", "dane", "aggregate", "failure"}
 
 // services do the work. They do not import each other, and declare what they
 // need of the store as interfaces of their own.
@@ -54,6 +54,8 @@ var rooms = map[string][]string{
 	"tlsrpt":      {"dns"},
 	"bimi":        {"dns"},
 	"dane":        {"dns"},
+	"aggregate":   {"dns", "dmarc"},
+	"failure":     {"dns", "dmarc"},
 
 	"internal/config":                {"."},
 	"internal/wire":                  {"."},
@@ -66,13 +68,16 @@ var rooms = map[string][]string{
 	"internal/jobs":     join(protocols, "."),
 	"internal/auth":     {"."},
 
+	"internal/intake/unpack": join(protocols, "."),
+
 	"internal/api":         join(workers, "internal/store", "internal/wire"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/app":         join(workers, "internal/store", "internal/wire", "internal/config", "internal/resolver", "internal/api"),
 
-	"cmd/dmarcd": {anything},
-	"test/e2e":   {anything},
-	"bench":      {anything},
+	"cmd/dmarcd":   {anything},
+	"test/e2e":     {anything},
+	"test/realdns": {anything},
+	"bench":        {anything},
 }
 
 // confined are imports that only some packages, and what lies below them, may
@@ -134,7 +139,7 @@ func (f sourceFile) isTest() bool {
 
 // isTestPackage reports whether a package exists for the tests of others.
 func isTestPackage(folder string) bool {
-	return strings.HasSuffix(folder, "test") || folder == "test/e2e" || folder == "bench"
+	return strings.HasSuffix(folder, "test") || strings.HasPrefix(folder, "test/") || folder == "bench"
 }
 
 // imports returns the paths that the file imports.

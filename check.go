@@ -25,4 +25,20 @@ type Check struct {
 	// then active only if one of Mailboxes is its own or that of a parent
 	// domain of the same team.
 	NeedsMailbox bool
+	// Asked tells that somebody asked for the check: what it found is believed
+	// at once, even where an older answer may still be in caches.
+	Asked bool
+	// TTL is how long the answer that told the record may be kept; 0 where it is
+	// not known.
+	TTL time.Duration
+
+	// Facts is what was seen of all parts, nil where only DMARC was looked at;
+	// the fields below are then empty too.
+	Facts *Facts
+	// Findings is what there is to say, the most serious first.
+	Findings []Finding
+	// Grade is A+, A, B, C, D, E or F, "" where nobody could tell the policy.
+	Grade string
+	// Next is the finding that is best mended next, nil where there is none.
+	Next *Finding
 }

@@ -25,7 +25,9 @@ type Domain struct {
 	ReportMailbox string
 	CreatedAt     time.Time
 	UpdatedAt     time.Time // when a field that a client can see last changed
+	Grade         string    // of the last look at everything; "": not yet
 	CheckedAt     time.Time // when the DNS was last looked at; zero: not yet
+	KnownAt       time.Time // when it last gave an answer; zero: not yet
 }
 
 // ReportAddress returns the mail address for reports about the domain, or ""

@@ -16,12 +16,18 @@ type (
 	TokenID int64
 	// DomainID names a domain of one team, outside the process as "dom_…".
 	DomainID int64
+	// CheckID names a check that was kept, outside the process as "chk_…".
+	CheckID int64
+	// EventID names an event, outside the process as "evt_…".
+	EventID int64
 )
 
 const (
 	teamPrefix   = "team_"
 	tokenPrefix  = "tok_"
 	domainPrefix = "dom_"
+	checkPrefix  = "chk_"
+	eventPrefix  = "evt_"
 )
 
 // String returns the form used outside the process.
@@ -32,6 +38,12 @@ func (id TokenID) String() string { return formatID(tokenPrefix, int64(id)) }
 
 // String returns the form used outside the process.
 func (id DomainID) String() string { return formatID(domainPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id CheckID) String() string { return formatID(checkPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id EventID) String() string { return formatID(eventPrefix, int64(id)) }
 
 // ParseTokenID reads what TokenID.String wrote; anything else is an
 // InvalidError.

@@ -41,7 +41,7 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create or verify")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check or schedule")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
 	flag.IntVar(&s.clients, "clients", 8, "connections that ask at once")
@@ -67,7 +67,12 @@ func run(ctx context.Context, s settings, only string) error {
 		return fmt.Errorf("build the daemon (run it from the root of the repository): %w", err)
 	}
 	for _, suite := range []suite{
-		{"reports", measureReports}, {"list", measureList}, {"create", measureCreate}, {"verify", measureVerify},
+		{"reports", measureReports},
+		{"list", measureList},
+		{"create", measureCreate},
+		{"verify", measureVerify},
+		{"check", measureChecks},
+		{"schedule", measureSchedule},
 	} {
 		if only != "" && only != suite.name {
 			continue

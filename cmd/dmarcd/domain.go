@@ -93,7 +93,7 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 			defer resolver.Close()
 			ctx, cancel := context.WithTimeout(cmd.Context(), verifyTimeout)
 			defer cancel()
-			domain, check, err := app.NewChecker(cfg, resolver).Check(ctx, t, name, dnscheck.RetryInterval)
+			domain, check, err := app.NewChecker(cfg, resolver).Check(ctx, t, name, dnscheck.Requested)
 			if err != nil {
 				return err
 			}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
@@ -94,7 +92,7 @@ func (p *program) parseNames(inputs []string) (names []string, refused int) {
 
 // addDomains adds the names in parts and returns how many the team had already.
 func (p *program) addDomains(ctx context.Context, t *store.Team, names []string) (known int, err error) {
-	bar, done := p.progress(len(names), "adding domains")
+	bar, done := p.progress(len(names), 2*addPart, "adding domains")
 	defer done()
 	total := 0
 	for part := range slices.Chunk(names, addPart) {
@@ -119,24 +117,4 @@ func (p *program) addDomains(ctx context.Context, t *store.Team, names []string)
 	}
 	_, err = fmt.Fprintf(p.out, "%d domains added\n", total)
 	return known, err
-}
-
-// progress returns a function that moves a bar on, and one that ends it. The bar
-// is shown to a person who would otherwise wonder.
-func (p *program) progress(total int, what string) (advance func(n int), done func()) {
-	if total < 2*addPart || !isTerminal(p.err) {
-		return func(int) {}, func() {}
-	}
-	bars := mpb.New(mpb.WithOutput(p.err), mpb.WithWidth(40))
-	bar := bars.AddBar(int64(total),
-		mpb.PrependDecorators(decor.Name(what+" "), decor.CountersNoUnit("%d / %d ")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Name("  "), decor.EwmaETA(decor.ET_STYLE_GO, 30)))
-	began := time.Now()
-	return func(n int) {
-			bar.EwmaIncrBy(n, time.Since(began))
-			began = time.Now()
-		}, func() {
-			bar.Abort(false)
-			bars.Wait()
-		}
 }

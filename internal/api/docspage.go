@@ -160,6 +160,7 @@ type docsSchema struct {
 	Required         []string
 	Properties       ordered[docsSchema]
 	Items            *docsSchema
+	OneOf            []docsSchema `yaml:"oneOf"`
 }
 
 // Operations returns the operations that have the tag, in the order of the

@@ -144,8 +144,8 @@ func TestDocsShowEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	if shown != 9 {
-		t.Errorf("operations: got %d want 9", shown)
+	if shown != 13 {
+		t.Errorf("operations: got %d want 13", shown)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -148,18 +149,24 @@ func encodeScalar(w *bytes.Buffer, value any) error {
 }
 
 // expandRefs returns a copy of node in which the target of every reference
-// stands beside the $ref that names it. Nothing in the document contains
-// itself, so the copy is finite.
+// stands beside the $ref that names it. A reference to something that it is a
+// part of stays as it is, so that the copy is finite.
 func expandRefs(root, node *yaml.Node) (*yaml.Node, error) {
+	return expandRefsWithin(root, node, nil)
+}
+
+// expandRefsWithin is expandRefs inside the targets of references.
+func expandRefsWithin(root, node *yaml.Node, within []string) (*yaml.Node, error) {
 	expanded := *node
 	expanded.Content = make([]*yaml.Node, 0, len(node.Content))
 	for i, child := range node.Content {
-		part, err := expandRefs(root, child)
+		part, err := expandRefsWithin(root, child, within)
 		if err != nil {
 			return nil, err
 		}
 		expanded.Content = append(expanded.Content, part)
-		if node.Kind != yaml.MappingNode || i%2 == 0 || node.Content[i-1].Value != "$ref" {
+		isRef := node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == "$ref"
+		if !isRef || slices.Contains(within, child.Value) {
 			continue
 		}
 		target := root
@@ -168,7 +175,7 @@ func expandRefs(root, node *yaml.Node) (*yaml.Node, error) {
 				return nil, fmt.Errorf("line %d: %s leads nowhere", child.Line, child.Value)
 			}
 		}
-		if target, err = expandRefs(root, target); err != nil {
+		if target, err = expandRefsWithin(root, target, append(slices.Clip(within), child.Value)); err != nil {
 			return nil, err
 		}
 		expanded.Content = append(expanded.Content, target.Content...)

@@ -88,7 +88,7 @@ func TestDocumentKeepsOrder(t *testing.T) {
 	rest := string(encoded)
 	for _, key := range []string{
 		`"openapi"`, `"info"`, `"servers"`, `"/domains"`, `"/domains/{domain}"`, `"/domains/{domain}/verify"`,
-		`"/reports"`, `"/reports/{domain}"`, `"components"`,
+		`"/domains/{domain}/checks"`, `"/domains/{domain}/checks/latest"`, `"/domains/{domain}/setup"`, `"/events"`, `"/reports"`, `"/reports/{domain}"`, `"components"`,
 	} {
 		_, after, found := strings.Cut(rest, key)
 		if !found {

@@ -47,8 +47,7 @@ func (a *API) addDomain(c *call) error {
 	// by the schedule, does not change that.
 	look, cancel := context.WithTimeout(c.r.Context(), createLook)
 	defer cancel()
-	const inBackground = 0
-	checked, _, err := a.options.Checker.Check(look, c.team, name, inBackground)
+	checked, _, err := a.options.Checker.Check(look, c.team, name, dnscheck.Created)
 	switch {
 	case err == nil:
 		domain = checked
@@ -61,14 +60,7 @@ func (a *API) addDomain(c *call) error {
 }
 
 func (a *API) getDomain(c *call) error {
-	name, err := dmarcd.ParseName(c.domain)
-	if err != nil {
-		return errNoSuchDomain
-	}
-	domain, err := c.team.Domain(c.r.Context(), name)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return errNoSuchDomain
-	}
+	domain, err := namedDomain(c)
 	if err != nil {
 		return err
 	}
@@ -128,5 +120,5 @@ func (a *API) verify(c *call) (dmarcd.Domain, dmarcd.Check, error) {
 	}
 	look, cancel := context.WithTimeout(c.r.Context(), verifyLook)
 	defer cancel()
-	return a.options.Checker.Check(look, c.team, name, dnscheck.RetryInterval)
+	return a.options.Checker.Check(look, c.team, name, dnscheck.Requested)
 }

@@ -23,6 +23,7 @@ var (
 	errNoSuchPath       = &failure{http.StatusNotFound, "There is no such resource. The page docs below the base URL lists all there are."}
 	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This resource does not take that method. The Allow header lists those it takes."}
 	errNoSuchDomain     = &failure{http.StatusNotFound, "The team has no such domain. Add it with POST /domains."}
+	errNotCheckedYet    = &failure{http.StatusNotFound, "The domain has not been looked at yet. Try again in a few seconds."}
 	errDomainExists     = &failure{http.StatusConflict, "The team has this domain already."}
 	errMediaType        = &failure{http.StatusUnsupportedMediaType, "The body must be sent as application/json without a Content-Encoding."}
 	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "The body is too large. Send at most 64 KiB."}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/url"
-	"strconv"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -32,9 +31,8 @@ func readPage(c *call) (page, error) {
 	}
 	var p page
 	if values.Has("limit") {
-		p.limit, err = strconv.Atoi(values.Get("limit"))
-		if err != nil || p.limit < 1 || p.limit > maxPage {
-			return page{}, &dmarcd.InvalidError{Field: "limit", Message: "The parameter limit must be a whole number from 1 to 1000."}
+		if p.limit, err = readLimit(values.Get("limit")); err != nil {
+			return page{}, err
 		}
 	}
 	if after := values.Get("after"); after != "" {

@@ -38,6 +38,11 @@ func (a *API) routes() ([]route, error) {
 		{"GET", "/reports/{domain}", dmarcd.ScopeRead, a.domainSummary},
 		{"GET", "/reports", dmarcd.ScopeRead, a.teamSummary},
 
+		{"GET", "/domains/{domain}/checks", dmarcd.ScopeRead, a.listChecks},
+		{"GET", "/domains/{domain}/checks/latest", dmarcd.ScopeRead, a.latestCheck},
+		{"GET", "/domains/{domain}/setup", dmarcd.ScopeRead, a.setup},
+		{"GET", "/events", dmarcd.ScopeRead, a.listEvents},
+
 		{"GET", "/openapi.json", scopeNone, docs.document},
 		{"GET", "/docs", scopeNone, docs.page},
 		{"GET", "/docs/style.css", scopeNone, docs.style},

@@ -62,6 +62,10 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"POST", "/api/domains/NAME/verify"},
 			{"GET", "/api/reports/NAME"},
 			{"GET", "/api/reports/NAME?from=2026-01-01"},
+			{"GET", "/api/domains/NAME/checks"},
+			{"GET", "/api/domains/NAME/checks/latest"},
+			{"GET", "/api/domains/NAME/setup"},
+			{"GET", "/api/events?domain=NAME"},
 			{"PUT", "/api/domains/NAME"},
 			{"GET", "/api/domains/NAME/nothing"},
 		} {

@@ -48,8 +48,9 @@ type App struct {
 	log     *slog.Logger
 
 	store         *store.Store
-	resolver      *resolver.Resolver
-	checker       *dnscheck.Checker
+	resolvers     []*resolver.Resolver
+	checker       *dnscheck.Checker // for those who wait for an answer
+	scheduled     *dnscheck.Checker // for the schedule
 	authenticator *auth.Authenticator
 	metrics       *metrics
 	listener      net.Listener
@@ -70,11 +71,13 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, err
 	}
 	a.metrics = newMetrics(a.store, options.Version)
-	a.resolver = NewResolver(cfg, a.metrics.observeDNS)
-	if err := a.resolver.Err(); err != nil {
+	// Each has a client of its own: whoever waits for an answer does not
+	// stand in a line with the schedule.
+	a.checker = a.newChecker(cfg)
+	a.scheduled = a.newChecker(cfg)
+	if err := a.resolvers[0].Err(); err != nil {
 		a.log.Warn("no DNS server to ask: every check will be inconclusive", "error", err)
 	}
-	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
@@ -115,12 +118,19 @@ func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration)) *r
 	return resolver.New(resolver.Config{Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe})
 }
 
+func (a *App) newChecker(cfg config.Config) *dnscheck.Checker {
+	r := NewResolver(cfg, a.metrics.observeDNS)
+	a.resolvers = append(a.resolvers, r)
+	return NewChecker(cfg, r)
+}
+
 // NewChecker returns the checker of a configuration.
 func NewChecker(cfg config.Config, r *resolver.Resolver) *dnscheck.Checker {
 	return dnscheck.New(dnscheck.Options{
 		Resolver:     r.Fresh(),
 		ReportDomain: cfg.ReportDomain,
 		Interval:     cfg.Schedule.Interval,
+		FullInterval: cfg.Schedule.FullInterval,
 		Now:          time.Now,
 	})
 }
@@ -132,6 +142,7 @@ func (a *App) handler() (http.Handler, error) {
 		Authenticator: a.authenticator,
 		Checker:       a.checker,
 		BaseURL:       a.config.BaseURL,
+		ReportDomain:  a.config.ReportDomain,
 		RateLimit:     a.config.RateLimit,
 		CORSOrigins:   a.config.HTTP.CORSOrigins,
 		WriteTimeout:  a.config.HTTP.WriteTimeout,
@@ -157,7 +168,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { return a.authenticator.Run(ctx) })
-	group.Go(func() error { return a.checks().Run(ctx) })
+	if a.config.Schedule.Rate > 0 {
+		group.Go(func() error { return a.checks().Run(ctx) })
+	}
 	group.Go(func() error { return (&jobs.Purge{Step: a.store.Purge, Log: a.log}).Run(ctx) })
 	err = group.Wait()
 	a.log.Info("stopped")
@@ -185,33 +198,14 @@ func (a *App) serve(ctx context.Context) error {
 	return nil
 }
 
-// checks is the job that checks domains by schedule.
-func (a *App) checks() *jobs.Checks {
-	return &jobs.Checks{
-		Log: a.log,
-		Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
-			domains, err := a.store.ClaimDueDomains(ctx, lease, limit)
-			due := make([]jobs.Due, len(domains))
-			for i, d := range domains {
-				due[i] = jobs.Due(d)
-			}
-			return due, err
-		},
-		Check: func(ctx context.Context, due jobs.Due) error {
-			_, _, err := a.checker.Check(ctx, a.store.Team(due.Team), due.Name, dnscheck.RetryInterval)
-			return err
-		},
-	}
-}
-
 // close closes what New opened.
 func (a *App) close() error {
 	var errs []error
 	if a.listener != nil && a.server == nil {
 		errs = append(errs, a.listener.Close()) // else the server closes it
 	}
-	if a.resolver != nil {
-		a.resolver.Close()
+	for _, r := range a.resolvers {
+		r.Close()
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

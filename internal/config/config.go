@@ -95,6 +95,11 @@ type Resolver struct {
 type Schedule struct {
 	// Interval is the time between two looks at the DMARC record of a domain.
 	Interval time.Duration
+	// FullInterval is the time between two looks at everything about a domain.
+	FullInterval time.Duration
+	// Rate is how many scheduled checks begin in a second at most; 0 means
+	// that this process makes none.
+	Rate float64
 }
 
 // Domains is the section "domains".

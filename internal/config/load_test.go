@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 			MaxHeaderBytes: 65536,
 		},
 		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
-		Schedule: config.Schedule{Interval: time.Hour},
+		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 			MaxHeaderBytes: 8192,
 		},
 		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
-		Schedule: config.Schedule{Interval: 15 * time.Minute},
+		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
 		Domains:  config.Domains{Max: 1000},
 	}
 	const toml = `
@@ -115,6 +115,8 @@ timeout = "750ms"
 
 [schedule]
 interval = "15m"
+full_interval = "12h"
+rate = 2.5
 `
 	const yaml = `
 database: postgres://dmarcd:secret@db.example.com:5432/dmarcd
@@ -139,6 +141,8 @@ http:
 resolver.timeout: 750ms
 schedule:
   interval: 15m
+  full_interval: 12h
+  rate: 2.5
 domains:
   max: 1000
 `
@@ -161,29 +165,33 @@ domains:
 		"DMARCD_HTTP_MAX_HEADER_BYTES=8192",
 		"DMARCD_RESOLVER_TIMEOUT=750ms",
 		"DMARCD_SCHEDULE_INTERVAL=15m",
+		"DMARCD_SCHEDULE_FULL_INTERVAL=12h",
+		"DMARCD_SCHEDULE_RATE=2.5",
 		"DMARCD_DOMAINS_MAX=1000",
 	}
 	flags := map[string]string{
-		"database":              "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		"data":                  "/var/lib/dmarcd",
-		"listen":                "[::1]:9090",
-		"base-url":              "https://dmarc.example.com/v1",
-		"dns":                   "192.0.2.53:53,[2001:db8::53]:5353,unbound:53",
-		"smtp-listen":           ":2525",
-		"report-domain":         "reports.example.com",
-		"token":                 goodToken,
-		"rate-limit":            "12.5",
-		"log-level":             "warn",
-		"log-format":            "json",
-		"http-cors-origins":     "https://app.example.com,http://localhost:3000",
-		"http-read-timeout":     "1.5s",
-		"http-write-timeout":    "1h30m",
-		"http-idle-timeout":     "90s",
-		"http-max-header-bytes": "8192",
-		"resolver-timeout":      "750ms",
-		"schedule-interval":     "15m",
-		"domains-max":           "1000",
-		"json":                  "true", // a flag of a command, no setting
+		"database":               "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		"data":                   "/var/lib/dmarcd",
+		"listen":                 "[::1]:9090",
+		"base-url":               "https://dmarc.example.com/v1",
+		"dns":                    "192.0.2.53:53,[2001:db8::53]:5353,unbound:53",
+		"smtp-listen":            ":2525",
+		"report-domain":          "reports.example.com",
+		"token":                  goodToken,
+		"rate-limit":             "12.5",
+		"log-level":              "warn",
+		"log-format":             "json",
+		"http-cors-origins":      "https://app.example.com,http://localhost:3000",
+		"http-read-timeout":      "1.5s",
+		"http-write-timeout":     "1h30m",
+		"http-idle-timeout":      "90s",
+		"http-max-header-bytes":  "8192",
+		"resolver-timeout":       "750ms",
+		"schedule-interval":      "15m",
+		"schedule-full-interval": "12h",
+		"schedule-rate":          "2.5",
+		"domains-max":            "1000",
+		"json":                   "true", // a flag of a command, no setting
 	}
 	tomlFile := writeFile(t, "dmarcd.toml", toml)
 	yamlFile := writeFile(t, "dmarcd.yaml", yaml)

@@ -33,6 +33,8 @@ func TestNames(t *testing.T) {
 		"http.max_header_bytes DMARCD_HTTP_MAX_HEADER_BYTES --http-max-header-bytes",
 		"resolver.timeout DMARCD_RESOLVER_TIMEOUT --resolver-timeout",
 		"schedule.interval DMARCD_SCHEDULE_INTERVAL --schedule-interval",
+		"schedule.full_interval DMARCD_SCHEDULE_FULL_INTERVAL --schedule-full-interval",
+		"schedule.rate DMARCD_SCHEDULE_RATE --schedule-rate",
 		"domains.max DMARCD_DOMAINS_MAX --domains-max",
 	}
 	var got []string

@@ -5,11 +5,14 @@ package dnscheck
 
 import (
 	"context"
+	"crypto/x509"
+	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dane"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
 )
@@ -18,10 +21,9 @@ const (
 	// keepTimeout bounds the writing of a check, which goes on when the
 	// caller's time for the look itself is over.
 	keepTimeout = 5 * time.Second
-	// RetryInterval is when an inconclusive check is tried again.
-	RetryInterval = time.Minute
-	// spread is by how much a planned time is shifted at most, as a share of
-	// the interval: domains that were added together drift apart.
+	// retryInterval is when an inconclusive check is first tried again.
+	retryInterval = time.Minute
+	// spread is by how much a retry is shifted at most, as a share of its time.
 	spread = 0.1
 )
 
@@ -33,8 +35,22 @@ type Options struct {
 	// ReportDomain is the domain of this server's reporting addresses, "" if
 	// it has none.
 	ReportDomain string
-	// Interval is the time between two conclusive checks of a domain.
-	Interval time.Duration
+	// Budget is how many questions one examination may ask; default
+	// DefaultBudget.
+	Budget int
+	// Fetcher fetches what records lead to over HTTPS; default NewFetcher with
+	// no options.
+	Fetcher *Fetcher
+	// MarkRoots holds the authorities that are trusted for the certificates of
+	// BIMI. Without any, whether one of them stands behind a certificate is not
+	// judged.
+	MarkRoots *x509.CertPool
+	// DialMX, where set, is used to compare the certificates of mail servers
+	// with their TLSA records. By default no mail server is connected to.
+	DialMX dane.Dial
+	// Interval is the time between two conclusive looks at the DMARC record of
+	// a domain, FullInterval that between two looks at everything.
+	Interval, FullInterval time.Duration
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -45,28 +61,70 @@ type Checker struct {
 }
 
 // New returns a checker.
-func New(options Options) *Checker { return &Checker{options: options} }
+func New(options Options) *Checker {
+	if options.Budget == 0 {
+		options.Budget = DefaultBudget
+	}
+	if options.Fetcher == nil {
+		options.Fetcher = NewFetcher(FetcherOptions{})
+	}
+	return &Checker{options: options}
+}
 
 // Keeper keeps the checks of one team.
 type Keeper interface {
 	// SaveCheck keeps a check of the domain with that name, plans the next
 	// one, and returns the domain as it is then.
-	SaveCheck(ctx context.Context, name string, check dmarcd.Check, next time.Time) (dmarcd.Domain, error)
+	SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error)
 }
+
+// Occasion is why a domain is looked at.
+type Occasion uint8
+
+const (
+	// Scheduled means that it was due.
+	Scheduled Occasion = iota
+	// Requested means that somebody asked for it.
+	Requested
+	// Created means that the domain was added; where the DNS gives no answer,
+	// the next look follows at once, in the background.
+	Created
+)
 
 // Check looks at a domain's DNS until the deadline of ctx and has the result
 // kept, conclusive or not. The next check is planned after the interval, or
-// after retry if this one was inconclusive.
-func (c *Checker) Check(ctx context.Context, keeper Keeper, name string, retry time.Duration) (dmarcd.Domain, dmarcd.Check, error) {
+// earlier if this one was inconclusive.
+func (c *Checker) Check(ctx context.Context, keeper Keeper, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
 	check := c.Look(ctx, name)
-	wait := retry
-	if check.Conclusive {
-		wait = c.options.Interval
+	check.Asked = occasion != Scheduled
+	var domain dmarcd.Domain
+	err := c.keep(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
+		domain, err = keeper.SaveCheck(ctx, name, check, plan)
+		return err
+	})
+	return domain, check, err
+}
+
+// Keep has save keep the result of a scheduled Examine, with the plan for the
+// next, even where the time of ctx is over.
+func (c *Checker) Keep(ctx context.Context, name string, save func(ctx context.Context, plan dmarcd.Plan) error) error {
+	return c.keep(ctx, name, Scheduled, save)
+}
+
+func (c *Checker) keep(ctx context.Context, name string, occasion Occasion, save func(ctx context.Context, plan dmarcd.Plan) error) error {
+	now := c.options.Now()
+	plan := dmarcd.Plan{
+		Next:     turn(name, now, c.options.Interval),
+		NextFull: turn(name, now, c.options.FullInterval),
+		Retry:    jitter(retryInterval),
+		MaxRetry: c.options.Interval,
+	}
+	if occasion == Created {
+		plan.Retry = 0
 	}
 	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
-	domain, err := keeper.SaveCheck(keeping, name, check, c.options.Now().Add(jitter(wait)))
-	return domain, check, err
+	return save(keeping, plan)
 }
 
 // Look looks at a domain's DNS until the deadline of ctx.
@@ -78,6 +136,12 @@ func (c *Checker) Look(ctx context.Context, name string) dmarcd.Check {
 		return check
 	}
 	check.Conclusive = true
+	for _, step := range found.Steps {
+		if step.Domain == found.RecordDomain || found.Record == nil {
+			check.TTL = step.Answer.TTL
+			break
+		}
+	}
 	check.Usable = found.Status == dmarc.StatusOK
 	if found.Record == nil {
 		return check
@@ -106,6 +170,25 @@ func (c *Checker) mailboxes(rua []dmarc.URI) []string {
 // contain any octet.
 func printable(record string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(record, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// turn returns when a domain's turn comes next: about an interval from now, at a
+// moment of it that its name decides. Domains that were added together are so
+// spread over the whole interval from their second check on, whatever happens
+// in between.
+func turn(name string, now time.Time, interval time.Duration) time.Time {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // never fails
+	share := float64(hash.Sum64()>>11) / (1 << 53)
+	// Whole intervals since 1970, and the domain's moment of the next but half:
+	// between half an interval and one and a half from now.
+	earliest := now.Add(interval / 2)
+	began := earliest.Truncate(interval)
+	at := began.Add(time.Duration(share * float64(interval)))
+	if at.Before(earliest) {
+		at = at.Add(interval)
+	}
+	return at
 }
 
 // jitter shifts a duration by up to a tenth either way.

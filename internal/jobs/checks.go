@@ -7,14 +7,18 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/dmarcd/dmarcd"
 )
 
 const (
 	// checkers is how many domains are checked at once.
 	checkers = 16
-	// checkTimeout bounds the look at one domain.
+	// checkTimeout bounds the look at one domain, fullTimeout that at
+	// everything about it.
 	checkTimeout = 10 * time.Second
+	fullTimeout  = 30 * time.Second
 	// checkLease is how long a claim holds: enough for the look and for the
 	// writing, and after it the work of a dead replica is taken over.
 	checkLease = time.Minute
@@ -26,6 +30,8 @@ const (
 type Due struct {
 	Team dmarcd.TeamID
 	Name string
+	// Full tells that everything is to be looked at, not only DMARC.
+	Full bool
 }
 
 // Checks checks domains by schedule.
@@ -36,7 +42,9 @@ type Checks struct {
 	// Check checks one of them, until the deadline of ctx. A domain that was
 	// deleted meanwhile is dmarcd.ErrNotFound.
 	Check func(ctx context.Context, due Due) error
-	Log   *slog.Logger
+	// Rate is how many checks begin in a second at most.
+	Rate float64
+	Log  *slog.Logger
 }
 
 // Run checks what is due until ctx ends, and returns when the last check has.
@@ -44,6 +52,7 @@ func (c *Checks) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, checkers)
+	pace := rate.NewLimiter(rate.Limit(c.Rate), 1)
 	for {
 		select {
 		case slots <- struct{}{}: // wait for one to be free
@@ -55,6 +64,9 @@ func (c *Checks) Run(ctx context.Context) error {
 		due, err := c.Claim(ctx, checkLease, free)
 		tell(ctx, c.Log, "claim due checks", err)
 		for _, d := range due {
+			if pace.Wait(ctx) != nil {
+				return nil
+			}
 			slots <- struct{}{}
 			running.Go(func() {
 				defer func() { <-slots }()
@@ -75,7 +87,11 @@ func (c *Checks) Run(ctx context.Context) error {
 }
 
 func (c *Checks) check(ctx context.Context, due Due) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	timeout := checkTimeout
+	if due.Full {
+		timeout = fullTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := c.Check(ctx, due); !errors.Is(err, dmarcd.ErrNotFound) {
 		tell(ctx, c.Log, "check a domain", err)

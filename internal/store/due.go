@@ -12,6 +12,8 @@ import (
 type DueDomain struct {
 	Team dmarcd.TeamID
 	Name string
+	// Full tells that everything is to be looked at, not only DMARC.
+	Full bool
 }
 
 // ClaimDueDomains returns up to limit domains whose check is due, the longest
@@ -24,7 +26,7 @@ func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, limit 
 		due, err = collect(ctx, t, `UPDATE domains SET next_check_at = $1
 			WHERE id IN (SELECT id FROM domains WHERE next_check_at <= $2 AND deleted_at = 0
 				ORDER BY next_check_at LIMIT $3`+s.dialect.skipLocked+`)
-			RETURNING team_id, name`,
+			RETURNING team_id, name, next_full_at <= $2`,
 			[]any{unix(now.Add(lease)), unix(now), limit}, scanDueDomain)
 		return err
 	})
@@ -36,13 +38,6 @@ func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, limit 
 
 func scanDueDomain(scan scanner) (DueDomain, error) {
 	var d DueDomain
-	err := scan(&d.Team, &d.Name)
+	err := scan(&d.Team, &d.Name, &d.Full)
 	return d, err
-}
-
-// NextDue returns when the next check is due, the zero time if none is planned.
-func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
-	var at int64
-	err := s.queryRow(ctx, `SELECT COALESCE(MIN(next_check_at), 0) FROM domains WHERE deleted_at = 0`, nil, &at)
-	return fromUnix(at), err
 }

@@ -30,6 +30,8 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 		for _, step := range []string{
 			`DELETE FROM checks WHERE id IN
 				(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+			`DELETE FROM events WHERE id IN
+				(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 			`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
 				(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		} {

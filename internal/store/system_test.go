@@ -161,6 +161,7 @@ func TestClaims(t *testing.T) {
 		if _, err := team.AddDomains(ctx, names, clock.Now()); err != nil {
 			t.Fatal(err)
 		}
+		clock.advance(2 * time.Second) // they are due one after the other
 		if _, err := team.AddDomain(ctx, "later.example", clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
 			}
 			for i := range 3 {
 				check := dmarcd.Check{At: clock.advance(time.Second), Conclusive: true, Record: fmt.Sprint(i)}
-				if _, err := team.SaveCheck(ctx, name, check, clock.Now()); err != nil {
+				if _, err := team.SaveCheck(ctx, name, check, dmarcd.Plan{Next: clock.Now()}); err != nil {
 					t.Fatal(err)
 				}
 			}

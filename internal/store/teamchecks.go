@@ -9,33 +9,46 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// SaveCheck keeps a check of a domain and, where it is conclusive, brings the
-// domain's fields in line with it, in one transaction. The next check is due at
-// nextCheck. It returns the domain as it is afterwards, or ErrNotFound if it was
-// deleted meanwhile. A check that began before the last one saved is dropped:
-// what it saw is older news.
-func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, nextCheck time.Time) (dmarcd.Domain, error) {
+const (
+	// doubtFor is when a change that the schedule saw is looked at again.
+	doubtFor = time.Minute
+	// fullGrace keeps requests for a check from having everything looked at
+	// more than once a minute.
+	fullGrace = time.Minute
+)
+
+// SaveCheck keeps a check of a domain and, where it is conclusive and believed,
+// brings the domain's fields in line with it and writes events of what changed,
+// in one transaction. It returns the domain as it is afterwards, or ErrNotFound
+// if it was deleted meanwhile.
+//
+// A check that somebody asked for is believed at once. A change that the
+// schedule sees is believed if no cache may hold the old answer any more, or if
+// a second look, a minute later, sees the same. A check that began before the
+// last one saved is dropped: what it saw is older news.
+func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
+	return t.saveCheck(ctx, name, check, plan, nil)
+}
+
+func (t *Team) saveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan, entry *CheckEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
-	err := t.store.tx(ctx, func(tx tx) (err error) {
-		domain, err = t.domain(ctx, tx, name, t.store.dialect.lockRow)
+	err := t.store.tx(ctx, func(tx tx) error {
+		row, err := t.checkedDomain(ctx, tx, name)
+		domain = row.Domain
 		if err != nil || check.At.Before(domain.CheckedAt) {
 			return err
 		}
-		if check.Conclusive {
-			if err := t.apply(ctx, tx, &domain, check); err != nil {
+		row.CheckedAt = check.At.UTC().Truncate(time.Second)
+		if err := t.judge(ctx, tx, &row, check, plan); err != nil {
+			return err
+		}
+		if entry != nil && check.Conclusive {
+			if err := t.keepEntry(ctx, tx, &row, check, plan, *entry); err != nil {
 				return err
 			}
 		}
-		domain.CheckedAt = check.At.UTC().Truncate(time.Second)
-		if err := t.keepCheck(ctx, tx, domain, check); err != nil {
-			return err
-		}
-		_, err = tx.exec(ctx, `UPDATE domains
-			SET active = $1, record = $2, policy = $3, updated_at = $4, checked_at = $5, next_check_at = $6
-			WHERE team_id = $7 AND id = $8`,
-			domain.Active, domain.Record, domain.Policy, unix(domain.UpdatedAt), unix(domain.CheckedAt), unix(nextCheck),
-			t.id, domain.ID)
-		return err
+		domain = row.Domain
+		return t.updateChecked(ctx, tx, row)
 	})
 	if err != nil {
 		return dmarcd.Domain{}, fmt.Errorf("save check: %w", err)
@@ -43,20 +56,104 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, n
 	return domain, nil
 }
 
-// apply brings the domain's fields in line with a conclusive check.
-func (t *Team) apply(ctx context.Context, tx tx, domain *dmarcd.Domain, check dmarcd.Check) error {
-	before := *domain
-	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable
-	if check.Usable && check.NeedsMailbox {
-		var err error
-		if domain.Active, err = t.receivesAt(ctx, tx, check.Mailboxes, domain.Name); err != nil {
-			return err
+// checkedDomain is a domain with what only checks are about.
+type checkedDomain struct {
+	dmarcd.Domain
+	knownUntil  time.Time
+	failures    int
+	reason      string
+	doubted     string
+	fullAt      time.Time
+	nextFullAt  time.Time
+	nextCheckAt time.Time
+}
+
+func (t *Team) checkedDomain(ctx context.Context, tx tx, name string) (checkedDomain, error) {
+	var row checkedDomain
+	var knownUntil, fullAt, nextFullAt, nextCheckAt int64
+	domain, err := scanDomain(func(dest ...any) error {
+		return tx.queryRow(ctx, `SELECT `+domainColumns+`, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at
+			FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`+t.store.dialect.lockRow,
+			[]any{t.id, name}, append(dest, &knownUntil, &row.failures, &row.reason, &row.doubted, &fullAt, &nextFullAt, &nextCheckAt)...)
+	})
+	row.Domain, row.knownUntil, row.fullAt = domain, fromUnix(knownUntil), fromUnix(fullAt)
+	row.nextFullAt, row.nextCheckAt = fromUnix(nextFullAt), fromUnix(nextCheckAt)
+	return row, err
+}
+
+func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) error {
+	if row.nextFullAt.Before(row.nextCheckAt) {
+		row.nextCheckAt = row.nextFullAt
+	}
+	_, err := tx.exec(ctx, `UPDATE domains SET
+			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
+			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14
+		WHERE team_id = $15 AND id = $16`,
+		row.Active, row.Record, row.Policy, unix(row.UpdatedAt), row.Grade, unix(row.CheckedAt), unix(row.KnownAt), unix(row.knownUntil),
+		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt),
+		t.id, row.ID)
+	return err
+}
+
+// judge brings a domain in line with what a check saw of its DMARC record, as
+// far as it is to be believed, and plans the next look.
+func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan) error {
+	now := t.store.now()
+	if !check.Conclusive {
+		row.failures++
+		row.reason = check.Reason
+		row.nextCheckAt = now.Add(plan.After(row.failures))
+		if row.nextFullAt.Before(row.nextCheckAt) {
+			row.nextFullAt = row.nextCheckAt // nobody would answer that either
+		}
+		return nil
+	}
+	row.failures, row.reason = 0, ""
+	row.nextCheckAt = plan.Next
+
+	seen, err := t.seen(ctx, tx, row.Domain, check)
+	if err != nil {
+		return err
+	}
+	change := fmt.Sprintf("%t %s %s", seen.Active, seen.Policy, seen.Record)
+	changed := seen != row.Domain
+	believed := check.Asked || row.KnownAt.IsZero() || !check.At.Before(row.knownUntil) || row.doubted == change
+	if changed && !believed {
+		row.doubted = change
+		row.nextCheckAt = now.Add(doubtFor)
+		return nil
+	}
+	row.doubted = ""
+	if changed {
+		if !row.KnownAt.IsZero() {
+			if err := t.addEvents(ctx, tx, *row, dmarcd.RecordEvents(row.Domain, seen)); err != nil {
+				return err
+			}
+		}
+		seen.UpdatedAt = now
+	}
+	if changed || check.Asked {
+		if due := row.fullAt.Add(fullGrace); due.After(now) {
+			row.nextFullAt = due
+		} else {
+			row.nextFullAt = now
 		}
 	}
-	if *domain != before {
-		domain.UpdatedAt = t.store.now()
-	}
+	row.Domain = seen
+	row.KnownAt = row.CheckedAt
+	row.knownUntil = row.CheckedAt.Add(check.TTL)
 	return nil
+}
+
+// seen returns the domain as a conclusive check saw it.
+func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check dmarcd.Check) (dmarcd.Domain, error) {
+	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable
+	if !check.Usable || !check.NeedsMailbox {
+		return domain, nil
+	}
+	var err error
+	domain.Active, err = t.receivesAt(ctx, tx, check.Mailboxes, domain.Name)
+	return domain, err
 }
 
 // receivesAt reports whether one of the mailboxes is that of the domain or of a
@@ -74,23 +171,4 @@ func (t *Team) receivesAt(ctx context.Context, tx tx, mailboxes []string, name s
 		}
 	}
 	return false, nil
-}
-
-// keepCheck writes the check down: as a row of its own, or, if it came out like
-// the one before, as a later time of that row.
-func (t *Team) keepCheck(ctx context.Context, tx tx, domain dmarcd.Domain, check dmarcd.Check) error {
-	at := unix(check.At)
-	active := check.Conclusive && domain.Active
-	changed, err := tx.exec(ctx, `UPDATE checks SET last_at = $1
-		WHERE team_id = $2 AND domain_id = $3
-			AND id = (SELECT id FROM checks WHERE team_id = $2 AND domain_id = $3 ORDER BY last_at DESC, id LIMIT 1)
-			AND conclusive = $4 AND reason = $5 AND active = $6 AND record = $7 AND policy = $8`,
-		at, t.id, domain.ID, check.Conclusive, check.Reason, active, check.Record, check.Policy)
-	if err != nil || changed > 0 {
-		return err
-	}
-	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, conclusive, reason, active, record, policy)
-		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9)`,
-		newID(), t.id, domain.ID, at, check.Conclusive, check.Reason, active, check.Record, check.Policy)
-	return err
 }

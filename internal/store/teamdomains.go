@@ -8,15 +8,25 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-const domainColumns = `id, name, active, record, policy, purpose, report_mailbox, created_at, updated_at, checked_at`
+const domainColumns = `id, name, active, record, policy, purpose, report_mailbox,
+	created_at, updated_at, grade, checked_at, known_at`
 
 func scanDomain(scan scanner) (dmarcd.Domain, error) {
 	var d dmarcd.Domain
-	var createdAt, updatedAt, checkedAt int64
-	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.Policy, &d.Purpose, &d.ReportMailbox, &createdAt, &updatedAt, &checkedAt)
-	d.CreatedAt, d.UpdatedAt, d.CheckedAt = fromUnix(createdAt), fromUnix(updatedAt), fromUnix(checkedAt)
+	var createdAt, updatedAt, checkedAt, knownAt int64
+	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.Policy, &d.Purpose, &d.ReportMailbox,
+		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt)
+	d.CreatedAt, d.UpdatedAt = fromUnix(createdAt), fromUnix(updatedAt)
+	d.CheckedAt, d.KnownAt = fromUnix(checkedAt), fromUnix(knownAt)
 	return d, err
 }
+
+// Domains that are added together are first looked at one after the other: at
+// their DMARC record 50 a second, at everything 5.
+const (
+	firstSpacing     = 20 * time.Millisecond
+	firstFullSpacing = 200 * time.Millisecond
+)
 
 // AddDomain adds a domain, whose name is as dmarcd.ParseName returns it. The
 // schedule looks at its DNS from nextCheck on. A domain that the team has
@@ -41,7 +51,8 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) 
 }
 
 // AddDomains adds many domains at once and returns how many of them were new;
-// all or, where they are too many (ErrForbidden), none.
+// all or, where they are too many (ErrForbidden), none. The schedule looks at
+// them one after the other, from nextCheck on.
 func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time) (added int, err error) {
 	err = t.store.tx(ctx, func(tx tx) (err error) {
 		added, err = t.insertDomains(ctx, tx, names, nextCheck)
@@ -59,7 +70,9 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	now := unix(t.store.now())
 	rows := make([][]any, len(names))
 	for i, name := range names {
-		rows[i] = []any{newID(), t.id, name, false, "", "", "", newMailbox(), 0, 0, now, now, 0, unix(nextCheck), 0}
+		due := nextCheck.Add(time.Duration(i) * firstSpacing)
+		full := nextCheck.Add(time.Duration(i) * firstFullSpacing)
+		rows[i] = []any{newID(), t.id, name, now, now, newMailbox(), unix(full), unix(due)}
 	}
 	most := t.store.options.MaxDomains
 	if most > 0 {
@@ -73,8 +86,7 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	}
 	// Whoever adds a domain twice, or at the same moment as another, gets a
 	// row less: only one row of a name is not deleted.
-	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, active, record, policy, purpose,
-		report_mailbox, compliant, non_compliant, created_at, updated_at, checked_at, next_check_at, deleted_at) VALUES `, rows,
+	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows,
 		` ON CONFLICT (team_id, name) WHERE deleted_at = 0 DO NOTHING`)
 	if err != nil || most == 0 || added == 0 {
 		return added, err

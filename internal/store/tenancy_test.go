@@ -56,7 +56,7 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 	},
 	"SaveCheck": func(ctx context.Context, other *store.Team, v victim) error {
 		check := dmarcd.Check{At: time.Unix(2e9, 0), Conclusive: true, Record: "forged"}
-		_, err := other.SaveCheck(ctx, v.domain.Name, check, time.Time{})
+		_, err := other.SaveCheck(ctx, v.domain.Name, check, dmarcd.Plan{})
 		if err := wantNotFound(err); err != nil {
 			return err
 		}
@@ -66,11 +66,32 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 			return err
 		}
 		check.Usable, check.NeedsMailbox, check.Mailboxes = true, true, []string{v.domain.ReportMailbox}
-		domain, err := other.SaveCheck(ctx, v.domain.Name, check, time.Time{})
+		domain, err := other.SaveCheck(ctx, v.domain.Name, check, dmarcd.Plan{})
 		if err != nil || domain.Active {
 			return errors.Join(err, errors.New("the victim's mailbox made another team's domain active"))
 		}
 		return other.DeleteDomain(ctx, v.domain.Name)
+	},
+	"SaveFullCheck": func(ctx context.Context, other *store.Team, v victim) error {
+		check := dmarcd.Check{At: time.Unix(2e9, 0), Conclusive: true, Record: "forged"}
+		_, err := other.SaveFullCheck(ctx, v.domain.Name, check, dmarcd.Plan{}, store.CheckEntry{Document: "forged"})
+		return wantNotFound(err)
+	},
+	"LatestCheck": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.LatestCheck(ctx, v.domain.Name)
+		return wantNotFound(err)
+	},
+	"Checks": func(ctx context.Context, other *store.Team, v victim) error {
+		checks, err := other.Checks(ctx, v.domain.Name, store.Cursor{}, 100)
+		return wantNone(len(checks), err)
+	},
+	"Events": func(ctx context.Context, other *store.Team, v victim) error {
+		events, err := other.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+		if err := wantNone(len(events), err); err != nil {
+			return err
+		}
+		events, err = other.Events(ctx, store.EventFilter{Domain: v.domain.Name}, store.Cursor{}, 100)
+		return wantNone(len(events), err)
 	},
 	"DomainSummary": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.DomainSummary(ctx, v.domain.Name, dmarcd.Days{})
@@ -159,7 +180,11 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 		t.Fatal(err)
 	}
 	check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=reject", Policy: "reject"}
-	domain, err := mine.SaveCheck(ctx, "example.com", check, time.Time{})
+	if _, err := mine.SaveFullCheck(ctx, "example.com", check, dmarcd.Plan{}, store.CheckEntry{Document: "{}"}); err != nil {
+		t.Fatal(err)
+	}
+	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // an event
+	domain, err := mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +202,7 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 type victimState struct {
 	domain          dmarcd.Domain
 	domains, tokens int
+	checks, events  int
 	token           dmarcd.Token
 	domainSum, sum  dmarcd.Summary
 }
@@ -198,7 +224,12 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	must(err)
 	tokens, err := mine.Tokens(ctx)
 	must(err)
+	checks, err := mine.Checks(ctx, v.domain.Name, store.Cursor{}, 100)
+	must(err)
+	events, err := mine.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+	must(err)
 	got.domains, got.tokens, got.token = len(domains), len(tokens), tokens[0]
+	got.checks, got.events = len(checks), len(events)
 	got.domainSum, err = mine.DomainSummary(ctx, v.domain.Name, dmarcd.Days{})
 	must(err)
 	got.sum, err = mine.Summary(ctx, dmarcd.Days{})

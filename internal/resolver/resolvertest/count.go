@@ -22,7 +22,7 @@ type received struct {
 	over Transport
 }
 
-// expectation is a caller of Await that waits for a number of questions.
+// expectation is someone who waits for a number of questions.
 type expectation struct {
 	question dns.Question
 	count    int
@@ -53,33 +53,45 @@ func (s *Server) Total() int {
 // all, and an error if ctx ends before that.
 func (s *Server) Await(ctx context.Context, name string, t dns.Type, count int) error {
 	question := dns.Question{Name: dns.Name(name), Type: t}
-	e := expectation{question: question, count: count, met: make(chan struct{})}
-	s.mu.Lock()
-	s.expectations = append(s.expectations, e)
-	s.meetExpectations()
-	s.mu.Unlock()
 	select {
-	case <-e.met:
+	case <-s.expect(question, count):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("await question %d for %s: %w", count, question.Name, context.Cause(ctx))
 	}
 }
 
-func (s *Server) count(question dns.Question, over Transport) {
+// expect returns a channel that is closed as soon as a question has been
+// received count times in all.
+func (s *Server) expect(question dns.Question, count int) <-chan struct{} {
+	e := expectation{question: question, count: count, met: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expectations = append(s.expectations, e)
+	s.meetExpectations()
+	return e.met
+}
+
+// count notes that a question was received and returns how often it was by now.
+func (s *Server) count(question dns.Question, over Transport) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total++
 	s.counts[received{question, over}]++
 	s.meetExpectations()
+	return s.times(question)
 }
 
-// meetExpectations wakes the callers of Await whose number is reached. The
-// caller holds s.mu.
+// times returns how often a question was received. The caller holds s.mu.
+func (s *Server) times(question dns.Question) int {
+	return s.counts[received{question, UDP}] + s.counts[received{question, TCP}]
+}
+
+// meetExpectations wakes those whose number is reached. The caller holds s.mu.
 func (s *Server) meetExpectations() {
 	open := s.expectations[:0]
 	for _, e := range s.expectations {
-		if s.counts[received{e.question, UDP}]+s.counts[received{e.question, TCP}] < e.count {
+		if s.times(e.question) < e.count {
 			open = append(open, e)
 			continue
 		}

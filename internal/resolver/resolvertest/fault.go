@@ -14,15 +14,18 @@ type Fault uint8
 const (
 	None           Fault = iota // answers from the zone
 	Drop                        // sends no reply; over TCP it closes the connection
+	DropOnce                    // sends no reply to the next question, then answers from the zone
+	Late                        // holds the next reply back until the question comes again, then answers from the zone
 	ServFail                    // replies SERVFAIL
 	Refused                     // replies REFUSED
 	NXDomain                    // replies NXDOMAIN without an SOA record
 	Truncate                    // replies over UDP with the TC bit and no records
 	TruncateAlways              // the same over TCP too
+	Oversize                    // sends up to 4,096 bytes over UDP, whatever the client asked for
 	Garbage                     // sends bytes that are no DNS message
 	WrongID                     // sends the right reply under another id
 	WrongQuestion               // sends a reply to another question
-	Stray                       // sends Garbage, WrongID, WrongQuestion, then the right reply
+	Stray                       // sends Garbage, WrongID, WrongQuestion, then the right reply; over TCP, where strangers cannot send, that alone
 	FormErrToEDNS               // replies FORMERR, with an empty question section, to a query with EDNS
 	NotImpToEDNS                // replies NOTIMP to a query with EDNS
 	BadVersToEDNS               // replies BADVERS to a query with EDNS
@@ -54,20 +57,42 @@ func faultName(name string) string {
 	return mdns.CanonicalName(name)
 }
 
-func (s *Server) fault(name string) Fault {
+// takeFault returns the fault for a question about a name. DropOnce and Late are
+// for one question only and end with it.
+func (s *Server) takeFault(name string) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.faults[mdns.CanonicalName(name)]; ok {
-		return f
+	key := mdns.CanonicalName(name)
+	if _, ok := s.faults[key]; !ok {
+		key = "*"
 	}
-	return s.faults["*"]
+	f := s.faults[key]
+	if f == DropOnce || f == Late {
+		delete(s.faults, key)
+	}
+	return f
+}
+
+// maxBytes returns the size at which the reply to a request is truncated.
+func (f Fault) maxBytes(request *mdns.Msg, over Transport) int {
+	edns := request.IsEdns0()
+	switch {
+	case over == TCP:
+		return mdns.MaxMsgSize
+	case f == Oversize:
+		return oversize
+	case edns != nil:
+		return int(edns.UDPSize())
+	default:
+		return mdns.MinMsgSize
+	}
 }
 
 // misbehave sends what the fault asks for. It reports false where the right
 // reply is still to be sent.
 func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUDP bool) bool {
 	switch f {
-	case Drop:
+	case Drop, DropOnce:
 		_ = w.Close() // over UDP this does nothing
 	case ServFail:
 		sendCode(w, request, mdns.RcodeServerFailure)
@@ -89,9 +114,11 @@ func (f Fault) misbehave(w mdns.ResponseWriter, request, right *mdns.Msg, overUD
 	case WrongQuestion:
 		sendWrongQuestion(w, right)
 	case Stray:
-		sendGarbage(w)
-		sendWrongID(w, right)
-		sendWrongQuestion(w, right)
+		if overUDP {
+			sendGarbage(w)
+			sendWrongID(w, right)
+			sendWrongQuestion(w, right)
+		}
 		return false
 	case FormErrToEDNS, NotImpToEDNS, BadVersToEDNS:
 		if request.IsEdns0() == nil {

@@ -23,8 +23,13 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// udpSize is the EDNS payload size that the server offers and reads.
-const udpSize = 1232
+const (
+	// udpSize is the EDNS payload size that the server offers and reads.
+	udpSize = 1232
+	// oversize is the payload size that servers used before fragments fell out
+	// of favour.
+	oversize = 4096
+)
 
 // Server is a running DNS server. Its methods are safe for concurrent use.
 type Server struct {
@@ -178,16 +183,32 @@ func (s *Server) Close() {
 }
 
 func (s *Server) handle(w mdns.ResponseWriter, request *mdns.Msg, over Transport) {
-	question := request.Question[0] // the server library refuses messages without exactly one
-	s.count(dns.Question{Name: dns.Name(question.Name), Type: dns.Type(question.Qtype)}, over)
+	question := request.Question[0]     // the server library refuses messages without exactly one
+	fault := s.takeFault(question.Name) // before Await tells that the question is here
+	counted := dns.Question{Name: dns.Name(question.Name), Type: dns.Type(question.Qtype)}
+	times := s.count(counted, over)
 	if !s.waitForRelease(question.Name) {
 		return
 	}
-	reply := s.reply(request, question, over)
-	if s.fault(question.Name).misbehave(w, request, reply, over == UDP) {
+	if fault == Late && !s.waitForCount(counted, times+1) {
+		return
+	}
+	reply := s.reply(request, question, fault.maxBytes(request, over))
+	if fault.misbehave(w, request, reply, over == UDP) {
 		return
 	}
 	send(w, reply)
+}
+
+// waitForCount waits until a question has been received count times in all. It
+// reports false when the server is closed instead.
+func (s *Server) waitForCount(question dns.Question, count int) bool {
+	select {
+	case <-s.expect(question, count):
+		return true
+	case <-s.closing:
+		return false
+	}
 }
 
 // waitForRelease reports false when the server is closed instead.
@@ -206,24 +227,19 @@ func (s *Server) waitForRelease(name string) bool {
 	}
 }
 
-// reply returns the right reply, from the zone.
-func (s *Server) reply(request *mdns.Msg, question mdns.Question, over Transport) *mdns.Msg {
+// reply returns the right reply, from the zone, truncated at maxBytes.
+func (s *Server) reply(request *mdns.Msg, question mdns.Question, maxBytes int) *mdns.Msg {
 	s.mu.Lock()
 	zone, authentic := s.zone, s.authentic
 	s.mu.Unlock()
 
 	reply := newReply(request)
 	zone.answer(reply, question.Name, question.Qtype)
-	maxBytes := mdns.MinMsgSize
 	edns := request.IsEdns0()
 	if edns != nil {
 		reply.SetEdns0(udpSize, false)
-		maxBytes = int(edns.UDPSize())
 	}
 	reply.AuthenticatedData = authentic && (request.AuthenticatedData || edns != nil && edns.Do())
-	if over == TCP {
-		maxBytes = mdns.MaxMsgSize
-	}
 	reply.Truncate(maxBytes)
 	return reply
 }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// measureSchedule adds many domains at once, claims all that becomes due of them,
+// and runs their schedule for a day on a simulated clock.
+func measureSchedule(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+	dsn, drop, err := e.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	clock := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+	st, err := store.Open(ctx, dsn, store.Options{Now: func() time.Time { return clock }})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if _, err := st.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	created, err := st.CreateTeam(ctx, "bench", true)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{store: st, team: st.Team(created.ID)}
+
+	before := heapInUse()
+	began := time.Now()
+	names := make([]string, s.domains)
+	for i := range names {
+		names[i] = domainName(i)
+	}
+	if _, err := d.team.AddDomains(ctx, names, clock); err != nil {
+		return nil, err
+	}
+	planned := time.Since(began)
+
+	perMinute, claiming, err := claimAll(ctx, st, &clock, s.domains)
+	if err != nil {
+		return nil, err
+	}
+	grown := heapInUse() - before
+	busiest := slices.Max(perMinute)
+	later := simulateDay(s.domains)
+	return []figure{
+		{fmt.Sprintf("%d domains added at once: time to plan", s.domains), fmt.Sprintf("%.1f s", planned.Seconds()), ""},
+		{"the same: claims", fmt.Sprintf("%.0f domains/s", float64(s.domains)/claiming.Seconds()), ""},
+		{"the same: busiest minute of the first round", fmt.Sprintf("%d checks (50 a second are 3000)", busiest), ""},
+		{"the same: growth of the heap", fmt.Sprintf("%.1f MiB", float64(grown)/(1<<20)), ""},
+		{"after a day by the hour (simulated): busiest and quietest minute over the mean", later, ""},
+	}, nil
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse) //nolint:gosec // no heap has 2^63 bytes
+}
+
+// claimAll moves the clock until every domain was claimed once, and returns how
+// many were in each minute.
+func claimAll(ctx context.Context, st *store.Store, clock *time.Time, domains int) (perMinute []int, took time.Duration, err error) {
+	began := time.Now()
+	for claimed, minute := 0, 0; claimed < domains; minute++ {
+		inMinute := 0
+		for range 60 {
+			for {
+				due, err := st.ClaimDueDomains(ctx, 24*time.Hour, 100)
+				if err != nil {
+					return nil, 0, err
+				}
+				inMinute += len(due)
+				if len(due) < 100 {
+					break
+				}
+			}
+			*clock = clock.Add(time.Second)
+		}
+		claimed += inMinute
+		perMinute = append(perMinute, inMinute)
+		if minute > 24*60 {
+			return nil, 0, fmt.Errorf("after a day only %d of %d domains became due", claimed, domains)
+		}
+	}
+	return perMinute, time.Since(began), nil
+}
+
+// simulateDay lets the checker plan the hourly looks of a day, from domains that
+// were added 50 a second, and tells how even the last hours are.
+func simulateDay(domains int) string {
+	start := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+	now := start
+	checker := dnscheck.New(dnscheck.Options{Interval: time.Hour, FullInterval: 24 * time.Hour, Now: func() time.Time { return now }})
+	minutes := make([]int, 24*60)
+	for i := range domains {
+		now = start.Add(time.Duration(i) * 20 * time.Millisecond)
+		for {
+			minute := int(now.Sub(start) / time.Minute)
+			if minute >= len(minutes) {
+				break
+			}
+			minutes[minute]++
+			_ = checker.Keep(context.Background(), domainName(i), func(_ context.Context, plan dmarcd.Plan) error { // returns nil
+				now = plan.Next
+				return nil
+			})
+		}
+	}
+	last := minutes[12*60:]
+	total := 0
+	for _, n := range last {
+		total += n
+	}
+	mean := float64(total) / float64(len(last))
+	return fmt.Sprintf("%.2f and %.2f (mean %.0f checks a minute)", float64(slices.Max(last))/mean, float64(slices.Min(last))/mean, mean)
+}

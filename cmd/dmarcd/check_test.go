@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// world holds one domain of each kind that the page has to show.
+const world = `
+good.example.            SOA ns.good.example. admin.good.example. 1 7200 3600 1209600 300
+good.example.            NS  ns.good.example.
+good.example.            MX  10 mx.good.example.
+good.example.            TXT "v=spf1 mx -all"
+mx.good.example.         A   192.0.2.1
+_dmarc.good.example.     TXT "v=DMARC1; p=reject; rua=mailto:dmarc@good.example"
+default._domainkey.good.example. TXT "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+_smtp._tls.good.example. TXT "v=TLSRPTv1; rua=mailto:tls@good.example"
+
+broken.example.          SOA ns.broken.example. admin.broken.example. 1 7200 3600 1209600 300
+broken.example.          NS  ns.broken.example.
+broken.example.          MX  10 gone.broken.example.
+broken.example.          TXT "v=spf1 include:_spf.gone.example include:a.broken.example +all"
+a.broken.example.        TXT "v=spf1 mx a ptr include:b.broken.example -all"
+b.broken.example.        TXT "v=spf1 a:x1.example a:x2.example a:x3.example a:x4.example a:x5.example a:x6.example -all"
+_dmarc.broken.example.   TXT "v=DMARC1; p=reject; sp=rejct; rua=mailto:dmarc@elsewhere.example"
+s1._domainkey.broken.example. TXT "v=DKIM1; p="
+
+parked.example.          SOA ns.parked.example. admin.parked.example. 1 7200 3600 1209600 300
+parked.example.          NS  ns.parked.example.
+parked.example.          MX  0 .
+parked.example.          TXT "v=spf1 -all"
+_dmarc.parked.example.   TXT "v=DMARC1; p=reject; rua=mailto:dmarc@good.example"
+parked.example._report._dmarc.good.example. TXT "v=DMARC1"
+`
+
+// runProgram runs a command line against a DNS server and returns what it printed.
+func runProgram(t *testing.T, server *resolvertest.Server, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	p := &program{in: strings.NewReader(stdin), out: &out, err: &errors, environ: []string{"DMARCD_DNS=" + server.Addr()}}
+	return p.run(t.Context(), args), out.String(), errors.String()
+}
+
+func TestCheckPage(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	for _, tt := range []struct {
+		name, domain string
+		status       int
+	}{
+		{"a good domain", "good.example", exitDone},
+		{"a broken domain", "broken.example", exitRefused},
+		{"a parked domain", "parked.example", exitDone},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			status, got, stderr := runProgram(t, server, "", "check", tt.domain)
+			if status != tt.status {
+				t.Errorf("got status %d, want %d; standard error: %s", status, tt.status, stderr)
+			}
+			file := filepath.Join("testdata", "check-"+tt.domain+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("the page is not as in %s; -update rewrites it (-want +got):\n%s", file, diff)
+			}
+			checkWidth(t, got)
+		})
+	}
+}
+
+// checkWidth wants lines of at most 80 columns, records to copy aside, and no more
+// of them than a screen has.
+func checkWidth(t *testing.T, page string) {
+	t.Helper()
+	lines := strings.Split(page, "\n")
+	for _, line := range lines {
+		record := strings.Contains(line, ". TXT ") || strings.Contains(line, ". MX ")
+		if n := utf8.RuneCountInString(line); n > pageWidth && !record {
+			t.Errorf("got a line of %d columns, want at most %d: %s", n, pageWidth, line)
+		}
+	}
+	const screen = 56
+	if len(lines) > screen {
+		t.Errorf("got %d lines, want at most %d", len(lines), screen)
+	}
+}
+
+func TestCheckExitStatus(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	server.SetFault("_dmarc.silent.example", resolvertest.ServFail)
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		stdin string
+		want  int
+	}{
+		{"nothing bad", []string{"good.example", "parked.example"}, "", exitDone},
+		{"something bad", []string{"good.example", "broken.example"}, "", exitRefused},
+		{"could not look", []string{"silent.example"}, "", exitFailed},
+		{"could not look beats bad", []string{"broken.example", "silent.example"}, "", exitFailed},
+		{"no domain name", []string{"not_a_name"}, "", exitFailed},
+		{"no domain name beats good", []string{"good.example", "localhost"}, "", exitFailed},
+		{"no arguments", nil, "", exitFailed},
+		{"names from standard input", []string{"-"}, "good.example # fine\n\nbroken.example\n", exitRefused},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, _, stderr := runProgram(t, server, tt.stdin, append([]string{"check"}, tt.args...)...)
+			if got != tt.want {
+				t.Errorf("got status %d, want %d; standard error: %s", got, tt.want, stderr)
+			}
+		})
+	}
+}
+
+func TestCheckJSON(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	_, out, _ := runProgram(t, server, "", "check", "--json", "parked.example", "broken.example", "good.example")
+	var got []wire.Check
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("got %v, want an array: %s", err, out)
+	}
+	var order []string
+	for _, c := range got {
+		order = append(order, c.Domain)
+	}
+	if diff := cmp.Diff([]string{"parked.example", "broken.example", "good.example"}, order); diff != "" {
+		t.Errorf("the order of the checks (-want +got):\n%s", diff)
+	}
+	if strings.Contains(strings.ReplaceAll(out, `"next_step": null`, ""), `": null`) {
+		t.Errorf("got null in %s, want empty lists", out)
+	}
+}
+
+func TestCheckManyInOneLineEach(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	var names strings.Builder
+	for _, letter := range strings.Split("abcdefghijk", "") {
+		names.WriteString(letter + ".good.example\n")
+	}
+	_, out, _ := runProgram(t, server, names.String(), "check", "-")
+	if got, want := strings.Count(out, "\n"), 11; got != want {
+		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
+	}
+}
+
+func TestCheckVerboseShowsEverything(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	_, short, _ := runProgram(t, server, "", "check", "broken.example")
+	_, long, _ := runProgram(t, server, "", "check", "--verbose", "broken.example")
+	for _, only := range []string{"INFO  dkim.revoked", "a:x6.example"} {
+		if strings.Contains(short, only) || !strings.Contains(long, only) {
+			t.Errorf("got %q in %t of the short and %t of the long page, want it in the long one only",
+				only, strings.Contains(short, only), strings.Contains(long, only))
+		}
+	}
+}
+
+func TestCheckSelector(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, world)
+	status, out, _ := runProgram(t, server, "", "check", "--selector", "mine", "good.example")
+	if status != exitRefused || !strings.Contains(out, "dkim.selector-missing") {
+		t.Errorf("got status %d and %s, want the selector told as missing", status, out)
+	}
+}
+
+// TestCheckColours wants colours to change nothing but the colours.
+func TestCheckColours(t *testing.T) {
+	t.Parallel()
+	check := dmarcd.Check{
+		Conclusive: true, Grade: "C", Facts: &dmarcd.Facts{Domain: "example.com"},
+		Findings: []dmarcd.Finding{{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "The record says \x1b[2J.", Why: "It matters.", Fix: "Mend it.", RFC: "RFC 7208"}},
+	}
+	var dull, coloured bytes.Buffer
+	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
+		if err := page.tell(check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(dull.String(), "\x1b") {
+		t.Errorf("got %q, want no colours", dull.String())
+	}
+	stripped := strings.NewReplacer(red, "", green, "", yellow, "", blue, "", bold, "", plain, "").Replace(coloured.String())
+	if stripped == coloured.String() || stripped != dull.String() {
+		t.Errorf("got %q, want %q with colours", coloured.String(), dull.String())
+	}
+}

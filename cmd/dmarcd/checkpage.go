@@ -1,0 +1,272 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	pageWidth = 80
+	// fullFindings is how many findings are explained; the rest is told in a line
+	// each, so that a broken domain fits one screen.
+	fullFindings = 3
+	// treeLines is how much of the SPF tree is shown without --verbose.
+	treeLines = 9
+)
+
+// The colours of a terminal.
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	blue   = "\x1b[36m"
+	bold   = "\x1b[1m"
+	plain  = "\x1b[0m"
+)
+
+// colours reports whether results may be coloured.
+func (p *program) colours() bool {
+	return isTerminal(p.out) &&
+		!slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" })
+}
+
+// checkPage prints checks for a person.
+type checkPage struct {
+	out     io.Writer
+	colours bool
+	verbose bool
+	some    bool
+	err     error
+}
+
+func (c *checkPage) end() error { return nil }
+
+// tell prints one check.
+func (c *checkPage) tell(check dmarcd.Check) error {
+	if c.some {
+		c.line("")
+	}
+	c.some = true
+	domain := check.Facts.Domain
+	grade := "grade " + check.Grade
+	if check.Grade == "" {
+		grade = "no grade"
+	}
+	gap := max(pageWidth-len(domain)-len(grade), 2)
+	c.line(c.paint(bold, domain) + strings.Repeat(" ", gap) + c.paint(gradeColour(check.Grade)+bold, grade))
+	c.wrap(verdict(check), "", "")
+
+	serious, rest := c.divide(check.Findings)
+	for _, f := range serious {
+		c.finding(f)
+	}
+	if len(rest) > 0 {
+		c.line("")
+	}
+	for _, f := range rest {
+		c.brief(f)
+	}
+	c.line("")
+	for _, row := range partRows(*check.Facts) {
+		c.line(fmt.Sprintf("  %-8s %-12s %s", row[0], row[1], cutLine(row[2], pageWidth-24)))
+	}
+	c.spfTree(check)
+	c.ending(check, serious, len(rest))
+	return c.err
+}
+
+// divide returns the findings to explain and those to name.
+func (c *checkPage) divide(findings []dmarcd.Finding) (explain, name []dmarcd.Finding) {
+	for _, f := range findings {
+		serious := f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning
+		switch {
+		case c.verbose && f.Level != dmarcd.LevelGood, serious && len(explain) < fullFindings:
+			explain = append(explain, f)
+		case c.verbose, serious:
+			name = append(name, f)
+		}
+	}
+	return explain, name
+}
+
+// finding explains a finding. The record stands on a line of its own, unbroken and
+// flush left, so that it can be copied.
+func (c *checkPage) finding(f dmarcd.Finding) {
+	c.line("")
+	c.line(c.paint(levelColour(f.Level)+bold, strings.ToUpper(string(f.Level))) + "  " + f.ID + "  (" + f.RFC + ")")
+	c.wrap(f.What, "  ", "  ")
+	c.wrap(f.Why, "  why  ", "       ")
+	if f.Fix != "" {
+		c.wrap(f.Fix, "  fix  ", "       ")
+	}
+	if f.Record != "" {
+		c.line(c.paint(bold, printable(f.Record)))
+	}
+}
+
+// brief names a finding in one line.
+func (c *checkPage) brief(f dmarcd.Finding) {
+	level := fmt.Sprintf("%-8s", f.Level)
+	c.line(c.paint(levelColour(f.Level), level) + cutLine(f.What, pageWidth-len(level)))
+}
+
+// spfTree prints the terms with the running count of look-ups where that matters.
+func (c *checkPage) spfTree(check dmarcd.Check) {
+	f := check.Facts.SPF
+	matters := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool {
+		return strings.HasPrefix(f.ID, "spf.") && (f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning)
+	})
+	if len(f.Tree) == 0 || !matters && !c.verbose {
+		return
+	}
+	c.line("")
+	c.line("SPF look-ups, with the running count (10 are allowed):")
+	lines := treeOf(f.Tree, "  ", nil)
+	shown := len(lines)
+	if !c.verbose && shown > treeLines {
+		shown = treeLines - 1
+	}
+	for _, line := range lines[:shown] {
+		c.line(line)
+	}
+	if shown < len(lines) {
+		c.line(fmt.Sprintf("        ... %d more; --verbose shows all", len(lines)-shown))
+	}
+}
+
+// treeOf returns the lines of a tree.
+func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
+	for _, t := range terms {
+		count := ""
+		if t.Cost > 0 {
+			count = strconv.Itoa(t.Lookups)
+		}
+		text := t.Term
+		for _, more := range []string{t.Provider, t.Note} {
+			if more != "" {
+				text += " (" + more + ")"
+			}
+		}
+		lines = append(lines, cutLine(fmt.Sprintf("%4s%s%s", count, indent, text), pageWidth))
+		lines = treeOf(t.Terms, indent+"  ", lines)
+	}
+	return lines
+}
+
+// ending tells the next step, if it was not explained, and what was left out.
+func (c *checkPage) ending(check dmarcd.Check, explained []dmarcd.Finding, named int) {
+	told := len(explained) + named
+	if next := check.Next; next != nil && !slices.Contains(explained, *next) {
+		c.finding(*next)
+		told++
+	}
+	c.line("")
+	if check.Next != nil {
+		c.line(c.paint(bold, "Next: ") + "mend " + check.Next.ID + ".")
+	}
+	if left := len(check.Findings) - told; left > 0 {
+		c.line(fmt.Sprintf("%d more findings are notes or good news; --verbose shows all.", left))
+	}
+}
+
+// wrap prints a text in lines of the page's width.
+func (c *checkPage) wrap(text, first, indent string) {
+	line := first
+	width := visibleWidth(first)
+	fresh := true
+	for word := range strings.FieldsSeq(printable(text)) {
+		n := utf8.RuneCountInString(word)
+		if !fresh && width+1+n > pageWidth {
+			c.line(line)
+			line, width, fresh = indent, visibleWidth(indent), true
+		}
+		if !fresh {
+			line, width = line+" ", width+1
+		}
+		line, width, fresh = line+word, width+n, false
+	}
+	c.line(line)
+}
+
+// line prints a line; the first error is kept for the end.
+func (c *checkPage) line(text string) {
+	if c.err == nil {
+		_, c.err = io.WriteString(c.out, strings.TrimRight(text, " ")+"\n")
+	}
+}
+
+func (c *checkPage) paint(colour, text string) string {
+	if !c.colours {
+		return text
+	}
+	return colour + text + plain
+}
+
+// visibleWidth is the width of a text without its colours.
+func visibleWidth(text string) int {
+	text = strings.NewReplacer(red, "", green, "", yellow, "", blue, "", bold, "", plain, "").Replace(text)
+	return utf8.RuneCountInString(text)
+}
+
+// printable replaces what a terminal would obey: records hold any octet.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, text)
+}
+
+// cutLine makes a text fit a line.
+func cutLine(text string, width int) string {
+	runes := []rune(printable(text))
+	if len(runes) <= width {
+		return string(runes)
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+func gradeColour(grade string) string {
+	switch grade {
+	case "A+", "A", "B":
+		return green
+	case "C", "D":
+		return yellow
+	}
+	return red
+}
+
+func levelColour(level dmarcd.Level) string {
+	switch level {
+	case dmarcd.LevelError:
+		return red
+	case dmarcd.LevelWarning:
+		return yellow
+	case dmarcd.LevelGood:
+		return green
+	}
+	return blue
+}
+
+// checkLines prints each check in one line.
+type checkLines struct{ page *checkPage }
+
+func (c *checkLines) tell(check dmarcd.Check) error {
+	grade := check.Grade
+	if grade == "" {
+		grade = "?"
+	}
+	c.page.line(c.page.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) +
+		fmt.Sprintf("%-32s %s", check.Facts.Domain, cutLine(verdict(check), pageWidth-36)))
+	return c.page.err
+}
+
+func (c *checkLines) end() error { return c.page.end() }

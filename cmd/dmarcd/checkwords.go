@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// verdict says in one line how a domain stands.
+func verdict(check dmarcd.Check) string {
+	f := check.Facts
+	if !check.Conclusive {
+		return "Nobody could tell: " + check.Reason + "."
+	}
+	for _, finding := range check.Findings {
+		if finding.ID == "parked.locked" {
+			return finding.What
+		}
+	}
+	words := map[string]string{
+		"":           "Nothing keeps strangers from sending mail as " + f.Domain + ".",
+		"none":       "Forged mail as " + f.Domain + " is delivered.",
+		"quarantine": "Forged mail as " + f.Domain + " goes to the spam folder.",
+		"reject":     "Forged mail as " + f.Domain + " is refused.",
+	}[f.DMARC.Applied]
+	errors, warnings := 0, 0
+	for _, finding := range check.Findings {
+		switch finding.Level {
+		case dmarcd.LevelError:
+			errors++
+		case dmarcd.LevelWarning:
+			warnings++
+		}
+	}
+	var counts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{errors, "error"}, {warnings, "warning"}} {
+		switch {
+		case c.n == 1:
+			counts = append(counts, "1 "+c.what)
+		case c.n > 1:
+			counts = append(counts, fmt.Sprintf("%d %ss", c.n, c.what))
+		}
+	}
+	if len(counts) == 0 {
+		return words
+	}
+	return words + " " + strings.Join(counts, ", ") + "."
+}
+
+// partRows returns the parts with their state and the most important detail.
+func partRows(f dmarcd.Facts) [][3]string {
+	return [][3]string{
+		{"DMARC", f.DMARC.Status, policyWords(f.DMARC)},
+		{"SPF", f.SPF.Status, lookupWords(f.SPF)},
+		{"DKIM", dkimState(f.DKIM), keyWords(f.DKIM)},
+		{"MX", f.MX.Status, hostWords(f.MX)},
+		{"MTA-STS", f.MTASTS.Status, f.MTASTS.Mode},
+		{"TLS-RPT", f.TLSRPT.Status, strings.Join(f.TLSRPT.Destinations, " ")},
+		{"BIMI", f.BIMI.Status, f.BIMI.Location},
+		{"DANE", f.DANE.Status, ""},
+		{"DNSSEC", f.DNSSEC.Status, f.DNSSEC.Zone},
+	}
+}
+
+func policyWords(f dmarcd.DMARCFacts) string {
+	switch {
+	case f.Policy == "":
+		return "no policy applies"
+	case f.Policy != f.Applied:
+		return fmt.Sprintf("%s, applied as %s (from %s)", f.Policy, f.Applied, f.RecordDomain)
+	}
+	return fmt.Sprintf("%s (from %s)", f.Policy, f.RecordDomain)
+}
+
+func lookupWords(f dmarcd.SPFFacts) string {
+	if f.Record == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d of 10 look-ups", f.Lookups)
+}
+
+// dkimState tells whether keys are known. That none was found is not that there is
+// none.
+func dkimState(f dmarcd.DKIMFacts) string {
+	state := "not found"
+	if f.Namespace == "missing" {
+		state = "none"
+	}
+	for _, key := range f.Keys {
+		if key.Status == "found" {
+			return "ok"
+		}
+		state = key.Status
+	}
+	return state
+}
+
+func keyWords(f dmarcd.DKIMFacts) string {
+	var words []string
+	for _, key := range f.Keys {
+		word := key.Selector
+		if key.Bits > 0 {
+			word += fmt.Sprintf(" (%s %d)", key.Algorithm, key.Bits)
+		}
+		if key.Status != "found" {
+			word += " " + key.Status
+		}
+		words = append(words, word)
+	}
+	if len(words) == 0 && f.Namespace != "missing" {
+		return fmt.Sprintf("%d usual selectors tried; there may be others", f.Probed)
+	}
+	return strings.Join(words, ", ")
+}
+
+func hostWords(f dmarcd.MXFacts) string {
+	var names []string
+	for _, host := range f.Hosts {
+		names = append(names, host.Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// namedDomain returns the domain that the path names.
+func namedDomain(c *call) (dmarcd.Domain, error) {
+	name, err := dmarcd.ParseName(c.domain)
+	if err != nil {
+		return dmarcd.Domain{}, errNoSuchDomain
+	}
+	domain, err := c.team.Domain(c.r.Context(), name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return dmarcd.Domain{}, errNoSuchDomain
+	}
+	return domain, err
+}
+
+func newKeptCheck(k store.KeptCheck) (wire.KeptCheck, error) {
+	return wire.NewKeptCheck(k.ID, k.FirstAt, k.LastAt, k.Document, k.Changes)
+}
+
+func (a *API) latestCheck(c *call) error {
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	kept, err := c.team.LatestCheck(c.r.Context(), domain.Name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return errNotCheckedYet
+	}
+	if err != nil {
+		return err
+	}
+	shape, err := newKeptCheck(kept)
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, shape)
+	return nil
+}
+
+func (a *API) listChecks(c *call) error {
+	limit, after, err := readCursor(c)
+	if err != nil {
+		return err
+	}
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	checks, err := c.team.Checks(c.r.Context(), domain.Name, after, limit+1)
+	if err != nil {
+		return err
+	}
+	page, err := newPage(checks, limit, func(k store.KeptCheck) store.Cursor {
+		return store.Cursor{At: k.FirstAt, ID: int64(k.ID)}
+	}, newKeptCheck)
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, page)
+	return nil
+}

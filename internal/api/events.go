@@ -1,0 +1,52 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (a *API) listEvents(c *call) error {
+	limit, after, err := readCursor(c)
+	if err != nil {
+		return err
+	}
+	filter, err := readEventFilter(c)
+	if err != nil {
+		return err
+	}
+	events, err := c.team.Events(c.r.Context(), filter, after, limit+1)
+	if err != nil {
+		return err
+	}
+	page, err := newPage(events, limit, func(e dmarcd.Event) store.Cursor {
+		return store.Cursor{At: e.At, ID: int64(e.ID)}
+	}, func(e dmarcd.Event) (wire.Event, error) { return wire.NewEvent(e), nil })
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, page)
+	return nil
+}
+
+func readEventFilter(c *call) (store.EventFilter, error) {
+	var filter store.EventFilter
+	values, err := query(c)
+	if err != nil {
+		return filter, err
+	}
+	if values.Has("domain") {
+		if filter.Domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
+			return filter, err
+		}
+	}
+	if values.Has("kind") {
+		filter.Kind = dmarcd.EventKind(values.Get("kind"))
+		if !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
+			return filter, &dmarcd.InvalidError{Field: "kind", Message: "The parameter kind must be one of the kinds of events that the documentation lists, such as record.changed."}
+		}
+	}
+	return filter, nil
+}

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/jobs"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// checks is the job that looks at domains by schedule.
+func (a *App) checks() *jobs.Checks {
+	return &jobs.Checks{
+		Log:  a.log,
+		Rate: a.config.Schedule.Rate,
+		Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
+			domains, err := a.store.ClaimDueDomains(ctx, lease, limit)
+			due := make([]jobs.Due, len(domains))
+			for i, d := range domains {
+				due[i] = jobs.Due(d)
+			}
+			return due, err
+		},
+		Check: func(ctx context.Context, due jobs.Due) error {
+			team := a.store.Team(due.Team)
+			if due.Full {
+				return a.examine(ctx, team, due.Name)
+			}
+			_, _, err := a.scheduled.Check(ctx, team, due.Name, dnscheck.Scheduled)
+			return err
+		},
+	}
+}
+
+// examine looks at everything about a domain and keeps what is new.
+func (a *App) examine(ctx context.Context, team *store.Team, name string) error {
+	domain, err := team.Domain(ctx, name)
+	if err != nil {
+		return err
+	}
+	last, err := team.LatestCheck(ctx, name)
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		return err
+	}
+	address := domain.ReportAddress(a.config.ReportDomain)
+	check := a.scheduled.Examine(ctx, dnscheck.Request{
+		Domain: name, Purpose: domain.Purpose, ReportAddress: address, TLSReportAddress: address,
+	})
+	entry := store.CheckEntry{Document: wire.Document(check), Since: last.ID, Unseen: check.Facts.Unseen()}
+	entry.Changes = wire.Changes(last.Document, entry.Document)
+	for _, finding := range check.Findings {
+		if finding.Level == dmarcd.LevelError {
+			entry.Errors = append(entry.Errors, finding)
+		}
+	}
+	return a.scheduled.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
+		_, err := team.SaveFullCheck(ctx, name, check, plan, entry)
+		return err
+	})
+}

@@ -1,0 +1,83 @@
+package dnscheck
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/bimi"
+)
+
+// lookBIMI finds the record of the logo and looks at what it leads to. It needs
+// the facts of DMARC.
+func (e *examination) lookBIMI(ctx context.Context) {
+	dmarcFacts := e.facts.DMARC
+	query := bimi.Query{Domain: e.Domain, Organization: dmarcFacts.OrganizationalDomain}
+	found := bimi.Lookup(ctx, e.dns, query)
+	f := &e.facts.BIMI
+	f.Status, f.Reason, f.RecordDomain = found.Status.String(), found.Reason, found.RecordDomain
+	if found.Record == nil {
+		return
+	}
+	record := *found.Record
+	f.Record, f.Location, f.Evidence = kept(record.Text), kept(record.Location), kept(record.Evidence)
+	f.Problems = append(f.Problems, bimiProblems(record.Problems)...)
+	if found.Status != bimi.StatusOK {
+		return
+	}
+	f.Problems = append(f.Problems, bimiProblems(bimi.Preconditions(bimiPolicy(e.Domain, dmarcFacts)))...)
+	e.lookLogo(ctx, record, found.Query)
+}
+
+// bimiPolicy is what BIMI wants to know of the policy that applies to the domain.
+func bimiPolicy(domain string, f dmarcd.DMARCFacts) bimi.Policy {
+	policy := bimi.Policy{Domain: domain, P: f.Policy, Percent: f.Percent, Testing: f.Testing, Collapsed: f.Record != "" && f.State != stateOK}
+	if f.RecordDomain == domain {
+		policy.SP = f.SP
+	}
+	return policy
+}
+
+// lookLogo fetches the image and the certificate and compares the two.
+func (e *examination) lookLogo(ctx context.Context, record bimi.Record, query bimi.Query) {
+	f := &e.facts.BIMI
+	client := e.options.Fetcher.client(e.dns)
+	image, err := bimi.FetchImage(ctx, client, record.Location)
+	problems := image.Problems
+	hash := ""
+	if image.Content != nil {
+		checked := bimi.CheckImage(image.Content)
+		problems, hash = slices.Concat(problems, checked.Problems), checked.SHA256
+	}
+	if record.Evidence != "" {
+		document, evidenceErr := bimi.FetchEvidence(ctx, client, record.Evidence)
+		err = errors.Join(err, evidenceErr)
+		problems = slices.Concat(problems, document.Problems)
+		if document.Content != nil {
+			evidence := bimi.CheckEvidence(document.Content, bimi.Expectation{
+				Query: query, ImageSHA256: hash, Roots: e.options.MarkRoots, At: e.options.Now(),
+			})
+			if evidence.Certificate != nil {
+				f.Mark, f.Expires = evidence.Mark.String(), evidence.Certificate.NotAfter.UTC()
+			}
+			problems = slices.Concat(problems, evidence.Problems)
+		}
+	}
+	if e.options.MarkRoots == nil {
+		// Without authorities to compare with, nothing is known about the chain.
+		problems = slices.DeleteFunc(problems, func(p bimi.Problem) bool { return p.Kind == bimi.UntrustedChain })
+	}
+	if err != nil {
+		f.Reason = keptReason(err.Error())
+	}
+	f.Problems = append(f.Problems, bimiProblems(problems)...)
+}
+
+func bimiProblems(problems []bimi.Problem) []dmarcd.Problem {
+	var facts []dmarcd.Problem
+	for _, p := range problems {
+		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), Part: kept(p.Subject), Text: kept(p.Text)})
+	}
+	return facts
+}

@@ -1,0 +1,169 @@
+package dnscheck_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
+
+var updateFindings = flag.Bool("update", false, "rewrite docs/findings.md")
+
+// stableID is the form of the id of a finding.
+var stableID = regexp.MustCompile(`^[a-z]+(-[a-z]+)*\.[a-z0-9]+(-[a-z0-9]+)*$`)
+
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, e := range dnscheck.Catalogue() {
+		if !stableID.MatchString(e.ID) || seen[e.ID] {
+			t.Errorf("got the id %q, want each once, as part.words-in-lower-case", e.ID)
+		}
+		seen[e.ID] = true
+		for _, text := range []string{e.What, e.Why} {
+			if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "{text}") {
+				t.Errorf("%s: got %q, want a full sentence", e.ID, text)
+			}
+		}
+		if good := e.Level == dmarcd.LevelGood; good && (e.Points != 0 || e.Fix != "") {
+			t.Errorf("%s: got %d points and the fix %q, want none of what is good", e.ID, e.Points, e.Fix)
+		}
+		if e.RFC == "" {
+			t.Errorf("%s: got no RFC, want the text that says so", e.ID)
+		}
+	}
+}
+
+// TestEveryProblemIsTold compares the tables of this package with the kinds that the
+// protocol packages declare.
+func TestEveryProblemIsTold(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ protocol, folder, kind string }{
+		{"dmarc", "dmarc", "Kind"},
+		{"dmarc.Miss", "dmarc", "Miss"},
+		{"spf", "spf", "ProblemKind"},
+		{"dkim", "dkim", "Kind"},
+		{"mtasts", "mtasts", "Kind"},
+		{"tlsrpt", "tlsrpt", "Kind"},
+		{"bimi", "bimi", "Kind"},
+		{"dane", "dane", "Kind"},
+	} {
+		t.Run(tt.protocol, func(t *testing.T) {
+			t.Parallel()
+			kinds := declaredKinds(t, filepath.Join("..", "..", tt.folder), tt.kind)
+			if len(kinds) < 5 {
+				t.Fatalf("got %d kinds, want those of the package", len(kinds))
+			}
+			for _, kind := range kinds {
+				if kind != "" && !dnscheck.Tells(tt.protocol, kind) {
+					t.Errorf("got no finding for problems of the kind %q, want one in the table of this package", kind)
+				}
+			}
+		})
+	}
+}
+
+// declaredKinds returns the values of the constants of a string type in a folder.
+func declaredKinds(t *testing.T, folder, typeName string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if name, ok := spec.Type.(*ast.Ident); !ok || name.Name != typeName || len(spec.Values) != 1 {
+				return true
+			}
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				kind, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kinds = append(kinds, kind)
+			}
+			return true
+		})
+	}
+	return kinds
+}
+
+func TestFindingsAreDocumented(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join("..", "..", "docs", "findings.md")
+	want := document()
+	if *updateFindings {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/findings.md is stale; `go test ./internal/dnscheck -run Documented -update` rewrites it (-want +got):\n%s", diff)
+	}
+}
+
+// document returns the text of docs/findings.md.
+func document() string {
+	var b strings.Builder
+	b.WriteString(`# Findings
+
+Everything that a check can say about a domain. This file is generated from the
+catalogue in ` + "`internal/dnscheck`" + `; words in braces stand for what was found.
+
+Levels: **error** does harm now, **warning** will or falls short of what could be,
+**info** can wait, **good** is as it should be. The points of all findings, each sort
+once, give the grade:
+
+| grade | points |
+|---|---|
+`)
+	names, points := dnscheck.Scale()
+	for i, name := range names {
+		fmt.Fprintf(&b, "| %s | up to %d |\n", name, points[i])
+	}
+	b.WriteString("| F | more |\n\nA domain whose DMARC policy could not be looked up has no grade. The next best step is\nthe finding that costs most and can be mended.\n")
+	part := ""
+	for _, e := range dnscheck.Catalogue() {
+		if p, _, _ := strings.Cut(e.ID, "."); p != part {
+			part = p
+			fmt.Fprintf(&b, "\n## %s\n", part)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s, %d points, %s\n\n%s %s", e.ID, e.Level, e.Points, e.RFC, e.What, e.Why)
+		if e.Fix != "" {
+			fmt.Fprintf(&b, "\n\nTo mend it: %s", e.Fix)
+			if strings.HasSuffix(e.Fix, ":") {
+				b.WriteString(" *the record*")
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,88 @@
+package dnscheck
+
+import (
+	"context"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// dkimBudget is how many questions are spent on selectors. It leaves room for all
+// that are known for the domain and for the guesses.
+const dkimBudget = 120
+
+// lookDKIM looks for keys: under the selectors that receivers reported, then under
+// those that the owner named, then by guessing.
+func (e *examination) lookDKIM(ctx context.Context) {
+	names, origins := e.selectors()
+	found := dkim.Probe(ctx, e.dns, e.Domain, names, dkimBudget)
+	f := &e.facts.DKIM
+	f.Namespace = found.Namespace.String()
+	f.Wildcard = len(found.Wildcard.Keys) > 0 || len(found.Wildcard.Others) > 0
+	f.Probed = len(found.Selectors)
+	for _, l := range found.Selectors {
+		guessed := origins[l.Selector] == FromGuessing
+		switch {
+		case guessed && found.Synthesized(l):
+		case guessed && l.Status == dkim.StatusNone && len(l.Problems) == 0:
+		case guessed && l.Status == dkim.StatusInconclusive:
+			f.Unanswered++
+			f.Reason = l.Answer.Reason
+		default:
+			f.Keys = append(f.Keys, keyFacts(l, origins[l.Selector]))
+		}
+	}
+	if found.Namespace == dkim.NamespaceMissing {
+		// Nothing was asked: the DNS has said already that none of them exists.
+		for _, name := range names {
+			if origins[name] != FromGuessing {
+				f.Keys = append(f.Keys, dmarcd.DKIMKey{Selector: name, From: string(origins[name]), Status: dkim.StatusNone.String()})
+			}
+		}
+	}
+}
+
+// selectors returns the selectors to look for, the best first, and where each
+// comes from.
+func (e *examination) selectors() ([]string, map[string]Origin) {
+	var names []string
+	origins := map[string]Origin{}
+	add := func(name string, from Origin) {
+		name = dns.Name(strings.TrimSpace(name))
+		if _, known := origins[name]; !known && name != "" {
+			origins[name] = from
+			names = append(names, name)
+		}
+	}
+	for _, from := range []Origin{FromReport, FromOwner, FromGuessing} {
+		for _, s := range e.Selectors {
+			if s.From == from {
+				add(s.Name, from)
+			}
+		}
+	}
+	for _, known := range dkim.KnownSelectors() {
+		add(known.Name, FromGuessing)
+	}
+	return names, origins
+}
+
+func keyFacts(l dkim.Lookup, from Origin) dmarcd.DKIMKey {
+	fact := dmarcd.DKIMKey{
+		Selector: l.Selector, From: string(from), Status: l.Status.String(),
+		Reason: l.Answer.Reason, Aliases: l.Answer.Aliases,
+	}
+	problems := l.Problems
+	if key, ok := l.Key(); ok {
+		fact.Record, fact.Algorithm, fact.Bits, fact.Testing = kept(key.Text), kept(key.Algorithm), key.Bits, key.Testing
+		problems = append(problems[:len(problems):len(problems)], key.Problems...)
+	}
+	for _, p := range problems {
+		fact.Problems = append(fact.Problems, dmarcd.Problem{
+			Kind: string(p.Kind), At: l.Selector, Part: p.Tag, Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+		})
+	}
+	return fact
+}

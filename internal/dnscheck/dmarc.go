@@ -1,0 +1,139 @@
+package dnscheck
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// lookDMARC finds the policy as receivers of both generations do.
+func (e *examination) lookDMARC(ctx context.Context) {
+	found := dmarc.Discover(ctx, e.dns, e.Domain)
+	f := &e.facts.DMARC
+	f.Status, f.Reason = found.Status.String(), found.Reason
+	f.RecordDomain, f.OrganizationalDomain = found.RecordDomain, found.Organization
+	f.Policy, f.Applied, f.Source = found.Policy.String(), found.Applied.String(), found.Source
+	f.Queries = found.Queried()
+	if len(found.Steps) > 0 {
+		ownName(f, found.Steps[0])
+	}
+	if apex := e.dns.Resolve(ctx, dns.Question{Name: e.Domain, Type: dns.TXT}); apex.Outcome == dns.Data {
+		for _, text := range apex.Texts() {
+			if _, ok := dmarc.Parse(text); ok {
+				f.ApexRecords = append(f.ApexRecords, kept(text))
+			}
+		}
+	}
+	e.lookLegacy(ctx)
+	if f.OrganizationalDomain != "" {
+		// A registrable domain cannot be above what the Public Suffix List says is
+		// one, unless it calls itself so by psd=n.
+		f.OrganizationIsSuffix = above(f.OrganizationalDomain, f.Legacy.OrganizationalDomain)
+	}
+	f.RecordIsSuffix = above(f.RecordDomain, f.Legacy.OrganizationalDomain)
+	if found.Record == nil {
+		return
+	}
+	recordFacts(f, *found.Record)
+	e.lookDestinations(ctx, *found.Record)
+}
+
+// ownName takes down what stands at the domain's own name.
+func ownName(f *dmarcd.DMARCFacts, step dmarc.Step) {
+	f.Aliases = step.Answer.Aliases
+	f.Dangling = len(f.Aliases) > 0 && (step.Answer.Outcome == dns.NoData || step.Answer.Outcome == dns.NoSuchName)
+	for _, r := range step.Records {
+		f.OwnRecords = append(f.OwnRecords, kept(r.Text))
+	}
+	for _, text := range step.Others {
+		f.Misses = append(f.Misses, dmarcd.Problem{Kind: string(dmarc.ClassifyMiss(text)), At: step.Domain, Text: kept(text)})
+	}
+}
+
+// recordFacts takes down the record that applies.
+func recordFacts(f *dmarcd.DMARCFacts, r dmarc.Record) {
+	f.Record, f.State = kept(r.Text), r.State.String()
+	f.P, f.SP, f.NP = r.P.String(), r.SP.String(), r.NP.String()
+	f.PSD, f.Testing = r.PSD.String(), r.Testing
+	for _, tag := range r.Tags {
+		if f.Percent == "" && tag.Name == "pct" {
+			f.Percent = kept(tag.Value)
+		}
+	}
+	for _, p := range r.Problems {
+		f.Problems = append(f.Problems, dmarcd.Problem{Kind: string(p.Kind), At: f.RecordDomain, Part: p.Tag, Text: kept(p.Text)})
+	}
+}
+
+// lookLegacy finds the policy as RFC 7489 says.
+func (e *examination) lookLegacy(ctx context.Context) {
+	found := dmarc.DiscoverLegacy(ctx, e.dns, e.Domain)
+	legacy := &e.facts.DMARC.Legacy
+	*legacy = dmarcd.LegacyFacts{
+		Status: found.Status.String(), RecordDomain: found.RecordDomain, OrganizationalDomain: found.Organization,
+		Policy: found.Policy.String(), Percent: found.Percent,
+	}
+	if found.Record != nil {
+		legacy.Record = kept(found.Record.Text)
+	}
+}
+
+// above reports whether a name lies above another, and is not that name.
+func above(name, other string) bool {
+	return name != "" && name != other && dmarcd.Covers(name, other)
+}
+
+// lookDestinations finds out whether reports reach where they are sent.
+func (e *examination) lookDestinations(ctx context.Context, record dmarc.Record) {
+	f := &e.facts.DMARC
+	for _, d := range dmarc.Destinations(ctx, e.dns, f.RecordDomain, record) {
+		f.Destinations = append(f.Destinations, dmarcd.DestinationFacts{
+			Tag: d.Tag, URI: kept(d.URI.Text), Address: kept(d.URI.Address), Host: d.URI.Host,
+			Consent: d.Consent.String(), Queried: d.Queried,
+		})
+	}
+	// A record may list a hundred hosts; ten of them are enough to be right
+	// about every record that was not made to keep us busy.
+	const most = 10
+	mail := map[string]string{}
+	for i := range f.Destinations {
+		d := &f.Destinations[i]
+		if d.Address == "" {
+			continue
+		}
+		if _, known := mail[d.Host]; !known && len(mail) < most {
+			mail[d.Host] = e.takesMail(ctx, d.Host)
+		}
+		d.Mail = mail[d.Host]
+	}
+}
+
+// takesMail tells whether a host takes mail (RFC 5321 §5.1, RFC 7505): yes, no or
+// unknown.
+func (e *examination) takesMail(ctx context.Context, host string) string {
+	mx := e.dns.Resolve(ctx, dns.Question{Name: host, Type: dns.MX})
+	switch mx.Outcome {
+	case dns.Data:
+		if slices.ContainsFunc(mx.Records, func(r dns.Record) bool { return r.Host != "" }) {
+			return "yes"
+		}
+		return "no"
+	case dns.NoSuchName:
+		return "no"
+	case dns.Inconclusive:
+		return "unknown"
+	}
+	answer := "no"
+	for _, t := range []dns.Type{dns.A, dns.AAAA} {
+		switch e.dns.Resolve(ctx, dns.Question{Name: host, Type: t}).Outcome {
+		case dns.Data:
+			return "yes"
+		case dns.Inconclusive:
+			answer = "unknown"
+		}
+	}
+	return answer
+}

@@ -1,0 +1,231 @@
+package dnscheck_test
+
+import "github.com/dmarcd/dmarcd/internal/dnscheck"
+
+// own returns the sound zone with another DMARC record.
+func own(record string) string {
+	return without("_dmarc.example.com") + `_dmarc.example.com TXT "` + record + `"` + "\n"
+}
+
+var dmarcCases = []findingCase{
+	{
+		name: "a sound domain", zone: sound,
+		want: []string{"dmarc.reject", "spf.valid", "dkim.found", "mta-sts.missing", "dnssec.unsigned"},
+		not:  []string{"dmarc.policy-none", "dmarc.receivers-disagree", "dkim.not-found", "tls-rpt.missing"},
+	},
+	{
+		name: "a name that does not exist", domain: "nosuch.example", zone: "",
+		want: []string{"domain.missing", "dmarc.missing"}, not: []string{"spf.missing", "mx.none", "dkim.no-keys", "dnssec.unsigned"},
+	},
+	{
+		name: "a name that does not exist below a policy for such names", domain: "nosuch.example.com",
+		zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com"),
+		want: []string{"domain.missing", "dmarc.inherited", "dmarc.reject"}, not: []string{"dmarc.missing"},
+	},
+	{
+		name: "no answer", zone: without("_dmarc") + "_dmarc.example.com INCONCLUSIVE",
+		want: []string{"dmarc.inconclusive"}, not: []string{"dmarc.missing"},
+	},
+	{
+		name: "no record", zone: without("_dmarc"), want: []string{"dmarc.missing"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
+		name: "no record, and an address of this server", zone: without("_dmarc"), want: []string{"dmarc.missing"},
+		request: dnscheck.Request{ReportAddress: "abc@reports.example.net"},
+		fix:     `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:abc@reports.example.net"`,
+	},
+	{
+		name: "the version in lower case", zone: own("v=dmarc1; p=reject"),
+		want: []string{"dmarc.near-miss"}, not: []string{"dmarc.missing"}, says: "is not written v=DMARC1",
+	},
+	{name: "a leading space", zone: own(" v=DMARC1; p=reject"), want: []string{"dmarc.near-miss"}, says: "begins with a space"},
+	{name: "quotation marks in the text", zone: own(`\"v=DMARC1; p=reject\"`), want: []string{"dmarc.near-miss"}, says: "quotation marks"},
+	{name: "no separator", zone: own("v=DMARC1 p=none"), want: []string{"dmarc.near-miss"}, says: "no semicolon"},
+	{name: "an SPF record at _dmarc", zone: own("v=spf1 -all"), want: []string{"dmarc.near-miss"}, says: "it is an SPF record"},
+	{
+		name: "a near miss below a domain with a record", domain: "sub.example.com",
+		zone: sound + `_dmarc.sub.example.com TXT "v=dmarc1; p=none"`,
+		want: []string{"dmarc.near-miss-inherited"}, not: []string{"dmarc.near-miss"},
+	},
+	{name: "a text beside the record", zone: sound + `_dmarc.example.com TXT "hello"`, want: []string{"dmarc.stray-text", "dmarc.reject"}},
+	{
+		name: "a record at the domain itself", zone: without("_dmarc") + `example.com TXT "v=DMARC1; p=reject"`,
+		want: []string{"dmarc.record-at-apex", "dmarc.missing"}, fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`,
+	},
+	{
+		name: "an alias that leads nowhere", zone: without("_dmarc") + "_dmarc.example.com CNAME gone.example.net",
+		want: []string{"dmarc.dangling-alias"}, not: []string{"dmarc.missing"}, says: "gone.example.net",
+	},
+	{
+		name: "an alias that leads nowhere below a domain with a record", domain: "sub.example.com",
+		zone: sound + "_dmarc.sub.example.com CNAME gone.example.net", want: []string{"dmarc.dangling-alias-inherited"},
+	},
+	{
+		name: "two records", zone: sound + `_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:other@example.com"`,
+		want: []string{"dmarc.multiple-records"}, not: []string{"dmarc.missing", "dmarc.receivers-disagree"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:other@example.com,mailto:dmarc@example.com"`,
+	},
+	{
+		name: "a typing error in sp switches the policy off", zone: own("v=DMARC1; p=reject; sp=rejct"),
+		want: []string{"dmarc.policy-off"}, not: []string{"dmarc.no-reports", "dmarc.invalid-value"}, says: "sp=rejct",
+	},
+	{
+		name: "a typing error in sp takes the policy away", zone: own("v=DMARC1; p=reject; sp=rejct; rua=mailto:dmarc@example.com"),
+		want: []string{"dmarc.policy-lost"}, not: []string{"dmarc.policy-none", "dmarc.reject"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"`,
+	},
+	{name: "no p", zone: own("v=DMARC1; rua=mailto:dmarc@example.com"), want: []string{"dmarc.policy-lost"}, says: "no policy (p)"},
+	{name: "a tag twice", zone: own("v=DMARC1; p=none; p=reject"), want: []string{"dmarc.duplicate-tag"}, not: []string{"dmarc.policy-none"}},
+	{
+		name: "none", zone: own("v=DMARC1; p=none; rua=mailto:dmarc@example.com"), want: []string{"dmarc.policy-none"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"`,
+	},
+	{
+		name: "quarantine", zone: own("v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"), want: []string{"dmarc.policy-quarantine"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"`,
+	},
+	{
+		name: "t=y", zone: own("v=DMARC1; p=quarantine; t=y; rua=mailto:dmarc@example.com"),
+		want: []string{"dmarc.testing"}, not: []string{"dmarc.policy-none", "dmarc.policy-quarantine"}, says: "makes that none",
+	},
+	{
+		name: "pct", zone: own("v=DMARC1; p=reject; pct=50; rua=mailto:dmarc@example.com"),
+		want: []string{"dmarc.percentage"}, not: []string{"dmarc.historic-tag", "dmarc.reject"},
+	},
+	{
+		name: "sp weaker than p", zone: own("v=DMARC1; p=reject; sp=none; rua=mailto:dmarc@example.com"),
+		want: []string{"dmarc.subdomains-weaker"},
+	},
+	{
+		name: "np weaker than p", zone: own("v=DMARC1; p=reject; np=none; rua=mailto:dmarc@example.com"),
+		want: []string{"dmarc.missing-names-weaker"}, not: []string{"dmarc.np-without-effect"},
+	},
+	{
+		name: "np where every name exists", zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com") + `*.example.com A 192.0.2.9`,
+		want: []string{"dmarc.np-without-effect"},
+	},
+	{
+		name: "np on a signed zone with compact denial", signed: []string{"example.com"},
+		zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com") +
+			"example.com NS kim.ns.cloudflare.com\nexample.com DS 00010d02\nexample.com DNSKEY 00\n",
+		want: []string{"dmarc.np-without-effect"}, says: "Cloudflare",
+	},
+	{
+		name: "np on an unsigned zone of such a host",
+		zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com") + "example.com NS ns-1.awsdns-01.org\n",
+		want: []string{"dmarc.np-at-risk"}, not: []string{"dmarc.np-without-effect"}, says: "Route 53",
+	},
+	{
+		name: "a record between the domain and its organization", domain: "a.mail.example.com",
+		zone: own("v=DMARC1; p=none; rua=mailto:dmarc@example.com") + `_dmarc.mail.example.com TXT "v=DMARC1; p=reject; psd=n"
+a.mail.example.com A 192.0.2.3`,
+		want: []string{"dmarc.receivers-disagree"}, fix: `_dmarc.a.mail.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@a.mail.example.com"`,
+		says: "by RFC 9989 the policy is reject (from mail.example.com), by RFC 7489 the policy is none (from example.com)",
+	},
+	{
+		name: "only the subdomain has a record", domain: "sub.example.com",
+		zone: without("_dmarc") + `_dmarc.sub.example.com TXT "v=DMARC1; p=reject; rua=mailto:dmarc@sub.example.com"`,
+		want: []string{"dmarc.organization-differs"}, not: []string{"dmarc.receivers-disagree"},
+	},
+	{
+		name: "a top-level domain that captures", zone: sound + `_dmarc.com TXT "v=DMARC1; p=none"`,
+		want: []string{"dmarc.captured"},
+		fix:  `_dmarc.example.com. TXT "v=DMARC1; p=reject; psd=n; rua=mailto:dmarc@example.com"`,
+	},
+	{
+		name: "the policy of a top-level domain", zone: without("_dmarc") + `_dmarc.com TXT "v=DMARC1; p=reject; psd=y"`,
+		want: []string{"dmarc.policy-of-suffix"}, not: []string{"dmarc.missing", "dmarc.receivers-disagree"},
+	},
+	{
+		name: "the record of the parent", domain: "sub.example.com", zone: sound + "sub.example.com A 192.0.2.4",
+		want: []string{"dmarc.inherited", "dmarc.reject"}, not: []string{"dmarc.missing"},
+	},
+}
+
+var dmarcTagCases = []findingCase{
+	{name: "a value that adkim cannot have", zone: own("v=DMARC1; p=reject; adkim=x; rua=mailto:d@example.com"), want: []string{"dmarc.invalid-value"}},
+	{name: "an unknown tag", zone: own("v=DMARC1; p=reject; foo=bar; rua=mailto:d@example.com"), want: []string{"dmarc.unknown-tag"}},
+	{name: "a historic tag", zone: own("v=DMARC1; p=reject; ri=86400; rua=mailto:d@example.com"), want: []string{"dmarc.historic-tag"}},
+	{name: "a tag with capital letters", zone: own("v=DMARC1; P=reject; rua=mailto:d@example.com"), want: []string{"dmarc.tag-case"}},
+	{name: "an element without a value", zone: own("v=DMARC1; p=reject; adkim; rua=mailto:d@example.com"), want: []string{"dmarc.malformed-element"}},
+	{name: "an empty element", zone: own("v=DMARC1; p=reject;; rua=mailto:d@example.com"), want: []string{"dmarc.empty-element"}},
+	{name: "more tags than anybody reads", zone: own("v=DMARC1; p=reject" + repeat("; a=b", 120)), want: []string{"dmarc.too-many-tags"}},
+	{name: "a long record", zone: own("v=DMARC1; p=reject; rua=mailto:" + repeat("x", 1000) + "@example.com"), want: []string{"dmarc.long-record"}},
+	{name: "fo without ruf", zone: own("v=DMARC1; p=reject; fo=1; rua=mailto:d@example.com"), want: []string{"dmarc.unused-failure-options"}},
+	{name: "ruf on a public suffix", zone: own("v=DMARC1; p=reject; psd=y; ruf=mailto:d@example.com"), want: []string{"dmarc.failure-reports-on-psd"}},
+}
+
+var destinationCases = []findingCase{
+	{
+		name: "no rua", zone: own("v=DMARC1; p=reject"), want: []string{"dmarc.no-reports"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
+		name: "reports go elsewhere", zone: sound, request: dnscheck.Request{ReportAddress: "abc@reports.example.net"},
+		want: []string{"dmarc.reports-elsewhere"},
+		fix:  `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com,mailto:abc@reports.example.net"`,
+	},
+	{name: "reports come here", zone: sound, request: dnscheck.Request{ReportAddress: "DMARC@example.com"}, not: []string{"dmarc.reports-elsewhere"}},
+	{name: "an address without mailto", zone: own("v=DMARC1; p=reject; rua=dmarc@example.com"), want: []string{"dmarc.bad-destination"}, not: []string{"dmarc.no-reports"}},
+	{name: "a destination by https", zone: own("v=DMARC1; p=reject; rua=https://example.com/r"), want: []string{"dmarc.unsupported-destination"}},
+	{name: "a limit of size", zone: own("v=DMARC1; p=reject; rua=mailto:d@example.com!10m"), want: []string{"dmarc.size-limit"}},
+	{name: "a destination twice", zone: own("v=DMARC1; p=reject; rua=mailto:d@example.com,mailto:d@example.com"), want: []string{"dmarc.repeated-destination"}},
+	{name: "three destinations", zone: own("v=DMARC1; p=reject; rua=mailto:a@example.com,mailto:b@example.com,mailto:c@example.com"), want: []string{"dmarc.many-destinations"}},
+	{
+		name: "a destination that did not agree", zone: own("v=DMARC1; p=reject; rua=mailto:d@reports.example.net") + "reports.example.net MX 10 mx.example.net",
+		want: []string{"dmarc.destination-refused"}, fix: `example.com._report._dmarc.reports.example.net. TXT "v=DMARC1"`,
+	},
+	{
+		name: "a destination that agreed",
+		zone: own("v=DMARC1; p=reject; rua=mailto:d@reports.example.net") + "reports.example.net MX 10 mx.example.net\n" +
+			`*._report._dmarc.reports.example.net TXT "v=DMARC1"`,
+		not: []string{"dmarc.destination-refused", "dmarc.destination-without-mail"},
+	},
+	{
+		name: "a destination that nobody can tell about",
+		zone: own("v=DMARC1; p=reject; rua=mailto:d@reports.example.net") + "reports.example.net MX 10 mx.example.net\n" +
+			"example.com._report._dmarc.reports.example.net INCONCLUSIVE",
+		want: []string{"dmarc.destination-unknown"}, not: []string{"dmarc.destination-refused"},
+	},
+	{
+		name: "a destination that takes no mail", zone: own("v=DMARC1; p=reject; rua=mailto:d@void.example.com") + "void.example.com MX 0 .",
+		want: []string{"dmarc.destination-without-mail"},
+	},
+}
+
+var parkedCases = []findingCase{
+	{
+		name: "a parked domain that is locked", want: []string{"parked.locked"},
+		zone: `example.com MX 0 .
+example.com TXT "v=spf1 -all"
+_dmarc.example.com TXT "v=DMARC1; p=reject; rua=mailto:d@example.net"
+example.com._report._dmarc.example.net TXT "v=DMARC1"
+example.net MX 10 mx.example.net`,
+		not: []string{"dkim.no-keys", "mta-sts.missing", "tls-rpt.missing", "mx.none", "spf.missing"},
+	},
+	{
+		name: "a parked domain with a weak policy", want: []string{"parked.policy"}, not: []string{"dmarc.policy-none", "parked.locked"},
+		zone: `example.com MX 0 .
+example.com TXT "v=spf1 -all"
+_dmarc.example.com TXT "v=DMARC1; p=none"`,
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
+		name: "a domain that takes no mail and lets others send", want: []string{"parked.spf-open"},
+		zone: "example.com MX 0 .\n" + `example.com TXT "v=spf1 a -all"`, fix: `example.com. TXT "v=spf1 -all"`,
+	},
+	{
+		name: "a domain that sends nothing and has no MX record", want: []string{"parked.takes-mail"}, not: []string{"mx.none"},
+		zone: `example.com TXT "v=spf1 -all"`, fix: "example.com. MX 0 .",
+	},
+	{
+		name: "a domain without anything is told to refuse all", want: []string{"dmarc.missing", "spf.missing", "mx.none"},
+		zone: "example.com NS ns.example.com", fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
+		name: "a domain with a purpose is not parked", request: dnscheck.Request{Purpose: "business"},
+		zone: "example.com MX 0 .\n" + `example.com TXT "v=spf1 -all"` + "\n" + `_dmarc.example.com TXT "v=DMARC1; p=none"`,
+		want: []string{"dmarc.policy-none"}, not: []string{"parked.policy"},
+	},
+}

@@ -1,0 +1,215 @@
+package dnscheck_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
+
+// findingCase is a domain in a zone, and the findings that it must provoke.
+type findingCase struct {
+	name string
+	// domain is examined, example.com where it is "".
+	domain string
+	zone   string
+	// signed holds names at and below which answers are validated.
+	signed  []string
+	request dnscheck.Request
+	// files holds what the web servers of the world serve, by host and path.
+	files map[string]served
+	// probed tells that mail servers are connected to.
+	probed bool
+	// want holds ids of findings that must be there, not ids that must not.
+	want, not []string
+	// fix is a record that one of the findings must end in.
+	fix string
+	// says is a text that the words of one of the findings must hold.
+	says string
+}
+
+// sound is the zone of a domain with nothing to mend but what a case adds.
+const sound = `
+example.com             SOA 00
+example.com             NS  ns.example.com
+example.com             MX  10 mx.example.com
+mx.example.com          A   192.0.2.1
+example.com             TXT "v=spf1 mx -all"
+_dmarc.example.com      TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"
+default._domainkey.example.com TXT "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+_smtp._tls.example.com  TXT "v=TLSRPTv1; rua=mailto:tls@example.com"
+`
+
+// without returns the sound zone without the lines that hold one of the texts.
+func without(texts ...string) string {
+	var lines []string
+	for line := range strings.Lines(sound) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// examine runs one case.
+func (c findingCase) examine(t *testing.T, web *policyWeb) dmarcd.Check {
+	t.Helper()
+	zone := dnstest.New(c.zone)
+	for _, name := range c.signed {
+		zone.Authenticate(name)
+	}
+	request := c.request
+	request.Domain = c.domain
+	if request.Domain == "" {
+		request.Domain = "example.com"
+	}
+	options := dnscheck.Options{Resolver: zone, Fetcher: web.fetcher(t, c.files), MarkRoots: web.marks, Now: noon}
+	if c.probed {
+		options.DialMX = web.dialMX
+	}
+	return dnscheck.New(options).Examine(t.Context(), request)
+}
+
+// noon is the clock of these tests.
+func noon() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }
+
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	web := newPolicyWeb(t)
+	provoked := map[string]bool{}
+	for _, c := range slices.Concat(dmarcCases, dmarcTagCases, destinationCases, parkedCases, spfCases, dkimCases(t), transportCases, bimiCases) {
+		t.Run(c.name, func(t *testing.T) {
+			check := c.examine(t, web)
+			checkWords(t, check)
+			var ids []string
+			for _, f := range check.Findings {
+				ids = append(ids, f.ID)
+				provoked[f.ID] = true
+			}
+			for _, id := range c.want {
+				if !slices.Contains(ids, id) {
+					t.Errorf("got %v, want %s", ids, id)
+				}
+			}
+			for _, id := range c.not {
+				if slices.Contains(ids, id) {
+					t.Errorf("got %v, want no %s", ids, id)
+				}
+			}
+			if c.fix != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Record == c.fix }) {
+				t.Errorf("got %+v, want the record %s", check.Findings, c.fix)
+			}
+			if c.says != "" && !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return strings.Contains(f.What, c.says) }) {
+				t.Errorf("got %+v, want the words %q", check.Findings, c.says)
+			}
+		})
+	}
+	for _, e := range dnscheck.Catalogue() {
+		if !provoked[e.ID] {
+			t.Errorf("got no case that provokes %s, want one", e.ID)
+		}
+	}
+}
+
+// checkWords wants every finding of a check in full words: nothing left to fill in,
+// and the record where its fix announces one.
+func checkWords(t *testing.T, check dmarcd.Check) {
+	t.Helper()
+	entries := map[string]dnscheck.Entry{}
+	for _, e := range dnscheck.Catalogue() {
+		entries[e.ID] = e
+	}
+	for _, f := range check.Findings {
+		e := entries[f.ID]
+		for _, pair := range [][2]string{{e.What, f.What}, {e.Why, f.Why}, {e.Fix, f.Fix}} {
+			for _, rest := range strings.Split(pair[0], "{")[1:] {
+				name, _, _ := strings.Cut(rest, "}")
+				if strings.Contains(pair[1], "{"+name+"}") {
+					t.Errorf("%s: got %q, want a word for %s", f.ID, pair[1], name)
+				}
+			}
+		}
+		if announced := strings.HasSuffix(f.Fix, ":"); announced != (f.Record != "") {
+			t.Errorf("%s: got the fix %q and the record %q, want both or neither", f.ID, f.Fix, f.Record)
+		}
+	}
+}
+
+func TestGradeAndNextStep(t *testing.T) {
+	t.Parallel()
+	web := newPolicyWeb(t)
+	for _, tt := range []struct {
+		name, zone  string
+		signed      []string
+		files       map[string]served
+		grade, next string
+	}{
+		{
+			name: "everything is there", signed: []string{"example.com"}, files: enforced, grade: "A+", next: "",
+			zone: sound + stsRecord + "example.com DS 00010d02\nexample.com DNSKEY 00\n",
+		},
+		{name: "only the policy is there", zone: sound, grade: "A", next: "mta-sts.missing"},
+		{
+			name: "the policy is none", grade: "C", next: "dmarc.policy-none",
+			zone: without("_dmarc") + `_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`,
+		},
+		{name: "no DMARC record", zone: without("_dmarc"), grade: "F", next: "dmarc.missing"},
+		{name: "nobody can tell", zone: without("_dmarc") + "_dmarc.example.com INCONCLUSIVE", grade: "", next: "mta-sts.missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := findingCase{zone: tt.zone, signed: tt.signed, files: tt.files}
+			check := c.examine(t, web)
+			next := ""
+			if check.Next != nil {
+				next = check.Next.ID
+			}
+			if check.Grade != tt.grade || next != tt.next {
+				t.Errorf("got grade %q and next step %q, want %q and %q; findings: %+v", check.Grade, next, tt.grade, tt.next, check.Findings)
+			}
+		})
+	}
+}
+
+func TestExamineIsRepeatable(t *testing.T) {
+	t.Parallel()
+	web := newPolicyWeb(t)
+	c := findingCase{zone: sound + stsRecord, files: enforced}
+	first, second := c.examine(t, web), c.examine(t, web)
+	if diff := diffFacts(first, second); diff != "" {
+		t.Errorf("two looks at the same zone differ (-first +second):\n%s", diff)
+	}
+}
+
+func TestBudgetIsOneForAll(t *testing.T) {
+	t.Parallel()
+	zone := dnstest.New(sound)
+	const budget = 20
+	check := dnscheck.New(dnscheck.Options{Resolver: zone, Budget: budget, Now: noon}).
+		Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+	if got := len(zone.Asked()); got > budget {
+		t.Errorf("got %d questions, want at most %d", got, budget)
+	}
+	if !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool {
+		return strings.HasSuffix(f.ID, ".inconclusive") && strings.Contains(f.What, "used up its 20 questions")
+	}) {
+		t.Errorf("got %+v, want a part that says that the questions were used up", check.Findings)
+	}
+}
+
+func TestNoQuestionIsAskedTwice(t *testing.T) {
+	t.Parallel()
+	zone := dnstest.New(sound)
+	dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+	asked := map[dns.Question]int{}
+	for _, q := range zone.Asked() {
+		if asked[q]++; asked[q] > 1 {
+			t.Errorf("got the question %v again, want it once", q)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package dnscheck
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/spf"
+)
+
+const (
+	lookupLimit = 10 // RFC 7208 §4.6.4
+	nearLimit   = 9
+	udpLimit    = 512 // RFC 7208 §3.4
+)
+
+// spfTellings says how the problems of SPF records are told.
+var spfTellings = map[string]telling{
+	string(spf.InvalidCharacter):    {"spf.syntax-error", "it holds a character that is not plain ASCII"},
+	string(spf.MalformedTerm):       {"spf.syntax-error", "this is neither a mechanism nor a modifier"},
+	string(spf.UnknownMechanism):    {"spf.syntax-error", "there is no mechanism {text}"},
+	string(spf.QualifiedModifier):   {"spf.syntax-error", "a modifier takes none of + - ~ ? before it"},
+	string(spf.RepeatedModifier):    {"spf.syntax-error", "it may stand in a record only once"},
+	string(spf.MissingValue):        {"spf.syntax-error", "the name or network is missing"},
+	string(spf.UnexpectedValue):     {"spf.syntax-error", "nothing may follow here, but {text} does"},
+	string(spf.InvalidDomain):       {"spf.syntax-error", "{text} is not a domain name"},
+	string(spf.AddressAsDomain):     {"spf.syntax-error", "{text} is an address, which ip4: or ip6: would allow"},
+	string(spf.InvalidMacro):        {"spf.syntax-error", "{text} is not a macro"},
+	string(spf.InvalidAddress):      {"spf.syntax-error", "{text} is not an address of that kind"},
+	string(spf.InvalidPrefixLength): {"spf.syntax-error", "{text} is not the length of a network"},
+
+	string(spf.PassAll):         {"spf.pass-all", ""},
+	string(spf.NeutralAll):      {"spf.neutral-all", ""},
+	string(spf.NoAll):           {"spf.no-all", ""},
+	string(spf.TermsAfterAll):   {"spf.terms-after-all", ""},
+	string(spf.RedirectIgnored): {"spf.redirect-ignored", ""},
+	string(spf.PTRUsed):         {"spf.ptr", ""},
+	string(spf.BroadRange):      {"spf.broad-range", ""},
+	string(spf.HostBits):        {"spf.host-bits", ""},
+	string(spf.DuplicateTerm):   {"spf.duplicate-term", ""},
+	string(spf.UnknownModifier): {"spf.unknown-modifier", ""},
+	string(spf.LongRecord):      {"spf.long-record", ""},
+
+	string(spf.LookupLimit):     {"spf.too-many-lookups", ""},
+	string(spf.VoidLimit):       {"spf.too-many-void-lookups", ""},
+	string(spf.MXLimit):         {"spf.too-many-mx", ""},
+	string(spf.MultipleRecords): {"spf.broken-include", "that name has {count} SPF records"},
+	string(spf.NoRecord):        {"spf.broken-include", "that name has no SPF record"},
+	string(spf.NoSuchName):      {"spf.broken-include", "that name does not exist"},
+	string(spf.Loop):            {"spf.loop", ""},
+	string(spf.MalformedName):   {"spf.malformed-name", ""},
+	string(spf.VoidLookup):      {"spf.void-lookup", ""},
+	string(spf.Inconclusive):    {}, // told once, by the status
+	string(spf.Truncated):       {"spf.tree-too-large", ""},
+	string(spf.Overlap):         {"spf.overlap", ""},
+	string(spf.LongString):      {"spf.long-string", ""},
+	string(spf.NearMiss):        {"spf.stray-text", ""},
+	string(spf.SenderID):        {"spf.sender-id", ""},
+}
+
+// ownAffairs are the findings that only the owner of a record can mend, and that
+// do no harm to those who include it.
+var ownAffairs = []string{
+	"spf.neutral-all", "spf.no-all", "spf.terms-after-all", "spf.redirect-ignored", "spf.ptr", "spf.broad-range",
+	"spf.host-bits", "spf.duplicate-term", "spf.unknown-modifier", "spf.long-record", "spf.void-lookup",
+	"spf.malformed-name", "spf.overlap", "spf.long-string", "spf.stray-text", "spf.sender-id",
+}
+
+// spf tells whether the SPF records work.
+func (j *judgement) spf() {
+	f := j.facts.SPF
+	switch spf.Status(f.Status) {
+	case spf.StatusNone:
+		j.spfMissing(f)
+		return
+	case spf.StatusMultiple:
+		j.sayRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(j.facts.Domain, mergedSPF(f.Records)))
+		return
+	case spf.StatusInconclusive:
+		j.say("spf.inconclusive", words{"reason": f.Reason})
+	}
+	if f.Lookups > lookupLimit {
+		j.say("spf.too-many-lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
+	}
+	if len(f.Record) > udpLimit {
+		j.say("spf.record-too-long", words{"at": j.facts.Domain, "count": strconv.Itoa(len(f.Record))})
+	}
+	effective := redirected(j.facts.Domain, f.Tree)
+	for _, p := range f.Problems {
+		j.spfProblem(f, p, effective)
+	}
+	w := words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)}
+	if f.Status == string(spf.StatusOK) {
+		if f.Lookups >= nearLimit {
+			j.say("spf.near-lookup-limit", w)
+		}
+		if !has(f.Problems, string(spf.PassAll)) && len(f.Record) <= udpLimit {
+			j.say("spf.valid", w)
+		}
+	}
+}
+
+// spfMissing tells that there is no record, or what stands in its place.
+func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
+	record := "v=spf1 mx ~all"
+	if j.unused() || j.facts.MX.Status == mxNull {
+		record = denyAll
+	}
+	for _, p := range f.Problems {
+		if p.Kind == string(spf.NearMiss) {
+			j.sayRecord("spf.near-miss", words{"text": p.Text}, txtRecord(j.facts.Domain, record))
+			return
+		}
+	}
+	j.sayRecord("spf.missing", nil, txtRecord(j.facts.Domain, record))
+}
+
+// spfProblem tells one problem. The records in effective decide about all senders
+// that nothing else matched; those that are only included do not.
+func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []string) {
+	how := spfTellings[p.Kind]
+	own := slices.Contains(effective, p.At)
+	w := problemWords(p).with("at", orNone(p.At, j.facts.Domain)).with("part", orNone(p.Part, "the record"))
+	w["flaw"] = fill(how.flaw, w)
+	switch {
+	case how.id == "" || how.id == "spf.too-many-lookups":
+		return // told with the whole
+	case slices.Contains(ownAffairs, how.id) && !own:
+		return
+	case how.id == "spf.pass-all" && !own:
+		j.say("spf.included-pass-all", w)
+	case how.id == "spf.too-many-void-lookups":
+		j.say(how.id, w.with("names", listed(voidNames(f.Problems))))
+	case how.id == "spf.void-lookup" && has(f.Problems, string(spf.VoidLimit)):
+		return // the limit names them all
+	case how.id == "spf.long-record" && p.Count > udpLimit:
+		return // told by its length
+	default:
+		j.sayRecord(how.id, w, txtRecord(w["at"], mendedSPF(recordOf(j.facts, p.At), p, brokenTerms(f.Problems, p.At))))
+	}
+}
+
+// redirected returns the domain and those that its record hands over to.
+func redirected(domain string, terms []dmarcd.SPFTerm) []string {
+	names := []string{domain}
+	for _, t := range terms {
+		if strings.HasPrefix(strings.ToLower(t.Term), "redirect=") && t.Terms != nil {
+			names = append(names, redirected(t.Target, t.Terms)...)
+		}
+	}
+	return names
+}
+
+// recordOf returns the record of a domain that the SPF tree holds.
+func recordOf(f dmarcd.Facts, domain string) string {
+	if domain == f.Domain || domain == "" {
+		return f.SPF.Record
+	}
+	for _, t := range f.SPF.Tree {
+		if record := recordBelow(t, domain); record != "" {
+			return record
+		}
+	}
+	return ""
+}
+
+func recordBelow(t dmarcd.SPFTerm, domain string) string {
+	if t.Target == domain && t.Record != "" {
+		return t.Record
+	}
+	for _, child := range t.Terms {
+		if record := recordBelow(child, domain); record != "" {
+			return record
+		}
+	}
+	return ""
+}
+
+// brokenTerms returns the terms of a domain's record that lead nowhere.
+func brokenTerms(problems []dmarcd.Problem, at string) []string {
+	var terms []string
+	for _, p := range problems {
+		id := spfTellings[p.Kind].id
+		if p.At == at && (id == "spf.broken-include" || id == "spf.loop") {
+			terms = append(terms, p.Part)
+		}
+	}
+	return terms
+}
+
+// mendedSPF returns the record without the term concerned and without those that
+// lead nowhere, and with an all that lets others fail at its end. Problems that end
+// in a record are of that kind.
+func mendedSPF(record string, p dmarcd.Problem, broken []string) string {
+	const softFail = "~all"
+	all := ""
+	var terms []string
+	for _, term := range strings.Fields(record) {
+		name := strings.ToLower(strings.TrimLeft(term, "+-~?"))
+		switch {
+		case name == "all" && all == "" && p.Kind == string(spf.TermsAfterAll):
+			all = term
+		case name == "all":
+		case term == p.Part && p.Kind == string(spf.PTRUsed), slices.Contains(broken, term):
+		default:
+			terms = append(terms, term)
+		}
+	}
+	return strings.Join(append(terms, cmp.Or(all, softFail)), " ")
+}
+
+// mergedSPF returns one record in the place of several: all their terms once, and
+// the strictest all.
+func mergedSPF(records []string) string {
+	terms := []string{"v=spf1"}
+	all := "~all"
+	for _, record := range records {
+		for i, term := range strings.Fields(record) {
+			switch lower := strings.ToLower(term); {
+			case i == 0:
+			case lower == "-all":
+				all = lower
+			case strings.TrimLeft(lower, "+~?") == "all":
+			case !slices.Contains(terms, lower):
+				terms = append(terms, lower)
+			}
+		}
+	}
+	return strings.Join(append(terms, all), " ")
+}
+
+// costly names the terms that cost the most look-ups.
+func costly(terms []dmarcd.SPFTerm) string {
+	const most = 3
+	sorted := slices.DeleteFunc(slices.Clone(terms), func(t dmarcd.SPFTerm) bool { return t.Cost == 0 })
+	slices.SortStableFunc(sorted, func(a, b dmarcd.SPFTerm) int { return cmp.Compare(b.Cost, a.Cost) })
+	var names []string
+	for _, t := range sorted[:min(len(sorted), most)] {
+		names = append(names, fmt.Sprintf("%s (%d)", t.Term, t.Cost))
+	}
+	return listed(names)
+}
+
+// voidNames returns the names whose look-up found nothing.
+func voidNames(problems []dmarcd.Problem) []string {
+	var names []string
+	for _, p := range problems {
+		if p.Kind == string(spf.VoidLookup) && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,67 @@
+package dnscheck
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/mtasts"
+)
+
+// lookMTASTS finds the record and fetches the policy that it announces. It needs
+// the facts of MX.
+func (e *examination) lookMTASTS(ctx context.Context) {
+	found := mtasts.LookupRecord(ctx, e.dns, e.Domain)
+	f := &e.facts.MTASTS
+	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
+	f.Problems = mtastsProblems(mtasts.QueryName(e.Domain), found.Problems)
+	for _, record := range found.Records {
+		if len(found.Records) == 1 {
+			f.Record, f.ID = kept(record.Text), kept(record.ID)
+			f.Problems = append(f.Problems, mtastsProblems(mtasts.QueryName(e.Domain), record.Problems)...)
+		}
+	}
+	if found.Status != mtasts.StatusOK {
+		return
+	}
+	fetched := mtasts.Fetch(ctx, e.options.Fetcher.client(e.dns), e.Domain)
+	f.Fetch, f.FetchReason = fetched.Status.String(), keptReason(fetched.Reason)
+	f.HTTPStatus, f.Location = fetched.Code, kept(fetched.Location)
+	f.Policy, f.Mode, f.MaxAge = kept(fetched.Policy.Text), fetched.Policy.Mode.String(), fetched.Policy.MaxAge
+	f.MX = fetched.Policy.MX
+	f.PolicyProblems = mtastsProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.Policy.Problems))
+	if fetched.Status == mtasts.FetchOK && fetched.Policy.Mode != mtasts.ModeNone {
+		compareMX(f, e.facts.MX.Hosts)
+	}
+}
+
+// compareMX compares the patterns of the policy with the hosts in the DNS.
+func compareMX(f *dmarcd.MTASTSFacts, hosts []dmarcd.MXHost) {
+	used := map[string]bool{}
+	for _, host := range hosts {
+		covered := false
+		for _, pattern := range f.MX {
+			if mtasts.MatchMX(pattern, host.Name) {
+				covered, used[pattern] = true, true
+			}
+		}
+		if !covered && host.Name != "" {
+			f.Uncovered = append(f.Uncovered, host.Name)
+		}
+	}
+	for _, pattern := range f.MX {
+		if len(hosts) > 0 && !used[pattern] && !slices.Contains(f.Unused, pattern) {
+			f.Unused = append(f.Unused, pattern)
+		}
+	}
+}
+
+func mtastsProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
+	var facts []dmarcd.Problem
+	for _, p := range problems {
+		facts = append(facts, dmarcd.Problem{
+			Kind: string(p.Kind), At: at, Part: p.Field, Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+		})
+	}
+	return facts
+}

@@ -1,0 +1,109 @@
+package dnscheck
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// The states of the MX records of a domain, and of one of its hosts.
+const (
+	mxOK           = "ok"
+	mxNone         = "none"
+	mxNull         = "null"
+	mxImplicit     = "implicit"
+	mxInconclusive = "inconclusive"
+
+	hostNoAddress  = "no-address"
+	hostNoSuchName = "no-such-name"
+	hostAddress    = "address"
+	hostRoot       = "root"
+)
+
+// maxHosts is how many MX hosts are looked at; the rest is left out.
+const maxHosts = 20
+
+// lookMX finds the hosts that mail to the domain goes to.
+func (e *examination) lookMX(ctx context.Context) {
+	f := &e.facts.MX
+	mx := e.dns.Resolve(ctx, dns.Question{Name: e.Domain, Type: dns.MX})
+	switch mx.Outcome {
+	case dns.Inconclusive:
+		f.Status, f.Reason = mxInconclusive, mx.Reason
+		return
+	case dns.NoSuchName:
+		f.Status = mxNone
+		e.facts.Missing = len(mx.Aliases) == 0
+		return
+	case dns.NoData:
+		e.lookImplicitMX(ctx)
+		return
+	}
+	if len(mx.Records) == 1 && mx.Records[0].Host == "" {
+		f.Status = mxNull
+		return
+	}
+	f.Status = mxOK
+	records := slices.Clone(mx.Records)
+	slices.SortFunc(records, func(a, b dns.Record) int {
+		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(a.Host, b.Host))
+	})
+	records = records[:min(len(records), maxHosts)]
+	f.Hosts = make([]dmarcd.MXHost, len(records))
+	var all sync.WaitGroup
+	for i, r := range records {
+		all.Go(func() { f.Hosts[i] = e.mxHost(ctx, r) })
+	}
+	all.Wait()
+}
+
+// lookImplicitMX finds out whether mail goes to the domain itself for want of an
+// MX record (RFC 5321 §5.1).
+func (e *examination) lookImplicitMX(ctx context.Context) {
+	f := &e.facts.MX
+	host := e.mxHost(ctx, dns.Record{Host: e.Domain})
+	switch host.Status {
+	case mxOK:
+		f.Status, f.Hosts = mxImplicit, []dmarcd.MXHost{host}
+	case mxInconclusive:
+		f.Status, f.Reason = mxInconclusive, "the addresses of "+e.Domain+" could not be looked up"
+	default:
+		f.Status = mxNone
+	}
+}
+
+func (e *examination) mxHost(ctx context.Context, r dns.Record) dmarcd.MXHost {
+	host := dmarcd.MXHost{Name: r.Host, Preference: int(r.Preference)}
+	if r.Host == "" {
+		host.Status = hostRoot
+		return host
+	}
+	if _, err := netip.ParseAddr(r.Host); err == nil {
+		host.Status = hostAddress
+		return host
+	}
+	host.Status = hostNoAddress
+	for _, t := range []dns.Type{dns.A, dns.AAAA} {
+		a := e.dns.Resolve(ctx, dns.Question{Name: r.Host, Type: t})
+		host.Aliases = a.Aliases
+		for _, record := range a.Records {
+			host.Addresses = append(host.Addresses, record.Addr.String())
+		}
+		switch a.Outcome {
+		case dns.Inconclusive:
+			host.Status = mxInconclusive
+		case dns.NoSuchName:
+			host.Status = hostNoSuchName
+		}
+	}
+	if len(host.Addresses) > 0 {
+		host.Status = mxOK
+		slices.Sort(host.Addresses)
+	}
+	return host
+}

@@ -1,0 +1,76 @@
+package dnscheck
+
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/spf"
+)
+
+// denyAll is the SPF record of a domain that sends no mail (RFC 7208 §10.1.2).
+const denyAll = "v=spf1 -all"
+
+// takesMail reports whether mail can be delivered to the domain, as far as known.
+func takesMail(f dmarcd.MXFacts) bool { return f.Status == mxOK || f.Status == mxImplicit }
+
+// sendsNothing reports whether the domain says that nobody sends as it.
+func sendsNothing(f dmarcd.SPFFacts) bool {
+	return strings.EqualFold(strings.Join(strings.Fields(f.Record), " "), denyAll)
+}
+
+// saysParked reports whether the domain says that it is not used for mail.
+func (j *judgement) saysParked() bool {
+	return j.request.Purpose == "" && j.facts.MX.Status == mxNull && sendsNothing(j.facts.SPF)
+}
+
+// unused reports whether the domain does not seem to be used for mail, whether it
+// says so or not.
+func (j *judgement) unused() bool {
+	f := j.facts
+	quiet := f.MX.Status == mxNull || f.MX.Status == mxNone
+	silent := sendsNothing(f.SPF) || f.SPF.Status == string(spf.StatusNone)
+	return j.request.Purpose == "" && quiet && silent && f.DKIM.Namespace == dkim.NamespaceMissing.String()
+}
+
+// parked tells how well a domain is locked that is not used for mail.
+func (j *judgement) parked() {
+	f := j.facts
+	if j.request.Purpose != "" {
+		return
+	}
+	switch {
+	case j.saysParked():
+		j.locked(f.DMARC)
+	case f.MX.Status == mxNull && f.SPF.Status == string(spf.StatusOK):
+		j.sayRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
+	case f.MX.Status == mxNone && sendsNothing(f.SPF):
+		j.sayRecord("parked.takes-mail", nil, nullMX(f.Domain))
+	}
+}
+
+// locked tells whether the policy of a parked domain is as strict as it can be.
+func (j *judgement) locked(f dmarcd.DMARCFacts) {
+	switch {
+	case f.Policy == "":
+		return // there are graver things to tell
+	case f.Applied == "reject" && !weaker(f.SP, "reject") && !weaker(f.NP, "reject"):
+		j.say("parked.locked", nil)
+	case f.Applied != "reject" && f.State == stateOK:
+		j.sayRecord("parked.policy", words{"policy": f.Applied}, j.lockedRecord(f))
+	}
+}
+
+// lockedRecord returns the record of a parked domain, with its addresses kept.
+func (j *judgement) lockedRecord(f dmarcd.DMARCFacts) string {
+	record := dmarc.Record{P: dmarc.Reject}
+	if parsed, ok := dmarc.Parse(f.Record); ok && f.RecordDomain == j.facts.Domain {
+		record.RUA, record.RUF = parsed.RUA, parsed.RUF
+	}
+	j.addAddress(&record)
+	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
+}
+
+// nullMX returns the record that says that a domain takes no mail (RFC 7505).
+func nullMX(domain string) string { return domain + ". MX 0 ." }

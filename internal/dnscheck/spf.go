@@ -1,0 +1,84 @@
+package dnscheck
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/spf"
+)
+
+// lookSPF walks the tree of SPF records.
+func (e *examination) lookSPF(ctx context.Context) {
+	found := spf.Explain(ctx, e.dns, e.Domain, spf.Limits{})
+	f := &e.facts.SPF
+	f.Status = string(found.Status)
+	f.Lookups, f.VoidLookups = found.Lookups, max(found.Voids.IPv4, found.Voids.IPv6)
+	if found.Root != nil {
+		f.Records = keptAll(found.Root.Texts)
+		f.Record = kept(found.Root.Record.Text)
+		f.Tree = termFacts(found.Root)
+		f.Reason = found.Root.Reason
+	}
+	for _, p := range found.Problems {
+		f.Problems = append(f.Problems, spfProblem(p))
+		if p.Kind == spf.Inconclusive && f.Reason == "" {
+			f.Reason = p.Name + ": " + p.Reason
+		}
+	}
+}
+
+func spfProblem(p spf.Problem) dmarcd.Problem {
+	fact := dmarcd.Problem{
+		Kind: string(p.Kind), At: p.Domain, Part: kept(p.Term), Text: kept(p.Text), Name: kept(p.Name),
+		Count: p.Count, Limit: p.Limit, Reason: p.Reason, Other: kept(p.Other.Term),
+	}
+	if p.Range.IsValid() {
+		fact.Text = p.Range.String()
+	}
+	if p.Covering.IsValid() {
+		fact.Name = p.Covering.String()
+	}
+	return fact
+}
+
+// termFacts returns the terms of a record with all that they lead to.
+func termFacts(node *spf.Node) []dmarcd.SPFTerm {
+	var terms []dmarcd.SPFTerm
+	for _, step := range node.Terms {
+		term := dmarcd.SPFTerm{
+			Term: cut(printable(step.Term.Text), maxNested), Target: step.Target, Provider: step.Provider,
+			Cost: step.Cost, Lookups: step.Lookups, Note: stepNote(step),
+		}
+		if step.Child != nil {
+			term.Record = cut(printable(step.Child.Record.Text), maxNested)
+			term.Terms = termFacts(step.Child)
+		}
+		terms = append(terms, term)
+	}
+	return terms
+}
+
+// stepNote says what is special about a term.
+func stepNote(step spf.Step) string {
+	switch {
+	case step.Ignored:
+		return "has no effect"
+	case step.Loop:
+		return "leads back to a record that it is part of"
+	case step.Repeated:
+		return "is shown above, and counts again"
+	case step.Truncated != "":
+		return "was not followed: " + step.Truncated
+	case step.Child != nil && step.Child.Status == spf.StatusNone:
+		return "has no SPF record"
+	case step.Child != nil && step.Child.Status == spf.StatusMultiple:
+		return "has several SPF records"
+	case step.Child != nil && step.Child.Status == spf.StatusInconclusive:
+		return "could not be looked up"
+	case step.Void.IPv4+step.Void.IPv6 > 0:
+		return "finds nothing"
+	case step.Dynamic:
+		return "depends on the message"
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+package dnscheck_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+func repeat(text string, n int) string { return strings.Repeat(text, n) }
+
+// sending returns the sound zone with another SPF record.
+func sending(record string) string {
+	return without(`"v=spf1`) + `example.com TXT "` + record + `"` + "\n"
+}
+
+// numbered returns n lines or terms with their number in them.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+var spfCases = []findingCase{
+	{name: "no SPF record", zone: without(`"v=spf1`), want: []string{"spf.missing"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
+	{name: "no answer for SPF", zone: without(`"v=spf1`) + "example.com TXT INCONCLUSIVE", want: []string{"spf.inconclusive"}, not: []string{"spf.missing"}},
+	{name: "an SPF near miss", zone: sending("v=spf1; mx -all"), want: []string{"spf.near-miss"}, not: []string{"spf.missing"}},
+	{name: "an SPF near miss beside a record", zone: sound + `example.com TXT " v=spf1 a -all"`, want: []string{"spf.stray-text", "spf.valid"}},
+	{
+		name: "two SPF records", zone: sound + `example.com TXT "v=spf1 a MX ~all"`, want: []string{"spf.multiple-records"},
+		fix: `example.com. TXT "v=spf1 a mx -all"`,
+	},
+	{name: "a mechanism that does not exist", zone: sending("v=spf1 ipv4:192.0.2.1 -all"), want: []string{"spf.syntax-error"}, not: []string{"spf.valid"}, says: "there is no mechanism"},
+	{name: "an address where a name must be", zone: sending("v=spf1 a:192.0.2.1 -all"), want: []string{"spf.syntax-error"}, says: "is an address"},
+	{
+		name: "eleven look-ups", zone: sending("v=spf1"+numbered(" a:h%d.example.com", 11)+" -all") + numbered("h%d.example.com A 192.0.2.5\n", 11),
+		want: []string{"spf.too-many-lookups"}, not: []string{"spf.valid", "spf.near-lookup-limit"}, says: "needs 11 DNS look-ups",
+	},
+	{
+		name: "nine look-ups", zone: sending("v=spf1"+numbered(" a:h%d.example.com", 9)+" -all") + numbered("h%d.example.com A 192.0.2.5\n", 9),
+		want: []string{"spf.near-lookup-limit", "spf.valid"},
+	},
+	{name: "three void look-ups", zone: sending("v=spf1 a:x.example.com a:y.example.com a:z.example.com -all"), want: []string{"spf.too-many-void-lookups"}, not: []string{"spf.void-lookup"}},
+	{name: "one void look-up", zone: sending("v=spf1 a:x.example.com -all"), want: []string{"spf.void-lookup"}},
+	{name: "eleven mail servers", zone: sending("v=spf1 mx:big.example.com -all") + numbered("big.example.com MX 10 m%d.example.com\n", 11) + numbered("m%d.example.com A 192.0.2.6\n", 11), want: []string{"spf.too-many-mx"}},
+	{name: "an include that does not exist", zone: sending("v=spf1 include:gone.example.net -all"), want: []string{"spf.broken-include"}, says: "does not exist"},
+	{name: "an include without a record", zone: sending("v=spf1 include:mx.example.com -all"), want: []string{"spf.broken-include"}, says: "has no SPF record"},
+	{name: "an include of itself", zone: sending("v=spf1 include:example.com -all"), want: []string{"spf.loop"}},
+	{name: "all others pass", zone: sending("v=spf1 mx +all"), want: []string{"spf.pass-all"}, not: []string{"spf.valid"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
+	{name: "an include that lets all pass", zone: sending("v=spf1 include:open.example.net -all") + `open.example.net TXT "v=spf1 +all"`, want: []string{"spf.included-pass-all"}, not: []string{"spf.pass-all"}},
+	{name: "neutral about all others", zone: sending("v=spf1 mx ?all"), want: []string{"spf.neutral-all"}},
+	{name: "an include that is neutral", zone: sending("v=spf1 include:n.example.net -all") + `n.example.net TXT "v=spf1 ip4:192.0.2.0/24 ?all"`, not: []string{"spf.neutral-all"}, want: []string{"spf.valid"}},
+	{name: "a redirect that is neutral", zone: sending("v=spf1 redirect=n.example.net") + `n.example.net TXT "v=spf1 ip4:192.0.2.0/24 ?all"`, want: []string{"spf.neutral-all"}},
+	{name: "no all", zone: sending("v=spf1 mx"), want: []string{"spf.no-all"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
+	{name: "terms after all", zone: sending("v=spf1 mx -all ip4:192.0.2.7"), want: []string{"spf.terms-after-all"}, fix: `example.com. TXT "v=spf1 mx ip4:192.0.2.7 -all"`},
+	{name: "a redirect beside all", zone: sending("v=spf1 mx -all redirect=mx.example.com"), want: []string{"spf.redirect-ignored"}},
+	{name: "ptr", zone: sending("v=spf1 mx ptr -all"), want: []string{"spf.ptr"}},
+	{name: "a broad range", zone: sending("v=spf1 ip4:10.0.0.0/8 -all"), want: []string{"spf.broad-range"}},
+	{name: "a name that the DNS cannot hold", zone: sending("v=spf1 a:" + repeat("a", 64) + ".example.com -all"), want: []string{"spf.malformed-name"}},
+	{name: "a term twice", zone: sending("v=spf1 mx mx -all"), want: []string{"spf.duplicate-term"}},
+	{name: "a range within another", zone: sending("v=spf1 ip4:198.51.100.0/24 ip4:198.51.100.7 -all"), want: []string{"spf.overlap"}},
+	{name: "bits beyond the length", zone: sending("v=spf1 ip4:198.51.100.7/24 -all"), want: []string{"spf.host-bits"}},
+	{name: "a modifier without a meaning", zone: sending("v=spf1 mx foo=bar -all"), want: []string{"spf.unknown-modifier"}},
+	{name: "a long record of SPF", zone: sending("v=spf1" + numbered(" ip4:198.51.100.%d", 25) + " -all"), want: []string{"spf.long-record"}},
+	{name: "a record of SPF that is too long", zone: sending("v=spf1" + numbered(" ip4:198.51.100.%d", 40) + " -all"), want: []string{"spf.record-too-long"}, not: []string{"spf.long-record"}},
+	{name: "a string that is too long", zone: sending("v=spf1 mx exp=" + repeat("a.", 130) + "example.com -all"), want: []string{"spf.long-string"}},
+	{name: "Sender ID", zone: sound + `example.com TXT "spf2.0/pra mx -all"`, want: []string{"spf.sender-id"}},
+	{
+		name: "a tree without end", zone: sending("v=spf1 include:d0.example.net -all") + chain(60),
+		want: []string{"spf.tree-too-large", "spf.too-many-lookups"},
+	},
+}
+
+// chain returns n records of which each includes the next.
+func chain(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "d%d.example.net TXT \"v=spf1 include:d%d.example.net -all\"\n", i, i+1)
+	}
+	return b.String()
+}

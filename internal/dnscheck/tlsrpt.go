@@ -1,0 +1,29 @@
+package dnscheck
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+// lookTLSRPT finds the record that asks for TLS reports.
+func (e *examination) lookTLSRPT(ctx context.Context) {
+	found := tlsrpt.LookupRecord(ctx, e.dns, e.Domain)
+	f := &e.facts.TLSRPT
+	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
+	problems := found.Problems
+	if len(found.Records) == 1 {
+		record := found.Records[0]
+		f.Record = kept(record.Text)
+		for _, uri := range record.RUA {
+			f.Destinations = append(f.Destinations, kept(uri.Text))
+		}
+		problems = append(problems[:len(problems):len(problems)], record.Problems...)
+	}
+	for _, p := range problems {
+		f.Problems = append(f.Problems, dmarcd.Problem{
+			Kind: string(p.Kind), At: tlsrpt.QueryName(e.Domain), Part: p.Field, Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+		})
+	}
+}

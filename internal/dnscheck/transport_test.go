@@ -1,0 +1,93 @@
+package dnscheck_test
+
+import "github.com/dmarcd/dmarcd/internal/dnscheck"
+
+const (
+	policyPath = "mta-sts.example.com/.well-known/mta-sts.txt"
+	stsRecord  = `_mta-sts.example.com TXT "v=STSv1; id=1;"` + "\nmta-sts.example.com A 127.0.0.1\n"
+)
+
+// policy returns a web with an MTA-STS policy.
+func policy(body string) map[string]served {
+	return map[string]served{policyPath: {kind: "text/plain", body: body}}
+}
+
+var enforced = policy("version: STSv1\nmode: enforce\nmx: mx.example.com\nmax_age: 2419200\n")
+
+// mailed returns the sound zone with other MX records.
+func mailed(records string) string { return without("MX ", "mx.example.com ") + records + "\n" }
+
+// protected returns the sound zone with TLSA records for its mail server.
+func protected(records string) string { return sound + records + "\n" }
+
+const (
+	goodTLSA  = "_25._tcp.mx.example.com TLSA 030101 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+	otherTLSA = "_25._tcp.mx.example.com TLSA 030101 ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+	pkixTLSA  = "_25._tcp.mx.example.com TLSA 010101 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+)
+
+var transportCases = []findingCase{
+	{name: "no answer for MX", zone: mailed("example.com MX INCONCLUSIVE"), want: []string{"mx.inconclusive"}, not: []string{"mx.none"}},
+	{name: "no MX and no address", zone: mailed(""), want: []string{"mx.none"}, not: []string{"mta-sts.missing"}},
+	{name: "no MX but an address", zone: mailed("example.com A 192.0.2.8"), want: []string{"mx.implicit"}, says: "192.0.2.8"},
+	{name: "a null MX beside others", zone: sound + "example.com MX 0 .", want: []string{"mx.null-beside-others"}},
+	{name: "an MX that is an alias", zone: mailed("example.com MX 10 a.example.com\na.example.com CNAME b.example.com\nb.example.com A 192.0.2.8"), want: []string{"mx.alias"}, fix: "example.com. MX 10 b.example.com."},
+	{name: "an MX that does not exist", zone: mailed("example.com MX 10 gone.example.net"), want: []string{"mx.dangling"}},
+	{name: "an MX without an address", zone: mailed("example.com MX 10 t.example.com\n" + `t.example.com TXT "x"`), want: []string{"mx.no-address"}},
+	{name: "an address as MX", zone: mailed("example.com MX 10 192.0.2.9"), want: []string{"mx.address-as-name"}, not: []string{"mx.dangling"}},
+
+	{name: "no answer for MTA-STS", zone: sound + "_mta-sts.example.com INCONCLUSIVE", want: []string{"mta-sts.inconclusive"}, not: []string{"mta-sts.missing"}},
+	{name: "a policy in force", zone: sound + stsRecord, files: enforced, want: []string{"mta-sts.enforced"}, not: []string{"mta-sts.missing"}},
+	{name: "two MTA-STS records", zone: sound + stsRecord + `_mta-sts.example.com TXT "v=STSv1; id=2"`, want: []string{"mta-sts.multiple-records"}},
+	{name: "an MTA-STS record without an id", zone: sound + `_mta-sts.example.com TXT "v=STSv1;"`, want: []string{"mta-sts.invalid-record"}},
+	{name: "an MTA-STS near miss", zone: sound + `_mta-sts.example.com TXT "v=STSv1 id=1"`, want: []string{"mta-sts.near-miss"}, not: []string{"mta-sts.missing"}},
+	{name: "an MTA-STS alias to nothing", zone: sound + "_mta-sts.example.com CNAME gone.example.net", want: []string{"mta-sts.dangling-alias"}},
+	{name: "a policy host that is silent", zone: sound + stsRecord, want: []string{"mta-sts.unreachable"}},
+	{
+		name: "a certificate for another host", domain: "other.example.com",
+		zone:  "other.example.com MX 10 mx.example.com\nmx.example.com A 192.0.2.1\n" + `_mta-sts.other.example.com TXT "v=STSv1; id=1"` + "\nmta-sts.other.example.com A 127.0.0.1",
+		files: enforced, want: []string{"mta-sts.bad-certificate"},
+	},
+	{name: "a redirect", zone: sound + stsRecord, files: map[string]served{policyPath: {status: 301, location: "https://www.example.com/"}}, want: []string{"mta-sts.redirect"}},
+	{name: "no policy file", zone: sound + stsRecord, files: map[string]served{}, want: []string{"mta-sts.bad-status"}},
+	{name: "a policy without a mode", zone: sound + stsRecord, files: policy("version: STSv1\nmx: mx.example.com\nmax_age: 2419200\n"), want: []string{"mta-sts.invalid-policy"}},
+	{name: "a policy as HTML", zone: sound + stsRecord, files: map[string]served{policyPath: {kind: "text/html", body: enforced[policyPath].body}}, want: []string{"mta-sts.media-type"}},
+	{
+		name: "a policy for other servers", zone: sound + stsRecord, files: policy("version: STSv1\nmode: enforce\nmx: old.example.com\nmax_age: 2419200\n"),
+		want: []string{"mta-sts.mx-not-covered", "mta-sts.pattern-unused"}, not: []string{"mta-sts.enforced"},
+	},
+	{name: "a short max_age", zone: sound + stsRecord, files: policy("version: STSv1\nmode: enforce\nmx: mx.example.com\nmax_age: 3600\n"), want: []string{"mta-sts.short-max-age"}},
+	{name: "a policy in test mode", zone: sound + stsRecord, files: policy("version: STSv1\nmode: testing\nmx: mx.example.com\nmax_age: 2419200\n"), want: []string{"mta-sts.testing"}},
+	{name: "a policy that is withdrawn", zone: sound + stsRecord, files: policy("version: STSv1\nmode: none\nmax_age: 60\n"), want: []string{"mta-sts.withdrawn"}},
+	{name: "an unknown field in a policy", zone: sound + stsRecord, files: policy(enforced[policyPath].body + "foo: bar\n"), want: []string{"mta-sts.untidy"}},
+
+	{name: "no answer for TLS-RPT", zone: without("_smtp._tls") + "_smtp._tls.example.com INCONCLUSIVE", want: []string{"tls-rpt.inconclusive"}, not: []string{"tls-rpt.missing"}},
+	{name: "no TLS-RPT record", zone: without("_smtp._tls"), want: []string{"tls-rpt.missing"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:tls-reports@example.com"`},
+	{name: "two TLS-RPT records", zone: sound + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:x@example.com"`, want: []string{"tls-rpt.multiple-records"}},
+	{name: "a TLS-RPT record without rua", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1;"`, want: []string{"tls-rpt.invalid-record"}},
+	{name: "a TLS-RPT near miss", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPT1; rua=mailto:x@example.com"`, want: []string{"tls-rpt.near-miss"}},
+	{name: "a TLS-RPT alias to nothing", zone: without("_smtp._tls") + "_smtp._tls.example.com CNAME gone.example.net", want: []string{"tls-rpt.dangling-alias"}},
+	{name: "TLS reports go elsewhere", zone: sound, request: dnscheck.Request{TLSReportAddress: "abc@reports.example.net"}, want: []string{"tls-rpt.reports-elsewhere"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:tls@example.com,mailto:abc@reports.example.net"`},
+	{name: "an unknown field of TLS-RPT", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:x@example.com; foo=bar"`, want: []string{"tls-rpt.untidy"}},
+
+	{name: "no answer for TLSA", zone: sound + "_25._tcp.mx.example.com INCONCLUSIVE", signed: []string{"example.com"}, want: []string{"dane.inconclusive"}},
+	{name: "a TLSA record that is not for mail", zone: protected(pkixTLSA + goodTLSA), signed: []string{"example.com"}, want: []string{"dane.unusable-record"}},
+	{name: "no usable TLSA record", zone: protected(pkixTLSA), signed: []string{"example.com"}, want: []string{"dane.no-usable-record"}},
+	{name: "TLSA without DNSSEC", zone: protected(goodTLSA + otherTLSA), want: []string{"dane.without-dnssec"}, not: []string{"dane.protected"}},
+	{
+		name: "MX without DNSSEC", signed: []string{"example.net"}, want: []string{"dane.mx-without-dnssec"},
+		zone: mailed("example.com MX 10 mx.example.net\nmx.example.net A 192.0.2.1\n_25._tcp.mx.example.net TLSA 030101 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"),
+	},
+	{name: "one server without TLSA", zone: protected(goodTLSA + otherTLSA + "example.com MX 20 m2.example.com\nm2.example.com A 192.0.2.2"), signed: []string{"example.com"}, want: []string{"dane.missing-for-host"}},
+	{name: "one TLSA record", zone: protected(goodTLSA), signed: []string{"example.com"}, want: []string{"dane.single-record", "dane.protected"}},
+	{name: "a certificate that TLSA does not name", zone: protected(goodTLSA + otherTLSA), signed: []string{"example.com"}, probed: true, want: []string{"dane.no-match"}, not: []string{"dane.protected"}},
+	{name: "more servers than anybody has", zone: sound + numbered("example.com MX 20 m%d.example.com\n", 25) + numbered("m%d.example.com A 192.0.2.2\n", 25), want: []string{"dane.too-many-hosts"}},
+
+	{name: "no answer for the zone", zone: without("SOA") + "example.com SOA INCONCLUSIVE", want: []string{"dnssec.inconclusive"}},
+	{name: "a signed zone", zone: sound + "example.com DS 00010d02\nexample.com DNSKEY 00", signed: []string{"example.com"}, want: []string{"dnssec.signed"}},
+	{name: "a signed zone and a resolver that does not validate", zone: sound + "example.com DS 00010d02\nexample.com DNSKEY 00", want: []string{"dnssec.unvalidated"}},
+	{name: "keys without a DS record", zone: sound + "example.com DNSKEY 00", want: []string{"dnssec.undelegated"}},
+	{name: "a DS record without keys", zone: sound + "example.com DS 00010d02", want: []string{"dnssec.broken"}},
+	{name: "a weak algorithm", zone: sound + "example.com DS 00010501\nexample.com DNSKEY 00", signed: []string{"example.com"}, want: []string{"dnssec.weak-algorithm"}, says: "RSASHA1 and SHA-1 digest"},
+	{name: "a weak digest beside a strong one", zone: sound + "example.com DS 00010d01\nexample.com DS 00010d02\nexample.com DNSKEY 00", signed: []string{"example.com"}, not: []string{"dnssec.weak-algorithm"}},
+}

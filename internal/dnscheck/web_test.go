@@ -1,0 +1,132 @@
+package dnscheck_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
+
+// served is what a web server answers.
+type served struct {
+	status         int // 200 where it is 0
+	kind, location string
+	body           string
+}
+
+// policyWeb is the world wide web of a test: HTTPS servers on loopback with a root
+// of their own.
+type policyWeb struct {
+	config *tls.Config
+	roots  *x509.CertPool
+	// marks is empty: no authority for marks is trusted.
+	marks *x509.CertPool
+	// mail is the certificate that every mail server presents.
+	mail *x509.Certificate
+}
+
+// newPolicyWeb makes the certificates.
+func newPolicyWeb(t *testing.T) *policyWeb {
+	t.Helper()
+	w := &policyWeb{roots: x509.NewCertPool(), marks: x509.NewCertPool()}
+	authority, authorityKey := certificate(t, nil, nil, nil)
+	w.roots.AddCert(authority)
+	leaf, key := certificate(t, authority, authorityKey, []string{"mta-sts.example.com", "www.example.com"})
+	w.mail = leaf
+	w.config = &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: key}},
+	}
+	return w
+}
+
+// certificate makes a certificate for names, or an authority where issuer is nil.
+func certificate(t *testing.T, issuer *x509.Certificate, issuerKey *ecdsa.PrivateKey, names []string) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "dmarcd test"}, DNSNames: names,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		BasicConstraintsValid: true, IsCA: issuer == nil, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	if issuer == nil {
+		issuer, issuerKey = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer, &key.PublicKey, issuerKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, key
+}
+
+// fetcher returns a fetcher for which the web holds these files, by host and path,
+// and nothing else. A web without files cannot be reached.
+func (w *policyWeb) fetcher(t *testing.T, files map[string]served) *dnscheck.Fetcher {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		file, ok := files[r.Host+r.URL.Path]
+		if !ok {
+			http.NotFound(out, r)
+			return
+		}
+		out.Header().Set("Content-Type", file.kind)
+		if file.location != "" {
+			out.Header().Set("Location", file.location)
+		}
+		if file.status != 0 {
+			out.WriteHeader(file.status)
+		}
+		_, _ = out.Write([]byte(file.body)) // the client may have gone
+	}))
+	server.TLS = w.config.Clone()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients refuse certificates on purpose
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return dnscheck.NewFetcher(dnscheck.FetcherOptions{
+		AllowPrivate: true, Roots: w.roots,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			if files == nil {
+				return nil, errNoServer
+			}
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, network, server.Listener.Addr().String())
+		},
+	})
+}
+
+// errNoServer is told of a web without files.
+var errNoServer = errors.New("connection refused by the test")
+
+// dialMX presents the same certificate for every mail server.
+func (w *policyWeb) dialMX(context.Context, string, string) ([]*x509.Certificate, error) {
+	return []*x509.Certificate{w.mail}, nil
+}
+
+// diffFacts compares what two checks saw and said.
+func diffFacts(a, b dmarcd.Check) string {
+	return cmp.Diff(a.Facts, b.Facts) + cmp.Diff(a.Findings, b.Findings)
+}

@@ -1,0 +1,142 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/jobs"
+)
+
+// backlog is a store of due domains whose claims and checks are counted.
+type backlog struct {
+	mu      sync.Mutex
+	waiting []jobs.Due
+	running int
+	most    int
+	begun   []time.Time
+	err     error
+}
+
+func newBacklog(n int) *backlog {
+	b := &backlog{}
+	for i := range n {
+		b.waiting = append(b.waiting, jobs.Due{Name: fmt.Sprint(i)})
+	}
+	return b
+}
+
+func (b *backlog) claim(_ context.Context, _ time.Duration, limit int) ([]jobs.Due, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(limit, len(b.waiting))
+	due := b.waiting[:n]
+	b.waiting = b.waiting[n:]
+	return due, b.err
+}
+
+// check takes a second.
+func (b *backlog) check(ctx context.Context, _ jobs.Due) error {
+	b.mu.Lock()
+	b.running++
+	b.most = max(b.most, b.running)
+	b.begun = append(b.begun, time.Now())
+	b.mu.Unlock()
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	return dmarcd.ErrNotFound
+}
+
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog(200)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		began := time.Now()
+		job := &jobs.Checks{Claim: b.claim, Check: b.check, Rate: 10, Log: slog.New(slog.DiscardHandler)}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(21 * time.Second)
+		synctest.Wait()
+		b.mu.Lock()
+		if len(b.begun) != 200 {
+			t.Errorf("begun %d checks in 21 s at 10 a second, want all 200", len(b.begun))
+		}
+		for i, at := range b.begun {
+			if earliest := began.Add(time.Duration(i-1) * 100 * time.Millisecond); at.Before(earliest) {
+				t.Errorf("check %d began after %v: a burst", i, at.Sub(began))
+				break
+			}
+		}
+		if b.most > 16 {
+			t.Errorf("%d checks at once, want 16 at most", b.most)
+		}
+		b.waiting = append(b.waiting, jobs.Due{Name: "last"})
+		b.mu.Unlock()
+		time.Sleep(1500 * time.Millisecond) // it is asked every second what is due
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if len(b.begun) != 201 || b.running != 0 {
+			t.Errorf("begun %d, %d still running after Run returned", len(b.begun), b.running)
+		}
+	})
+}
+
+func TestChecksWaitWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog(0)
+		b.err = errors.New("away")
+		asked := 0
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{Check: b.check, Rate: 10, Log: slog.New(slog.DiscardHandler), Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
+			asked++
+			return b.claim(ctx, lease, limit)
+		}}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(time.Minute)
+		stop()
+		<-done
+		if asked < 10 || asked > 15 {
+			t.Errorf("asked %d times in a minute, want every 5 s", asked)
+		}
+	})
+}
+
+func TestPurgeStepsUntilNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		left, steps := 5, 0
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Purge{Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
+			steps++
+			left = max(0, left-1)
+			return left > 0, nil
+		}}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if left != 0 || steps != 5 {
+			t.Errorf("%d left after %d steps", left, steps)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// found is a conclusive check with a record of that policy.
+func found(policy string) dmarcd.Check {
+	check := dmarcd.Check{Conclusive: true, TTL: time.Hour}
+	if policy != "" {
+		check.Record, check.Policy, check.Usable = "v=DMARC1; p="+policy, policy, true
+	}
+	return check
+}
+
+func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, "example.com")
+		asked := func(c dmarcd.Check) dmarcd.Check {
+			c.Asked = true
+			return c
+		}
+		for _, step := range []struct {
+			name   string
+			wait   time.Duration
+			check  dmarcd.Check
+			policy string // of the domain afterwards
+			events []dmarcd.EventKind
+		}{
+			{"the first look is believed and no news", 0, found("reject"), "reject", nil},
+			{"a change within the TTL is doubted", time.Minute, found("none"), "reject", nil},
+			{"another change is doubted too", time.Minute, found("quarantine"), "reject", nil},
+			{"back to the old: nothing happened", time.Minute, found("reject"), "reject", nil},
+			{"doubted again", time.Minute, found("none"), "reject", nil},
+			{"nobody answers", time.Minute, dmarcd.Check{Reason: "timeout"}, "reject", nil},
+			{"two looks agree", time.Minute, found("none"), "none", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyLoosened}},
+			{"the TTL has run out", time.Hour, found("reject"), "reject", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyTightened}},
+			{"somebody asked", time.Minute, asked(found("")), "", []dmarcd.EventKind{dmarcd.RecordVanished, dmarcd.PolicyLoosened}},
+			{"and asked again", time.Minute, asked(found("none")), "none", []dmarcd.EventKind{dmarcd.RecordAppeared}},
+		} {
+			now := clock.advance(step.wait)
+			before, err := team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step.check.At = now
+			plan := dmarcd.Plan{Next: now.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
+			domain, err := team.SaveCheck(ctx, "example.com", step.check, plan)
+			if err != nil || domain.Policy != step.policy {
+				t.Errorf("%s: policy %q, %v; want %q", step.name, domain.Policy, err, step.policy)
+			}
+			after, err := team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []dmarcd.EventKind
+			for _, e := range after[:len(after)-len(before)] {
+				kinds = append(kinds, e.Kind)
+			}
+			if diff := cmp.Diff(step.events, kinds, cmpopts.SortSlices(func(a, b dmarcd.EventKind) bool { return a < b })); diff != "" {
+				t.Errorf("%s: events (-want +got):\n%s", step.name, diff)
+			}
+		}
+	})
+}
+
+func TestBackOff(t *testing.T) {
+	t.Parallel()
+	plan := dmarcd.Plan{Retry: time.Minute, MaxRetry: 10 * time.Minute}
+	for failures, want := range map[int]time.Duration{1: time.Minute, 2: 2 * time.Minute, 4: 8 * time.Minute, 5: 10 * time.Minute, 1000: 10 * time.Minute} {
+		if got := plan.After(failures); got != want {
+			t.Errorf("after %d failures: %v, want %v", failures, got, want)
+		}
+	}
+	if got := (dmarcd.Plan{MaxRetry: time.Hour}).After(1); got != 0 {
+		t.Errorf("a new domain waits %v, want 0", got)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, "example.com")
+		if _, err := team.LatestCheck(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("before the first: got %v, want ErrNotFound", err)
+		}
+		save := func(grade, document, changes string, unseen []string, errorIDs ...string) dmarcd.Domain {
+			t.Helper()
+			last, err := team.LatestCheck(ctx, "example.com")
+			if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Fatal(err)
+			}
+			now := clock.advance(24 * time.Hour)
+			check := found("reject")
+			check.At, check.Grade = now, grade
+			entry := store.CheckEntry{Document: document, Changes: changes, Since: last.ID, Unseen: unseen}
+			for _, id := range errorIDs {
+				entry.Errors = append(entry.Errors, dmarcd.Finding{ID: id, What: "words on " + fmt.Sprint(now.Day())})
+			}
+			domain, err := team.SaveFullCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)}, entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return domain
+		}
+		save("C", "one", "", nil, "spf.too-many-lookups", "dkim.key-too-short")
+		save("C", "one", "", nil, "spf.too-many-lookups", "dkim.key-too-short")
+		save("B", "two", "dkim unseen", []string{"dkim"}, "spf.too-many-lookups")
+		if got := save("A", "three", "spf mended", nil, "mx.none").Grade; got != "A" {
+			t.Errorf("the domain has grade %q, want A", got)
+		}
+		checks, err := team.Checks(ctx, "example.com", store.Cursor{}, 2)
+		if err != nil || len(checks) != 2 || checks[0].Document != "three" || checks[1].Document != "two" {
+			t.Fatalf("first page: %+v, %v", checks, err)
+		}
+		older, err := team.Checks(ctx, "example.com", store.Cursor{At: checks[1].FirstAt, ID: int64(checks[1].ID)}, 2)
+		if err != nil || len(older) != 1 || older[0].Document != "one" || older[0].LastAt.Sub(older[0].FirstAt) != 24*time.Hour {
+			t.Errorf("second page: %+v, %v", older, err)
+		}
+		var got []string
+		for after := (store.Cursor{}); ; {
+			events, err := team.Events(ctx, store.EventFilter{Domain: "example.com"}, after, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(events) == 0 {
+				break
+			}
+			got = append(got, string(events[0].Kind)+" "+events[0].Before+events[0].After)
+			after = store.Cursor{At: events[0].At, ID: int64(events[0].ID)}
+		}
+		want := []string{
+			"finding.appeared mx.none: words on 19", "finding.mended spf.too-many-lookups: words on 18",
+			"finding.mended dkim.key-too-short: words on 16",
+		}
+		if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.FindingMended}, store.Cursor{}, 100); err != nil || len(events) != 2 {
+			t.Errorf("by kind: %d events, %v; want 2", len(events), err)
+		}
+		if _, err := team.SaveFullCheck(ctx, "example.com", found("reject"), dmarcd.Plan{}, store.CheckEntry{}); err != nil {
+			t.Errorf("older news: %v", err)
+		}
+		late := found("reject")
+		late.At = clock.advance(time.Hour)
+		if _, err := team.SaveFullCheck(ctx, "example.com", late, dmarcd.Plan{}, store.CheckEntry{Changes: "x", Since: older[0].ID}); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("a diff against an older entry: got %v, want ErrConflict", err)
+		}
+	})
+}
+
+func TestFullChecksBecomeDue(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		claim := func(want ...bool) {
+			t.Helper()
+			due, err := s.ClaimDueDomains(ctx, time.Minute, 10)
+			if err != nil || len(due) != len(want) || len(due) == 1 && due[0].Full != want[0] {
+				t.Errorf("due: %+v, %v; want full: %v", due, err, want)
+			}
+		}
+		save := func(check dmarcd.Check, full bool) {
+			t.Helper()
+			check.At = clock.Now()
+			plan := dmarcd.Plan{Next: check.At.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
+			var err error
+			if full {
+				plan.NextFull = check.At.Add(24 * time.Hour)
+				last, lastErr := team.LatestCheck(ctx, "example.com")
+				if lastErr != nil && !errors.Is(lastErr, dmarcd.ErrNotFound) {
+					t.Fatal(lastErr)
+				}
+				_, err = team.SaveFullCheck(ctx, "example.com", check, plan, store.CheckEntry{Document: "x", Since: last.ID})
+			} else {
+				_, err = team.SaveCheck(ctx, "example.com", check, plan)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(true)
+		save(found("none"), true)
+		claim()
+		clock.advance(time.Hour)
+		claim(false) // DMARC by the hour
+		save(found("none"), false)
+		claim()
+		clock.advance(time.Hour)
+		claim(false)
+		save(found("reject"), false) // a change that is believed
+		claim(true)                  // has everything looked at
+		save(found("reject"), true)
+		claim()
+		asked := found("reject")
+		asked.Asked = true
+		clock.advance(time.Second)
+		save(asked, false)
+		claim() // not twice within a minute
+		clock.advance(time.Minute)
+		claim(true)
+		save(dmarcd.Check{Reason: "timeout"}, true)
+		claim()
+		clock.advance(time.Minute)
+		claim(true) // nobody answered: both are tried again together
+	})
+}

@@ -1,0 +1,255 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Check is a full check of a domain. Lists are never null.
+type Check struct {
+	Domain    string    `json:"domain"`
+	CheckedAt string    `json:"checked_at"`
+	Grade     string    `json:"grade"` // "" where nobody could tell the policy
+	DMARC     DMARC     `json:"dmarc"`
+	SPF       SPF       `json:"spf"`
+	DKIM      []DKIMKey `json:"dkim"`
+	MX        []MXHost  `json:"mx"`
+	MTASTS    MTASTS    `json:"mta_sts"`
+	TLSRPT    TLSRPT    `json:"tls_rpt"`
+	BIMI      BIMI      `json:"bimi"`
+	DANE      DANE      `json:"dane"`
+	DNSSEC    DNSSEC    `json:"dnssec"`
+	Findings  []Finding `json:"findings"`
+	NextStep  *Finding  `json:"next_step"` // null where there is nothing to mend
+}
+
+// DMARC is the policy as receivers find it. Policy, Applied and RecordDomain are ""
+// where no policy applies.
+type DMARC struct {
+	Status               string        `json:"status"`
+	Reason               string        `json:"reason,omitempty"`
+	Record               string        `json:"record"`
+	RecordDomain         string        `json:"record_domain"`
+	OrganizationalDomain string        `json:"organizational_domain"`
+	Policy               string        `json:"policy"`
+	Applied              string        `json:"applied"`
+	Queries              []string      `json:"queries"`
+	Legacy               Legacy        `json:"legacy"`
+	Destinations         []Destination `json:"destinations"`
+}
+
+// Legacy is the policy as receivers find it that follow RFC 7489.
+type Legacy struct {
+	RecordDomain         string `json:"record_domain"`
+	OrganizationalDomain string `json:"organizational_domain"`
+	Policy               string `json:"policy"`
+}
+
+// Destination is where reports go.
+type Destination struct {
+	Tag     string `json:"tag"`
+	URI     string `json:"uri"`
+	Consent string `json:"consent"`
+}
+
+// SPF is the SPF record with the tree of look-ups.
+type SPF struct {
+	Status      string    `json:"status"`
+	Reason      string    `json:"reason,omitempty"`
+	Record      string    `json:"record"`
+	Lookups     int       `json:"lookups"`
+	VoidLookups int       `json:"void_lookups"`
+	Tree        []SPFTerm `json:"tree"`
+}
+
+// SPFTerm is one term, with what it leads to.
+type SPFTerm struct {
+	Term     string    `json:"term"`
+	Target   string    `json:"target"`
+	Provider string    `json:"provider"`
+	Cost     int       `json:"cost"`
+	Lookups  int       `json:"lookups"`
+	Note     string    `json:"note"`
+	Record   string    `json:"record"`
+	Terms    []SPFTerm `json:"terms"`
+}
+
+// DKIMKey is one selector.
+type DKIMKey struct {
+	Selector  string   `json:"selector"`
+	From      string   `json:"from"`
+	Status    string   `json:"status"`
+	Reason    string   `json:"reason,omitempty"`
+	Record    string   `json:"record"`
+	Algorithm string   `json:"algorithm"`
+	Bits      int      `json:"bits"`
+	Testing   bool     `json:"testing"`
+	Aliases   []string `json:"aliases"`
+}
+
+// MXHost is one mail server.
+type MXHost struct {
+	Host       string   `json:"host"`
+	Preference int      `json:"preference"`
+	Status     string   `json:"status"`
+	Addresses  []string `json:"addresses"`
+}
+
+// MTASTS is the record and the policy of MTA-STS.
+type MTASTS struct {
+	Status string   `json:"status"`
+	Reason string   `json:"reason,omitempty"`
+	Record string   `json:"record"`
+	Fetch  string   `json:"fetch"`
+	Mode   string   `json:"mode"`
+	MaxAge int64    `json:"max_age"` // seconds
+	MX     []string `json:"mx"`
+}
+
+// TLSRPT is the record that asks for TLS reports.
+type TLSRPT struct {
+	Status       string   `json:"status"`
+	Reason       string   `json:"reason,omitempty"`
+	Record       string   `json:"record"`
+	Destinations []string `json:"destinations"`
+}
+
+// BIMI is the record of the logo.
+type BIMI struct {
+	Status       string `json:"status"`
+	Reason       string `json:"reason,omitempty"`
+	Record       string `json:"record"`
+	RecordDomain string `json:"record_domain"`
+	Location     string `json:"location"`
+	Evidence     string `json:"evidence"`
+}
+
+// DANE is what DANE says of the mail servers.
+type DANE struct {
+	Status string     `json:"status"`
+	Reason string     `json:"reason,omitempty"`
+	Hosts  []DANEHost `json:"hosts"`
+}
+
+// DANEHost is one mail server with its TLSA records.
+type DANEHost struct {
+	Host    string   `json:"host"`
+	Status  string   `json:"status"`
+	Records []string `json:"records"`
+}
+
+// DNSSEC is whether the zone of the domain is signed.
+type DNSSEC struct {
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	Zone   string `json:"zone"`
+}
+
+// Finding is one thing that a check has to say. Fix ends with Record where there
+// is one.
+type Finding struct {
+	ID     string `json:"id"`
+	Level  string `json:"level"`
+	What   string `json:"what"`
+	Why    string `json:"why"`
+	Fix    string `json:"fix"`
+	Record string `json:"record"`
+	RFC    string `json:"rfc"`
+	Points int    `json:"points"`
+}
+
+// NewCheck returns the shape of a check with facts.
+func NewCheck(c dmarcd.Check) Check {
+	f := *c.Facts
+	shape := Check{
+		Domain: f.Domain, CheckedAt: Time(c.At), Grade: c.Grade,
+		DMARC: newDMARC(f.DMARC),
+		SPF: SPF{
+			Status: f.SPF.Status, Reason: f.SPF.Reason, Record: f.SPF.Record,
+			Lookups: f.SPF.Lookups, VoidLookups: f.SPF.VoidLookups, Tree: list(f.SPF.Tree, newSPFTerm),
+		},
+		DKIM: list(f.DKIM.Keys, newDKIMKey),
+		MX: list(f.MX.Hosts, func(h dmarcd.MXHost) MXHost {
+			return MXHost{Host: h.Name, Preference: h.Preference, Status: h.Status, Addresses: notNull(h.Addresses)}
+		}),
+		MTASTS: MTASTS{
+			Status: f.MTASTS.Status, Reason: f.MTASTS.Reason, Record: f.MTASTS.Record, Fetch: f.MTASTS.Fetch,
+			Mode: f.MTASTS.Mode, MaxAge: int64(f.MTASTS.MaxAge / time.Second), MX: notNull(f.MTASTS.MX),
+		},
+		TLSRPT: TLSRPT{
+			Status: f.TLSRPT.Status, Reason: f.TLSRPT.Reason, Record: f.TLSRPT.Record,
+			Destinations: notNull(f.TLSRPT.Destinations),
+		},
+		BIMI: BIMI{
+			Status: f.BIMI.Status, Reason: f.BIMI.Reason, Record: f.BIMI.Record, RecordDomain: f.BIMI.RecordDomain,
+			Location: f.BIMI.Location, Evidence: f.BIMI.Evidence,
+		},
+		DANE: DANE{Status: f.DANE.Status, Reason: f.DANE.Reason, Hosts: list(f.DANE.Hosts, func(h dmarcd.DANEHost) DANEHost {
+			return DANEHost{Host: h.Name, Status: h.Status, Records: notNull(h.Records)}
+		})},
+		DNSSEC:   DNSSEC{Status: f.DNSSEC.Status, Reason: f.DNSSEC.Reason, Zone: f.DNSSEC.Zone},
+		Findings: list(c.Findings, NewFinding),
+	}
+	if c.Next != nil {
+		next := NewFinding(*c.Next)
+		shape.NextStep = &next
+	}
+	return shape
+}
+
+// NewFinding returns the shape of a finding.
+func NewFinding(f dmarcd.Finding) Finding {
+	return Finding{
+		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.Mend(), Record: f.Record, RFC: f.RFC, Points: f.Points,
+	}
+}
+
+func newDMARC(f dmarcd.DMARCFacts) DMARC {
+	shape := DMARC{
+		Status: f.Status, Reason: f.Reason, Record: f.Record, OrganizationalDomain: f.OrganizationalDomain,
+		Policy: f.Policy, Applied: f.Applied, Queries: notNull(f.Queries),
+		Legacy: Legacy{OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: f.Legacy.Policy},
+		Destinations: list(f.Destinations, func(d dmarcd.DestinationFacts) Destination {
+			return Destination{Tag: d.Tag, URI: d.URI, Consent: d.Consent}
+		}),
+	}
+	if f.Policy != "" {
+		shape.RecordDomain = f.RecordDomain
+	}
+	if f.Legacy.Policy != "" {
+		shape.Legacy.RecordDomain = f.Legacy.RecordDomain
+	}
+	return shape
+}
+
+func newSPFTerm(t dmarcd.SPFTerm) SPFTerm {
+	return SPFTerm{
+		Term: t.Term, Target: t.Target, Provider: t.Provider, Cost: t.Cost, Lookups: t.Lookups, Note: t.Note,
+		Record: t.Record, Terms: list(t.Terms, newSPFTerm),
+	}
+}
+
+func newDKIMKey(k dmarcd.DKIMKey) DKIMKey {
+	return DKIMKey{
+		Selector: k.Selector, From: k.From, Status: k.Status, Reason: k.Reason, Record: k.Record,
+		Algorithm: k.Algorithm, Bits: k.Bits, Testing: k.Testing, Aliases: notNull(k.Aliases),
+	}
+}
+
+// list makes shapes of a list. JSON lists are never null.
+func list[A, B any](from []A, shape func(A) B) []B {
+	shapes := make([]B, len(from))
+	for i, a := range from {
+		shapes[i] = shape(a)
+	}
+	return shapes
+}
+
+// notNull returns a list that JSON shows as one.
+func notNull(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,123 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// members returns the names of the members of a JSON object in their order.
+func members(t *testing.T, object string) []string {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(object))
+	var names []string
+	depth := 0
+	key := false
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return names
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			key = depth == 1
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+			key = depth == 1
+			continue
+		}
+		if depth != 1 {
+			continue
+		}
+		if key {
+			names = append(names, token.(string))
+		}
+		key = !key
+	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestCheckHasTheMembersOfTheContract(t *testing.T) {
+	t.Parallel()
+	finding := dmarcd.Finding{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "a", Why: "b", Fix: "Publish:", Record: `example.com. TXT "x"`, RFC: "RFC 7208"}
+	check := wire.NewCheck(dmarcd.Check{
+		At: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC), Facts: &dmarcd.Facts{Domain: "example.com"},
+		Findings: []dmarcd.Finding{finding},
+	})
+	for _, tt := range []struct {
+		name string
+		got  any
+		want []string
+	}{
+		{"check", check, []string{
+			"domain", "checked_at", "grade", "dmarc", "spf", "dkim", "mx", "mta_sts", "tls_rpt", "bimi", "dane", "dnssec", "findings", "next_step",
+		}},
+		{"dmarc", check.DMARC, []string{"status", "record", "record_domain", "organizational_domain", "policy", "applied", "queries", "legacy"}},
+		{"legacy", check.DMARC.Legacy, []string{"record_domain", "organizational_domain", "policy"}},
+		{"spf", check.SPF, []string{"status", "record", "lookups", "void_lookups", "tree"}},
+		{"finding", check.Findings[0], []string{"id", "level", "what", "why", "fix", "rfc"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := members(t, marshal(t, tt.got))
+			for _, name := range tt.want {
+				if !slices.Contains(got, name) {
+					t.Errorf("got the members %v, want %s", got, name)
+				}
+			}
+		})
+	}
+	if got, want := check.Findings[0].Fix, `Publish: example.com. TXT "x"`; got != want {
+		t.Errorf("got the fix %q, want %q", got, want)
+	}
+	if got, want := check.CheckedAt, "2026-11-15T09:30:00+00:00"; got != want {
+		t.Errorf("got the time %q, want %q", got, want)
+	}
+}
+
+func TestCheckListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	text := marshal(t, wire.NewCheck(dmarcd.Check{Facts: &dmarcd.Facts{
+		SPF:  dmarcd.SPFFacts{Tree: []dmarcd.SPFTerm{{Term: "mx"}}},
+		DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "s1"}}},
+		MX:   dmarcd.MXFacts{Hosts: []dmarcd.MXHost{{Name: "mx"}}},
+		DANE: dmarcd.DANEFacts{Hosts: []dmarcd.DANEHost{{Name: "mx"}}},
+	}}))
+	if got := strings.ReplaceAll(text, `"next_step":null`, ""); strings.Contains(got, "null") {
+		t.Errorf("got %s, want no null but that of next_step", text)
+	}
+}
+
+// TestPolicyThatDoesNotApply wants no trace of whose record it is where the record
+// cannot be used.
+func TestPolicyThatDoesNotApply(t *testing.T) {
+	t.Parallel()
+	got := wire.NewCheck(dmarcd.Check{Facts: &dmarcd.Facts{DMARC: dmarcd.DMARCFacts{
+		Status: "unusable", Record: "v=DMARC1; p=x", RecordDomain: "example.com", OrganizationalDomain: "example.com",
+		Legacy: dmarcd.LegacyFacts{RecordDomain: "example.com", OrganizationalDomain: "example.com"},
+	}}}).DMARC
+	want := wire.DMARC{
+		Status: "unusable", Record: "v=DMARC1; p=x", OrganizationalDomain: "example.com", Queries: []string{},
+		Legacy: wire.Legacy{OrganizationalDomain: "example.com"}, Destinations: []wire.Destination{},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the policy that does not apply (-want +got):\n%s", diff)
+	}
+}

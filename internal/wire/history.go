@@ -1,0 +1,159 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// KeptCheck is an entry of a domain's history: a check, which came out the same
+// from FirstAt to LastAt, and what was different from the one before.
+type KeptCheck struct {
+	ID      string `json:"id"`
+	FirstAt string `json:"first_at"`
+	LastAt  string `json:"last_at"`
+	Check
+	Changes []Change `json:"changes"`
+}
+
+// NewKeptCheck returns the shape of an entry from the texts that Document and
+// Changes made.
+func NewKeptCheck(id dmarcd.CheckID, firstAt, lastAt time.Time, document, changes string) (KeptCheck, error) {
+	shape := KeptCheck{ID: id.String(), FirstAt: Time(firstAt), LastAt: Time(lastAt), Changes: []Change{}}
+	if err := json.Unmarshal([]byte(document), &shape.Check); err != nil {
+		return KeptCheck{}, fmt.Errorf("read check %s: %w", id, err)
+	}
+	shape.CheckedAt = shape.LastAt
+	if changes != "" {
+		if err := json.Unmarshal([]byte(changes), &shape.Changes); err != nil {
+			return KeptCheck{}, fmt.Errorf("read the changes of check %s: %w", id, err)
+		}
+	}
+	return shape, nil
+}
+
+// Document returns a full check as it is kept.
+func Document(c dmarcd.Check) string { return encode(NewCheck(c)) }
+
+// encode never fails: our own shapes can be encoded. It leaves < > & readable.
+func encode(v any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v)
+	return text.String()
+}
+
+// Change is one difference between two checks. Path names the member, such as
+// dmarc.record or dkim.google.bits.
+type Change struct {
+	Path   string `json:"path"`
+	Before string `json:"before"` // "" where it was not there
+	After  string `json:"after"`  // "" where it is not any more
+}
+
+// passedOver are members that differ without a change in the DNS, or follow from
+// others.
+var passedOver = []string{"checked_at", "findings", "next_step", "dmarc.queries"}
+
+// Changes compares two documents and returns what is different, as it is kept;
+// "" where nothing is, or where the first document is "". What either side could
+// not see is no difference.
+func Changes(before, after string) string {
+	if before == "" {
+		return ""
+	}
+	was, is := flatten(before), flatten(after)
+	paths := map[string]bool{}
+	for path := range was.values {
+		paths[path] = true
+	}
+	for path := range is.values {
+		paths[path] = true
+	}
+	var changes []Change
+	for path := range paths {
+		if was.values[path] != is.values[path] && !was.hides(path) && !is.hides(path) {
+			changes = append(changes, Change{Path: path, Before: was.values[path], After: is.values[path]})
+		}
+	}
+	if len(changes) == 0 {
+		return ""
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	return encode(changes)
+}
+
+// flat is a document as one value for each path.
+type flat struct {
+	values map[string]string
+	unseen []string // the paths of what was inconclusive
+}
+
+func flatten(document string) flat {
+	f := flat{values: map[string]string{}}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(document)))
+	decoder.UseNumber()
+	var root any
+	if err := decoder.Decode(&root); err == nil {
+		f.add("", root)
+	}
+	return f
+}
+
+// hides reports whether a path lies in a part that was inconclusive.
+func (f flat) hides(path string) bool {
+	return slices.ContainsFunc(f.unseen, func(part string) bool {
+		return len(path) > len(part) && path[:len(part)] == part && path[len(part)] == '.'
+	})
+}
+
+func below(path, member string) string {
+	if path == "" {
+		return member
+	}
+	return path + "." + member
+}
+
+func (f *flat) add(path string, value any) {
+	if slices.Contains(passedOver, path) {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if value["status"] == "inconclusive" {
+			f.unseen = append(f.unseen, path)
+		}
+		for member, v := range value {
+			f.add(below(path, member), v)
+		}
+	case []any:
+		for i, v := range value {
+			f.add(below(path, elementName(i, v)), v)
+		}
+	case nil:
+	default:
+		f.values[path] = fmt.Sprint(value)
+	}
+}
+
+// elementName names an element of a list by what it is about, so that another
+// order is no change; by its place where it is about nothing.
+func elementName(i int, element any) string {
+	switch element := element.(type) {
+	case string:
+		return element
+	case map[string]any:
+		for _, key := range []string{"selector", "host", "term", "uri"} {
+			if name, ok := element[key].(string); ok {
+				return name
+			}
+		}
+	}
+	return strconv.Itoa(i)
+}

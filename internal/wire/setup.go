@@ -1,0 +1,19 @@
+package wire
+
+// Setup is what the owner of a domain has to publish.
+type Setup struct {
+	Domain        string        `json:"domain"`
+	ReportAddress *string       `json:"report_address"` // null where the service has no report domain
+	CheckedAt     *string       `json:"checked_at"`     // null where nobody has looked yet
+	Records       []SetupRecord `json:"records"`
+}
+
+// SetupRecord is a DNS record to publish.
+type SetupRecord struct {
+	Purpose string `json:"purpose"` // dmarc, report_authorization or tls_rpt
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Value   string `json:"value"`
+	Seen    *bool  `json:"seen"` // null where nobody could tell
+	Why     string `json:"why"`
+}

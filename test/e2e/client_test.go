@@ -1,0 +1,217 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// answerLimit is longer than any answer may take, so that a late one is told as
+// such.
+const answerLimit = 20 * time.Second
+
+// verifyPattern matches the path of the verify endpoint, which has an error body
+// of its own.
+var verifyPattern = regexp.MustCompile(`^/domains/[^/]+/verify(\?.*)?$`)
+
+// request is a request to the API.
+type request struct {
+	method string
+	path   string // below the prefix, escaped, as it goes over the wire
+	token  string // "" sends no Authorization header
+	body   string
+	header map[string]string
+	// chunked sends the body without a Content-Length.
+	chunked bool
+	// undocumented leaves the OpenAPI document out: it has no preflights.
+	undocumented bool
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	took   time.Duration
+}
+
+func (a answer) text() string { return string(a.body) }
+
+// jsonType is the header of a request with a JSON body.
+func jsonType() map[string]string { return map[string]string{"Content-Type": "application/json"} }
+
+// send sends a request and fails the test if there is no answer, or one that
+// breaks a rule which holds for all answers.
+func (s *server) send(r request) answer {
+	s.in.t.Helper()
+	a, err := s.try(r)
+	if err != nil {
+		s.in.t.Fatal(err)
+	}
+	return a
+}
+
+// try is send for requests that may stay without an answer; they return an
+// error. It can be called by any goroutine.
+func (s *server) try(r request) (answer, error) {
+	s.in.t.Helper()
+	s.in.remember(r.token)
+	sent, a, err := s.exchange(r)
+	if err != nil {
+		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	if err := s.breaches(sent, r, a); err != nil {
+		s.in.t.Errorf("%s %s: %d %s\n%v", r.method, r.path, a.status, a.body, err)
+	}
+	return a, nil
+}
+
+func (s *server) exchange(r request) (*http.Request, answer, error) {
+	var body io.Reader = http.NoBody
+	if r.body != "" {
+		body = strings.NewReader(r.body)
+		if r.chunked {
+			body = io.MultiReader(body) // whose length the client cannot know
+		}
+	}
+	sent, err := http.NewRequestWithContext(context.Background(), r.method, "http://"+s.address+s.prefix+r.path, body)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	if r.token != "" {
+		sent.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	for name, value := range r.header {
+		sent.Header.Set(name, value)
+	}
+	began := time.Now()
+	received, err := s.client.Do(sent)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	defer func() { _ = received.Body.Close() }() // it was read to the end
+	content, err := io.ReadAll(received.Body)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	return sent, answer{status: received.StatusCode, header: received.Header, body: content, took: time.Since(began)}, nil
+}
+
+// outside gets a path outside the prefix.
+func (s *server) outside(path string) answer {
+	s.in.t.Helper()
+	received, err := s.client.Get("http://" + s.address + path)
+	if err != nil {
+		s.in.t.Fatal(err)
+	}
+	defer func() { _ = received.Body.Close() }() // it was read to the end
+	content, err := io.ReadAll(received.Body)
+	if err != nil {
+		s.in.t.Fatal(err)
+	}
+	return answer{status: received.StatusCode, header: received.Header, body: content}
+}
+
+// breaches returns which rules of all answers this one breaks.
+func (s *server) breaches(sent *http.Request, r request, a answer) error {
+	var broken []error
+	breach := func(format string, values ...any) { broken = append(broken, fmt.Errorf(format, values...)) }
+	if !r.undocumented {
+		if err := s.validator.Check(sent, a.status, a.header, a.body); err != nil {
+			broken = append(broken, err)
+		}
+	}
+	if a.header.Get("X-Request-Id") == "" {
+		breach("no X-Request-Id")
+	}
+	if a.status >= 300 && a.status < 400 && a.status != http.StatusNotModified {
+		breach("got a redirect, want none")
+	}
+	public := r.path == "/openapi.json" || r.path == "/docs"
+	// Without the database nobody can tell whose bucket it is.
+	tokenKnown := a.status != http.StatusUnauthorized && a.status != http.StatusServiceUnavailable
+	if !public && !s.unlimited && tokenKnown && !r.undocumented {
+		for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
+			if a.header.Get(name) == "" {
+				breach("no %s", name)
+			}
+		}
+	}
+	if len(a.body) > 0 && r.path != "/docs" {
+		if got := a.header.Get("Content-Type"); got != "application/json" {
+			breach("Content-Type: got %q want application/json", got)
+		}
+		if a.header.Get("Content-Encoding") == "" && (!utf8.Valid(a.body) || !json.Valid(a.body)) {
+			breach("the body is not JSON in UTF-8")
+		}
+	}
+	if a.status >= 400 && r.method != http.MethodHead {
+		verifies := r.method == http.MethodPost && verifyPattern.MatchString(r.path)
+		if err := a.errorShape(verifies && a.status == http.StatusNotFound); err != nil {
+			broken = append(broken, err)
+		}
+	}
+	if a.status == http.StatusUnauthorized {
+		want := `Bearer realm="dmarcd"`
+		if r.token != "" {
+			want += `, error="invalid_token"`
+		}
+		if got := a.header.Get("WWW-Authenticate"); got != want {
+			breach("WWW-Authenticate: got %q want %q", got, want)
+		}
+	}
+	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
+		if a.header.Get("Retry-After") == "" {
+			breach("no Retry-After")
+		}
+	}
+	if r.token != "" && (bytes.Contains(a.body, []byte(r.token)) || strings.Contains(fmt.Sprint(a.header), r.token)) {
+		breach("the answer holds the token")
+	}
+	return errors.Join(broken...)
+}
+
+// errorShape demands one of the two error bodies: a message of one sentence, or
+// for the verify endpoint an error with a code.
+func (a answer) errorShape(verify bool) error {
+	var members map[string]any
+	if err := json.Unmarshal(a.body, &members); err != nil {
+		return fmt.Errorf("error body: %w", err)
+	}
+	text, ok := members["message"].(string)
+	if verify {
+		text, ok = members["error"].(string)
+	}
+	switch {
+	case !ok:
+		return fmt.Errorf("error body: no sentence in %s", a.body)
+	case verify && (members["code"] != "domain_not_found" || len(members) != 2):
+		return errors.New("error body: want error and the code domain_not_found alone")
+	case !verify && len(members) != 1:
+		return errors.New("error body: want message alone")
+	case a.status == http.StatusUnauthorized && text != "Unauthorized":
+		return fmt.Errorf("error body: got %q want Unauthorized", text)
+	case a.status == http.StatusUnauthorized || a.status == http.StatusInternalServerError:
+		return nil
+	case !strings.HasSuffix(text, ".") || strings.ToUpper(text[:1]) != text[:1]:
+		return fmt.Errorf("error body: %q is no full sentence", text)
+	}
+	return nil
+}
+
+// wantStatus fails the test if the status is another one.
+func (a answer) wantStatus(t testing.TB, want int) {
+	t.Helper()
+	if a.status != want {
+		t.Errorf("got status %d want %d; the body: %s", a.status, want, a.body)
+	}
+}

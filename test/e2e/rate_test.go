@@ -1,0 +1,97 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func TestRateLimit(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=5")
+		other := in.newToken("default", "--name", "other")
+		read := request{method: http.MethodGet, path: "/domains", token: in.token}
+		if got := s.send(read).header.Get("RateLimit-Limit"); got != "10" {
+			t.Errorf("RateLimit-Limit: got %s want 10, twice the rate", got)
+		}
+		var refused answer
+		for range 100 {
+			if refused = s.send(read); refused.status == http.StatusTooManyRequests {
+				break
+			}
+			refused.wantStatus(t, http.StatusOK)
+		}
+		refused.wantStatus(t, http.StatusTooManyRequests)
+		if got := refused.header.Get("RateLimit-Remaining"); got != "0" {
+			t.Errorf("RateLimit-Remaining: got %s want 0", got)
+		}
+		seconds, err := strconv.Atoi(refused.header.Get("Retry-After"))
+		if err != nil || seconds < 1 || seconds > 2 {
+			t.Errorf("Retry-After: got %q want the second in which five requests come back", refused.header.Get("Retry-After"))
+		}
+		if got := s.statusWith(other); got != http.StatusOK {
+			t.Errorf("another token of the team: got status %d want 200", got)
+		}
+		eventually(t, time.Duration(seconds)*time.Second+slack, "the bucket fills as told", func() bool {
+			return s.send(read).status == http.StatusOK
+		})
+	})
+}
+
+// TestRateLimitInTheOrderOfRefusals uses a rate at which a bucket, once empty,
+// stays empty for the whole test.
+func TestRateLimitInTheOrderOfRefusals(t *testing.T) {
+	each(t, exampleZone, func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=0.01")
+		cast := castRefusals(in)
+		for _, token := range []string{cast.write, cast.read} {
+			for i := 0; s.statusWith(token) != http.StatusTooManyRequests; i++ {
+				if i > 10 {
+					t.Fatal("the bucket does not get empty")
+				}
+			}
+			for _, e := range everywhere() {
+				if a := s.send(e.request(token)); a.status != http.StatusTooManyRequests {
+					t.Errorf("%s: got status %d want 429: %s", e, a.status, a.body)
+				}
+			}
+			a := s.send(request{method: http.MethodPost, path: "/domains", token: token, body: tooLarge})
+			a.wantStatus(t, http.StatusTooManyRequests)
+		}
+		for range 5 {
+			s.send(request{method: http.MethodGet, path: "/domains", token: cast.denied}).wantStatus(t, http.StatusForbidden)
+		}
+		s.send(request{method: http.MethodGet, path: "/openapi.json"}).wantStatus(t, http.StatusOK)
+	})
+}
+
+func TestRateLimitIsOff(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=0")
+		for range 150 {
+			a := s.get("/reports")
+			a.wantStatus(t, http.StatusOK)
+			if got := a.header.Get("RateLimit-Limit"); got != "" {
+				t.Fatalf("RateLimit-Limit: got %q want none", got)
+			}
+		}
+	})
+}
+
+func TestFailedTokensHaveABucketOfTheirOwn(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=5")
+		failed := request{method: http.MethodGet, path: "/domains", token: unknownToken}
+		var refused answer
+		for range 500 {
+			if refused = s.send(failed); refused.status != http.StatusUnauthorized {
+				break
+			}
+		}
+		refused.wantStatus(t, http.StatusTooManyRequests)
+		if got := s.statusWith(in.token); got != http.StatusOK {
+			t.Errorf("a good token from the same address: got status %d want 200", got)
+		}
+	})
+}

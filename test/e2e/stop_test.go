@@ -1,0 +1,73 @@
+package e2e_test
+
+import (
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+)
+
+func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
+	each(t, exampleZone, func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RESOLVER_TIMEOUT=4s")
+		s.add("example.com")
+		in.setZone(`_dmarc.example.com. TXT "v=DMARC1; p=none"`)
+		asked := in.dns.Asked("_dmarc.example.com", dns.TXT)
+		release := in.dns.Hold("_dmarc.example.com")
+		defer release()
+		type outcome struct {
+			answer answer
+			err    error
+		}
+		answered := make(chan outcome, 1)
+		go func() {
+			a, err := s.try(verifying(in.token, "example.com"))
+			answered <- outcome{a, err}
+		}()
+		if err := in.dns.Await(t.Context(), "_dmarc.example.com", dns.TXT, asked+1); err != nil {
+			t.Fatal(err)
+		}
+		s.signal(syscall.SIGTERM)
+		eventually(t, stopLimit, "no new connection is taken", func() bool {
+			connection, err := net.Dial("tcp", s.address)
+			if err == nil {
+				_ = connection.Close() // it was only a question
+			}
+			return err != nil
+		})
+		release()
+		got := <-answered
+		if got.err != nil {
+			t.Fatalf("the request in flight: %v", got.err)
+		}
+		got.answer.wantStatus(t, http.StatusOK)
+		if d := readDomain(t, got.answer.body); d.Policy != "none" {
+			t.Errorf("the request in flight: got %s want the new record", got.answer.body)
+		}
+		s.stopped()
+	})
+}
+
+func TestStopDoesNotWaitForSilentDNS(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		in.dns.SetFault("*", resolvertest.Drop)
+		in.addMany([]string{"a.example", "b.example", "c.example"})
+		if err := in.dns.Await(t.Context(), "_dmarc.a.example", dns.TXT, 1); err != nil {
+			t.Fatal(err)
+		}
+		s.stop()
+	})
+}
+
+func TestInterruptStopsToo(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, "", func(_ *testing.T, in *installation) {
+		s := in.serve()
+		s.signal(syscall.SIGINT)
+		s.stopped()
+	})
+}

@@ -1,0 +1,112 @@
+package e2e_test
+
+import (
+	"hash/crc32"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// staleness is how long a revoked token or a denied team may go on, and slack
+// what a busy machine may add to a measurement.
+const (
+	staleness = time.Second
+	slack     = 300 * time.Millisecond
+)
+
+// mintToken returns a well-formed token that begins with the seed: `dmd_`, 34
+// characters, and their CRC-32 in base62.
+func mintToken(seed string) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	body := seed + strings.Repeat("x", 34-len(seed))
+	sum := crc32.ChecksumIEEE([]byte(body))
+	check := make([]byte, 6)
+	for i := len(check) - 1; i >= 0; i-- {
+		check[i] = digits[sum%62]
+		sum /= 62
+	}
+	return "dmd_" + body + string(check)
+}
+
+// statusWith returns the status of a request with the token.
+func (s *server) statusWith(token string) int {
+	s.in.t.Helper()
+	return s.send(request{method: http.MethodGet, path: "/domains", token: token}).status
+}
+
+// soon demands that requests with the token get the status from the promised
+// second after the change on.
+func (s *server) soon(what string, changed time.Time, token string, want int) {
+	s.in.t.Helper()
+	eventually(s.in.t, 10*time.Second, what, func() bool { return s.statusWith(token) == want })
+	if took := time.Since(changed); took > staleness+slack {
+		s.in.t.Errorf("%s: took %v want at most %v", what, took, staleness)
+	}
+}
+
+func TestTokensHaveTheDocumentedForm(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		in.serve()
+		for what, token := range map[string]string{"first start": in.token, "token create": in.newToken("default")} {
+			if !tokenPattern.MatchString(token) || len(token) != 44 {
+				t.Errorf("%s: got a token of another form than dmd_ and 40 characters", what)
+				continue
+			}
+			if mintToken(token[4:38]) != token {
+				t.Errorf("%s: the last six characters are not the CRC-32 of the others", what)
+			}
+		}
+	})
+}
+
+func TestExpiredTokenIsRefused(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		const lifetime = 2 * time.Second
+		began := time.Now()
+		token := in.newToken("default", "--expires", lifetime.String())
+		if got := s.statusWith(token); got != http.StatusOK && time.Since(began) < lifetime {
+			t.Errorf("before it expires: got status %d want 200", got)
+		}
+		eventually(t, 10*time.Second, "the token expires", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
+		took := time.Since(began)
+		// Expiry is at a whole second.
+		if earliest, latest := lifetime-time.Second, lifetime+time.Second+staleness+slack; took < earliest || took > latest {
+			t.Errorf("refused after %v, want from %v to %v", took, earliest, latest)
+		}
+	})
+}
+
+func TestRevokedTokenIsRefusedWithinASecond(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		token := in.newToken("default", "--name", "short-lived")
+		if got := s.statusWith(token); got != http.StatusOK {
+			t.Fatalf("before: got status %d want 200", got)
+		}
+		in.do("token", "revoke", in.tokenID("default", "short-lived"))
+		s.soon("the revoked token is refused", time.Now(), token, http.StatusUnauthorized)
+		if got := s.statusWith(in.token); got != http.StatusOK {
+			t.Errorf("another token of the team: got status %d want 200", got)
+		}
+	})
+}
+
+func TestDeniedTeamIsRefusedWithinASecond(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve()
+		in.do("team", "create", "guests", "--api")
+		token := in.newToken("guests")
+		if got := s.statusWith(token); got != http.StatusOK {
+			t.Fatalf("before: got status %d want 200", got)
+		}
+		in.do("team", "deny", "guests")
+		s.soon("the denied team is refused", time.Now(), token, http.StatusForbidden)
+		in.do("team", "allow", "guests")
+		s.soon("the team is allowed again", time.Now(), token, http.StatusOK)
+		if got := s.statusWith(in.token); got != http.StatusOK {
+			t.Errorf("another team: got status %d want 200", got)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package realdns_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestChange changes the zones at the authority, one thing at a time, and wants
+// the check to see it. The rows share the servers, so they run one after the
+// other.
+func TestChange(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Log(needsServers)
+		return
+	}
+	o := startOffice(t)
+	tests := []struct {
+		name     string
+		zone     string // where old is replaced by new
+		old, new string
+		vouched  vouching // for the key of example.test
+		want     func(*standing)
+		findings []string
+	}{
+		{
+			name: "policy is lowered", zone: "example.test", old: "p=reject", new: "p=none",
+			want: func(s *standing) { s.Policy = "none" }, findings: []string{"dmarc.policy-none"},
+		},
+		{
+			name: "record goes away", zone: "example.test", old: "_dmarc ", new: "_dmarc2 ",
+			want: func(s *standing) { s.DMARC, s.Policy = "none", "" }, findings: []string{"dmarc.missing"},
+		},
+		{
+			name: "provider takes no reports", zone: "provider.test", old: "example.test._report", new: "example.org._report",
+			want: func(*standing) {}, findings: []string{"dmarc.destination-refused"},
+		},
+		{
+			name: "second SPF record", zone: "example.test", old: "@ ", new: "@ TXT \"v=spf1 -all\"\n@ ",
+			want: func(s *standing) { s.SPF = "multiple" }, findings: []string{"spf.multiple-records"},
+		},
+		{
+			name: "SPF record of the provider goes away", zone: "provider.test", old: "_spf ", new: "_spf2 ",
+			want: func(s *standing) { s.SPF = "permerror" }, findings: []string{"spf.broken-include"},
+		},
+		{
+			name: "key in use is revoked", zone: "provider.test", old: "k=ed25519; p=", new: "k=ed25519; p=; x=",
+			want: func(*standing) {}, findings: []string{"dkim.revoked-in-use"},
+		},
+		{
+			name: "second mail server, with the provider", zone: "example.test", old: "@ ", new: "@ MX 20 mail.provider.test.\n@ ",
+			want: func(s *standing) { s.DANE = "mixed" }, findings: []string{"mta-sts.mx-not-covered", "dane.missing-for-host"},
+		},
+		{
+			name: "TLSA record of the key in use goes away", zone: "example.test", old: "_25._tcp.mail ", new: "_25._tcp.mail2 ",
+			want: func(*standing) {}, findings: []string{"dane.no-match"},
+		},
+		{
+			name: "policy host loses its address", zone: "example.test", old: "\nmta-sts ", new: "\nmta-sts2 ",
+			want: func(s *standing) { s.Fetch = "inconclusive" }, findings: []string{"mta-sts.unreachable"},
+		},
+		{
+			name: "no more MTA-STS", zone: "example.test", old: "_mta-sts ", new: "_mta-sts2 ",
+			want: func(s *standing) { s.MTASTS, s.Fetch = "none", "" }, findings: []string{"mta-sts.missing"},
+		},
+		{
+			name: "no more TLS reports", zone: "example.test", old: "_smtp._tls ", new: "_smtp._tls2 ",
+			want: func(s *standing) { s.TLSRPT = "none" }, findings: []string{"tls-rpt.missing"},
+		},
+		{
+			name: "parent does not vouch any more", vouched: never,
+			want: func(s *standing) { s.DNSSEC, s.DANE = "undelegated", "insecure" }, findings: []string{"dnssec.undelegated", "dane.without-dnssec"},
+		},
+		{
+			name: "parent vouches for another key", vouched: wrongly,
+			want: func(s *standing) {
+				const unknown = "inconclusive"
+				*s = standing{DMARC: unknown, SPF: unknown, MX: unknown, MTASTS: unknown, TLSRPT: unknown, DANE: unknown, DNSSEC: unknown}
+			},
+			findings: []string{"dmarc.inconclusive", "spf.inconclusive", "dnssec.inconclusive"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			zones := slices.Clone(o.zones)
+			if test.zone != "" {
+				zones = edited(t, zones, test.zone, test.old, test.new)
+			}
+			zones[0].vouched = test.vouched
+			o.change(t, zones)
+			got := o.examine(t)
+			want := good()
+			test.want(&want)
+			if diff := cmp.Diff(want, standingOf(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Grade == "A+" {
+				t.Error("got grade A+ want a worse one, or none")
+			}
+			wantFindings(t, got, test.findings...)
+		})
+	}
+}
