@@ -146,7 +146,8 @@ func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
 	for _, t := range terms {
 		count := ""
 		if t.Cost > 0 {
-			count = strconv.Itoa(t.Lookups)
+			// The count when the term is come to; what is below it counts on.
+			count = strconv.Itoa(t.Lookups - t.Cost + 1)
 		}
 		text := t.Term
 		for _, more := range []string{t.Provider, t.Note} {

@@ -24,7 +24,7 @@ const (
 )
 
 func (p *program) domainCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "domain", Short: "Domains of a team", Args: noArguments}
+	cmd := &cobra.Command{Use: "domain", Short: "Domains of a team", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.domainListCommand(), p.domainAddCommand(), p.domainVerifyCommand(),
 		p.domainDeleteCommand(), p.domainPurposeCommand())
 	return cmd
@@ -138,7 +138,7 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		purpose, err := dmarcd.ParsePurpose(args[1])
 		if err != nil {
-			return err
+			return wrongUsage(err)
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
 			name, err := knownDomain(cmd.Context(), t, args[0])

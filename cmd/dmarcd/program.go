@@ -85,7 +85,7 @@ or as a flag, and the later wins; "dmarcd config" shows what holds.`,
 		SilenceUsage:  true,
 		Args:          noArguments,
 	}
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.RunE = showHelp
 	root.Flags().SortFlags = false
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
@@ -103,6 +103,13 @@ or as a flag, and the later wins; "dmarcd config" shows what holds.`,
 		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  those of the settings: see "dmarcd --help" or "dmarcd config"`))
 	return root
 }
+
+// showHelp is what a command does that only leads to others.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// wrongUsage makes an error of a word that the command line does not know: not
+// something refused, but something that cannot be meant.
+func wrongUsage(err error) error { return errors.New(err.Error()) }
 
 // noArguments refuses words that no command takes.
 func noArguments(cmd *cobra.Command, args []string) error {

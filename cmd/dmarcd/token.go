@@ -20,6 +20,7 @@ func (p *program) tokenCommand() *cobra.Command {
 		Short: "Bearer tokens of a team",
 		Long:  "Bearer tokens of a team. To rotate one, make the new one, then revoke the old one.",
 		Args:  noArguments,
+		RunE:  showHelp,
 	}
 	cmd.AddCommand(p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
 	return cmd
@@ -44,10 +45,10 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		parsed, err := dmarcd.ParseScope(*scope)
 		if err != nil {
-			return err
+			return wrongUsage(err)
 		}
 		if *expires < 0 || cmd.Flags().Changed("expires") && *expires == 0 {
-			return &dmarcd.InvalidError{Field: "expires", Message: "--expires takes a time in the future, such as 720h."}
+			return errors.New("--expires takes a time in the future, such as 720h")
 		}
 		secret := auth.NewToken()
 		token := store.NewToken{Name: *name, Scope: parsed, Hash: auth.HashToken(secret)}

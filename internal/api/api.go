@@ -79,7 +79,7 @@ func New(options Options) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.router = newRouter(strings.TrimSuffix(base.EscapedPath(), "/"), routes)
+	a.router = &router{prefix: strings.TrimSuffix(base.EscapedPath(), "/"), routes: routes}
 	return a, nil
 }
 
@@ -125,6 +125,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	case !credential.API:
 		return errNotWhitelisted
 	case limited:
+		a.tokens.sayWhen(w.Header(), token.ID)
 		return errTooManyRequests
 	case matched == nil && allowed != "":
 		w.Header().Set("Allow", allowed)
@@ -155,7 +156,8 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	}
 	// Only refused tokens are counted here: whoever shares an address with
 	// a guesser and has a good token is not held up.
-	if a.failed.take(w.Header(), clientAddress(r)) {
+	if address := clientAddress(r); a.failed.take(w.Header(), address) {
+		a.failed.sayWhen(w.Header(), address)
 		return dmarcd.Credential{}, errTooManyRequests
 	}
 	w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)

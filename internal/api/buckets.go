@@ -50,16 +50,27 @@ func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
 	left := limiter.TokensAt(now)
 	b.mu.Unlock()
 
-	seconds := func(requests float64) string {
-		return strconv.Itoa(int(math.Ceil(max(0, requests) / float64(b.rate))))
-	}
 	header.Set("RateLimit-Limit", strconv.Itoa(b.burst))
 	header.Set("RateLimit-Remaining", strconv.Itoa(int(max(0, left))))
-	header.Set("RateLimit-Reset", seconds(float64(b.burst)-left))
-	if limited {
-		header.Set("Retry-After", seconds(1-left))
-	}
+	header.Set("RateLimit-Reset", b.seconds(float64(b.burst)-left))
 	return limited
+}
+
+// sayWhen says in the header when the bucket of key has a request left again.
+func (b *buckets[K]) sayWhen(header http.Header, key K) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	missing := 1.0
+	if limiter, ok := b.byKey[key]; ok {
+		missing = 1 - limiter.TokensAt(b.now())
+	}
+	header.Set("Retry-After", b.seconds(missing))
+}
+
+// seconds is how long it takes until that many requests are there, in whole
+// seconds and at least one.
+func (b *buckets[K]) seconds(requests float64) string {
+	return strconv.Itoa(int(math.Ceil(max(requests/float64(b.rate), 1))))
 }
 
 // makeRoom drops the buckets that are full again or, where that is not enough,

@@ -164,6 +164,28 @@ func TestDocsCurl(t *testing.T) {
 	}
 }
 
+func TestDocsShowKindsOfMembers(t *testing.T) {
+	t.Parallel()
+	articles := map[string]string{} // by id
+	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+		if node.Data == "article" {
+			articles[docsAttribute(node, "aria-labelledby")] = docsText(node)
+		}
+	}
+	for _, tt := range []struct{ name, article, want string }{
+		{name: "one of two", article: "schema-KeptCheck", want: "next_stepFinding or null"},
+		{name: "a list of the same", article: "schema-CheckSPFTerm", want: "termsarray of CheckSPFTerm"},
+		{name: "a schema of words", article: "schema-EventKind", want: `"record.appeared", "record.changed"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := articles[tt.article]; !strings.Contains(got, tt.want) {
+				t.Errorf("article %s: got %q want it to hold %q", tt.article, got, tt.want)
+			}
+		})
+	}
+}
+
 func TestDocsLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	ids := map[string]int{}

@@ -2,6 +2,9 @@ package api_test
 
 import (
 	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/api/apitest"
 )
 
 func TestDocumentIsOpenAPI31(t *testing.T) {
@@ -95,5 +99,62 @@ func TestDocumentKeepsOrder(t *testing.T) {
 			t.Fatalf("document: %s is missing or comes too early", key)
 		}
 		rest = after
+	}
+}
+
+// TestDocumentDescribesWhatContainsItself holds that a tree of SPF terms is
+// compared with the document at every depth.
+func TestDocumentDescribesWhatContainsItself(t *testing.T) {
+	t.Parallel()
+	encoded, err := api.Document("https://dmarc.example/api")
+	if err != nil {
+		t.Fatalf("Document: %v", err)
+	}
+	var doc struct {
+		Components struct {
+			Examples struct {
+				KeptCheck struct{ Value map[string]any }
+			}
+		}
+	}
+	if err := json.Unmarshal(encoded, &doc); err != nil {
+		t.Fatalf("read the document: %v", err)
+	}
+	check := doc.Components.Examples.KeptCheck.Value
+	term := func(cost any, terms ...any) map[string]any {
+		return map[string]any{
+			"term": "include:a.example", "target": "a.example", "provider": "", "cost": cost, "lookups": 1,
+			"note": "", "record": "", "terms": append([]any{}, terms...),
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		tree map[string]any
+		want bool
+	}{
+		{name: "as described", tree: term(1, term(1, term(1))), want: true},
+		{name: "a text for a number, at the top", tree: term("1")},
+		{name: "a text for a number, below", tree: term(1, term(1, term("1")))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v, err := apitest.New(encoded)
+			if err != nil {
+				t.Fatalf("New: %v", err)
+			}
+			changed := maps.Clone(check)
+			spf := maps.Clone(check["spf"].(map[string]any))
+			spf["tree"], changed["spf"] = []any{tt.tree}, spf
+			body, err := json.Marshal(changed)
+			if err != nil {
+				t.Fatalf("encode the check: %v", err)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://dmarc.example/api/domains/example.com/checks/latest", nil)
+			r.Header.Set("Authorization", "Bearer dmd_0")
+			err = v.Check(r, http.StatusOK, http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}}, body)
+			if got := err == nil; got != tt.want {
+				t.Errorf("Check: got %v want it accepted: %t", err, tt.want)
+			}
+		})
 	}
 }

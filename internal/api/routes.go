@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -15,7 +15,7 @@ const scopeNone dmarcd.Scope = ""
 // route is one operation of the interface.
 type route struct {
 	method string
-	path   string // below the prefix, in the form of http.ServeMux
+	path   string // below the prefix; {domain} stands for one segment
 	scope  dmarcd.Scope
 	handle func(c *call) error
 }
@@ -49,64 +49,59 @@ func (a *API) routes() ([]route, error) {
 	}, nil
 }
 
-// router finds the route of a request with an http.ServeMux, but has it answer
-// nothing: the mux would redirect, and speak plain text.
+// router finds the route of a request. It is not an http.ServeMux because that
+// redirects some paths, and would answer in plain text: here a path is taken as
+// it stands, and whoever has no token learns nothing of it.
 type router struct {
-	mux    *http.ServeMux
 	prefix string
-	routes map[string]*route // by the pattern of the mux
-}
-
-func newRouter(prefix string, routes []route) *router {
-	rt := &router{mux: http.NewServeMux(), prefix: prefix, routes: map[string]*route{}}
-	for i := range routes {
-		r := &routes[i]
-		pattern := r.method + " " + prefix + r.path
-		rt.routes[pattern] = r
-		rt.mux.Handle(pattern, http.NotFoundHandler())
-	}
-	return rt
+	routes []route
 }
 
 // match returns the route of a request and the domain named in its path or,
-// where there is none, the methods that the path takes. A path is taken as it
-// stands: with an empty segment, dots or a slash at its end it is another path.
+// where there is none, the methods that the path takes, for an Allow header.
 func (rt *router) match(r *http.Request) (matched *route, domain, allowed string) {
-	escaped := r.URL.EscapedPath()
-	if escaped != path.Clean(escaped) {
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), rt.prefix)
+	if !ok {
 		return nil, "", ""
 	}
-	if _, pattern := rt.mux.Handler(r); pattern != "" {
-		matched = rt.routes[pattern]
-		return matched, matched.domain(strings.TrimPrefix(escaped, rt.prefix)), ""
-	}
-	return nil, "", rt.methods(r)
-}
-
-// domain returns the segment of an escaped path that stands for {domain}, decoded
-// once; "" where the route has none.
-func (r *route) domain(escaped string) string {
-	before, _, found := strings.Cut(r.path, "{domain}")
-	if !found {
-		return ""
-	}
-	segment, _, _ := strings.Cut(escaped[len(before):], "/")
-	decoded, err := url.PathUnescape(segment)
-	if err != nil {
-		return "" // net/http has refused such a path before
-	}
-	return decoded
-}
-
-// methods returns the methods that the path of a request takes, for an Allow
-// header; "" if there is no such path.
-func (rt *router) methods(r *http.Request) string {
+	segments := strings.Split(path, "/")
 	var methods []string
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
-		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := rt.mux.Handler(other); pattern != "" {
-			methods = append(methods, method)
+	for i := range rt.routes {
+		candidate := &rt.routes[i]
+		domain, ok := candidate.takes(segments)
+		if !ok {
+			continue
+		}
+		if r.Method == candidate.method || r.Method == http.MethodHead && candidate.method == http.MethodGet {
+			return candidate, domain, ""
+		}
+		methods = append(methods, candidate.method)
+		if candidate.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
 		}
 	}
-	return strings.Join(methods, ", ")
+	slices.Sort(methods)
+	return nil, "", strings.Join(methods, ", ")
+}
+
+// takes reports whether the route is for a path of these escaped segments, and
+// returns the one that stands for {domain}, decoded once.
+func (r *route) takes(segments []string) (domain string, ok bool) {
+	wanted := strings.Split(r.path, "/")
+	if len(segments) != len(wanted) {
+		return "", false
+	}
+	for i, want := range wanted {
+		switch {
+		case want == "{domain}" && segments[i] != "":
+			decoded, err := url.PathUnescape(segments[i])
+			if err != nil {
+				return "", false // net/http has refused such a path before
+			}
+			domain = decoded
+		case want != segments[i]:
+			return "", false
+		}
+	}
+	return domain, true
 }

@@ -48,9 +48,8 @@ type App struct {
 	log     *slog.Logger
 
 	store         *store.Store
-	resolvers     []*resolver.Resolver
-	checker       *dnscheck.Checker // for those who wait for an answer
-	scheduled     *dnscheck.Checker // for the schedule
+	resolver      *resolver.Resolver
+	checker       *dnscheck.Checker
 	authenticator *auth.Authenticator
 	metrics       *metrics
 	listener      net.Listener
@@ -67,17 +66,18 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 			err = errors.Join(err, a.close())
 		}
 	}()
+	if cfg.Token != "" && !auth.ValidToken(cfg.Token) {
+		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; `dmarcd token create` makes a right one")
+	}
 	if a.store, err = OpenStore(ctx, cfg, options.Log); err != nil {
 		return nil, err
 	}
 	a.metrics = newMetrics(a.store, options.Version)
-	// Each has a client of its own: whoever waits for an answer does not
-	// stand in a line with the schedule.
-	a.checker = a.newChecker(cfg)
-	a.scheduled = a.newChecker(cfg)
-	if err := a.resolvers[0].Err(); err != nil {
+	a.resolver = NewResolver(cfg, a.metrics.observeDNS)
+	if err := a.resolver.Err(); err != nil {
 		a.log.Warn("no DNS server to ask: every check will be inconclusive", "error", err)
 	}
+	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
@@ -113,15 +113,17 @@ func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store
 	return s, nil
 }
 
+// maxQuestions is how many DNS questions are under way at once, to one server
+// and in all: far more than the schedule has, so that a verification that
+// somebody waits for never stands in its line.
+const maxQuestions = 1024
+
 // NewResolver returns the DNS client of a configuration; observe may be nil.
 func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration)) *resolver.Resolver {
-	return resolver.New(resolver.Config{Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe})
-}
-
-func (a *App) newChecker(cfg config.Config) *dnscheck.Checker {
-	r := NewResolver(cfg, a.metrics.observeDNS)
-	a.resolvers = append(a.resolvers, r)
-	return NewChecker(cfg, r)
+	return resolver.New(resolver.Config{
+		Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe,
+		MaxInflight: maxQuestions, MaxInflightPerServer: maxQuestions,
+	})
 }
 
 // NewChecker returns the checker of a configuration.
@@ -204,8 +206,8 @@ func (a *App) close() error {
 	if a.listener != nil && a.server == nil {
 		errs = append(errs, a.listener.Close()) // else the server closes it
 	}
-	for _, r := range a.resolvers {
-		r.Close()
+	if a.resolver != nil {
+		a.resolver.Close()
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

@@ -30,7 +30,7 @@ func (a *App) checks() *jobs.Checks {
 			if due.Full {
 				return a.examine(ctx, team, due.Name)
 			}
-			_, _, err := a.scheduled.Check(ctx, team, due.Name, dnscheck.Scheduled)
+			_, _, err := a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
 			return err
 		},
 	}
@@ -47,7 +47,7 @@ func (a *App) examine(ctx context.Context, team *store.Team, name string) error 
 		return err
 	}
 	address := domain.ReportAddress(a.config.ReportDomain)
-	check := a.scheduled.Examine(ctx, dnscheck.Request{
+	check := a.checker.Examine(ctx, dnscheck.Request{
 		Domain: name, Purpose: domain.Purpose, ReportAddress: address, TLSReportAddress: address,
 	})
 	entry := store.CheckEntry{Document: wire.Document(check), Since: last.ID, Unseen: check.Facts.Unseen()}
@@ -57,7 +57,7 @@ func (a *App) examine(ctx context.Context, team *store.Team, name string) error 
 			entry.Errors = append(entry.Errors, finding)
 		}
 	}
-	return a.scheduled.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
+	return a.checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
 		_, err := team.SaveFullCheck(ctx, name, check, plan, entry)
 		return err
 	})

@@ -212,7 +212,9 @@ func TestFullChecksBecomeDue(t *testing.T) {
 		clock.advance(time.Hour)
 		claim(false)
 		save(found("reject"), false) // a change that is believed
-		claim(true)                  // has everything looked at
+		claim()
+		clock.advance(5 * time.Second)
+		claim(true) // has everything looked at
 		save(found("reject"), true)
 		claim()
 		asked := found("reject")

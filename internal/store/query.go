@@ -25,7 +25,12 @@ type tx struct {
 
 // tx runs f in a transaction and commits what it did if it returns nil.
 func (s *Store) tx(ctx context.Context, f func(tx) error) error {
-	run, err := s.writer.BeginTx(ctx, nil)
+	conn, err := s.writerConn(ctx)
+	if err != nil {
+		return s.kind(err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back
+	run, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return s.kind(err)
 	}
@@ -34,6 +39,17 @@ func (s *Store) tx(ctx context.Context, f func(tx) error) error {
 		return err
 	}
 	return s.kind(run.Commit())
+}
+
+// writerWait is how long a connection that writes is waited for. SQLite has one:
+// while another process holds the lock, those in the line are told so in time
+// instead of waiting for each other.
+const writerWait = 5 * time.Second
+
+func (s *Store) writerConn(ctx context.Context) (*sql.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, writerWait)
+	defer cancel()
+	return s.writer.Conn(ctx)
 }
 
 // queryRow runs a query outside a transaction and scans its only row; no row is
@@ -53,7 +69,12 @@ func (s *Store) reading(ctx context.Context) context.Context {
 // exec runs one statement in a transaction of its own and returns how many rows
 // it changed.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return tx{store: s, run: s.writer}.exec(ctx, query, args...)
+	conn, err := s.writerConn(ctx)
+	if err != nil {
+		return 0, s.kind(err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back
+	return tx{store: s, run: conn}.exec(ctx, query, args...)
 }
 
 func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {

@@ -12,6 +12,9 @@ import (
 const (
 	// doubtFor is when a change that the schedule saw is looked at again.
 	doubtFor = time.Minute
+	// fullDelay is how long after a change, or after a check that somebody
+	// asked for, everything is looked at: whoever is at it often asks again.
+	fullDelay = 5 * time.Second
 	// fullGrace keeps requests for a check from having everything looked at
 	// more than once a minute.
 	fullGrace = time.Minute
@@ -133,10 +136,9 @@ func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarc
 		seen.UpdatedAt = now
 	}
 	if changed || check.Asked {
-		if due := row.fullAt.Add(fullGrace); due.After(now) {
-			row.nextFullAt = due
-		} else {
-			row.nextFullAt = now
+		row.nextFullAt = now.Add(fullDelay)
+		if again := row.fullAt.Add(fullGrace); again.After(row.nextFullAt) {
+			row.nextFullAt = again
 		}
 	}
 	row.Domain = seen

@@ -109,9 +109,12 @@ func TestNoDNSServerAtAll(t *testing.T) {
 	})
 }
 
+// unscheduled keeps the schedule from asking while questions are counted.
+const unscheduled = "DMARCD_SCHEDULE_RATE=0"
+
 func TestVerificationAsksPastTheCache(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
-		s := in.serve()
+		s := in.serve(unscheduled)
 		s.add("example.com")
 		for i, policy := range []string{"none", "quarantine", "reject"} {
 			// The record of before may be kept for its TTL of 300 s.
@@ -138,7 +141,7 @@ func TestManyVerificationsAskOnce(t *testing.T) {
 	const clients = 10
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		// One question is long enough for all clients to come.
-		s := in.serve(patient)
+		s := in.serve(patient, unscheduled)
 		s.add("example.com")
 		asked := in.dns.Asked("_dmarc.example.com", dns.TXT)
 		queries := s.queries()
@@ -158,7 +161,7 @@ func TestManyVerificationsAskOnce(t *testing.T) {
 			})
 		}
 		// Each of them looks the domain up before it asks the DNS. When all are
-		// waiting, the database has rest, but for the schedule once a second.
+		// waiting, the database has rest.
 		const rest = 500 * time.Millisecond
 		seen, changed := 0, time.Now()
 		eventually(t, 4*time.Second, "all verifications are waiting for the DNS", func() bool {

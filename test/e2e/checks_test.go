@@ -1,0 +1,341 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+)
+
+const (
+	// fullCheckLimit is generous: a full check follows within seconds.
+	fullCheckLimit = 30 * time.Second
+	// repeatedCheckLimit is for a full check that was asked for soon after
+	// another one: there is one a minute at most.
+	repeatedCheckLimit = time.Minute + fullCheckLimit
+)
+
+// quick has everything looked at again every second.
+var quick = []string{"DMARCD_SCHEDULE_INTERVAL=1s", "DMARCD_SCHEDULE_FULL_INTERVAL=1s"}
+
+// checkedZone is the zone of a domain that watches, and has no errors.
+const checkedZone = `
+	example.com. SOA ns.example.com. hostmaster.example.com. 1 3600 600 86400 60
+	example.com. NS ns.example.com.
+	example.com. MX 10 mx.example.com.
+	mx.example.com. A 192.0.2.1
+	example.com. TXT "v=spf1 mx -all"
+	_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"
+	default._domainkey.example.com. TXT "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+`
+
+// The records of checkedZone, and what the tests make of them.
+const (
+	noneRecord   = "v=DMARC1; p=none; rua=mailto:dmarc@example.com"
+	rejectRecord = "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"
+	dkimRecord   = "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+	// secondSPF makes an error of the SPF record beside it.
+	secondSPF = "\n\t" + `example.com. TXT "v=spf1 -all"` + "\n"
+)
+
+// rejectZone is checkedZone with the strictest policy.
+var rejectZone = strings.Replace(checkedZone, noneRecord, rejectRecord, 1)
+
+// keptCheck is the part of a check that the tests look at; the rest of its shape
+// is compared with the OpenAPI document.
+type keptCheck struct {
+	ID        string     `json:"id"`
+	FirstAt   string     `json:"first_at"`
+	LastAt    string     `json:"last_at"`
+	Domain    string     `json:"domain"`
+	CheckedAt string     `json:"checked_at"`
+	Grade     string     `json:"grade"`
+	DMARC     dmarcFacts `json:"dmarc"`
+	SPF       struct {
+		Status  string `json:"status"`
+		Record  string `json:"record"`
+		Lookups int    `json:"lookups"`
+	} `json:"spf"`
+	Findings []struct {
+		ID    string `json:"id"`
+		Level string `json:"level"`
+	} `json:"findings"`
+	NextStep *struct {
+		ID     string `json:"id"`
+		Record string `json:"record"`
+	} `json:"next_step"`
+	Changes []change `json:"changes"`
+}
+
+type dmarcFacts struct {
+	Status       string   `json:"status"`
+	Record       string   `json:"record"`
+	RecordDomain string   `json:"record_domain"`
+	Organization string   `json:"organizational_domain"`
+	Policy       string   `json:"policy"`
+	Applied      string   `json:"applied"`
+	Queries      []string `json:"queries"`
+}
+
+type change struct {
+	Path   string `json:"path"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// findingIDs returns the ids of the findings, each with its level, in their
+// order.
+func (k keptCheck) findingIDs() []string {
+	ids := []string{}
+	for _, f := range k.Findings {
+		ids = append(ids, f.Level+" "+f.ID)
+	}
+	return ids
+}
+
+// page is a part of a list.
+type page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next"`
+}
+
+// readAs reads the body of an answer that must be 200.
+func readAs[T any](t testing.TB, a answer) T {
+	t.Helper()
+	var v T
+	if a.status != http.StatusOK {
+		t.Fatalf("got status %d want 200: %s", a.status, a.body)
+	}
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	return v
+}
+
+// checked waits for a full check of a domain that is as wanted, and returns it.
+func (s *server) checked(name, what string, limit time.Duration, wanted func(keptCheck) bool) keptCheck {
+	s.in.t.Helper()
+	var latest keptCheck
+	eventually(s.in.t, limit, what, func() bool {
+		a := s.get("/domains/" + name + "/checks/latest")
+		if a.status == http.StatusNotFound {
+			return false
+		}
+		latest = readAs[keptCheck](s.in.t, a)
+		return wanted(latest)
+	})
+	return latest
+}
+
+// firstCheck waits for the first full check of a domain.
+func (s *server) firstCheck(name string) keptCheck {
+	s.in.t.Helper()
+	return s.checked(name, "the first full check of "+name, fullCheckLimit, func(keptCheck) bool { return true })
+}
+
+// all reads a list to its end in pages of that many items.
+func all[T any](s *server, path string, limit int) []T {
+	s.in.t.Helper()
+	join := "?"
+	if strings.Contains(path, "?") {
+		join = "&"
+	}
+	path += fmt.Sprintf("%slimit=%d", join, limit)
+	items := []T{}
+	after := ""
+	for range 1000 {
+		p := readAs[page[T]](s.in.t, s.get(path+after))
+		if len(p.Items) > limit {
+			s.in.t.Fatalf("%s: got a page of %d", path, len(p.Items))
+		}
+		items = append(items, p.Items...)
+		if p.Next == nil {
+			return items
+		}
+		if len(p.Items) < limit {
+			s.in.t.Errorf("%s: got a page of %d with another behind it, want it full", path, len(p.Items))
+		}
+		after = "&after=" + *p.Next
+	}
+	s.in.t.Fatalf("%s: the list does not end", path)
+	return nil
+}
+
+func TestLatestCheckOfAKnownZone(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		s := in.serve()
+		s.add("example.com")
+		got := s.firstCheck("EXAMPLE.com.")
+		if got.Domain != "example.com" || got.Grade != "C" {
+			t.Errorf("got %s with grade %s want example.com with C", got.Domain, got.Grade)
+		}
+		wantDMARC := dmarcFacts{
+			Status: "ok", Record: noneRecord, RecordDomain: "example.com", Organization: "example.com",
+			Policy: "none", Applied: "none", Queries: []string{"_dmarc.example.com", "_dmarc.com"},
+		}
+		if diff := cmp.Diff(wantDMARC, got.DMARC); diff != "" {
+			t.Errorf("dmarc (-want +got):\n%s", diff)
+		}
+		if got.SPF.Status != "ok" || got.SPF.Record != "v=spf1 mx -all" || got.SPF.Lookups != 1 {
+			t.Errorf("spf: got %+v want one look-up of v=spf1 mx -all", got.SPF)
+		}
+		wantFindings := []string{
+			"warning dmarc.policy-none", "info mta-sts.missing", "info tls-rpt.missing", "info dnssec.unsigned",
+			"good spf.valid", "good dkim.found",
+		}
+		if diff := cmp.Diff(wantFindings, got.findingIDs()); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+		wantRecord := `_dmarc.example.com. TXT "v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"`
+		if got.NextStep == nil || got.NextStep.ID != "dmarc.policy-none" || got.NextStep.Record != wantRecord {
+			t.Errorf("next step: got %+v want dmarc.policy-none with the record %s", got.NextStep, wantRecord)
+		}
+		if len(got.Changes) != 0 || got.FirstAt != got.LastAt || got.CheckedAt != got.LastAt {
+			t.Errorf("got %d changes from %s to %s (%s) want a first check", len(got.Changes), got.FirstAt, got.LastAt, got.CheckedAt)
+		}
+		history := readAs[page[keptCheck]](t, s.get("/domains/example.com/checks"))
+		if diff := cmp.Diff(page[keptCheck]{Items: []keptCheck{got}}, history); diff != "" {
+			t.Errorf("history (-the latest check alone +got):\n%s", diff)
+		}
+		if got := readAs[page[event]](t, s.get("/events")); len(got.Items) != 0 || got.Next != nil {
+			t.Errorf("events of a first check: got %+v want none", got)
+		}
+	})
+}
+
+func TestNoCheckWithoutAnAnswer(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		s := in.serve()
+		in.dns.SetFault("*", resolvertest.ServFail)
+		s.add("example.com")
+		latest := s.get("/domains/example.com/checks/latest")
+		latest.wantStatus(t, http.StatusNotFound)
+		if missing := s.get("/domains/nobody.example/checks/latest"); missing.text() == latest.text() {
+			t.Errorf("a domain without a check is told like one that is not there: %s", latest.body)
+		}
+		s.get("/domains/example.com/checks").wantBody(t, `{"items":[],"next":null}`)
+
+		in.dns.SetFault("*", resolvertest.None)
+		s.verify("example.com", "conclusive")
+		if got := s.firstCheck("example.com").DMARC.Policy; got != "none" {
+			t.Errorf("after a verification: got the policy %q want none", got)
+		}
+	})
+}
+
+func TestEqualChecksAreOneEntry(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		s := in.serve(quick...)
+		s.add("example.com")
+		first := s.firstCheck("example.com")
+		again := s.checked("example.com", "a later check finds the same", fullCheckLimit, func(k keptCheck) bool {
+			return k.LastAt > first.LastAt
+		})
+		if again.ID != first.ID || again.FirstAt != first.FirstAt || again.CheckedAt != again.LastAt {
+			t.Errorf("got %s from %s to %s (%s) want %s from %s", again.ID, again.FirstAt, again.LastAt, again.CheckedAt, first.ID, first.FirstAt)
+		}
+		if got := all[keptCheck](s, "/domains/example.com/checks", 10); len(got) != 1 {
+			t.Errorf("got %d entries want 1", len(got))
+		}
+	})
+}
+
+func TestHistoryGrowsWithChanges(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		s := in.serve(quick...)
+		s.add("example.com")
+		entries := []keptCheck{s.firstCheck("example.com")}
+		for _, row := range []struct {
+			name string
+			zone string
+			want []change
+		}{
+			{"a stricter policy", rejectZone, []change{
+				{"dmarc.applied", "none", "reject"},
+				{"dmarc.legacy.policy", "none", "reject"},
+				{"dmarc.policy", "none", "reject"},
+				{"dmarc.record", noneRecord, rejectRecord},
+				{"grade", "C", "A"},
+			}},
+			{"another mail server", strings.ReplaceAll(rejectZone, "192.0.2.1", "192.0.2.2"), []change{
+				{"mx.mx.example.com.addresses.192.0.2.1", "192.0.2.1", ""},
+				{"mx.mx.example.com.addresses.192.0.2.2", "", "192.0.2.2"},
+			}},
+			{"the mail server of before, and a key in testing", strings.Replace(rejectZone, "v=DKIM1;", "v=DKIM1; t=y;", 1), []change{
+				{"dkim.default.record", dkimRecord, strings.Replace(dkimRecord, "v=DKIM1;", "v=DKIM1; t=y;", 1)},
+				{"dkim.default.testing", "false", "true"},
+				{"mx.mx.example.com.addresses.192.0.2.1", "", "192.0.2.1"},
+				{"mx.mx.example.com.addresses.192.0.2.2", "192.0.2.2", ""},
+			}},
+		} {
+			in.setZone(row.zone)
+			last := entries[len(entries)-1]
+			next := s.checked("example.com", row.name, fullCheckLimit, func(k keptCheck) bool { return k.ID != last.ID })
+			if diff := cmp.Diff(row.want, next.Changes); diff != "" {
+				t.Errorf("%s: changes (-want +got):\n%s", row.name, diff)
+			}
+			entries = append(entries, next)
+		}
+		var want []string
+		for _, entry := range slices.Backward(entries) {
+			want = append(want, entry.ID)
+		}
+		for _, limit := range []int{1, 2, 3, 4, 5, 1000} {
+			var got []string
+			for _, entry := range all[keptCheck](s, "/domains/example.com/checks", limit) {
+				got = append(got, entry.ID)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("limit %d: history (-want +got):\n%s", limit, diff)
+			}
+		}
+	})
+}
+
+// TestVerificationIsFollowedByAFullCheck changes the zone right after a full
+// check, with the schedule of every day: what follows, follows from the
+// verification.
+func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
+	each(t, checkedZone+secondSPF, func(t *testing.T, in *installation) {
+		s := in.serve()
+		s.add("example.com")
+		first := s.firstCheck("example.com")
+		if !slices.Contains(first.findingIDs(), "error spf.multiple-records") {
+			t.Fatalf("findings: got %v want spf.multiple-records", first.findingIDs())
+		}
+		in.setZone(rejectZone)
+		s.verify("example.com", "conclusive")
+		want := []happening{
+			{Kind: "policy.tightened", Before: "none", After: "reject"},
+			{Kind: "record.changed", Before: noneRecord, After: rejectRecord},
+		}
+		if diff := cmp.Diff(want, s.happened("example.com")); diff != "" {
+			t.Errorf("events of the verification (-want +got):\n%s", diff)
+		}
+		next := s.checked("example.com", "a full check after the verification", repeatedCheckLimit, func(k keptCheck) bool {
+			return k.ID != first.ID
+		})
+		if next.DMARC.Policy != "reject" || next.SPF.Status != "ok" || next.Grade != "A" {
+			t.Errorf("got the policy %q, SPF %q and grade %s want reject, ok and A", next.DMARC.Policy, next.SPF.Status, next.Grade)
+		}
+		if !slices.Contains(next.Changes, change{"spf.status", "multiple", "ok"}) {
+			t.Errorf("changes: got %v want the mended SPF among them", next.Changes)
+		}
+		mended := 0
+		for _, h := range s.happened("example.com") {
+			if h.Kind == "finding.mended" && strings.HasPrefix(h.Before, "spf.multiple-records: ") && h.After == "" {
+				mended++
+			}
+		}
+		if mended != 1 {
+			t.Errorf("events: got %v want one mended finding", s.happened("example.com"))
+		}
+	})
+}

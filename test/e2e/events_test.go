@@ -1,0 +1,202 @@
+package e2e_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// event is an event as a client sees it.
+type event struct {
+	ID     string `json:"id"`
+	At     string `json:"at"`
+	Domain string `json:"domain"`
+	Kind   string `json:"kind"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// happening is what an event tells, without its names and its time.
+type happening struct {
+	Kind, Before, After string
+}
+
+func (e event) happening() happening {
+	return happening{Kind: e.Kind, Before: e.Before, After: e.After}
+}
+
+// happened returns what happened to a domain, ordered by kind: the events of one
+// check have the same time.
+func (s *server) happened(name string) []happening {
+	s.in.t.Helper()
+	list := []happening{}
+	for _, e := range all[event](s, "/events?domain="+name, 100) {
+		if e.Domain != name {
+			s.in.t.Errorf("events of %s: got one of %s", name, e.Domain)
+		}
+		list = append(list, e.happening())
+	}
+	slices.SortStableFunc(list, func(a, b happening) int { return strings.Compare(a.Kind, b.Kind) })
+	return list
+}
+
+// awaitEvents waits until a domain has that many events.
+func (s *server) awaitEvents(name string, count int) {
+	s.in.t.Helper()
+	eventually(s.in.t, fullCheckLimit, "events", func() bool { return len(s.happened(name)) >= count })
+}
+
+// withoutWords cuts the words off the findings, which the catalogue of findings
+// may change.
+func withoutWords(list []happening) []happening {
+	for i := range list {
+		if strings.HasPrefix(list[i].Kind, "finding.") {
+			list[i].Before, _, _ = strings.Cut(list[i].Before, ": ")
+			list[i].After, _, _ = strings.Cut(list[i].After, ": ")
+		}
+	}
+	return list
+}
+
+func TestScheduleTellsOfChanges(t *testing.T) {
+	const loose = "v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"
+	rows := []struct {
+		name string
+		zone string
+		want []happening // ordered by kind
+	}{
+		{"a stricter policy", rejectZone, []happening{
+			{"policy.tightened", "none", "reject"},
+			{"record.changed", noneRecord, rejectRecord},
+		}},
+		{"an error", rejectZone + secondSPF, []happening{{"finding.appeared", "", "spf.multiple-records"}}},
+		{"the error is mended", rejectZone, []happening{{"finding.mended", "spf.multiple-records", ""}}},
+		{"a looser policy", strings.Replace(checkedZone, noneRecord, loose, 1), []happening{
+			{"policy.loosened", "reject", "quarantine"},
+			{"record.changed", rejectRecord, loose},
+		}},
+		{"no record", strings.Replace(checkedZone, "_dmarc.", "dmarc.", 1), []happening{
+			{"finding.appeared", "", "dmarc.missing"},
+			{"policy.loosened", "quarantine", ""},
+			{"record.vanished", loose, ""},
+		}},
+		{"a record again", checkedZone, []happening{
+			{"finding.mended", "dmarc.missing", ""},
+			{"record.appeared", "", noneRecord},
+		}},
+	}
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		s := in.serve(quick...)
+		s.add("example.com")
+		s.firstCheck("example.com")
+		total := 0
+		for _, row := range rows {
+			in.setZone(row.zone)
+			s.awaitEvents("example.com", total+len(row.want))
+			events := all[event](s, "/events", 1000)
+			var got []happening
+			for _, e := range events[:len(events)-total] {
+				got = append(got, e.happening())
+			}
+			slices.SortFunc(got, func(a, b happening) int { return strings.Compare(a.Kind, b.Kind) })
+			if diff := cmp.Diff(row.want, withoutWords(got)); diff != "" {
+				t.Fatalf("%s: events (-want +got):\n%s", row.name, diff)
+			}
+			total = len(events)
+		}
+	})
+}
+
+func TestEventsAreFilteredAndPaged(t *testing.T) {
+	const other = `
+		_dmarc.example.net. TXT "v=DMARC1; p=none"
+	`
+	each(t, checkedZone+other, func(t *testing.T, in *installation) {
+		s := in.serve()
+		for _, name := range []string{"example.com", "example.net"} {
+			s.add(name)
+		}
+		for _, zone := range []string{rejectZone, checkedZone + other, "", rejectZone} {
+			in.setZone(zone)
+			for _, name := range []string{"example.com", "example.net"} {
+				s.verify(name, "conclusive")
+			}
+		}
+		events := all[event](s, "/events", 1000)
+		if !slices.IsSortedFunc(events, func(a, b event) int { return strings.Compare(b.At, a.At) }) {
+			t.Errorf("got %v want the newest first", events)
+		}
+		seen := map[string]bool{}
+		for _, e := range events {
+			if seen[e.ID] {
+				t.Errorf("event %s is there twice", e.ID)
+			}
+			seen[e.ID] = true
+		}
+		rows := []struct {
+			query string
+			keep  func(e event) bool
+		}{
+			{"", func(event) bool { return true }},
+			{"domain=example.com", func(e event) bool { return e.Domain == "example.com" }},
+			{"domain=EXAMPLE.net.", func(e event) bool { return e.Domain == "example.net" }},
+			{"kind=record.changed", func(e event) bool { return e.Kind == "record.changed" }},
+			{"kind=record.vanished", func(e event) bool { return e.Kind == "record.vanished" }},
+			{"kind=policy.tightened&domain=example.com", func(e event) bool { return e.Kind == "policy.tightened" && e.Domain == "example.com" }},
+			{"kind=record.appeared&domain=example.net&colour=red", func(e event) bool { return e.Kind == "record.appeared" && e.Domain == "example.net" }},
+		}
+		for _, row := range rows {
+			want := slices.DeleteFunc(slices.Clone(events), func(e event) bool { return !row.keep(e) })
+			if len(want) == 0 {
+				t.Fatalf("%s: the events have none of these: %v", row.query, events)
+			}
+			for _, limit := range []int{1, 2, len(want), 1000} {
+				if diff := cmp.Diff(want, all[event](s, "/events?"+row.query, limit)); diff != "" {
+					t.Errorf("%s, limit %d (-want +got):\n%s", row.query, limit, diff)
+				}
+			}
+			if got := readAs[page[event]](t, s.get("/events?"+row.query)); got.Next != nil || !cmp.Equal(want, got.Items) {
+				t.Errorf("%s, without a limit: got %v want all", row.query, got)
+			}
+		}
+		for _, query := range []string{"domain=nobody.example", "kind=finding.mended"} {
+			s.get("/events?"+query).wantBody(t, `{"items":[],"next":null}`)
+		}
+	})
+}
+
+func TestBadQueriesOfTheAdditions(t *testing.T) {
+	encoded := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	cursors := []string{
+		"limit=0", "limit=1001", "limit=-1", "limit=1.5", "limit=ten", "limit=", "limit=99999999999999999999",
+		"after=x", "after=example.com", "after=%00", "after=" + encoded("now"), "after=" + encoded("1794714845"),
+		"after=" + encoded("1."), "after=" + encoded("99999999999999999999.1"), "limit=1;after=x", "limit=%zz",
+	}
+	filters := []string{
+		"kind=", "kind=changed", "kind=RECORD.CHANGED", "kind=record.changed,record.vanished",
+		"domain=", "domain=example", "domain=a_b.example", "domain=*.example.com", "domain=192.0.2.1", "domain=example.com&kind=x",
+	}
+	each(t, exampleZone, func(t *testing.T, in *installation) {
+		s := in.serve()
+		s.add("example.com")
+		for path, queries := range map[string][]string{
+			"/events":                        slices.Concat(cursors, filters),
+			"/domains/example.com/checks":    cursors,
+			"/domains/nobody.example/checks": cursors, // 422 comes before 404
+		} {
+			for _, query := range queries {
+				if a := s.get(path + "?" + query); a.status != http.StatusUnprocessableEntity {
+					t.Errorf("%s?%s: got status %d want 422: %s", path, query, a.status, a.body)
+				}
+			}
+		}
+		// A cursor of a place where nothing is any more is a good one.
+		for _, path := range []string{"/events", "/domains/example.com/checks"} {
+			s.get(path+"?after="+encoded("1.1")).wantBody(t, `{"items":[],"next":null}`)
+		}
+	})
+}
