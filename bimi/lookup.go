@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // DefaultSelector is the selector of messages that name none.
@@ -115,31 +116,25 @@ func Lookup(ctx context.Context, r dns.Resolver, q Query) Result {
 func (result *Result) lookAt(ctx context.Context, r dns.Resolver, domain string) bool {
 	name := QueryName(result.Query.Selector, domain)
 	result.Queried = append(result.Queried, name)
-	a := r.Resolve(ctx, dns.Question{Name: name, Type: dns.TXT})
-	if a.Outcome == dns.Inconclusive {
-		result.Status, result.Reason = StatusInconclusive, a.Reason
+	found := txt.Find(ctx, r, name, Parse)
+	if found.Answer.Outcome == dns.Inconclusive {
+		result.Status, result.Reason = StatusInconclusive, found.Answer.Reason
 		return true
 	}
-	for _, txt := range a.Texts() {
-		record, ok := Parse(txt)
-		switch {
-		case ok && len(result.Texts) < maxKept:
-			result.Texts = append(result.Texts, txt)
-			result.Record = &record
-		case !ok && len(result.Ignored) < maxKept:
-			result.Ignored = append(result.Ignored, txt)
-		}
+	room := maxKept - len(result.Ignored)
+	result.Ignored = append(result.Ignored, found.Others[:min(room, len(found.Others))]...)
+	for _, record := range found.Records {
+		result.Texts = append(result.Texts, record.Text)
 	}
-	switch len(result.Texts) {
-	case 0:
+	if len(found.Records) == 0 {
 		result.Status = StatusNone
 		return false
-	case 1:
-		result.Status = statusOf(result.Record.State)
-	default:
-		result.Status, result.Record = StatusMultiple, nil
 	}
 	result.RecordDomain = domain
+	result.Status = StatusMultiple
+	if record, ok := found.Record(); ok {
+		result.Status, result.Record = statusOf(record.State), &record
+	}
 	return true
 }
 

@@ -16,35 +16,9 @@
 // trailing dot, and come out in the form of dns.Name.
 package dkim
 
-import "strings"
-
-// maxKept bounds the tags, problems and records that are kept of one source, so
-// that a hostile record stays cheap.
+// maxKept bounds the tags and problems that are kept of one source, so that a hostile
+// record stays cheap.
 const maxKept = 100
-
-const (
-	maxNameLength  = 253 // octets of a name in text form, RFC 1035 §2.3.4
-	maxLabelLength = 63
-)
-
-// isDomainName reports whether DNS can carry the name: no label is empty or too
-// long, the whole is not too long, and it is printable ASCII.
-func isDomainName(name string) bool {
-	if name == "" || len(name) > maxNameLength {
-		return false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > maxLabelLength {
-			return false
-		}
-	}
-	for i := range len(name) {
-		if name[i] <= ' ' || name[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // Status tells how things stand at the name of a selector.
@@ -81,39 +82,34 @@ func namespaceName(domain string) string { return "_domainkey." + domain }
 // LookupKey finds the key of a selector (RFC 6376 §3.6.2). It asks one question. A
 // name that DNS cannot carry has no key and is not asked for.
 func LookupKey(ctx context.Context, r dns.Resolver, selector, domain string) Lookup {
-	l := Lookup{Selector: dns.Name(selector), Domain: dns.Name(domain)}
+	l := Lookup{Selector: dns.Name(selector), Domain: dns.Name(domain), Status: StatusNone}
 	name := QueryName(l.Selector, l.Domain)
-	if !isDomainName(name) {
-		l.Status = StatusNone
+	if !dns.ValidName(name) {
 		return l
 	}
-	l.Answer = r.Resolve(ctx, dns.Question{Name: name, Type: dns.TXT})
-	texts := l.Answer.Texts()
-	for _, text := range texts[:min(len(texts), maxKept)] {
-		if key, ok := ParseKey(text); ok {
-			l.Keys = append(l.Keys, key)
-			continue
-		}
-		l.Others = append(l.Others, text)
+	found := txt.Find(ctx, r, name, ParseKey)
+	l.Answer, l.Keys, l.Others = found.Answer, found.Records, found.Others
+	for _, text := range l.Others {
 		if isNearMiss(text) {
 			l.Problems = append(l.Problems, Problem{Kind: NearMiss, Text: text})
 		}
 	}
-	l.judge(len(texts))
+	if target, ok := found.DanglingAlias(); ok {
+		l.Problems = append(l.Problems, Problem{Kind: DanglingAlias, Text: target})
+	}
+	l.judge()
 	return l
 }
 
-// judge sets the status and the problems of the lookup as a whole.
-func (l *Lookup) judge(records int) {
-	aliases := l.Answer.Aliases
+// judge sets the status, and tells of several records. Texts beside a key are among
+// them: which one a verifier takes is undefined (RFC 6376 §3.6.2.2).
+func (l *Lookup) judge() {
+	records := len(l.Answer.Texts())
 	switch {
 	case l.Answer.Outcome == dns.Inconclusive:
 		l.Status = StatusInconclusive
 	case len(l.Keys) == 0:
 		l.Status = StatusNone
-		if records == 0 && len(aliases) > 0 {
-			l.Problems = append(l.Problems, Problem{Kind: DanglingAlias, Text: aliases[len(aliases)-1]})
-		}
 	case records > 1:
 		l.Status = StatusMultiple
 		l.Problems = append(l.Problems, Problem{Kind: MultipleRecords, Count: records, Limit: 1})
@@ -136,10 +132,10 @@ func statusOf(s State) Status {
 
 // isNearMiss reports whether a text that is no key names DKIM, or is an RSA key
 // without the tags around it.
-func isNearMiss(txt string) bool {
-	if strings.Contains(strings.ToLower(txt), "dkim") {
+func isNearMiss(text string) bool {
+	if strings.Contains(strings.ToLower(text), "dkim") {
 		return true
 	}
-	key, _ := ParseKey(tagP + "=" + txt)
+	key, _ := ParseKey(tagP + "=" + text)
 	return key.PublicKey != nil
 }

@@ -94,7 +94,7 @@ func Probe(ctx context.Context, r dns.Resolver, domain string, selectors []strin
 		return p
 	}
 	top := dns.Question{Name: namespaceName(p.Domain), Type: dns.TXT}
-	if !isDomainName(top.Name) {
+	if !dns.ValidName(top.Name) {
 		p.Namespace = NamespaceMissing
 		return p
 	}

@@ -37,7 +37,7 @@ func (a Alignment) String() string {
 func Align(ctx context.Context, r dns.Resolver, author, identifier string, mode Mode) Alignment {
 	author, identifier = dns.Name(author), dns.Name(identifier)
 	switch {
-	case !isDomainName(author) || !isDomainName(identifier):
+	case !dns.ValidName(author) || !dns.ValidName(identifier):
 		return NotAligned
 	case author == identifier:
 		return Aligned

@@ -1,5 +1,7 @@
 package dmarc_test
 
+import "github.com/dmarcd/dmarcd/internal/corpustest"
+
 // Why we differ, where a reason holds for several cases.
 const (
 	removedTag  = "RFC 9989 appendix C.5.2 removed pct, rf and ri: receivers ignore them whatever their value"
@@ -10,7 +12,7 @@ const (
 
 // disagreements names the cases of the corpus on which we differ, and why. One that
 // no longer differs fails the test.
-var disagreements = map[string]string{
+var disagreements = corpustest.Disagreements{
 	"dmarcgo/dmarc-record-parse.json dmarc-record-parse-013":                                                   actsAsNone,
 	"dmarcgo/dmarc-record-parse.json dmarc-record-parse-014":                                                   actsAsNone,
 	"dmarcgo/dmarc-record-parse.json dmarc-record-parse-020":                                                   "RFC 9989 §4.8: values are ASCII, and RFC 3986 knows no other characters in a URI",

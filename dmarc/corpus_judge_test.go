@@ -18,13 +18,7 @@ import (
 func (c corpusCase) zone(t *testing.T) *dnstest.Zone {
 	t.Helper()
 	z := dnstest.New("")
-	for name, raw := range c.ZoneTXT {
-		var texts []string
-		if json.Unmarshal(raw, &texts) != nil {
-			z.Fail(name)
-		}
-		addTexts(z, name, texts)
-	}
+	c.ZoneTXT.AddTo(z)
 	for name, raw := range c.Zone {
 		var sets map[string][]string
 		if json.Unmarshal(raw, &sets) != nil {

@@ -4,28 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/corpustest"
 )
-
-// corpusDir returns the folder of the tables, or "" where there is none. A
-// relative path is taken from the root of the repository.
-func corpusDir() string {
-	dir := os.Getenv("DMARCD_CORPUS")
-	if dir == "" {
-		return ""
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join("..", dir)
-	}
-	return filepath.Join(dir, "dns")
-}
 
 // facts are the names and values of what a table expects or we found.
 type facts map[string]any
@@ -43,7 +29,7 @@ type corpusCase struct {
 	Tag           string                     `json:"tag"`
 	Value         string                     `json:"value"`
 	Zone          map[string]json.RawMessage `json:"zone"`
-	ZoneTXT       map[string]json.RawMessage `json:"zone_txt"`
+	ZoneTXT       corpustest.Texts           `json:"zone_txt"`
 	RecordsAt     []string                   `json:"records_at"`
 	PSD           map[string]string          `json:"psd"`
 	Domain        string                     `json:"domain"`
@@ -105,38 +91,24 @@ var corpusTables = map[string]func(*testing.T, corpusCase) facts{
 
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	dir := corpusDir()
-	if dir == "" {
-		t.Log("DMARCD_CORPUS is not set: nothing to compare with")
+	if _, ok := corpustest.Dir(t); !ok {
 		return
 	}
-	seen := make(map[string]bool)
+	comparison := corpustest.Compare(t, disagreements)
 	for _, name := range slices.Sorted(maps.Keys(corpusTables)) {
-		table := readTable(t, filepath.Join(dir, "*+"+name))
+		var table corpusTable
+		corpustest.Table(t, "*+"+name, &table)
 		compared := 0
 		for _, c := range table.Cases {
 			if c.Zone == nil {
 				c.Zone = table.Zone
 			}
-			differences, n := compare(c.Expect, corpusTables[name](t, c))
-			compared += n
-			id := name + " " + c.ID
-			seen[id] = true
-			reason, listed := disagreements[id]
-			switch {
-			case len(differences) > 0 && !listed:
-				t.Errorf("%s: %s", id, strings.Join(differences, ", "))
-			case len(differences) == 0 && listed:
-				t.Errorf("%s agrees, but is listed as a disagreement: %s", id, reason)
-			}
+			got, want := common(corpusTables[name](t, c), c.Expect)
+			compared += len(want)
+			comparison.Judge(name+" "+c.ID, maps.Equal(got, want), got, want)
 		}
 		if compared == 0 {
 			t.Errorf("%s: nothing compared", name)
-		}
-	}
-	for id := range disagreements {
-		if !seen[id] {
-			t.Errorf("%s is listed as a disagreement, but there is no such case", id)
 		}
 	}
 }
@@ -144,14 +116,9 @@ func TestCorpus(t *testing.T) {
 // TestCorpusSuffixes compares with the list's own test of registrable domains.
 func TestCorpusSuffixes(t *testing.T) {
 	t.Parallel()
-	dir := corpusDir()
-	if dir == "" {
-		t.Log("DMARCD_CORPUS is not set: nothing to compare with")
+	text, ok := corpustest.File(t, "publicsuffix+list/tests/tests.txt")
+	if !ok {
 		return
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "publicsuffix+list", "tests", "tests.txt"))
-	if err != nil {
-		t.Fatal(err)
 	}
 	compared := 0
 	for line := range strings.Lines(string(text)) {
@@ -176,38 +143,16 @@ func TestCorpusSuffixes(t *testing.T) {
 	}
 }
 
-// readTable reads the one file that the pattern matches.
-func readTable(t *testing.T, pattern string) corpusTable {
-	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) != 1 {
-		t.Fatalf("%s: got %d files want 1 (%v)", pattern, len(paths), err)
-	}
-	data, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table corpusTable
-	if err := json.Unmarshal(data, &table); err != nil {
-		t.Fatalf("read %s: %v", paths[0], err)
-	}
-	return table
-}
-
-// compare returns how what we found differs from what is expected, and how many
-// facts both name. Facts that we do not state are not compared.
-func compare(want, got facts) (differences []string, compared int) {
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		found, ok := got[name]
-		if !ok {
-			continue
-		}
-		compared++
-		if g, w := plain(found), plain(want[name]); g != w {
-			differences = append(differences, fmt.Sprintf("%s: got %s want %s", name, g, w))
+// common returns the facts that both name, in plain words. Facts that we do not
+// state are not compared.
+func common(found, expected facts) (got, want map[string]string) {
+	got, want = make(map[string]string), make(map[string]string)
+	for name, value := range expected {
+		if own, ok := found[name]; ok {
+			got[name], want[name] = plain(own), plain(value)
 		}
 	}
-	return differences, compared
+	return got, want
 }
 
 // plain writes a value so that those that mean the same are equal: null is "", and

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // maxDestinationHosts bounds the hosts that are asked for consent for one record.
@@ -59,7 +60,7 @@ type Destination struct {
 // consent cannot be confirmed.
 func ConsentName(domain, host string) (string, bool) {
 	name := dns.Name(domain) + "._report._dmarc." + dns.Name(host)
-	return name, isHostName(name)
+	return name, dns.IsHostname(name)
 }
 
 // Destinations tells for each URI of rua and ruf, in the order of the record,
@@ -112,11 +113,10 @@ func askConsent(ctx context.Context, r dns.Resolver, domain, host string) consen
 	if !ok {
 		return consent{verdict: NotAuthorized}
 	}
-	a := r.Resolve(ctx, dns.Question{Name: name, Type: dns.TXT})
-	c := consent{verdict: NotAuthorized, queried: name}
-	c.records, _ = records(a)
+	found := txt.Find(ctx, r, name, Parse)
+	c := consent{verdict: NotAuthorized, queried: name, records: found.Records}
 	switch {
-	case a.Outcome == dns.Inconclusive:
+	case found.Answer.Outcome == dns.Inconclusive:
 		c.verdict = ConsentUnknown
 	case len(c.records) > 0:
 		c.verdict = Authorized

@@ -106,7 +106,7 @@ func (d Discovery) Queried() []string {
 func Discover(ctx context.Context, r dns.Resolver, name string) Discovery {
 	name = dns.Name(name)
 	d := Discovery{Domain: name}
-	if !isDomainName(name) {
+	if !dns.ValidName(name) {
 		d.Status, d.Organization = StatusNone, name
 		return d
 	}

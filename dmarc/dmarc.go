@@ -19,48 +19,9 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKept bounds the tags, problems, URIs and records that are kept of one
-// source, so that a hostile record stays cheap.
+// maxKept bounds the tags, problems and URIs that are kept of one source, so that a
+// hostile record stays cheap.
 const maxKept = 100
-
-const (
-	maxNameLength  = 253 // octets of a name in text form, RFC 1035 §2.3.4
-	maxLabelLength = 63
-)
-
-// isDomainName reports whether DNS can carry the name: no label is empty or too
-// long, the whole is not too long, and it is printable ASCII.
-func isDomainName(name string) bool {
-	if name == "" || len(name) > maxNameLength {
-		return false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > maxLabelLength {
-			return false
-		}
-	}
-	for i := range len(name) {
-		if name[i] <= ' ' || name[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// isHostName reports whether the name is made of letters, digits, hyphens and
-// underscores only, as the domain of a mail address is. Address literals are not.
-func isHostName(name string) bool {
-	if !isDomainName(name) {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if !isLetter(c) && !isDigit(c) && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
 
 // isAtOrBelow reports whether name is the domain itself or a subdomain of it.
 func isAtOrBelow(name, domain string) bool {
@@ -75,7 +36,3 @@ func lastLabels(name string, n int) string {
 	labels := dns.Labels(name)
 	return strings.Join(labels[max(0, len(labels)-n):], ".")
 }
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -46,7 +46,7 @@ type LegacyDiscovery struct {
 func DiscoverLegacy(ctx context.Context, r dns.Resolver, name string) LegacyDiscovery {
 	name = dns.Name(name)
 	d := LegacyDiscovery{Domain: name, Status: StatusNone, Organization: LegacyOrganization(name)}
-	if !isDomainName(name) {
+	if !dns.ValidName(name) {
 		return d
 	}
 	if d.take(look(ctx, r, name)) || d.Organization == name {

@@ -3,6 +3,8 @@ package dmarc
 import (
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/reporturi"
 )
 
 // The names of the tags (RFC 9989 §4.7).
@@ -177,7 +179,7 @@ func (p *parser) uris(tag, list string) {
 		if len(kept) == maxKept {
 			break
 		}
-		p.note(uri.Scheme != mailto, UnsupportedScheme, tag, entry)
+		p.note(uri.Scheme != reporturi.Mailto, UnsupportedScheme, tag, entry)
 		p.note(uri.Size != "", SizeSuffix, tag, entry)
 		p.note(slices.ContainsFunc(kept, uri.sameDestination), DuplicateURI, tag, entry)
 		kept = append(kept, uri)
@@ -217,7 +219,7 @@ func state(valid, duplicate, reported bool) State {
 // isTagName reports whether name is made of one or more ASCII letters.
 func isTagName(name string) bool {
 	for i := range len(name) {
-		if !isLetter(name[i]) {
+		if c := name[i] | 0x20; c < 'a' || c > 'z' {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // The tree walk asks at most eight questions: one for the name itself and, for
@@ -16,22 +17,9 @@ const maxWalked = 8
 type Step struct {
 	// Domain is the name looked at; the question is for QueryName(Domain).
 	Domain string
-	// Answer is the answer as the resolver gave it.
-	Answer dns.Answer
-	// Records holds the DMARC records found, at most 100. Two or more are all
-	// discarded by receivers.
-	Records []Record
-	// Others holds the texts found beside them that are no DMARC records, at most
-	// 100; see ClassifyMiss.
-	Others []string
-}
-
-// Record returns the record of the name, if there is exactly one.
-func (s Step) Record() (Record, bool) {
-	if len(s.Records) != 1 {
-		return Record{}, false
-	}
-	return s.Records[0], true
+	// Found is what was found. Two or more records are all discarded by receivers;
+	// what the texts beside them are is told by ClassifyMiss.
+	txt.Found[Record]
 }
 
 // QueryName returns the name at which the DMARC record of a domain is published.
@@ -42,7 +30,7 @@ func QueryName(domain string) string { return "_dmarc." + domain }
 // was inconclusive. A name that DNS cannot carry stands for itself.
 func Organization(ctx context.Context, r dns.Resolver, name string) (string, bool) {
 	name = dns.Name(name)
-	if !isDomainName(name) {
+	if !dns.ValidName(name) {
 		return name, true
 	}
 	return organization(name, walk(ctx, r, name))
@@ -89,27 +77,13 @@ func walked(start string) iter.Seq[string] {
 // look asks for the records of one name. A name too long to carry the _dmarc label
 // cannot have one, and is not asked for.
 func look(ctx context.Context, r dns.Resolver, domain string) Step {
-	q := dns.Question{Name: QueryName(domain), Type: dns.TXT}
-	if !isDomainName(q.Name) {
-		return Step{Domain: domain, Answer: dns.Answer{Question: q, Outcome: dns.NoSuchName}}
+	s := Step{Domain: domain}
+	if name := QueryName(domain); dns.ValidName(name) {
+		s.Found = txt.Find(ctx, r, name, Parse)
+	} else {
+		s.Answer = dns.Answer{Question: dns.Question{Name: name, Type: dns.TXT}, Outcome: dns.NoSuchName}
 	}
-	s := Step{Domain: domain, Answer: r.Resolve(ctx, q)}
-	s.Records, s.Others = records(s.Answer)
 	return s
-}
-
-// records separates the DMARC records of an answer from other texts.
-func records(a dns.Answer) (found []Record, others []string) {
-	for _, text := range a.Texts() {
-		record, ok := Parse(text)
-		switch {
-		case ok && len(found) < maxKept:
-			found = append(found, record)
-		case !ok && len(others) < maxKept:
-			others = append(others, text)
-		}
-	}
-	return found, others
 }
 
 // organization applies RFC 9989 §4.10.2 to a walk from start. It reports false

@@ -130,23 +130,3 @@ func (a Answer) Texts() []string {
 type Resolver interface {
 	Resolve(ctx context.Context, q Question) Answer
 }
-
-// Name returns s in the form that questions and records use: lower case,
-// without a trailing dot. It does not convert Unicode to A-labels.
-func Name(s string) string {
-	return strings.ToLower(strings.TrimSuffix(s, "."))
-}
-
-// Labels returns the labels of a name from left to right; the root has none.
-func Labels(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return strings.Split(name, ".")
-}
-
-// Parent returns the name without its left-most label, "" at the top.
-func Parent(name string) string {
-	_, parent, _ := strings.Cut(name, ".")
-	return parent
-}

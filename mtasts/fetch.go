@@ -93,7 +93,7 @@ func PolicyHost(domain string) string { return "mta-sts." + domain }
 func Fetch(ctx context.Context, client *http.Client, domain string) Fetched {
 	f := Fetched{Domain: dns.Name(domain)}
 	host := PolicyHost(f.Domain)
-	if !isHostName(host) {
+	if !isLDHName(host) {
 		f.Reason = "the policy host " + host + " is no host name"
 		return f
 	}

@@ -5,41 +5,26 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // Status tells how things stand at the name of a domain's record.
-type Status uint8
+type Status = txt.Status
 
 const (
 	// StatusInconclusive means that the question had no usable answer. Nothing is
 	// stated about the record.
-	StatusInconclusive Status = iota
+	StatusInconclusive = txt.Inconclusive
 	// StatusOK means that there is one record, and that it is valid.
-	StatusOK
+	StatusOK = txt.OK
 	// StatusNone means that there is no record.
-	StatusNone
+	StatusNone = txt.None
 	// StatusMultiple means that there are several records: senders must assume
 	// that the domain has no policy (RFC 8461 §3.1).
-	StatusMultiple
+	StatusMultiple = txt.Multiple
 	// StatusInvalid means that there is one record, and that it is not valid.
-	StatusInvalid
+	StatusInvalid = txt.Invalid
 )
-
-// String returns the status in one word.
-func (s Status) String() string {
-	switch s {
-	case StatusOK:
-		return "ok"
-	case StatusNone:
-		return "none"
-	case StatusMultiple:
-		return "multiple"
-	case StatusInvalid:
-		return "invalid"
-	default:
-		return "inconclusive"
-	}
-}
 
 // Lookup is what was found at the name of a domain's record.
 type Lookup struct {
@@ -47,24 +32,11 @@ type Lookup struct {
 	Domain string
 	// Status tells how things stand.
 	Status Status
-	// Records holds the records found, at most 100.
-	Records []Record
-	// Others holds the texts found beside them that are no MTA-STS records, at most
-	// 100.
-	Others []string
-	// Answer is the answer as the resolver gave it, the zero value where the name
-	// could not be asked for.
-	Answer dns.Answer
+	// Found is what was found. It is the zero value where the name could not be
+	// asked for.
+	txt.Found[Record]
 	// Problems holds what is wrong beside the problems of the records themselves.
 	Problems []Problem
-}
-
-// Record returns the record of the domain, if there is exactly one.
-func (l Lookup) Record() (Record, bool) {
-	if len(l.Records) != 1 {
-		return Record{}, false
-	}
-	return l.Records[0], true
 }
 
 // QueryName returns the name at which the record of a domain is published.
@@ -73,50 +45,27 @@ func QueryName(domain string) string { return "_mta-sts." + domain }
 // LookupRecord finds the record of a domain (RFC 8461 §3.1). It asks one question. A
 // name that DNS cannot carry has no record and is not asked for.
 func LookupRecord(ctx context.Context, r dns.Resolver, domain string) Lookup {
-	l := Lookup{Domain: dns.Name(domain)}
+	l := Lookup{Domain: dns.Name(domain), Status: StatusNone}
 	name := QueryName(l.Domain)
-	if !isDomainName(name) {
-		l.Status = StatusNone
+	if !dns.ValidName(name) {
 		return l
 	}
-	l.Answer = r.Resolve(ctx, dns.Question{Name: name, Type: dns.TXT})
-	for _, text := range l.Answer.Texts() {
-		record, ok := ParseRecord(text)
-		switch {
-		case ok && len(l.Records) < maxKept:
-			l.Records = append(l.Records, record)
-		case !ok && len(l.Others) < maxKept:
-			l.Others = append(l.Others, text)
-			if isNearMiss(text) {
-				l.Problems = append(l.Problems, Problem{Kind: NearMiss, Text: text})
-			}
+	l.Found = txt.Find(ctx, r, name, ParseRecord)
+	l.Status = txt.StatusOf(l.Found, func(r Record) bool { return r.Valid })
+	for _, text := range l.Others {
+		if isNearMiss(text) {
+			l.Problems = append(l.Problems, Problem{Kind: NearMiss, Text: text})
 		}
 	}
-	l.judge()
-	return l
-}
-
-// judge sets the status and the problems of the lookup as a whole.
-func (l *Lookup) judge() {
-	aliases := l.Answer.Aliases
-	switch {
-	case l.Answer.Outcome == dns.Inconclusive:
-		l.Status = StatusInconclusive
-	case len(l.Records) == 0:
-		l.Status = StatusNone
-		if len(l.Others) == 0 && len(aliases) > 0 {
-			l.Problems = append(l.Problems, Problem{Kind: DanglingAlias, Text: aliases[len(aliases)-1]})
-		}
-	case len(l.Records) > 1:
-		l.Status = StatusMultiple
+	if target, ok := l.DanglingAlias(); ok {
+		l.Problems = append(l.Problems, Problem{Kind: DanglingAlias, Text: target})
+	}
+	if l.Status == StatusMultiple {
 		l.Problems = append(l.Problems, Problem{Kind: MultipleRecords, Count: len(l.Records), Limit: 1})
-	case l.Records[0].Valid:
-		l.Status = StatusOK
-	default:
-		l.Status = StatusInvalid
 	}
+	return l
 }
 
 // isNearMiss reports whether a text that is no record names the version in some
 // way.
-func isNearMiss(txt string) bool { return strings.Contains(strings.ToLower(txt), "stsv") }
+func isNearMiss(text string) bool { return strings.Contains(strings.ToLower(text), "stsv") }

@@ -17,45 +17,22 @@
 // come out in the form of dns.Name.
 package mtasts
 
-import "strings"
+import (
+	"strings"
 
-// maxKept bounds the fields, problems and records that are kept of one source, so
-// that a hostile record stays cheap.
-const maxKept = 100
-
-const (
-	maxNameLength  = 253 // octets of a name in text form, RFC 1035 §2.3.4
-	maxLabelLength = 63
-	// maxExtensionName is how long the name of an extension may be, in records
-	// and in policies.
-	maxExtensionName = 32
-
-	whitespace = " \t" // WSP of the grammars
+	"github.com/dmarcd/dmarcd/dns"
 )
 
-// isDomainName reports whether DNS can carry the name: no label is empty or too
-// long, the whole is not too long, and it is printable ASCII.
-func isDomainName(name string) bool {
-	if name == "" || len(name) > maxNameLength {
-		return false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > maxLabelLength {
-			return false
-		}
-	}
-	for i := range len(name) {
-		if name[i] <= ' ' || name[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+// maxKept bounds the fields and problems that are kept of one source, so that a
+// hostile record stays cheap.
+const maxKept = 100
 
-// isHostName follows Domain of RFC 5321 §4.1.2: labels of letters, digits and
-// inner hyphens.
-func isHostName(name string) bool {
-	if !isDomainName(name) {
+const whitespace = " \t" // WSP of the grammars
+
+// isLDHName follows Domain of RFC 5321 §4.1.2: labels of letters, digits and inner
+// hyphens.
+func isLDHName(name string) bool {
+	if !dns.ValidName(name) {
 		return false
 	}
 	for label := range strings.SplitSeq(name, ".") {
@@ -69,19 +46,4 @@ func isHostName(name string) bool {
 	return true
 }
 
-// isExtensionName follows sts-ext-name of RFC 8461 §3.1 and §3.2.
-func isExtensionName(name string) bool {
-	if name == "" || len(name) > maxExtensionName {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; !isAlphanumeric(c) && (i == 0 || c != '_' && c != '-' && c != '.') {
-			return false
-		}
-	}
-	return true
-}
-
-func isAlphanumeric(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || isDigit(c) }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlphanumeric(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' }

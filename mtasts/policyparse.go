@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 // The fields of a policy (RFC 8461 §3.2). Their names are case-sensitive.
@@ -88,7 +89,7 @@ func (p *policyParser) lines(text string) {
 func (p *policyParser) line(number int, line string) {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.TrimLeft(value, whitespace)
-	if !ok || !isExtensionName(name) || !isPolicyValue(value) {
+	if !ok || !txt.IsExtensionName(name) || !isPolicyValue(value) {
 		p.note(true, Problem{Kind: MalformedField, Text: line, Line: number})
 		return
 	}
@@ -147,7 +148,7 @@ func (p *policyParser) maxAge(number int, value string) bool {
 
 // mx takes the value of mx and reports whether it keeps the grammar.
 func (p *policyParser) mx(number int, value string) bool {
-	if !isHostName(strings.TrimPrefix(value, "*.")) {
+	if !isLDHName(strings.TrimPrefix(value, "*.")) {
 		return false
 	}
 	pattern := dns.Name(value)

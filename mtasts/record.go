@@ -3,6 +3,8 @@ package mtasts
 import (
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
 const (
@@ -39,29 +41,16 @@ func (r Record) String() string { return recordVersion + "; " + fieldID + "=" + 
 // text is not an MTA-STS record at all, because it does not begin with the version
 // and a semicolon: senders discard it (RFC 8461 §3.1). Everything else is a
 // record, however broken, with its problems.
-func ParseRecord(txt string) (Record, bool) {
-	rest, spaced, ok := cutVersion(txt)
+func ParseRecord(text string) (Record, bool) {
+	rest, spaced, ok := txt.CutVersion(text, recordVersion)
 	if !ok {
 		return Record{}, false
 	}
-	p := recordParser{record: Record{Text: txt, Valid: true}}
+	p := recordParser{record: Record{Text: text, Valid: true}}
 	p.note(spaced, Problem{Kind: SpacedVersion})
 	p.fields(rest)
 	p.note(!p.has(fieldID), Problem{Kind: MissingField, Field: fieldID})
 	return p.record, true
-}
-
-// cutVersion returns what follows the version and its semicolon, and whether white
-// space stands between these.
-func cutVersion(txt string) (rest string, spaced, ok bool) {
-	rest, ok = strings.CutPrefix(txt, recordVersion)
-	if !ok {
-		return "", false, false
-	}
-	trimmed := strings.TrimLeft(rest, whitespace)
-	spaced = trimmed != rest
-	rest, ok = strings.CutPrefix(trimmed, ";")
-	return rest, spaced, ok
 }
 
 // recordParser collects a record from its fields.
@@ -108,7 +97,7 @@ func (p *recordParser) fields(text string) {
 // field reads one name=value. There is no white space around the equals sign.
 func (p *recordParser) field(field string) {
 	name, value, ok := strings.Cut(field, "=")
-	if !ok || !isExtensionName(name) || !isExtensionValue(value) {
+	if !ok || !txt.IsExtensionName(name) || !txt.IsExtensionValue(value) {
 		p.note(true, Problem{Kind: MalformedField, Text: field})
 		return
 	}
@@ -137,15 +126,4 @@ func isID(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= maxID
-}
-
-// isExtensionValue follows sts-ext-value of RFC 8461 §3.1: printable ASCII without
-// the equals sign. Semicolons cannot occur in it.
-func isExtensionValue(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c <= ' ' || c > '~' || c == '=' {
-			return false
-		}
-	}
-	return value != ""
 }

@@ -115,7 +115,7 @@ func TestCheckSelectsTheRecord(t *testing.T) {
 		name string
 		zone string
 		want spf.Result
-		kind spf.ProblemKind
+		kind spf.Kind
 	}{
 		{"one among others", `example.com TXT "hello"
 			example.com TXT "v=spf10 +all"
@@ -133,7 +133,7 @@ func TestCheckSelectsTheRecord(t *testing.T) {
 			v := spf.Check(context.Background(), dnstest.New(tt.zone), spf.Identity{
 				IP: netip.MustParseAddr("192.0.2.1"), MailFrom: "user@example.com",
 			})
-			var kind spf.ProblemKind
+			var kind spf.Kind
 			if v.Problem != nil {
 				kind = v.Problem.Kind
 			}

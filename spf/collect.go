@@ -108,7 +108,7 @@ func (c *collector) node(n *Node, own bool) {
 // step adds what the look-ups of one term showed.
 func (c *collector) step(n *Node, s *Step) {
 	p := Problem{Place: s.Term.place(n.Domain), Name: s.Target}
-	of := func(kind ProblemKind) Problem {
+	of := func(kind Kind) Problem {
 		p.Kind = kind
 		return p
 	}

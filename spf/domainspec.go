@@ -58,7 +58,7 @@ type part struct {
 
 // flaw is what parsing a macro-string stumbled over.
 type flaw struct {
-	kind ProblemKind
+	kind Kind
 	at   int
 	text string
 }

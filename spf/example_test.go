@@ -17,7 +17,7 @@ func ExampleParse() {
 	if errors.As(err, &syntax) {
 		fmt.Println(syntax.Problem.Kind, syntax.Problem.Term, syntax.Problem.Offset)
 	}
-	// Output: invalid_address ip4:192.0.2.300 14
+	// Output: invalid-address ip4:192.0.2.300 14
 }
 
 func ExampleCheck() {
@@ -71,5 +71,5 @@ func ExampleExplain() {
 	//     -all 3 []
 	// include:gone.example 4 []
 	// -all 4 []
-	// no_such_name example.com include:gone.example
+	// no-such-name example.com include:gone.example
 }

@@ -21,7 +21,7 @@ func TestLimits(t *testing.T) {
 		zone    string
 		ip      string
 		want    spf.Result
-		kind    spf.ProblemKind
+		kind    spf.Kind
 		lookups int
 		voids   int
 	}{
@@ -129,7 +129,7 @@ func TestLimits(t *testing.T) {
 				ip = netip.MustParseAddr(tt.ip)
 			}
 			v := spf.Check(context.Background(), zone, spf.Identity{IP: ip, MailFrom: "user@example.com"})
-			var kind spf.ProblemKind
+			var kind spf.Kind
 			if v.Problem != nil {
 				kind = v.Problem.Kind
 			}

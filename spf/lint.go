@@ -18,7 +18,7 @@ type linter struct {
 
 // add keeps a problem and returns it to be completed; the pointer is good until
 // the next call. Once there are maxProblems, what is returned goes nowhere.
-func (l *linter) add(kind ProblemKind, t Term) *Problem {
+func (l *linter) add(kind Kind, t Term) *Problem {
 	if len(l.problems) == maxProblems {
 		return &Problem{}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // fault returns a problem of syntax with the part of the term that begins at.
-func (t Term) fault(kind ProblemKind, at int, part string) Problem {
+func (t Term) fault(kind Kind, at int, part string) Problem {
 	return Problem{Kind: kind, Place: Place{Term: t.Text, Offset: t.Offset + at}, Text: part}
 }
 

@@ -42,7 +42,7 @@ func TestIsRecord(t *testing.T) {
 
 // outline is a term as the tests write it down.
 type outline struct {
-	Kind         spf.Kind
+	Kind         spf.TermKind
 	Qualifier    spf.Result
 	Domain       string
 	Network      string
@@ -167,7 +167,7 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		record string
-		kind   spf.ProblemKind
+		kind   spf.Kind
 		offset int
 		text   string
 	}{
@@ -279,14 +279,14 @@ var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b 
 func TestParseTellsEveryError(t *testing.T) {
 	t.Parallel()
 	r, err := spf.Parse("v=spf1 ip4:1.2.3 a mx/99 exp=a.example exp=b.example -all")
-	if want := `invalid_address "1.2.3" at byte 11`; err == nil || err.Error() != want {
+	if want := `invalid-address "1.2.3" at byte 11`; err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
-	var kinds []spf.ProblemKind
+	var kinds []spf.Kind
 	for _, p := range r.Problems {
 		kinds = append(kinds, p.Kind)
 	}
-	want := []spf.ProblemKind{spf.InvalidAddress, spf.InvalidPrefixLength, spf.RepeatedModifier}
+	want := []spf.Kind{spf.InvalidAddress, spf.InvalidPrefixLength, spf.RepeatedModifier}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

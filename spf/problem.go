@@ -10,119 +10,119 @@ import (
 // not begin with the version that RFC 7208 §4.5 asks for.
 var ErrNotSPF = errors.New("text does not begin with v=spf1")
 
-// ProblemKind names one kind of problem. The names are stable: they may be
-// stored and compared across versions.
-type ProblemKind string
+// Kind names one kind of problem. The names are stable: they may be stored and
+// compared across versions.
+type Kind string
 
 // Problems of syntax. Any of them, anywhere in a record, makes the evaluation of
 // the whole record a permerror (RFC 7208 §4.6).
 const (
 	// InvalidCharacter: a byte that is not printable ASCII. Text is the byte.
-	InvalidCharacter ProblemKind = "invalid_character"
+	InvalidCharacter Kind = "invalid-character"
 	// MalformedTerm: neither a mechanism nor a modifier by its shape.
-	MalformedTerm ProblemKind = "malformed_term"
+	MalformedTerm Kind = "malformed-term"
 	// UnknownMechanism: Text is the name that no mechanism has.
-	UnknownMechanism ProblemKind = "unknown_mechanism"
+	UnknownMechanism Kind = "unknown-mechanism"
 	// QualifiedModifier: a modifier with one of + - ~ ? before it.
-	QualifiedModifier ProblemKind = "qualified_modifier"
+	QualifiedModifier Kind = "qualified-modifier"
 	// RepeatedModifier: a second redirect or exp (§6). Other is the first.
-	RepeatedModifier ProblemKind = "repeated_modifier"
+	RepeatedModifier Kind = "repeated-modifier"
 	// MissingValue: a term without the domain or network that it needs.
-	MissingValue ProblemKind = "missing_value"
+	MissingValue Kind = "missing-value"
 	// UnexpectedValue: Text is what follows a mechanism that takes nothing.
-	UnexpectedValue ProblemKind = "unexpected_value"
+	UnexpectedValue Kind = "unexpected-value"
 	// InvalidDomain: Text is no domain-spec, for example because it does not
 	// end in a top-level label (§7.1).
-	InvalidDomain ProblemKind = "invalid_domain"
+	InvalidDomain Kind = "invalid-domain"
 	// AddressAsDomain: Text is an IP address where a domain is needed; ip4 or
 	// ip6 was meant.
-	AddressAsDomain ProblemKind = "address_as_domain"
+	AddressAsDomain Kind = "address-as-domain"
 	// InvalidMacro: Text begins with a percent sign that begins no macro, or
 	// a macro that is not allowed here (§7.2).
-	InvalidMacro ProblemKind = "invalid_macro"
+	InvalidMacro Kind = "invalid-macro"
 	// InvalidAddress: Text is no address of the family of ip4 or ip6.
-	InvalidAddress ProblemKind = "invalid_address"
+	InvalidAddress Kind = "invalid-address"
 	// InvalidPrefixLength: Text is no prefix length of its family.
-	InvalidPrefixLength ProblemKind = "invalid_prefix_length"
+	InvalidPrefixLength Kind = "invalid-prefix-length"
 )
 
 // Problems of a record that can be evaluated, seen in its text alone.
 const (
 	// PassAll: all with the qualifier +, which authorizes everyone.
-	PassAll ProblemKind = "pass_all"
+	PassAll Kind = "pass-all"
 	// NeutralAll: all with the qualifier ?, which decides nothing.
-	NeutralAll ProblemKind = "neutral_all"
+	NeutralAll Kind = "neutral-all"
 	// NoAll: neither all nor redirect, so that the rest is neutral (§4.7).
-	NoAll ProblemKind = "no_all"
+	NoAll Kind = "no-all"
 	// TermsAfterAll: Count mechanisms after all, which are never reached
 	// (§5.1); Term is the first of them.
-	TermsAfterAll ProblemKind = "terms_after_all"
+	TermsAfterAll Kind = "terms-after-all"
 	// RedirectIgnored: a redirect beside all has no effect (§6.1).
-	RedirectIgnored ProblemKind = "redirect_ignored"
+	RedirectIgnored Kind = "redirect-ignored"
 	// PTRUsed: the ptr mechanism should not be published (§5.5).
-	PTRUsed ProblemKind = "ptr_used"
+	PTRUsed Kind = "ptr-used"
 	// BroadRange: a network shorter than Limit bits; Count is its length, and
 	// Family says of which addresses. Range is set for ip4 and ip6.
-	BroadRange ProblemKind = "broad_range"
+	BroadRange Kind = "broad-range"
 	// HostBits: Range has bits set beyond its length; they are ignored.
-	HostBits ProblemKind = "host_bits"
+	HostBits Kind = "host-bits"
 	// DuplicateTerm: a mechanism that the record holds already, at Other.
-	DuplicateTerm ProblemKind = "duplicate_term"
+	DuplicateTerm Kind = "duplicate-term"
 	// UnknownModifier: a modifier without a meaning, which is ignored (§6).
-	UnknownModifier ProblemKind = "unknown_modifier"
+	UnknownModifier Kind = "unknown-modifier"
 	// LongRecord: the record has Count bytes, more than Limit: 450 should fit
 	// a DNS answer of 512 (§3.4), 512 does not.
-	LongRecord ProblemKind = "long_record"
+	LongRecord Kind = "long-record"
 )
 
 // Problems that only the DNS shows.
 const (
 	// LookupLimit: Count terms that ask the DNS, more than Limit (§4.6.4).
 	// The place is that of the first term over the limit. Permerror.
-	LookupLimit ProblemKind = "lookup_limit"
+	LookupLimit Kind = "lookup-limit"
 	// VoidLimit: Count terms whose look-up came back empty, more than Limit
 	// (§4.6.4), for clients of Family. Permerror for them.
-	VoidLimit ProblemKind = "void_limit"
+	VoidLimit Kind = "void-limit"
 	// MXLimit: Name has Count MX records, more than Limit (§4.6.4). Permerror
 	// unless one of the first matches.
-	MXLimit ProblemKind = "mx_limit"
+	MXLimit Kind = "mx-limit"
 	// MultipleRecords: Name has Count SPF records (§4.5). Permerror.
-	MultipleRecords ProblemKind = "multiple_records"
+	MultipleRecords Kind = "multiple-records"
 	// NoRecord: the domain Name that a term leads to has no SPF record (§5.2,
 	// §6.1). Permerror.
-	NoRecord ProblemKind = "no_record"
+	NoRecord Kind = "no-record"
 	// NoSuchName: as NoRecord, and the name does not exist at all. Permerror.
-	NoSuchName ProblemKind = "no_such_name"
+	NoSuchName Kind = "no-such-name"
 	// Loop: the term leads back to Name, which is being evaluated. Permerror.
-	Loop ProblemKind = "loop"
+	Loop Kind = "loop"
 	// MalformedName: Name cannot be asked for in the DNS (§4.3, §4.8).
 	// Permerror where include or redirect leads to it.
-	MalformedName ProblemKind = "malformed_name"
+	MalformedName Kind = "malformed-name"
 	// VoidLookup: nothing was found at Name for clients of Family, both of
 	// them where Family is AnyFamily (§4.6.4).
-	VoidLookup ProblemKind = "void_lookup"
+	VoidLookup Kind = "void-lookup"
 	// Inconclusive: Name could not be looked up; Reason says why.
-	Inconclusive ProblemKind = "inconclusive"
+	Inconclusive Kind = "inconclusive"
 	// Truncated: the explanation stopped at this place, because Limit, the
 	// number of questions, levels or terms, was reached. Reason says which.
-	Truncated ProblemKind = "truncated"
+	Truncated Kind = "truncated"
 	// Overlap: Range is covered by Covering at Other, so that the term, or
 	// the part of it, changes nothing.
-	Overlap ProblemKind = "overlap"
+	Overlap Kind = "overlap"
 	// LongString: a character-string of the record has Count bytes, more than
 	// the Limit of 255 that the DNS can carry.
-	LongString ProblemKind = "long_string"
+	LongString Kind = "long-string"
 	// NearMiss: Text is a TXT record that was probably meant to be an SPF
 	// record, and is none.
-	NearMiss ProblemKind = "near_miss"
+	NearMiss Kind = "near-miss"
 	// SenderID: Text is a record of the abandoned Sender ID (RFC 4406).
-	SenderID ProblemKind = "sender_id"
+	SenderID Kind = "sender-id"
 )
 
 // Permanent reports whether a problem of this kind makes an evaluation that
 // comes across it a permerror. VoidLimit does so for clients of its family only,
 // and MalformedName only where a record is looked for, so neither is.
-func (k ProblemKind) Permanent() bool {
+func (k Kind) Permanent() bool {
 	switch k {
 	case InvalidCharacter, MalformedTerm, UnknownMechanism, QualifiedModifier,
 		RepeatedModifier, MissingValue, UnexpectedValue, InvalidDomain, AddressAsDomain,
@@ -173,7 +173,7 @@ type Place struct {
 // to put it into words. Beside Kind and Place the fields are set as the kind
 // says.
 type Problem struct {
-	Kind ProblemKind
+	Kind Kind
 	// Place says where. In problems of syntax Offset is where Text begins,
 	// elsewhere where Term begins.
 	Place

@@ -88,7 +88,7 @@ func parse(text string) Record {
 func (r Record) String() string { return r.Text }
 
 // find returns the first term of the kind, nil if there is none.
-func (r Record) find(kind Kind) *Term {
+func (r Record) find(kind TermKind) *Term {
 	for i := range r.Terms {
 		if r.Terms[i].Kind == kind {
 			return &r.Terms[i]

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Kind tells the mechanisms and modifiers apart.
-type Kind uint8
+// TermKind tells the mechanisms and modifiers apart.
+type TermKind uint8
 
 const (
 	// Invalid is a term that could not be read.
-	Invalid Kind = iota
+	Invalid TermKind = iota
 	// All matches every client (RFC 7208 §5.1).
 	All
 	// Include matches where another domain's record passes (§5.2).
@@ -36,26 +36,26 @@ const (
 	Unknown
 )
 
-// kindNames holds the names as they are written, in lower case, by kind.
-var kindNames = [...]string{
+// termNames holds the names as they are written, in lower case, by kind.
+var termNames = [...]string{
 	All: "all", Include: "include", A: "a", MX: "mx", PTR: "ptr", IP4: "ip4", IP6: "ip6",
 	Exists: "exists", Redirect: "redirect", Exp: "exp", Unknown: "unknown",
 }
 
 // String returns the name of the mechanism or modifier, in lower case.
-func (k Kind) String() string {
-	if k == Invalid || int(k) >= len(kindNames) {
+func (k TermKind) String() string {
+	if k == Invalid || int(k) >= len(termNames) {
 		return "invalid"
 	}
-	return kindNames[k]
+	return termNames[k]
 }
 
 // Modifier reports whether terms of this kind are written name=value.
-func (k Kind) Modifier() bool { return k >= Redirect }
+func (k TermKind) Modifier() bool { return k >= Redirect }
 
 // AsksDNS reports whether evaluating a term of this kind counts towards the
 // limit of ten (RFC 7208 §4.6.4).
-func (k Kind) AsksDNS() bool {
+func (k TermKind) AsksDNS() bool {
 	switch k {
 	case Include, A, MX, PTR, Exists, Redirect:
 		return true
@@ -66,9 +66,9 @@ func (k Kind) AsksDNS() bool {
 
 // mechanismKind returns the kind of the mechanism called name, in any case,
 // Invalid if there is none.
-func mechanismKind(name string) Kind {
+func mechanismKind(name string) TermKind {
 	for k := All; k < Redirect; k++ {
-		if strings.EqualFold(name, kindNames[k]) {
+		if strings.EqualFold(name, termNames[k]) {
 			return k
 		}
 	}
@@ -87,7 +87,7 @@ type Term struct {
 	// bytes.
 	Text   string
 	Offset int
-	Kind   Kind
+	Kind   TermKind
 	// Qualifier is what a match leads to, None for modifiers and for terms
 	// that are Invalid.
 	Qualifier Result

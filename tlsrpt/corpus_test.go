@@ -1,40 +1,14 @@
 package tlsrpt_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/corpustest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
-
-// corpusTable reads a table of the corpus, a collection of other projects' tests
-// that is not part of this repository. Without the corpus there is nothing to run:
-// the rules themselves are tested elsewhere.
-func corpusTable(t *testing.T, name string, table any) bool {
-	t.Helper()
-	root := os.Getenv("DMARCD_CORPUS")
-	if root == "" {
-		t.Log("DMARCD_CORPUS is not set, nothing to run")
-		return false
-	}
-	if !filepath.IsAbs(root) {
-		root = filepath.Join("..", root)
-	}
-	data, err := os.ReadFile(filepath.Join(root, "dns", filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, table); err != nil {
-		t.Fatal(err)
-	}
-	return true
-}
 
 func TestCorpusRecords(t *testing.T) {
 	t.Parallel()
@@ -54,7 +28,7 @@ func TestCorpusRecords(t *testing.T) {
 					}
 				}
 			}
-			if !corpusTable(t, file, &table) {
+			if !corpustest.Table(t, file, &table) {
 				return
 			}
 			for _, c := range table.Cases {
@@ -79,10 +53,10 @@ func TestCorpusLookups(t *testing.T) {
 	var table struct {
 		Cases []struct {
 			ID, Domain, Expect string
-			TXT                map[string]json.RawMessage `json:"zone_txt"`
+			TXT                corpustest.Texts `json:"zone_txt"`
 		}
 	}
-	if !corpusTable(t, "mjl-+mox/tlsrpt-lookup.json", &table) {
+	if !corpustest.Table(t, "mjl-+mox/tlsrpt-lookup.json", &table) {
 		return
 	}
 	words := map[string]tlsrpt.Status{
@@ -91,15 +65,7 @@ func TestCorpusLookups(t *testing.T) {
 	}
 	for _, c := range table.Cases {
 		zone := dnstest.New("")
-		for name, raw := range c.TXT {
-			var texts []string
-			if json.Unmarshal(raw, &texts) != nil { // the word SERVFAIL
-				zone.Fail(name)
-			}
-			for _, text := range texts {
-				zone.Add(dns.Record{Name: name, Type: dns.TXT, Text: []string{text}})
-			}
-		}
+		c.TXT.AddTo(zone)
 		want, known := words[c.Expect]
 		if got := tlsrpt.LookupRecord(t.Context(), zone, c.Domain); !known || got.Status != want {
 			t.Errorf("%s: got %v, want %q", c.ID, got.Status, c.Expect)

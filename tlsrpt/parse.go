@@ -3,43 +3,31 @@ package tlsrpt
 import (
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/dns/txt"
+	"github.com/dmarcd/dmarcd/internal/reporturi"
 )
 
 const (
 	version    = "v=TLSRPTv1"
 	fieldRUA   = "rua"
 	whitespace = " \t" // WSP of the grammar
-	// maxExtensionName is how long the name of an extension may be.
-	maxExtensionName = 32
 )
 
 // ParseRecord reads the joined text of one TXT record. It reports false where the
 // text is not a TLSRPT record at all, because it does not begin with the version
 // and a semicolon: reporters discard it (RFC 8460 §3). Everything else is a
 // record, however broken, with its problems.
-func ParseRecord(txt string) (Record, bool) {
-	rest, spaced, ok := cutVersion(txt)
+func ParseRecord(text string) (Record, bool) {
+	rest, spaced, ok := txt.CutVersion(text, version)
 	if !ok {
 		return Record{}, false
 	}
-	p := parser{record: Record{Text: txt, Valid: true}}
+	p := parser{record: Record{Text: text, Valid: true}}
 	p.note(spaced, Problem{Kind: SpacedVersion})
 	p.fields(rest)
 	p.finish()
 	return p.record, true
-}
-
-// cutVersion returns what follows the version and its semicolon, and whether white
-// space stands between these.
-func cutVersion(txt string) (rest string, spaced, ok bool) {
-	rest, ok = strings.CutPrefix(txt, version)
-	if !ok {
-		return "", false, false
-	}
-	trimmed := strings.TrimLeft(rest, whitespace)
-	spaced = trimmed != rest
-	rest, ok = strings.CutPrefix(trimmed, ";")
-	return rest, spaced, ok
 }
 
 // parser collects a record from its fields.
@@ -81,7 +69,7 @@ func (p *parser) fields(text string) {
 // field reads one name=value.
 func (p *parser) field(field string) {
 	name, value, ok := strings.Cut(field, "=")
-	if !ok || !isExtensionName(name) || name != fieldRUA && !isExtensionValue(value) {
+	if !ok || !txt.IsExtensionName(name) || name != fieldRUA && !txt.IsExtensionValue(value) {
 		p.note(true, Problem{Kind: MalformedField, Text: field})
 		return
 	}
@@ -109,7 +97,7 @@ func (p *parser) uris(list string) {
 		switch {
 		case !ok:
 			p.note(true, Problem{Kind: BadURI, Field: fieldRUA, Text: entry})
-		case uri.Scheme != mailto && uri.Scheme != https:
+		case uri.Scheme != reporturi.Mailto && uri.Scheme != https:
 			p.note(true, Problem{Kind: UnsupportedScheme, Field: fieldRUA, Text: entry})
 		case len(p.record.RUA) == maxKept:
 			p.note(true, Problem{Kind: TooManyURIs, Field: fieldRUA, Text: entry, Limit: maxKept})
@@ -126,28 +114,4 @@ func (p *parser) finish() {
 	stated := slices.ContainsFunc(p.record.Fields, func(f Field) bool { return f.Name == fieldRUA })
 	p.note(!stated, Problem{Kind: MissingField, Field: fieldRUA})
 	p.note(stated && len(p.record.RUA) == 0, Problem{Kind: NoDestination, Field: fieldRUA})
-}
-
-// isExtensionName follows tlsrpt-ext-name of RFC 8460 §3.
-func isExtensionName(name string) bool {
-	if name == "" || len(name) > maxExtensionName {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; !isAlphanumeric(c) && (i == 0 || c != '_' && c != '-' && c != '.') {
-			return false
-		}
-	}
-	return true
-}
-
-// isExtensionValue follows tlsrpt-ext-value of RFC 8460 §3: printable ASCII
-// without the equals sign. Semicolons cannot occur in it.
-func isExtensionValue(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c <= ' ' || c > '~' || c == '=' {
-			return false
-		}
-	}
-	return value != ""
 }

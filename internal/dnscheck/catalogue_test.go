@@ -53,7 +53,7 @@ func TestEveryProblemIsTold(t *testing.T) {
 	for _, tt := range []struct{ protocol, folder, kind string }{
 		{"dmarc", "dmarc", "Kind"},
 		{"dmarc.Miss", "dmarc", "Miss"},
-		{"spf", "spf", "ProblemKind"},
+		{"spf", "spf", "Kind"},
 		{"dkim", "dkim", "Kind"},
 		{"mtasts", "mtasts", "Kind"},
 		{"tlsrpt", "tlsrpt", "Kind"},

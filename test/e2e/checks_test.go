@@ -271,6 +271,7 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 			{"the mail server of before, and a key in testing", strings.Replace(rejectZone, "v=DKIM1;", "v=DKIM1; t=y;", 1), []change{
 				{"dkim.default.record", dkimRecord, strings.Replace(dkimRecord, "v=DKIM1;", "v=DKIM1; t=y;", 1)},
 				{"dkim.default.testing", "false", "true"},
+				{"grade", "A", "B"},
 				{"mx.mx.example.com.addresses.192.0.2.1", "", "192.0.2.1"},
 				{"mx.mx.example.com.addresses.192.0.2.2", "192.0.2.2", ""},
 			}},

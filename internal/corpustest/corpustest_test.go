@@ -1,0 +1,126 @@
+package corpustest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/corpustest"
+)
+
+// The tests below that set the environment cannot run in parallel.
+
+func TestWithoutCorpus(t *testing.T) {
+	t.Setenv("DMARCD_CORPUS", "")
+	var table any
+	if corpustest.Table(t, "a/table.json", &table) {
+		t.Errorf("got %v, want no table", table)
+	}
+}
+
+func TestRelativeFolder(t *testing.T) {
+	t.Setenv("DMARCD_CORPUS", "corpus")
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(root, "corpus")
+	if got, ok := corpustest.Dir(t); got != want || !ok {
+		t.Errorf("got %q, %v, want %q", got, ok, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "dns", "owner+project")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	content := `{"good.example": ["one", "two"], "slow.example": "SERVFAIL"}`
+	if err := os.WriteFile(filepath.Join(folder, "table.json"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DMARCD_CORPUS", dir)
+
+	var texts corpustest.Texts
+	if !corpustest.Table(t, "*+project/table.json", &texts) {
+		t.Fatal("got no table, want one")
+	}
+	zone := dnstest.New("")
+	texts.AddTo(zone)
+	good := zone.Resolve(t.Context(), dns.Question{Name: "good.example", Type: dns.TXT})
+	if want := []string{"one", "two"}; !slices.Equal(good.Texts(), want) {
+		t.Errorf("got %q, want %q", good.Texts(), want)
+	}
+	slow := zone.Resolve(t.Context(), dns.Question{Name: "slow.example", Type: dns.TXT})
+	if slow.Outcome != dns.Inconclusive {
+		t.Errorf("got %v, want %v", slow.Outcome, dns.Inconclusive)
+	}
+}
+
+// observer is a test of which the failures are looked at.
+type observer struct {
+	testing.TB
+
+	failures []string
+	cleanups []func()
+}
+
+func (o *observer) Helper() {}
+
+func (o *observer) Cleanup(f func()) { o.cleanups = append(o.cleanups, f) }
+
+func (o *observer) Error(args ...any) { o.failures = append(o.failures, fmt.Sprint(args...)) }
+
+func (o *observer) Errorf(format string, args ...any) {
+	o.failures = append(o.failures, fmt.Sprintf(format, args...))
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	type judged struct {
+		id     string
+		agrees bool
+	}
+	for _, tt := range []struct {
+		name  string
+		known corpustest.Disagreements
+		cases []judged
+		want  []string
+	}{
+		{name: "agreement", cases: []judged{{"a", true}}},
+		{name: "listed disagreement", known: corpustest.Disagreements{"a": "RFC"}, cases: []judged{{"a", false}, {"b", true}}},
+		{
+			name: "disagreement that is not listed", cases: []judged{{"a", false}},
+			want: []string{"a: got this, want that"},
+		},
+		{
+			name: "agreement that is listed", known: corpustest.Disagreements{"a": "RFC"}, cases: []judged{{"a", true}},
+			want: []string{"a: got what the table wants, but a disagreement is listed: RFC"},
+		},
+		{
+			name: "listed case that does not exist", known: corpustest.Disagreements{"z": "RFC"}, cases: []judged{{"a", true}},
+			want: []string{"z: a disagreement is listed, but there is no such case"},
+		},
+		{name: "no cases", want: []string{"got no case to compare, want some"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			observed := &observer{TB: t}
+			comparison := corpustest.Compare(observed, tt.known)
+			for _, c := range tt.cases {
+				comparison.Judge(c.id, c.agrees, "this", "that")
+			}
+			for _, cleanup := range observed.cleanups {
+				cleanup()
+			}
+			if !slices.Equal(observed.failures, tt.want) {
+				t.Errorf("got %q, want %q", observed.failures, tt.want)
+			}
+		})
+	}
+}
