@@ -12,9 +12,10 @@ type Check struct {
 	Conclusive bool
 	// Reason says in words why the check is inconclusive.
 	Reason string
-	// Record and Policy are as in Domain.
-	Record string
-	Policy string
+	// Record, RecordDomain and Policy are as in Domain.
+	Record       string
+	RecordDomain string
+	Policy       string
 	// Usable tells that exactly one usable record applies to the domain, and
 	// that neither several nor an unusable one stand at its own name.
 	Usable bool

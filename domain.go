@@ -16,6 +16,8 @@ type Domain struct {
 	// Record is the DMARC record that receivers would apply today, even an
 	// unusable one; "" if there is none.
 	Record string
+	// RecordDomain is who publishes Record: the domain itself or one above it.
+	RecordDomain string
 	// Policy is the literal value of the record's p tag if it is one of
 	// none, quarantine and reject, else "".
 	Policy  string

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -28,17 +29,30 @@ func readCursor(c *call) (limit int, after store.Cursor, err error) {
 		}
 	}
 	if text := values.Get("after"); text != "" {
-		var at int64
-		decoded, err := base64.RawURLEncoding.DecodeString(text)
-		if err == nil {
-			_, err = fmt.Sscanf(string(decoded), "%d.%d", &at, &after.ID)
-		}
-		if err != nil {
+		if after, err = parseCursor(text); err != nil {
 			return 0, after, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
 		}
-		after.At = time.Unix(at, 0)
 	}
 	return limit, after, nil
+}
+
+// formatCursor writes a place in a list as clients are to hand it back.
+func formatCursor(c store.Cursor) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", c.At.Unix(), c.ID))
+}
+
+func parseCursor(text string) (store.Cursor, error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return store.Cursor{}, err
+	}
+	before, after, _ := strings.Cut(string(decoded), ".")
+	at, err := strconv.ParseInt(before, 10, 64)
+	if err != nil {
+		return store.Cursor{}, err
+	}
+	id, err := strconv.ParseInt(after, 10, 64)
+	return store.Cursor{At: time.Unix(at, 0), ID: id}, err
 }
 
 // readLimit reads the size of a page.
@@ -56,8 +70,7 @@ func newPage[A, B any](read []A, limit int, place func(A) store.Cursor, shape fu
 	page := wire.Page[B]{Items: []B{}}
 	for i, item := range read {
 		if i == limit {
-			last := place(read[limit-1])
-			next := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", last.At.Unix(), last.ID))
+			next := formatCursor(place(read[limit-1]))
 			page.Next = &next
 			break
 		}

@@ -2,11 +2,13 @@ package api
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
 // setup tells which records to publish so that reports come here, and whether
@@ -42,8 +44,8 @@ func newSetup(domain dmarcd.Domain, reportDomain string, latest wire.KeptCheck) 
 	}
 	setup.ReportAddress = &address
 	setup.Records = append(setup.Records, wire.SetupRecord{
-		Purpose: "dmarc", Name: dmarc.QueryName(domain.Name), Type: "TXT", Value: dmarcRecord(domain.Record, address),
-		Seen: known(!domain.KnownAt.IsZero(), strings.Contains(strings.ToLower(domain.Record), "mailto:"+address)),
+		Purpose: "dmarc", Name: dmarc.QueryName(domain.Name), Type: "TXT", Value: dmarcRecord(domain, address),
+		Seen: known(!domain.KnownAt.IsZero(), asksDMARC(domain.Record, address)),
 		Why:  "Tells receivers your policy, and to send aggregate reports here.",
 	})
 	if consent, needed := consentRecord(domain.Name, reportDomain, address, latest); needed {
@@ -52,7 +54,7 @@ func newSetup(domain dmarcd.Domain, reportDomain string, latest wire.KeptCheck) 
 	checked := latest.ID != ""
 	setup.Records = append(setup.Records, wire.SetupRecord{
 		Purpose: "tls_rpt", Name: "_smtp._tls." + domain.Name, Type: "TXT", Value: "v=TLSRPTv1; rua=mailto:" + address,
-		Seen: known(checked && latest.TLSRPT.Status != "inconclusive", strings.Contains(strings.ToLower(latest.TLSRPT.Record), "mailto:"+address)),
+		Seen: known(checked && latest.TLSRPT.Status != "inconclusive", asksTLS(latest.TLSRPT.Record, address)),
 		Why:  "Asks senders to report mail to you that could not be encrypted.",
 	})
 	return setup
@@ -78,20 +80,35 @@ func consentRecord(domain, reportDomain, address string, latest wire.KeptCheck) 
 	return record, needed
 }
 
-// dmarcRecord returns the record to publish: the present one with the address
-// added or, where there is none that can be kept, one that only watches.
-func dmarcRecord(present, address string) string {
-	record, ok := dmarc.Parse(present)
-	if !ok || !record.Usable() {
+// dmarcRecord returns the record to publish: the domain's own with the address
+// added, one with the policy that the record of a domain above gives it or, where
+// there is nothing to keep, one that only watches.
+func dmarcRecord(domain dmarcd.Domain, address string) string {
+	record, ok := dmarc.Parse(domain.Record)
+	switch {
+	case !ok || !record.Usable():
 		return "v=DMARC1; p=none; rua=mailto:" + address
-	}
-	for _, uri := range record.RUA {
-		if strings.EqualFold(uri.Address, address) {
-			return record.Text
-		}
+	case domain.RecordDomain != domain.Name:
+		policy, _ := record.Policy(dmarc.Subdomain)
+		return "v=DMARC1; p=" + policy.String() + "; rua=mailto:" + address
+	case asksDMARC(domain.Record, address):
+		return record.Text
 	}
 	record.RUA = append(record.RUA, dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
 	return record.String()
+}
+
+// asksDMARC reports whether a DMARC record has aggregate reports sent to an
+// address.
+func asksDMARC(text, address string) bool {
+	record, ok := dmarc.Parse(text)
+	return ok && slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) })
+}
+
+// asksTLS is asksDMARC for TLS reports.
+func asksTLS(text, address string) bool {
+	record, ok := tlsrpt.ParseRecord(text)
+	return ok && slices.ContainsFunc(record.RUA, func(u tlsrpt.URI) bool { return strings.EqualFold(u.Address, address) })
 }
 
 // known returns whether something was seen, nil where nobody has looked.

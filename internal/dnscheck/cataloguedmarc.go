@@ -24,7 +24,7 @@ var dmarcEntries = []Entry{
 		"dmarc.missing", dmarcd.LevelError, 90, "RFC 9989 §4.10.1",
 		"{domain} has no DMARC record, and no domain above it has one that applies.",
 		"Anyone can send mail that shows {domain} as its sender, and you never learn of it.",
-		"Publish this record, read the reports for some weeks, then raise the policy:",
+		"Publish this record; {then}:",
 	},
 	{
 		"dmarc.near-miss", dmarcd.LevelError, 90, "RFC 9989 §4.7",

@@ -146,7 +146,7 @@ func (c *Checker) Look(ctx context.Context, name string) dmarcd.Check {
 	if found.Record == nil {
 		return check
 	}
-	check.Record = printable(found.Record.Text)
+	check.Record, check.RecordDomain = printable(found.Record.Text), found.RecordDomain
 	check.Policy = found.Record.P.String()
 	check.Mailboxes = c.mailboxes(found.Record.RUA)
 	return check

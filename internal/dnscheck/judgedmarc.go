@@ -34,7 +34,11 @@ func (j *judgement) dmarc() {
 	case j.ownNameBroken(f):
 		return
 	case f.Record == "":
-		j.sayRecord("dmarc.missing", nil, j.firstRecord())
+		then := "after some weeks of reports, raise the policy"
+		if j.unused() {
+			then = "no mail is sent as this domain, so the policy can be strict from the start"
+		}
+		j.sayRecord("dmarc.missing", words{"then": then}, j.firstRecord())
 		return
 	}
 	j.usability(f)

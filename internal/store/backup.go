@@ -15,7 +15,7 @@ import (
 var backupTables = []struct{ name, columns string }{
 	{"teams", "id, name, api, created_at"},
 	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
-	{"domains", "id, team_id, name, active, record, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at"},
+	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at"},
 	{"checks", "id, team_id, domain_id, first_at, last_at, grade, document, changes, errors"},
 	{"events", "id, team_id, domain_id, at, kind, before, after"},
 	{"domain_days", "team_id, domain_id, day, compliant, non_compliant"},

@@ -90,10 +90,10 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	}
 	_, err := tx.exec(ctx, `UPDATE domains SET
 			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
-			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14
-		WHERE team_id = $15 AND id = $16`,
+			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15
+		WHERE team_id = $16 AND id = $17`,
 		row.Active, row.Record, row.Policy, unix(row.UpdatedAt), row.Grade, unix(row.CheckedAt), unix(row.KnownAt), unix(row.knownUntil),
-		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt),
+		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt), row.RecordDomain,
 		t.id, row.ID)
 	return err
 }
@@ -136,12 +136,16 @@ func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarc
 		seen.UpdatedAt = now
 	}
 	if changed || check.Asked {
-		row.nextFullAt = now.Add(fullDelay)
-		if again := row.fullAt.Add(fullGrace); again.After(row.nextFullAt) {
-			row.nextFullAt = again
+		due := now.Add(fullDelay)
+		if again := row.fullAt.Add(fullGrace); again.After(due) {
+			due = again
+		}
+		if due.Before(row.nextFullAt) {
+			row.nextFullAt = due
 		}
 	}
 	row.Domain = seen
+	row.RecordDomain = check.RecordDomain // clients do not see it: no change
 	row.KnownAt = row.CheckedAt
 	row.knownUntil = row.CheckedAt.Add(check.TTL)
 	return nil

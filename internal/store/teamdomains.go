@@ -8,13 +8,13 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-const domainColumns = `id, name, active, record, policy, purpose, report_mailbox,
+const domainColumns = `id, name, active, record, record_domain, policy, purpose, report_mailbox,
 	created_at, updated_at, grade, checked_at, known_at`
 
 func scanDomain(scan scanner) (dmarcd.Domain, error) {
 	var d dmarcd.Domain
 	var createdAt, updatedAt, checkedAt, knownAt int64
-	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.Policy, &d.Purpose, &d.ReportMailbox,
+	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.RecordDomain, &d.Policy, &d.Purpose, &d.ReportMailbox,
 		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt)
 	d.CreatedAt, d.UpdatedAt = fromUnix(createdAt), fromUnix(updatedAt)
 	d.CheckedAt, d.KnownAt = fromUnix(checkedAt), fromUnix(knownAt)

@@ -25,8 +25,9 @@ func (c Cursor) bounds() (at, id int64) {
 // addEvents writes events of a domain.
 func (t *Team) addEvents(ctx context.Context, tx tx, domain checkedDomain, events []dmarcd.Event) error {
 	rows := make([][]any, len(events))
+	first := newID() &^ 0xffff // what happened together is listed in its order
 	for i, e := range events {
-		rows[i] = []any{newID(), t.id, domain.ID, unix(domain.CheckedAt), e.Kind, e.Before, e.After}
+		rows[i] = []any{first + int64(i), t.id, domain.ID, unix(domain.CheckedAt), e.Kind, e.Before, e.After}
 	}
 	_, err := tx.insertMany(ctx, `INSERT INTO events (id, team_id, domain_id, at, kind, before, after) VALUES `, rows, "")
 	return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -59,7 +60,7 @@ type Change struct {
 
 // passedOver are members that differ without a change in the DNS, or follow from
 // others.
-var passedOver = []string{"checked_at", "findings", "next_step", "dmarc.queries"}
+var passedOver = []string{"checked_at", "next_step", "dmarc.queries"}
 
 // Changes compares two documents and returns what is different, as it is kept;
 // "" where nothing is, or where the first document is "". What either side could
@@ -106,10 +107,17 @@ func flatten(document string) flat {
 	return f
 }
 
-// hides reports whether a path lies in a part that was inconclusive.
+// hides reports whether a path lies in a part that was inconclusive, or is a
+// finding about one.
 func (f flat) hides(path string) bool {
+	finding, isFinding := strings.CutPrefix(path, "findings.")
 	return slices.ContainsFunc(f.unseen, func(part string) bool {
-		return len(path) > len(part) && path[:len(part)] == part && path[len(part)] == '.'
+		if isFinding {
+			// Findings are named by the part as a whole, with hyphens.
+			part, _, _ = strings.Cut(strings.ReplaceAll(part, "_", "-"), ".")
+			return strings.HasPrefix(finding, part+".")
+		}
+		return strings.HasPrefix(path, part+".")
 	})
 }
 
@@ -126,6 +134,11 @@ func (f *flat) add(path string, value any) {
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		if id, ok := value["id"].(string); ok {
+			// Of a finding only whether it is there: its words may count days.
+			f.values["findings."+id] = fmt.Sprint(value["level"])
+			return
+		}
 		if value["status"] == "inconclusive" {
 			f.unseen = append(f.unseen, path)
 		}

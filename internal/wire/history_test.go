@@ -51,6 +51,13 @@ func TestChanges(t *testing.T) {
 		{"a key that nobody could see", func(c *dmarcd.Check) {
 			c.Facts.DKIM.Keys[0] = dmarcd.DKIMKey{Selector: "a", Status: "inconclusive"}
 		}, nil},
+		{"a finding that rests on what is not shown", func(c *dmarcd.Check) {
+			c.Findings = []dmarcd.Finding{{ID: "dmarc.destination-without-mail", Level: dmarcd.LevelError, What: "words"}}
+		}, []wire.Change{{Path: "findings.dmarc.destination-without-mail", After: "error"}}},
+		{"a finding about what nobody could see", func(c *dmarcd.Check) {
+			c.Facts.MTASTS.Status = "inconclusive"
+			c.Findings = []dmarcd.Finding{{ID: "mta-sts.missing", Level: dmarcd.LevelInfo}}
+		}, nil},
 		{"another grade", func(c *dmarcd.Check) { c.Grade = "A" }, []wire.Change{{Path: "grade", Before: "B", After: "A"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -262,6 +262,8 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 				{"dmarc.legacy.policy", "none", "reject"},
 				{"dmarc.policy", "none", "reject"},
 				{"dmarc.record", noneRecord, rejectRecord},
+				{"findings.dmarc.policy-none", "warning", ""},
+				{"findings.dmarc.reject", "", "good"},
 				{"grade", "C", "A"},
 			}},
 			{"another mail server", strings.ReplaceAll(rejectZone, "192.0.2.1", "192.0.2.2"), []change{
@@ -271,6 +273,7 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 			{"the mail server of before, and a key in testing", strings.Replace(rejectZone, "v=DKIM1;", "v=DKIM1; t=y;", 1), []change{
 				{"dkim.default.record", dkimRecord, strings.Replace(dkimRecord, "v=DKIM1;", "v=DKIM1; t=y;", 1)},
 				{"dkim.default.testing", "false", "true"},
+				{"findings.dkim.testing", "", "warning"},
 				{"grade", "A", "B"},
 				{"mx.mx.example.com.addresses.192.0.2.1", "", "192.0.2.1"},
 				{"mx.mx.example.com.addresses.192.0.2.2", "192.0.2.2", ""},

@@ -30,6 +30,7 @@ CREATE TABLE domains (
     name           TEXT    NOT NULL COLLATE "C", -- sorts by byte, as SQLite does
     active         BOOLEAN NOT NULL DEFAULT FALSE,
     record         TEXT    NOT NULL DEFAULT '',
+    record_domain  TEXT    NOT NULL DEFAULT '', -- who publishes it
     policy         TEXT    NOT NULL DEFAULT '',
     purpose        TEXT    NOT NULL DEFAULT '',
     report_mailbox TEXT    NOT NULL UNIQUE,

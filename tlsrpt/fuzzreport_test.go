@@ -1,0 +1,81 @@
+package tlsrpt_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+// FuzzReadReport holds that nothing panics, that limits are kept and counts are in
+// their range, that what encoding/json takes for JSON is not taken for damaged, and
+// that a report and its canonical form say the same.
+func FuzzReadReport(f *testing.F) {
+	files, err := filepath.Glob("testdata/report/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(content))
+	}
+	f.Add(full)
+	f.Add(head + `[{"policy":{"mx-host":"[\"mx: [\\\"A.\\\"]\"]","policy-string":"[\"[\\\"x\\\"]\"]"}},` + entry)
+	limits := tlsrpt.Limits{TextBytes: 2000, KeptBytes: 10_000, Depth: 20, Policies: 5, Failures: 10, Values: 6}
+	f.Fuzz(func(t *testing.T, document string) {
+		report, err := tlsrpt.ReadReport(strings.NewReader(document), limits)
+		var refused *tlsrpt.RefusedError
+		if err != nil && !errors.As(err, &refused) {
+			t.Fatalf("got %v, want a refusal or none", err)
+		}
+		if json.Valid([]byte(document)) {
+			names := quirkNames(report)
+			if refused != nil && refused.Why == tlsrpt.RefusedDamaged || names["malformed"]+names["truncated"] > 0 {
+				t.Errorf("got %v and the quirks %v, want JSON to be read", err, names)
+			}
+		}
+		if err != nil {
+			return
+		}
+		checkWithin(t, report, limits)
+		checkRoundTrip(t, report)
+	})
+}
+
+// checkWithin holds that a report keeps the limits.
+func checkWithin(t *testing.T, report tlsrpt.Report, limits tlsrpt.Limits) {
+	t.Helper()
+	failures := 0
+	successful, failed := report.Sessions()
+	checkCounts(t, report.Begin, report.End, successful, failed)
+	for _, p := range report.Policies {
+		failures += len(p.Failures)
+		checkCounts(t, p.Successful, p.Failed)
+		for _, f := range p.Failures {
+			checkCounts(t, f.FailedSessions)
+		}
+		if len(p.Strings) > limits.Values || len(p.MXHosts) > limits.Values {
+			t.Errorf("got %d strings and %d hosts, want at most %d", len(p.Strings), len(p.MXHosts), limits.Values)
+		}
+	}
+	if len(report.Policies) > limits.Policies || failures > limits.Failures {
+		t.Errorf("got %d policies and %d failures, want at most %d and %d",
+			len(report.Policies), failures, limits.Policies, limits.Failures)
+	}
+}
+
+func checkCounts(t *testing.T, counts ...int64) {
+	t.Helper()
+	for _, n := range counts {
+		if n < 0 || n >= 1<<53 {
+			t.Errorf("got the count %d, want it from 0 to 2^53-1", n)
+		}
+	}
+}

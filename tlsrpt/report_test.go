@@ -1,0 +1,156 @@
+package tlsrpt_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// said lets reports be compared by what they say, and not by how.
+var said = cmpopts.IgnoreFields(tlsrpt.Report{}, "Quirks")
+
+// read reads a report that must be one.
+func read(t *testing.T, document string) tlsrpt.Report {
+	t.Helper()
+	report, err := tlsrpt.ReadReport(strings.NewReader(document), tlsrpt.Limits{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	return report
+}
+
+// quirkNames returns the quirks of a report by name.
+func quirkNames(report tlsrpt.Report) map[string]int {
+	names := make(map[string]int)
+	for _, q := range report.Quirks {
+		names[q.Quirk.String()] = q.Count
+	}
+	return names
+}
+
+// quirkList returns the names of the quirks of a report in alphabetical order.
+func quirkList(report tlsrpt.Report) string {
+	return strings.Join(slices.Sorted(maps.Keys(quirkNames(report))), " ")
+}
+
+func rendered(t *testing.T, report tlsrpt.Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tlsrpt.Render(&b, report); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// checkRoundTrip holds that reading the rendered report gives the same report.
+func checkRoundTrip(t *testing.T, report tlsrpt.Report) {
+	t.Helper()
+	document := rendered(t, report)
+	again := read(t, string(document))
+	if diff := cmp.Diff(report, again, said, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the rendered report says something else (-read +rendered):\n%s", diff)
+	}
+	if got, want := again.Key(), report.Key(); got != want {
+		t.Errorf("key of the rendered report: got %+v, want %+v", got, want)
+	}
+}
+
+// golden is what is kept of a report in a golden file.
+type golden struct {
+	Quirks map[string]int  `json:"quirks"`
+	Report json.RawMessage `json:"report"`
+}
+
+// TestReports reads our own files: a report without quirks in several forms, and for
+// each quirk one that has it, named after it.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/report/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unseen := make(map[string]bool)
+	for _, q := range tlsrpt.Quirks() {
+		unseen[q.String()] = true
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if strings.HasSuffix(name, ".golden") {
+			continue
+		}
+		isQuirk := unseen[name]
+		delete(unseen, name)
+		if !isQuirk && !strings.HasPrefix(name, "plain") {
+			t.Errorf("%s: got a file that is named after no quirk, want one", file)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := read(t, string(content))
+			names := quirkNames(report)
+			if isQuirk && names[name] == 0 || !isQuirk && len(names) > 0 {
+				t.Errorf("got quirks %v, want those that the name of the file tells", names)
+			}
+			checkGolden(t, strings.TrimSuffix(file, ".json")+".golden.json", golden{Quirks: names, Report: rendered(t, report)})
+			checkRoundTrip(t, report)
+		})
+	}
+	for name := range unseen {
+		t.Errorf("got no file for the quirk %s, want one", name)
+	}
+}
+
+func checkGolden(t *testing.T, file string, value golden) {
+	t.Helper()
+	got, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func TestQuirkNames(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, q := range tlsrpt.Quirks() {
+		name, meaning := q.String(), q.Meaning()
+		if name == "" || seen[name] || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
+			t.Errorf("quirk %d: got the name %q, want one of its own in lower case", q, name)
+		}
+		if !strings.HasSuffix(meaning, ".") {
+			t.Errorf("%s: got the meaning %q, want a sentence", name, meaning)
+		}
+		seen[name] = true
+	}
+	if beyond := tlsrpt.Quirk(len(seen) + 1); beyond.String() != "" || beyond.Meaning() != "" {
+		t.Errorf("a quirk beyond the table: got %q, %q, want nothing", beyond, beyond.Meaning())
+	}
+}

@@ -1,0 +1,191 @@
+package tlsrpt
+
+import (
+	"encoding/json"
+	"math"
+	"net/netip"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// text reads a text without blanks around it.
+func (d *document) text(tok token) (string, error) {
+	if !d.isScalar(tok) {
+		return "", d.unusable(tok)
+	}
+	d.quirks.noteIf(tok == tokenWord, ValueType)
+	text := d.tidy(string(d.lex.text))
+	return text, d.keep(text)
+}
+
+// tidy takes out of a text what no database and no page can show, and the blanks
+// around it.
+func (d *document) tidy(text string) string {
+	clean := strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return -1
+		}
+		return c
+	}, text)
+	d.quirks.noteIf(len(clean) < len(text), ControlCharacters)
+	trimmed := strings.TrimSpace(clean)
+	d.quirks.noteIf(len(trimmed) < len(clean) && trimmed != "", ValuePadded)
+	return trimmed
+}
+
+// keep counts a text against the limit of all texts.
+func (d *document) keep(text string) error {
+	if d.kept += len(text); d.kept > d.limits.KeptBytes {
+		return refuse(RefusedLimit, "the texts of the report are too long together")
+	}
+	return nil
+}
+
+// textList reads a list of texts.
+func (d *document) textList(tok token, single Quirk, normal func(string) string) ([]string, error) {
+	var list []string
+	err := d.list(tok, single, func(tok token) error {
+		text, err := d.text(tok)
+		list = d.texts(list, text, normal)
+		return err
+	})
+	return list, err
+}
+
+// texts appends a text to a list, in the form that normal gives it. Some reporters
+// write a whole list as JSON into one text: then it appends the values of that.
+func (d *document) texts(list []string, text string, normal func(string) string) []string {
+	text = normal(text)
+	if strings.HasPrefix(text, "[") {
+		var inner []string
+		if json.Unmarshal([]byte(text), &inner) == nil {
+			d.quirks.note(ListInText)
+			for _, value := range inner {
+				list = d.texts(list, d.tidy(value), normal)
+			}
+			return list
+		}
+	}
+	switch {
+	case text == "":
+		return list
+	case len(list) >= d.limits.Values:
+		d.quirks.note(ValuesDropped)
+		return list
+	}
+	return append(list, text)
+}
+
+// domain reads a domain or host into the form of dns.Name.
+func (d *document) domain(tok token) (string, error) {
+	text, err := d.text(tok)
+	return d.domainName(text), err
+}
+
+func (d *document) domainName(text string) string {
+	plain := strings.TrimRightFunc(text, func(c rune) bool { return c == '.' || unicode.IsSpace(c) })
+	d.quirks.noteIf(plain != text, DomainForm)
+	name := lowerASCII(plain)
+	d.quirks.noteIf(name != plain, DomainCase)
+	return name
+}
+
+// lowerASCII leaves characters beyond ASCII alone: what is lower case for them is a
+// question for IDNA.
+func lowerASCII(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, s)
+}
+
+// mxHost puts a pattern of MX hosts into the form of dns.Name. Some reporters give
+// the whole line of the policy.
+func (d *document) mxHost(text string) string {
+	const prefix = "mx:"
+	name := d.domainName(text)
+	for strings.HasPrefix(name, prefix) {
+		d.quirks.note(MXHostPrefix)
+		name = strings.TrimSpace(name[len(prefix):])
+	}
+	return name
+}
+
+// address reads an address, also in brackets, with a zone, or behind the "IPv6:" of
+// an address literal, and returns its canonical form.
+func (d *document) address(tok token) (string, error) {
+	text, err := d.text(tok)
+	if err != nil || text == "" {
+		return "", err
+	}
+	const literal = "ipv6:"
+	bare := strings.Trim(text, "[]")
+	if len(bare) > len(literal) && strings.EqualFold(bare[:len(literal)], literal) {
+		bare = bare[len(literal):]
+	}
+	addr, err := netip.ParseAddr(strings.TrimSpace(bare))
+	if err != nil {
+		d.quirks.note(AddressUnreadable)
+		return text, nil //nolint:nilerr // what cannot be read is kept as it stands
+	}
+	canonical := addr.Unmap().WithZone("").String()
+	d.quirks.noteIf(canonical != text, AddressForm)
+	return canonical, nil
+}
+
+// word reads a word of a vocabulary. One that is not in it stays as it is.
+func word[T ~string](d *document, tok token, vocabulary []T) (T, error) {
+	text, err := d.text(tok)
+	if err != nil || text == "" {
+		return "", err
+	}
+	for _, known := range vocabulary {
+		if strings.EqualFold(text, string(known)) {
+			d.quirks.noteIf(text != string(known), ValueCase)
+			return known, nil
+		}
+	}
+	d.quirks.note(ValueUnknown)
+	return T(text), nil
+}
+
+// maxCount is the largest whole number that every reader of JSON knows exactly
+// (RFC 8259 §6).
+const maxCount = 1<<53 - 1
+
+// addCount adds two counts that are at most maxCount.
+func addCount(a, b int64) int64 { return min(a+b, maxCount) }
+
+// count reads a number of sessions.
+func (d *document) count(tok token) (int64, error) {
+	if !d.isScalar(tok) {
+		return 0, d.unusable(tok)
+	}
+	d.quirks.noteIf(tok == tokenText, ValueType)
+	text := strings.TrimSpace(string(d.lex.text))
+	n, ok := wholeNumber(text)
+	if !ok || n < 0 || n > maxCount {
+		d.quirks.note(CountInvalid)
+		return 0, nil
+	}
+	d.quirks.noteIf(strconv.FormatInt(n, 10) != text, CountForm)
+	return n, nil
+}
+
+// wholeNumber reads a number, also one like 5.0 or 1e3 that is whole nevertheless.
+func wholeNumber(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	if strings.Trim(text, "0123456789+-.eE") != "" {
+		return 0, false // such as 0x10 or inf
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxCount {
+		return 0, false
+	}
+	return int64(f), true
+}
