@@ -1,0 +1,171 @@
+package aggregate
+
+import (
+	"bytes"
+	"slices"
+)
+
+// opened prepares for what is in an element.
+func (r *Reader) opened(n node) {
+	r.seen &^= n.parts()
+	switch n {
+	case record:
+		r.startRecord()
+	case reason:
+		r.row.reason = Reason{}
+	case dkim:
+		r.row.dkim = DKIMResult{}
+	case spf:
+		r.row.spf = SPFResult{}
+	default:
+		if n.isValue() {
+			r.value = r.value[:0]
+		}
+	}
+}
+
+// closed takes what was in an element.
+func (r *Reader) closed(n node) {
+	switch n {
+	case record:
+		r.endRecord()
+	case reason:
+		r.quirks.noteIf(r.row.reason.Type == "", ReasonTypeMissing)
+		r.row.reasons = keep(r, r.row.reasons, r.row.reason, r.limits.Reasons)
+	case dkim:
+		r.row.dkims = keep(r, r.row.dkims, r.row.dkim, r.limits.AuthResults)
+	case spf:
+		r.row.spfs = keep(r, r.row.spfs, r.row.spf, r.limits.AuthResults)
+	default:
+		if n.isValue() {
+			r.set(n, r.text(n, r.value))
+		}
+	}
+}
+
+// keep appends to a list that has a limit.
+func keep[T any](r *Reader, list []T, item T, limit int) []T {
+	if len(list) >= limit {
+		r.quirks.note(ElementsDropped)
+		return list
+	}
+	return append(list, item)
+}
+
+// text returns a value without blanks around it. It is often the same as the last
+// one of that element, or as an older one; addresses alone are many.
+func (r *Reader) text(n node, value []byte) string {
+	trimmed := bytes.TrimSpace(value)
+	r.quirks.noteIf(len(trimmed) < len(value) && len(trimmed) > 0, ValuePadded)
+	switch {
+	case string(trimmed) == r.latest[n]:
+	case n == sourceIP:
+		r.latest[n] = string(trimmed)
+	default:
+		r.latest[n] = r.interned(trimmed)
+	}
+	return r.latest[n]
+}
+
+// set puts a value into the report or the record.
+func (r *Reader) set(n node, value string) {
+	if n > record {
+		r.setRecord(n, value)
+		return
+	}
+	switch n {
+	case version:
+		r.report.Version = value
+	case orgName:
+		r.report.Metadata.OrgName = value
+	case email:
+		r.report.Metadata.Email = value
+	case extraContact:
+		r.report.Metadata.ExtraContact = value
+	case reportID:
+		r.report.Metadata.ReportID = value
+	case rangeBegin:
+		r.report.Metadata.Begin = r.time(n, value)
+	case rangeEnd:
+		r.report.Metadata.End = r.time(n, value)
+	case reportError:
+		errs := slices.Clip(r.report.Metadata.Errors)
+		r.report.Metadata.Errors = keep(r, errs, value, r.limits.Reasons)
+	case generator:
+		r.report.Metadata.Generator = value
+	default:
+		r.setPolicy(n, value)
+	}
+}
+
+// setPolicy puts a value into the published policy.
+func (r *Reader) setPolicy(n node, value string) {
+	p := &r.report.Policy
+	switch n {
+	case policyDomain:
+		p.Domain = r.domain(value)
+	case policyP:
+		p.P = Policy(r.quirks.word(value, policyWords))
+	case policySP:
+		p.SP = Policy(r.quirks.word(value, policyWords))
+	case policyNP:
+		p.NP = Policy(r.quirks.word(value, policyWords))
+	case policyADKIM:
+		p.ADKIM = r.quirks.word(value, modeWords)
+	case policyASPF:
+		p.ASPF = r.quirks.word(value, modeWords)
+	case policyPercent:
+		p.Percent = value
+	case policyFO:
+		p.FailureOptions = value
+	case policyTesting:
+		p.Testing = r.quirks.word(value, testingWords)
+	case policyDiscovery:
+		p.DiscoveryMethod = r.quirks.word(value, discoveryWords)
+	case policyPSD:
+		p.PSD = value
+	}
+}
+
+// setRecord puts a value into the record.
+func (r *Reader) setRecord(n node, value string) {
+	c, w := &r.record, &r.row
+	switch n {
+	case sourceIP:
+		c.Source = value
+	case count:
+		w.count = value
+	case disposition:
+		c.Disposition = Policy(r.quirks.word(value, dispositionWords))
+	case evaluatedDKIM:
+		c.DKIM = Result(r.quirks.word(value, evaluatedWords))
+	case evaluatedSPF:
+		c.SPF = Result(r.quirks.word(value, evaluatedWords))
+	case reasonType:
+		w.reason.Type = r.quirks.word(value, reasonWords)
+	case reasonComment:
+		w.reason.Comment = value
+	case headerFrom:
+		c.HeaderFrom = r.domain(value)
+	case envelopeFrom:
+		c.EnvelopeFrom = r.domain(value)
+	case envelopeTo:
+		c.EnvelopeTo = r.domain(value)
+	case dkimDomain:
+		w.dkim.Domain = r.domain(value)
+	case dkimSelector:
+		w.dkim.Selector = value
+	case dkimResult:
+		w.dkim.Result = r.quirks.result(value)
+	case dkimHuman:
+		w.dkim.HumanResult = value
+	case spfDomain:
+		w.spf.Domain = r.domain(value)
+	case spfScope:
+		w.spf.Scope = r.quirks.word(value, scopeWords)
+	case spfResult:
+		w.spf.Result = r.quirks.result(value)
+	case spfHuman:
+		w.spf.HumanResult = value
+	}
+}

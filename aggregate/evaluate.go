@@ -1,0 +1,69 @@
+package aggregate
+
+import "github.com/dmarcd/dmarcd/dmarc"
+
+const (
+	scopeHELO  = "helo"
+	modeStrict = "s"
+)
+
+// disagrees evaluates a record by its authentication results, as the receiver
+// should have done (RFC 7489 §3.1), and reports whether that gives another
+// compliance. Without results there is nothing to evaluate, and where the policy
+// comes after the records its modes are not known yet.
+func (r *Reader) disagrees(c *Record) bool {
+	if len(c.DKIMResults)+len(c.SPFResults) == 0 || !r.has(policy) {
+		return false
+	}
+	return c.Compliant() != (r.passesDKIM(c) || r.passesSPF(c))
+}
+
+func (r *Reader) passesDKIM(c *Record) bool {
+	for i := range c.DKIMResults {
+		d := &c.DKIMResults[i]
+		if d.Result == ResultPass && r.aligned(c, d.Domain, r.report.Policy.ADKIM) {
+			return true
+		}
+	}
+	return false
+}
+
+// passesSPF looks at the MAIL FROM identity only; for the null sender the HELO
+// identity stands in (RFC 7489 §3.1.2).
+func (r *Reader) passesSPF(c *Record) bool {
+	for i := range c.SPFResults {
+		s := &c.SPFResults[i]
+		if s.Result == ResultPass && (s.Scope != scopeHELO || c.EnvelopeFrom == "") &&
+			r.aligned(c, s.Domain, r.report.Policy.ASPF) {
+			return true
+		}
+	}
+	return false
+}
+
+// aligned reports whether an identifier is aligned with the author domain of the
+// record, for which the policy domain stands in where it is missing.
+func (r *Reader) aligned(c *Record, identifier, mode string) bool {
+	author := c.HeaderFrom
+	if author == "" {
+		author = r.report.Policy.Domain
+	}
+	if author == identifier {
+		return author != ""
+	}
+	return mode != modeStrict && r.organization(author) == r.organization(identifier)
+}
+
+// organization returns the organizational domain by the Public Suffix List.
+func (r *Reader) organization(domain string) string {
+	const most = 4096
+	if known, ok := r.organize[domain]; ok {
+		return known
+	}
+	if len(r.organize) == most {
+		clear(r.organize)
+	}
+	found := dmarc.LegacyOrganization(domain)
+	r.organize[domain] = found
+	return found
+}

@@ -1,0 +1,50 @@
+package aggregate_test
+
+import (
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+func ExampleReader() {
+	document := strings.NewReader(`<feedback>
+  <report_metadata>
+    <org_name>Receiver</org_name>
+    <report_id>17</report_id>
+    <date_range><begin>1767225600</begin><end>1767311999</end></date_range>
+  </report_metadata>
+  <policy_published><domain>example.com</domain><p>reject</p></policy_published>
+  <record>
+    <row>
+      <source_ip>[2001:db8::1]</source_ip>
+      <count>12</count>
+      <policy_evaluated><disposition>none</disposition><dkim>Pass</dkim><spf>fail</spf></policy_evaluated>
+    </row>
+    <identifiers><header_from>example.com</header_from></identifiers>
+    <auth_results><dkim><domain>example.com</domain><result>pass</result></dkim></auth_results>
+  </record>
+</feedback>`)
+	r := aggregate.NewReader(document, aggregate.DefaultLimits())
+	for record, err := range r.All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(record.Source, record.Count, record.Compliant())
+	}
+	fmt.Println(r.Report().Metadata.OrgName, r.Report().Policy.Domain)
+	for _, q := range r.Report().Quirks {
+		fmt.Println(q.Count, q.Quirk)
+	}
+	// Output:
+	// 2001:db8::1 12 true
+	// Receiver example.com
+	// 1 declaration-missing
+	// 1 value-case
+	// 1 version-missing
+	// 1 email-missing
+	// 2 policy-incomplete
+	// 1 source-ip-form
+	// 1 spf-missing
+}

@@ -1,0 +1,159 @@
+package aggregate_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden is what is kept of a report to compare with.
+type golden struct {
+	Version   string
+	Namespace string
+	Dialect   aggregate.Dialect
+	Metadata  aggregate.Metadata
+	Policy    aggregate.PublishedPolicy
+	Key       aggregate.Key
+	Content   string // the beginning of the hash
+	Quirks    map[string]int
+	Records   []goldenRecord
+}
+
+type goldenRecord struct {
+	aggregate.Record
+	Compliant bool
+}
+
+func goldenOf(report aggregate.Report, records []aggregate.Record) golden {
+	g := golden{
+		Version: report.Version, Namespace: report.Namespace, Dialect: report.Dialect, Metadata: report.Metadata,
+		Policy: report.Policy, Key: report.Key(), Content: hex.EncodeToString(report.Content[:8]), Quirks: map[string]int{},
+	}
+	for _, q := range report.Quirks {
+		g.Quirks[q.Quirk.String()] = q.Count
+	}
+	for _, r := range records {
+		g.Records = append(g.Records, goldenRecord{Record: r, Compliant: r.Compliant()})
+	}
+	return g
+}
+
+// TestGolden reads our own files, of which each has one oddity.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for _, name := range ownFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".xml"), func(t *testing.T) {
+			t.Parallel()
+			report, records := readOwnFile(t, name)
+			checkGolden(t, strings.TrimSuffix(name, ".xml")+".golden.json", goldenOf(report, records))
+			checkRoundTrip(t, report, records)
+		})
+	}
+}
+
+func checkGolden(t *testing.T, name string, g golden) {
+	t.Helper()
+	got, err := json.MarshalIndent(g, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile(name, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// TestEveryQuirkHasAFile holds that no quirk is without an example, and that the
+// table of quirks is whole.
+func TestEveryQuirkHasAFile(t *testing.T) {
+	t.Parallel()
+	met := make(map[aggregate.Quirk]bool)
+	for _, name := range ownFiles(t) {
+		report, _ := readOwnFile(t, name)
+		for _, q := range report.Quirks {
+			met[q.Quirk] = true
+		}
+	}
+	// More than a hundred results are no small file: TestLimits has them.
+	met[aggregate.ElementsDropped] = true
+	names := make(map[string]bool)
+	for _, q := range aggregate.Quirks() {
+		if !met[q] {
+			t.Errorf("got no file with the quirk %q, want one", q)
+		}
+		if q.String() == "" || names[q.String()] || strings.Trim(q.String(), "abcdefghijklmnopqrstuvwxyz-") != "" {
+			t.Errorf("got the name %q, want one of its own in kebab case", q)
+		}
+		if !strings.HasSuffix(q.Meaning(), ".") {
+			t.Errorf("%s: got the meaning %q, want a sentence", q, q.Meaning())
+		}
+		names[q.String()] = true
+	}
+}
+
+// TestPlainReportsHaveNoQuirks holds that what follows its specification is not
+// complained about.
+func TestPlainReportsHaveNoQuirks(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"plain-rfc7489", "plain-rfc9990", "extension-elements", "metadata-errors", "identifiers-null-sender"} {
+		report, _ := readOwnFile(t, filepath.Join("testdata", name+".xml"))
+		if len(report.Quirks) > 0 {
+			t.Errorf("%s: got quirks %v, want none", name, report.Quirks)
+		}
+	}
+}
+
+func ownFiles(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", "*.xml"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("got %d files and error %v, want some", len(names), err)
+	}
+	return names
+}
+
+func readOwnFile(t *testing.T, name string) (aggregate.Report, []aggregate.Record) {
+	t.Helper()
+	report, records, err := read(openOwnFile(t, name))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return report, records
+}
+
+func openOwnFile(t *testing.T, name string) io.Reader {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(content)
+}
+
+func checkGoldenEqual(t *testing.T, name string, want, got golden) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, ofDocument); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}

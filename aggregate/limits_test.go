@@ -1,0 +1,177 @@
+package aggregate_test
+
+import (
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+// repeated is a document of n equal parts that is made while it is read.
+func repeated(head, part string, n int, tail string) io.Reader {
+	return &generated{head: head, tail: tail, part: func(int) string { return part }, n: n}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	t.Run("records", func(t *testing.T) {
+		t.Parallel()
+		_, records, err := readWithin(sample(3), aggregate.Limits{Records: 3})
+		if err != nil || len(records) != 3 {
+			t.Errorf("got %d records and error %v, want 3", len(records), err)
+		}
+		_, _, err = readWithin(sample(4), aggregate.Limits{Records: 3})
+		wantRefusal(t, err, aggregate.RefusedLimit)
+	})
+	t.Run("skipped records count", func(t *testing.T) {
+		t.Parallel()
+		_, _, err := readWithin(repeated(sampleHead, "<record/>", 4, sampleTail), aggregate.Limits{Records: 3})
+		wantRefusal(t, err, aggregate.RefusedLimit)
+	})
+	t.Run("text", func(t *testing.T) {
+		t.Parallel()
+		document := func(n int) io.Reader {
+			return strings.NewReader(edited("receiver.example", strings.Repeat("&amp;", n)))
+		}
+		report, _, err := readWithin(document(100), aggregate.Limits{TextBytes: 100})
+		if err != nil || report.Metadata.OrgName != strings.Repeat("&", 100) {
+			t.Errorf("got name %q and error %v, want 100 characters", report.Metadata.OrgName, err)
+		}
+		_, _, err = readWithin(document(101), aggregate.Limits{TextBytes: 100})
+		wantRefusal(t, err, aggregate.RefusedLimit)
+	})
+	t.Run("text in pieces", func(t *testing.T) {
+		t.Parallel()
+		pieces := repeated("<feedback><report_metadata><org_name>", "<!-- -->aaaaaaaaaa<![CDATA[a]]>", 10, "</org_name>")
+		_, _, err := readWithin(pieces, aggregate.Limits{TextBytes: 100})
+		wantRefusal(t, err, aggregate.RefusedLimit)
+	})
+	t.Run("depth", func(t *testing.T) {
+		t.Parallel()
+		nested := func(n int) io.Reader {
+			return strings.NewReader(edited("<version>", strings.Repeat("<x>", n)+strings.Repeat("</x>", n)+"<version>"))
+		}
+		if _, _, err := readWithin(nested(5), aggregate.Limits{Depth: 6}); err != nil {
+			t.Errorf("got error %v, want none", err)
+		}
+		_, _, err := readWithin(nested(6), aggregate.Limits{Depth: 6})
+		wantRefusal(t, err, aggregate.RefusedLimit)
+	})
+	t.Run("results, reasons and errors", func(t *testing.T) {
+		t.Parallel()
+		document := strings.NewReplacer(
+			"<selector>", "<selector/></dkim><dkim><selector>",
+			"<scope>", "<scope/></spf><spf><scope>",
+			"</policy_evaluated>", strings.Repeat("<reason/>", 4)+"</policy_evaluated>",
+			"<date_range>", strings.Repeat("<error>e</error>", 5)+"<date_range>",
+		).Replace(withHead(sampleRecord(0)))
+		report, records, err := readWithin(strings.NewReader(document), aggregate.Limits{AuthResults: 1, Reasons: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := records[0]
+		if len(r.DKIMResults) != 1 || len(r.SPFResults) != 1 || len(r.Reasons) != 2 || len(report.Metadata.Errors) != 2 {
+			t.Errorf("got %d, %d, %d and %d, want 1, 1, 2 and 2",
+				len(r.DKIMResults), len(r.SPFResults), len(r.Reasons), len(report.Metadata.Errors))
+		}
+		const dropped = 3 + 1 + 2 + 3
+		want := aggregate.QuirkCount{Quirk: aggregate.ElementsDropped, Count: dropped}
+		if got := find(report.Quirks, aggregate.ElementsDropped); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func find(quirks []aggregate.QuirkCount, q aggregate.Quirk) aggregate.QuirkCount {
+	for _, c := range quirks {
+		if c.Quirk == q {
+			return c
+		}
+	}
+	return aggregate.QuirkCount{}
+}
+
+// TestBombs holds that hostile documents are refused, and how much memory is ever
+// asked for on the way. It does not run beside other tests, whose memory would be
+// counted too.
+func TestBombs(t *testing.T) {
+	const (
+		most     = 4 << 20 // bytes asked for
+		entities = `<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>`
+	)
+	kilobyte := strings.Repeat("a", 1<<10)
+	for _, test := range []struct {
+		name   string
+		in     io.Reader
+		accept bool
+	}{
+		{"entity expansion", repeated(entities+sampleHead+"<x>", "&b;", 10_000_000, "</x></feedback>"), false},
+		{"entities in values", strings.NewReader(entities + edited("receiver.example", "&b;&b;")), true},
+		{"two million nested elements", repeated(sampleHead, "<a>", 2_000_000, ""), false},
+		{"two million nested elements around", repeated("", "<a>", 2_000_000, ""), false},
+		{"one value of 30 MB", repeated("<feedback><report_metadata><org_name>", kilobyte, 30<<10, sampleTail), false},
+		{"one unknown element of 30 MB", repeated(sampleHead+"<x>", kilobyte, 30<<10, "</x></feedback>"), false},
+		{"one tag of 30 MB", repeated("<feedback ", kilobyte, 30<<10, ">"), false},
+		{"one attribute of 30 MB", repeated("<feedback a='", kilobyte, 30<<10, "'>"), false},
+		{"one CDATA section of 30 MB", repeated(sampleHead+"<![CDATA[", kilobyte, 30<<10, "]]>"), false},
+		{"30 MB of comments", repeated(sampleHead+"<!--", kilobyte, 30<<10, "-->"+sampleTail), true},
+		{"10 MB of document type", repeated("<!DOCTYPE feedback [", "<!ENTITY a \""+kilobyte+"\">", 10<<10, "]>"+sampleHead+sampleTail), true},
+		{"30 MB of blanks", repeated(sampleHead, strings.Repeat(" ", 1<<10), 30<<10, sampleTail), true},
+		{"a hundred thousand errors", repeated("<feedback><report_metadata>", "<error>e</error>", 100_000, ""), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _, err := read(test.in)
+			runtime.ReadMemStats(&after)
+			if accepted := err == nil; accepted != test.accept {
+				t.Errorf("got error %v, want acceptance %v", err, test.accept)
+			}
+			if asked := after.TotalAlloc - before.TotalAlloc; asked > most {
+				t.Errorf("got %d bytes of memory asked for, want at most %d", asked, most)
+			}
+		})
+	}
+}
+
+// TestLongTokenInSmallPieces holds that a token is not looked at again for each
+// byte that a slow reader gives: that would take hours.
+func TestLongTokenInSmallPieces(t *testing.T) {
+	t.Parallel()
+	document := strings.NewReader("<feedback><![CDATA[" + strings.Repeat("a", 500<<10) + "]]>")
+	_, _, err := read(iotest.OneByteReader(document))
+	wantRefusal(t, err, aggregate.RefusedDamaged)
+}
+
+// TestConstantMemory holds that the memory in use does not grow with the number of
+// records. Like TestBombs it runs alone.
+func TestConstantMemory(t *testing.T) {
+	const (
+		records = 10_000
+		every   = 2_500
+		most    = 8 << 20
+	)
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	r := aggregate.NewReader(sample(records), aggregate.Limits{})
+	n := 0
+	for _, err := range r.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n%every == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			if used := int64(now.HeapAlloc) - int64(before.HeapAlloc); used > most {
+				t.Errorf("after %d records: got %d bytes in use, want at most %d", n, used, most)
+			}
+		}
+	}
+	if n != records || r.Report().Records != records {
+		t.Errorf("got %d records, of which the report knows %d, want %d", n, r.Report().Records, records)
+	}
+}

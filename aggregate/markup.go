@@ -1,0 +1,189 @@
+package aggregate
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// skipPast passes over everything up to and with the end mark. The first bytes
+// are not looked at. What is passed over need not fit into the window.
+func (l *lexer) skipPast(mark string, first int) error {
+	l.pos += first
+	for {
+		b := l.window[l.pos:l.end]
+		if n := bytes.Index(b, []byte(mark)); n >= 0 {
+			l.pos += n + len(mark)
+			return nil
+		}
+		// The mark may have begun.
+		l.pos += max(0, len(b)-len(mark)+1)
+		if err := l.more(); err != nil {
+			l.pos = l.end
+			return err
+		}
+	}
+}
+
+// verbatim reads a CDATA section.
+func (l *lexer) verbatim() (token, error) {
+	const opening, closing = "<![CDATA[", "]]>"
+	for {
+		b := l.window[l.pos+len(opening) : l.end]
+		if n := bytes.Index(b, []byte(closing)); n >= 0 {
+			l.text = b[:n]
+			l.pos += len(opening) + n + len(closing)
+			return tokenVerbatim, nil
+		}
+		if err := l.more(); err != nil {
+			l.pos = l.end
+			return 0, err
+		}
+	}
+}
+
+// instruction passes over a processing instruction; the XML declaration is a
+// token. One that lacks its "?" ends at the next ">".
+func (l *lexer) instruction() (token, error) {
+	n, err := l.markupLength(instructionLength)
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		return l.bare()
+	}
+	l.text = l.window[l.pos : l.pos+n]
+	l.pos += n
+	l.splitName(l.text[len("<?"):])
+	if bytes.EqualFold(l.whole, []byte("xml")) {
+		return tokenDeclaration, nil
+	}
+	return 0, nil
+}
+
+// instructionLength is tagLength for a processing instruction, for which the guess
+// is the first ">".
+func instructionLength(b []byte) (n, guess int) {
+	first := 0
+	for i := len("<?"); i < len(b); i++ {
+		switch {
+		case b[i] == '<':
+			return -1, first
+		case b[i] == '>' && b[i-1] == '?':
+			return i + 1, -1
+		case b[i] == '>' && first == 0:
+			first = i + 1
+		}
+	}
+	return -1, -1
+}
+
+// doctype passes over a document type declaration with all that is declared in
+// it. Its first bytes are kept as the text of the token.
+func (l *lexer) doctype() error {
+	const longestName = 64
+	l.text = bytes.Clone(l.window[l.pos:min(l.end, l.pos+longestName)])
+	var quote byte
+	depth := 0
+	l.pos++ // the "<"
+	for {
+		c, err := l.peek()
+		if err != nil {
+			return err
+		}
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '<' && l.atComment():
+			if err := l.skipPast("-->", len("<!--")); err != nil {
+				return err
+			}
+			continue
+		case c == '<' || c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case c == '>' && depth == 0:
+			l.pos++
+			return nil
+		case c == '>':
+			depth--
+		}
+		l.pos++
+	}
+}
+
+// peek returns the next byte of the document.
+func (l *lexer) peek() (byte, error) {
+	if l.pos == l.end {
+		if err := l.more(); err != nil {
+			return 0, err
+		}
+	}
+	return l.window[l.pos], nil
+}
+
+// atComment reports whether a comment begins here.
+func (l *lexer) atComment() bool {
+	const opening = "<!--"
+	for l.end-l.pos < len(opening) {
+		if l.more() != nil {
+			return false
+		}
+	}
+	return bytes.HasPrefix(l.window[l.pos:l.end], []byte(opening))
+}
+
+// skipBlanks passes over blanks, however many, and reports whether there were
+// any.
+func (l *lexer) skipBlanks() (bool, error) {
+	found := false
+	for {
+		c, err := l.peek()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return found, err
+		}
+		if !isBlank(c) {
+			return found, nil
+		}
+		found = true
+		l.pos++
+	}
+}
+
+// attribute returns the value of an attribute, still escaped, by its name with
+// prefix; nil where there is none.
+func attribute(attributes []byte, name string) []byte {
+	for {
+		attributes = bytes.TrimLeft(attributes, " \t\r\n/>")
+		n := 0
+		for n < len(attributes) && isNameByte(attributes[n]) {
+			n++
+		}
+		found, rest := attributes[:n], bytes.TrimLeft(attributes[n:], " \t\r\n")
+		if n == 0 || len(rest) == 0 || rest[0] != '=' {
+			return nil
+		}
+		rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+		if len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
+			return nil
+		}
+		value, behind, closed := bytes.Cut(rest[1:], rest[:1])
+		if !closed {
+			return nil
+		}
+		if string(found) == name {
+			return value
+		}
+		attributes = behind
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

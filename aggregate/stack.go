@@ -1,0 +1,239 @@
+package aggregate
+
+import "bytes"
+
+// stack holds the open elements.
+type stack struct {
+	open []openElement
+	// names holds the local names of the open elements one behind the other.
+	names []byte
+	// rootName is the name of the first element, "" before it.
+	rootName string
+	declared bool // there was an XML declaration
+}
+
+// openElement is one element that is not yet closed.
+type openElement struct {
+	node node
+	// name is where its local name begins in stack.names.
+	name int
+}
+
+// top returns the innermost open element, outside where there is none.
+func (s *stack) top() node {
+	if len(s.open) == 0 {
+		return outside
+	}
+	return s.open[len(s.open)-1].node
+}
+
+func (s *stack) push(n node, name []byte) {
+	s.open = append(s.open, openElement{node: n, name: len(s.names)})
+	s.names = append(s.names, name...)
+}
+
+func (s *stack) pop() node {
+	last := s.open[len(s.open)-1]
+	s.open = s.open[:len(s.open)-1]
+	s.names = s.names[:last.name]
+	return last.node
+}
+
+// cut closes all elements but the outer ones, and tells which.
+func (s *stack) cut(outer int, closed func(node)) {
+	for len(s.open) > outer {
+		closed(s.pop())
+	}
+}
+
+// named returns the index of the innermost open element of that name, -1 where
+// there is none. The usual case is the first one that is looked at.
+func (s *stack) named(name []byte) int {
+	end := len(s.names)
+	for i := len(s.open) - 1; i >= 0; i-- {
+		candidate := s.names[s.open[i].name:end]
+		if bytes.Equal(candidate, name) || len(candidate) == len(name) && bytes.EqualFold(candidate, name) {
+			return i
+		}
+		end = s.open[i].name
+	}
+	return -1
+}
+
+// start opens the element of the start tag that was read.
+func (r *Reader) start() error {
+	if len(r.stack.open) >= r.limits.Depth {
+		return refuse(RefusedLimit, "the elements are nested too deep")
+	}
+	n, err := r.place()
+	if err != nil {
+		return err
+	}
+	if n == record {
+		if r.begun++; r.begun > r.limits.Records {
+			return refuse(RefusedLimit, "the report has too many records")
+		}
+	}
+	r.opened(n)
+	if r.lex.closed {
+		r.closed(n)
+		return nil
+	}
+	if n.isValue() {
+		if text, ok := r.lex.simpleValue(); ok {
+			return r.takeValue(n, text)
+		}
+	}
+	r.stack.push(n, r.lex.name)
+	return nil
+}
+
+// takeValue takes the whole text of a value at once. Most are short and stand for
+// themselves.
+func (r *Reader) takeValue(n node, text []byte) error {
+	if len(text) <= r.limits.TextBytes && allPlain(text) {
+		r.set(n, r.text(n, text))
+		return nil
+	}
+	err := r.addText(text, false)
+	r.closed(n)
+	return err
+}
+
+// place tells which node the start tag stands for, and closes elements that it
+// shows to be unclosed.
+func (r *Reader) place() (node, error) {
+	name, parent := r.lex.name, r.stack.top()
+	switch parent {
+	case outside:
+		return r.placeOutside(name)
+	case ignored, extension:
+		return ignored, nil
+	}
+	found, capital, ok := parent.find(name)
+	if !ok {
+		if found, capital, ok = r.recover(name); !ok {
+			return r.placeUnknown(parent), nil
+		}
+	}
+	r.quirks.noteIf(capital, ElementCase)
+	r.quirks.noteIf(found.alias, ElementAlias)
+	r.quirks.noteIf(r.stack.top() == wrapper, StrayWrapper)
+	if r.has(found.node) && !found.many {
+		r.quirks.note(ElementRepeated)
+		return ignored, nil
+	}
+	r.seen |= 1 << found.node
+	return found.node, nil
+}
+
+// placeOutside looks for the report itself, which may be enclosed in elements
+// that are none of it.
+func (r *Reader) placeOutside(name []byte) (node, error) {
+	if r.isHTML(name) {
+		return 0, refuse(RefusedHTML, "the content is a web page")
+	}
+	if r.stack.rootName == "" {
+		r.stack.rootName = string(name)
+	}
+	if !bytes.EqualFold(name, []byte("feedback")) {
+		return outside, nil
+	}
+	r.quirks.noteIf(!r.stack.declared, DeclarationMissing)
+	r.quirks.noteIf(string(name) != "feedback", ElementCase)
+	r.quirks.noteIf(len(r.stack.open) > 0, StrayWrapper)
+	r.readNamespace()
+	r.seen |= 1 << feedback
+	return feedback, nil
+}
+
+// readNamespace finds the namespace of the root element.
+func (r *Reader) readNamespace() {
+	declaration := "xmlns"
+	if len(r.lex.prefix) > 0 {
+		declaration += ":" + string(r.lex.prefix)
+	}
+	value := attribute(r.lex.attributes, declaration)
+	r.report.Namespace = string(bytes.TrimSpace(r.appendText(nil, value, false)))
+	switch r.report.Namespace {
+	case "", namespaceRFC7489, namespaceRFC9990:
+	case namespaceDraft:
+		r.quirks.note(NamespaceDraft)
+	default:
+		r.quirks.note(NamespaceUnknown)
+	}
+}
+
+// recover finds the open element in which an element has its place that has none
+// in the innermost one, and closes what is in between. A value was not closed
+// where an element follows that belongs beside it.
+func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
+	value := r.stack.top().isValue()
+	for i := len(r.stack.open) - 2; i >= 0; i-- {
+		n := r.stack.open[i].node
+		if n == ignored || n == extension || n == outside {
+			break
+		}
+		found, capital, ok = n.find(name)
+		if ok && (found.node.isLandmark() || value) {
+			r.quirks.note(MismatchedTags)
+			r.stack.cut(i+1, r.dropped)
+			return found, capital, true
+		}
+		value = false
+	}
+	return element{}, false, false
+}
+
+// placeUnknown places an element that no specification has there. RFC 9990 allows
+// elements of other namespaces in a record.
+func (r *Reader) placeUnknown(parent node) node {
+	switch {
+	case parent.isValue():
+		r.quirks.note(MarkupInText)
+	case parent != record || len(r.lex.prefix) == 0:
+		r.quirks.note(ElementUnknown)
+	}
+	if parent == feedback || parent == wrapper {
+		return wrapper
+	}
+	return ignored
+}
+
+// end closes the element of the end tag that was read, and the ones within it
+// that were not closed.
+func (r *Reader) end() {
+	i := r.stack.named(r.lex.name)
+	switch last := len(r.stack.open) - 1; {
+	case i >= 0 && i == last:
+	case i >= 0:
+		r.quirks.note(MismatchedTags)
+		r.stack.cut(i+1, r.dropped)
+	case last < 0:
+		return
+	default:
+		// A value or unknown element was closed by a misspelt tag. For any other
+		// element the tag is more likely a stray one.
+		r.quirks.note(MismatchedTags)
+		if top := r.stack.top(); !top.isValue() && top != ignored {
+			return
+		}
+	}
+	r.closed(r.stack.pop())
+}
+
+// dropped ends an element without its end tag. A record is incomplete then.
+func (r *Reader) dropped(n node) {
+	if n == record {
+		r.quirks.note(RecordIncomplete)
+		return
+	}
+	r.closed(n)
+}
+
+// cutOff ends an element at the end of a document that was cut off. What is in it
+// may be the beginning of something else.
+func (r *Reader) cutOff(n node) {
+	r.quirks.noteIf(n == record, RecordIncomplete)
+	r.seen &^= 1 << n &^ (1 << feedback)
+}

@@ -1,0 +1,42 @@
+package failure_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd/failure"
+)
+
+// mailAddress finds addresses, in another way than the package does.
+var mailAddress = regexp.MustCompile(`[A-Za-z0-9._+-]+@[A-Za-z0-9]`)
+
+// FuzzFailure checks that no local part of an address gets through where it
+// should be hidden, and that a report is either refused or whole.
+func FuzzFailure(f *testing.F) {
+	f.Add(complete, "", original)
+	f.Add("", textReport, "")
+	f.Add("Feedback-Type: abuse\n", "", original)
+	f.Add("Auth-Failure: spf\nSource-IP: <a@b>\n", "", "From: \"a b\"@c, d=e@f\n\ng@h")
+	f.Fuzz(func(t *testing.T, feedback, text, original string) {
+		message := failure.Message{Feedback: []byte(feedback), Text: []byte(text), Original: []byte(original)}
+		report, err := failure.Parse(message, failure.Options{KeepBody: true})
+		if err != nil {
+			return
+		}
+		if report.Incidents < 1 {
+			t.Errorf("got %d incidents, want at least 1", report.Incidents)
+		}
+		for _, shown := range append([]string{report.OriginalMailFrom, report.From, report.Body, report.DKIMIdentity}, report.OriginalRcptTo...) {
+			if !utf8.ValidString(shown) {
+				t.Errorf("got %q, want UTF-8", shown)
+			}
+			for _, address := range mailAddress.FindAllString(shown, -1) {
+				if local, _, _ := strings.Cut(address, "@"); local != "redacted" {
+					t.Errorf("got %q in %q, want no local part", address, shown)
+				}
+			}
+		}
+	})
+}

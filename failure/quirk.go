@@ -1,0 +1,100 @@
+package failure
+
+// Quirk is a kind of deviation from the specifications that a reader has to know
+// of. The zero value is none.
+type Quirk uint8
+
+// The quirks. What each of them means stands in the table below.
+const (
+	TextOnly Quirk = iota + 1
+	FeedbackTypeMissing
+	VersionMissing
+	VersionUnusual
+	FieldMalformed
+	FieldRepeated
+	AuthFailureMissing
+	AuthFailureUnknown
+	AlignmentMissing
+	AlignmentUnknown
+	ArrivalDateMissing
+	ArrivalDateAlias
+	DateUnreadable
+	ReportedDomainMissing
+	SourceIPMissing
+	SourceIPForm
+	SourceIPUnreadable
+	DeliveryResultUnknown
+	OriginalMissing
+
+	quirkCount
+)
+
+// quirks is the table of all quirks: the name is stable and goes into databases
+// and interfaces.
+var quirks = [quirkCount]struct{ name, meaning string }{
+	TextOnly:              {"text-only", "The report is plain text without a feedback report."},
+	FeedbackTypeMissing:   {"feedback-type-missing", "There is no feedback type; other fields show that the report is about authentication."},
+	VersionMissing:        {"version-missing", "There is no version."},
+	VersionUnusual:        {"version-unusual", "The version is not 1."},
+	FieldMalformed:        {"field-malformed", "A line that is no field was passed over."},
+	FieldRepeated:         {"field-repeated", "A field that may occur once is repeated; the first one counts."},
+	AuthFailureMissing:    {"auth-failure-missing", "The report does not say what failed."},
+	AuthFailureUnknown:    {"auth-failure-unknown", "The word for what failed is not known; it was kept as it stands."},
+	AlignmentMissing:      {"alignment-missing", "There is no Identity-Alignment, which RFC 9991 asks for."},
+	AlignmentUnknown:      {"alignment-unknown", "Identity-Alignment names something else than dkim and spf."},
+	ArrivalDateMissing:    {"arrival-date-missing", "There is no arrival date; the date of the report stands in."},
+	ArrivalDateAlias:      {"arrival-date-alias", "The arrival date has the name Received-Date, which is obsolete."},
+	DateUnreadable:        {"date-unreadable", "A date cannot be read."},
+	ReportedDomainMissing: {"reported-domain-missing", "There is no reported domain; the author domain of the mail stands in."},
+	SourceIPMissing:       {"source-ip-missing", "There is no source address."},
+	SourceIPForm:          {"source-ip-form", "The source address is not in canonical form."},
+	SourceIPUnreadable:    {"source-ip-unreadable", "The source address cannot be read; it was kept as it stands."},
+	DeliveryResultUnknown: {"delivery-result-unknown", "The delivery result is not a known word; it counts as other."},
+	OriginalMissing:       {"original-missing", "The header of the mail that failed is missing."},
+}
+
+// Quirks returns all quirks in their order.
+func Quirks() []Quirk {
+	all := make([]Quirk, 0, quirkCount-1)
+	for q := Quirk(1); q < quirkCount; q++ {
+		all = append(all, q)
+	}
+	return all
+}
+
+// String returns the stable name of the quirk, such as "text-only".
+func (q Quirk) String() string {
+	if q >= quirkCount {
+		return ""
+	}
+	return quirks[q].name
+}
+
+// Meaning returns one sentence that says what the quirk is.
+func (q Quirk) Meaning() string {
+	if q >= quirkCount {
+		return ""
+	}
+	return quirks[q].meaning
+}
+
+// quirkSet holds the quirks that were met.
+type quirkSet [quirkCount]bool
+
+// noteIf notes the quirk where it is there.
+func (s *quirkSet) noteIf(there bool, q Quirk) {
+	if there {
+		s[q] = true
+	}
+}
+
+// list returns the quirks that were met, in their order.
+func (s *quirkSet) list() []Quirk {
+	var met []Quirk
+	for _, q := range Quirks() {
+		if s[q] {
+			met = append(met, q)
+		}
+	}
+	return met
+}

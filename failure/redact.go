@@ -1,0 +1,92 @@
+package failure
+
+import (
+	"regexp"
+	"strings"
+)
+
+// hidden stands for a local part (RFC 6590 §3).
+const hidden = "redacted"
+
+var (
+	// anyAddress finds an address: a local part, quoted or not, and a domain.
+	// The local part may hold an equals sign, as those of mailing lists do that
+	// hold the recipient's address, and what has several at signs is hidden up
+	// to the last.
+	anyAddress = regexp.MustCompile(`(?:(?:"[^"\r\n]*"|[^\s<>()\[\],;:@"])+@)+(?:\[[^\]\s]*\]|[^\s<>()\[\],;:@"'/?&=]+)`)
+	// property finds what stands before an address without a blank between, as
+	// in "smtp.mailfrom=name@example.com" (RFC 8601 §2.2): that is not part of
+	// the address.
+	property = regexp.MustCompile(`(?i)^(smtp\.(?:mailfrom|mail|rcptto|rcpt|helo|auth)|header\.(?:from|sender|i|d)|envelope-(?:from|to)|from|i)=`)
+	// peopleFields are the fields whose text beside the addresses is the names
+	// of persons.
+	peopleFields = regexp.MustCompile(`(?i)^(from|to|cc|bcc|sender|reply-to|resent-[a-z-]+|delivered-to|x-original-to|return-path|errors-to|disposition-notification-to):`)
+)
+
+// redact hides the local parts of all addresses, unless they are to be kept.
+// A Message-ID looks like an address and is none.
+func (p *parser) redact() {
+	if p.options.KeepLocalParts {
+		return
+	}
+	r := &p.report
+	for _, text := range []*string{
+		&r.UserAgent, &r.DKIMIdentity, &r.DKIMSelectorDNS, &r.OriginalEnvelopeID, &r.OriginalMailFrom,
+		&r.SourceText, &r.DeliveryText, &r.Body,
+	} {
+		*text = hideLocalParts(*text)
+	}
+	for _, texts := range [][]string{r.AuthenticationResults, r.SPFDNS, r.OriginalRcptTo} {
+		for i := range texts {
+			texts[i] = hideLocalParts(texts[i])
+		}
+	}
+	r.From = addressesOnly(r.From)
+	r.Header = hideHeader(r.Header)
+}
+
+// hideLocalParts replaces the local part of every address in a text.
+func hideLocalParts(text string) string {
+	return anyAddress.ReplaceAllStringFunc(text, func(found string) string {
+		before := property.FindString(found)
+		return before + hidden + found[strings.LastIndexByte(found, '@'):]
+	})
+}
+
+// addressesOnly returns the addresses of a field without local parts, and
+// without the names of persons.
+func addressesOnly(text string) string {
+	return hideLocalParts(strings.Join(anyAddress.FindAllString(text, -1), ", "))
+}
+
+// hideHeader hides what is personal in a header.
+func hideHeader(header string) string {
+	var b strings.Builder
+	for _, field := range unfoldedFields(header) {
+		name, value, _ := strings.Cut(field, ":")
+		switch {
+		case strings.EqualFold(strings.TrimSpace(name), "message-id"):
+			b.WriteString(field)
+		case peopleFields.MatchString(field):
+			b.WriteString(name + ": " + addressesOnly(value))
+		default:
+			b.WriteString(hideLocalParts(field))
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// unfoldedFields returns the fields of a header, each with its folded lines.
+func unfoldedFields(header string) []string {
+	var all []string
+	start, end := 0, 0
+	for line := range strings.Lines(header) {
+		if end > start && line[0] != ' ' && line[0] != '\t' {
+			all = append(all, strings.TrimRight(header[start:end], "\n"))
+			start = end
+		}
+		end += len(line)
+	}
+	return append(all, strings.TrimRight(header[start:], "\n"))
+}

@@ -1,0 +1,84 @@
+package failure
+
+import (
+	"net/mail"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// comment finds a comment without another one inside (RFC 5322 §3.2.2).
+var comment = regexp.MustCompile(`\([^()]*\)`)
+
+// zones are the names of time zones that RFC 5322 §4.3 defines; the standard
+// library takes them for UTC.
+var zones = map[string]string{
+	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
+	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000",
+}
+
+// withoutComments returns a value without its comments.
+func withoutComments(text string) string {
+	return strings.TrimSpace(comment.ReplaceAllString(text, ""))
+}
+
+// date reads a date of RFC 5322 §3.3, as UTC. One that claims a year before
+// mail, or after 9999, is none.
+func date(text string) (time.Time, bool) {
+	words := strings.Fields(withoutComments(text))
+	if n := len(words); n > 0 {
+		if offset, known := zones[strings.ToUpper(words[n-1])]; known {
+			words[n-1] = offset
+		}
+	}
+	plain := strings.Join(words, " ")
+	for _, read := range []func(string) (time.Time, error){mail.ParseDate, rfc3339} {
+		if when, err := read(plain); err == nil && when.Year() >= 1970 && when.Year() <= 9999 {
+			return when.UTC().Truncate(time.Second), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func rfc3339(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }
+
+// address reads the first word of a text as an IP address.
+func address(text string) (netip.Addr, bool) {
+	word := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t[]<>(),;", r) })
+	if len(word) == 0 {
+		return netip.Addr{}, false
+	}
+	literal := word[0]
+	if prefix := "ipv6:"; len(literal) > len(prefix) && strings.EqualFold(literal[:len(prefix)], prefix) {
+		literal = literal[len(prefix):]
+	}
+	addr, err := netip.ParseAddr(literal)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return addr.WithZone("").Unmap(), true
+}
+
+// domain returns a domain in lower case, without a dot at its end and without
+// the local part of an address.
+func domain(text string) string {
+	text = unbracketed(withoutComments(text))
+	text = text[strings.LastIndexByte(text, '@')+1:]
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), "."))
+}
+
+// unbracketed returns an address without angle brackets.
+func unbracketed(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSuffix(strings.TrimPrefix(text, "<"), ">")
+}
+
+// afterType returns the name behind a type such as "dns;" (RFC 3464 §2.1.2).
+func afterType(text string) string {
+	if _, name, found := strings.Cut(text, ";"); found {
+		text = name
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,40 @@
+package unpack_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+func BenchmarkWalk(b *testing.B) {
+	mail, err := os.ReadFile(filepath.Join("testdata", "plain-as-rfc9990.eml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, input := range []struct {
+		name string
+		data []byte
+	}{
+		{"gzip", gzipped(b, report)},
+		{"zip", zipped(b, "a.xml", report)},
+		{"mail", mail},
+	} {
+		b.Run(input.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(input.data)))
+			for b.Loop() {
+				err := unpack.Walk(b.Context(), bytes.NewReader(input.data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+					_, err := io.Copy(io.Discard, p)
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package unpack_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zip"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+// TestBombs sends what is made to exhaust a reader. Each must be refused by a
+// limit in under 5 s with less than 64 MiB of memory: all that is allocated on
+// the way is counted, freed or not. It is not parallel because of that count.
+// An eighth of the usual limit for expanded bytes must do: the race detector
+// makes decompression ten times slower.
+func TestBombs(t *testing.T) {
+	limits := unpack.DefaultLimits()
+	limits.Expanded /= 8
+	const deadline = 5 * time.Second
+	const memory = 64 << 20
+	for _, bomb := range []struct {
+		name string
+		make func(t *testing.T) io.Reader
+		want unpack.Limit // or the words of another reason
+	}{
+		{"4 GiB of zeros in gzip", zeros, "not a report"},
+		{"4 GiB of zeros in a report in gzip", zerosInReport, unpack.LimitRatio},
+		{"4 GiB of zeros in a mail in gzip", zerosInMail, "no report"},
+		{"4 GiB of zeros in a mailbox in gzip", zerosInMailbox, unpack.LimitRatio},
+		{"300 MiB that do not compress very well", textsInGzip, unpack.LimitExpanded},
+		{"a zip of 20,000 files", manyFiles, unpack.LimitMembers},
+		{"a zip of 20,000 files that declares one", manyFilesOneDeclared, unpack.LimitMembers},
+		{"a zip of 20,000 files without a directory", manyFilesNoDirectory, unpack.LimitMembers},
+		{"gzip twelve deep", deepGzip, unpack.LimitNesting},
+		{"zip twelve deep", deepZip, unpack.LimitNesting},
+		{"a mail of 1,000 nested multiparts", deepMultiparts, unpack.LimitNesting},
+		{"a mail of 1,000 nested mails", deepMails, unpack.LimitNesting},
+		{"a mail of 2,000 parts", manyParts, unpack.LimitMembers},
+		{"a mailbox of 100,000 messages", manyMessages, unpack.LimitMembers},
+		{"gzip of 100,000 reports", manyDocuments, unpack.LimitMembers},
+		{"more than may come in", endless, unpack.LimitInput},
+		{"a header without end", endlessHeader, unpack.LimitInput},
+	} {
+		t.Run(bomb.name, func(t *testing.T) {
+			r := bomb.make(t)
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			lines, err := list(ctx, r, limits)
+			runtime.ReadMemStats(&after)
+
+			told := strings.Join(lines, "\n")
+			if err != nil {
+				if !errors.Is(err, dmarcd.ErrLimit) {
+					t.Fatalf("got error %v, want a limit", err)
+				}
+				told = err.Error()
+			}
+			if !strings.Contains(told, string(bomb.want)) {
+				t.Errorf("got %.500q, want it refused because of %s", told, bomb.want)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > memory {
+				t.Errorf("got %d bytes allocated, want at most %d", used, memory)
+			}
+		})
+	}
+}
+
+// TestAbsurdSizes checks that what an archive declares is not believed.
+func TestAbsurdSizes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		change func(*zip.FileHeader)
+	}{
+		{"content of 1 EiB", func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 60 }},
+		{"data of 1 EiB", func(h *zip.FileHeader) { h.CompressedSize64 = 1 << 60 }},
+		{"both", func(h *zip.FileHeader) { h.UncompressedSize64, h.CompressedSize64 = 1<<60, 1<<60 }},
+		{"nothing", func(h *zip.FileHeader) { h.UncompressedSize64, h.CompressedSize64 = 0, 0 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			archive := zippedWith(t, "a.xml", report, test.change)
+			lines, err := list(t.Context(), bytes.NewReader(archive), unpack.DefaultLimits())
+			if err != nil {
+				t.Fatalf("got error %v, want none", err)
+			}
+			if len(lines) != 1 || !strings.Contains(lines[0], "damaged") && !strings.Contains(lines[0], "empty") {
+				t.Errorf("got %q, want one damaged part", lines)
+			}
+		})
+	}
+}
+
+// zeros streams 4 GiB of zeros through gzip.
+func zeros(t *testing.T) io.Reader { return packedStream(t, "", 4<<30) }
+
+func zerosInReport(t *testing.T) io.Reader { return packedStream(t, report, 4<<30) }
+
+func zerosInMail(t *testing.T) io.Reader { return packedStream(t, "Subject: zeros\n\n", 4<<30) }
+
+func zerosInMailbox(t *testing.T) io.Reader {
+	return packedStream(t, "From x Mon Nov  3 10:00:00 2025\nSubject: zeros\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n", 4<<30)
+}
+
+// packedStream compresses a text and zeros behind it while it is read.
+func packedStream(t *testing.T, text string, length int64) io.Reader {
+	t.Helper()
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		z := gzip.NewWriter(w)
+		_, err := io.WriteString(z, text)
+		block := make([]byte, 64<<10)
+		for n := int64(0); n < length && err == nil; n += int64(len(block)) {
+			_, err = z.Write(block)
+		}
+		w.CloseWithError(errors.Join(err, z.Close()))
+	}()
+	t.Cleanup(func() {
+		_ = r.Close() // ends the writer
+		<-done
+	})
+	return r
+}
+
+func textsInGzip(t *testing.T) io.Reader {
+	var text strings.Builder
+	for i := range 1 << 14 {
+		fmt.Fprintf(&text, "<record>%d</record>", i%1000)
+	}
+	return bytes.NewReader(bytes.Repeat(gzipped(t, text.String()), 300<<20/text.Len()))
+}
+
+func manyFiles(t *testing.T) io.Reader { return bytes.NewReader(manyFilesArchive(t)) }
+
+func manyFilesArchive(t *testing.T) []byte {
+	t.Helper()
+	var files []string
+	for i := range 20_000 {
+		files = append(files, fmt.Sprintf("%d.xml", i), "<feedback>")
+	}
+	return storedZip(t, files...)
+}
+
+func manyFilesOneDeclared(t *testing.T) io.Reader {
+	archive := manyFilesArchive(t)
+	end := bytes.LastIndex(archive, []byte("PK\x05\x06"))
+	copy(archive[end+8:], []byte{1, 0, 1, 0})
+	return bytes.NewReader(archive)
+}
+
+func manyFilesNoDirectory(t *testing.T) io.Reader {
+	return bytes.NewReader(withoutDirectory(manyFilesArchive(t)))
+}
+
+func deepGzip(t *testing.T) io.Reader {
+	content := report
+	for range 12 {
+		content = string(gzipped(t, content))
+	}
+	return strings.NewReader(content)
+}
+
+func deepZip(t *testing.T) io.Reader {
+	content := report
+	for range 12 {
+		content = string(zipped(t, "x", content))
+	}
+	return strings.NewReader(content)
+}
+
+func deepMultiparts(*testing.T) io.Reader {
+	var b strings.Builder
+	b.WriteString("Subject: deep\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n", i, i)
+	}
+	b.WriteString("Content-Type: text/xml\n\n" + report)
+	return strings.NewReader(b.String())
+}
+
+func deepMails(*testing.T) io.Reader {
+	return strings.NewReader(strings.Repeat("Subject: deep\nContent-Type: message/rfc822\n\n", 1000) + report)
+}
+
+func manyParts(*testing.T) io.Reader {
+	part := "--b\nContent-Type: text/xml\n\n" + report
+	return strings.NewReader("Subject: many\nContent-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat(part, 2000))
+}
+
+func manyMessages(*testing.T) io.Reader {
+	return strings.NewReader(strings.Repeat("From x Mon Nov  3 10:00:00 2025\nSubject: many\n\n", 100_000))
+}
+
+func manyDocuments(t *testing.T) io.Reader {
+	return bytes.NewReader(bytes.Repeat(gzipped(t, "<feedback>"), 100_000))
+}
+
+func endless(*testing.T) io.Reader {
+	return io.MultiReader(strings.NewReader(report), neverEnding('x'))
+}
+
+func endlessHeader(*testing.T) io.Reader {
+	return io.MultiReader(strings.NewReader("Subject: long\nContent-Type: "), neverEnding('x'))
+}
+
+// neverEnding yields one byte for ever.
+type neverEnding byte
+
+func (b neverEnding) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(b)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,136 @@
+package unpack
+
+import (
+	"errors"
+	"io"
+)
+
+// budget counts what a walk has used of its limits.
+type budget struct {
+	limits   Limits
+	stopped  func() error // the Err method of the walk's context
+	expanded int64
+	members  int
+	// fatal is the error that ends the walk, once there is one: no reader of
+	// this walk yields anything after it.
+	fatal error
+}
+
+// fail ends the walk.
+func (b *budget) fail(err error) error {
+	if b.fatal == nil {
+		b.fatal = err
+	}
+	return b.fatal
+}
+
+// exceeded ends the walk with a LimitError.
+func (b *budget) exceeded(limit Limit, maximum int64) error {
+	return b.fail(&LimitError{Limit: limit, Max: maximum})
+}
+
+// alive returns the error that has ended the walk, or nil.
+func (b *budget) alive() error {
+	if b.fatal != nil {
+		return b.fatal
+	}
+	if err := b.stopped(); err != nil {
+		return b.fail(err)
+	}
+	return nil
+}
+
+// member counts one member of a container.
+func (b *budget) member() error {
+	if err := b.alive(); err != nil {
+		return err
+	}
+	b.members++
+	if b.members > b.limits.Members {
+		return b.exceeded(LimitMembers, int64(b.limits.Members))
+	}
+	return nil
+}
+
+// refuses tells the errors of reading that are ours, or of the caller's reader,
+// from those that only mean that a container is damaged, for which it returns
+// nil.
+func (b *budget) refuses(err error) error {
+	if b.fatal != nil {
+		return b.fatal
+	}
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limit
+	}
+	return nil
+}
+
+// input reads what was given to Walk, up to the limit. Its errors are the
+// caller's and end the walk: a connection that broke is not a damaged report.
+type input struct {
+	r      io.Reader
+	budget *budget
+	n      int64
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	if err := in.budget.alive(); err != nil {
+		return 0, err
+	}
+	// One byte more than allowed may be asked for, to see that it is there.
+	if left := in.budget.limits.Input - in.n + 1; int64(len(p)) > left {
+		p = p[:left]
+	}
+	n, err := in.r.Read(p)
+	in.n += int64(n)
+	if in.n > in.budget.limits.Input {
+		return 0, in.budget.exceeded(LimitInput, in.budget.limits.Input)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = in.budget.fail(err)
+	}
+	return n, err
+}
+
+// counter counts the compressed bytes that a decompressor has taken.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// meter counts the bytes that one container yields.
+type meter struct {
+	r      io.Reader
+	from   *counter
+	budget *budget
+	n      int64
+	err    error // the limit that this container alone has exceeded
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.budget.alive(); err != nil {
+		return 0, err
+	}
+	if m.err != nil {
+		return 0, m.err
+	}
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	m.budget.expanded += int64(n)
+	limits := &m.budget.limits
+	if m.budget.expanded > limits.Expanded {
+		return 0, m.budget.exceeded(LimitExpanded, limits.Expanded)
+	}
+	if m.n > limits.RatioFrom && m.n/limits.Ratio > m.from.n {
+		m.err = &LimitError{Limit: LimitRatio, Max: limits.Ratio}
+		return 0, m.err
+	}
+	return n, err
+}

@@ -1,0 +1,168 @@
+package unpack_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zip"
+
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+func TestContainers(t *testing.T) {
+	t.Parallel()
+	const second = `<feedback><report_metadata/></feedback>`
+	const mail = "From: reports@receiver.example\nSubject: Report\nContent-Type: text/xml; name=a.xml\n\n" + report
+	const cutOff = ", the container is damaged: the archive has no directory, it is cut off"
+	small := gzipped(t, report)
+	archive := zipped(t, "a.xml", report, "b.xml", second)
+
+	for _, test := range []struct {
+		name string
+		data []byte
+		want []string
+	}{
+		{"nothing", nil, []string{"rejected: the content is empty"}},
+		{"blanks", []byte(" \r\n\t"), []string{"rejected: the content is empty"}},
+		{"XML", []byte(report), []string{"aggregate, 351 bytes"}},
+		{"XML after a byte order mark and blanks", []byte("\ufeff \n" + report), []string{"aggregate, 356 bytes"}},
+		{"XML in UTF-16", inUTF16(report), []string{"aggregate, 704 bytes"}},
+		{"XML after words", []byte("Here it is:\n" + report), []string{"aggregate, 363 bytes"}},
+		{"XML with a prefix and no declaration", []byte(`<d:feedback xmlns:d="urn:x">`), []string{"aggregate, 28 bytes"}},
+		{"XML that is something else", []byte(`<?xml version="1.0"?><rss/>`), []string{"aggregate, 27 bytes"}},
+		{"JSON", []byte(tlsReport), []string{"tls, 75 bytes"}},
+		{"a word in place of a report", []byte("unused\n"), []string{`rejected: the content is the word "unused" in place of a report`}},
+		{"text", []byte("Hello,\nhow are you?\n"), []string{"rejected: the content is not a report: it is text"}},
+		{"a web page", []byte("<!DOCTYPE html><html>"), []string{"rejected: the content is not a report: it is a web page"}},
+		{"a PDF document", []byte("%PDF-1.7\n\x00"), []string{"rejected: the content is not a report: it is a PDF document"}},
+		{"binary data", []byte("\x00\x01\x02\x03\xff"), []string{"rejected: the content is not a report: it is binary data"}},
+
+		{"gzip", small, []string{"aggregate, 351 bytes"}},
+		{"gzip twice", gzipped(t, string(small)), []string{"aggregate, 351 bytes"}},
+		{"gzip of nothing", gzipped(t, ""), []string{"rejected: the content is empty"}},
+		{"gzip of text", gzipped(t, "not empty"), []string{"rejected: the content is not a report: it is text"}},
+		{"gzip in members", slices.Concat(gzipped(t, report[:200]), gzipped(t, report[200:])), []string{"aggregate, 351 bytes"}},
+		{
+			"gzip of joined reports", slices.Concat(small, gzipped(t, second), gzipped(t, tlsReport)),
+			[]string{"aggregate, 351 bytes", "aggregate 2, 39 bytes", "tls 3, 75 bytes"},
+		},
+		{"gzip with bytes after it", slices.Concat(small, []byte("\r\n")), []string{"aggregate, 351 bytes"}},
+		{"gzip cut off", small[:200], []string{"aggregate, 308 bytes, the container is damaged: unexpected EOF"}},
+		{"gzip without its checksum", small[:len(small)-8], []string{"aggregate, 351 bytes, the container is damaged: unexpected EOF"}},
+		{"gzip with a wrong checksum", changed(small, len(small)-8), []string{"aggregate, 351 bytes, the container is damaged: gzip: invalid checksum"}},
+		{"gzip that is nothing but its mark", small[:4], []string{"rejected: the container is damaged: unexpected EOF"}},
+
+		{"zlib", zlibbed(t, report), []string{"aggregate, 351 bytes"}},
+		{"zlib cut off", zlibbed(t, report)[:100], []string{"aggregate, 76 bytes, the container is damaged: unexpected EOF"}},
+		{"text that begins like zlib", []byte("x^2 is a square\n"), []string{"rejected: the content is not a report: it is text"}},
+		{"base64", inBase64(small), []string{"aggregate, 351 bytes"}},
+		{"base64 of something else", inBase64([]byte("a long text without a report in it")), []string{"rejected: the content is not a report: it is text"}},
+
+		{"zip", archive, []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
+		{"zip with folders", zipped(t, "2026/", "", "2026/may/a.xml", report), []string{"aggregate 2026/may/a.xml, 351 bytes"}},
+		{"zip from a Macintosh", zipped(t, "a.xml", report, "__MACOSX/._a.xml", "\x00\x05\x16\x07", ".DS_Store", "\x00"), []string{"aggregate a.xml, 351 bytes"}},
+		{"zip with nothing but clutter", zipped(t, "folder/", "", "Thumbs.db", "x"), []string{"rejected: there is no report in it"}},
+		{"zip of nothing", zipped(t), []string{"rejected: there is no report in it"}},
+		{"zip with other files", zipped(t, "README", "Hello", "a.xml", report, "b.xml", ""), []string{
+			"rejected README: the content is not a report: it is text", "aggregate a.xml, 351 bytes", "rejected b.xml: the content is empty",
+		}},
+		{"zip with names that lead elsewhere", zipped(t, "../../etc/a.xml", report, `C:\x\b.xml`, second, "/c\x1b[1m.xml", second), []string{
+			"aggregate etc/a.xml, 351 bytes", "aggregate C:/x/b.xml, 39 bytes", "aggregate c[1m.xml, 39 bytes",
+		}},
+		{"zip with a long name", zipped(t, strings.Repeat("ü", 200)+".xml", report), []string{"aggregate " + strings.Repeat("ü", 127) + ", 351 bytes"}},
+		{"zip after junk", slices.Concat([]byte("MZ junk \x00\x01"), archive), []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
+		{"zip before junk", slices.Concat(archive, bytes.Repeat([]byte("junk"), 10)), []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
+		{"zip without its directory", withoutDirectory(archive), []string{"aggregate a.xml, 351 bytes" + cutOff, "aggregate b.xml, 39 bytes" + cutOff}},
+		{"zip cut off in a member", archive[:150], []string{"aggregate a.xml, 111 bytes, the container is damaged: unexpected EOF"}},
+		{"zip cut off in its first header", archive[:20], []string{"rejected: the container is damaged: zip: not a valid zip file"}},
+		{"zip stored and without its directory", withoutDirectory(zippedWith(t, "a.xml", report, func(*zip.FileHeader) {})), []string{"aggregate a.xml, 351 bytes" + cutOff}},
+		{"zip stored, without lengths and its directory", withoutDirectory(storedZip(t, "a.xml", report, "b.xml", second)), []string{"aggregate a.xml, 351 bytes" + cutOff, "aggregate b.xml, 39 bytes" + cutOff}},
+		{"zip with a wrong checksum", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.CRC32 = 1 }), []string{
+			"aggregate a.xml, 351 bytes, the container is damaged: zip: checksum error",
+		}},
+		{"zip with a password", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Flags |= 1 }), []string{"rejected a.xml: the archive is encrypted"}},
+		{"zip with a password and without its directory", withoutDirectory(zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Flags |= 1 })), []string{
+			"rejected a.xml: the archive is encrypted",
+		}},
+		{"zip of an unknown method", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 14 }), []string{
+			"rejected a.xml: the container is damaged: zip: unsupported compression algorithm",
+		}},
+
+		{"zip in gzip", gzipped(t, string(archive)), []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
+		{"zip in gzip cut off", gzipped(t, string(archive))[:250], []string{"aggregate a.xml, 178 bytes, the container is damaged: unexpected EOF"}},
+		{"gzip in zip", zipped(t, "a.xml.gz", string(small), "b.json", tlsReport), []string{"aggregate a.xml.gz, 351 bytes", "tls b.json, 75 bytes"}},
+		{"zip in zip", zipped(t, "all.zip", string(archive)), []string{"aggregate all.zip/a.xml, 351 bytes", "aggregate all.zip/b.xml, 39 bytes"}},
+		{"a mail in a zip", zipped(t, "1.eml", mail), []string{`aggregate 1.eml/a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
+		{"a mailbox in gzip", gzipped(t, "From x Mon Nov  3 10:00:00 2025\n"+mail+"\nFrom x Mon Nov  3 10:00:00 2025\nSubject: Hello\n\nHello.\n"), []string{
+			`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected message-2: there is no report in it",
+		}},
+		{"a mailbox in gzip cut off", gzipped(t, "From x Mon Nov  3 10:00:00 2025\n"+mail)[:250], []string{
+			`aggregate a.xml, 264 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected: the container is damaged: unexpected EOF",
+		}},
+		{"a mail in gzip cut off", gzipped(t, mail)[:250], []string{
+			`aggregate a.xml, 310 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected: the container is damaged: unexpected EOF",
+		}},
+		{"a mail with two feedback reports", []byte("Subject: two\nContent-Type: multipart/report; boundary=b\n\n" +
+			"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: auth-failure\n" +
+			"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\n--b--\n"), []string{
+			`failure, pieces of 27, 0 and 0 bytes, from : "two"`,
+		}},
+		{"a line that is nearly one of a mailbox", []byte("From x Mon Nov  3 10:0\x000:00 2025\n"), []string{"rejected: the content is not a report: it is text"}},
+		{"a feedback report without its mail", []byte("Feedback-Type: auth-failure\nVersion: 1\n"), []string{"failure, pieces of 39, 0 and 0 bytes"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := list(t.Context(), bytes.NewReader(test.data), unpack.DefaultLimits())
+			if err != nil {
+				t.Fatalf("got error %v, want none", err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("got (+) against want (-):\n%s", diff)
+			}
+			// A stream must give the same as a file.
+			got, err = list(t.Context(), iotest.OneByteReader(bytes.NewReader(test.data)), unpack.DefaultLimits())
+			if err != nil {
+				t.Fatalf("stream: got error %v, want none", err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("stream: got (+) against want (-):\n%s", diff)
+			}
+		})
+	}
+}
+
+func inUTF16(text string) []byte {
+	data := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		data = append(data, byte(unit), byte(unit>>8))
+	}
+	return data
+}
+
+func inBase64(data []byte) []byte {
+	var lines strings.Builder
+	for chunk := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString(data)), 64) {
+		lines.Write(chunk)
+		lines.WriteByte('\n')
+	}
+	return []byte(lines.String())
+}
+
+// changed returns data with one byte changed.
+func changed(data []byte, at int) []byte {
+	data = slices.Clone(data)
+	data[at] ^= 0xff
+	return data
+}
+
+// withoutDirectory cuts an archive before its directory.
+func withoutDirectory(archive []byte) []byte {
+	members, _, _ := bytes.Cut(archive, []byte("PK\x01\x02"))
+	return members
+}

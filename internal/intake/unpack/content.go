@@ -1,0 +1,129 @@
+package unpack
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// walker goes through one input.
+type walker struct {
+	budget *budget
+	visit  Visit
+	parts  int // how many were handed to visit
+	idle   []*inflater
+}
+
+// place is where a content was found.
+type place struct {
+	path   string
+	depth  int // how many containers are around it
+	media  string
+	mail   *mail // the mail around it, nil if none
+	inside bool  // it is the body of a part of that mail, not of an archive in it
+	damage error // what is wrong with the container around it
+}
+
+// in returns the place of what a container at this place holds.
+func (at place) in(name string) place {
+	at.path = joinPath(at.path, name)
+	at.depth++
+	at.inside = false
+	return at
+}
+
+// part returns a part at this place.
+func (at place) part(kind Kind) *Part {
+	p := &Part{Kind: kind, Path: at.path, MediaType: at.media, damage: at.damage}
+	if at.mail != nil {
+		p.Mail = at.mail.about
+	}
+	return p
+}
+
+// hand gives a part to the visitor.
+func (w *walker) hand(p *Part) error {
+	w.parts++
+	p.budget = w.budget
+	if err := w.visit(p); err != nil {
+		return w.budget.fail(err)
+	}
+	return w.budget.alive()
+}
+
+// reject hands over a part that cannot be read.
+func (w *walker) reject(at place, reason error) error {
+	p := at.part(Rejected)
+	p.Err = reason
+	return w.hand(p)
+}
+
+// content finds out what r is, and hands it over or opens it. Like all methods
+// of walker it returns only errors that end the walk.
+func (w *walker) content(r io.Reader, at place) error {
+	buffered := bufio.NewReaderSize(r, sniffBytes)
+	head, err := buffered.Peek(sniffBytes)
+	if err := w.budget.alive(); err != nil {
+		return err
+	}
+	if len(head) == 0 && !errors.Is(err, io.EOF) {
+		if limit := w.budget.refuses(err); limit != nil {
+			return w.reject(at, limit)
+		}
+		return w.reject(at, damaged(err))
+	}
+	f, sure := sniff(head)
+	if at.inside && !wanted(f, sure, at.media) {
+		return nil
+	}
+	switch f {
+	case formatXML:
+		return w.document(Aggregate, buffered, at)
+	case formatJSON:
+		return w.document(TLS, buffered, at)
+	case formatFeedback:
+		return w.feedback(buffered, at)
+	case formatEmpty:
+		return w.reject(at, ErrEmpty)
+	case formatUnused:
+		return w.reject(at, ErrUnused)
+	case formatUnknown:
+		return w.reject(at, fmt.Errorf("%w: it is %s", ErrUnknown, describe(head)))
+	default:
+		return w.open(f, r, buffered, at)
+	}
+}
+
+// open walks through a container.
+func (w *walker) open(f format, r io.Reader, buffered *bufio.Reader, at place) error {
+	if at.depth >= w.budget.limits.Nesting {
+		return w.reject(at, &LimitError{Limit: LimitNesting, Max: int64(w.budget.limits.Nesting)})
+	}
+	switch f {
+	case formatGzip:
+		return w.gzip(buffered, at)
+	case formatZlib:
+		return w.zlib(buffered, at)
+	case formatZip:
+		if in, ok := r.(*input); ok {
+			if s, ok := in.r.(sized); ok {
+				return w.zip(w.inPlace(s, s.Size()), at)
+			}
+		}
+		return w.zipStream(buffered, at)
+	case formatBase64:
+		return w.content(&base64Reader{r: buffered}, at.in(""))
+	case formatMbox:
+		return w.mbox(buffered, at)
+	default:
+		return w.mail(buffered, at)
+	}
+}
+
+// document hands over a report.
+func (w *walker) document(kind Kind, r io.Reader, at place) error {
+	p := at.part(kind)
+	p.content = r
+	return w.hand(p)
+}

@@ -1,0 +1,135 @@
+package unpack_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+// corpusFile is an entry of the index of the corpus, as far as it concerns
+// containers.
+type corpusFile struct {
+	File   string
+	Kind   string
+	Expect struct{ Status string }
+	Facts  struct {
+		Container []string
+		Root      string
+		Member    string
+		XMLBytes  *int `json:"xml_bytes"`
+		JSONBytes *int `json:"json_bytes"`
+		TextOnly  bool `json:"text_only"`
+		Reports   []struct {
+			Member   string
+			XMLBytes *int `json:"xml_bytes"`
+		}
+	}
+}
+
+// corpusFiles reads the index of the corpus, a collection of other projects'
+// reports that is not part of this repository. Without it there is nothing to
+// run: what it shows is tested elsewhere with files of our own.
+func corpusFiles(t *testing.T) (root string, files []corpusFile) {
+	t.Helper()
+	root = os.Getenv("DMARCD_CORPUS")
+	if root == "" {
+		t.Log("DMARCD_CORPUS is not set, nothing to run")
+		return "", nil
+	}
+	if !filepath.IsAbs(root) {
+		root = filepath.Join("..", "..", "..", root)
+	}
+	index, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ Files []corpusFile }
+	if err := json.Unmarshal(index, &all); err != nil {
+		t.Fatal(err)
+	}
+	return root, all.Files
+}
+
+// found is a part after it was read.
+type found struct {
+	kind  unpack.Kind
+	path  string
+	bytes int
+}
+
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	root, files := corpusFiles(t)
+	for _, file := range files {
+		if file.Kind == "dns" || file.Kind == "schema" {
+			continue
+		}
+		t.Run(file.File, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file.File)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []found
+			err = unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+				n, err := io.Copy(io.Discard, p)
+				got = append(got, found{p.Kind, p.Path, int(n)})
+				return err
+			})
+			if err != nil {
+				t.Fatalf("got error %v, want none", err)
+			}
+			compareParts(t, got, file.wanted())
+		})
+	}
+}
+
+// wanted returns the parts that the index tells of; -1 stands for a length that
+// it does not tell.
+func (f *corpusFile) wanted() []found {
+	if f.Kind == "failure" && f.Facts.Container == nil {
+		return []found{{unpack.Failure, "", 0}}
+	}
+	kind := unpack.Aggregate
+	if f.Kind == "tlsrpt" {
+		kind = unpack.TLS
+	}
+	if len(f.Facts.Reports) > 0 {
+		var all []found
+		for _, r := range f.Facts.Reports {
+			all = append(all, found{kind, r.Member, *r.XMLBytes})
+		}
+		return all
+	}
+	length := -1
+	switch {
+	case f.Facts.XMLBytes != nil:
+		length = *f.Facts.XMLBytes
+	case f.Facts.JSONBytes != nil:
+		length = *f.Facts.JSONBytes
+	}
+	if f.Expect.Status == "reject" && f.Facts.Root == "" {
+		return []found{{unpack.Rejected, f.Facts.Member, 0}}
+	}
+	return []found{{kind, f.Facts.Member, length}}
+}
+
+func compareParts(t *testing.T, got, want []found) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if want[i].bytes < 0 {
+			want[i].bytes = got[i].bytes
+		}
+		if got[i] != want[i] {
+			t.Errorf("part %d: got %v, want %v", i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package unpack
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// foreign are formats that turn up where a report should be, so that a person
+// can be told what was sent.
+var foreign = []struct{ magic, words string }{
+	{"%PDF", "a PDF document"},
+	{"\xd0\xcf\x11\xe0", "an Outlook message or Office document"},
+	{"Rar!", "a RAR archive"},
+	{"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"},
+	{"BZh", "bzip2 data"},
+	{"\xfd7zXZ", "xz data"},
+	{"\x28\xb5\x2f\xfd", "Zstandard data"},
+	{"\x89PNG", "a picture"},
+	{"\xff\xd8\xff", "a picture"},
+	{"GIF8", "a picture"},
+	{"\x30\x82", "a signature or certificate"},
+}
+
+// describe says in words what an unknown content is.
+func describe(head []byte) string {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return f.words
+		}
+	}
+	text := plain(head)
+	if markup.Match(text) {
+		return "a web page"
+	}
+	// The last rune may be cut by the length that is looked at.
+	for range utf8.UTFMax - 1 {
+		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
+			break
+		}
+		text = text[:len(text)-1]
+	}
+	if len(text) > 0 && bytes.IndexFunc(text, isBinary) < 0 {
+		return "text"
+	}
+	return "binary data"
+}

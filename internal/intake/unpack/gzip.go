@@ -1,0 +1,127 @@
+package unpack
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+)
+
+// joined finds the beginning of a report of its own.
+var joined = regexp.MustCompile(`(?i)^(<\?xml\b|<([\w.-]+:)?feedback\b|\{\s*"(organization-name|date-range|contact-info|report-id)"\s*:)`)
+
+// gzip walks through gzip data (RFC 1952). Several members are one content, as
+// §2.2 says, unless a member begins like a document of its own: then somebody
+// has joined reports. Bytes behind the last member are passed over.
+func (w *walker) gzip(r io.Reader, at place) error {
+	stream := &gzipStream{from: &counter{r: r}}
+	stream.packed = bufio.NewReader(stream.from)
+	content := &meter{r: stream, from: stream.from, budget: w.budget}
+	for document := 1; ; document++ {
+		if err := w.budget.member(); err != nil {
+			return err
+		}
+		name := ""
+		if document > 1 {
+			name = strconv.Itoa(document)
+		}
+		if err := w.content(content, at.in(name)); err != nil {
+			return err
+		}
+		// A part need not be read to its end to be understood, the next one
+		// begins only there.
+		if _, err := io.Copy(io.Discard, content); err != nil {
+			return w.budget.alive() // damage or a limit was told to the reader
+		}
+		if !stream.another {
+			return nil
+		}
+		stream.another = false
+	}
+}
+
+// zlib walks through zlib data (RFC 1950).
+func (w *walker) zlib(r io.Reader, at place) error {
+	if err := w.budget.member(); err != nil {
+		return err
+	}
+	from := &counter{r: r}
+	z, err := zlib.NewReader(from)
+	if err != nil {
+		return w.reject(at, damaged(err))
+	}
+	return w.content(&meter{r: z, from: from, budget: w.budget}, at.in(""))
+}
+
+// gzipStream reads the members of gzip data up to the next document.
+type gzipStream struct {
+	from   *counter
+	packed *bufio.Reader // over from
+	z      *gzip.Reader  // nil before the first member
+	member *bufio.Reader // over z, to see how a member begins
+	// another says that reading has stopped because a new document begins.
+	another bool
+}
+
+func (s *gzipStream) Read(p []byte) (int, error) {
+	for !s.another {
+		if s.z == nil {
+			if err := s.first(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := s.member.Read(p)
+		if n > 0 || err == nil {
+			return n, nil // an error comes back with the next Read
+		}
+		if !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if err := s.next(); err != nil {
+			return 0, err
+		}
+	}
+	return 0, io.EOF
+}
+
+// first opens the first member.
+func (s *gzipStream) first() error {
+	z, err := gzip.NewReader(s.packed)
+	if err != nil {
+		return noEOF(err)
+	}
+	z.Multistream(false)
+	s.z = z
+	s.member = bufio.NewReaderSize(z, sniffBytes)
+	return nil
+}
+
+// next opens the member behind one that has ended. It returns io.EOF if there
+// is none.
+func (s *gzipStream) next() error {
+	magic, _ := s.packed.Peek(len(magicGzip)) // too short means that nothing follows
+	if string(magic) != string(magicGzip) {
+		return io.EOF
+	}
+	if err := s.z.Reset(s.packed); err != nil {
+		return noEOF(err)
+	}
+	s.z.Multistream(false)
+	s.member.Reset(s.z)
+	head, _ := s.member.Peek(sniffBytes) // an error comes back with the next Read
+	s.another = joined.Match(plain(head))
+	return nil
+}
+
+// noEOF turns an end in the middle of something into an error: io.EOF would
+// mean that all is well.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package unpack_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestMails compares the parts of the mails in testdata with the listings
+// beside them.
+func TestMails(t *testing.T) {
+	t.Parallel()
+	for _, file := range mailFiles(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := list(t.Context(), bytes.NewReader(data), unpack.DefaultLimits())
+			if err != nil {
+				t.Fatalf("got error %v, want none", err)
+			}
+			golden := file + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(strings.Join(got, "\n")+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), strings.Join(got, "\n")+"\n"); diff != "" {
+				t.Errorf("got (+) against want (-):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMailsOnTheWire sends the same mails with the line endings that they have
+// on the wire, in pieces: that changes lengths of text and nothing else.
+func TestMailsOnTheWire(t *testing.T) {
+	t.Parallel()
+	lengths := regexp.MustCompile(`\d+( bytes|,| and )`)
+	for _, file := range mailFiles(t) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(file + ".golden")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wire := bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
+		lines, err := list(t.Context(), iotest.HalfReader(bytes.NewReader(wire)), unpack.DefaultLimits())
+		if err != nil {
+			t.Fatalf("%s: got error %v, want none", file, err)
+		}
+		got := lengths.ReplaceAllString(strings.Join(lines, "\n")+"\n", "n$1")
+		if diff := cmp.Diff(lengths.ReplaceAllString(string(want), "n$1"), got); diff != "" {
+			t.Errorf("%s: got (+) against want (-):\n%s", file, diff)
+		}
+	}
+}
+
+func mailFiles(t testing.TB) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*.eml", "*.mbox"} {
+		found, err := filepath.Glob(filepath.Join("testdata", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		t.Fatal("got no mails in testdata, want some")
+	}
+	return files
+}

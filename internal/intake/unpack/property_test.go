@@ -1,0 +1,104 @@
+package unpack_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/textproto"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+// TestMultipartsOfTheStandardLibrary builds mails of random structure with the
+// writers of the standard library: every report must come out as it went in.
+func TestMultipartsOfTheStandardLibrary(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var mail bytes.Buffer
+		var want []string
+		w := multipart.NewWriter(&mail)
+		mail.WriteString("Subject: random\r\nContent-Type: multipart/mixed; boundary=" + w.Boundary() + "\r\n\r\n")
+		fill(t, w, 0, &want)
+		if len(want) == 0 {
+			want = []string{"rejected"}
+		}
+		var got []string
+		err := unpack.Walk(t.Context(), iotest.HalfReader(&mail), unpack.DefaultLimits(), func(p *unpack.Part) error {
+			if p.Kind == unpack.Rejected {
+				got = append(got, "rejected")
+				return nil
+			}
+			content, err := io.ReadAll(p)
+			got = append(got, string(content))
+			return err
+		})
+		if err != nil {
+			t.Fatalf("got error %v, want none", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("got (+) against want (-):\n%s", diff)
+		}
+	})
+}
+
+// fill writes random parts, and remembers the reports among them.
+func fill(t *rapid.T, w *multipart.Writer, depth int, reports *[]string) {
+	for range rapid.IntRange(1, 4).Draw(t, "parts") {
+		kind := rapid.SampledFrom([]string{"7bit", "base64", "quoted-printable", "text", "multipart"}).Draw(t, "kind")
+		if kind == "multipart" && depth < 5 {
+			var inner bytes.Buffer
+			nested := multipart.NewWriter(&inner)
+			fill(t, nested, depth+1, reports)
+			must(t, writePart(w, "multipart/related; boundary="+nested.Boundary(), "", inner.String()))
+			continue
+		}
+		if kind == "text" || kind == "multipart" {
+			must(t, writePart(w, "text/plain", "", "Some words.\r\n-- \r\nand -- dashes\r\n"))
+			continue
+		}
+		// A document whose lines begin and end in every awkward way.
+		content := report + rapid.StringMatching("([ =\t\r\n<.x-]|--)*").Draw(t, "tail")
+		if kind == "quoted-printable" {
+			content += "." // the encoding does not keep blanks at the end
+		}
+		*reports = append(*reports, content)
+		must(t, writePart(w, "text/xml", kind, content))
+	}
+	must(t, w.Close())
+}
+
+func writePart(w *multipart.Writer, media, encoding, content string) error {
+	part, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {media}, "Content-Transfer-Encoding": {encoding}})
+	if err != nil {
+		return err
+	}
+	encoder := io.WriteCloser(nopCloser{part})
+	switch encoding {
+	case "base64":
+		encoder = base64.NewEncoder(base64.StdEncoding, part)
+	case "quoted-printable":
+		encoder = quotedprintable.NewWriter(part)
+		encoder.(*quotedprintable.Writer).Binary = true
+	}
+	if _, err := io.WriteString(encoder, content); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func must(t *rapid.T, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}

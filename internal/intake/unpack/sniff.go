@@ -1,0 +1,178 @@
+package unpack
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/dmarcd/dmarcd/failure"
+)
+
+// sniffBytes is how much of a content is looked at to tell what it is.
+const sniffBytes = 4096
+
+// format is what a content looks like.
+type format uint8
+
+const (
+	formatUnknown format = iota
+	formatEmpty
+	formatUnused
+	formatXML
+	formatJSON
+	formatGzip
+	formatZlib
+	formatZip
+	formatBase64
+	formatMail
+	formatMbox
+	formatFeedback
+)
+
+var (
+	magicGzip     = []byte{0x1f, 0x8b}
+	magicZip      = []byte("PK\x03\x04")
+	magicZipEmpty = []byte("PK\x05\x06")
+	bomUTF8       = []byte{0xef, 0xbb, 0xbf}
+	bomUTF16BE    = []byte{0xfe, 0xff}
+	bomUTF16LE    = []byte{0xff, 0xfe}
+)
+
+var (
+	// reportXML finds the elements that only an aggregate report has.
+	reportXML = regexp.MustCompile(`(?i)<\s*([\w.-]+:)?(feedback|report_metadata|policy_published|policy_evaluated)\b`)
+	// reportJSON finds the members that only a TLS report has (RFC 8460 §4.4).
+	reportJSON = regexp.MustCompile(`(?i)"(organization-name|date-range|policies|report-id|policy-type)"\s*:`)
+	// markup finds the beginning of a web page.
+	markup = regexp.MustCompile(`(?i)^<(!doctype\s+html|html|head|body|div|p|br|table|span|meta|style|center|font)\b`)
+	// mboxLine finds the line that begins a message of an mbox (RFC 4155):
+	// the word, an address, and a date with a time.
+	mboxLine = regexp.MustCompile(`^From [^\n]*\d\d:\d\d`)
+	// mailField finds a header field that makes the lines around it a mail.
+	mailField = regexp.MustCompile(`(?im)^(from|to|subject|date|received|message-id|mime-version|content-?type|return-path|delivered-to|dkim-signature|x-original-to|authentication-results|arc-seal)[ \t]*:`)
+	// headerLine finds a line of the form of a header field (RFC 5322 §2.2).
+	headerLine = regexp.MustCompile(`^[!-9;-~]+[ \t]*:`)
+)
+
+// minBase64 is how long a text must be for base64 not to be a word.
+const minBase64 = 24
+
+// sniff tells what a content is from its first bytes, and whether it surely is
+// that: text that merely begins like XML or JSON is a report in an archive, but
+// need not be one in the text of a mail.
+func sniff(head []byte) (f format, sure bool) {
+	switch {
+	case len(head) == 0:
+		return formatEmpty, true
+	case bytes.HasPrefix(head, magicGzip):
+		return formatGzip, true
+	case bytes.HasPrefix(head, magicZip), bytes.HasPrefix(head, magicZipEmpty):
+		return formatZip, true
+	case isZlib(head):
+		return formatZlib, true
+	}
+	if f, sure := sniffText(head); f != formatUnknown {
+		return f, sure
+	}
+	// Self-extracting archives and careless gateways put bytes before a zip,
+	// and people put words before a report.
+	switch {
+	case bytes.Contains(head, magicZip):
+		return formatZip, true
+	case reportXML.Match(plain(head)):
+		return formatXML, true
+	}
+	return formatUnknown, false
+}
+
+// sniffText tells the formats that are text.
+func sniffText(head []byte) (f format, sure bool) {
+	text := plain(head)
+	switch {
+	case len(text) == 0:
+		if bytes.IndexByte(head, 0) >= 0 {
+			return formatUnknown, false // zeros are something
+		}
+		return formatEmpty, true
+	case bytes.EqualFold(bytes.TrimSpace(text), []byte("unused")):
+		return formatUnused, true
+	case IsMbox(bytes.TrimLeft(head, "\r\n")):
+		return formatMbox, true
+	case failure.IsFeedback(text):
+		return formatFeedback, true
+	case isMail(text):
+		return formatMail, true
+	case text[0] == '<' && !markup.Match(text):
+		return formatXML, bytes.HasPrefix(text, []byte("<?xml")) || reportXML.Match(text)
+	case text[0] == '{':
+		return formatJSON, reportJSON.Match(text)
+	case isBase64(text):
+		return formatBase64, true
+	}
+	return formatUnknown, false
+}
+
+// plain returns the text without a byte order mark and blanks before it, and
+// without the zeros of UTF-16, which is enough to find ASCII words in it.
+func plain(head []byte) []byte {
+	head = bytes.TrimPrefix(head, bomUTF8)
+	if bytes.HasPrefix(head, bomUTF16BE) || bytes.HasPrefix(head, bomUTF16LE) {
+		head = head[2:]
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
+		head = bytes.ReplaceAll(head, []byte{0}, nil)
+	}
+	return bytes.TrimLeft(head, " \t\r\n")
+}
+
+// isZlib reports whether head begins with a header of RFC 1950 §2.2: deflate, a
+// window of at most 32 KiB, no dictionary, and a check that is a multiple of 31.
+// The ASCII letters that also pass it, such as "x^", are followed by no text.
+func isZlib(head []byte) bool {
+	if len(head) < 6 || head[0]&0x0f != 8 || head[0]>>4 > 7 || head[1]&0x20 != 0 {
+		return false
+	}
+	return (uint(head[0])<<8|uint(head[1]))%31 == 0 && bytes.IndexFunc(head[2:], isBinary) >= 0
+}
+
+// isBinary reports whether a rune has no place in a text.
+func isBinary(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == '�' }
+
+// isMail reports whether text begins with the header of a mail. Broken lines
+// among the fields are forgiven, the first line must be a field.
+func isMail(text []byte) bool {
+	if !headerLine.Match(text) {
+		return false
+	}
+	header, _, _ := bytes.Cut(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+	return mailField.Match(header)
+}
+
+// isBase64 reports whether text is nothing but base64, and of something that is
+// a report or holds one.
+func isBase64(text []byte) bool {
+	if len(text) < minBase64 || bytes.ContainsFunc(text, isNoBase64) {
+		return false
+	}
+	inner := make([]byte, minBase64/4*3)
+	n, _ := (&base64Reader{r: bytes.NewReader(text)}).Read(inner) // an end is no failure
+	return beginsReport(inner[:n])
+}
+
+// isNoBase64 reports whether a rune has no place in lines of base64.
+func isNoBase64(r rune) bool {
+	if r == '=' || r == '\r' || r == '\n' || r == ' ' || r == '\t' {
+		return false
+	}
+	_, ok := sextet(r)
+	return !ok
+}
+
+// beginsReport reports whether head is the beginning of a report, or of data
+// that may hold one. It is quick, and good enough to tell that from base64.
+func beginsReport(head []byte) bool {
+	if bytes.HasPrefix(head, magicGzip) || bytes.HasPrefix(head, magicZip) || isZlib(head) {
+		return true
+	}
+	text := plain(head)
+	return len(text) > 0 && (text[0] == '<' || text[0] == '{')
+}

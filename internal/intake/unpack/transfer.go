@@ -1,0 +1,143 @@
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+)
+
+// transferDecoder undoes a Content-Transfer-Encoding (RFC 2045 §6). It takes
+// what can be taken: the decoders of the standard library stop at the first
+// wrong byte, and reporters do send them.
+func transferDecoder(encoding string, r *bufio.Reader) io.Reader {
+	encoding, _, _ = strings.Cut(strings.ToLower(encoding), ";")
+	switch strings.TrimSpace(encoding) {
+	case "base64":
+		// Some label data as base64 that was never encoded.
+		head, _ := r.Peek(sniffBytes) // an error comes back with the next Read
+		if beginsReport(head) {
+			return r
+		}
+		return &base64Reader{r: r}
+	case "quoted-printable":
+		return &quotedReader{r: r}
+	default:
+		return r
+	}
+}
+
+// base64Reader decodes base64, in the alphabets of RFC 4648 §4 and §5, and
+// passes over every other byte as RFC 2045 §6.8 asks. Padding may be missing,
+// or stand in the middle where pieces were joined.
+type base64Reader struct {
+	r     io.ByteReader
+	bits  uint32
+	count int // how many bits wait
+}
+
+func (d *base64Reader) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		c, err := d.r.ReadByte()
+		if err != nil {
+			if n > 0 {
+				return n, nil // the error comes back with the next byte
+			}
+			return 0, err
+		}
+		if c == '=' {
+			d.count = 0
+			continue
+		}
+		value, ok := sextet(rune(c))
+		if !ok {
+			continue
+		}
+		d.bits = d.bits<<6 | value
+		d.count += 6
+		if d.count >= 8 {
+			d.count -= 8
+			p[n] = byte(d.bits >> d.count) //nolint:gosec // the upper bits were written before
+			n++
+		}
+	}
+	return n, nil
+}
+
+// sextet returns the value of a letter of base64.
+func sextet(c rune) (uint32, bool) {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return uint32(c - 'A'), true
+	case c >= 'a' && c <= 'z':
+		return uint32(c-'a') + 26, true
+	case c >= '0' && c <= '9':
+		return uint32(c-'0') + 52, true
+	case c == '+' || c == '-':
+		return 62, true
+	case c == '/' || c == '_':
+		return 63, true
+	}
+	return 0, false
+}
+
+// quotedReader decodes quoted-printable (RFC 2045 §6.7). An equals sign that
+// begins no valid sequence stays as it is, as §6.7 proposes.
+type quotedReader struct {
+	r       *bufio.Reader
+	decoded []byte // the line
+	rest    []byte // what is left of it
+}
+
+func (d *quotedReader) Read(p []byte) (int, error) {
+	for len(d.rest) == 0 {
+		line, err := d.r.ReadSlice('\n')
+		if len(line) == 0 {
+			return 0, err // ErrBufferFull comes with a full line only
+		}
+		d.decoded = unquote(d.decoded[:0], line)
+		d.rest = d.decoded
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+// unquote appends the decoded line to decoded.
+func unquote(decoded, line []byte) []byte {
+	text := bytes.TrimRight(line, "\r\n")
+	end := line[len(text):]
+	if len(end) > 0 {
+		text = bytes.TrimRight(text, " \t") // added on the way, says §6.7 (3)
+	}
+	if len(end) > 0 && bytes.HasSuffix(text, []byte("=")) {
+		text, end = text[:len(text)-1], nil // a soft line break
+	}
+	for i := 0; i < len(text); i++ {
+		if text[i] == '=' && i+2 < len(text) {
+			high, okHigh := hexDigit(text[i+1])
+			low, okLow := hexDigit(text[i+2])
+			if okHigh && okLow {
+				decoded = append(decoded, high<<4|low)
+				i += 2
+				continue
+			}
+		}
+		decoded = append(decoded, text[i])
+	}
+	return append(decoded, end...)
+}
+
+// hexDigit returns the value of a hexadecimal digit in either case.
+func hexDigit(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10, true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,254 @@
+package unpack_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+func readAll(p *unpack.Part) error {
+	_, err := io.Copy(io.Discard, p)
+	return err
+}
+
+func TestWalkEndsWithTheErrorOf(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the line is dead")
+	archive := zipped(t, "a.xml", report, "b.xml", report)
+
+	t.Run("the visitor", func(t *testing.T) {
+		t.Parallel()
+		visits := 0
+		err := unpack.Walk(t.Context(), bytes.NewReader(archive), unpack.DefaultLimits(), func(*unpack.Part) error {
+			visits++
+			return broken
+		})
+		if !errors.Is(err, broken) || visits != 1 {
+			t.Errorf("got error %v after %d visits, want %v after 1", err, visits, broken)
+		}
+	})
+	t.Run("the reader, which is no damage", func(t *testing.T) {
+		t.Parallel()
+		for _, data := range [][]byte{archive, gzipped(t, report), []byte(report)} {
+			r := io.MultiReader(bytes.NewReader(data[:len(data)/2]), iotest.ErrReader(broken))
+			if err := unpack.Walk(t.Context(), r, unpack.DefaultLimits(), readAll); !errors.Is(err, broken) {
+				t.Errorf("got error %v, want %v", err, broken)
+			}
+		}
+	})
+	t.Run("the file, which is no damage", func(t *testing.T) {
+		t.Parallel()
+		file := brokenFile{bytes.NewReader(archive), broken}
+		if err := unpack.Walk(t.Context(), file, unpack.DefaultLimits(), readAll); !errors.Is(err, broken) {
+			t.Errorf("got error %v, want %v", err, broken)
+		}
+	})
+	t.Run("the context, while a part is read", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := unpack.Walk(ctx, bytes.NewReader(gzipped(t, strings.Repeat(report, 1000))), unpack.DefaultLimits(), func(p *unpack.Part) error {
+			cancel()
+			return readAll(p)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got error %v, want %v", err, context.Canceled)
+		}
+	})
+	t.Run("the folder for temporary files", func(t *testing.T) {
+		t.Parallel()
+		limits := unpack.DefaultLimits()
+		limits.Folder = filepath.Join(t.TempDir(), "missing")
+		r := iotest.HalfReader(bytes.NewReader(largeArchive(t)))
+		if err := unpack.Walk(t.Context(), r, limits, readAll); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got error %v, want %v", err, fs.ErrNotExist)
+		}
+	})
+}
+
+// brokenFile can be read from its beginning only.
+type brokenFile struct {
+	*bytes.Reader
+
+	err error
+}
+
+func (f brokenFile) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	files := zipped(t, "a.xml", report, "b.xml", report, "c.xml", report)
+	repeated := gzipped(t, report+strings.Repeat(" ", 4<<20))
+	for _, test := range []struct {
+		name  string
+		data  []byte
+		set   func(*unpack.Limits)
+		want  unpack.Limit // "" if it holds
+		parts int          // that were handed over
+	}{
+		{"input that just fits", []byte(report), func(l *unpack.Limits) { l.Input = int64(len(report)) }, "", 1},
+		{"input a byte too long", []byte(report), func(l *unpack.Limits) { l.Input = int64(len(report)) - 1 }, unpack.LimitInput, 0},
+		{"expanded that just fits", files, func(l *unpack.Limits) { l.Expanded = int64(3 * len(report)) }, "", 3},
+		{"expanded a byte too long", files, func(l *unpack.Limits) { l.Expanded = int64(3*len(report)) - 1 }, unpack.LimitExpanded, 2},
+		{"members that just fit", files, func(l *unpack.Limits) { l.Members = 3 }, "", 3},
+		{"a member too many", files, func(l *unpack.Limits) { l.Members = 2 }, unpack.LimitMembers, 0},
+		{"nesting that just fits", gzipped(t, string(files)), func(l *unpack.Limits) { l.Nesting = 2 }, "", 3},
+		{"nesting too deep", gzipped(t, string(files)), func(l *unpack.Limits) { l.Nesting = 1 }, unpack.LimitNesting, 1},
+		{"a ratio that is too high but of little", repeated, func(l *unpack.Limits) { l.RatioFrom = 10 << 20 }, "", 1},
+		{"a ratio that is too high", repeated, func(*unpack.Limits) {}, unpack.LimitRatio, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			limits := unpack.DefaultLimits()
+			test.set(&limits)
+			for _, r := range []io.Reader{bytes.NewReader(test.data), iotest.HalfReader(bytes.NewReader(test.data))} {
+				parts := 0
+				var told error
+				err := unpack.Walk(t.Context(), r, limits, func(p *unpack.Part) error {
+					err := errors.Join(p.Err, readAll(p))
+					if told == nil {
+						told = err
+					}
+					parts++
+					return nil
+				})
+				if told == nil {
+					told = err
+				}
+				var limit *unpack.LimitError
+				if errors.As(told, &limit) != (test.want != "") || limit != nil && limit.Limit != test.want {
+					t.Errorf("got %v, want limit %q", told, test.want)
+				}
+				if test.want != "" && !errors.Is(told, dmarcd.ErrLimit) {
+					t.Errorf("got %v, want a dmarcd.ErrLimit", told)
+				}
+				if parts != test.parts {
+					t.Errorf("got %d parts, want %d", parts, test.parts)
+				}
+			}
+		})
+	}
+}
+
+// TestOneBombDoesNotStopTheRest checks that a limit of one member is told for
+// that member.
+func TestOneBombDoesNotStopTheRest(t *testing.T) {
+	t.Parallel()
+	bomb := report + strings.Repeat(" ", 4<<20)
+	got, err := list(t.Context(), bytes.NewReader(zipped(t, "bomb.xml", bomb, "a.xml", report)), unpack.DefaultLimits())
+	if err != nil {
+		t.Fatalf("got error %v, want none", err)
+	}
+	if len(got) != 2 || !strings.HasSuffix(got[0], "over the limit of 200 for compression ratio") || got[1] != "aggregate a.xml, 351 bytes" {
+		t.Errorf("got %q, want the ratio told for the first and the second in full", got)
+	}
+}
+
+// largeArchive returns an archive that is too large to be spooled in memory.
+func largeArchive(t *testing.T) []byte {
+	t.Helper()
+	noise := make([]byte, 1<<20)
+	random := rand.NewChaCha8([32]byte{})
+	_, _ = random.Read(noise) // it never fails
+	return zipped(t, "noise", string(noise), "a.xml", report)
+}
+
+func TestLargeArchiveFromStream(t *testing.T) {
+	t.Parallel()
+	limits := unpack.DefaultLimits()
+	limits.Folder = t.TempDir()
+	got, err := list(t.Context(), iotest.HalfReader(bytes.NewReader(largeArchive(t))), limits)
+	if err != nil {
+		t.Fatalf("got error %v, want none", err)
+	}
+	want := []string{"rejected noise: the content is not a report: it is binary data", "aggregate a.xml, 351 bytes"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("got (+) against want (-):\n%s", diff)
+	}
+	left, err := os.ReadDir(limits.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("got %v left behind, want nothing", left)
+	}
+}
+
+// TestPartsNeedNotBeRead checks that what a visitor leaves does not hide what
+// follows.
+func TestPartsNeedNotBeRead(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("testdata", "several-reports.eml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := append(gzipped(t, report), gzipped(t, report)...)
+	for _, test := range []struct {
+		name string
+		data []byte
+		want int
+	}{
+		{"mail", data, 3},
+		{"joined gzip", joined, 2},
+		{"zip", zipped(t, "a.xml", report, "b.xml", report), 2},
+		{"zip without its directory", withoutDirectory(zipped(t, "a.xml", report, "b.xml", report)), 2},
+	} {
+		got := 0
+		err := unpack.Walk(t.Context(), bytes.NewReader(test.data), unpack.DefaultLimits(), func(*unpack.Part) error {
+			got++
+			return nil
+		})
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %d parts and error %v, want %d", test.name, got, err, test.want)
+		}
+	}
+}
+
+func TestContentIsUnchanged(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"plain-as-rfc9990.eml", "quoted-printable.eml", "base64-broken.eml", "forwarded-in-base64.eml", "no-empty-line.eml"} {
+		data, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = unpack.Walk(t.Context(), bytes.NewReader(data), unpack.DefaultLimits(), func(p *unpack.Part) error {
+			got, err := io.ReadAll(p)
+			if diff := cmp.Diff(report, string(got)); diff != "" {
+				t.Errorf("%s: got (+) against want (-):\n%s", file, diff)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: got error %v, want none", file, err)
+		}
+	}
+}
+
+func TestMailFields(t *testing.T) {
+	t.Parallel()
+	const mail = "From: =?utf-8?q?J=C3=BCrgen?= <j@example.org>\r\nSubject: one\r\n\ttwo =?x?\r\n" +
+		"Message-ID: <1@example.org>\r\nDate: Mon, 3 Nov 2025 10:00:00 +0100\r\nSubject: again\r\n\r\n"
+	want := unpack.Mail{From: "Jürgen <j@example.org>", Subject: "one two =?x?", MessageID: "<1@example.org>", Date: "Mon, 3 Nov 2025 10:00:00 +0100"}
+	err := unpack.Walk(t.Context(), strings.NewReader(mail+report), unpack.DefaultLimits(), func(p *unpack.Part) error {
+		if diff := cmp.Diff(&want, p.Mail); diff != "" {
+			t.Errorf("got (+) against want (-):\n%s", diff)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

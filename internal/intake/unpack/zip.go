@@ -1,0 +1,131 @@
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/zip"
+)
+
+// zipEntry begins every entry of the directory of a zip archive.
+var zipEntry = []byte("PK\x01\x02")
+
+// errCutOff is the damage of an archive whose directory is missing.
+var errCutOff = errors.New("the archive has no directory, it is cut off")
+
+// flagEncrypted is the bit of a member's flags that says it needs a password.
+const flagEncrypted = 0x1
+
+// zipStream walks through a zip archive that can only be read once. Its
+// directory is at its end, so it is spooled first.
+func (w *walker) zipStream(r io.Reader, at place) error {
+	s, err := w.spool(r)
+	if err != nil {
+		if err := w.budget.alive(); err != nil {
+			return err
+		}
+		return w.reject(at, err)
+	}
+	defer s.release()
+	if s.damage != nil {
+		at.damage = s.damage
+	}
+	return w.zip(s.SectionReader, at)
+}
+
+// zip walks through a zip archive.
+func (w *walker) zip(archive *io.SectionReader, at place) error {
+	size := archive.Size()
+	if err := w.countEntries(archive, size); err != nil {
+		return err
+	}
+	z, err := zip.NewReader(archive, size)
+	if err != nil {
+		return w.zipWithoutDirectory(archive, at, err)
+	}
+	from := &counter{}
+	z.RegisterDecompressor(zip.Store, func(r io.Reader) io.ReadCloser {
+		*from = counter{r: r}
+		return io.NopCloser(from)
+	})
+	z.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
+		*from = counter{r: r}
+		return w.inflate(from)
+	})
+	before := w.parts
+	for _, f := range z.File {
+		if err := w.budget.member(); err != nil {
+			return err
+		}
+		if isClutter(f.Name) {
+			continue
+		}
+		if err := w.zipMember(f, from, at.in(f.Name)); err != nil {
+			return err
+		}
+	}
+	if w.parts == before {
+		return w.reject(at, ErrNoReport)
+	}
+	return nil
+}
+
+// zipMember walks through one file of an archive.
+func (w *walker) zipMember(f *zip.File, from *counter, at place) error {
+	if f.Flags&flagEncrypted != 0 {
+		return w.reject(at, ErrEncrypted)
+	}
+	content, err := f.Open()
+	if err != nil {
+		if err := w.budget.alive(); err != nil {
+			return err
+		}
+		return w.reject(at, damaged(err))
+	}
+	defer func() { _ = content.Close() }() // read-only
+	return w.content(&meter{r: content, from: from, budget: w.budget}, at)
+}
+
+// countEntries refuses an archive with too many members before its directory is
+// read, which takes memory for each of them. The number that the directory
+// declares proves nothing, so its entries are counted. Those of archives that
+// are stored inside count too: their members would be counted later anyway.
+func (w *walker) countEntries(archive io.ReaderAt, size int64) error {
+	left := w.budget.limits.Members - w.budget.members
+	r := bufio.NewReaderSize(io.NewSectionReader(archive, 0, size), int(min(size+1, 64<<10)))
+	for {
+		if err := w.budget.alive(); err != nil {
+			return err
+		}
+		window, err := r.Peek(r.Size())
+		left -= bytes.Count(window, zipEntry)
+		if left < 0 {
+			return w.budget.exceeded(LimitMembers, int64(w.budget.limits.Members))
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				return w.budget.fail(fmt.Errorf("read archive: %w", err))
+			}
+			return nil
+		}
+		// An entry may begin in this window and end in the next.
+		if _, err := r.Discard(len(window) - len(zipEntry) + 1); err != nil {
+			return w.budget.fail(fmt.Errorf("read archive: %w", err))
+		}
+	}
+}
+
+// isClutter reports whether a file is one that archivers add by themselves:
+// folders, the resource forks of macOS, and the settings of file managers.
+func isClutter(name string) bool {
+	name = strings.ReplaceAll(name, `\`, "/")
+	base := path.Base(name)
+	return strings.HasSuffix(name, "/") || strings.HasPrefix(base, "._") ||
+		strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/") ||
+		base == ".DS_Store" || base == "Thumbs.db" || base == "desktop.ini"
+}

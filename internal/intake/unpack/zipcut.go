@@ -1,0 +1,174 @@
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zip"
+)
+
+// localHeader is the length of the fixed part of what stands before every
+// member of a zip archive (APPNOTE 4.3.7).
+const localHeader = 30
+
+// member is what a local header says.
+type member struct {
+	name      string
+	method    uint16
+	encrypted bool
+	data      int64 // where the content begins
+	packed    int64 // its length, 0 if not told
+}
+
+// zipDescriptor begins what stands behind a member whose header does not tell
+// its length (APPNOTE 4.3.9).
+var zipDescriptor = []byte("PK\x07\x08")
+
+// zipWithoutDirectory walks through an archive whose directory is missing or
+// broken, going from one local header to the next. What was complete before the
+// cut is read in full, the rest as far as it goes.
+func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause error) error {
+	if at.damage == nil {
+		at.damage = damaged(errCutOff)
+	}
+	before := w.parts
+	block := make([]byte, 32<<10)
+	for offset := int64(0); ; {
+		m, found, err := nextMember(archive, offset, block)
+		if err != nil {
+			return w.budget.fail(err)
+		}
+		if !found {
+			break
+		}
+		if err := w.budget.member(); err != nil {
+			return err
+		}
+		if m.method == zip.Store && m.packed == 0 {
+			// Deflate data tells its end, stored data does not.
+			if m.packed, err = storedLength(archive, m.data, block); err != nil {
+				return w.budget.fail(err)
+			}
+		}
+		end, err := w.looseMember(archive, m, at.in(m.name))
+		if err != nil {
+			return err
+		}
+		offset = max(end, m.data)
+	}
+	if w.parts == before {
+		return w.reject(at, damaged(cause))
+	}
+	return nil
+}
+
+// looseMember walks through one member and returns where it ends.
+func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end int64, err error) {
+	length := archive.Size() - m.data
+	if m.packed > 0 && m.packed < length {
+		length = m.packed
+	}
+	section := io.NewSectionReader(archive, m.data, length)
+	switch {
+	case isClutter(m.name):
+		return m.data + m.packed, nil
+	case m.encrypted:
+		return m.data + m.packed, w.reject(at, ErrEncrypted)
+	case m.method == zip.Store:
+		content := &meter{r: section, from: &counter{n: length}, budget: w.budget}
+		return m.data + m.packed, w.content(content, at)
+	case m.method != zip.Deflate:
+		return m.data + m.packed, w.reject(at, damaged(zip.ErrAlgorithm))
+	}
+	// A ByteReader is never read beyond the end of the compressed data.
+	from := &counter{r: section}
+	packed := bufio.NewReader(from)
+	inflater := w.inflate(packed)
+	defer func() { _ = inflater.Close() }() // read-only
+	content := &meter{r: inflater, from: from, budget: w.budget}
+	if err := w.content(content, at); err != nil {
+		return 0, err
+	}
+	if m.packed > 0 {
+		return m.data + m.packed, nil
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		// Damage or a limit was told to the reader; the search goes on behind
+		// what was taken.
+		return m.data + from.n, w.budget.alive()
+	}
+	return m.data + from.n - int64(packed.Buffered()), nil
+}
+
+// nextMember finds the first local header at or behind offset, reading a block
+// at a time.
+func nextMember(archive *io.SectionReader, offset int64, block []byte) (m member, found bool, err error) {
+	start, err := find(archive, offset, magicZip, block)
+	if err != nil || start < 0 {
+		return member{}, false, err
+	}
+	var h [localHeader]byte
+	if n, err := archive.ReadAt(h[:], start); n < len(h) {
+		if errors.Is(err, io.EOF) {
+			return member{}, false, nil
+		}
+		return member{}, false, err
+	}
+	nameLength := int64(binary.LittleEndian.Uint16(h[26:]))
+	extraLength := int64(binary.LittleEndian.Uint16(h[28:]))
+	name := make([]byte, nameLength)
+	n, err := archive.ReadAt(name, start+localHeader)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return member{}, false, err
+	}
+	m = member{
+		name:      string(name[:n]),
+		method:    binary.LittleEndian.Uint16(h[8:]),
+		encrypted: h[6]&flagEncrypted != 0,
+		data:      min(start+localHeader+nameLength+extraLength, archive.Size()),
+	}
+	// Bit 3 says that the length stands behind the data (APPNOTE 4.4.4).
+	if packed := binary.LittleEndian.Uint32(h[18:]); h[6]&0x8 == 0 && packed != 0xffffffff {
+		m.packed = int64(packed)
+	}
+	return m, true, nil
+}
+
+// storedLength returns the length of stored data at offset, which lasts until
+// the next thing that begins.
+func storedLength(archive *io.SectionReader, offset int64, block []byte) (int64, error) {
+	end := archive.Size()
+	for _, mark := range [][]byte{zipDescriptor, magicZip} {
+		at, err := find(archive, offset, mark, block)
+		if err != nil {
+			return 0, err
+		}
+		if at >= 0 {
+			end = min(end, at)
+		}
+	}
+	return end - offset, nil
+}
+
+// find returns the offset of the first mark at or behind offset, -1 if there is
+// none. It reads a block at a time.
+func find(archive *io.SectionReader, offset int64, mark, block []byte) (int64, error) {
+	for offset < archive.Size() {
+		n, err := archive.ReadAt(block, offset)
+		if i := bytes.Index(block[:n], mark); i >= 0 {
+			return offset + int64(i), nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if n < len(block) {
+			break
+		}
+		// The mark may begin in this block and end in the next.
+		offset += int64(n - len(mark) + 1)
+	}
+	return -1, nil
+}
