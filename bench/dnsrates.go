@@ -50,7 +50,7 @@ func measureVerify(ctx context.Context, s settings, e engine) (_ []figure, err e
 	if err := d.dns.Set(zone(domains)); err != nil {
 		return nil, err
 	}
-	if err := addDomains(ctx, d, 0, domains); err != nil {
+	if err := addDomains(ctx, d, domains); err != nil {
 		return nil, err
 	}
 	before := d.dns.Total()

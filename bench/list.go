@@ -16,7 +16,7 @@ func measureList(ctx context.Context, s settings, e engine) (_ []figure, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if err := addDomains(ctx, d, 0, s.domains); err != nil {
+	if err := addDomains(ctx, d, s.domains); err != nil {
 		return nil, err
 	}
 	// The first request warms up what the process needs for any request.

@@ -68,6 +68,7 @@ func exchange(conn net.Conn, reader *bufio.Reader, request []byte, status int) e
 	if err != nil {
 		return err
 	}
+	defer func() { _ = response.Body.Close() }() // read to its end
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != status {
 		err = fmt.Errorf("got status %d, want %d: %s", response.StatusCode, status, body)

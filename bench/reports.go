@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -19,7 +20,7 @@ func measureReports(ctx context.Context, s settings, e engine) (_ []figure, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if err := addDomains(ctx, d, 0, 10); err != nil {
+	if err := addDomains(ctx, d, 10); err != nil {
 		return nil, err
 	}
 	ask := func(path string) side {
@@ -39,7 +40,7 @@ func measureReports(ctx context.Context, s settings, e engine) (_ []figure, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, large.close()) }()
-	if err := addDomains(ctx, large, 0, s.domains); err != nil {
+	if err := addDomains(ctx, large, s.domains); err != nil {
 		return nil, err
 	}
 	inLarge := request(http.MethodGet, "/api/reports/"+domainName(s.domains/2), large.token, "")
@@ -58,16 +59,15 @@ func measureReports(ctx context.Context, s settings, e engine) (_ []figure, err 
 
 func domainName(i int) string { return fmt.Sprintf("d%06d.bench.example", i) }
 
-// addDomains adds domains [from, to) past HTTP, and 90 days of counters to the
-// one that is asked about. Their checks are due in a day, out of the way.
-func addDomains(ctx context.Context, d *daemon, from, to int) error {
-	const part = 5000
-	for ; from < to; from += part {
-		var names []string
-		for i := from; i < min(from+part, to); i++ {
-			names = append(names, domainName(i))
-		}
-		if _, err := d.team.AddDomains(ctx, names, time.Now().Add(24*time.Hour)); err != nil {
+// addDomains adds n domains past HTTP, and 90 days of counters to the one that
+// is asked about. Their checks are due in a day, out of the way.
+func addDomains(ctx context.Context, d *daemon, n int) error {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = domainName(i)
+	}
+	for part := range slices.Chunk(names, 5000) {
+		if _, err := d.team.AddDomains(ctx, part, time.Now().Add(24*time.Hour)); err != nil {
 			return err
 		}
 	}
@@ -75,5 +75,5 @@ func addDomains(ctx context.Context, d *daemon, from, to int) error {
 	for i := range counts {
 		counts[i] = dmarcd.DayCount{Day: dmarcd.Day(20000 + i), Summary: dmarcd.Summary{Compliant: 10, NonCompliant: 1}}
 	}
-	return d.team.AddCounts(ctx, domainName(to/2), counts)
+	return d.team.AddCounts(ctx, domainName(n/2), counts)
 }

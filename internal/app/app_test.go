@@ -172,7 +172,7 @@ func TestDiagnose(t *testing.T) {
 		settings := []string{"DMARCD_DNS=" + server.Addr(), "DMARCD_REPORT_DOMAIN=reports.example"}
 		start(t, db, settings...)
 		data := t.TempDir()
-		if err := os.Chmod(data, 0o700); err != nil { //nolint:gosec // a folder must be entered
+		if err := os.Chmod(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + data}, settings...)

@@ -16,7 +16,7 @@ type preparing struct {
 
 // QueryContext implements runner.
 func (p *preparing) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	statement, err := p.prepare(ctx, query)
+	statement, err := p.prepare(ctx, query) //nolint:sqlclosecheck // kept for the life of the pool
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (p *preparing) QueryContext(ctx context.Context, query string, args ...any)
 
 // QueryRowContext implements runner.
 func (p *preparing) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	statement, err := p.prepare(ctx, query)
+	statement, err := p.prepare(ctx, query) //nolint:sqlclosecheck // kept for the life of the pool
 	if err != nil {
 		return p.DB.QueryRowContext(ctx, query, args...) // which tells the error
 	}
@@ -41,7 +41,7 @@ func (p *preparing) prepare(ctx context.Context, query string) (*sql.Stmt, error
 		return nil, err
 	}
 	if known, raced := p.statements.LoadOrStore(query, statement); raced {
-		_ = statement.Close()         // unused
+		_ = statement.Close()         //nolint:sqlclosecheck // unused
 		return known.(*sql.Stmt), nil //nolint:forcetypeassert // nothing else is stored
 	}
 	return statement, nil
