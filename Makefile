@@ -19,7 +19,7 @@ run: build ## build, and serve on SQLite in ./data
 test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
 	scripts/need-dns-servers.sh
-	scripts/with-postgres.sh go test -race ./...
+	scripts/with-postgres.sh go test -race -timeout=20m ./...
 	scripts/test-image.sh
 
 test-short: ## run what needs nothing but Go, on SQLite
