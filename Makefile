@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 TOOL     := go tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-short soak lint fuzz bench vuln
+.PHONY: help build run test test-short soak lint fuzz bench vuln gen
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,8 +22,8 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/with-postgres.sh go test -race -timeout=20m ./...
 	scripts/test-image.sh
 
-test-short: ## run what needs nothing but Go, on SQLite
-	go test -short ./...
+test-short: ## run what needs nothing but Go, on SQLite, in half a minute
+	go test -short $$(go list ./... | grep -v /test/)
 
 soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-compiler.sh
@@ -42,5 +42,10 @@ bench: ## run the benchmarks of the packages and of the daemon
 	scripts/with-postgres.sh go test -run='^$$' -bench=. -benchmem ./...
 	scripts/with-postgres.sh go run ./bench
 
-vuln: ## look for known vulnerabilities; needs vuln.go.dev
+vuln: ## look for known vulnerabilities; needs the network
 	$(TOOL) govulncheck ./...
+
+gen: ## write anew what is made from the code: the findings, the README's settings, the pages of dmarcd check
+	go test ./internal/dnscheck -run Documented -update
+	go test ./internal/config -run README -update
+	go test ./cmd/dmarcd -update
