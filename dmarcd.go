@@ -7,7 +7,9 @@
 //   - Team: owns everything else; the tenant.
 //   - Token: a secret that lets a program act for a team.
 //   - Domain: a mail domain that a team watches.
-//   - Check: one look at a domain's DNS, and what it found.
+//   - Check: one look at a domain's DNS, and what it found: its Facts.
+//   - Finding: one thing that a check has to say, and how to mend it.
+//   - Event: something worth telling that happened to a domain.
 //   - Summary: how many messages reports have told of, and how many complied.
 //   - Day: a day in UTC, the unit in which messages are counted.
 //
