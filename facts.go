@@ -118,7 +118,7 @@ type SPFFacts struct {
 	// Records holds all SPF records of the domain.
 	Records []string
 	// Lookups is how many look-ups the records need in all, VoidLookups how many
-	// of them find nothing, for the family of clients with more of them.
+	// of them find nothing, for clients of IPv4.
 	Lookups, VoidLookups int
 	// Tree holds the terms of the domain's record.
 	Tree     []SPFTerm

@@ -73,12 +73,15 @@ func (p Probed) Published() []Lookup {
 }
 
 // Synthesized reports whether a lookup found nothing but what the wildcard gives to
-// every selector.
+// every selector: the same records, or the same aliases to a name without any.
 func (p Probed) Synthesized(l Lookup) bool {
 	wild, own := p.Wildcard.Answer.Texts(), l.Answer.Texts()
 	slices.Sort(wild)
 	slices.Sort(own)
-	return len(own) > 0 && slices.Equal(wild, own)
+	if len(own) == 0 && len(l.Answer.Aliases) == 0 {
+		return false
+	}
+	return slices.Equal(wild, own) && (len(own) > 0 || slices.Equal(p.Wildcard.Answer.Aliases, l.Answer.Aliases))
 }
 
 // Probe looks for keys of a domain under the given selectors. It asks at most

@@ -133,6 +133,18 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+func TestSynthesizedAliases(t *testing.T) {
+	t.Parallel()
+	zone := dnstest.New("*._domainkey.example.com CNAME web.example.net\n" +
+		"s2._domainkey.example.com CNAME gone.example.net\n" + "web.example.net A 192.0.2.1\n")
+	got := dkim.Probe(t.Context(), zone, "example.com", []string{"s1", "s2"}, 10)
+	for i, want := range []bool{true, false} {
+		if l := got.Selectors[i]; got.Synthesized(l) != want {
+			t.Errorf("%s: got %t, want %t of an alias to %v", l.Selector, !want, want, l.Answer.Aliases)
+		}
+	}
+}
+
 func TestProbeAsksOnlyForNames(t *testing.T) {
 	t.Parallel()
 	zone := dnstest.New("")

@@ -140,6 +140,14 @@ func LegacyOrganization(name string) string {
 	return organization
 }
 
+// IsPublicSuffix reports whether others register names directly below a name, by the
+// Public Suffix List. RFC 9989 wants psd=y in the record of such a name.
+func IsPublicSuffix(name string) bool {
+	name = dns.Name(name)
+	suffix, _ := publicsuffix.PublicSuffix(name)
+	return suffix == name
+}
+
 // LegacyAlign tells whether an authenticated identifier is aligned with the author
 // domain for a receiver that follows RFC 7489 §3.1.
 func LegacyAlign(author, identifier string, mode Mode) bool {

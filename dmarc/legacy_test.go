@@ -141,3 +141,25 @@ func TestLegacyOrganization(t *testing.T) {
 		})
 	}
 }
+
+func TestIsPublicSuffix(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, ask string
+		want      bool
+	}{
+		{"a suffix of two labels", "CO.uk.", true},
+		{"a top-level domain", "com", true},
+		{"a suffix by a wildcard", "c.ck", true},
+		{"an exception to a wildcard", "www.ck", false},
+		{"a registrable domain", "example.co.uk", false},
+		{"below a top that is not listed", "b.example", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := dmarc.IsPublicSuffix(tt.ask); got != tt.want {
+				t.Errorf("%q: got %t want %t", tt.ask, got, tt.want)
+			}
+		})
+	}
+}

@@ -169,6 +169,43 @@ func TestCheckManyInOneLineEach(t *testing.T) {
 	}
 }
 
+// TestCheckLinesFit wants a line each that fits the page beside a long name too.
+func TestCheckLinesFit(t *testing.T) {
+	t.Parallel()
+	for _, labels := range []int{1, 7, 12} {
+		domain := strings.Repeat("label.", labels) + "example"
+		var out bytes.Buffer
+		lines := &checkLines{&checkPage{out: &out}}
+		if err := lines.tell(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.TrimSuffix(out.String(), "\n")
+		if n := utf8.RuneCountInString(got); n > max(pageWidth, len(domain)+3) || !strings.Contains(got, domain) {
+			t.Errorf("got %d columns, want the name and no more than fits: %s", n, got)
+		}
+	}
+}
+
+// TestCheckPageCounts wants the findings that are left out counted rightly, also where
+// the next step was named before it is explained.
+func TestCheckPageCounts(t *testing.T) {
+	t.Parallel()
+	var findings []dmarcd.Finding
+	for _, id := range []string{"a.a", "b.b", "c.c"} {
+		findings = append(findings, dmarcd.Finding{ID: id, Level: dmarcd.LevelError, Points: 1, Fix: "Mend it."})
+	}
+	next := dmarcd.Finding{ID: "d.d", Level: dmarcd.LevelWarning, Points: 9, Fix: "Mend it."}
+	findings = append(findings, next, dmarcd.Finding{ID: "e.e", Level: dmarcd.LevelInfo})
+	var out bytes.Buffer
+	page := &checkPage{out: &out}
+	if err := page.tell(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 more finding is a note"; !strings.Contains(out.String(), want) {
+		t.Errorf("got %s, want %q in it", out.String(), want)
+	}
+}
+
 func TestCheckVerboseShowsEverything(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, world)

@@ -78,7 +78,7 @@ func (c *checkPage) tell(check dmarcd.Check) error {
 		c.line(fmt.Sprintf("  %-8s %-12s %s", row[0], row[1], cutLine(row[2], pageWidth-24)))
 	}
 	c.spfTree(check)
-	c.ending(check, serious, len(rest))
+	c.ending(check, serious, rest)
 	return c.err
 }
 
@@ -162,17 +162,22 @@ func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
 }
 
 // ending tells the next step, if it was not explained, and what was left out.
-func (c *checkPage) ending(check dmarcd.Check, explained []dmarcd.Finding, named int) {
-	told := len(explained) + named
+func (c *checkPage) ending(check dmarcd.Check, explained, named []dmarcd.Finding) {
+	told := len(explained) + len(named)
 	if next := check.Next; next != nil && !slices.Contains(explained, *next) {
 		c.finding(*next)
-		told++
+		if !slices.Contains(named, *next) {
+			told++
+		}
 	}
 	c.line("")
 	if check.Next != nil {
 		c.line(c.paint(bold, "Next: ") + "mend " + check.Next.ID + ".")
 	}
-	if left := len(check.Findings) - told; left > 0 {
+	switch left := len(check.Findings) - told; {
+	case left == 1:
+		c.line("1 more finding is a note or good news; --verbose shows all.")
+	case left > 1:
 		c.line(fmt.Sprintf("%d more findings are notes or good news; --verbose shows all.", left))
 	}
 }
@@ -265,8 +270,13 @@ func (c *checkLines) tell(check dmarcd.Check) error {
 	if grade == "" {
 		grade = "?"
 	}
-	c.page.line(c.page.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) +
-		fmt.Sprintf("%-32s %s", check.Facts.Domain, cutLine(verdict(check), pageWidth-36)))
+	const column = 32
+	domain := fmt.Sprintf("%-*s ", column, check.Facts.Domain)
+	told := ""
+	if room := pageWidth - 3 - len(domain); room > 0 { // beside the longest names there is none
+		told = cutLine(verdict(check), room)
+	}
+	c.page.line(c.page.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) + domain + told)
 	return c.page.err
 }
 

@@ -120,7 +120,11 @@ func keyWords(f dmarcd.DKIMFacts) string {
 func hostWords(f dmarcd.MXFacts) string {
 	var names []string
 	for _, host := range f.Hosts {
-		names = append(names, host.Name)
+		name := host.Name
+		if name == "" {
+			name = "." // a null MX beside others
+		}
+		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }

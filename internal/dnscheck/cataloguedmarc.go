@@ -126,13 +126,13 @@ var dmarcEntries = []Entry{
 		"dmarc.np-without-effect", dmarcd.LevelWarning, 2, "RFC 9824 §3",
 		"The record has np={np}, but the zone {zone} says of every name that it exists{host}.",
 		"Receivers then apply {other} instead of np to mail from names that nobody made.",
-		"Give sp the policy that you want for such names:",
+		"When the mail of your subdomains passes, give sp the policy that you want for such names:",
 	},
 	{
 		"dmarc.np-at-risk", dmarcd.LevelInfo, 0, "RFC 9824 §3",
 		"The record has np={np}, and {zone} is hosted at {host}.",
 		"As soon as the zone is signed, {host} says of every name that it exists, and np has no effect any more.",
-		"Give sp the same policy before you sign the zone:",
+		"When the mail of your subdomains passes, and before you sign the zone, give sp the same policy:",
 	},
 	{
 		"dmarc.receivers-disagree", dmarcd.LevelWarning, 5, "RFC 9989 §4.10",
@@ -151,6 +151,12 @@ var dmarcEntries = []Entry{
 		"{suffix} publishes a DMARC record without psd=y, which makes it the organizational domain of {domain}.",
 		"Everybody with a name below {suffix} then counts as your organization, and can pass DMARC as {domain}.",
 		"Say that {domain} is an organization of its own:",
+	},
+	{
+		"dmarc.captured-organization", dmarcd.LevelWarning, 8, "RFC 9989 §11.8",
+		"{suffix} publishes a DMARC record without psd=y, which makes it the organizational domain of {domain}.",
+		"Everybody with a name below {suffix} then counts as your organization, and can pass DMARC as {domain}.",
+		"Add psd=n to the DMARC record of {organization}, or publish one there that has it.",
 	},
 	{
 		"dmarc.policy-of-suffix", dmarcd.LevelWarning, 30, "RFC 9989 §4.10.1",
@@ -319,6 +325,12 @@ var parkedEntries = []Entry{
 		"{domain} takes no mail (null MX), but its SPF record lets others send: {text}",
 		"A domain that cannot be answered should not be sent from.",
 		"If nobody sends mail as {domain}, publish:",
+	},
+	{
+		"parked.no-reports", dmarcd.LevelInfo, 2, "RFC 9990 §4",
+		"The DMARC record of {at} names no address for aggregate reports (rua), and {domain} itself takes no mail.",
+		"Nobody tells you that forgers send mail as {domain}.",
+		"Add rua with an address at another domain of yours, which has to say that it takes reports about {domain}.",
 	},
 	{
 		"parked.takes-mail", dmarcd.LevelInfo, 1, "RFC 7505 §3",

@@ -20,7 +20,10 @@ func (e *examination) lookDKIM(ctx context.Context) {
 	found := dkim.Probe(ctx, e.dns, e.Domain, names, dkimBudget)
 	f := &e.facts.DKIM
 	f.Namespace = found.Namespace.String()
-	f.Wildcard = len(found.Wildcard.Keys) > 0 || len(found.Wildcard.Others) > 0
+	// A wildcard that revokes every key but those that are there is how a domain
+	// says that it has no others.
+	revokes := found.Wildcard.Status == dkim.StatusRevoked
+	f.Wildcard = !revokes && (len(found.Wildcard.Keys) > 0 || len(found.Wildcard.Others) > 0)
 	f.Probed = len(found.Selectors)
 	for _, l := range found.Selectors {
 		guessed := origins[l.Selector] == FromGuessing

@@ -46,6 +46,12 @@ func dkimCases(t *testing.T) []findingCase {
 		},
 		{name: "a selector that nobody can tell about", zone: sound + "google._domainkey.example.com INCONCLUSIVE", want: []string{"dkim.inconclusive"}},
 		{name: "a wildcard", zone: without("_domainkey") + `*._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`, want: []string{"dkim.wildcard"}, not: []string{"dkim.found"}},
+		{name: "a wildcard that revokes all other keys", zone: sound + `*._domainkey.example.com TXT "v=DKIM1; p="`, want: []string{"dkim.found"}, not: []string{"dkim.wildcard", "dkim.revoked"}},
+		{
+			name: "an alias that every name has", zone: without("_domainkey", "_smtp", "_dmarc") + "*.example.com CNAME web.example.net\nweb.example.net A 192.0.2.8",
+			want: []string{"dkim.not-found", "dmarc.missing", "mta-sts.missing", "tls-rpt.missing"},
+			not:  []string{"dkim.dangling-alias", "dmarc.dangling-alias", "mta-sts.dangling-alias", "tls-rpt.dangling-alias"},
+		},
 		{name: "a selector from reports without a key", zone: sound, request: selectors(dnscheck.FromReport, "mailer7"), want: []string{"dkim.selector-missing"}, says: "mailer7"},
 		{name: "a declared selector where there are no keys", zone: without("_domainkey"), request: selectors(dnscheck.FromOwner, "mine"), want: []string{"dkim.selector-missing"}, not: []string{"dkim.no-keys"}},
 		{name: "a selector from reports with a key", zone: without("_domainkey") + `x7f3._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`, request: selectors(dnscheck.FromReport, "x7f3"), want: []string{"dkim.found"}, not: []string{"dkim.not-found"}},

@@ -18,7 +18,7 @@ func (e *examination) lookDMARC(ctx context.Context) {
 	f.Policy, f.Applied, f.Source = found.Policy.String(), found.Applied.String(), found.Source
 	f.Queries = found.Queried()
 	if len(found.Steps) > 0 {
-		ownName(f, found.Steps[0])
+		e.ownName(ctx, f, found.Steps[0])
 	}
 	if apex := e.dns.Resolve(ctx, dns.Question{Name: e.Domain, Type: dns.TXT}); apex.Outcome == dns.Data {
 		for _, text := range apex.Texts() {
@@ -42,15 +42,26 @@ func (e *examination) lookDMARC(ctx context.Context) {
 }
 
 // ownName takes down what stands at the domain's own name.
-func ownName(f *dmarcd.DMARCFacts, step dmarc.Step) {
+func (e *examination) ownName(ctx context.Context, f *dmarcd.DMARCFacts, step dmarc.Step) {
 	f.Aliases = step.Answer.Aliases
-	f.Dangling = len(f.Aliases) > 0 && (step.Answer.Outcome == dns.NoData || step.Answer.Outcome == dns.NoSuchName)
+	empty := step.Answer.Outcome == dns.NoData || step.Answer.Outcome == dns.NoSuchName
+	f.Dangling = len(f.Aliases) > 0 && empty && !e.anybodysAlias(ctx, step.Answer)
 	for _, r := range step.Records {
 		f.OwnRecords = append(f.OwnRecords, kept(r.Text))
 	}
 	for _, text := range step.Others {
 		f.Misses = append(f.Misses, dmarcd.Problem{Kind: string(dmarc.ClassifyMiss(text)), At: step.Domain, Text: kept(text)})
 	}
+}
+
+// anybodysAlias reports whether the aliases in an answer are those of a wildcard, which
+// every name below the domain has: nobody made them for the name that was asked for.
+func (e *examination) anybodysAlias(ctx context.Context, a dns.Answer) bool {
+	if len(a.Aliases) == 0 {
+		return false
+	}
+	nobody := e.dns.Resolve(ctx, dns.Question{Name: nobodysLabel + "." + e.Domain, Type: dns.TXT})
+	return slices.Equal(a.Aliases, nobody.Aliases)
 }
 
 // recordFacts takes down the record that applies.

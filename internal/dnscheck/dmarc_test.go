@@ -38,20 +38,45 @@ var dmarcCases = []findingCase{
 	{
 		name: "the version in lower case", zone: own("v=dmarc1; p=reject"),
 		want: []string{"dmarc.near-miss"}, not: []string{"dmarc.missing"}, says: "is not written v=DMARC1",
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
 	},
 	{name: "a leading space", zone: own(" v=DMARC1; p=reject"), want: []string{"dmarc.near-miss"}, says: "begins with a space"},
-	{name: "quotation marks in the text", zone: own(`\"v=DMARC1; p=reject\"`), want: []string{"dmarc.near-miss"}, says: "quotation marks"},
-	{name: "no separator", zone: own("v=DMARC1 p=none"), want: []string{"dmarc.near-miss"}, says: "no semicolon"},
+	{
+		name: "quotation marks in the text", zone: own(`\"v=DMARC1; p=reject; rua=mailto:d@example.com\"`), want: []string{"dmarc.near-miss"}, says: "quotation marks",
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:d@example.com"`,
+	},
+	{
+		name: "no separator", zone: own("v=DMARC1 p=quarantine; rua=mailto:d@example.com"), want: []string{"dmarc.near-miss"}, says: "no semicolon",
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=quarantine; rua=mailto:d@example.com"`,
+	},
+	{
+		name: "the version in the wrong place", zone: own("p=reject; v=DMARC1; rua=mailto:d@example.com"), want: []string{"dmarc.near-miss"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:d@example.com"`,
+	},
 	{name: "an SPF record at _dmarc", zone: own("v=spf1 -all"), want: []string{"dmarc.near-miss"}, says: "it is an SPF record"},
 	{
 		name: "a near miss below a domain with a record", domain: "sub.example.com",
 		zone: sound + `_dmarc.sub.example.com TXT "v=dmarc1; p=none"`,
 		want: []string{"dmarc.near-miss-inherited"}, not: []string{"dmarc.near-miss"},
 	},
+	{
+		name: "a near miss without a policy below a domain with one", domain: "sub.example.com",
+		zone: sound + `sub.example.com MX 10 mx.example.com
+_dmarc.sub.example.com TXT "v=dmarc1"`,
+		want: []string{"dmarc.near-miss-inherited"}, fix: `_dmarc.sub.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@sub.example.com"`,
+	},
 	{name: "a text beside the record", zone: sound + `_dmarc.example.com TXT "hello"`, want: []string{"dmarc.stray-text", "dmarc.reject"}},
 	{
 		name: "a record at the domain itself", zone: without("_dmarc") + `example.com TXT "v=DMARC1; p=reject"`,
-		want: []string{"dmarc.record-at-apex", "dmarc.missing"}, fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`,
+		want: []string{"dmarc.record-at-apex", "dmarc.missing"}, fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
+		name: "a record at the domain itself beside one in its place", zone: sound + `example.com TXT "v=DMARC1; p=none"`,
+		want: []string{"dmarc.record-at-apex", "dmarc.reject"}, fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"`,
+	},
+	{
+		name: "no record at a public suffix", domain: "co.uk", zone: "co.uk MX 10 mx.example.com", want: []string{"dmarc.missing"},
+		fix: `_dmarc.co.uk. TXT "v=DMARC1; p=none; psd=y; rua=mailto:dmarc-reports@co.uk"`,
 	},
 	{
 		name: "an alias that leads nowhere", zone: without("_dmarc") + "_dmarc.example.com CNAME gone.example.net",
@@ -65,6 +90,16 @@ var dmarcCases = []findingCase{
 		name: "two records", zone: sound + `_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:other@example.com"`,
 		want: []string{"dmarc.multiple-records"}, not: []string{"dmarc.missing", "dmarc.receivers-disagree"},
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:other@example.com,mailto:dmarc@example.com"`,
+	},
+	{
+		name: "two records that differ in everything", want: []string{"dmarc.multiple-records"},
+		zone: own("v=DMARC1; p=none; t=y; sp=none; rua=mailto:a@example.com") +
+			`_dmarc.example.com TXT "v=DMARC1; p=reject; sp=quarantine; ruf=mailto:f@example.com"`,
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; sp=quarantine; rua=mailto:a@example.com; ruf=mailto:f@example.com"`,
+	},
+	{
+		name: "two records without a policy", zone: own("v=DMARC1; rua=mailto:a@example.com") + `_dmarc.example.com TXT "v=DMARC1"`,
+		want: []string{"dmarc.multiple-records"}, fix: `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:a@example.com"`,
 	},
 	{
 		name: "a typing error in sp switches the policy off", zone: own("v=DMARC1; p=reject; sp=rejct"),
@@ -106,6 +141,10 @@ var dmarcCases = []findingCase{
 		want: []string{"dmarc.np-without-effect"},
 	},
 	{
+		name: "a weak np where every name exists", zone: own("v=DMARC1; p=reject; np=none; rua=mailto:dmarc@example.com") + `*.example.com A 192.0.2.9`,
+		want: []string{"dmarc.missing-names-weaker"}, not: []string{"dmarc.np-without-effect"},
+	},
+	{
 		name: "np on a signed zone with compact denial", signed: []string{"example.com"},
 		zone: own("v=DMARC1; p=none; np=reject; rua=mailto:dmarc@example.com") +
 			"example.com NS kim.ns.cloudflare.com\nexample.com DS 00010d02\nexample.com DNSKEY 00\n",
@@ -134,8 +173,26 @@ a.mail.example.com A 192.0.2.3`,
 		fix:  `_dmarc.example.com. TXT "v=DMARC1; p=reject; psd=n; rua=mailto:dmarc@example.com"`,
 	},
 	{
+		name: "a top-level domain that captures a subdomain", domain: "mail.example.com",
+		zone: sound + `_dmarc.com TXT "v=DMARC1; p=none"
+_dmarc.mail.example.com TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"`,
+		want: []string{"dmarc.captured-organization"}, not: []string{"dmarc.captured"},
+	},
+	{
+		name: "a top-level domain with a record full of mistakes",
+		zone: without("_dmarc") + `_dmarc.com TXT "v=DMARC1; p=none; psd=y; foo=bar; rua=mailto:x@nosuch.example"`,
+		want: []string{"dmarc.policy-of-suffix"},
+		not:  []string{"dmarc.policy-none", "dmarc.unknown-tag", "dmarc.destination-without-mail", "dmarc.no-reports"},
+	},
+	{
+		name: "a top-level domain with a record that is switched off", zone: without("_dmarc") + `_dmarc.com TXT "v=DMARC1; p=rejct; psd=y"`,
+		want: []string{"dmarc.missing"}, not: []string{"dmarc.policy-off", "dmarc.policy-of-suffix"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
 		name: "the policy of a top-level domain", zone: without("_dmarc") + `_dmarc.com TXT "v=DMARC1; p=reject; psd=y"`,
 		want: []string{"dmarc.policy-of-suffix"}, not: []string{"dmarc.missing", "dmarc.receivers-disagree"},
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
 	},
 	{
 		name: "the record of the parent", domain: "sub.example.com", zone: sound + "sub.example.com A 192.0.2.4",
@@ -160,6 +217,10 @@ var destinationCases = []findingCase{
 	{
 		name: "no rua", zone: own("v=DMARC1; p=reject"), want: []string{"dmarc.no-reports"},
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+	},
+	{
+		name: "no rua in the record of the parent", domain: "sub.example.com", zone: own("v=DMARC1; p=reject") + "sub.example.com A 192.0.2.4",
+		want: []string{"dmarc.no-reports"}, fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
 	},
 	{
 		name: "reports go elsewhere", zone: sound, request: dnscheck.Request{ReportAddress: "abc@reports.example.net"},
@@ -208,8 +269,15 @@ example.net MX 10 mx.example.net`,
 		name: "a parked domain with a weak policy", want: []string{"parked.policy"}, not: []string{"dmarc.policy-none", "parked.locked"},
 		zone: `example.com MX 0 .
 example.com TXT "v=spf1 -all"
-_dmarc.example.com TXT "v=DMARC1; p=none"`,
-		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+_dmarc.example.com TXT "v=DMARC1; p=none; sp=none; psd=y; t=y"`,
+		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; psd=y"`,
+	},
+	{
+		name: "a parked domain without reports", want: []string{"parked.no-reports", "parked.locked"}, not: []string{"dmarc.no-reports", "dkim.wildcard", "dkim.not-found"},
+		zone: `example.com MX 0 .
+example.com TXT "v=spf1 -all"
+*._domainkey.example.com TXT "v=DKIM1; p="
+_dmarc.example.com TXT "v=DMARC1; p=reject"`,
 	},
 	{
 		name: "a domain that takes no mail and lets others send", want: []string{"parked.spf-open"},
@@ -221,7 +289,7 @@ _dmarc.example.com TXT "v=DMARC1; p=none"`,
 	},
 	{
 		name: "a domain without anything is told to refuse all", want: []string{"dmarc.missing", "spf.missing", "mx.none"},
-		zone: "example.com NS ns.example.com", fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
+		zone: "example.com NS ns.example.com", fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject"`,
 	},
 	{
 		name: "a domain with a purpose is not parked", request: dnscheck.Request{Purpose: "business"},

@@ -1,6 +1,7 @@
 package dnscheck
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func (e *examination) lookDNSSEC(ctx context.Context) {
 	e.delegation(ds)
 	switch {
 	case ds.Outcome == dns.Inconclusive || keys.Outcome == dns.Inconclusive:
-		f.Status, f.Reason = zoneInconclusive, ds.Reason+keys.Reason
+		f.Status, f.Reason = zoneInconclusive, cmp.Or(ds.Reason, keys.Reason)
 	case ds.Outcome == dns.Data && keys.Outcome != dns.Data:
 		f.Status = zoneBroken
 	case ds.Outcome == dns.Data && soa.Authentic:

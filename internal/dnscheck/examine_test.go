@@ -213,3 +213,22 @@ func TestNoQuestionIsAskedTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestConsentIsAskedForOnce wants one finding for all destinations at a host, since one
+// record mends them all.
+func TestConsentIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	zone := own("v=DMARC1; p=reject; rua=mailto:a@reports.example.net,mailto:b@reports.example.net; ruf=mailto:f@reports.example.net") +
+		"reports.example.net MX 10 mx.example.net"
+	check := dnscheck.New(dnscheck.Options{Resolver: dnstest.New(zone), Now: noon}).
+		Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+	got := 0
+	for _, f := range check.Findings {
+		if f.ID == "dmarc.destination-refused" {
+			got++
+		}
+	}
+	if got != 1 {
+		t.Errorf("got %d findings, want 1", got)
+	}
+}

@@ -75,7 +75,7 @@ func (j *judgement) dkim() {
 		}
 	case unanswered > 0:
 		j.say("dkim.inconclusive", words{"reason": reason})
-	case len(f.Keys) == 0 && !f.Wildcard:
+	case len(f.Keys) == 0 && !f.Wildcard && !j.saysParked():
 		j.say("dkim.not-found", words{"count": strconv.Itoa(f.Probed)})
 	}
 	if f.Wildcard {

@@ -23,22 +23,29 @@ func weaker(policy, other string) bool {
 // dmarc tells which policy applies. What follows from something graver is not told.
 func (j *judgement) dmarc() {
 	f := j.facts.DMARC
-	j.apexRecord(f)
-	switch {
-	case f.Status == dmarc.StatusInconclusive.String():
+	if f.Status == dmarc.StatusInconclusive.String() {
 		j.say("dmarc.inconclusive", words{"reason": f.Reason})
 		return
+	}
+	j.apexRecord(f)
+	switch {
 	case f.Status == dmarc.StatusMultiple.String():
 		j.sayRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, j.merged(f.OwnRecords))
 		return
 	case j.ownNameBroken(f):
 		return
-	case f.Record == "":
+	case f.Record == "", j.ofSuffix(f) && f.Policy == "":
 		then := "after some weeks of reports, raise the policy"
 		if j.unused() {
 			then = "no mail is sent as this domain, so the policy can be strict from the start"
 		}
-		j.sayRecord("dmarc.missing", words{"then": then}, j.firstRecord())
+		j.sayRecord("dmarc.missing", words{"then": then}, j.firstRecord(j.misplaced(f)))
+		return
+	case j.ofSuffix(f):
+		// What else there is to say about that record is for others to mend.
+		w := words{"record_domain": f.RecordDomain, "policy": f.Policy}
+		j.sayRecord("dmarc.policy-of-suffix", w, j.firstRecord(dmarc.Record{}))
+		j.disagreement(f)
 		return
 	}
 	j.usability(f)
@@ -54,11 +61,25 @@ func (j *judgement) dmarc() {
 	j.tags(f)
 }
 
-// apexRecord tells that a record stands in the wrong place.
+// apexRecord tells that a record stands in the wrong place. Where there is one in the
+// right place too, that is the one to keep: a second would put both out of force.
 func (j *judgement) apexRecord(f dmarcd.DMARCFacts) {
 	for _, text := range f.ApexRecords {
-		j.sayRecord("dmarc.record-at-apex", words{"text": text}, txtRecord(dmarc.QueryName(j.facts.Domain), cut(text, maxNested)))
+		record := j.firstRecord(j.misplaced(f))
+		if len(f.OwnRecords) > 0 {
+			record = txtRecord(dmarc.QueryName(j.facts.Domain), cut(f.OwnRecords[0], maxNested))
+		}
+		j.sayRecord("dmarc.record-at-apex", words{"text": text}, record)
 	}
+}
+
+// misplaced returns the record that stands in the wrong place, the first of several.
+func (j *judgement) misplaced(f dmarcd.DMARCFacts) dmarc.Record {
+	if len(f.ApexRecords) == 0 {
+		return dmarc.Record{}
+	}
+	record, _ := dmarc.Parse(f.ApexRecords[0])
+	return record
 }
 
 // ownNameBroken tells what stands at the domain's own name without being a record.
@@ -71,10 +92,10 @@ func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
 		case len(f.OwnRecords) > 0:
 			j.say("dmarc.stray-text", w)
 		case near && f.Record == "":
-			j.sayRecord("dmarc.near-miss", w, j.firstRecord())
+			j.sayRecord("dmarc.near-miss", w, j.firstRecord(meantRecord(miss.Text)))
 			return true
 		case near:
-			j.sayRecord("dmarc.near-miss-inherited", w, j.firstRecord())
+			j.sayRecord("dmarc.near-miss-inherited", w, j.firstRecord(meantRecord(miss.Text)))
 		}
 	}
 	if !f.Dangling {
@@ -85,7 +106,7 @@ func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
 		j.say("dmarc.dangling-alias-inherited", w)
 		return false
 	}
-	j.sayRecord("dmarc.dangling-alias", w, j.firstRecord())
+	j.sayRecord("dmarc.dangling-alias", w, j.firstRecord(dmarc.Record{}))
 	return true
 }
 
@@ -122,7 +143,7 @@ func (j *judgement) usability(f dmarcd.DMARCFacts) {
 			if r.P == dmarc.Unstated {
 				r.P = dmarc.None
 			}
-			j.addAddress(r)
+			j.addAddress(r, f.RecordDomain)
 		}))
 		return
 	}
@@ -142,13 +163,23 @@ func policyFlaw(p dmarcd.Problem) string {
 	return ""
 }
 
+// ofSuffix reports whether the record that applies is that of a domain under which
+// others register names.
+func (j *judgement) ofSuffix(f dmarcd.DMARCFacts) bool {
+	return f.RecordDomain != j.facts.Domain && (f.RecordIsSuffix || f.PSD == dmarc.PSDYes.String())
+}
+
 // inheritance tells whose record applies where it is not the domain's own.
 func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
-	w := words{"record_domain": f.RecordDomain, "policy": f.Policy, "suffix": f.OrganizationalDomain}
+	w := words{
+		"record_domain": f.RecordDomain, "policy": f.Policy, "suffix": f.OrganizationalDomain,
+		"organization": f.Legacy.OrganizationalDomain,
+	}
 	own := f.RecordDomain == j.facts.Domain
 	switch {
-	case !own && (f.RecordIsSuffix || f.PSD == dmarc.PSDYes.String()):
-		j.sayRecord("dmarc.policy-of-suffix", w, j.firstRecord())
+	case own && f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain != j.facts.Domain:
+		// psd=n at this name would cut it off from the rest of its organization.
+		j.say("dmarc.captured-organization", w)
 	case own && f.OrganizationIsSuffix:
 		j.sayRecord("dmarc.captured", w, j.repaired(f, func(r *dmarc.Record) { r.PSD = dmarc.PSDNo }))
 	case !own:
@@ -205,8 +236,8 @@ func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 	if weaker(f.NP, f.P) && weaker(f.NP, below) {
 		j.sayRecord("dmarc.missing-names-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.NP = dmarc.Unstated }))
 	}
-	if f.NP == "" || f.NP == below {
-		return
+	if !weaker(below, f.NP) {
+		return // nothing is lost where np has no effect
 	}
 	signed := dnssec.Status == zoneSigned || dnssec.Status == zoneUnvalidated
 	host := w["host"]
@@ -229,9 +260,12 @@ func (j *judgement) disagreement(f dmarcd.DMARCFacts) {
 		return
 	}
 	if f.Policy != old.Policy || f.Policy != "" && f.RecordDomain != old.RecordDomain {
-		j.sayRecord("dmarc.receivers-disagree",
-			words{"new": whose(f.Policy, f.RecordDomain), "old": whose(old.Policy, old.RecordDomain)},
-			j.ownRecord(f))
+		record := j.ownRecord(f)
+		if j.ofSuffix(f) {
+			record = j.firstRecord(dmarc.Record{}) // reports are not for the suffix
+		}
+		w := words{"new": whose(f.Policy, f.RecordDomain), "old": whose(old.Policy, old.RecordDomain)}
+		j.sayRecord("dmarc.receivers-disagree", w, record)
 		return
 	}
 	if f.OrganizationalDomain != "" && f.OrganizationalDomain != old.OrganizationalDomain && !f.OrganizationIsSuffix {

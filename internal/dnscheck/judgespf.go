@@ -17,6 +17,13 @@ const (
 	udpLimit    = 512 // RFC 7208 §3.4
 )
 
+// The parts of records that are told apart when one is put together.
+const (
+	softFail          = "~all"
+	redirectPrefix    = "redirect="
+	explanationPrefix = "exp="
+)
+
 // spfTellings says how the problems of SPF records are told.
 var spfTellings = map[string]telling{
 	string(spf.InvalidCharacter):    {"spf.syntax-error", "it holds a character that is not plain ASCII"},
@@ -106,8 +113,13 @@ func (j *judgement) spf() {
 // spfMissing tells that there is no record, or what stands in its place.
 func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
 	record := "v=spf1 mx ~all"
-	if j.unused() || j.facts.MX.Status == mxNull {
+	switch mx := j.facts.MX.Status; {
+	case j.unused() || mx == mxNull:
 		record = denyAll
+	case mx == mxImplicit: // without MX records, mx would look up nothing
+		record = "v=spf1 a ~all"
+	case mx == mxNone:
+		record = "v=spf1 ~all"
 	}
 	for _, p := range f.Problems {
 		if p.Kind == string(spf.NearMiss) {
@@ -133,7 +145,7 @@ func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []
 	case how.id == "spf.pass-all" && !own:
 		j.say("spf.included-pass-all", w)
 	case how.id == "spf.too-many-void-lookups":
-		j.say(how.id, w.with("names", listed(voidNames(f.Problems))))
+		j.say(how.id, w.with("names", listed(voidNames(f.Problems))).with("count", strconv.Itoa(f.VoidLookups)))
 	case how.id == "spf.void-lookup" && has(f.Problems, string(spf.VoidLimit)):
 		return // the limit names them all
 	case how.id == "spf.long-record" && p.Count > udpLimit:
@@ -147,7 +159,7 @@ func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []
 func redirected(domain string, terms []dmarcd.SPFTerm) []string {
 	names := []string{domain}
 	for _, t := range terms {
-		if strings.HasPrefix(strings.ToLower(t.Term), "redirect=") && t.Terms != nil {
+		if strings.HasPrefix(strings.ToLower(t.Term), redirectPrefix) && t.Terms != nil {
 			names = append(names, redirected(t.Target, t.Terms)...)
 		}
 	}
@@ -179,12 +191,13 @@ func recordBelow(t dmarcd.SPFTerm, domain string) string {
 	return ""
 }
 
-// brokenTerms returns the terms of a domain's record that lead nowhere.
+// brokenTerms returns the terms of a domain's record that cannot be read or lead
+// nowhere: each of them alone makes the record one that receivers do not use.
 func brokenTerms(problems []dmarcd.Problem, at string) []string {
 	var terms []string
 	for _, p := range problems {
 		id := spfTellings[p.Kind].id
-		if p.At == at && (id == "spf.broken-include" || id == "spf.loop") {
+		if p.At == at && slices.Contains([]string{"spf.syntax-error", "spf.broken-include", "spf.loop"}, id) {
 			terms = append(terms, p.Part)
 		}
 	}
@@ -192,40 +205,64 @@ func brokenTerms(problems []dmarcd.Problem, at string) []string {
 }
 
 // mendedSPF returns the record without the term concerned and without those that
-// lead nowhere, and with an all that lets others fail at its end. Problems that end
-// in a record are of that kind.
+// break it, and with an all that lets others fail at its end. Problems that end
+// in a record are of that kind. A record that hands over by redirect gets no all,
+// which would put the redirect out of force (RFC 7208 §6.1).
 func mendedSPF(record string, p dmarcd.Problem, broken []string) string {
-	const softFail = "~all"
-	all := ""
+	all, handsOver := "", false
 	var terms []string
 	for _, term := range strings.Fields(record) {
 		name := strings.ToLower(strings.TrimLeft(term, "+-~?"))
 		switch {
-		case name == "all" && all == "" && p.Kind == string(spf.TermsAfterAll):
-			all = term
 		case name == "all":
+			all = cmp.Or(all, failing(term))
 		case term == p.Part && p.Kind == string(spf.PTRUsed), slices.Contains(broken, term):
 		default:
+			handsOver = handsOver || strings.HasPrefix(name, redirectPrefix)
 			terms = append(terms, term)
 		}
 	}
-	return strings.Join(append(terms, cmp.Or(all, softFail)), " ")
+	if all == "" && !handsOver {
+		all = softFail
+	}
+	if all != "" {
+		terms = append(terms, all)
+	}
+	return strings.Join(terms, " ")
+}
+
+// failing returns an all by which others fail: the term itself where it does that.
+func failing(all string) string {
+	if strings.HasPrefix(all, "-") || strings.HasPrefix(all, "~") {
+		return all
+	}
+	return softFail
 }
 
 // mergedSPF returns one record in the place of several: all their terms once, and
-// the strictest all.
+// the strictest all. Beside that a redirect would be out of force, so that it
+// becomes an include; of modifiers like exp there can be one only.
 func mergedSPF(records []string) string {
-	terms := []string{"v=spf1"}
-	all := "~all"
+	terms, all := []string{"v=spf1"}, softFail
+	add := func(term string, same func(string) bool) {
+		if !slices.ContainsFunc(terms, same) {
+			terms = append(terms, term)
+		}
+	}
 	for _, record := range records {
-		for i, term := range strings.Fields(record) {
-			switch lower := strings.ToLower(term); {
-			case i == 0:
+		for _, term := range strings.Fields(record)[1:] {
+			lower := strings.ToLower(term)
+			if strings.HasPrefix(lower, redirectPrefix) {
+				term = "include:" + term[len(redirectPrefix):]
+			}
+			switch {
 			case lower == "-all":
 				all = lower
 			case strings.TrimLeft(lower, "+~?") == "all":
-			case !slices.Contains(terms, lower):
-				terms = append(terms, lower)
+			case strings.HasPrefix(lower, explanationPrefix):
+				add(term, func(t string) bool { return strings.HasPrefix(strings.ToLower(t), explanationPrefix) })
+			default:
+				add(term, func(t string) bool { return strings.EqualFold(t, term) })
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package dnscheck
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,8 +64,10 @@ func (j *judgement) destinations(f dmarcd.DMARCFacts) {
 		j.destination(f, d)
 	}
 	w := words{"at": f.RecordDomain, "wanted": j.request.ReportAddress}
-	fix := j.repaired(f, j.addAddress)
+	fix := j.repaired(f, func(r *dmarc.Record) { j.addAddress(r, f.RecordDomain) })
 	switch {
+	case aggregate == 0 && j.request.ReportAddress == "" && j.takesNoReports(f.RecordDomain):
+		j.say("parked.no-reports", w)
 	case aggregate == 0 && !has(f.Problems, string(dmarc.BadURI)):
 		j.sayRecord("dmarc.no-reports", w, fix)
 	case j.request.ReportAddress != "" && !wanted:
@@ -81,9 +84,16 @@ func (j *judgement) destination(f dmarcd.DMARCFacts, d dmarcd.DestinationFacts) 
 	switch {
 	case d.Mail == "no":
 		j.say("dmarc.destination-without-mail", w)
+	case d.Consent == dmarc.NotAuthorized.String() && j.asks(consent):
+		return // one record is for all destinations at that host
 	case d.Consent == dmarc.NotAuthorized.String() && consent != "":
 		j.sayRecord("dmarc.destination-refused", w, consent)
 	case d.Consent == dmarc.ConsentUnknown.String() && consent != "":
 		j.sayRecord("dmarc.destination-unknown", w, consent)
 	}
+}
+
+// asks reports whether a finding asks for that record already.
+func (j *judgement) asks(record string) bool {
+	return record != "" && slices.ContainsFunc(j.findings, func(f dmarcd.Finding) bool { return f.Record == record })
 }

@@ -209,11 +209,22 @@ func (j *judgement) dane() {
 		j.say("dane.inconclusive", words{"reason": f.Reason})
 	}
 	for _, p := range f.Problems {
+		id := daneTellings[p.Kind].id
+		if (id == "dane.unusable-record" || id == "dane.no-usable-record") && ignored(f.Problems, p.At) {
+			continue // senders do not read these records at all
+		}
 		j.tell(daneTellings, p, nil, "")
 	}
 	if f.Status == dane.StatusOK.String() && j.told["dane.no-match"] == 0 {
 		j.say("dane.protected", nil)
 	}
+}
+
+// ignored reports whether senders ignore the TLSA records of a host for want of DNSSEC.
+func ignored(problems []dmarcd.Problem, host string) bool {
+	return slices.ContainsFunc(problems, func(p dmarcd.Problem) bool {
+		return p.At == host && (p.Kind == string(dane.TLSAWithoutDNSSEC) || p.Kind == string(dane.MXWithoutDNSSEC))
+	})
 }
 
 // weakAlgorithms and weakDigests are those of DS records that RFC 8624 rules out.

@@ -14,6 +14,9 @@ func (e *examination) lookMTASTS(ctx context.Context) {
 	found := mtasts.LookupRecord(ctx, e.dns, e.Domain)
 	f := &e.facts.MTASTS
 	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
+	if e.anybodysAlias(ctx, found.Answer) {
+		found.Problems = slices.DeleteFunc(found.Problems, func(p mtasts.Problem) bool { return p.Kind == mtasts.DanglingAlias })
+	}
 	f.Problems = mtastsProblems(mtasts.QueryName(e.Domain), found.Problems)
 	for _, record := range found.Records {
 		if len(found.Records) == 1 {

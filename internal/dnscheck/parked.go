@@ -62,13 +62,15 @@ func (j *judgement) locked(f dmarcd.DMARCFacts) {
 	}
 }
 
-// lockedRecord returns the record of a parked domain, with its addresses kept.
+// lockedRecord returns the record of a parked domain, with all kept that its own has
+// beside the policy: psd above all, on which other domains depend.
 func (j *judgement) lockedRecord(f dmarcd.DMARCFacts) string {
-	record := dmarc.Record{P: dmarc.Reject}
-	if parsed, ok := dmarc.Parse(f.Record); ok && f.RecordDomain == j.facts.Domain {
-		record.RUA, record.RUF = parsed.RUA, parsed.RUF
+	var record dmarc.Record
+	if f.RecordDomain == j.facts.Domain {
+		record, _ = dmarc.Parse(f.Record)
 	}
-	j.addAddress(&record)
+	record.P, record.SP, record.NP, record.Testing = dmarc.Reject, dmarc.Unstated, dmarc.Unstated, false
+	j.addAddress(&record, j.facts.Domain)
 	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
 }
 

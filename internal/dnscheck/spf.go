@@ -12,7 +12,10 @@ func (e *examination) lookSPF(ctx context.Context) {
 	found := spf.Explain(ctx, e.dns, e.Domain, spf.Limits{})
 	f := &e.facts.SPF
 	f.Status = string(found.Status)
-	f.Lookups, f.VoidLookups = found.Lookups, max(found.Voids.IPv4, found.Voids.IPv6)
+	// That a host has no IPv6 address is nothing to mend, and does not make its
+	// look-up a void one for those who send over IPv4: what only clients of IPv6 meet
+	// is left out.
+	f.Lookups, f.VoidLookups = found.Lookups, found.Voids.IPv4
 	if found.Root != nil {
 		f.Records = keptAll(found.Root.Texts)
 		f.Record = kept(found.Root.Record.Text)
@@ -20,6 +23,9 @@ func (e *examination) lookSPF(ctx context.Context) {
 		f.Reason = found.Root.Reason
 	}
 	for _, p := range found.Problems {
+		if p.Family == spf.IPv6 && (p.Kind == spf.VoidLookup || p.Kind == spf.VoidLimit) {
+			continue
+		}
 		f.Problems = append(f.Problems, spfProblem(p))
 		if p.Kind == spf.Inconclusive && f.Reason == "" {
 			f.Reason = p.Name + ": " + p.Reason
@@ -75,7 +81,7 @@ func stepNote(step spf.Step) string {
 		return "has several SPF records"
 	case step.Child != nil && step.Child.Status == spf.StatusInconclusive:
 		return "could not be looked up"
-	case step.Void.IPv4+step.Void.IPv6 > 0:
+	case step.Void.IPv4 > 0:
 		return "finds nothing"
 	case step.Dynamic:
 		return "depends on the message"

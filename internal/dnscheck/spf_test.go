@@ -28,8 +28,16 @@ var spfCases = []findingCase{
 	{name: "an SPF near miss beside a record", zone: sound + `example.com TXT " v=spf1 a -all"`, want: []string{"spf.stray-text", "spf.valid"}},
 	{
 		name: "two SPF records", zone: sound + `example.com TXT "v=spf1 a MX ~all"`, want: []string{"spf.multiple-records"},
-		fix: `example.com. TXT "v=spf1 a mx -all"`,
+		fix: `example.com. TXT "v=spf1 a MX -all"`,
 	},
+	{
+		name: "two SPF records, one of which redirects", want: []string{"spf.multiple-records"},
+		zone: without(`"v=spf1`) + `example.com TXT "v=spf1 mx exp=why.%{D} -all"
+example.com TXT "v=spf1 redirect=senders.example.net exp=because.%{D}"`,
+		fix: `example.com. TXT "v=spf1 mx exp=why.%{D} include:senders.example.net -all"`,
+	},
+	{name: "no SPF record and no MX record", zone: without(`"v=spf1`, "MX") + "example.com A 192.0.2.1", want: []string{"spf.missing"}, fix: `example.com. TXT "v=spf1 a ~all"`},
+	{name: "no SPF record and no mail server at all", zone: without(`"v=spf1`, "MX"), want: []string{"spf.missing"}, fix: `example.com. TXT "v=spf1 ~all"`},
 	{name: "a mechanism that does not exist", zone: sending("v=spf1 ipv4:192.0.2.1 -all"), want: []string{"spf.syntax-error"}, not: []string{"spf.valid"}, says: "there is no mechanism"},
 	{name: "an address where a name must be", zone: sending("v=spf1 a:192.0.2.1 -all"), want: []string{"spf.syntax-error"}, says: "is an address"},
 	{
@@ -41,6 +49,14 @@ var spfCases = []findingCase{
 		want: []string{"spf.near-lookup-limit", "spf.valid"},
 	},
 	{name: "three void look-ups", zone: sending("v=spf1 a:x.example.com a:y.example.com a:z.example.com -all"), want: []string{"spf.too-many-void-lookups"}, not: []string{"spf.void-lookup"}},
+	{
+		name: "four hosts without IPv6", zone: sending("v=spf1"+numbered(" a:h%d.example.com", 4)+" -all") + numbered("h%d.example.com A 192.0.2.5\n", 4),
+		want: []string{"spf.valid"}, not: []string{"spf.too-many-void-lookups", "spf.void-lookup"},
+	},
+	{
+		name: "three void look-ups among hosts without IPv6", want: []string{"spf.too-many-void-lookups"}, says: "3 look-ups of the SPF record",
+		zone: sending("v=spf1 a:x.example.com a:y.example.com a:z.example.com"+numbered(" a:h%d.example.com", 4)+" -all") + numbered("h%d.example.com A 192.0.2.5\n", 4),
+	},
 	{name: "one void look-up", zone: sending("v=spf1 a:x.example.com -all"), want: []string{"spf.void-lookup"}},
 	{name: "eleven mail servers", zone: sending("v=spf1 mx:big.example.com -all") + numbered("big.example.com MX 10 m%d.example.com\n", 11) + numbered("m%d.example.com A 192.0.2.6\n", 11), want: []string{"spf.too-many-mx"}},
 	{name: "an include that does not exist", zone: sending("v=spf1 include:gone.example.net -all"), want: []string{"spf.broken-include"}, says: "does not exist"},
@@ -54,7 +70,15 @@ var spfCases = []findingCase{
 	{name: "no all", zone: sending("v=spf1 mx"), want: []string{"spf.no-all"}, fix: `example.com. TXT "v=spf1 mx ~all"`},
 	{name: "terms after all", zone: sending("v=spf1 mx -all ip4:192.0.2.7"), want: []string{"spf.terms-after-all"}, fix: `example.com. TXT "v=spf1 mx ip4:192.0.2.7 -all"`},
 	{name: "a redirect beside all", zone: sending("v=spf1 mx -all redirect=mx.example.com"), want: []string{"spf.redirect-ignored"}},
-	{name: "ptr", zone: sending("v=spf1 mx ptr -all"), want: []string{"spf.ptr"}},
+	{name: "ptr", zone: sending("v=spf1 mx ptr -all"), want: []string{"spf.ptr"}, fix: `example.com. TXT "v=spf1 mx -all"`},
+	{
+		name: "ptr before a redirect", zone: sending("v=spf1 ptr redirect=senders.example.net") + `senders.example.net TXT "v=spf1 ip4:192.0.2.0/24 -all"`,
+		want: []string{"spf.ptr"}, fix: `example.com. TXT "v=spf1 redirect=senders.example.net"`,
+	},
+	{
+		name: "all others pass, and a term cannot be read", zone: sending("v=spf1 mx inclde:senders.example.net all"),
+		want: []string{"spf.pass-all", "spf.syntax-error"}, fix: `example.com. TXT "v=spf1 mx ~all"`,
+	},
 	{name: "a broad range", zone: sending("v=spf1 ip4:10.0.0.0/8 -all"), want: []string{"spf.broad-range"}},
 	{name: "a name that the DNS cannot hold", zone: sending("v=spf1 a:" + repeat("a", 64) + ".example.com -all"), want: []string{"spf.malformed-name"}},
 	{name: "a term twice", zone: sending("v=spf1 mx mx -all"), want: []string{"spf.duplicate-term"}},

@@ -2,6 +2,7 @@ package dnscheck
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/tlsrpt"
@@ -13,6 +14,9 @@ func (e *examination) lookTLSRPT(ctx context.Context) {
 	f := &e.facts.TLSRPT
 	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
 	problems := found.Problems
+	if e.anybodysAlias(ctx, found.Answer) {
+		problems = slices.DeleteFunc(problems, func(p tlsrpt.Problem) bool { return p.Kind == tlsrpt.DanglingAlias })
+	}
 	if len(found.Records) == 1 {
 		record := found.Records[0]
 		f.Record = kept(record.Text)

@@ -73,6 +73,7 @@ var transportCases = []findingCase{
 	{name: "no answer for TLSA", zone: sound + "_25._tcp.mx.example.com INCONCLUSIVE", signed: []string{"example.com"}, want: []string{"dane.inconclusive"}},
 	{name: "a TLSA record that is not for mail", zone: protected(pkixTLSA + goodTLSA), signed: []string{"example.com"}, want: []string{"dane.unusable-record"}},
 	{name: "no usable TLSA record", zone: protected(pkixTLSA), signed: []string{"example.com"}, want: []string{"dane.no-usable-record"}},
+	{name: "an unusable TLSA record without DNSSEC", zone: protected(pkixTLSA), want: []string{"dane.without-dnssec"}, not: []string{"dane.unusable-record", "dane.no-usable-record"}},
 	{name: "TLSA without DNSSEC", zone: protected(goodTLSA + otherTLSA), want: []string{"dane.without-dnssec"}, not: []string{"dane.protected"}},
 	{
 		name: "MX without DNSSEC", signed: []string{"example.net"}, want: []string{"dane.mx-without-dnssec"},
