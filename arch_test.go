@@ -76,6 +76,7 @@ var rooms = map[string][]string{
 	"internal/jobs":     join(protocols, "."),
 	"internal/auth":     {"."},
 
+	"internal/intake":        join(protocols, ".", "internal/intake/unpack"),
 	"internal/intake/unpack": join(protocols, "."),
 
 	"internal/api":         join(workers, "internal/store", "internal/wire"),

@@ -78,7 +78,7 @@ func (p *program) parseNames(inputs []string) (names []string, refused int) {
 	for _, input := range inputs {
 		name, err := dmarcd.ParseName(input)
 		if err != nil {
-			p.say("%s: %v\n", input, err)
+			p.say("%s: %v\n", printable(input), err)
 			refused++
 			continue
 		}
@@ -106,7 +106,7 @@ func (p *program) addDomains(ctx context.Context, t *store.Team, names []string)
 		}
 		added, err := t.AddDomains(ctx, part, time.Now())
 		if err != nil {
-			return known, err
+			return known, fmt.Errorf("%d domains added, then no more: %w", total, err)
 		}
 		total += added
 		known += len(part) - added

@@ -21,11 +21,12 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// printTable prints rows below a heading in columns.
+// printTable prints rows below a heading in columns. What a terminal would obey
+// is replaced: a cell may hold a record from the DNS.
 func printTable(w io.Writer, heading []string, rows [][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{heading}, rows...) {
-		if _, err := io.WriteString(table, strings.Join(row, "\t")+"\n"); err != nil {
+		if _, err := io.WriteString(table, strings.Join(convert(row, printable), "\t")+"\n"); err != nil {
 			return err
 		}
 	}

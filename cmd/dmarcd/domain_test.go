@@ -1,0 +1,62 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+)
+
+func TestDomainListKeepsRecordsFromTheTerminal(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `_dmarc.evil.example. TXT "v=DMARC1; p=none; x=\027]0;title\007\009tab\010line"`)
+	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
+	for _, args := range [][]string{
+		{"team", "create", "acme"},
+		{"domain", "add", "--team", "acme", "evil.example"},
+		{"domain", "verify", "--team", "acme", "evil.example"},
+		{"domain", "list", "--team", "acme"},
+	} {
+		status, stdout, stderr := runProgram(t, server, "", append(args, database)...)
+		if status != exitDone {
+			t.Fatalf("%v: status %d, %s", args, status, stderr)
+		}
+		if strings.ContainsAny(stdout, "\x1b\a") {
+			t.Errorf("%v: the terminal would obey %q", args, stdout)
+		}
+		if lines := strings.Count(stdout, "\n"); args[0] == "domain" && args[1] != "add" && (lines != 2 || !strings.Contains(stdout, "p=none")) {
+			t.Errorf("%v: got %q, want a heading and a line with the record", args, stdout)
+		}
+	}
+}
+
+func TestDomainAddTellsRefusedNamesWithoutTheirControlCharacters(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
+	if status, _, stderr := runProgram(t, server, "", "team", "create", "acme", database); status != exitDone {
+		t.Fatal(stderr)
+	}
+	status, _, stderr := runProgram(t, server, "\x1b]0;title\a_\n", "domain", "add", "--team", "acme", "-", database)
+	if status != exitRefused || strings.ContainsAny(stderr, "\x1b\a") {
+		t.Errorf("got status %d and %q, want 1 and no control characters", status, stderr)
+	}
+}
+
+func TestDomainAddTellsHowFarItCame(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	settings := []string{"--database=" + filepath.Join(t.TempDir(), "dmarcd.db"), "--domains-max=700"}
+	if status, _, stderr := runProgram(t, server, "", append(settings, "team", "create", "acme")...); status != exitDone {
+		t.Fatal(stderr)
+	}
+	var names strings.Builder
+	for i := range 2 * addPart {
+		names.WriteString("d" + strings.Repeat("x", i%50) + string(rune('a'+i/50)) + ".example\n")
+	}
+	status, _, stderr := runProgram(t, server, names.String(), append(settings, "domain", "add", "--team", "acme", "-")...)
+	if status != exitRefused || !strings.Contains(stderr, "500 domains added") {
+		t.Errorf("got status %d and %q, want 1 and how many were added", status, stderr)
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/corpustest"
+)
+
+// corpusFacts are facts by their names, of the index or of the command.
+type corpusFacts map[string]any
+
+// corpusEntry is a row of the index of gathered files.
+type corpusEntry struct {
+	File   string `json:"file"`
+	Kind   string `json:"kind"`
+	Expect struct {
+		Status string `json:"status"`
+	} `json:"expect"`
+	Facts corpusFacts `json:"facts"`
+}
+
+// notTold are the facts of the index that the command does not tell: they describe
+// the file rather than the report, or are the same for every report that is read.
+var notTold = []string{
+	"container", "root", "mail", "member", "oddities", "json", "sample_part", "is_dmarc_failure_report",
+	"not_wellformed", "facts_from", "dmarc_compliant_count_if_only_lower_case_pass_counts",
+}
+
+// TestParseCorpus holds what the command says about other people's files to what is
+// known of them, where the environment names a folder of them.
+func TestParseCorpus(t *testing.T) {
+	t.Parallel()
+	root, ok := corpustest.Dir(t)
+	if !ok {
+		return
+	}
+	content, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index struct {
+		Files []corpusEntry `json:"files"`
+	}
+	if err := json.Unmarshal(content, &index); err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, entry := range index.Files {
+		if !slices.Contains([]string{"aggregate", "failure", "tlsrpt"}, entry.Kind) {
+			continue
+		}
+		checked++
+		t.Run(entry.File, func(t *testing.T) {
+			t.Parallel()
+			checkCorpusEntry(t, filepath.Join(root, filepath.FromSlash(entry.File)), entry)
+		})
+	}
+	if checked == 0 {
+		t.Error("got no report in the index, want some")
+	}
+}
+
+func checkCorpusEntry(t *testing.T, file string, entry corpusEntry) {
+	t.Helper()
+	status, out, stderr := runParse(t, "", "--json", file)
+	var got []corpusFacts
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("got error %v, want an array", err)
+	}
+	if !strings.HasPrefix(entry.Expect.Status, "accept") {
+		if status != exitRefused || len(got) > 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, file+": ") {
+			t.Errorf("got status %d, %d reports and %q, want %d, none and one reason", status, len(got), stderr, exitRefused)
+		}
+		return
+	}
+	if status != exitDone || stderr != "" {
+		t.Errorf("got status %d and %q, want %d", status, stderr, exitDone)
+	}
+	want := []corpusFacts{entry.Facts}
+	if several, ok := entry.Facts["reports"].([]any); ok {
+		want = nil
+		for _, facts := range several {
+			want = append(want, facts.(map[string]any))
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("got %d reports, want %d", len(got), len(want))
+	}
+	for i := range want {
+		checkCorpusFacts(t, got[i], want[i])
+	}
+}
+
+// checkCorpusFacts wants every fact of the index told as it is there.
+func checkCorpusFacts(t *testing.T, got, want corpusFacts) {
+	t.Helper()
+	for name, fact := range want {
+		if slices.Contains(notTold, name) {
+			continue
+		}
+		told, known := got[name]
+		if !known {
+			t.Errorf("%s: got no such fact, want %v", name, fact)
+			continue
+		}
+		if diff := cmp.Diff(inOneForm(name, fact), inOneForm(name, told)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if records, ok := got["record_list"].([]any); ok && float64(len(records)) != got["records"] {
+		t.Errorf("got a list of %d records, want %v", len(records), got["records"])
+	}
+	if member, ok := want["member"]; ok && got["member"] != member {
+		t.Errorf("got member %v, want %v", got["member"], member)
+	}
+}
+
+// localPart is what the command hides of an address.
+var localPart = regexp.MustCompile(`[^\s<>=;]+@`)
+
+// inOneForm puts a fact into the one form that the command writes: the index has
+// words, addresses and times as the reporters write them.
+func inOneForm(name string, fact any) any {
+	switch value := fact.(type) {
+	case string:
+		switch name {
+		case "start", "end", "arrival_date":
+			return instant(value)
+		case "user_agent", "original_mail_from", "authentication_results":
+			value = localPart.ReplaceAllString(value, "redacted@")
+		}
+		if value == "" {
+			return nil
+		}
+		return value
+	case []any:
+		if name == "policies" {
+			return policiesInOneForm(value)
+		}
+		return value
+	}
+	return fact
+}
+
+// instant reads a time in the forms of the index and of the command.
+func instant(text string) any {
+	text, _, _ = strings.Cut(text, " (")
+	for _, layout := range []string{time.RFC3339, "Mon, _2 Jan 2006 15:04:05 -0700", "_2 Jan 2006 15:04:05 -0700"} {
+		if when, err := time.Parse(layout, text); err == nil {
+			return when.UTC()
+		}
+	}
+	return text
+}
+
+// policiesInOneForm keeps what the index knows of the policies of a TLS report.
+func policiesInOneForm(policies []any) any {
+	var all []map[string]any
+	for _, policy := range policies {
+		known := make(map[string]any)
+		for name, fact := range policy.(map[string]any) {
+			switch name {
+			case "type", "domain":
+				text, _ := fact.(string)
+				known[name] = strings.ToLower(strings.TrimSuffix(text, "."))
+			case "success", "failure":
+				if text, ok := fact.(string); ok { // as it stands in the report
+					n, err := strconv.ParseFloat(text, 64)
+					if err == nil {
+						fact = n
+					}
+				}
+				known[name] = fact
+			case "details", "result_types":
+				known[name] = fact
+			}
+		}
+		all = append(all, known)
+	}
+	return all
+}

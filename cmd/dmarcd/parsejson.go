@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/dmarcd/dmarcd/internal/intake"
+)
+
+// jsonReports prints an array, record by record: a report of a million records is
+// not held in memory. Where it breaks, the array stays open, so that nobody takes it
+// for the whole.
+type jsonReports struct {
+	out  io.Writer
+	some bool
+}
+
+func (j *jsonReports) tell(ctx context.Context, file string, item *intake.Item) error {
+	separator := "[\n"
+	if j.some {
+		separator = ",\n"
+	}
+	j.some = true
+	if _, err := io.WriteString(j.out, separator); err != nil {
+		return err
+	}
+	switch {
+	case item.Aggregate != nil:
+		return j.aggregate(ctx, file, item)
+	case item.Failure != nil:
+		return printJSON(j.out, failureShape(file, item))
+	default:
+		return printJSON(j.out, tlsShape(file, item))
+	}
+}
+
+// aggregate prints the facts of a report, and its records as their last member.
+func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.Item) error {
+	var facts bytes.Buffer
+	if err := printJSON(&facts, aggregateShape(file, item)); err != nil {
+		return err
+	}
+	if _, err := j.out.Write(bytes.TrimSuffix(facts.Bytes(), []byte("\n}\n"))); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(j.out, ",\n  \"record_list\": ["); err != nil {
+		return err
+	}
+	lines := json.NewEncoder(j.out) // ends each record with the end of the line
+	lines.SetEscapeHTML(false)
+	separator := "\n    "
+	for record, err := range item.Aggregate.Records(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(j.out, separator); err != nil {
+			return err
+		}
+		if err := lines.Encode(recordShape(record)); err != nil {
+			return err
+		}
+		separator = "    ,"
+	}
+	closing := "  ]\n}\n"
+	if item.Aggregate.Report.Records == 0 {
+		closing = "]\n}\n"
+	}
+	_, err := io.WriteString(j.out, closing)
+	return err
+}
+
+func (j *jsonReports) end() error {
+	closing := "]\n"
+	if !j.some {
+		closing = "[]\n"
+	}
+	_, err := io.WriteString(j.out, closing)
+	return err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// manyRecords is how many records the long report has.
+const manyRecords = 200_000
+
+// longReport returns a report of many records, each from a source of its own,
+// compressed: it is longer than a file may be that is not.
+func longReport(t *testing.T) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, _ := strings.Cut(reportOf("receiver.example", "\n"), "\n")
+	write := func(text string) {
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(before)
+	for i := range manyRecords {
+		write(recordFrom(fmt.Sprintf("2001:db8::%x:%x", i>>16, i&0xffff)))
+	}
+	write(after)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// heapWatcher looks at the memory that is in use while a program reads from it and
+// writes to it.
+type heapWatcher struct {
+	in    io.Reader
+	lines int // written
+	moved int // bytes since the last look
+	peak  uint64
+}
+
+func (h *heapWatcher) Read(p []byte) (int, error) {
+	const weight = 16 // what is read is compressed
+	n, err := h.in.Read(p)
+	h.look(weight * n)
+	return n, err
+}
+
+func (h *heapWatcher) Write(p []byte) (int, error) {
+	h.lines += bytes.Count(p, []byte("\n"))
+	h.look(len(p))
+	return len(p), nil
+}
+
+// look measures the memory once in a while.
+func (h *heapWatcher) look(bytes int) {
+	const interval = 8 << 20
+	if h.moved += bytes; h.moved >= interval {
+		h.moved = 0
+		h.peak = max(h.peak, heapInUse())
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// TestParseMemory wants the memory of a long report not to grow with its records,
+// but for a few bytes for each source. It does not run in parallel: the memory of
+// other tests would be counted.
+func TestParseMemory(t *testing.T) {
+	const allowed = 24 << 20 // the document is more than three times as long
+	report := longReport(t)
+	before := heapInUse()
+	watcher := &heapWatcher{in: bytes.NewReader(report)}
+	var stderr bytes.Buffer
+	p := &program{in: watcher, out: watcher, err: &stderr}
+	if status := p.run(t.Context(), []string{"parse", "--json", "-"}); status != exitDone {
+		t.Fatalf("got status %d, want %d: %s", status, exitDone, stderr.String())
+	}
+	if watcher.lines < manyRecords {
+		t.Errorf("got %d lines, want at least one for each of %d records", watcher.lines, manyRecords)
+	}
+	if watcher.peak <= before {
+		t.Errorf("got no more than the %d bytes in use before, want the memory looked at", before)
+	}
+	if watcher.peak > before+allowed {
+		t.Errorf("got %d MiB in use, want at most %d", (watcher.peak-before)>>20, allowed>>20)
+	}
+}

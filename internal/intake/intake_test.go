@@ -1,0 +1,256 @@
+package intake_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
+)
+
+const (
+	opening = `<?xml version="1.0"?><feedback><version>1.0</version><report_metadata><org_name>receiver.example</org_name>` +
+		`<email>dmarc@receiver.example</email><report_id>1</report_id><date_range><begin>1767225600</begin><end>1767311999</end></date_range></report_metadata>` +
+		`<policy_published><domain>example.com</domain><p>none</p></policy_published>`
+	closing = `</feedback>`
+	biggest = 1<<53 - 1
+)
+
+// record returns a record of count messages from a source.
+func record(source string, count int64, dkim string) string {
+	return fmt.Sprintf(`<record><row><source_ip>%s</source_ip><count>%d</count><policy_evaluated><disposition>none</disposition>`+
+		`<dkim>%s</dkim><spf>fail</spf></policy_evaluated></row><identifiers><header_from>example.com</header_from></identifiers>`+
+		`<auth_results><spf><domain>example.com</domain><scope>mfrom</scope><result>fail</result></spf></auth_results></record>`,
+		source, count, dkim)
+}
+
+// archive returns a zip archive of files, given as name and content by turns.
+func archive(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		w, err := z.Create(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// describe tells an item in a line.
+func describe(item *intake.Item) string {
+	what := "nothing"
+	switch {
+	case item.Err != nil:
+		what = "refused: " + item.Err.Error()
+	case item.Aggregate != nil:
+		what = fmt.Sprintf("%d records, %d of %d compliant, %d sources", item.Aggregate.Report.Records,
+			item.Aggregate.Compliant, item.Aggregate.Messages, item.Aggregate.Sources)
+	case item.TLS != nil:
+		what = fmt.Sprintf("%d policies", len(item.TLS.Policies))
+	case item.Failure != nil:
+		what = "from " + item.Failure.From
+	}
+	if item.Damage != nil {
+		what += ", damaged"
+	}
+	return strings.Join([]string{item.Kind.String(), item.Path, what}, "|")
+}
+
+func file(t *testing.T, parts ...string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	three := opening + record("192.0.2.1", 5, "pass") + record("192.0.2.1", 2, "fail") + record("2001:db8::1", 1, "pass") + closing
+	whole := archive(t, "a.xml", three)
+	for _, tt := range []struct {
+		name  string
+		input []byte
+		want  []string
+	}{
+		{"a bare aggregate report", []byte(three), []string{"aggregate||3 records, 6 of 8 compliant, 2 sources"}},
+		{
+			"sums stay where numbers are exact",
+			[]byte(opening + record("192.0.2.1", biggest, "pass") + record("192.0.2.2", biggest, "pass") + closing),
+			[]string{"aggregate||2 records, 9007199254740991 of 9007199254740991 compliant, 2 sources"},
+		},
+		{"a TLS report", file(t, "..", "..", "tlsrpt", "testdata", "report", "plain-several.json"), []string{"tls||3 policies"}},
+		{
+			"a failure report without local parts", file(t, "unpack", "testdata", "failure-report.eml"),
+			[]string{"failure||from redacted@receiver.example"},
+		},
+		{
+			"one odd member does not stop the rest",
+			archive(t, "a.xml", "<feedback/>", "b.txt", "hello", "c.json", "{}", "d.xml", opening+closing),
+			[]string{
+				"aggregate|a.xml|refused: aggregate report refused: the report has no time range",
+				"rejected|b.txt|refused: the content is not a report: it is text",
+				"tls|c.json|refused: TLS report refused: the content is JSON but not a TLS report",
+				"aggregate|d.xml|0 records, 0 of 0 compliant, 0 sources",
+			},
+		},
+		{
+			"an archive that is cut off behind its member", whole[:len(whole)-40],
+			[]string{"aggregate|a.xml|3 records, 6 of 8 compliant, 2 sources, damaged"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			err := intake.Read(t.Context(), bytes.NewReader(tt.input), intake.DefaultLimits(), func(item *intake.Item) error {
+				got = append(got, describe(item))
+				return nil
+			})
+			if err != nil {
+				t.Fatalf("got error %v, want none", err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRecordsAreReadAgain wants the same records twice, from memory and from a
+// temporary file.
+func TestRecordsAreReadAgain(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{0, 1, 5000} {
+		t.Run(fmt.Sprintf("%d records", count), func(t *testing.T) {
+			t.Parallel()
+			var report strings.Builder
+			report.WriteString(opening)
+			for i := range count {
+				report.WriteString(record("192.0.2.1", int64(i), "pass"))
+			}
+			report.WriteString(closing)
+			limits := intake.DefaultLimits()
+			limits.Containers.Folder = t.TempDir()
+			err := intake.Read(t.Context(), strings.NewReader(report.String()), limits, func(item *intake.Item) error {
+				if item.Aggregate.Bytes != int64(report.Len()) {
+					t.Errorf("got %d bytes, want %d", item.Aggregate.Bytes, report.Len())
+				}
+				for range 2 {
+					next := 0
+					for r, err := range item.Aggregate.Records(t.Context()) {
+						if err != nil || r.Count != int64(next) {
+							t.Fatalf("got count %d and error %v, want %d", r.Count, err, next)
+						}
+						next++
+					}
+					if next != count {
+						t.Errorf("got %d records, want %d", next, count)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			left, err := os.ReadDir(limits.Containers.Folder)
+			if err != nil || len(left) > 0 {
+				t.Errorf("got files %v and error %v, want nothing left behind", left, err)
+			}
+		})
+	}
+}
+
+func TestRecordsEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := intake.Read(ctx, strings.NewReader(opening+record("192.0.2.1", 1, "pass")+closing), intake.DefaultLimits(), func(item *intake.Item) error {
+		cancel()
+		for _, err := range item.Aggregate.Records(ctx) {
+			return err
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestWhatEndsTheReading tells the errors that concern everything from refusals of
+// one item.
+func TestWhatEndsTheReading(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	report := opening + record("192.0.2.1", 1, "pass") + closing
+	tooLong, tooMuch, noFolder := intake.DefaultLimits(), intake.DefaultLimits(), intake.DefaultLimits()
+	tooLong.Containers.Input = 10
+	tooMuch.Containers.Expanded = 100
+	noFolder.Containers.Folder = filepath.Join(t.TempDir(), "missing")
+	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing
+	for _, tt := range []struct {
+		name   string
+		input  []byte
+		limits intake.Limits
+		visit  intake.Visit
+		want   error
+	}{
+		{"the input is too long", []byte(report), tooLong, nil, dmarcd.ErrLimit},
+		{"the input expands to too much", archive(t, "a.xml", report), tooMuch, nil, dmarcd.ErrLimit},
+		{"a copy cannot be kept", []byte(long), noFolder, nil, os.ErrNotExist},
+		{"the visitor has enough", []byte(report), intake.DefaultLimits(), func(*intake.Item) error { return broken }, broken},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			visit := tt.visit
+			if visit == nil {
+				visit = func(item *intake.Item) error {
+					t.Errorf("got %s, want no item", describe(item))
+					return nil
+				}
+			}
+			if err := intake.Read(t.Context(), bytes.NewReader(tt.input), tt.limits, visit); !errors.Is(err, tt.want) {
+				t.Errorf("got error %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestRatioRefusesOneMember wants a bomb in an archive refused, and its neighbour
+// read.
+func TestRatioRefusesOneMember(t *testing.T) {
+	t.Parallel()
+	bomb := opening + strings.Repeat(" ", 4<<20) + closing
+	var got []string
+	err := intake.Read(t.Context(), bytes.NewReader(archive(t, "bomb.xml", bomb, "good.xml", opening+closing)), intake.DefaultLimits(),
+		func(item *intake.Item) error {
+			got = append(got, describe(item))
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"aggregate|bomb.xml|refused: over the limit of 200 for compression ratio",
+		"aggregate|good.xml|0 records, 0 of 0 compliant, 0 sources",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+}
