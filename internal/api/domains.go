@@ -45,9 +45,9 @@ func (a *API) addDomain(c *call) error {
 	}
 	// The domain is there. Whatever becomes of the look at its DNS, now or
 	// by the schedule, does not change that.
-	look, cancel := context.WithTimeout(c.r.Context(), createLook)
+	looking, cancel := lookContext(c, createLook)
 	defer cancel()
-	checked, _, err := a.options.Checker.Check(look, c.team, name, dnscheck.Created)
+	checked, _, err := a.options.Checker.Check(looking, c.team, name, dnscheck.Created)
 	switch {
 	case err == nil:
 		domain = checked
@@ -118,7 +118,14 @@ func (a *API) verify(c *call) (dmarcd.Domain, dmarcd.Check, error) {
 	if _, err := c.team.Domain(c.r.Context(), name); err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
 	}
-	look, cancel := context.WithTimeout(c.r.Context(), verifyLook)
+	looking, cancel := lookContext(c, verifyLook)
 	defer cancel()
-	return a.options.Checker.Check(look, c.team, name, dnscheck.Requested)
+	return a.options.Checker.Check(looking, c.team, name, dnscheck.Requested)
+}
+
+// lookContext returns the context of a look at DNS. It goes on when the client
+// leaves: cut short it would be kept as inconclusive, and impatient clients
+// would put off the next look by the schedule again and again.
+func lookContext(c *call, most time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.r.Context()), most)
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,7 @@ type App struct {
 	listener      net.Listener
 	server        *http.Server
 	stopping      atomic.Bool
+	requests      sync.WaitGroup // those that are being served
 }
 
 // New opens the database, brings it to the present schema, makes the first team
@@ -88,10 +90,10 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err != nil {
 		return nil, err
 	}
-	a.server = newServer(handler, a.config.HTTP, a.log)
 	if err := a.greet(ctx); err != nil {
 		return nil, err
 	}
+	a.server = newServer(handler, a.config.HTTP, a.log)
 	return a, nil
 }
 
@@ -197,6 +199,7 @@ func (a *App) serve(ctx context.Context) error {
 		_ = a.server.Close() // what did not end is cut
 	}
 	<-failed
+	a.requests.Wait() // the server does not wait for those that it cut
 	return nil
 }
 

@@ -3,8 +3,10 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -163,6 +165,36 @@ func TestListenFailureSaysWhatToDo(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "DMARCD_LISTEN") {
 		t.Errorf("got %v, want an error that names the setting", err)
 	}
+}
+
+// closedPipe is an output that nobody reads any more.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestFailedStartGivesTheAddressBack(t *testing.T) {
+	t.Parallel()
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	effective, err := config.Load(config.Input{Environ: []string{"DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=" + address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := app.Options{Log: slog.New(slog.DiscardHandler), Out: closedPipe{}}
+	if _, err := app.New(t.Context(), effective.Config, options); !errors.Is(err, io.ErrClosedPipe) {
+		t.Fatalf("got %v, want that the token could not be told", err)
+	}
+	again, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatalf("the address is still taken: %v", err)
+	}
+	_ = again.Close() // it served its purpose
 }
 
 func TestDiagnose(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 // a panic, and tells the access log and the metrics how it went.
 func (a *App) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.requests.Add(1)
+		defer a.requests.Done()
 		began := time.Now()
 		id := rand.Text()[:16]
 		// The id is always ours: one of the client's could hold anything.

@@ -6,6 +6,7 @@ package dnscheck
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
@@ -121,6 +122,9 @@ func (c *Checker) keep(ctx context.Context, name string, occasion Occasion, save
 	}
 	if occasion == Created {
 		plan.Retry = 0
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err() // told to stop: that nobody answered says nothing
 	}
 	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()

@@ -22,6 +22,8 @@ const (
 	// checkLease is how long a claim holds: enough for the look and for the
 	// writing, and after it the work of a dead replica is taken over.
 	checkLease = time.Minute
+	// claimAhead is how much work is claimed at most before it begins.
+	claimAhead = 10 * time.Second
 	// checkPoll is how often it is asked what is due.
 	checkPoll = time.Second
 )
@@ -60,11 +62,17 @@ func (c *Checks) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		free := cap(slots) - len(slots)
-		due, err := c.Claim(ctx, checkLease, free)
+		// What is claimed must begin well before the lease ends, or another
+		// replica begins it too: the wait for the first comes before the
+		// claim, and a slow pace claims few.
+		if pace.Wait(ctx) != nil {
+			return nil
+		}
+		limit := min(cap(slots)-len(slots), 1+int(c.Rate*claimAhead.Seconds()))
+		due, err := c.Claim(ctx, checkLease, limit)
 		tell(ctx, c.Log, "claim due checks", err)
-		for _, d := range due {
-			if pace.Wait(ctx) != nil {
+		for i, d := range due {
+			if i > 0 && pace.Wait(ctx) != nil {
 				return nil
 			}
 			slots <- struct{}{}
@@ -77,7 +85,7 @@ func (c *Checks) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			pause = retryAfter
-		case len(due) == free:
+		case len(due) == limit:
 			continue // there may be more
 		}
 		if !sleep(ctx, pause) {

@@ -95,6 +95,48 @@ func TestChecks(t *testing.T) {
 	})
 }
 
+func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{0.01, 0.1, 1} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBacklog(40)
+				leases := map[string]time.Time{}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error)
+				begun := 0
+				job := &jobs.Checks{
+					Rate: rate, Log: slog.New(slog.DiscardHandler),
+					Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
+						due, err := b.claim(ctx, lease, limit)
+						for _, d := range due {
+							leases[d.Name] = time.Now().Add(lease)
+						}
+						return due, err
+					},
+					Check: func(_ context.Context, due jobs.Due) error {
+						b.mu.Lock()
+						defer b.mu.Unlock()
+						begun++
+						if late := time.Until(leases[due.Name]); late < 30*time.Second {
+							t.Errorf("check %s began with %v of its lease left", due.Name, late)
+						}
+						return nil
+					},
+				}
+				go func() { done <- job.Run(ctx) }()
+				time.Sleep(10 * time.Minute)
+				stop()
+				<-done
+				if begun < 5 {
+					t.Errorf("begun %d checks in 10 minutes", begun)
+				}
+			})
+		})
+	}
+}
+
 func TestChecksWaitWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -49,6 +49,10 @@ func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
+	// VACUUM INTO goes by the umask; the copy is as private as the database.
+	if err := os.Chmod(partial, databaseMode); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
 	if err := syncFile(partial); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
@@ -60,7 +64,8 @@ func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)
 
 // copyTo copies every table into a new SQLite database, all as of one snapshot.
 func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)) (err error) {
-	target, err := Open(ctx, file, s.options)
+	// Nobody is told of its migration: the database itself has none.
+	target, err := Open(ctx, file, Options{Now: s.options.Now})
 	if err != nil {
 		return err
 	}
@@ -73,6 +78,11 @@ func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)
 		return s.kind(err)
 	}
 	defer func() { _ = snapshot.Rollback() }() // it only read
+	// A table is read for as long as its copy takes to write, which may be
+	// longer than any other statement of ours should take.
+	if _, err := snapshot.ExecContext(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+		return s.kind(err)
+	}
 
 	rows := 0
 	return target.tx(ctx, func(to tx) error {

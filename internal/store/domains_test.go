@@ -262,7 +262,7 @@ func TestSummaries(t *testing.T) {
 		}
 		for name, counts := range map[string][]dmarcd.DayCount{
 			"a.example": {day(10, 1, 0), day(11, 2, 1), day(11, 4, 0), day(12, 8, 2)},
-			"b.example": {day(11, 100, 50)},
+			"b.example": {day(11, 60, 20), day(12, 0, 0), day(11, 30, 20), day(11, 10, 10)},
 		} {
 			if err := team.AddCounts(ctx, name, counts[:len(counts)/2]); err != nil {
 				t.Fatal(err)
@@ -294,5 +294,77 @@ func TestSummaries(t *testing.T) {
 		check("the team without a domain", "", dmarcd.Days{}, dmarcd.Summary{Compliant: 100, NonCompliant: 50})
 		addDomain(t, team, "a.example")
 		check("added again", "a.example", dmarcd.Days{}, dmarcd.Summary{})
+	})
+}
+
+func TestClockThatWasWrong(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		clock := newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
+		addDomain(t, team, "example.com")
+		for _, step := range []struct {
+			name   string
+			wait   time.Duration
+			policy string
+		}{
+			{"a clock that is a year ahead", 365 * 24 * time.Hour, "none"},
+			{"set right again", -365 * 24 * time.Hour, "reject"},
+			{"and going on", time.Minute, "quarantine"},
+		} {
+			check := found(step.policy)
+			check.At, check.Asked = clock.advance(step.wait), true
+			if _, err := team.SaveCheck(t.Context(), "example.com", check, dmarcd.Plan{}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := team.Domain(t.Context(), "example.com")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Policy != step.policy || !got.CheckedAt.Equal(check.At) {
+				t.Errorf("%s: got policy %q checked at %v, want %q at %v", step.name, got.Policy, got.CheckedAt, step.policy, check.At)
+			}
+		}
+	})
+}
+
+func TestCountsOfManyDomainsAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "a")
+		var up []dmarcd.DayCount
+		for day := range dmarcd.Day(100) {
+			up = append(up, dmarcd.DayCount{Day: day, Summary: dmarcd.Summary{Compliant: 1}})
+		}
+		down := slices.Clone(up)
+		slices.Reverse(down)
+		var adding sync.WaitGroup
+		for i := range 6 {
+			name := fmt.Sprintf("%d.example", i)
+			addDomain(t, team, name)
+			counts := [][]dmarcd.DayCount{up, down}[i%2]
+			adding.Go(func() {
+				for range 5 {
+					if err := team.AddCounts(t.Context(), name, counts); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				if i < 3 {
+					if err := team.DeleteDomain(t.Context(), name); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		adding.Wait()
+		sum, err := team.Summary(t.Context(), dmarcd.Days{})
+		if want := (dmarcd.Summary{Compliant: 3 * 5 * 100}); err != nil || sum != want {
+			t.Errorf("got %+v, %v; want %+v", sum, err, want)
+		}
+		if problem, err := s.Integrity(t.Context()); err != nil || problem != "" {
+			t.Errorf("integrity: %q, %v", problem, err)
+		}
 	})
 }

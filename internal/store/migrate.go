@@ -9,6 +9,8 @@ import (
 	"io/fs"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 //go:embed migrations
@@ -34,8 +36,12 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := checkVersion(ctx, provider); err != nil {
-		return 0, s.kind(err)
+	have, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", s.kind(err))
+	}
+	if err := refuseNewer(have, provider); err != nil {
+		return 0, err
 	}
 	results, err := provider.Up(ctx)
 	if err != nil {
@@ -53,33 +59,39 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 }
 
 // CheckSchema reports whether the schema is the one that this program knows:
-// ErrNewer if it is newer, another error that says what to do if it is older.
+// ErrNewer if it is newer, another error that says what to do if it is older or
+// not there. It changes nothing.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	provider, err := s.provider()
 	if err != nil {
 		return err
 	}
-	if err := checkVersion(ctx, provider); err != nil {
-		return s.kind(err)
+	// goose would make its table where there is none.
+	var have int64
+	err = s.queryRow(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+goose.DefaultTablename, nil, &have)
+	if errors.Is(err, dmarcd.ErrTemporary) {
+		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	pending, err := provider.HasPending(ctx)
 	if err != nil {
-		return s.kind(err)
+		return fmt.Errorf("the database has no schema of dmarcd yet: run `dmarcd migrate` (%w)", err)
 	}
-	if pending {
+	if err := refuseNewer(have, provider); err != nil {
+		return err
+	}
+	if have < newest(provider) {
 		return errors.New("the database has an older schema: run `dmarcd migrate`")
 	}
 	return nil
 }
 
-func checkVersion(ctx context.Context, provider *goose.Provider) error {
-	have, err := provider.GetDBVersion(ctx)
-	if err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
-	}
+// newest is the version of the last migration that this program knows.
+func newest(provider *goose.Provider) int64 {
 	sources := provider.ListSources()
-	known := sources[len(sources)-1].Version
-	if have > known {
+	return sources[len(sources)-1].Version
+}
+
+func refuseNewer(have int64, provider *goose.Provider) error {
+	if known := newest(provider); have > known {
 		return fmt.Errorf("%w: its schema has version %d, this program knows up to %d; install the newer dmarcd or restore a backup", ErrNewer, have, known)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,21 +72,23 @@ func isUniquePostgres(err error) bool {
 // isTemporaryPostgres tells a server that is away, restarting, full or busy
 // from faults of ours.
 func isTemporaryPostgres(err error) bool {
+	// Whatever the server gave as its reason (a role without login, a database
+	// that is being restored), it cannot be reached.
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true
+	}
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		switch e.Code {
 		case "40001", "40P01", "55P03", "57014", "25006": // serialization, deadlock, lock or statement timeout, read-only standby
 			return true
 		}
-		switch e.Code[:2] {
-		case "08", "53", "57", "58": // connection, resources, operator intervention, system error
-			return true
-		}
-		return false
+		// The classes: connection, resources, operator intervention, system error.
+		return slices.ContainsFunc([]string{"08", "53", "57", "58"}, func(class string) bool { return strings.HasPrefix(e.Code, class) })
 	}
-	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) ||
+	return errors.As(err, &network) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		strings.Contains(err.Error(), "conn closed")

@@ -162,3 +162,27 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestCheckSchemaChangesNothing(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s, err := store.Open(t.Context(), db.DSN, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() }) // it only read
+		err = s.CheckSchema(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "dmarcd migrate") {
+			t.Errorf("an empty database: got %v, want what to do", err)
+		}
+		if _, err := db.SQL(t).ExecContext(t.Context(), `SELECT version_id FROM goose_db_version`); err == nil {
+			t.Error("the look made a table")
+		}
+		if _, err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckSchema(t.Context()); err != nil {
+			t.Errorf("after Migrate: %v", err)
+		}
+	})
+}

@@ -37,13 +37,16 @@ var sqlitePragmas = []pragma{
 
 type pragma struct{ name, set, want string }
 
+// databaseMode is the mode of a new database file. It holds a team's mail
+// statistics; nobody else on the machine needs to read it. The -wal and -shm
+// files get the same mode.
+const databaseMode = 0o600
+
 // openSQLite opens one connection that writes and a pool of connections that
 // cannot: SQLite has one writer at a time in any case, and readers do not wait
 // for it.
 func openSQLite(path string) (reader, writer *sql.DB, err error) {
-	// The file holds a team's mail statistics; nobody else on the machine
-	// needs to read it. The -wal and -shm files get the same mode.
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, databaseMode) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the database file (is its folder there and writable?): %w", err)
 	}

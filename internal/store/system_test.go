@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -273,11 +274,59 @@ func TestBackup(t *testing.T) {
 		if err := s.Backup(t.Context(), file, nil); err == nil {
 			t.Error("a backup overwrote a file")
 		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o600 {
+			t.Errorf("the backup has mode %o, want 600: it holds what the database holds", got)
+		}
 		left, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".dmarcd-backup-*"))
 		if err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	})
+}
+
+func TestBackupTakesAsLongAsItTakes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	db := storetest.Postgres(t)
+	addDomain(t, newTeam(t, db.Open(t, store.Options{}), "a"), "example.com")
+	raw := db.SQL(t)
+	// More than the buffers between us and the server hold, so that it is
+	// still reading while we write.
+	if _, err := raw.ExecContext(t.Context(), `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
+		SELECT n, team_id, id, n, n, 'A', repeat('x', 10000), '', '' FROM domains, generate_series(1, 3000) AS n`); err != nil {
+		t.Fatal(err)
+	}
+	hasty, err := url.Parse(db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := hasty.Query()
+	query.Set("statement_timeout", "250ms")
+	hasty.RawQuery = query.Encode()
+	s, err := store.Open(t.Context(), hasty.String(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // it only read
+	waited := false
+	err = s.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db"), func(rows int) {
+		if rows < 1000 || waited {
+			return
+		}
+		waited = true
+		if _, err := raw.ExecContext(t.Context(), `SELECT pg_sleep(0.5)`); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil || !waited {
+		t.Errorf("got %v, waited %t; want a backup past the limit of a statement", err, waited)
+	}
 }
 
 func TestTemporaryErrors(t *testing.T) {
@@ -311,6 +360,20 @@ func TestTemporaryErrors(t *testing.T) {
 		}
 		if strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("the password is in the error: %v", err)
+		}
+	})
+	t.Run("a PostgreSQL that lets nobody in", func(t *testing.T) {
+		t.Parallel()
+		if testing.Short() {
+			return
+		}
+		dsn, err := url.Parse(storetest.Postgres(t).DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dsn.User = url.User("no_such_role")
+		if _, err := store.Open(t.Context(), dsn.String(), store.Options{}); !errors.Is(err, dmarcd.ErrTemporary) {
+			t.Errorf("got %v, want ErrTemporary", err)
 		}
 	})
 	t.Run("a folder that is not there", func(t *testing.T) {

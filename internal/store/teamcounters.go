@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -56,8 +59,10 @@ func bounds(days dmarcd.Days) (from, to dmarcd.Day) {
 	return from, to
 }
 
-// AddCounts adds messages to the counters of a domain and of the team.
+// AddCounts adds messages to the counters of a domain and of the team. A day may
+// come more than once.
 func (t *Team) AddCounts(ctx context.Context, name string, counts []dmarcd.DayCount) error {
+	counts = byDay(counts)
 	err := t.store.tx(ctx, func(tx tx) error {
 		domain, err := t.domain(ctx, tx, name, t.store.dialect.lockRow)
 		if err != nil {
@@ -92,4 +97,19 @@ func (t *Team) AddCounts(ctx context.Context, name string, counts []dmarcd.DayCo
 		return fmt.Errorf("add counts: %w", err)
 	}
 	return nil
+}
+
+// byDay returns one count for each day, in the order of days: PostgreSQL refuses
+// to update a row twice in one statement, and two transactions that lock the
+// team's days in the same order do not wait for each other in a circle.
+func byDay(counts []dmarcd.DayCount) []dmarcd.DayCount {
+	sums := map[dmarcd.Day]dmarcd.DayCount{}
+	for _, c := range counts {
+		sum := sums[c.Day]
+		sum.Day = c.Day
+		sum.Compliant += c.Compliant
+		sum.NonCompliant += c.NonCompliant
+		sums[c.Day] = sum
+	}
+	return slices.SortedFunc(maps.Values(sums), func(a, b dmarcd.DayCount) int { return cmp.Compare(a.Day, b.Day) })
 }

@@ -142,6 +142,13 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		// The team's days are locked in the order in which AddCounts does.
+		_, err = collect(ctx, tx, `SELECT team_days.day FROM team_days
+			WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
+			ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanDay)
+		if err != nil {
+			return err
+		}
 		// The team's sums are those of its present domains.
 		_, err = tx.exec(ctx, `UPDATE team_days SET
 				compliant = team_days.compliant - gone.compliant,
@@ -151,4 +158,10 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 			t.id, id)
 		return err
 	})
+}
+
+func scanDay(scan scanner) (dmarcd.Day, error) {
+	var day dmarcd.Day
+	err := scan(&day)
+	return day, err
 }

@@ -1,0 +1,65 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// hangUp has the client leave at the first question, and then gives up as a
+// resolver on the network does.
+type hangUp struct {
+	zone  *dnstest.Zone
+	leave context.CancelFunc
+}
+
+func (h hangUp) Resolve(ctx context.Context, q dns.Question) dns.Answer {
+	h.leave()
+	if ctx.Err() != nil {
+		return dns.Answer{Outcome: dns.Inconclusive, Reason: "given up"}
+	}
+	return h.zone.Resolve(ctx, q)
+}
+
+// TestImpatientClient holds that a look at DNS is kept as what it saw when the
+// client does not wait for it.
+func TestImpatientClient(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "a")
+		if _, err := s.Team(team).AddDomain(t.Context(), "example.com", time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		resolver := hangUp{dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=reject"`), leave}
+		handler, err := api.New(api.Options{
+			Store: s, Authenticator: nobodyElse{team},
+			Checker: dnscheck.New(dnscheck.Options{Resolver: resolver, Interval: time.Hour, Now: time.Now}),
+			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://api.example/api/domains/example.com/verify", nil)
+		r.Header.Set("Authorization", "Bearer x")
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		got, err := s.Team(team).Domain(t.Context(), "example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Policy != "reject" || got.KnownAt.IsZero() {
+			t.Errorf("got policy %q known at %v, want what the DNS says", got.Policy, got.KnownAt)
+		}
+	})
+}
