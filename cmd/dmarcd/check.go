@@ -60,6 +60,9 @@ or is no domain name.`,
 		if err != nil {
 			return err
 		}
+		if len(inputs) == 0 {
+			return errors.New("there is no name to check on standard input")
+		}
 		names, refused := p.parseNames(inputs)
 		resolver := app.NewResolver(effective.Config, nil)
 		defer resolver.Close()

@@ -1,5 +1,8 @@
 -- +goose Up
 
+-- A migration may take longer than any other statement of ours should.
+SET LOCAL statement_timeout = 0;
+
 CREATE TABLE teams (
     id         BIGINT  PRIMARY KEY,
     name       TEXT    NOT NULL COLLATE "C" UNIQUE,
