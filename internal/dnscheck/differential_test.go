@@ -19,7 +19,7 @@ import (
 const (
 	// seedsVariable says how many seeds are run; the first is 1.
 	seedsVariable = "DMARCD_DISCOVERY_SEEDS"
-	defaultSeeds  = 8
+	defaultSeeds  = 12
 	zonesPerSeed  = 200
 )
 
