@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/bimi"
+	"github.com/dmarcd/dmarcd/dmarc"
 )
 
 // lookBIMI finds the record of the logo and looks at what it leads to. It needs
@@ -26,8 +27,28 @@ func (e *examination) lookBIMI(ctx context.Context) {
 	if found.Status != bimi.StatusOK {
 		return
 	}
-	f.Problems = append(f.Problems, bimiProblems(bimi.Preconditions(bimiPolicy(e.Domain, dmarcFacts)))...)
+	f.Problems = append(f.Problems, bimiProblems(bimi.Preconditions(e.bimiPolicies(ctx)...))...)
 	e.lookLogo(ctx, record, found.Query)
+}
+
+// bimiPolicies returns the policy that applies to the domain and, where it has a
+// record of its own, that of its organization: BIMI wants both to be enforced.
+func (e *examination) bimiPolicies(ctx context.Context) []bimi.Policy {
+	own := e.facts.DMARC
+	policies := []bimi.Policy{bimiPolicy(e.Domain, own)}
+	organization := own.OrganizationalDomain
+	if organization == "" || organization == e.Domain || own.RecordDomain == organization {
+		return policies
+	}
+	found := dmarc.Discover(ctx, e.dns, organization)
+	if found.Status == dmarc.StatusInconclusive {
+		return policies
+	}
+	facts := dmarcd.DMARCFacts{RecordDomain: found.RecordDomain, Policy: found.Policy.String()}
+	if found.Record != nil {
+		recordFacts(&facts, *found.Record)
+	}
+	return append(policies, bimiPolicy(organization, facts))
 }
 
 // bimiPolicy is what BIMI wants to know of the policy that applies to the domain.

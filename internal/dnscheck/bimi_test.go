@@ -1,5 +1,7 @@
 package dnscheck_test
 
+import "strings"
+
 const (
 	bimiRecord = `default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/logo.svg; a=https://www.example.com/mark.pem"` + "\n"
 	bareBIMI   = `default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/logo.svg"` + "\n"
@@ -28,6 +30,18 @@ var bimiCases = []findingCase{
 	{name: "an unknown tag of BIMI", zone: sound + `default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/logo.svg; foo=bar"` + "\n" + webHost, files: branded(logo, ""), want: []string{"bimi.ignored-part"}},
 	{name: "a logo without a certificate", zone: sound + bareBIMI + webHost, files: branded(logo, ""), want: []string{"bimi.no-evidence"}, not: []string{"bimi.image"}},
 	{name: "a logo and the policy none", zone: own("v=DMARC1; p=none; rua=mailto:d@example.com") + bareBIMI + webHost, files: branded(logo, ""), want: []string{"bimi.policy"}},
+	{
+		name: "a logo of a subdomain whose organization has the policy none", domain: "sub.example.com",
+		zone: own("v=DMARC1; p=none; rua=mailto:d@example.com") + `_dmarc.sub.example.com TXT "v=DMARC1; p=reject"` + "\n" +
+			strings.ReplaceAll(bareBIMI, "_bimi.", "_bimi.sub.") + webHost,
+		files: branded(logo, ""), want: []string{"bimi.policy"},
+	},
+	{
+		name: "a logo of a subdomain whose organization enforces too", domain: "sub.example.com",
+		zone: sound + `_dmarc.sub.example.com TXT "v=DMARC1; p=reject"` + "\n" +
+			strings.ReplaceAll(bareBIMI, "_bimi.", "_bimi.sub.") + webHost,
+		files: branded(logo, ""), not: []string{"bimi.policy"},
+	},
 	{name: "a logo that is no SVG", zone: sound + bareBIMI + webHost, files: branded("GIF89a", ""), want: []string{"bimi.image"}},
 	{name: "a logo that is not square", zone: sound + bareBIMI + webHost, files: branded(wideLogo, ""), want: []string{"bimi.image-shape"}},
 	{name: "a logo that is not there", zone: sound + bareBIMI + webHost, files: map[string]served{}, want: []string{"bimi.fetch"}},
