@@ -15,8 +15,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// addPart is how many domains are added in one transaction.
-const addPart = 500
+const (
+	// addPart is how many domains are added in one transaction.
+	addPart = 500
+	// fewNames is below how many it is said which of them are known already.
+	fewNames = 20
+)
 
 func (p *program) domainAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -95,9 +99,9 @@ func (p *program) addDomains(ctx context.Context, t *store.Team, names []string)
 	bar, done := p.progress(len(names), 2*addPart, "adding domains")
 	defer done()
 	total := 0
+	few := len(names) < fewNames
 	for part := range slices.Chunk(names, addPart) {
-		if len(names) == 1 || len(part) < 20 {
-			// Few enough to say which of them are known.
+		if few {
 			for _, name := range part {
 				if _, err := t.Domain(ctx, name); err == nil {
 					p.say("%s: the team has this domain already\n", name)
@@ -112,7 +116,7 @@ func (p *program) addDomains(ctx context.Context, t *store.Team, names []string)
 		known += len(part) - added
 		bar(len(part))
 	}
-	if len(names) >= 20 && known > 0 {
+	if !few && known > 0 {
 		p.say("%d domains were there already\n", known)
 	}
 	_, err = fmt.Fprintf(p.out, "%d domains added\n", total)

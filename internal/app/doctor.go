@@ -74,8 +74,6 @@ func diagnoseFolder(folder string) Diagnosis {
 		return Diagnosis{part, Sick, err.Error(), "Let DMARCD_DATA name a folder that this user may enter."}
 	case !info.IsDir():
 		return Diagnosis{part, Sick, folder + " is no folder.", "Let DMARCD_DATA name a folder."}
-	case info.Mode().Perm()&0o007 != 0:
-		return Diagnosis{part, Advised, folder + " is open to other users of the machine.", "Close it: chmod o-rwx " + folder}
 	}
 	file, err := os.CreateTemp(folder, ".dmarcd-doctor-")
 	if err != nil {
@@ -83,6 +81,9 @@ func diagnoseFolder(folder string) Diagnosis {
 	}
 	_ = file.Close()                                                 // nothing was written
 	_ = os.Remove(filepath.Join(folder, filepath.Base(file.Name()))) // and nothing is left
+	if info.Mode().Perm()&0o007 != 0 {
+		return Diagnosis{part, Advised, folder + " is open to other users of the machine.", "Close it: chmod o-rwx " + folder}
+	}
 	return Diagnosis{part, Healthy, folder + " can be written.", ""}
 }
 
