@@ -34,7 +34,13 @@ var foundations = []string{"dns/txt", "internal/reporturi"}
 
 // services do the work. They do not import each other, and declare what they
 // need of the store as interfaces of their own.
-var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth"}
+var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "internal/insight"}
+
+// transports are the ways in. They end in internal/intake.
+var transports = []string{
+	"internal/intake", "internal/intake/shape", "internal/intake/files", "internal/intake/spool", "internal/intake/smtpd",
+	"internal/intake/imap", "internal/intake/genuine",
+}
 
 // workers are the services with all that they stand on.
 var workers = join(append(slices.Clone(protocols), "."), services...)
@@ -75,18 +81,36 @@ var rooms = map[string][]string{
 	"internal/dnscheck": join(protocols, "."),
 	"internal/jobs":     join(protocols, "."),
 	"internal/auth":     {"."},
+	"internal/insight":  join(protocols, ".", "internal/senders"),
 
-	"internal/intake":        join(protocols, ".", "internal/intake/unpack"),
-	"internal/intake/unpack": join(protocols, "."),
+	"internal/intake":         join(protocols, ".", "internal/intake/unpack"),
+	"internal/intake/unpack":  join(protocols, "."),
+	"internal/intake/shape":   join(protocols, ".", "internal/intake", "internal/wire"),
+	"internal/intake/files":   {".", "internal/intake", "internal/intake/unpack"},
+	"internal/intake/spool":   {"."},
+	"internal/intake/smtpd":   {".", "internal/intake/spool"},
+	"internal/intake/imap":    {"."},
+	"internal/intake/genuine": join(protocols, "."),
+	"internal/secret":         {"."},
 
-	"internal/api":         join(workers, "internal/store", "internal/wire"),
+	"internal/senders":          {".", "dns"},
+	"internal/senders/mmdb":     nil,
+	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
+	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
+
+	"internal/api":         join(workers, "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/app":         join(workers, "internal/store", "internal/wire", "internal/config", "internal/resolver", "internal/api"),
+	"internal/web":         join(protocols, ".", "internal/wire"),
+	"internal/web/backend": join(workers, "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
+	"internal/app": join(append(slices.Clone(workers), transports...), "internal/store", "internal/wire", "internal/config",
+		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo"),
 
-	"cmd/dmarcd":   {anything},
-	"test/e2e":     {anything},
-	"test/realdns": {anything},
-	"bench":        {anything},
+	"cmd/dmarcd":    {anything},
+	"test/e2e":      {anything},
+	"test/realdns":  {anything},
+	"test/realmail": {anything},
+	"test/oidc":     {anything},
+	"bench":         {anything},
 }
 
 // confined are imports that only some packages, and what lies below them, may

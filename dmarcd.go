@@ -10,6 +10,13 @@
 //   - Check: one look at a domain's DNS, and what it found: its Facts.
 //   - Finding: one thing that a check has to say, and how to mend it.
 //   - Event: something worth telling that happened to a domain.
+//   - Delivery: one thing that was sent, and what was found in it.
+//   - Report: what a receiver told about a domain's mail: aggregate, failure or
+//     TLS. A Share is its part about one From domain, an aggregate.Record one row.
+//   - Intake: how a report came in.
+//   - Mailbox: one that is read by IMAP for a team.
+//   - Verdict: whether the mail that brought it is genuine.
+//   - Rejected: something that was sent and could not be used.
 //   - Summary: how many messages reports have told of, and how many complied.
 //   - Day: a day in UTC, the unit in which messages are counted.
 //

@@ -20,14 +20,27 @@ type (
 	CheckID int64
 	// EventID names an event, outside the process as "evt_…".
 	EventID int64
+	// ReportID names a report of one team, outside the process as "rep_…".
+	ReportID int64
+	// RejectedID names something rejected, outside the process as "rej_…".
+	RejectedID int64
+	// MailboxID names a mailbox that is read by IMAP, outside the process as
+	// "box_…".
+	MailboxID int64
+	// UserID names a user, outside the process as "user_…".
+	UserID int64
 )
 
 const (
-	teamPrefix   = "team_"
-	tokenPrefix  = "tok_"
-	domainPrefix = "dom_"
-	checkPrefix  = "chk_"
-	eventPrefix  = "evt_"
+	teamPrefix     = "team_"
+	tokenPrefix    = "tok_"
+	domainPrefix   = "dom_"
+	checkPrefix    = "chk_"
+	eventPrefix    = "evt_"
+	reportPrefix   = "rep_"
+	rejectedPrefix = "rej_"
+	mailboxPrefix  = "box_"
+	userPrefix     = "user_"
 )
 
 // String returns the form used outside the process.
@@ -45,15 +58,53 @@ func (id CheckID) String() string { return formatID(checkPrefix, int64(id)) }
 // String returns the form used outside the process.
 func (id EventID) String() string { return formatID(eventPrefix, int64(id)) }
 
+// String returns the form used outside the process.
+func (id ReportID) String() string { return formatID(reportPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id RejectedID) String() string { return formatID(rejectedPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id MailboxID) String() string { return formatID(mailboxPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id UserID) String() string { return formatID(userPrefix, int64(id)) }
+
 // ParseTokenID reads what TokenID.String wrote; anything else is an
 // InvalidError.
 func ParseTokenID(s string) (TokenID, error) {
-	digits, ok := strings.CutPrefix(s, tokenPrefix)
+	return parseID[TokenID](tokenPrefix, s, "A token's id looks like %q; `dmarcd token list` shows them.")
+}
+
+// ParseReportID reads what ReportID.String wrote; anything else is an
+// InvalidError.
+func ParseReportID(s string) (ReportID, error) {
+	return parseID[ReportID](reportPrefix, s, "A report's id looks like %q; `dmarcd report list` shows them.")
+}
+
+// ParseRejectedID reads what RejectedID.String wrote; anything else is an
+// InvalidError.
+func ParseRejectedID(s string) (RejectedID, error) {
+	return parseID[RejectedID](rejectedPrefix, s, "The id of something rejected looks like %q; `dmarcd report rejected` shows them.")
+}
+
+// ParseMailboxID reads what MailboxID.String wrote; anything else is an
+// InvalidError.
+func ParseMailboxID(s string) (MailboxID, error) {
+	return parseID[MailboxID](mailboxPrefix, s, "A mailbox's id looks like %q; `dmarcd mailbox list` shows them.")
+}
+
+// exampleID is shown to whoever writes an id wrongly.
+const exampleID = 78568
+
+// parseID reads an id. form is a sentence with the place of an example in it.
+func parseID[ID ~int64](prefix, s, form string) (ID, error) {
+	digits, ok := strings.CutPrefix(s, prefix)
 	n, err := strconv.ParseInt(digits, 36, 64)
-	if !ok || err != nil || n <= 0 || formatID(tokenPrefix, n) != s {
-		return 0, &InvalidError{Field: "id", Message: fmt.Sprintf("A token's id looks like %q; `dmarcd token list` shows them.", TokenID(78568))}
+	if !ok || err != nil || n <= 0 || formatID(prefix, n) != s {
+		return 0, &InvalidError{Field: "id", Message: fmt.Sprintf(form, formatID(prefix, exampleID))}
 	}
-	return TokenID(n), nil
+	return ID(n), nil
 }
 
 func formatID(prefix string, id int64) string {

@@ -1,6 +1,9 @@
 package dmarcd
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Summary counts messages that aggregate reports told of.
 type Summary struct {
@@ -46,6 +49,19 @@ func (d Day) String() string {
 // Days is a range of days, both ends included. A nil end is open.
 type Days struct {
 	From, To *Day
+}
+
+// Times returns the range as times in seconds since 1970: from the first to before
+// the second.
+func (d Days) Times() (from, before int64) {
+	from, before = math.MinInt64, math.MaxInt64
+	if d.From != nil {
+		from = int64(*d.From) * secondsPerDay
+	}
+	if d.To != nil {
+		before = (int64(*d.To) + 1) * secondsPerDay
+	}
+	return from, before
 }
 
 // DayCount is what was counted in one day.
