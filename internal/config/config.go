@@ -53,6 +53,14 @@ type Config struct {
 	Resolver Resolver
 	Schedule Schedule
 	Domains  Domains
+
+	Limit     Limit
+	Intake    Intake
+	SMTP      SMTP
+	IMAP      IMAP
+	Retention Retention
+	Secret    Secret
+	Senders   Senders
 }
 
 // Log is the section "log".
@@ -142,6 +150,12 @@ func (c Config) derived() Config {
 	}
 	if c.BaseURL == "" {
 		c.BaseURL = defaultBaseURL(c.Listen)
+	}
+	if c.SMTP.Hostname == "" {
+		c.SMTP.Hostname = c.ReportDomain
+	}
+	if c.Secret.File == "" {
+		c.Secret.File = filepath.Join(c.Data, "secret.key")
 	}
 	return c
 }

@@ -54,6 +54,22 @@ func TestDefaults(t *testing.T) {
 		},
 		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
 		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
+		Limit: config.Limit{
+			Upload: 32 << 20, Mail: 32 << 20, Expanded: 256 << 20, Ratio: 200, RatioFrom: 1 << 20,
+			Members: 1000, Nesting: 5, Records: 1_000_000, Time: time.Minute,
+		},
+		Intake: config.Intake{
+			Forged: config.ForgedMark, FailureAddresses: config.AddressesRedact, FailureBody: config.BodyDrop,
+			FolderTeam: "default", FolderInterval: 5 * time.Second,
+		},
+		SMTP: config.SMTP{
+			MaxConnections: 200, MaxPerAddress: 20, MaxRecipients: 100, Rate: 600, Timeout: 5 * time.Minute,
+		},
+		IMAP: config.IMAP{Interval: 5 * time.Minute},
+		Retention: config.Retention{
+			Originals: 90 * 24 * time.Hour, Records: 2 * 365 * 24 * time.Hour, Rejected: 90 * 24 * time.Hour,
+		},
+		Secret: config.Secret{File: filepath.Join("data", "secret.key")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -65,7 +81,7 @@ func TestDefaults(t *testing.T) {
 
 func TestEverySettingFromEveryLayer(t *testing.T) {
 	t.Parallel()
-	want := config.Config{
+	want := withIntake(config.Config{
 		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
 		Data:         "/var/lib/dmarcd",
 		Listen:       "[::1]:9090",
@@ -86,7 +102,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
 		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
 		Domains:  config.Domains{Max: 1000},
-	}
+	})
 	const toml = `
 database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
 data = "/var/lib/dmarcd"
@@ -193,9 +209,9 @@ domains:
 		"domains-max":            "1000",
 		"json":                   "true", // a flag of a command, no setting
 	}
-	tomlFile := writeFile(t, "dmarcd.toml", toml)
-	yamlFile := writeFile(t, "dmarcd.yaml", yaml)
-	ymlFile := writeFile(t, "dmarcd.yml", yaml)
+	tomlFile := writeFile(t, "dmarcd.toml", intakeLines("%s = %q")+toml)
+	yamlFile := writeFile(t, "dmarcd.yaml", yaml+intakeLines("%s: %s"))
+	ymlFile := writeFile(t, "dmarcd.yml", yaml+intakeLines("%s: %s"))
 	tests := []struct {
 		name   string
 		in     config.Input
@@ -204,8 +220,8 @@ domains:
 		{"TOML", config.Input{File: tomlFile}, func(config.Setting) string { return "file " + tomlFile }},
 		{"YAML", config.Input{File: yamlFile}, func(config.Setting) string { return "file " + yamlFile }},
 		{"YAML by its other extension", config.Input{File: ymlFile}, func(config.Setting) string { return "file " + ymlFile }},
-		{"environment", config.Input{Environ: environ}, func(s config.Setting) string { return "environment " + s.Env() }},
-		{"flags", config.Input{Flags: flags}, func(s config.Setting) string { return "flag --" + s.Flag() }},
+		{"environment", config.Input{Environ: append(environ, intakeEnviron()...)}, func(s config.Setting) string { return "environment " + s.Env() }},
+		{"flags", config.Input{Flags: intakeFlags(flags)}, func(s config.Setting) string { return "flag --" + s.Flag() }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

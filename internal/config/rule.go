@@ -28,6 +28,15 @@ func durationFrom(least, most time.Duration) rule[time.Duration] {
 	}
 }
 
+// ageFrom allows the durations from least to most, and 0 for things that do not age.
+func ageFrom(least, most time.Duration) rule[time.Duration] {
+	within := durationFrom(least, most)
+	return rule[time.Duration]{
+		want:  within.want + ", or 0s for ever",
+		valid: func(d time.Duration) bool { return d == 0 || within.valid(d) },
+	}
+}
+
 // numberUpTo allows the numbers from 0 to most. NaN is none of them.
 func numberUpTo(most float64, zero string) rule[float64] {
 	return rule[float64]{
@@ -81,6 +90,22 @@ func path() rule[string] {
 	return rule[string]{
 		want:  "the path of a folder",
 		valid: func(v string) bool { return v != "" && !strings.ContainsRune(v, 0) },
+	}
+}
+
+// file allows what can be the name of a file.
+func file() rule[string] {
+	return rule[string]{want: "the path of a file", valid: path().valid}
+}
+
+// teamName allows a name in the form of dmarcd.ParseTeamName.
+func teamName() rule[string] {
+	return rule[string]{
+		want: "the name of a team, 1 to 100 printable characters",
+		valid: func(v string) bool {
+			name, err := dmarcd.ParseTeamName(v)
+			return err == nil && name == v
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -11,7 +12,7 @@ const envPrefix = "DMARCD_"
 // Settings returns every setting in the order in which it is documented. The
 // slice belongs to the caller.
 func Settings() []Setting {
-	return append(generalSettings(), sectionSettings()...)
+	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings())
 }
 
 func generalSettings() []Setting {

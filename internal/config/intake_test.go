@@ -1,0 +1,181 @@
+package config_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+)
+
+// intakeTexts has a value for every setting of the ways in, other than its default.
+var intakeTexts = [][2]string{
+	{"limit.upload", "1048576"},
+	{"limit.mail", "2097152"},
+	{"limit.expanded", "4194304"},
+	{"limit.ratio", "50"},
+	{"limit.ratio_from", "0"},
+	{"limit.members", "10"},
+	{"limit.nesting", "3"},
+	{"limit.records", "5000"},
+	{"limit.time", "10s"},
+	{"intake.forged", "refuse"},
+	{"intake.failure_addresses", "keep"},
+	{"intake.failure_body", "keep"},
+	{"intake.folder", "/srv/drop"},
+	{"intake.folder_team", "Mail operations"},
+	{"intake.folder_interval", "30s"},
+	{"smtp.hostname", "mx.example.com"},
+	{"smtp.certificate", "/etc/dmarcd/mx.pem"},
+	{"smtp.key", "/etc/dmarcd/mx.key"},
+	{"smtp.max_connections", "50"},
+	{"smtp.max_per_address", "5"},
+	{"smtp.max_recipients", "10"},
+	{"smtp.rate", "0.5"},
+	{"smtp.timeout", "1m"},
+	{"imap.interval", "15m"},
+	{"retention.originals", "720h"},
+	{"retention.records", "8760h"},
+	{"retention.counters", "87600h"},
+	{"retention.rejected", "0s"},
+	{"secret.file", "/etc/dmarcd/seal.key"},
+	{"senders.networks", "/etc/dmarcd/networks.mmdb"},
+	{"senders.countries", "/etc/dmarcd/countries.mmdb"},
+}
+
+// withIntake returns the configuration with the values of intakeTexts.
+func withIntake(c config.Config) config.Config {
+	c.Limit = config.Limit{
+		Upload: 1 << 20, Mail: 2 << 20, Expanded: 4 << 20, Ratio: 50,
+		Members: 10, Nesting: 3, Records: 5000, Time: 10 * time.Second,
+	}
+	c.Intake = config.Intake{
+		Forged: config.ForgedRefuse, FailureAddresses: config.AddressesKeep, FailureBody: config.BodyKeep,
+		Folder: "/srv/drop", FolderTeam: "Mail operations", FolderInterval: 30 * time.Second,
+	}
+	c.SMTP = config.SMTP{
+		Hostname: "mx.example.com", Certificate: "/etc/dmarcd/mx.pem", Key: "/etc/dmarcd/mx.key",
+		MaxConnections: 50, MaxPerAddress: 5, MaxRecipients: 10, Rate: 0.5, Timeout: time.Minute,
+	}
+	c.IMAP = config.IMAP{Interval: 15 * time.Minute}
+	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour}
+	c.Secret = config.Secret{File: "/etc/dmarcd/seal.key"}
+	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb"}
+	return c
+}
+
+// intakeLines writes intakeTexts as lines, each by a format for key and value.
+func intakeLines(format string) string {
+	var b strings.Builder
+	for _, text := range intakeTexts {
+		fmt.Fprintf(&b, format+"\n", text[0], text[1])
+	}
+	return b.String()
+}
+
+func intakeEnviron() []string {
+	var environ []string
+	for _, text := range intakeTexts {
+		environ = append(environ, "DMARCD_"+strings.ToUpper(strings.ReplaceAll(text[0], ".", "_"))+"="+text[1])
+	}
+	return environ
+}
+
+// intakeFlags adds intakeTexts to flags.
+func intakeFlags(flags map[string]string) map[string]string {
+	for _, text := range intakeTexts {
+		flags[strings.NewReplacer(".", "-", "_", "-").Replace(text[0])] = text[1]
+	}
+	return flags
+}
+
+func TestIntakeDefaultsFollow(t *testing.T) {
+	t.Parallel()
+	c := load(t, config.Input{Flags: map[string]string{"data": "/srv/dmarcd", "report-domain": "reports.example.com"}}).Config
+	if want := filepath.Join("/srv/dmarcd", "secret.key"); c.Secret.File != want {
+		t.Errorf("got secret file %q, want %q", c.Secret.File, want)
+	}
+	if want := "reports.example.com"; c.SMTP.Hostname != want {
+		t.Errorf("got SMTP host name %q, want %q", c.SMTP.Hostname, want)
+	}
+}
+
+func TestBadIntakeValues(t *testing.T) {
+	t.Parallel()
+	const age = "give a duration from 1h to 876000h, or 0s for ever"
+	for _, tt := range []struct {
+		name  string
+		flags map[string]string
+		want  string // all of the line
+	}{
+		{
+			"an upload of nothing",
+			map[string]string{"limit-upload": "0"},
+			`limit.upload = "0" (flag --limit-upload): give a whole number from 1024 to 2147483647`,
+		},
+		{
+			"no nesting",
+			map[string]string{"limit-nesting": "0"},
+			`limit.nesting = "0" (flag --limit-nesting): give a whole number from 1 to 100`,
+		},
+		{
+			"no time",
+			map[string]string{"limit-time": "0s"},
+			`limit.time = "0s" (flag --limit-time): give a duration from 1s to 1h`,
+		},
+		{
+			"another word for forged reports",
+			map[string]string{"intake-forged": "drop"},
+			`intake.forged = "drop" (flag --intake-forged): give one of mark, refuse`,
+		},
+		{
+			"a team that cannot be",
+			map[string]string{"intake-folder-team": "a\tb"},
+			`intake.folder_team = "a\tb" (flag --intake-folder-team): give the name of a team, 1 to 100 printable characters`,
+		},
+		{
+			"a certificate without its key",
+			map[string]string{"smtp-certificate": "a.pem"},
+			`smtp.certificate = "a.pem" (flag --smtp-certificate): give smtp.key (DMARCD_SMTP_KEY) as well, ` +
+				`the file with the key of the certificate`,
+		},
+		{
+			"a key without its certificate",
+			map[string]string{"smtp-key": "a.key"},
+			`smtp.key = "a.key" (flag --smtp-key): give smtp.certificate (DMARCD_SMTP_CERTIFICATE) as well, ` +
+				`the file with the certificate of the key`,
+		},
+		{
+			"a host name that is none",
+			map[string]string{"smtp-hostname": "mx"},
+			`smtp.hostname = "mx" (flag --smtp-hostname): give a domain name, such as reports.example.com`,
+		},
+		{
+			"kept for a minute",
+			map[string]string{"retention-originals": "1m"},
+			`retention.originals = "1m" (flag --retention-originals): ` + age,
+		},
+		{
+			"counters that go before the records",
+			map[string]string{"retention-counters": "24h"},
+			`retention.counters = "24h" (flag --retention-counters): ` +
+				`give a duration that is not shorter than retention.records, whose sums the counters are`,
+		},
+		{
+			"counters that go before records that stay",
+			map[string]string{"retention-counters": "876000h", "retention-records": "0s"},
+			`retention.counters = "876000h" (flag --retention-counters): ` +
+				`give a duration that is not shorter than retention.records, whose sums the counters are`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := config.Load(config.Input{Flags: tt.flags})
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
