@@ -6,11 +6,9 @@ import (
 	"io"
 	"iter"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 )
-
-// maxCount is where sums stay: JSON numbers are exact up to there.
-const maxCount = 1<<53 - 1
 
 // Aggregate is an aggregate report that was read to its end.
 type Aggregate struct {
@@ -23,41 +21,84 @@ type Aggregate struct {
 	// Bytes is the length of the document.
 	Bytes int64
 
-	document *document
+	shares []dmarcd.Share
+	// A report has either its records in memory or a copy of its document, from
+	// which they are read again.
+	records  []aggregate.Record
+	document *io.SectionReader
 	limits   aggregate.Limits
 }
 
-func newAggregate(limits Limits) *Aggregate {
-	return &Aggregate{document: &document{folder: limits.Containers.Folder}, limits: limits.Aggregate}
-}
-
-// read reads the report to its end: only there is it known whether it can be used,
-// and what it says about all of its records. The document is kept for Records.
-func (a *Aggregate) read(in io.Reader) error {
-	kept := io.TeeReader(in, a.document)
-	r := aggregate.NewReader(kept, a.limits)
+// aggregate reads a report to its end: only there is it known whether it can be used,
+// and what it says about all of its records.
+func (in *reading) aggregate(r io.Reader) (*Aggregate, error) {
+	begin := in.copies.Size()
+	a := &Aggregate{limits: in.limits.Aggregate}
+	reader := aggregate.NewReader(io.TeeReader(r, in.copies), a.limits)
+	shares := newSharing()
 	// A hash takes the same few bytes for every source, whatever stands there.
 	sources := make(map[[16]byte]struct{})
-	for record, err := range r.All() {
-		if err != nil {
-			return err
+	collected := true
+	for record, err := range reader.All() {
+		if err == nil {
+			err = shares.add(record)
 		}
-		a.Messages = min(a.Messages+record.Count, maxCount)
+		if err != nil {
+			in.copies.cut(begin)
+			return nil, err
+		}
+		a.Messages = addCount(a.Messages, record.Count)
 		if record.Compliant() {
-			a.Compliant = min(a.Compliant+record.Count, maxCount)
+			a.Compliant = addCount(a.Compliant, record.Count)
 		}
 		sum := sha256.Sum256([]byte(record.Source))
 		sources[[16]byte(sum[:])] = struct{}{}
+		if collected = collected && in.fits(len(a.records)+1, in.copies.Size()-begin); collected {
+			a.records = append(a.records, record)
+		} else {
+			a.records = nil
+		}
 	}
-	a.Report = r.Report()
+	a.Report = reader.Report()
 	a.Sources = len(sources)
-	a.Bytes = a.document.size
-	return nil
+	a.Bytes = in.copies.Size() - begin
+	a.shares = shares.list()
+	if collected = collected && in.fits(len(a.records), a.Bytes); collected {
+		in.collectedRecords += len(a.records)
+		in.collectedBytes += a.Bytes
+		in.copies.cut(begin)
+	} else {
+		a.records = nil
+		a.document = io.NewSectionReader(in.copies, begin, a.Bytes)
+	}
+	return a, nil
 }
 
-// Records reads the records once more, from a copy of the document. It ends early
-// with the error of ctx, or that of the temporary file which holds the copy of a
-// long document.
+// Records returns the records once more. The records of a long report end early with
+// the error of ctx, or that of the temporary file which holds a copy of the document.
 func (a *Aggregate) Records(ctx context.Context) iter.Seq2[aggregate.Record, error] {
-	return aggregate.NewReader(a.document.reader(ctx), a.limits).All()
+	if a.document != nil {
+		whole := io.NewSectionReader(a.document, 0, a.Bytes)
+		return aggregate.NewReader(stoppable{whole, ctx.Err}, a.limits).All()
+	}
+	return func(yield func(aggregate.Record, error) bool) {
+		for _, record := range a.records {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stoppable is a reader that ends with the context whose Err it is given.
+type stoppable struct {
+	r       io.Reader
+	stopped func() error
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if err := s.stopped(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(p)
 }

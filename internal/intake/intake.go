@@ -1,24 +1,27 @@
 // Package intake turns what was sent into reports: it opens the containers, and has
 // each report in them read by the package that knows its kind. What cannot be read
-// comes out beside the rest, with the reason.
+// comes out beside the rest, with the reason. Read hands the reports over one after
+// the other; an Acceptor makes a delivery of them, which can be kept.
 //
-// The records of an aggregate report are streamed, so that a report of a million of
-// them takes little memory. Where the bytes come from, what becomes of the reports,
-// and who hears of a refusal is left to the caller; nothing is stored.
+// The records of a long aggregate report are streamed, so that a report of a million
+// of them takes little memory. Where the bytes come from, how a delivery is kept, and
+// who hears of a refusal is left to the caller.
 package intake
 
 import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// Limits bound one Read. Time is bounded by the context.
+// Limits bound the reading of one message.
 type Limits struct {
 	// Containers bounds what is opened. All its fields must be set.
 	Containers unpack.Limits
@@ -26,6 +29,9 @@ type Limits struct {
 	// default of its package.
 	Aggregate aggregate.Limits
 	TLS       tlsrpt.Limits
+	// Time is how long an Acceptor may read one message. It must be set. Read leaves
+	// time to its context.
+	Time time.Duration
 }
 
 // DefaultLimits returns limits that no honest report comes near.
@@ -34,6 +40,7 @@ func DefaultLimits() Limits {
 		Containers: unpack.DefaultLimits(),
 		Aggregate:  aggregate.DefaultLimits(),
 		TLS:        tlsrpt.DefaultLimits(),
+		Time:       time.Minute,
 	}
 }
 
@@ -47,7 +54,7 @@ type Item struct {
 	Path string
 
 	Aggregate *Aggregate
-	// Failure has no local part of any address, and no body of a mail.
+	// Failure has of personal data only what was asked for: nothing, from Read.
 	Failure *failure.Report
 	TLS     *tlsrpt.Report
 	// Err is the reason of a refusal, in words for the sender.
@@ -56,6 +63,9 @@ type Item struct {
 	// Damage says what is wrong with the container of a report that could be read
 	// all the same, as far as it goes. It is nil where nothing is.
 	Damage error
+
+	// sameness is a hash of all that a failure report says, also of what is not kept.
+	sameness dmarcd.Hash
 }
 
 // Visit is called for every item, in the order in which they are found. The records
@@ -69,12 +79,52 @@ type Visit func(item *Item) error
 //
 // A zip archive is read in place where r allows it; see unpack.Walk.
 func Read(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
-	return unpack.Walk(ctx, r, limits.Containers, func(part *unpack.Part) error {
+	in := &reading{limits: limits, copies: &Copy{folder: limits.Containers.Folder}}
+	defer in.copies.Close()
+	return in.items(ctx, r, func(item *Item) error {
+		defer in.forget()
+		return visit(item)
+	})
+}
+
+const (
+	// maxCollected is how many records of one input are kept in memory as they are,
+	// and collectedFrom how long the documents may be that they come from. Nearly
+	// every input stays below; what has more is read a second time instead.
+	maxCollected  = 4096
+	collectedFrom = 1 << 20
+)
+
+// reading is an input that is being read.
+type reading struct {
+	limits  Limits
+	options failure.Options
+	// copies holds the documents whose records are read again, one behind the other:
+	// an archive of a thousand reports takes one temporary file.
+	copies *Copy
+
+	collectedRecords int
+	collectedBytes   int64
+}
+
+// fits tells whether some more records, from a document of so many bytes, are kept in
+// memory.
+func (in *reading) fits(records int, bytes int64) bool {
+	return in.collectedRecords+records <= maxCollected && in.collectedBytes+bytes <= collectedFrom
+}
+
+// forget gives the space of all items back.
+func (in *reading) forget() {
+	in.copies.cut(0)
+	in.collectedRecords, in.collectedBytes = 0, 0
+}
+
+// items hands every item in r to visit. The items can be used until the copies are
+// closed.
+func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
+	return unpack.Walk(ctx, r, in.limits.Containers, func(part *unpack.Part) error {
 		item := &Item{Kind: part.Kind, Path: part.Path}
-		err := item.read(part, limits)
-		if item.Aggregate != nil {
-			defer item.Aggregate.document.release()
-		}
+		err := in.item(item, part)
 		switch {
 		case err == nil && item.Err == nil:
 			item.Damage = part.Damage()
@@ -87,19 +137,20 @@ func Read(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
 	})
 }
 
-// read reads the report in a part.
-func (item *Item) read(part *unpack.Part, limits Limits) error {
+// item reads the report in a part.
+func (in *reading) item(item *Item, part *unpack.Part) (err error) {
 	switch part.Kind {
 	case unpack.Aggregate:
-		item.Aggregate = newAggregate(limits)
-		return item.Aggregate.read(part)
+		item.Aggregate, err = in.aggregate(part)
+		return err
 	case unpack.TLS:
-		report, err := tlsrpt.ReadReport(part, limits.TLS)
+		report, err := tlsrpt.ReadReport(part, in.limits.TLS)
 		item.TLS = &report
 		return err
 	case unpack.Failure:
-		report, err := failure.Parse(part.Failure, failure.Options{})
+		report, err := failure.Parse(part.Failure, in.options)
 		item.Failure = &report
+		item.sameness = failureSameness(part.Failure)
 		return err
 	default:
 		item.Err = part.Err

@@ -1,6 +1,12 @@
-package main
+// Package shape makes the JSON shapes of package wire from what was read. The command
+// line prints them, and what is kept of a report is one of them. Records of aggregate
+// reports have a shape of their own, because there may be a million of them; listing
+// them is left to the caller.
+package shape
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +18,33 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
+// Document returns all that a report says but its records, as JSON in one line. It is
+// what dmarcd.Report.Document holds.
+func Document(item *intake.Item) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(Report("", item)); err != nil {
+		// The shapes hold texts, numbers and lists of them, which can all be written.
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Report returns the shape of a report of any kind, found in a file. It is a
+// wire.AggregateReport, wire.FailureReport or wire.TLSReport. The item is not a refused
+// one.
+func Report(file string, item *intake.Item) any {
+	switch {
+	case item.Aggregate != nil:
+		return aggregateReport(file, item)
+	case item.Failure != nil:
+		return failureReport(file, item)
+	default:
+		return tlsReport(file, item)
+	}
+}
+
 // orNull makes null of what a report does not state.
 func orNull[T ~string](value T) *string {
 	if value == "" {
@@ -21,21 +54,37 @@ func orNull[T ~string](value T) *string {
 	return &text
 }
 
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// convert maps a slice, and makes an empty one of nil: JSON lists are never null.
+func convert[A, B any](list []A, f func(A) B) []B {
+	converted := make([]B, len(list))
+	for i, a := range list {
+		converted[i] = f(a)
+	}
+	return converted
+}
+
 // texts makes a list that is never null.
 func texts[T ~string](list []T) []string {
 	return convert(list, func(value T) string { return string(value) })
 }
 
-func foundShape(file string, item *intake.Item) wire.Found {
-	found := wire.Found{File: file, Member: item.Path, Kind: item.Kind.String(), Quirks: quirksOf(item)}
+func found(file string, item *intake.Item) wire.Found {
+	found := wire.Found{File: file, Member: item.Path, Kind: item.Kind.String(), Quirks: Quirks(item)}
 	if item.Damage != nil {
 		found.Damage = orNull(item.Damage.Error())
 	}
 	return found
 }
 
-// quirksOf returns the quirks of a report of any kind.
-func quirksOf(item *intake.Item) []wire.Quirk {
+// Quirks returns the quirks of a report of any kind, with what they mean.
+func Quirks(item *intake.Item) []wire.Quirk {
 	switch {
 	case item.Aggregate != nil:
 		return convert(item.Aggregate.Report.Quirks, func(q aggregate.QuirkCount) wire.Quirk {
@@ -52,11 +101,11 @@ func quirksOf(item *intake.Item) []wire.Quirk {
 	}
 }
 
-func aggregateShape(file string, item *intake.Item) wire.AggregateReport {
+func aggregateReport(file string, item *intake.Item) wire.AggregateReport {
 	a := item.Aggregate
 	r, m, p := a.Report, a.Report.Metadata, a.Report.Policy
 	return wire.AggregateReport{
-		Found:    foundShape(file, item),
+		Found:    found(file, item),
 		XMLBytes: a.Bytes, XMLNamespace: orNull(r.Namespace), Version: orNull(r.Version), Flavour: string(r.Dialect),
 		OrgName: orNull(m.OrgName), Email: orNull(m.Email), ExtraContact: orNull(m.ExtraContact), ReportID: orNull(m.ReportID),
 		Begin: m.Begin, End: m.End, SpanSeconds: m.End - m.Begin, Errors: texts(m.Errors), Generator: orNull(m.Generator),
@@ -67,7 +116,8 @@ func aggregateShape(file string, item *intake.Item) wire.AggregateReport {
 	}
 }
 
-func recordShape(r aggregate.Record) wire.AggregateRecord {
+// Record returns the shape of a record of an aggregate report.
+func Record(r aggregate.Record) wire.AggregateRecord {
 	return wire.AggregateRecord{
 		SourceIP: r.Source, Count: r.Count, Compliant: r.Compliant(),
 		Disposition: string(r.Disposition), DKIM: string(r.DKIM), SPF: string(r.SPF),
@@ -83,14 +133,14 @@ func recordShape(r aggregate.Record) wire.AggregateRecord {
 	}
 }
 
-func failureShape(file string, item *intake.Item) wire.FailureReport {
+func failureReport(file string, item *intake.Item) wire.FailureReport {
 	r := item.Failure
 	shape := wire.FailureReport{
-		Found:        foundShape(file, item),
+		Found:        found(file, item),
 		TextOnly:     slices.Contains(r.Quirks, failure.TextOnly),
 		FeedbackType: orNull(r.FeedbackType), Version: orNull(r.Version), UserAgent: orNull(r.UserAgent),
 		AuthFailure: orNull(r.AuthFailure), AuthenticationResults: orNull(strings.Join(r.AuthenticationResults, "; ")),
-		ReportedDomain: orNull(r.ReportedDomain), ReportingMTA: orNull(r.ReportingMTA), SourceIP: orNull(failureSource(r)),
+		ReportedDomain: orNull(r.ReportedDomain), ReportingMTA: orNull(r.ReportingMTA), SourceIP: orNull(Source(r)),
 		DeliveryResult: orNull(r.DeliveryResult), Incidents: r.Incidents,
 		DKIMDomain: orNull(r.DKIMDomain), DKIMIdentity: orNull(r.DKIMIdentity), DKIMSelector: orNull(r.DKIMSelector),
 		SPFDNS: texts(r.SPFDNS), OriginalMailFrom: orNull(r.OriginalMailFrom), OriginalRcptTo: texts(r.OriginalRcptTo),
@@ -103,37 +153,37 @@ func failureShape(file string, item *intake.Item) wire.FailureReport {
 		shape.ArrivalDate = shape.Date
 	}
 	if r.AlignmentTold {
-		shape.IdentityAlignment = orNull(misaligned(r))
+		shape.IdentityAlignment = orNull(Misaligned(r))
 		shape.DKIMAligned = orNull(yesNo(!slices.Contains(r.Misaligned, "dkim")))
 		shape.SPFAligned = orNull(yesNo(!slices.Contains(r.Misaligned, "spf")))
 	}
 	return shape
 }
 
-// failureSource returns who delivered the mail: an address, or what stands in its
-// place.
-func failureSource(r *failure.Report) string {
+// Source returns who delivered the mail that a failure report is about: an address, or
+// what stands in its place.
+func Source(r *failure.Report) string {
 	if r.SourceIP.IsValid() {
 		return r.SourceIP.String()
 	}
 	return r.SourceText
 }
 
-// misaligned returns the mechanisms that gave no aligned identifier as RFC 9991
+// Misaligned returns the mechanisms that gave no aligned identifier as RFC 9991
 // writes them.
-func misaligned(r *failure.Report) string {
+func Misaligned(r *failure.Report) string {
 	if len(r.Misaligned) == 0 {
 		return "none"
 	}
 	return strings.Join(r.Misaligned, ", ")
 }
 
-func tlsShape(file string, item *intake.Item) wire.TLSReport {
+func tlsReport(file string, item *intake.Item) wire.TLSReport {
 	r := item.TLS
 	shape := wire.TLSReport{
-		Found:            foundShape(file, item),
+		Found:            found(file, item),
 		OrganizationName: orNull(r.OrgName), ContactInfo: orNull(r.ContactInfo), ReportID: orNull(r.ReportID),
-		Policies: convert(r.Policies, tlsPolicyShape),
+		Policies: convert(r.Policies, tlsPolicy),
 	}
 	if r.Begin != 0 || r.End != 0 {
 		shape.Start = orNull(wire.Time(time.Unix(r.Begin, 0)))
@@ -146,7 +196,7 @@ func tlsShape(file string, item *intake.Item) wire.TLSReport {
 	return shape
 }
 
-func tlsPolicyShape(p tlsrpt.Policy) wire.TLSPolicy {
+func tlsPolicy(p tlsrpt.Policy) wire.TLSPolicy {
 	return wire.TLSPolicy{
 		Type: string(p.Type), Domain: p.Domain, Strings: texts(p.Strings), MXHosts: texts(p.MXHosts),
 		Successful: p.Successful, Failed: p.Failed, Details: len(p.Failures),

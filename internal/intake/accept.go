@@ -1,0 +1,213 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+// Message is one thing that was sent: a mail, an upload or a file.
+type Message struct {
+	Intake  dmarcd.Intake
+	Verdict dmarcd.Verdict
+	// Name is what it is called, for people, or "".
+	Name string
+	// Content holds the Size bytes of it. It is read twice, and only until Read
+	// returns. See CopyOf for what can be read once only.
+	Content io.ReaderAt
+	Size    int64
+}
+
+// Keeper keeps deliveries.
+type Keeper interface {
+	// Receive keeps all deliveries or none, and says what became of each report
+	// and refusal of each. It does not use them after it has returned.
+	Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error)
+}
+
+// Acceptor makes deliveries of messages. All fields but Failure and RefuseForged must
+// be set, and must not be changed once it is used. It must not be copied. Its methods
+// are safe for concurrent use.
+type Acceptor struct {
+	// Limits bound each message. Temporary files go to its folder.
+	Limits Limits
+	// Failure says what personal data is kept of failure reports.
+	Failure failure.Options
+	// RefuseForged keeps the reports aside that came in a mail which is not from
+	// whom it says.
+	RefuseForged bool
+	// Document makes the JSON that is kept of a report; see dmarcd.Report.
+	Document func(*Item) string
+	// Fault is told of a panic of ours while a message was read, with the stack. The
+	// message is kept aside, and others are not held up.
+	Fault func(error)
+
+	packer packer
+}
+
+// Opened is a delivery that was read from a message.
+type Opened struct {
+	// Delivery can be used until Close.
+	Delivery *dmarcd.Delivery
+
+	packed, documents Copy
+}
+
+// Close gives the space of the delivery back.
+func (o *Opened) Close() {
+	o.packed.Close()
+	o.documents.Close()
+}
+
+// Accept reads the messages and has the keeper keep them, all or none. It returns the
+// receipts of each message, in their order. Its errors are those of Read and of the
+// keeper.
+func (a *Acceptor) Accept(ctx context.Context, keeper Keeper, messages ...Message) ([][]dmarcd.Receipt, error) {
+	deliveries := make([]*dmarcd.Delivery, 0, len(messages))
+	for _, m := range messages {
+		opened, err := a.Read(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		deliveries = append(deliveries, opened.Delivery)
+	}
+	return keeper.Receive(ctx, deliveries)
+}
+
+// Read makes a delivery of a message. What is no report that can be used is among its
+// refusals; a message that is over one of the limits is refused as a whole, and so is
+// one that makes a reader panic. The delivery must be closed, and its records end with
+// ctx.
+//
+// An error means that the message was not judged and may be tried again: it is that of
+// ctx, or a dmarcd.ErrTemporary where the content or a temporary file failed.
+func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
+	folder := a.Limits.Containers.Folder
+	o := &Opened{
+		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
+		packed:    Copy{folder: folder},
+		documents: Copy{folder: folder},
+	}
+	var err error
+	if o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed); err == nil {
+		err = a.read(ctx, m, o)
+	}
+	if err != nil {
+		o.Close()
+		if ctx.Err() == nil && !errors.Is(err, dmarcd.ErrTemporary) {
+			err = fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
+		}
+		return nil, fmt.Errorf("read what was sent: %w", err)
+	}
+	return o, nil
+}
+
+// read adds what is in a message to its delivery.
+func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
+	limited, cancel := context.WithTimeout(ctx, a.Limits.Time)
+	defer cancel()
+	err := guarded(func() error { return a.items(ctx, limited, m, o) })
+	var fault *faultError
+	switch {
+	case errors.As(err, &fault):
+		a.Fault(fault)
+		o.refuse("the reader failed; it was kept, and can be read again after an upgrade")
+	case errors.Is(err, dmarcd.ErrLimit):
+		o.refuse(err.Error())
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		o.refuse(fmt.Sprintf("over the limit of %s for the time of reading", a.Limits.Time))
+	default:
+		return err
+	}
+	return nil
+}
+
+// refuse makes one refusal of the whole delivery.
+func (o *Opened) refuse(reason string) {
+	o.documents.cut(0)
+	o.Delivery.Reports = nil
+	o.Delivery.Refusals = []dmarcd.Refusal{{Reason: reason}}
+}
+
+// maxDocuments is how many bytes of documents the reports of one message may have
+// together. They are all in memory at once.
+const maxDocuments = 32 << 20
+
+// limitDocuments names maxDocuments.
+const limitDocuments unpack.Limit = "bytes of what reports say"
+
+// items adds every item of a message to its delivery. Reading ends with limited, the
+// records with ctx.
+func (a *Acceptor) items(ctx, limited context.Context, m Message, o *Opened) error {
+	documents := 0
+	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents}
+	return in.items(limited, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
+		if reason, refused := a.refusal(item, m.Verdict); refused {
+			o.Delivery.Refusals = append(o.Delivery.Refusals,
+				dmarcd.Refusal{Kind: reportKind(item.Kind), Member: item.Path, Reason: plain(reason)})
+			return nil
+		}
+		report := newReport(ctx, item)
+		report.Document = a.Document(item)
+		if documents += len(report.Document); documents > maxDocuments {
+			return &unpack.LimitError{Limit: limitDocuments, Max: maxDocuments}
+		}
+		o.Delivery.Reports = append(o.Delivery.Reports, report)
+		return nil
+	})
+}
+
+// refusal returns why an item is not kept as a report.
+func (a *Acceptor) refusal(item *Item, v dmarcd.Verdict) (reason string, refused bool) {
+	switch {
+	case item.Err != nil:
+		return item.Err.Error(), true
+	case a.RefuseForged && v.Genuine == dmarcd.GenuineNo:
+		return "the mail that brought the report is not from whom it says: " + v.Reason, true
+	default:
+		return "", false
+	}
+}
+
+// faultError is a panic of ours.
+type faultError struct {
+	value any
+	stack []byte
+}
+
+func (e *faultError) Error() string {
+	return fmt.Sprintf("panic while a message was read: %v\n%s", e.value, e.stack)
+}
+
+// guarded makes an error of a panic: one odd report must not stop the others.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &faultError{value: value, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// Refuse makes a delivery of a message that its transport could not bring whole, with
+// the reason: it is kept aside with what there is of it.
+func (a *Acceptor) Refuse(ctx context.Context, m Message, reason string) (*Opened, error) {
+	o := &Opened{
+		Delivery: &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
+		packed:   Copy{folder: a.Limits.Containers.Folder},
+	}
+	var err error
+	if o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed); err != nil {
+		o.Close()
+		return nil, fmt.Errorf("keep what was sent: %w", err)
+	}
+	o.refuse(plain(reason))
+	return o, nil
+}

@@ -1,0 +1,78 @@
+package intake_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBombs sends what is made to exhaust a reader. Each must be dealt with in under
+// 5 s and with less than 256 MiB: all that is allocated on the way is counted, freed or
+// not. It is not parallel because of that count. The bombs that are containers alone
+// are those of package unpack; here are those that reach the readers of reports, and
+// one of each sort that ends the reading of a message.
+func TestBombs(t *testing.T) {
+	const deadline = 5 * time.Second
+	const memory = 256 << 20
+	laughs := strings.Builder{}
+	laughs.WriteString(`<?xml version="1.0"?><!DOCTYPE feedback [<!ENTITY l0 "lol">`)
+	for i := range 30 {
+		fmt.Fprintf(&laughs, `<!ENTITY l%d "%s">`, i+1, strings.Repeat(fmt.Sprintf("&l%d;", i), 10))
+	}
+	laughs.WriteString(`]>`)
+	body := strings.TrimPrefix(opening, `<?xml version="1.0"?>`)
+	for _, bomb := range []struct {
+		name    string
+		content []byte
+		want    string // in what is told
+	}{
+		// Members of one gzip stream are one content (RFC 1952 §2.2).
+		{"4 GiB of zeros in gzip", bytes.Repeat(gzipped(t, make([]byte, 64<<20)), 64), "the content is not a report"},
+		{
+			"4 GiB of zeros in a report in gzip",
+			append(gzipped(t, []byte(opening)), bytes.Repeat(gzipped(t, make([]byte, 64<<20)), 64)...),
+			"a text or tag is too long",
+		},
+		{"a zip of 20,000 reports", stored(t, manyReports(20_000)...), "over the limit of 1000 for members"},
+		{"entities within entities", []byte(laughs.String() + strings.Replace(body, "receiver.example</org", "&l30;</org", 1) + closing), `by "&l30;"`},
+		{"two million nested elements", []byte(opening + strings.Repeat("<a>", 2_000_000)), "deep"},
+		{"one element of 30 MB", []byte(opening + "<extra>" + strings.Repeat("x", 30_000_000) + "</extra>" + closing), "long"},
+		{"one tag of 30 MB", []byte(opening + "<extra " + strings.Repeat("x", 30_000_000) + "/>" + closing), "long"},
+		{"a TLS report of two million nested lists", []byte(`{"report-id":` + strings.Repeat("[", 2_000_000)), "deep"},
+		{"a TLS report with one text of 30 MB", []byte(`{"report-id":"` + strings.Repeat("x", 30_000_000) + `"}`), "long"},
+	} {
+		t.Run(bomb.name, func(t *testing.T) {
+			a := acceptor(t)
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			opened, err := a.Read(ctx, message(bomb.content))
+			runtime.ReadMemStats(&after)
+			if err != nil {
+				t.Fatalf("got error %v, want a delivery", err)
+			}
+			defer opened.Close()
+			told := strings.Join(tell(opened.Delivery), "\n")
+			if !strings.Contains(told, bomb.want) {
+				t.Errorf("got %.500q, want something about %q", told, bomb.want)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > memory {
+				t.Errorf("got %d bytes allocated, want at most %d", used, memory)
+			}
+		})
+	}
+}
+
+// manyReports returns reports without records.
+func manyReports(n int) []string {
+	reports := make([]string, n)
+	for i := range reports {
+		reports[i] = opening + closing
+	}
+	return reports
+}

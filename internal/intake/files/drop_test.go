@@ -1,0 +1,152 @@
+package files_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/files"
+)
+
+const interval = 5 * time.Second
+
+// dropping runs a drop folder in a bubble of time, and stops it when f returns.
+func dropping(t *testing.T, folder string, k *keeper, f func(t *testing.T)) {
+	t.Helper()
+	a := acceptor(t)
+	a.Limits.Containers.Input = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		drop := &files.Drop{Folder: folder, Interval: interval, Acceptor: a, Keeper: k, Log: slog.New(slog.DiscardHandler)}
+		go func() { done <- drop.Run(ctx) }()
+		synctest.Wait()
+		f(t)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("got error %v, want none", err)
+		}
+	})
+}
+
+// looks lets the folder be looked at some times.
+func looks(n int) {
+	time.Sleep(time.Duration(n) * interval)
+	synctest.Wait()
+}
+
+// tree returns all files below a folder.
+func tree(t *testing.T, folder string) []string {
+	t.Helper()
+	var paths []string
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			rel, _ := filepath.Rel(folder, path) // it is below
+			paths = append(paths, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func wantTree(t *testing.T, folder string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, tree(t, folder)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestDropTakesWhatIsComplete(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "drop")
+	k := &keeper{}
+	dropping(t, folder, k, func(t *testing.T) {
+		write(t, folder, "a.xml", report("1"), "b.txt", "hello", "box", mailOf("2")+mailOf("3"), ".part", report("4"),
+			"sub/c.xml", report("5"), "mixed", mailOf("6")+"From x@example.org Mon Nov  3 10:00:00 2025\nSubject: no report\n\nhello\n",
+			"growing.xml", "<feedback>")
+		looks(1)
+		wantTree(t, folder, ".part", "a.xml", "b.txt", "box", "growing.xml", "mixed", "sub/c.xml")
+		write(t, folder, "growing.xml", report("7"))
+		looks(1)
+		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/mixed", "growing.xml", "refused/b.txt", "sub/c.xml")
+		looks(1)
+		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/growing.xml", "done/mixed", "refused/b.txt", "sub/c.xml")
+	})
+	if diff := cmp.Diff([]string{"1", "2", "3", "6", "7"}, k.ids); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// TestDropOverwritesNothing drops files under names that are taken.
+func TestDropOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	k := &keeper{}
+	dropping(t, folder, k, func(t *testing.T) {
+		for _, id := range []string{"1", "2", "3"} {
+			write(t, folder, "a.xml", report(id))
+			looks(2)
+		}
+		wantTree(t, folder, "done/2-a.xml", "done/3-a.xml", "done/a.xml")
+	})
+	first, err := os.ReadFile(filepath.Join(folder, "done", "a.xml"))
+	if err != nil || string(first) != report("1") {
+		t.Errorf("got %s and error %v, want the first file as it was", first, err)
+	}
+}
+
+// TestDropTriesAgain wants a file left where it is while nothing can be kept.
+func TestDropTriesAgain(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	k := &keeper{broken: func(string) error { return dmarcd.ErrTemporary }}
+	dropping(t, folder, k, func(t *testing.T) {
+		write(t, folder, "a.xml", report("1"))
+		looks(3)
+		wantTree(t, folder, "a.xml")
+		k.mu.Lock()
+		k.broken = nil
+		k.mu.Unlock()
+		looks(1)
+		wantTree(t, folder, "done/a.xml")
+	})
+	if diff := cmp.Diff([]string{"1"}, k.ids); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestDropRefusesWhatIsTooLong(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	k := &keeper{}
+	dropping(t, folder, k, func(t *testing.T) {
+		write(t, folder, "long.xml", string(make([]byte, 20_000)))
+		looks(2)
+		wantTree(t, folder, "refused/long.xml")
+	})
+	if k.steps != 0 {
+		t.Errorf("got %d steps, want nothing kept", k.steps)
+	}
+}
+
+func TestDropNeedsItsFolders(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "done", "a file in the way")
+	drop := &files.Drop{Folder: folder, Interval: interval, Acceptor: acceptor(t), Keeper: &keeper{}, Log: slog.New(slog.DiscardHandler)}
+	if err := drop.Run(t.Context()); err == nil {
+		t.Error("got no error, want one about the folder")
+	}
+}

@@ -1,0 +1,184 @@
+package intake
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+// reportKind returns the kind of report that an item is or should be, "" if it looks
+// like none.
+func reportKind(kind unpack.Kind) dmarcd.ReportKind {
+	switch kind {
+	case unpack.Aggregate:
+		return dmarcd.KindAggregate
+	case unpack.Failure:
+		return dmarcd.KindFailure
+	case unpack.TLS:
+		return dmarcd.KindTLS
+	default:
+		return ""
+	}
+}
+
+// newReport makes a report that can be kept of an item that is not refused. Its
+// records end with ctx.
+func newReport(ctx context.Context, item *Item) dmarcd.NewReport {
+	var report dmarcd.NewReport
+	switch {
+	case item.Aggregate != nil:
+		report = newAggregateReport(ctx, item.Aggregate)
+	case item.Failure != nil:
+		report = newFailureReport(item)
+	default:
+		report = newTLSReport(item)
+	}
+	report.Kind = reportKind(item.Kind)
+	report.Member = item.Path
+	if item.Damage != nil {
+		report.Damage = plain(item.Damage.Error())
+	}
+	return report
+}
+
+func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
+	m, key := a.Report.Metadata, a.Report.Key()
+	report := dmarcd.NewReport{
+		Report: dmarcd.Report{
+			Organization: plain(m.Organization()),
+			ExternalID:   plain(m.ReportID),
+			Domain:       plain(a.Report.Policy.Domain),
+			Begin:        moment(m.Begin),
+			End:          moment(m.End),
+			Records:      a.Report.Records,
+			Messages:     a.Messages,
+			Compliant:    a.Compliant,
+		},
+		Key:        keyOf(dmarcd.KindAggregate, key.Organization, key.ReportID, key.Domain, key.Begin, key.End),
+		Content:    a.Report.Content,
+		Shares:     a.shares,
+		EachRecord: keepable(func() iter.Seq2[aggregate.Record, error] { return a.Records(ctx) }),
+	}
+	for _, q := range a.Report.Quirks {
+		report.Quirks = append(report.Quirks, dmarcd.Quirk{Name: q.Quirk.String(), Count: q.Count})
+	}
+	return report
+}
+
+// keepable yields the records with texts that can be indexed. It asks for them anew
+// each time it is called.
+func keepable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggregate.Record, error] {
+	return func(yield func(aggregate.Record, error) bool) {
+		for record, err := range records() {
+			record.HeaderFrom = fromOf(record)
+			record.Source = shorten(record.Source)
+			if !yield(record, err) {
+				return
+			}
+		}
+	}
+}
+
+// newFailureReport returns a report with the same key and content: a failure report
+// has no id, so it is never a version of another.
+func newFailureReport(item *Item) dmarcd.NewReport {
+	r := item.Failure
+	domain := plain(r.ReportedDomain)
+	report := dmarcd.NewReport{
+		Report: dmarcd.Report{
+			Organization: plain(r.ReportingMTA),
+			ExternalID:   plain(r.MessageID),
+			Domain:       domain,
+			Begin:        r.ArrivalDate,
+			End:          r.ArrivalDate,
+			Records:      1,
+			Messages:     int64(r.Incidents),
+		},
+		Key:     item.sameness,
+		Content: item.sameness,
+		Shares:  []dmarcd.Share{{From: domain, Records: 1}},
+	}
+	for _, q := range r.Quirks {
+		report.Quirks = append(report.Quirks, dmarcd.Quirk{Name: q.String(), Count: 1})
+	}
+	return report
+}
+
+func newTLSReport(item *Item) dmarcd.NewReport {
+	r := item.TLS
+	key := r.Key()
+	successful, failed := r.Sessions()
+	report := dmarcd.NewReport{
+		Report: dmarcd.Report{
+			Organization: plain(r.Organization()),
+			ExternalID:   plain(r.ReportID),
+			Domain:       plain(key.Domain),
+			Begin:        moment(r.Begin),
+			End:          moment(r.End),
+			Records:      len(r.Policies),
+			Messages:     addCount(successful, failed),
+			Compliant:    successful,
+		},
+		Key:     keyOf(dmarcd.KindTLS, key.Organization, key.ReportID, key.Domain, key.Begin, key.End),
+		Content: r.Content,
+	}
+	at := make(map[string]int)
+	for i := range r.Policies {
+		domain := plain(r.Policies[i].Domain)
+		if _, known := at[domain]; !known {
+			at[domain] = len(report.Shares)
+			report.Shares = append(report.Shares, dmarcd.Share{From: domain})
+		}
+		report.Shares[at[domain]].Records++
+	}
+	if len(report.Shares) == 0 {
+		report.Shares = []dmarcd.Share{{}}
+	}
+	for _, q := range r.Quirks {
+		report.Quirks = append(report.Quirks, dmarcd.Quirk{Name: q.Quirk.String(), Count: q.Count})
+	}
+	return report
+}
+
+// moment returns the time of some seconds since 1970, the zero time for 0, which is
+// what a report has that does not tell.
+func moment(seconds int64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}
+
+// maxText is how many bytes are kept of a text that people look for. Databases refuse
+// to index much longer ones.
+const maxText = 500
+
+// plain returns a text as it can be kept everywhere: in UTF-8, without control
+// characters, and not too long.
+func plain(text string) string {
+	return shorten(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(utf8.RuneError))))
+}
+
+// shorten cuts a text to maxText, between runes.
+func shorten(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,58 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Shelf holds what was rejected.
+type Shelf interface {
+	Keeper
+	// RejectedByID and RejectedOriginal return dmarcd.ErrNotFound for what is not
+	// there.
+	RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error)
+	RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error)
+	// SettleRejected takes it off the shelf.
+	SettleRejected(ctx context.Context, id dmarcd.RejectedID) error
+}
+
+// Retry reads something that was rejected once more, as it came: the verdict on the
+// mail stays, because keys of that time may be gone from the DNS. Where it can be used
+// now it is taken off the shelf, which settled tells. It returns what became of all
+// that was sent with it. What is not there, or whose bytes are gone, is
+// dmarcd.ErrNotFound.
+func (a *Acceptor) Retry(ctx context.Context, shelf Shelf, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
+	rejected, err := shelf.RejectedByID(ctx, id)
+	if err != nil {
+		return false, nil, err
+	}
+	original, err := shelf.RejectedOriginal(ctx, id)
+	if err != nil {
+		return false, nil, err
+	}
+	content, err := CopyOf(Unpack(original.Packed), a.Limits.Containers.Folder, original.Size)
+	if err != nil {
+		return false, nil, fmt.Errorf("read what was kept: %w", err)
+	}
+	defer content.Close()
+	all, err := a.Accept(ctx, shelf, Message{
+		Intake: rejected.Intake, Verdict: rejected.Verdict, Name: rejected.Name, Content: content, Size: content.Size(),
+	})
+	if err != nil {
+		return false, nil, err
+	}
+	if slices.ContainsFunc(all[0], func(r dmarcd.Receipt) bool {
+		return r.Status == dmarcd.Refused && r.Member == rejected.Member
+	}) {
+		return false, all[0], nil
+	}
+	// It may be gone: somebody else had it read again, too.
+	if err := shelf.SettleRejected(ctx, id); err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil, err
+	}
+	return true, all[0], nil
+}

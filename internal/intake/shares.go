@@ -1,0 +1,81 @@
+package intake
+
+import (
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+const (
+	// maxCount is where sums stay: JSON numbers are exact up to there.
+	maxCount = 1<<53 - 1
+	// maxShares is how many From domains a report may tell of. They are all held in
+	// memory, and anybody can send mail under as many names as they like.
+	maxShares = 100_000
+)
+
+// addCount adds to a sum.
+func addCount(sum, more int64) int64 { return min(sum+more, maxCount) }
+
+// sharing sums the records of an aggregate report up by their From domains.
+type sharing struct {
+	shares []dmarcd.Share // in the order in which the domains are met
+	at     map[string]int
+}
+
+func newSharing() *sharing { return &sharing{at: make(map[string]int)} }
+
+// add counts a record. It refuses a report with too many From domains.
+func (s *sharing) add(r aggregate.Record) error {
+	from := fromOf(r)
+	at, known := s.at[from]
+	if !known {
+		if at = len(s.shares); at == maxShares {
+			return &aggregate.RefusedError{
+				Why:    aggregate.RefusedLimit,
+				Detail: fmt.Sprintf("the report has more than %d From domains", maxShares),
+			}
+		}
+		s.at[from] = at
+		s.shares = append(s.shares, dmarcd.Share{From: from})
+	}
+	share := &s.shares[at]
+	share.Records++
+	share.Add(countsOf(r))
+	return nil
+}
+
+// list returns the shares. A report without records has one, so that it is somebody's.
+func (s *sharing) list() []dmarcd.Share {
+	if len(s.shares) == 0 {
+		return []dmarcd.Share{{}}
+	}
+	return s.shares
+}
+
+// countsOf returns what the messages of a record count as.
+func countsOf(r aggregate.Record) dmarcd.Counts {
+	var c dmarcd.Counts
+	if r.Compliant() {
+		c.Compliant = r.Count
+	} else {
+		c.NonCompliant = r.Count
+	}
+	switch r.Disposition {
+	case aggregate.PolicyQuarantine:
+		c.Quarantined = r.Count
+	case aggregate.PolicyReject:
+		c.Rejected = r.Count
+	}
+	if r.DKIM.Known() == aggregate.ResultPass {
+		c.DKIM = r.Count
+	}
+	if r.SPF.Known() == aggregate.ResultPass {
+		c.SPF = r.Count
+	}
+	return c
+}
+
+// fromOf returns the From domain of a record in a length that can be kept.
+func fromOf(r aggregate.Record) string { return shorten(r.HeaderFrom) }
