@@ -1,0 +1,302 @@
+package genuine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/intake/genuine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const mail = "From: DMARC Reports <noreply@reporter.example>\r\nSubject: Report\r\n\r\nline one\r\nline two\r\n"
+
+// from returns the mail with another From field.
+func from(value string) string {
+	return strings.Replace(mail, "DMARC Reports <noreply@reporter.example>", value, 1)
+}
+
+// zone is the world of the tests.
+func zone() *dnstest.Zone {
+	return dnstest.New(`
+		_dmarc.reporter.example          TXT "v=DMARC1; p=reject"
+		reporter.example                 TXT "v=spf1 ip4:192.0.2.1 -all"
+		bounces.reporter.example         TXT "v=spf1 ip4:192.0.2.1 -all"
+		slow.reporter.example            INCONCLUSIVE
+		mail.reporter.example            TXT "v=spf1 ip4:192.0.2.1 -all"
+		rsa._domainkey.reporter.example  TXT ` + published(rsaKey(), "") + `
+		ed._domainkey.reporter.example   TXT ` + published(edKey(), "") + `
+		tls._domainkey.reporter.example  TXT ` + published(rsaKey(), "s=tlsrpt; ") + `
+		own._domainkey.reporter.example  TXT ` + published(rsaKey(), "t=s; ") + `
+		chat._domainkey.reporter.example TXT ` + published(rsaKey(), "s=chat; ") + `
+		old._domainkey.reporter.example  TXT "v=DKIM1; p="
+		two._domainkey.reporter.example  TXT ` + published(rsaKey(), "") + `
+		two._domainkey.reporter.example  TXT ` + published(edKey(), "") + `
+		slow._domainkey.reporter.example INCONCLUSIVE
+		rsa._domainkey.eu.reporter.example TXT ` + published(rsaKey(), "") + `
+
+		_dmarc.strict.example            TXT "v=DMARC1; p=reject; adkim=s; aspf=s"
+		rsa._domainkey.eu.strict.example TXT ` + published(rsaKey(), "") + `
+
+		_dmarc.sender.example            TXT "v=DMARC1; p=none"
+		sender.example                   TXT "v=spf1 ip4:192.0.2.1 -all"
+		rsa._domainkey.sender.example    TXT ` + published(rsaKey(), "") + `
+		slow._domainkey.sender.example   INCONCLUSIVE
+
+		bare.example                     TXT "v=spf1 ip4:192.0.2.1 -all"
+		rsa._domainkey.xn--bcher-kva.example TXT ` + published(rsaKey(), "") + `
+		_dmarc.dark.example              INCONCLUSIVE
+		rsa._domainkey.eu.dark.example   TXT ` + published(rsaKey(), "") + `
+	`)
+}
+
+func verifier() *genuine.Verifier {
+	return &genuine.Verifier{Resolver: zone(), Hostname: "mx.report.example", Now: time.Now}
+}
+
+// honest is the envelope of a mail from the reporter, forged that of one from elsewhere.
+var (
+	honest = genuine.Envelope{RemoteIP: netip.MustParseAddr("192.0.2.1"), Helo: "mail.reporter.example", MailFrom: "bounce@bounces.reporter.example"}
+	forged = genuine.Envelope{RemoteIP: netip.MustParseAddr("203.0.113.9"), Helo: "elsewhere.example", MailFrom: "bounce@bounces.reporter.example"}
+)
+
+// withMailFrom returns the honest envelope with another reverse-path.
+func withMailFrom(mailFrom string) genuine.Envelope {
+	e := honest
+	e.MailFrom = mailFrom
+	return e
+}
+
+// compareVerdicts leaves the reason to a test of its own.
+var compareVerdicts = cmpopts.IgnoreFields(dmarcd.Verdict{}, "Reason")
+
+// outcome builds the verdict about a mail from the reporter.
+func outcome(g dmarcd.Genuine, dkim, spf, dmarc string) dmarcd.Verdict {
+	return dmarcd.Verdict{Genuine: g, From: "reporter.example", DKIM: dkim, SPF: spf, DMARC: dmarc}
+}
+
+func TestSMTP(t *testing.T) {
+	t.Parallel()
+	const yes, no, unknown = dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown
+	reporter := signing{domain: "reporter.example"}
+	tests := []struct {
+		name     string
+		mail     string
+		envelope genuine.Envelope
+		want     dmarcd.Verdict
+		reason   string
+	}{
+		{"RSA", sign(t, mail, reporter), forged, outcome(yes, "pass", "fail", "pass"), "valid signature of reporter.example"},
+		{"Ed25519", sign(t, mail, signing{domain: "reporter.example", selector: "ed", key: edKey()}), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"subdomain signs", sign(t, mail, signing{domain: "eu.reporter.example"}), forged, outcome(yes, "pass", "fail", "pass"), "eu.reporter.example"},
+		{"key for TLS reports", sign(t, mail, signing{domain: "reporter.example", selector: "tls"}), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"lines end in LF", strings.ReplaceAll(sign(t, mail, reporter), "\r\n", "\n"), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"identity in a subdomain", sign(t, mail, signing{domain: "reporter.example", identity: "@eu.reporter.example"}), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"key for its own domain", sign(t, mail, signing{domain: "reporter.example", selector: "own"}), forged, outcome(yes, "pass", "fail", "pass"), "valid signature"},
+		{"SPF", mail, honest, outcome(yes, "none", "pass", "pass"), "SPF allows the client to send for bounces.reporter.example"},
+		{"SPF of the greeting", mail, withMailFrom(""), outcome(yes, "none", "pass", "pass"), "mail.reporter.example"},
+		{"the second signature counts", sign(t, sign(t, mail, reporter), signing{domain: "sender.example"}), forged, outcome(yes, "pass", "fail", "pass"), "reporter.example"},
+		{"no DNS for SPF, but signed", sign(t, mail, reporter), withMailFrom("a@slow.reporter.example"), outcome(yes, "pass", "temperror", "pass"), "valid signature"},
+
+		{"nothing", mail, forged, outcome(no, "none", "fail", "fail"), "there is no signature, SPF of bounces.reporter.example says fail"},
+		{"somebody else signs", sign(t, mail, signing{domain: "sender.example"}), withMailFrom("a@sender.example"), outcome(no, "pass", "pass", "fail"), "a signature of sender.example only"},
+		{"body was changed", sign(t, mail, reporter) + "more\r\n", forged, outcome(no, "fail", "fail", "fail"), "body hash did not verify"},
+		{"header was changed", strings.Replace(sign(t, mail, reporter), "Subject: Report", "Subject: Other", 1), forged, outcome(no, "fail", "fail", "fail"), "signature did not verify"},
+		{"other key", sign(t, mail, signing{domain: "reporter.example", key: otherKey()}), forged, outcome(no, "fail", "fail", "fail"), "signature did not verify"},
+		{"expired", sign(t, mail, signing{domain: "reporter.example", expires: time.Now().Add(-time.Hour)}), forged, outcome(no, "permerror", "fail", "fail"), "expired"},
+		{"no key", sign(t, mail, signing{domain: "reporter.example", selector: "none"}), forged, outcome(no, "permerror", "fail", "fail"), "no usable key"},
+		{"revoked key", sign(t, mail, signing{domain: "reporter.example", selector: "old"}), forged, outcome(no, "permerror", "fail", "fail"), "no usable key"},
+		{"two keys", sign(t, mail, signing{domain: "reporter.example", selector: "two"}), forged, outcome(no, "permerror", "fail", "fail"), "no usable key"},
+		{"key for something else", sign(t, mail, signing{domain: "reporter.example", selector: "chat"}), forged, outcome(no, "permerror", "fail", "fail"), "no usable key"},
+		{"key is not for the subdomain", sign(t, mail, signing{domain: "reporter.example", selector: "own", identity: "@eu.reporter.example"}), forged, outcome(no, "permerror", "fail", "fail"), "not for subdomains"},
+		{"part of the body is signed", signPartly(t, mail, "reporter.example", 10) + "more\r\n", forged, outcome(no, "policy", "fail", "fail"), "body length"},
+		{"client without a name", mail, genuine.Envelope{RemoteIP: forged.RemoteIP, Helo: "[203.0.113.9]"}, outcome(no, "none", "none", "fail"), "says none"},
+
+		{"no DNS for the key", sign(t, mail, signing{domain: "reporter.example", selector: "slow"}), forged, outcome(unknown, "temperror", "fail", "temperror"), "DNS did not answer"},
+		{"no DNS for the key of somebody else", sign(t, mail, signing{domain: "sender.example", selector: "slow"}), forged, outcome(no, "temperror", "fail", "fail"), "sender.example"},
+		{"no DNS for SPF", mail, withMailFrom("a@slow.reporter.example"), outcome(unknown, "none", "temperror", "temperror"), "DNS did not answer"},
+
+		{
+			"strict alignment is for DMARC", sign(t, from("a@strict.example"), signing{domain: "eu.strict.example"}), forged,
+			dmarcd.Verdict{Genuine: yes, From: "strict.example", DKIM: "pass", SPF: "fail", DMARC: "fail"},
+			"eu.strict.example",
+		},
+		{
+			"no DMARC record", from("a@bare.example"), withMailFrom("b@bare.example"),
+			dmarcd.Verdict{Genuine: yes, From: "bare.example", DKIM: "none", SPF: "pass", DMARC: "none"},
+			"SPF allows",
+		},
+		{
+			"no DNS for the organization", sign(t, from("a@dark.example"), signing{domain: "eu.dark.example"}), forged,
+			dmarcd.Verdict{Genuine: unknown, From: "dark.example", DKIM: "pass", SPF: "fail", DMARC: "temperror"},
+			"DNS did not answer",
+		},
+		{
+			"domain in other letters", sign(t, from("a@bücher.example"), signing{domain: "xn--bcher-kva.example"}), forged,
+			dmarcd.Verdict{Genuine: yes, From: "xn--bcher-kva.example", DKIM: "pass", SPF: "fail", DMARC: "none"},
+			"xn--bcher-kva.example",
+		},
+
+		{"no From", strings.Replace(mail, "From:", "To:", 1), honest, dmarcd.Verdict{Genuine: no}, "no From field"},
+		{"two From fields", "From: a@sender.example\r\n" + sign(t, mail, reporter), honest, dmarcd.Verdict{Genuine: no}, "more than one From field"},
+		{"two authors", sign(t, from("a@reporter.example, b@elsewhere.example"), reporter), honest, dmarcd.Verdict{Genuine: no}, "more than one address"},
+		{"unreadable From", from("a@b@c"), honest, dmarcd.Verdict{Genuine: no}, "cannot be read"},
+		{"author without a domain", from("<a@>"), honest, dmarcd.Verdict{Genuine: no}, "no domain"},
+		{"unquoted name", from("Reports [EU] <a@Reporter.Example>"), honest, outcome(yes, "none", "pass", "pass"), "SPF allows"},
+		{"endless header", strings.Repeat("X: y\r\n", 40_000), honest, dmarcd.Verdict{Genuine: no}, "too long"},
+		{"many fields", strings.Repeat("X: y\r\n", 501) + mail, honest, dmarcd.Verdict{Genuine: no}, "too many fields"},
+		{"long field", "X:" + strings.Repeat(" \r\n", 15_000) + mail, honest, dmarcd.Verdict{Genuine: no}, "a field that is too long"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := verifier().SMTP(t.Context(), strings.NewReader(test.mail), test.envelope)
+			if diff := cmp.Diff(test.want, got, compareVerdicts); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !strings.Contains(got.Reason, test.reason) {
+				t.Errorf("got reason %q want %q in it", got.Reason, test.reason)
+			}
+		})
+	}
+}
+
+func TestMail(t *testing.T) {
+	t.Parallel()
+	const yes, no, unknown = dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown
+	reporter := signing{domain: "reporter.example"}
+	tests := []struct {
+		name   string
+		mail   string
+		want   dmarcd.Verdict
+		reason string
+	}{
+		{"signed", sign(t, mail, reporter), outcome(yes, "pass", "", "pass"), "valid signature"},
+		{"body was changed", sign(t, mail, reporter) + "more\r\n", outcome(no, "fail", "", ""), "does not fit the mail: body hash"},
+		{"changed, and signed anew by somebody else", sign(t, sign(t, mail, reporter)+"more\r\n", signing{domain: "sender.example"}), outcome(no, "fail", "", ""), "does not fit"},
+		{"changed, but another signature fits", sign(t, sign(t, mail, signing{domain: "reporter.example", key: otherKey()}), reporter), outcome(yes, "pass", "", "pass"), "valid signature"},
+		{"signature of somebody else was broken", sign(t, mail, signing{domain: "sender.example"}) + "more\r\n", outcome(unknown, "fail", "", ""), "sender.example"},
+		{"no signature", mail, outcome(unknown, "none", "", ""), "there is no signature"},
+		{"key is gone", sign(t, mail, signing{domain: "reporter.example", selector: "none"}), outcome(unknown, "permerror", "", ""), "no usable key"},
+		{"expired", sign(t, mail, signing{domain: "reporter.example", expires: time.Now().Add(-time.Hour)}), outcome(unknown, "permerror", "", ""), "expired"},
+		{"part of the body is signed", signPartly(t, mail, "reporter.example", 10), outcome(unknown, "policy", "", ""), "body length"},
+		{"no DNS", sign(t, mail, signing{domain: "reporter.example", selector: "slow"}), outcome(unknown, "temperror", "", ""), "DNS did not answer"},
+		{"no From", strings.Replace(mail, "From:", "To:", 1), dmarcd.Verdict{Genuine: unknown}, "no From field"},
+
+		{"nothing", "", dmarcd.Verdict{}, ""},
+		{"XML", "<?xml version=\"1.0\"?>\n<feedback>\n\n</feedback>\n", dmarcd.Verdict{}, ""},
+		{"JSON", "{\"organization-name\":\"a\",\n\n\"date-range\":{}}\n", dmarcd.Verdict{}, ""},
+		{"gzip", "\x1f\x8b\x08\x00\x00\x00\n\n", dmarcd.Verdict{}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := verifier().Mail(t.Context(), strings.NewReader(test.mail))
+			if diff := cmp.Diff(test.want, got, compareVerdicts); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !strings.Contains(got.Reason, test.reason) {
+				t.Errorf("got reason %q want %q in it", got.Reason, test.reason)
+			}
+		})
+	}
+}
+
+func TestManySignatures(t *testing.T) {
+	t.Parallel()
+	signed := sign(t, mail, signing{domain: "reporter.example"})
+	other := strings.TrimSuffix(sign(t, mail, signing{domain: "sender.example"}), mail)
+	tests := []struct {
+		name   string
+		before int
+		want   dmarcd.Genuine
+	}{
+		{"the last that is looked at", 9, dmarcd.GenuineYes},
+		{"one behind it", 10, dmarcd.GenuineUnknown},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := verifier().Mail(t.Context(), strings.NewReader(strings.Repeat(other, test.before)+signed))
+			if got.Genuine != test.want {
+				t.Errorf("got %q (%s) want %q", got.Genuine, got.Reason, test.want)
+			}
+		})
+	}
+}
+
+// brokenMail fails when it is read behind a place.
+type brokenMail struct {
+	*strings.Reader
+	after int64
+}
+
+func (b brokenMail) Read(p []byte) (int, error) {
+	at := b.Size() - int64(b.Len())
+	if at >= b.after {
+		return 0, errors.New("the disk is broken")
+	}
+	return b.Reader.Read(p[:min(int64(len(p)), b.after-at)])
+}
+
+// TestUnreadable wants no verdict about a mail that was not read to its end, whatever
+// the part that was read says, and no goroutine left behind.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	long := mail + strings.Repeat("a line of text\r\n", 20_000)
+	signed := sign(t, sign(t, long, signing{domain: "reporter.example"}), signing{domain: "sender.example"})
+	blank := mail + strings.Repeat("\r\n", 1<<20)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := []struct {
+		name string
+		ctx  context.Context
+		mail io.ReadSeeker
+	}{
+		{"broken header", t.Context(), brokenMail{strings.NewReader(signed), 20}},
+		{"broken body", t.Context(), brokenMail{strings.NewReader(signed), 200_000}},
+		{"empty lines without end", t.Context(), strings.NewReader(sign(t, blank, signing{domain: "reporter.example"}))},
+		{"time is up", ended, strings.NewReader(signed)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := verifier().SMTP(test.ctx, test.mail, forged)
+			if got.Genuine != dmarcd.GenuineUnknown || got.Reason == "" {
+				t.Errorf("got %+v want unknown, with a reason", got)
+			}
+		})
+	}
+}
+
+// FuzzMail wants that no mail makes us panic, and that none that was not signed by the
+// reporter is taken for genuine.
+func FuzzMail(f *testing.F) {
+	f.Add([]byte(mail))
+	f.Add([]byte("DKIM-Signature: v=1; a=rsa-sha256; d=reporter.example; s=rsa; h=from; bh=; b=\r\n" + mail))
+	f.Add([]byte("DKIM-Signature: v=1; l=; d=; s=;\r\nDKIM-Signature:\r\n" + mail))
+	f.Add([]byte("From: <@>\n\n"))
+	f.Add([]byte("From:\xff\xfe@\xc3\xbc\n \n\n"))
+	v := verifier()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got := v.Mail(t.Context(), strings.NewReader(string(data)))
+		if got.Genuine == dmarcd.GenuineYes {
+			t.Errorf("got %+v for a mail that nobody has signed", got)
+		}
+		if (got.Genuine == "") != (got.Reason == "") {
+			t.Errorf("got %+v want a reason for every verdict and no other", got)
+		}
+		v.SMTP(t.Context(), strings.NewReader(string(data)), forged)
+	})
+}

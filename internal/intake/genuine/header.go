@@ -1,0 +1,172 @@
+package genuine
+
+import (
+	"io"
+	"net/mail"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// The limits of a header. They are far beyond what mail systems write, and bound the
+// work of the library, which grows with their products.
+const (
+	maxHeaderBytes = 128 << 10
+	maxFieldBytes  = 32 << 10
+	maxFields      = 500
+)
+
+// fieldName is the beginning of a header field, with the characters that names have in
+// practice. RFC 5322 §3.6.8 allows all that is printable, by which JSON would be a mail.
+var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*[ \t]*:`)
+
+// header is what the header of a mail says about who sent it.
+type header struct {
+	// mail tells that there is a header at all.
+	mail bool
+	// problem is a sentence that says why the header is of no use, "" if it is.
+	problem string
+	// from and signatures are the values of the From and the DKIM-Signature fields,
+	// unfolded.
+	from, signatures []string
+}
+
+// readHeader reads the header at the beginning of a mail. Its error is that of the
+// reader.
+func readHeader(r io.ReadSeeker) (header, error) {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return header{}, err
+	}
+	beginning, err := io.ReadAll(io.LimitReader(r, maxHeaderBytes))
+	if err != nil {
+		return header{}, err
+	}
+	var h header
+	fields, whole := splitFields(string(beginning))
+	if len(fields) == 0 {
+		return h, nil
+	}
+	h.mail = true
+	if !whole {
+		h.problem = "The header of the mail is too long, or does not end."
+		return h, nil
+	}
+	if len(fields) > maxFields {
+		h.problem = "The header of the mail has too many fields."
+		return h, nil
+	}
+	for _, field := range fields {
+		if len(field) > maxFieldBytes {
+			h.problem = "The header of the mail has a field that is too long."
+			return h, nil
+		}
+		h.add(field)
+	}
+	return h, nil
+}
+
+// splitFields splits the header at the beginning of a text into its fields. A text that
+// does not begin with a field has none; lines further down that are no fields are taken
+// for some, as the library takes them. It reports false if the header does not end.
+func splitFields(text string) (fields []string, whole bool) {
+	start := 0 // of the field that is being read
+	for at := 0; ; {
+		end := strings.IndexByte(text[at:], '\n')
+		if end < 0 {
+			return fields, false
+		}
+		line := text[at : at+end+1]
+		empty := strings.TrimRight(line, "\r\n") == ""
+		continues := at > 0 && (line[0] == ' ' || line[0] == '\t')
+		if !continues {
+			if at > 0 {
+				fields = append(fields, text[start:at])
+			}
+			start = at
+			if empty || at == 0 && !fieldName.MatchString(line) {
+				return fields, true
+			}
+		}
+		at += end + 1
+	}
+}
+
+// add takes a field into account.
+func (h *header) add(field string) {
+	name, value, _ := strings.Cut(field, ":")
+	value = strings.NewReplacer("\r", "", "\n", "").Replace(value)
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "from":
+		h.from = append(h.from, value)
+	case "dkim-signature":
+		h.signatures = append(h.signatures, value)
+	}
+}
+
+// author returns the domain of the one address in the From field, or a sentence that
+// says why there is none. RFC 9989 leaves mails with several authors to receivers.
+func (h header) author() (domain, problem string) {
+	switch len(h.from) {
+	case 0:
+		return "", "The mail has no From field."
+	case 1:
+	default:
+		return "", "The mail has more than one From field."
+	}
+	address, problem := onlyAddress(h.from[0])
+	if problem != "" {
+		return "", problem
+	}
+	domain = domainOf(inALabels(address))
+	if !dns.ValidName(domain) {
+		return "", "The address in the From field has no domain."
+	}
+	return domain, ""
+}
+
+// onlyAddress returns the one address in a From field.
+func onlyAddress(value string) (address, problem string) {
+	list, err := mail.ParseAddressList(value)
+	switch {
+	case err == nil && len(list) == 1:
+		return list[0].Address, ""
+	case err == nil:
+		return "", "The From field of the mail has more than one address."
+	case strings.Count(value, "@") == 1:
+		// Reporters write display names that RFC 5322 wants quoted. With a single at
+		// sign there is no doubt which address is meant.
+		before, after, _ := strings.Cut(value, "@")
+		local := before[strings.LastIndexAny(before, " \t<")+1:]
+		end := strings.IndexAny(after, " \t>")
+		if end < 0 {
+			end = len(after)
+		}
+		return local + "@" + after[:end], ""
+	default:
+		return "", "The From field of the mail cannot be read."
+	}
+}
+
+// domainOf returns what follows the last at sign of an address, in the form of
+// dns.Name.
+func domainOf(address string) string {
+	return dns.Name(address[strings.LastIndexByte(address, '@')+1:])
+}
+
+// inALabels returns an address whose domain is in A-labels. One that has none is
+// returned as it is.
+func inALabels(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	domain := address[at+1:]
+	if strings.IndexFunc(domain, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return address
+	}
+	name, err := dmarcd.ParseName(domain)
+	if err != nil {
+		return address
+	}
+	return address[:at+1] + name
+}

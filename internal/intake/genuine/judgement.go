@@ -1,0 +1,189 @@
+package genuine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/spf"
+)
+
+// findings are what was found out about a mail.
+type findings struct {
+	// from is the From domain, discovery the policy that applies to it.
+	from       string
+	discovery  dmarc.Discovery
+	signatures []signature
+	// unreadable tells that the signatures could not be verified.
+	unreadable bool
+	spf        spfFinding
+}
+
+// spfFinding is what SPF says about the client.
+type spfFinding struct {
+	result    spf.Result
+	domain    string
+	alignment dmarc.Alignment
+}
+
+// passes reports whether SPF stands for the From domain.
+func (s spfFinding) passes() bool { return s.result == spf.Pass && s.alignment == dmarc.Aligned }
+
+// isOpen reports whether SPF might stand for the From domain for all we know.
+func (s spfFinding) isOpen() bool {
+	return s.result == spf.TempError && s.alignment != dmarc.NotAligned ||
+		s.result == spf.Pass && s.alignment == dmarc.AlignmentUnknown
+}
+
+// passes reports whether a signature stands for the From domain.
+func (s signature) passes() bool { return s.result == resultPass && s.alignment == dmarc.Aligned }
+
+// isOpen reports whether a signature might stand for the From domain for all we know.
+func (s signature) isOpen() bool {
+	return s.result == resultTempError && s.alignment != dmarc.NotAligned ||
+		s.result == resultPass && s.alignment == dmarc.AlignmentUnknown
+}
+
+// contradicts reports whether a signature of the From domain does not fit the mail.
+func (s signature) contradicts() bool {
+	return s.result == resultFail && s.alignment == dmarc.Aligned
+}
+
+// verdictSMTP judges a mail that came by SMTP.
+func (f findings) verdictSMTP() dmarcd.Verdict {
+	v := dmarcd.Verdict{From: f.from, DKIM: f.dkim(), SPF: f.spf.result.String()}
+	signed, isSigned := f.first(signature.passes)
+	_, isOpen := f.first(signature.isOpen)
+	switch {
+	case isSigned:
+		v.Genuine, v.Reason = dmarcd.GenuineYes, signedReason(signed)
+	case f.spf.passes():
+		v.Genuine = dmarcd.GenuineYes
+		v.Reason = fmt.Sprintf("SPF allows the client to send for %s, of the organization of the From domain.", f.spf.domain)
+	case f.unreadable:
+		v.Genuine, v.Reason = dmarcd.GenuineUnknown, unreadableReason
+	case isOpen || f.spf.isOpen():
+		v.Genuine, v.Reason = dmarcd.GenuineUnknown, openReason
+	default:
+		v.Genuine = dmarcd.GenuineNo
+		v.Reason = fmt.Sprintf("Neither DKIM nor SPF stands for the From domain: %s, SPF of %s says %s.", f.dkimReason(), f.spf.name(), v.SPF)
+	}
+	v.DMARC = f.dmarc(v.Genuine)
+	return v
+}
+
+// verdictMail judges a mail by its signatures alone.
+func (f findings) verdictMail() dmarcd.Verdict {
+	v := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, From: f.from, DKIM: f.dkim()}
+	signed, isSigned := f.first(signature.passes)
+	forged, isForged := f.first(signature.contradicts)
+	_, isOpen := f.first(signature.isOpen)
+	switch {
+	case isSigned:
+		v.Genuine, v.Reason = dmarcd.GenuineYes, signedReason(signed)
+		// The reverse is not so: SPF, which is not known, might have passed.
+		v.DMARC = f.dmarc(v.Genuine)
+	case f.unreadable:
+		v.Reason = unreadableReason
+	case isForged:
+		v.Genuine = dmarcd.GenuineNo
+		v.Reason = fmt.Sprintf("The signature of %s does not fit the mail: %s.", forged.domain, forged.reason)
+	case isOpen:
+		v.Reason = openReason
+	default:
+		v.Reason = fmt.Sprintf("No signature tells whether the mail is from the From domain: %s.", f.dkimReason())
+	}
+	return v
+}
+
+const (
+	openReason       = "DNS did not answer a question whose answer decides."
+	unreadableReason = "The signatures of the mail could not be verified in the time and within the limits that there are."
+)
+
+func signedReason(s signature) string {
+	return fmt.Sprintf("The mail has a valid signature of %s, of the organization of the From domain.", s.domain)
+}
+
+// name returns whom SPF was asked for.
+func (s spfFinding) name() string { return cmp.Or(s.domain, "an unnamed client") }
+
+// first returns the first signature of a kind.
+func (f findings) first(of func(signature) bool) (signature, bool) {
+	at := slices.IndexFunc(f.signatures, of)
+	if at < 0 {
+		return signature{}, false
+	}
+	return f.signatures[at], true
+}
+
+// best returns the signature that says most: one that passes before one that does not,
+// and before that one that is aligned.
+func (f findings) best() (signature, bool) {
+	if len(f.signatures) == 0 {
+		return signature{}, false
+	}
+	return slices.MaxFunc(f.signatures, func(a, b signature) int {
+		return cmp.Compare(a.weight(), b.weight())
+	}), true
+}
+
+func (s signature) weight() int {
+	weight := 0
+	if s.alignment == dmarc.Aligned {
+		weight += 2
+	}
+	if s.result == resultPass {
+		weight++
+	}
+	return weight
+}
+
+// dkim returns the result of DKIM in one word.
+func (f findings) dkim() string {
+	if f.unreadable {
+		return resultTempError
+	}
+	if s, ok := f.best(); ok {
+		return s.result
+	}
+	return resultNone
+}
+
+// dkimReason says what became of the signatures, as part of a sentence.
+func (f findings) dkimReason() string {
+	s, ok := f.best()
+	switch {
+	case !ok:
+		return "there is no signature"
+	case s.result != resultPass:
+		return fmt.Sprintf("a signature of %s does not count (%s)", cmp.Or(s.domain, "nobody"), s.reason)
+	default:
+		return fmt.Sprintf("there is a signature of %s only", s.domain)
+	}
+}
+
+// dmarc returns the result of DMARC: what the record of the From domain leads to,
+// which may ask for strict alignment.
+func (f findings) dmarc(genuine dmarcd.Genuine) string {
+	record := f.discovery.Record
+	switch {
+	case f.discovery.Status == dmarc.StatusInconclusive:
+		return resultTempError
+	case record == nil:
+		return resultNone
+	case !record.Usable():
+		return resultPermError
+	}
+	_, signed := f.first(func(s signature) bool { return s.passes() && (record.ADKIM == dmarc.Relaxed || s.domain == f.from) })
+	switch {
+	case signed || f.spf.passes() && (record.ASPF == dmarc.Relaxed || f.spf.domain == f.from):
+		return resultPass
+	case genuine == dmarcd.GenuineUnknown:
+		return resultTempError
+	default:
+		return resultFail
+	}
+}

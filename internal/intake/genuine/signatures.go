@@ -1,0 +1,103 @@
+package genuine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	msgauth "github.com/emersion/go-msgauth/dkim"
+
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// maxSignatures bounds the signatures that are looked at, from the top: each costs a
+// question and a pass over the mail (RFC 6376 §6.1 allows a limit).
+const maxSignatures = 10
+
+// Results of DKIM in the words of RFC 8601 §2.7.1.
+const (
+	resultNone      = "none"
+	resultPass      = "pass"
+	resultFail      = "fail"
+	resultPolicy    = "policy"
+	resultTempError = "temperror"
+	resultPermError = "permerror"
+)
+
+// signature is what one signature came to.
+type signature struct {
+	// domain is the d= of the signature.
+	domain    string
+	result    string
+	alignment dmarc.Alignment
+	// reason says why the result is not pass.
+	reason string
+}
+
+// verify verifies the signatures of a mail; fields are their values. It reports true
+// if the mail could not be read to its end.
+func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []string, from string) (signatures []signature, unreadable bool) {
+	if len(fields) == 0 {
+		return nil, false
+	}
+	if _, err := mail.Seek(0, io.SeekStart); err != nil {
+		return nil, true
+	}
+	body := &guard{ctx: ctx, r: mail}
+	keys := &keyring{ctx: ctx, resolver: v.Resolver}
+	verified, err := msgauth.VerifyWithOptions(body, &msgauth.VerifyOptions{
+		LookupTXT: keys.lookup, MaxVerifications: maxSignatures,
+	})
+	fields = fields[:min(len(fields), maxSignatures)]
+	if body.err != nil || err != nil && !errors.Is(err, msgauth.ErrTooManySignatures) || len(verified) != len(fields) {
+		return nil, true
+	}
+	for i, one := range verified {
+		if one.Err == nil && !keys.allow(one, fields[i]) {
+			one.Err = errIdentity
+		}
+		s := signature{domain: dns.Name(one.Domain), result: resultOf(one.Err, fields[i])}
+		if one.Err != nil {
+			s.reason = strings.TrimPrefix(one.Err.Error(), "dkim: ")
+		}
+		s.alignment = dmarc.Align(ctx, v.Resolver, from, s.domain, dmarc.Relaxed)
+		signatures = append(signatures, s)
+	}
+	return signatures, false
+}
+
+// resultOf returns the result of a signature.
+func resultOf(err error, field string) string {
+	switch {
+	case err == nil:
+		return resultPass
+	case msgauth.IsTempFail(err):
+		return resultTempError
+	case msgauth.IsPermFail(err), errors.Is(err, errIdentity):
+		return resultPermError
+	case isPartial(field):
+		// Anything could stand behind the end of what it covers. RFC 8460 §3 forbids
+		// it in TLS reports, and the library refuses it in all mails.
+		return resultPolicy
+	default:
+		return resultFail
+	}
+}
+
+// isPartial reports whether a signature covers only part of the body (the tag l).
+func isPartial(field string) bool {
+	_, partial := tag(field, "l")
+	return partial
+}
+
+// tag returns the value of a tag of a signature, without white space.
+func tag(field, name string) (string, bool) {
+	for text := range strings.SplitSeq(field, ";") {
+		if is, value, _ := strings.Cut(text, "="); strings.TrimSpace(is) == name {
+			return strings.Join(strings.Fields(value), ""), true
+		}
+	}
+	return "", false
+}

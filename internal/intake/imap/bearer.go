@@ -1,0 +1,66 @@
+package imap
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-sasl"
+)
+
+// xoauth2 is the mechanism that OAUTHBEARER grew out of, and the only one for
+// access tokens that some large providers have.
+const xoauth2 = "XOAUTH2"
+
+// bearer returns the login with an access token that the server knows, the
+// standard one first.
+func bearer(caps imap.CapSet, user, token string) sasl.Client {
+	if caps.Has(imap.AuthCap(sasl.OAuthBearer)) {
+		// RFC 7628 §3.1
+		return &bearerClient{sasl.OAuthBearer, "n,a=" + escapeName(user) + ",\x01auth=Bearer " + token + "\x01\x01"}
+	}
+	return &bearerClient{xoauth2, "user=" + user + "\x01auth=Bearer " + token + "\x01\x01"}
+}
+
+// escapeName writes a name as the GS2 header wants it (RFC 5801 §4).
+func escapeName(name string) string {
+	escaped := make([]byte, 0, len(name))
+	for i := range len(name) {
+		switch name[i] {
+		case ',':
+			escaped = append(escaped, "=2C"...)
+		case '=':
+			escaped = append(escaped, "=3D"...)
+		default:
+			escaped = append(escaped, name[i])
+		}
+	}
+	return string(escaped)
+}
+
+// bearerClient says all it has to say in its first response.
+type bearerClient struct {
+	mechanism, response string
+}
+
+func (c *bearerClient) Start() (mechanism string, response []byte, err error) {
+	return c.mechanism, []byte(c.response), nil
+}
+
+// Next is reached when the token was refused: the challenge says why
+// (RFC 7628 §3.2.2).
+func (c *bearerClient) Next(challenge []byte) ([]byte, error) {
+	refusal := &tokenError{}
+	_ = json.Unmarshal(challenge, refusal) // without words it is refused all the same
+	return nil, refusal
+}
+
+// tokenError is the server's refusal of an access token.
+type tokenError struct {
+	Status string `json:"status"`
+	Scope  string `json:"scope"`
+}
+
+func (e *tokenError) Error() string {
+	return fmt.Sprintf("the access token is not taken (status %q, scope %q)", e.Status, e.Scope)
+}

@@ -1,0 +1,53 @@
+package imap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/emersion/go-imap/v2"
+)
+
+// save reads a message into a file of the folder and returns it at its beginning.
+// A message of more than limit bytes is not read: it returns nil.
+func save(folder string, literal imap.LiteralReader, limit int64) (_ *os.File, err error) {
+	if literal.Size() > limit {
+		return nil, nil
+	}
+	file, err := os.CreateTemp(folder, "imap-")
+	if err != nil {
+		return nil, fmt.Errorf("make a file for a message: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			discard(file)
+		}
+	}()
+	// A connection that breaks looks like the end of the message: only its size
+	// tells.
+	n, err := io.Copy(file, literal)
+	if err == nil && n != literal.Size() {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("download a message: %w", err)
+	}
+	if _, err = file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("download a message: %w", err)
+	}
+	return file, nil
+}
+
+// discard removes a file of save.
+func discard(file *os.File) {
+	if file != nil {
+		_ = errors.Join(file.Close(), os.Remove(file.Name())) // what is left lies among temporary files
+	}
+}
+
+func discardAll(messages []Message) {
+	for _, m := range messages {
+		discard(m.Body)
+	}
+}

@@ -1,0 +1,160 @@
+package imap
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+	"github.com/emersion/go-sasl"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// ErrLogin means that the server, or who gives out its access tokens, does not let us
+// in. To ask again soon would look like an attack.
+var ErrLogin = errors.New("the server refuses the login")
+
+// Try connects, logs in and opens the folder, and says what is wrong if that does
+// not work.
+func (r *Reader) Try(ctx context.Context) error {
+	s, err := r.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.leave()
+	_, err = s.open(ctx, r.Mailbox.Folder)
+	return err
+}
+
+// connect returns a session that is logged in.
+func (r *Reader) connect(ctx context.Context) (*session, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, connectTimeout, errSilent)
+	defer cancel()
+	s, err := r.dial(limited)
+	if err == nil {
+		err = r.enter(limited, s)
+		if err != nil {
+			s.drop()
+		}
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("connect to %s: %w", r.address(), errSilent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *Reader) address() string {
+	return net.JoinHostPort(r.Mailbox.Host, strconv.Itoa(r.Mailbox.Port))
+}
+
+// dial connects, with TLS where that comes first.
+func (r *Reader) dial(ctx context.Context) (*session, error) {
+	dial := r.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	raw, err := dial(ctx, "tcp", r.address())
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", r.address(), err)
+	}
+	s := &session{raw: raw, meter: &meter{Conn: raw}, news: make(chan struct{}, 1)}
+	if r.Mailbox.Security == dmarcd.SecurityTLS {
+		secured := tls.Client(raw, r.tlsConfig())
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = raw.Close() // the error of the handshake is the one to tell
+			return nil, fmt.Errorf("speak TLS with %s: %w", r.address(), err)
+		}
+		s.meter.Conn = secured
+	}
+	s.meter.allow(answerBytes)
+	options := &imapclient.Options{
+		TLSConfig: r.tlsConfig(),
+		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
+			Mailbox: func(*imapclient.UnilateralDataMailbox) {
+				select {
+				case s.news <- struct{}{}:
+				default: // it is known already
+				}
+			},
+		},
+	}
+	if r.Mailbox.Security != dmarcd.SecuritySTARTTLS {
+		s.client = imapclient.New(s.meter, options)
+		return s, nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // makes the library return
+	defer stop()
+	if s.client, err = imapclient.NewStartTLS(s.meter, options); err != nil {
+		_ = raw.Close() // the error of STARTTLS is the one to tell
+		return nil, fmt.Errorf("ask %s for STARTTLS: %w", r.address(), readable(err))
+	}
+	return s, nil
+}
+
+func (r *Reader) tlsConfig() *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.TLS != nil {
+		config = r.TLS.Clone()
+	}
+	if config.ServerName == "" {
+		config.ServerName = r.Mailbox.Host
+	}
+	return config
+}
+
+// enter logs in and learns what the server can do.
+func (r *Reader) enter(ctx context.Context, s *session) error {
+	err := s.command(ctx, func() error {
+		if err := s.client.WaitGreeting(); err != nil {
+			return err
+		}
+		s.caps = s.client.Caps()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("greet %s: %w", r.address(), readable(err))
+	}
+	if err := r.login(ctx, s); err != nil {
+		return err
+	}
+	return s.command(ctx, func() error {
+		if s.caps = s.client.Caps(); s.caps == nil { // there are more after the login
+			return errors.New("the server does not tell its capabilities")
+		}
+		return nil
+	})
+}
+
+func (r *Reader) login(ctx context.Context, s *session) error {
+	user := r.Mailbox.Username
+	var enter func() error
+	if r.Login.Token != nil {
+		token, err := r.Login.Token(ctx)
+		if err != nil {
+			return err
+		}
+		enter = func() error { return s.client.Authenticate(bearer(s.caps, user, token)) }
+	} else {
+		enter = func() error { return s.client.Login(user, r.Login.Password).Wait() }
+		if s.caps.Has(imap.CapLoginDisabled) {
+			enter = func() error { return s.client.Authenticate(sasl.NewPlainClient("", user, r.Login.Password)) }
+		}
+	}
+	err := s.command(ctx, enter)
+	var unhappy *tokenError
+	if refused(err) && !unavailable(err) || errors.As(err, &unhappy) {
+		return fmt.Errorf("%w: %w", ErrLogin, readable(err))
+	}
+	if err != nil {
+		return fmt.Errorf("log in: %w", readable(err))
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package imap
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+)
+
+// groups splits messages so that each group has at most limit bytes by the
+// server's word, or is one message.
+func groups(messages []Message, limit int64) [][]Message {
+	var all [][]Message
+	var bytes int64
+	for i, m := range messages {
+		if i == 0 || bytes+m.Size > limit {
+			all = append(all, nil)
+			bytes = 0
+		}
+		bytes += m.Size
+		all[len(all)-1] = append(all[len(all)-1], m)
+	}
+	return all
+}
+
+// announce asks what the server says of messages, and returns them in the order of
+// uids, those that it says nothing of too.
+func (s *session) announce(ctx context.Context, uids []imap.UID) ([]Message, error) {
+	told := make(map[imap.UID]Message, len(uids))
+	err := s.command(ctx, func() error {
+		options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true}
+		found, err := s.client.Fetch(imap.UIDSetNum(uids...), options).Collect()
+		for _, m := range found {
+			told[m.UID] = Message{Size: max(0, m.RFC822Size), ReceivedAt: m.InternalDate.UTC()}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the sizes of messages: %w", readable(err))
+	}
+	messages := make([]Message, len(uids))
+	for i, uid := range uids {
+		messages[i] = told[uid]
+		messages[i].UID = uint32(uid)
+	}
+	return messages, nil
+}
+
+// download fetches the bodies of the messages, asks a second time for those that
+// the server leaves out, and returns the messages that are still there, in order.
+// If it breaks off with an error it returns those before the first that is missing.
+// Their bodies are the caller's to discard.
+func (r *Reader) download(ctx context.Context, s *session, messages []Message) ([]Message, error) {
+	fetched := make(map[uint32]Message, len(messages))
+	err := r.refuseLarge(ctx, s, messages, fetched)
+	for try := 0; err == nil && try < 2 && len(fetched) < len(messages); try++ {
+		err = r.fetchBodies(ctx, s, messages, fetched)
+	}
+	if err == nil {
+		err = s.explainMissing(ctx, messages, fetched)
+	}
+	var complete []Message
+	for i, m := range messages {
+		found, ok := fetched[m.UID]
+		if !ok && err != nil {
+			for _, m := range messages[i:] {
+				discard(fetched[m.UID].Body)
+			}
+			break
+		}
+		if ok {
+			complete = append(complete, found)
+		}
+	}
+	return complete, err
+}
+
+// refuseLarge takes of messages that are too large the header alone: it tells
+// people which they are.
+func (r *Reader) refuseLarge(ctx context.Context, s *session, messages []Message, fetched map[uint32]Message) error {
+	for _, m := range messages {
+		if m.Size <= r.MaxBytes {
+			continue
+		}
+		m.Refusal = r.tooLarge(m.Size)
+		section := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true}
+		err := r.fetch(ctx, s, []uint32{m.UID}, section, headerBytes, func(_ uint32, header *os.File) { m.Body = header })
+		if err != nil {
+			discard(m.Body)
+			return err
+		}
+		fetched[m.UID] = m
+	}
+	return nil
+}
+
+func (r *Reader) tooLarge(size int64) string {
+	return fmt.Sprintf("The message has %d bytes; %d are taken.", size, r.MaxBytes)
+}
+
+// fetchBodies adds to fetched those messages that are not there yet.
+func (r *Reader) fetchBodies(ctx context.Context, s *session, messages []Message, fetched map[uint32]Message) error {
+	wanted := map[uint32]Message{}
+	var uids []uint32
+	for _, m := range messages {
+		if _, ok := fetched[m.UID]; !ok {
+			wanted[m.UID] = m
+			uids = append(uids, m.UID)
+		}
+	}
+	section := &imap.FetchItemBodySection{Peek: true} // reading is not yet marking
+	return r.fetch(ctx, s, uids, section, r.MaxBytes, func(uid uint32, body *os.File) {
+		m, ok := wanted[uid]
+		if !ok {
+			discard(body)
+			return
+		}
+		delete(wanted, uid)
+		m.Body = body
+		if body == nil {
+			m.Refusal = r.tooLarge(max(m.Size, r.MaxBytes+1))
+		}
+		fetched[uid] = m
+	})
+}
+
+// fetch asks for a part of each message and gives take what came, nil where it has
+// more than limit bytes.
+func (r *Reader) fetch(ctx context.Context, s *session, uids []uint32, section *imap.FetchItemBodySection,
+	limit int64, take func(uid uint32, body *os.File),
+) error {
+	var set imap.UIDSet
+	for _, uid := range uids {
+		set.AddNum(imap.UID(uid))
+	}
+	// A server that says less than it sends is cut off here. TLS within the
+	// connection takes a little more than the messages themselves.
+	allowed := int64(len(uids)) * (limit + limit/8 + answerBytes)
+	err := s.within(ctx, bodyTimeout, allowed, func() error {
+		command := s.client.Fetch(set, &imap.FetchOptions{UID: true, BodySection: []*imap.FetchItemBodySection{section}})
+		for m := command.Next(); m != nil; m = command.Next() {
+			if err := r.takeBody(m, limit, take); err != nil {
+				s.abandon(command)
+				return err
+			}
+		}
+		return command.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("download messages: %w", readable(err))
+	}
+	return nil
+}
+
+// abandon gives up the connection in the middle of an answer, and frees the
+// library's reader.
+func (s *session) abandon(command *imapclient.FetchCommand) {
+	_ = s.raw.Close() // else the rest would be read to its end
+	if s.meter.failure() != nil {
+		// The message is broken, and the library's reader is on its way out. To
+		// pass over the rest of the message meanwhile would read beside it.
+		<-s.client.Closed()
+	}
+	_ = command.Close() // the error is known
+}
+
+// takeBody reads the answer for one message.
+func (r *Reader) takeBody(m *imapclient.FetchMessageData, limit int64, take func(uid uint32, body *os.File)) error {
+	var uid uint32
+	for item := m.Next(); item != nil; item = m.Next() {
+		switch item := item.(type) {
+		case imapclient.FetchItemDataUID:
+			uid = uint32(item.UID)
+		case imapclient.FetchItemDataBodySection:
+			if item.Literal == nil || uid == 0 {
+				continue // NIL: the server has nothing; asked again, then explained
+			}
+			body, err := save(r.Folder, item.Literal, limit)
+			if err != nil {
+				return err
+			}
+			take(uid, body)
+			if body == nil {
+				return nil // read on, it may be small enough to pass over
+			}
+			uid = 0 // a second body of the same message is not taken
+		}
+	}
+	return nil
+}
+
+// explainMissing looks whether messages that were asked for twice in vain are
+// gone, as messages may be. Those that are not are refused.
+func (s *session) explainMissing(ctx context.Context, messages []Message, fetched map[uint32]Message) error {
+	for _, m := range messages {
+		if _, ok := fetched[m.UID]; ok {
+			continue
+		}
+		there, err := s.search(ctx, span{imap.UID(m.UID), imap.UID(m.UID)})
+		if err != nil {
+			return err
+		}
+		if len(there) > 0 {
+			m.Refusal = "The mail server lists the message, and does not deliver it."
+			fetched[m.UID] = m
+		}
+	}
+	return nil
+}

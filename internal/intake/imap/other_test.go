@@ -1,0 +1,42 @@
+package imap_test
+
+import (
+	"testing"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+)
+
+// other is somebody else who uses the mailbox.
+type other struct {
+	t      *testing.T
+	client *imapclient.Client
+}
+
+func connectOther(t *testing.T, s *server) *other {
+	t.Helper()
+	conn, err := s.dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := imapclient.New(conn, nil)
+	t.Cleanup(func() { _ = client.Close() }) // the server may be gone
+	if err := client.Login(user, password).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Select("INBOX", nil).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return &other{t: t, client: client}
+}
+
+// expunge deletes a message of INBOX.
+func (o *other) expunge(uid goimap.UID) {
+	flag := &goimap.StoreFlags{Op: goimap.StoreFlagsAdd, Silent: true, Flags: []goimap.Flag{goimap.FlagDeleted}}
+	if err := o.client.Store(goimap.UIDSetNum(uid), flag, nil).Close(); err != nil {
+		o.t.Error(err)
+	}
+	if err := o.client.UIDExpunge(goimap.UIDSetNum(uid)).Close(); err != nil {
+		o.t.Error(err)
+	}
+}

@@ -1,0 +1,291 @@
+package imap_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/imap"
+)
+
+// got is a message as it was handed over.
+type got struct {
+	uid     uint32
+	body    string
+	refusal string
+}
+
+// desk takes what a reader brings.
+type desk struct {
+	t      *testing.T
+	reader *imap.Reader
+	log    bytes.Buffer
+
+	mu       sync.Mutex
+	messages []got
+	state    imap.State
+	statuses []string // "" for a good look
+	// fail, if not nil, comes before a message is taken.
+	fail func() error
+}
+
+// newDesk returns a desk for a mailbox on the server.
+func newDesk(t *testing.T, s *server) *desk {
+	t.Helper()
+	d := &desk{t: t}
+	d.reader = &imap.Reader{
+		Mailbox: dmarcd.Mailbox{
+			ID: 1, Team: 2, Host: "imap.example.org", Port: 143, Security: dmarcd.SecurityNone,
+			Username: user, Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep,
+		},
+		Login: imap.Login{Password: password}, MaxBytes: 4096, Interval: time.Minute, Folder: t.TempDir(),
+		Accept: d.accept, SaveState: d.save, Status: d.tell,
+		Log: slog.New(slog.NewTextHandler(&d.log, nil)), Dial: s.dial,
+	}
+	return d
+}
+
+func (d *desk) accept(_ context.Context, messages []imap.Message) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil {
+		if err := d.fail(); err != nil {
+			return err
+		}
+	}
+	for _, m := range messages {
+		var body []byte
+		if m.Body != nil {
+			var err error
+			if body, err = io.ReadAll(m.Body); err != nil {
+				d.t.Error(err)
+			}
+		}
+		d.messages = append(d.messages, got{m.UID, string(body), m.Refusal})
+	}
+	return nil
+}
+
+func (d *desk) save(_ context.Context, state imap.State) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state = state
+	return nil
+}
+
+func (d *desk) tell(_ context.Context, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		d.statuses = append(d.statuses, err.Error())
+		return
+	}
+	d.statuses = append(d.statuses, "")
+}
+
+// run runs the reader while f runs, and looks after it at the end.
+func (d *desk) run(f func()) {
+	d.t.Helper()
+	ctx, stop := context.WithCancel(d.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.reader.Run(ctx) }()
+	f()
+	stop()
+	if err := <-done; err != nil {
+		d.t.Errorf("Run returned %v", err)
+	}
+	if strings.Contains(d.log.String()+strings.Join(d.statuses, " "), password) {
+		d.t.Error("the password was told")
+	}
+	if left, err := os.ReadDir(d.reader.Folder); err != nil || len(left) > 0 {
+		d.t.Errorf("got %d files left (%v), want none", len(left), err)
+	}
+}
+
+// after lets time pass until all that can happen in it has.
+func after(d time.Duration) {
+	time.Sleep(d) // in a bubble: no real time passes
+	synctest.Wait()
+}
+
+// want compares what came with the messages of those numbers, in order.
+func (d *desk) want(numbers ...int) {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var bodies, wanted []string
+	for _, m := range d.messages {
+		bodies = append(bodies, m.body+m.refusal)
+	}
+	for _, n := range numbers {
+		wanted = append(wanted, mail(n))
+	}
+	if fmt.Sprintf("%q", bodies) != fmt.Sprintf("%q", wanted) {
+		d.t.Errorf("got %d messages %.300q, want %d", len(bodies), bodies, len(wanted))
+	}
+}
+
+// lastStatus returns the latest status.
+func (d *desk) lastStatus() string {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.statuses) == 0 {
+		d.t.Fatal("no status was told")
+	}
+	return d.statuses[len(d.statuses)-1]
+}
+
+// upTo returns the numbers 1 to n.
+func upTo(n int) []int {
+	var numbers []int
+	for i := range n {
+		numbers = append(numbers, i+1)
+	}
+	return numbers
+}
+
+// inBubble runs a test on a fake clock.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+func TestReaderCatchesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := serve(t, allCaps(), nil)
+		for _, n := range upTo(45) {
+			s.deliver("INBOX", mail(n))
+		}
+		d := newDesk(t, s)
+		d.run(func() { after(time.Second) })
+		d.want(upTo(45)...)
+		if d.state.LastUID != 45 || d.state.UIDValidity == 0 {
+			t.Errorf("got the state %+v, want one up to 45", d.state)
+		}
+		if all, unseen, _ := s.count("INBOX"); all != 45 || unseen != 45 {
+			t.Errorf("got %d messages, %d unseen, want both 45: reading must leave no trace", all, unseen)
+		}
+		if d.lastStatus() != "" {
+			t.Errorf("got the status %q, want a good one", d.lastStatus())
+		}
+	})
+}
+
+func TestReaderGoesOnWhereItWas(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := serve(t, allCaps(), nil)
+		for _, n := range upTo(5) {
+			s.deliver("INBOX", mail(n))
+		}
+		first := newDesk(t, s)
+		first.run(func() { after(time.Second) })
+		second := newDesk(t, s)
+		second.reader.Mailbox.UIDValidity, second.reader.Mailbox.LastUID = first.state.UIDValidity, 3
+		second.run(func() { after(time.Second) })
+		second.want(4, 5)
+	})
+}
+
+func TestReaderSeesWhatComes(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		faults faults
+		within time.Duration
+		// not says before when it cannot be seen: the row tests what it says.
+		not time.Duration
+	}{
+		{name: "announced by IDLE", within: time.Second},
+		{name: "looked for without IDLE", faults: faults{wire: withoutWord("IDLE")}, not: 30 * time.Second, within: time.Minute},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := serve(t, allCaps(), nil)
+				s.set(row.faults)
+				d := newDesk(t, s)
+				d.run(func() {
+					after(time.Second)
+					for _, n := range upTo(3) {
+						s.deliver("INBOX", mail(n))
+						if row.not > 0 {
+							after(row.not)
+							d.want(upTo(n - 1)...)
+						}
+						after(row.within - row.not)
+						d.want(upTo(n)...)
+						after(5 * time.Second)
+					}
+					after(2 * time.Hour) // IDLE is renewed
+					s.deliver("INBOX", mail(4))
+					after(row.within + time.Second)
+					d.want(1, 2, 3, 4)
+				})
+				if n := len(s.dialled()); n != 1 {
+					t.Errorf("got %d connections, want 1 that holds", n)
+				}
+			})
+		})
+	}
+}
+
+func TestReaderStopsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		d := newDesk(t, serve(t, allCaps(), nil))
+		var began time.Time
+		d.run(func() {
+			after(time.Minute)
+			began = time.Now()
+		})
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %v to stop, want 3s at most", took)
+		}
+	})
+}
+
+func TestReaderRefusesWhatIsTooLarge(t *testing.T) {
+	large := "Subject: large\r\n\r\n" + strings.Repeat("x", 5000)
+	wide := "Subject: " + strings.Repeat("x", 70<<10) + "\r\n\r\nbody"
+	for _, row := range []struct {
+		name    string
+		message string
+		body    string
+	}{
+		{name: "of a large message the header is kept", message: large, body: "Subject: large\r\n\r\n"},
+		{name: "of a large header nothing is", message: wide},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := serve(t, allCaps(), nil)
+				s.deliver("INBOX", mail(1))
+				s.deliver("INBOX", row.message)
+				s.deliver("INBOX", mail(3))
+				d := newDesk(t, s)
+				d.reader.Mailbox.After = dmarcd.AfterDelete
+				d.run(func() { after(time.Second) })
+				if len(d.messages) != 3 {
+					t.Fatalf("got %d messages, want 3", len(d.messages))
+				}
+				refused := d.messages[1]
+				if want := fmt.Sprintf("The message has %d bytes; 4096 are taken.", len(row.message)); refused.refusal != want || refused.body != row.body {
+					t.Errorf("got %.100q refused for %q, want %q for %q", refused.body, refused.refusal, row.body, want)
+				}
+				if all, unseen, deleted := s.count("INBOX"); all != 1 || unseen != 1 || deleted != 0 {
+					t.Errorf("got %d messages left, %d unseen, %d deleted, want the refused one untouched", all, unseen, deleted)
+				}
+				if d.state.LastUID != 3 {
+					t.Errorf("got the state %+v, want one up to 3", d.state)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,318 @@
+package imap_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapserver"
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+)
+
+const (
+	user     = "reports@example.org"
+	password = "correct horse battery staple"
+)
+
+// server is an IMAP server in memory, reached through pipes: in a bubble of
+// synctest its time is that of the test.
+type server struct {
+	t     *testing.T
+	user  *imapmemserver.User
+	conns chan net.Conn
+
+	mu     sync.Mutex
+	faults faults
+	dials  []time.Time
+}
+
+// faults are what goes wrong. Those that are nil do not.
+type faults struct {
+	// dial comes before a connection.
+	dial func() error
+	// wire changes what the client reads.
+	wire func(net.Conn) net.Conn
+	// fetch takes UIDs out of the answer to a FETCH.
+	fetch func(uid goimap.UID, options *goimap.FetchOptions) (omit bool)
+	// opened changes the answer to SELECT.
+	opened func(*goimap.SelectData)
+	// copied refuses COPY, MOVE and CREATE.
+	copied func() error
+}
+
+// caps are those of a server that knows everything we use.
+func allCaps() goimap.CapSet {
+	return goimap.CapSet{goimap.CapIMAP4rev1: {}, goimap.CapMove: {}, goimap.CapUIDPlus: {}}
+}
+
+// serve starts a server with the folder INBOX.
+func serve(t *testing.T, caps goimap.CapSet, secured *tls.Config) *server {
+	t.Helper()
+	return serveSessions(t, caps, secured, func(plain session) imapserver.Session { return &plain })
+}
+
+// serveSessions is serve with sessions that can more.
+func serveSessions(t *testing.T, caps goimap.CapSet, secured *tls.Config, newSession func(session) imapserver.Session) *server {
+	t.Helper()
+	s := &server{t: t, user: imapmemserver.NewUser(user, password), conns: make(chan net.Conn)}
+	memory := imapmemserver.New()
+	memory.AddUser(s.user)
+	s.create("INBOX")
+	listener := &pipes{server: s, began: make(chan struct{}), closed: make(chan struct{})}
+	imapServer := imapserver.New(&imapserver.Options{
+		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
+			plain := session{SessionIMAP4rev2: memory.NewSession().(imapserver.SessionIMAP4rev2), server: s}
+			return newSession(plain), nil, nil
+		},
+		Caps: caps, InsecureAuth: true, TLSConfig: secured, Logger: quiet{},
+	})
+	served := make(chan error)
+	go func() { served <- imapServer.Serve(listener) }()
+	<-listener.began // a server that is closed before that is not prepared for it
+	t.Cleanup(func() {
+		if err := imapServer.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	return s
+}
+
+// quiet drops what the server logs: the tests break its connections.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// set changes what goes wrong.
+func (s *server) set(f faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+func (s *server) fault() faults {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults
+}
+
+// dial connects a client.
+func (s *server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	s.mu.Lock()
+	s.dials = append(s.dials, time.Now())
+	s.mu.Unlock()
+	f := s.fault()
+	if f.dial != nil {
+		if err := f.dial(); err != nil {
+			return nil, err
+		}
+	}
+	client, remote := net.Pipe()
+	select {
+	case s.conns <- remote:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if f.wire != nil {
+		return f.wire(client), nil
+	}
+	return client, nil
+}
+
+// dialled returns when connections were asked for.
+func (s *server) dialled() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]time.Time(nil), s.dials...)
+}
+
+func (s *server) create(folder string) {
+	s.t.Helper()
+	if err := s.user.Create(folder, nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// mail returns a message whose subject is a number.
+func mail(n int) string {
+	return fmt.Sprintf("From: reporter@example.net\r\nSubject: %d\r\n\r\nreport %d\r\n", n, n)
+}
+
+// deliver puts a message into a folder.
+func (s *server) deliver(folder, message string, flags ...goimap.Flag) {
+	s.t.Helper()
+	if _, err := s.user.Append(folder, literal{strings.NewReader(message)}, &goimap.AppendOptions{Flags: flags}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+type literal struct{ *strings.Reader }
+
+func (l literal) Size() int64 { return int64(l.Len()) }
+
+// count returns how many messages a folder has, and how many that are unseen and
+// deleted.
+func (s *server) count(folder string) (all, unseen, deleted uint32) {
+	s.t.Helper()
+	data, err := s.user.Status(folder, &goimap.StatusOptions{NumMessages: true, NumUnseen: true, NumDeleted: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return *data.NumMessages, *data.NumUnseen, *data.NumDeleted
+}
+
+// pipes is a listener for connections within the process.
+type pipes struct {
+	server       *server
+	begin, close sync.Once
+	began        chan struct{} // closed by the first Accept
+	closed       chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	p.begin.Do(func() { close(p.began) })
+	select {
+	case conn := <-p.server.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.close.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.IPAddr{} }
+
+// session is a session with faults.
+type session struct {
+	imapserver.SessionIMAP4rev2
+	server *server
+}
+
+func (s *session) Select(folder string, options *goimap.SelectOptions) (*goimap.SelectData, error) {
+	data, err := s.SessionIMAP4rev2.Select(folder, options)
+	if opened := s.server.fault().opened; err == nil && opened != nil {
+		opened(data)
+	}
+	return data, err
+}
+
+func (s *session) Fetch(w *imapserver.FetchWriter, set goimap.NumSet, options *goimap.FetchOptions) error {
+	uids, ok := set.(goimap.UIDSet)
+	omit := s.server.fault().fetch
+	if !ok || omit == nil {
+		return s.SessionIMAP4rev2.Fetch(w, set, options)
+	}
+	var left goimap.UIDSet
+	numbers, _ := uids.Nums()
+	for _, uid := range numbers {
+		if !omit(uid, options) {
+			left.AddNum(uid)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return s.SessionIMAP4rev2.Fetch(w, left, options)
+}
+
+func (s *session) refusal() error {
+	if copied := s.server.fault().copied; copied != nil {
+		return copied()
+	}
+	return nil
+}
+
+func (s *session) Copy(set goimap.NumSet, folder string) (*goimap.CopyData, error) {
+	if err := s.refusal(); err != nil {
+		return nil, err
+	}
+	return s.SessionIMAP4rev2.Copy(set, folder)
+}
+
+func (s *session) Move(w *imapserver.MoveWriter, set goimap.NumSet, folder string) error {
+	if err := s.refusal(); err != nil {
+		return err
+	}
+	return s.SessionIMAP4rev2.Move(w, set, folder)
+}
+
+func (s *session) Create(folder string, options *goimap.CreateOptions) error {
+	if err := s.refusal(); err != nil {
+		return err
+	}
+	return s.SessionIMAP4rev2.Create(folder, options)
+}
+
+// noPermission is how a server refuses for good.
+func noPermission() error {
+	return &goimap.Error{Type: goimap.StatusResponseTypeNo, Code: goimap.ResponseCodeNoPerm, Text: "not allowed"}
+}
+
+// withoutWord hides a word of the server's from the client.
+func withoutWord(word string) func(net.Conn) net.Conn {
+	return func(conn net.Conn) net.Conn { return &replacing{conn, word, strings.Repeat("X", len(word))} }
+}
+
+// replacing changes a word of the server's for another of the same length.
+type replacing struct {
+	net.Conn
+	from, to string
+}
+
+func (r *replacing) Read(b []byte) (int, error) {
+	n, err := r.Conn.Read(b)
+	copy(b[:n], strings.ReplaceAll(string(b[:n]), r.from, r.to))
+	return n, err
+}
+
+// cutAfter breaks a connection after so many bytes.
+func cutAfter(limit int) func(net.Conn) net.Conn {
+	return func(conn net.Conn) net.Conn { return &cut{Conn: conn, left: limit} }
+}
+
+type cut struct {
+	net.Conn
+	left int
+}
+
+func (c *cut) Read(b []byte) (int, error) {
+	if c.left == 0 {
+		return 0, errors.Join(io.EOF, c.Close())
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
+}
+
+// silentAfter swallows all that comes after so many bytes: the line is dead, and
+// nobody says so.
+func silentAfter(limit int) func(net.Conn) net.Conn {
+	return func(conn net.Conn) net.Conn { return &silent{Conn: conn, left: limit} }
+}
+
+type silent struct {
+	net.Conn
+	left int
+}
+
+func (s *silent) Read(b []byte) (int, error) {
+	for {
+		n, err := s.Conn.Read(b)
+		if n = min(n, s.left); n > 0 || err != nil {
+			s.left -= n
+			return n, err
+		}
+	}
+}

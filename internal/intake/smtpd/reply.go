@@ -1,0 +1,53 @@
+package smtpd
+
+import (
+	"errors"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
+)
+
+// What only SMTP knows to go wrong.
+var (
+	errTooManyConnections = errors.New("too many connections")
+	errTooManyUnknown     = errors.New("too many unknown recipients")
+	errRate               = errors.New("too many mails for the recipient")
+	errRelay              = errors.New("not our domain")
+	errStopping           = errors.New("the server stops")
+	errNested             = errors.New("a mail has begun already")
+)
+
+// reply returns what a client is told about an error. Nothing of the cause of what it
+// cannot mend reaches it.
+func reply(err error) *smtp.SMTPError {
+	switch {
+	case errors.Is(err, errStopping):
+		return answer(421, smtp.EnhancedCode{4, 3, 2}, "The server stops, please come again in a minute.")
+	case errors.Is(err, errTooManyConnections):
+		return answer(421, smtp.EnhancedCode{4, 7, 0}, "There are too many connections, please come again later.")
+	case errors.Is(err, errTooManyUnknown):
+		return answer(421, smtp.EnhancedCode{4, 7, 0}, "Too many of the recipients do not exist.")
+	case errors.Is(err, errRate):
+		return answer(450, smtp.EnhancedCode{4, 7, 1}, "The mailbox has received too many mails in a short time, please come again later.")
+	case errors.Is(err, errRelay):
+		return answer(550, smtp.EnhancedCode{5, 7, 1}, "This server takes mail for its own domain only.")
+	case errors.Is(err, errNested):
+		return answer(503, smtp.EnhancedCode{5, 5, 1}, "A mail has begun already, send RSET first.")
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return answer(550, smtp.EnhancedCode{5, 1, 1}, "There is no such mailbox here.")
+	case errors.Is(err, smtp.ErrDataTooLarge), errors.Is(err, dmarcd.ErrLimit):
+		return answer(552, smtp.EnhancedCode{5, 3, 4}, "The mail is too large, EHLO tells the limit.")
+	case errors.Is(err, smtp.ErrTooLongLine):
+		return answer(554, smtp.EnhancedCode{5, 6, 0}, "The mail has a line that is too long.")
+	case errors.Is(err, spool.ErrFull):
+		return answer(452, smtp.EnhancedCode{4, 3, 1}, "There is no room for the mail now, please come again later.")
+	default:
+		return answer(451, smtp.EnhancedCode{4, 3, 0}, "The mail cannot be taken now, please come again later.")
+	}
+}
+
+func answer(code int, enhanced smtp.EnhancedCode, message string) *smtp.SMTPError {
+	return &smtp.SMTPError{Code: code, EnhancedCode: enhanced, Message: message}
+}

@@ -1,0 +1,13 @@
+package spool
+
+import "syscall"
+
+// freeBytes returns how much an unprivileged user can still write to the disk of a
+// folder.
+func freeBytes(folder string) (int64, error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(folder, &disk); err != nil {
+		return 0, err
+	}
+	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // no disk has 2^63 bytes
+}

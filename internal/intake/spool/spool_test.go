@@ -1,0 +1,403 @@
+package spool_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
+)
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(fillVariable); folder != "" {
+		fill(folder)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var compareAddresses = cmpopts.EquateComparable(netip.Addr{})
+
+func configuration(folder string) spool.Config {
+	return spool.Config{
+		Folder: folder,
+		Limits: spool.Limits{Bytes: 1 << 20, Entries: 100},
+		Log:    slog.New(slog.DiscardHandler),
+		Now:    time.Now,
+	}
+}
+
+// open opens a spool for the time of the test.
+func open(t *testing.T, config spool.Config) *spool.Spool {
+	t.Helper()
+	return openFaulty(t, config, &spool.Faults{})
+}
+
+func openFaulty(t *testing.T, config spool.Config, faults *spool.Faults) *spool.Spool {
+	t.Helper()
+	s, err := spool.OpenFaulty(config, faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // fails where the test has closed it
+	return s
+}
+
+func envelope(helo string) spool.Envelope {
+	return spool.Envelope{
+		RemoteIP:   netip.MustParseAddr("192.0.2.1"),
+		Helo:       helo,
+		MailFrom:   "noreply@reporter.example",
+		Recipients: []spool.Recipient{{Mailbox: "abc", Team: 7}, {Mailbox: "def", Team: 8}},
+		ReceivedAt: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
+	}
+}
+
+// put spools a mail.
+func put(s *spool.Spool, text string, e spool.Envelope) error {
+	draft, err := s.Create()
+	if err != nil {
+		return err
+	}
+	defer draft.Discard()
+	if _, err := io.WriteString(draft, text); err != nil {
+		return err
+	}
+	return draft.Commit(e)
+}
+
+func mustPut(t *testing.T, s *spool.Spool, text string) {
+	t.Helper()
+	if err := put(s, text, envelope("mail.reporter.example")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contents(t *testing.T, e *spool.Entry) string {
+	t.Helper()
+	mail, err := e.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mail.Close() //nolint:errcheck // read-only
+	text, err := io.ReadAll(mail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// texts returns the mails in a spool.
+func texts(t *testing.T, s *spool.Spool) []string {
+	t.Helper()
+	all := []string{}
+	for _, e := range s.List() {
+		all = append(all, contents(t, e))
+	}
+	return all
+}
+
+// files returns the names in a folder that end in one of ours.
+func files(t *testing.T, folder, ending string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(folder, "*"+ending))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestCommittedMailSurvives(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text string }{
+		{"ordinary", "From: a@example.com\r\n\r\nbody\r\n"},
+		{"empty", ""},
+		{"every octet", "\x00\x01\xff\r\n.\r\n\n"},
+		{"looks like an envelope", "{}\x00\x00\x00\x02dmarcd-spool-1\n"},
+		{"large", strings.Repeat("0123456789abcdef", 1<<12)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			folder := filepath.Join(t.TempDir(), "spool")
+			s := open(t, configuration(folder))
+			mustPut(t, s, test.text)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+
+			entries := open(t, configuration(folder)).List()
+			if len(entries) != 1 {
+				t.Fatalf("got %d entries want 1", len(entries))
+			}
+			if got := contents(t, entries[0]); got != test.text {
+				t.Errorf("got %q want %q", got, test.text)
+			}
+			if got, want := entries[0].Size, int64(len(test.text)); got != want {
+				t.Errorf("got size %d want %d", got, want)
+			}
+			if diff := cmp.Diff(envelope("mail.reporter.example"), entries[0].Envelope, compareAddresses); diff != "" {
+				t.Errorf("envelope (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOldestComesFirst(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	config := configuration(folder)
+	// The clock stands still, then goes back: the order must not depend on it.
+	now := time.Unix(1_800_000_000, 0)
+	config.Now = func() time.Time { return now }
+	s := open(t, config)
+	mustPut(t, s, "first")
+	mustPut(t, s, "second")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Hour)
+	s = open(t, config)
+	mustPut(t, s, "third")
+	if diff := cmp.Diff([]string{"first", "second", "third"}, texts(t, s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnfinishedDraftLeavesNothing(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		finish func(*spool.Spool, *spool.Draft) error
+	}{
+		{"discarded", func(s *spool.Spool, d *spool.Draft) error {
+			d.Discard()
+			d.Discard()
+			return s.Close()
+		}},
+		{"the process ends", func(s *spool.Spool, _ *spool.Draft) error { return s.Close() }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			s := open(t, configuration(folder))
+			draft, err := s.Create()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := draft.Write([]byte("half a mail")); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.finish(s, draft); err != nil {
+				t.Fatal(err)
+			}
+			if got := texts(t, open(t, configuration(folder))); len(got) != 0 {
+				t.Errorf("got %q want nothing", got)
+			}
+			if got := files(t, folder, ".draft"); len(got) != 0 {
+				t.Errorf("got %q want no drafts", got)
+			}
+		})
+	}
+}
+
+func TestDamagedFileIsPutAside(t *testing.T) {
+	t.Parallel()
+	const footer = "dmarcd-spool-1\n"
+	tests := []struct{ name, text string }{
+		{"empty", ""},
+		{"no footer", "From: a@example.com\r\n\r\nbody, and more of it\r\n"},
+		{"envelope longer than the file", "{}\x00\x00\x00\xff" + footer},
+		{"envelope longer than any", "{}\xff\xff\xff\xff" + footer},
+		{"envelope is no JSON", "{]\x00\x00\x00\x02" + footer},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			if err := os.WriteFile(filepath.Join(folder, "0000000000000000001.mail"), []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, configuration(folder))
+			mustPut(t, s, "good")
+			if diff := cmp.Diff([]string{"good"}, texts(t, s)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			kept, err := os.ReadFile(filepath.Join(folder, "0000000000000000001.damaged"))
+			if err != nil || string(kept) != test.text {
+				t.Errorf("got %q, %v want %q", kept, err, test.text)
+			}
+		})
+	}
+}
+
+func TestSecondProcessIsKeptAway(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := open(t, configuration(folder))
+	draft, err := s.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer draft.Discard()
+	if second, err := spool.Open(configuration(folder)); err == nil {
+		_ = second.Close()
+		t.Error("got a second spool on the same folder, want an error")
+	}
+	if err := draft.Commit(envelope("a")); err != nil {
+		t.Errorf("got %v want the draft untouched", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		limits spool.Limits
+		faults spool.Faults
+		want   error
+	}{
+		{name: "bytes", limits: spool.Limits{Bytes: 15, Entries: 10}, want: spool.ErrFull},
+		{name: "entries", limits: spool.Limits{Bytes: 100, Entries: 1}, want: spool.ErrFull},
+		{name: "free disk", limits: spool.Limits{Bytes: 100, Entries: 10, FreeBytes: 1 << 20}, faults: spool.Faults{FreeBytes: new(int64)}, want: spool.ErrFull},
+		{name: "full disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{FullDevice: true}, want: spool.ErrFull},
+		{name: "full disk noticed late", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.ENOSPC}, want: spool.ErrFull},
+		{name: "quota", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Rename: syscall.EDQUOT}, want: spool.ErrFull},
+		{name: "broken disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.EIO}, want: syscall.EIO},
+		{name: "name is not durable", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{SyncFolder: syscall.EIO}, want: syscall.EIO},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			config := configuration(folder)
+			config.Limits = test.limits
+			var faults spool.Faults
+			s := openFaulty(t, config, &faults)
+			mustPutWithFree(t, s, &faults)
+
+			faults = test.faults
+			err := put(s, "0123456789", envelope("a"))
+			if !errors.Is(err, test.want) || !errors.Is(err, dmarcd.ErrTemporary) {
+				t.Errorf("got %v want %v, temporary", err, test.want)
+			}
+			if diff := cmp.Diff([]string{"0123456789"}, texts(t, s)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := len(files(t, folder, ".mail")) + len(files(t, folder, ".draft")); got != 1 {
+				t.Errorf("got %d files want 1", got)
+			}
+			if entries, bytes := s.Stats(); entries != 1 || bytes != 10 {
+				t.Errorf("got %d entries, %d bytes want 1, 10", entries, bytes)
+			}
+
+			// Once there is room again, all is well.
+			faults = spool.Faults{}
+			if err := s.Remove(s.List()[0]); err != nil {
+				t.Fatal(err)
+			}
+			mustPutWithFree(t, s, &faults)
+		})
+	}
+}
+
+// mustPutWithFree spools a mail on a disk with all the room that is asked for.
+func mustPutWithFree(t *testing.T, s *spool.Spool, faults *spool.Faults) {
+	t.Helper()
+	plenty := int64(1 << 40)
+	faults.FreeBytes = &plenty
+	mustPut(t, s, "0123456789")
+}
+
+func TestFailedDraftStaysFailed(t *testing.T) {
+	t.Parallel()
+	config := configuration(t.TempDir())
+	config.Limits.Bytes = 5
+	s := open(t, config)
+	draft, err := s.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer draft.Discard()
+	if _, err := draft.Write([]byte("too much")); !errors.Is(err, spool.ErrFull) {
+		t.Fatalf("got %v want %v", err, spool.ErrFull)
+	}
+	if _, err := draft.Write([]byte("ok")); !errors.Is(err, spool.ErrFull) {
+		t.Errorf("got %v want the error to stay", err)
+	}
+	if err := draft.Commit(envelope("a")); !errors.Is(err, spool.ErrFull) {
+		t.Errorf("got %v want the error to stay", err)
+	}
+}
+
+func TestDiskFillsWhileWriting(t *testing.T) {
+	t.Parallel()
+	config := configuration(t.TempDir())
+	config.Limits = spool.Limits{Bytes: 8 << 20, Entries: 10, FreeBytes: 1000}
+	free := int64(1000)
+	s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
+	draft, err := s.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer draft.Discard()
+	free = 999
+	if _, err := draft.Write(make([]byte, 2<<20)); !errors.Is(err, spool.ErrFull) {
+		t.Errorf("got %v want %v", err, spool.ErrFull)
+	}
+}
+
+func TestEnvelopeHasALimit(t *testing.T) {
+	t.Parallel()
+	s := open(t, configuration(t.TempDir()))
+	if err := put(s, "mail", envelope(strings.Repeat("x", 2<<20))); !errors.Is(err, dmarcd.ErrLimit) {
+		t.Errorf("got %v want %v", err, dmarcd.ErrLimit)
+	}
+	if got := texts(t, s); len(got) != 0 {
+		t.Errorf("got %q want nothing", got)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, configuration(t.TempDir()))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 5 {
+				if err := put(s, "mail", envelope("a")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if entries, bytes := s.Stats(); entries != 40 || bytes != 160 {
+		t.Errorf("got %d entries, %d bytes want 40, 160", entries, bytes)
+	}
+	for _, e := range s.List() {
+		if err := s.Remove(e); err != nil {
+			t.Error(err)
+		}
+		if err := s.Remove(e); err != nil {
+			t.Errorf("again: %v", err)
+		}
+	}
+	if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
+		t.Errorf("got %d entries, %d bytes want none", entries, bytes)
+	}
+}

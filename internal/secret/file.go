@@ -1,0 +1,96 @@
+package secret
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// keyPrefix begins the key file, which is one line of text.
+	keyPrefix = "dmarcd-key-1:"
+	// maxKeyFile bounds what is read of it, in bytes.
+	maxKeyFile = 1024
+	// exposed are the permissions with which others could read the key, or
+	// exchange it. That its group may read it is the way of orchestrators to
+	// hand a secret to a process.
+	exposed = 0o027
+)
+
+// Load returns the key in the file at path. Where there is no file it makes one
+// with a random key that only the owner may read; of several processes that do so
+// at once, one makes it and all use it.
+func Load(path string) (*Key, error) {
+	key, err := read(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("make the key file: %w", err)
+	}
+	return read(path)
+}
+
+func read(path string) (*Key, error) {
+	file, err := os.Open(path) //nolint:gosec // the operator's own path
+	if err != nil {
+		return nil, fmt.Errorf("read the key file: %w", err)
+	}
+	defer func() { _ = file.Close() }() // read-only
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the key file: %w", err)
+	}
+	if info.Mode().Perm()&exposed != 0 {
+		return nil, fmt.Errorf("the key file %s may be read or changed by others (%v); run `chmod 600 %s`", path, info.Mode().Perm(), path)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the key file: %w", err)
+	}
+	encoded, ok := strings.CutPrefix(strings.TrimSpace(string(text)), keyPrefix)
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(raw) != keySize {
+		return nil, fmt.Errorf("%s is no key file of dmarcd; restore it, or move it away to have a new one made", path)
+	}
+	return newKey(raw, path)
+}
+
+// create makes a key file. It is written under another name and then linked: it
+// is there whole or not at all, and one that appeared meanwhile is left as it is.
+func create(path string) error {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(folder, ".key-") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // a second name, or no good
+	var raw [keySize]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	_, err = io.WriteString(file, keyPrefix+base64.StdEncoding.EncodeToString(raw[:])+"\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// syncFolder makes the name of a new file outlive a loss of power.
+func syncFolder(folder string) error {
+	f, err := os.Open(folder) //nolint:gosec // the operator's own path
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
