@@ -1,0 +1,116 @@
+// Package demo makes up a year in the life of five domains: the reports that
+// receivers would have sent about them, the DNS records that they had at every
+// moment, and the networks that the mail came from. What the reports say follows
+// from the records of the day, so that a check and a report tell the same story.
+//
+// Everything is made from a seed and a date, and nothing of it exists: names are
+// those of RFC 2606, addresses those of RFC 5737, RFC 3849 and RFC 2544, numbers of
+// networks those of RFC 5398. Bringing the story into a database, and showing it, is
+// left to others.
+package demo
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// daysOfStory is how long the story is.
+	daysOfStory = 365
+	day         = 24 * time.Hour
+)
+
+// ReportDomain is the domain to which the reports are sent unless Options say
+// otherwise.
+const ReportDomain = "reports.example"
+
+// Options are what a story is made from.
+type Options struct {
+	// Seed chooses among the possible stories.
+	Seed uint64
+	// End is the present: the last reports are about the day before it, in UTC.
+	End time.Time
+	// ReportAddress returns the address that a domain has its reports sent to; by
+	// default it is the domain's name in front of ReportDomain.
+	ReportAddress func(domain string) string
+}
+
+// Story is a year of reports and DNS records. It is safe for concurrent use.
+type Story struct {
+	options Options
+	today   time.Time // the day that End is in
+	domains []domain
+}
+
+// New returns the story of the options.
+func New(options Options) *Story {
+	if options.ReportAddress == nil {
+		options.ReportAddress = func(domain string) string {
+			return strings.ReplaceAll(domain, ".", "-") + "@" + ReportDomain
+		}
+	}
+	return &Story{options: options, today: options.End.UTC().Truncate(day), domains: plot()}
+}
+
+// Domain is one of the domains of the story.
+type Domain struct {
+	Name    string
+	Purpose dmarcd.Purpose
+	// About says in a sentence what the domain is an example of.
+	About string
+}
+
+// Domains returns the domains that the story is about.
+func (s *Story) Domains() []Domain {
+	all := make([]Domain, len(s.domains))
+	for i, d := range s.domains {
+		all[i] = Domain{Name: d.name, Purpose: d.purpose, About: d.about}
+	}
+	return all
+}
+
+// Begin returns the first moment of the story.
+func (s *Story) Begin() time.Time { return s.dayBefore(daysOfStory) }
+
+// Turns returns the moments at which the DNS records of a domain were changed, in
+// their order, from the beginning of the story on. Checks at these moments find all
+// that there was to find.
+func (s *Story) Turns() []time.Time {
+	agos := []int{daysOfStory}
+	for i := range s.domains {
+		agos = append(agos, s.domains[i].turns()...)
+	}
+	slices.Sort(agos)
+	agos = slices.Compact(agos)
+	slices.Reverse(agos)
+	turns := make([]time.Time, len(agos))
+	for i, ago := range agos {
+		turns[i] = s.dayBefore(ago)
+	}
+	return turns
+}
+
+// dayBefore returns when the day began that was so many days before the present one.
+func (s *Story) dayBefore(ago int) time.Time { return s.today.AddDate(0, 0, -ago) }
+
+// ago returns how many days before the present one a moment was.
+func (s *Story) ago(at time.Time) int {
+	return int(s.today.Sub(at.UTC().Truncate(day)) / day)
+}
+
+// random returns the source of randomness for one topic and day. Days do not depend
+// on each other, so that a change of one leaves the others as they were.
+func (s *Story) random(topic string, ago int) *rand.Rand {
+	return random(s.options.Seed, topic, ago)
+}
+
+func random(seed uint64, topic string, number int) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(topic))                                // never fails
+	return rand.New(rand.NewPCG(seed^hash.Sum64(), uint64(number))) //nolint:gosec // a story is no secret
+}

@@ -1,0 +1,48 @@
+package demo
+
+import (
+	"io"
+	"net/netip"
+
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
+)
+
+// WriteNetworks writes the database of the networks and countries of the story, for
+// a senders.Atlas.
+func (s *Story) WriteNetworks(w io.Writer) error {
+	options := mmdb.Options{Type: "dmarcd-Demo", Description: "Invented networks.", Built: s.today}
+	return mmdb.Write(w, options, func(yield func(mmdb.Range, error) bool) {
+		for _, h := range houses {
+			for _, p := range []netip.Prefix{h.v4, h.v6} {
+				if p.IsValid() && !yield(mmdb.Range{First: p.Addr(), Last: last(p), Number: h.number, Name: h.network, Country: h.country}, nil) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// last returns the last address of a prefix.
+func last(p netip.Prefix) netip.Addr {
+	octets := p.Addr().AsSlice()
+	for bit := p.Bits(); bit < 8*len(octets); bit++ {
+		octets[bit/8] |= 0x80 >> (bit % 8)
+	}
+	addr, _ := netip.AddrFromSlice(octets) // as long as it was
+	return addr
+}
+
+// Senders returns the services of the story that are known to everybody, for a
+// senders.Catalogue.
+func (s *Story) Senders() []senders.Sender {
+	var known []senders.Sender
+	for _, h := range houses {
+		if h.kind != "" {
+			known = append(known, senders.Sender{
+				Name: h.network, Kind: h.kind, Networks: []uint32{h.number}, Hosts: []string{h.domain}, Domains: []string{h.domain},
+			})
+		}
+	}
+	return known
+}

@@ -1,0 +1,159 @@
+package demo
+
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+const (
+	none       = aggregate.PolicyNone
+	quarantine = aggregate.PolicyQuarantine
+	reject     = aggregate.PolicyReject
+)
+
+// plot returns what happens to the domains.
+func plot() []domain {
+	return []domain{harbourlight(), tinwhistle(), oldmill(), brightpay(), fernlea()}
+}
+
+// harbourlight does everything right. What fails is a mailing list, and what
+// strangers try.
+func harbourlight() domain {
+	return domain{
+		name: "harbourlight.example", purpose: dmarcd.PurposeBusiness,
+		about:    "A shipping company that rejects what is not its own, for most of a year.",
+		policies: []policy{{since: 365, p: quarantine}, {since: 301, p: reject}},
+		spf: []sending{{
+			since: 365, ip: []*house{harbourlightOffice}, include: []*house{cloudpost, receiptly}, all: "-all",
+		}},
+		keys: []key{
+			{selector: "mail", since: 365, bits: 2048},
+			{selector: "selector1", since: 365, bits: 2048},
+			{selector: "selector2", since: 250, bits: 2048},
+			{selector: "s1", since: 365, bits: 2048},
+			{selector: "pm", since: 365, bits: 2048},
+		},
+		delegated:  map[string]*house{"news.harbourlight.example": sendwell},
+		mx:         []*house{harbourlightOffice},
+		signed:     true,
+		tlsReports: 90,
+		streams: append(spoofed("", 14),
+			stream{house: harbourlightOffice, perDay: 420, rhythm: office, selector: "mail"},
+			stream{house: cloudpost, perDay: 900, rhythm: office, selector: "selector1"},
+			stream{house: sendwell, perDay: 5200, rhythm: newsletter, envelope: "news.harbourlight.example", selector: "s1", signs: true},
+			stream{house: receiptly, perDay: 650, rhythm: steady, from: "shop.harbourlight.example", envelope: receiptly.envelope(), selector: "pm", signs: true},
+			stream{house: almaMail, perDay: 24, rhythm: office, selector: "selector1", forwarded: true},
+			stream{house: listhaven, perDay: 11, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
+		),
+	}
+}
+
+// tinwhistle is in trouble. Its support software sent as the domain for months
+// before anybody knew; a key was taken away too early and missed for a week; the
+// policy was tightened too soon and taken back; and since three weeks ago its SPF
+// record needs too many look-ups, so that mail from its own office fails.
+func tinwhistle() domain {
+	return domain{
+		name: "tinwhistle.example", purpose: dmarcd.PurposeBusiness,
+		about:    "An instrument maker with a broken SPF record, an unsigned web shop, and a policy that was tightened too soon.",
+		policies: []policy{{since: 365, p: none}, {since: 66, p: quarantine}, {since: 52, p: none}},
+		spf: []sending{
+			{since: 365, include: []*house{cloudpost, sendwell}, ip: []*house{tinwhistleOffice}, all: "~all"},
+			{since: 96, include: []*house{cloudpost, sendwell, deskhelp}, ip: []*house{tinwhistleOffice}, all: "~all"},
+			{since: 21, terms: "a mx ", include: []*house{cloudpost, deskhelp, webstack, sendwell}, all: "~all"},
+		},
+		keys: []key{
+			{selector: "mail", since: 365, until: 118, bits: 1024},
+			{selector: "mail", since: 111, bits: 1024},
+			{selector: "selector1", since: 365, bits: 2048},
+			{selector: "dkim", since: 96, bits: 2048},
+		},
+		mx:             []*house{cloudpost},
+		failureReports: true,
+		streams: append(spoofed("", 45),
+			stream{house: tinwhistleOffice, perDay: 160, rhythm: office},
+			stream{house: cloudpost, perDay: 540, rhythm: office, selector: "selector1"},
+			stream{house: sendwell, perDay: 1900, rhythm: newsletter, envelope: sendwell.envelope(), selector: "mail", signs: true},
+			stream{house: deskhelp, perDay: 210, rhythm: office, since: 212, until: 96, envelope: deskhelp.envelope(), signs: true},
+			stream{house: deskhelp, perDay: 240, rhythm: office, since: 96, envelope: deskhelp.envelope(), selector: "dkim", signs: true},
+			stream{house: webstack, perDay: 75, rhythm: steady, envelope: webstack.envelope()},
+			stream{house: almaMail, perDay: 9, rhythm: office, selector: "selector1", forwarded: true},
+		),
+	}
+}
+
+// oldmill sends nothing and says so. Everything that is reported is spoofed.
+func oldmill() domain {
+	return domain{
+		name:     "oldmill.example",
+		about:    "A parked domain that sends no mail; all that receivers see is spoofed, and rejected.",
+		policies: []policy{{since: 365, p: reject}},
+		spf:      []sending{{since: 365, all: "-all"}},
+		streams:  append(spoofed("", 130), spoofed("mail.oldmill.example", 30)...),
+	}
+}
+
+// brightpay is worth spoofing, and asks nobody to refuse it.
+func brightpay() domain {
+	return domain{
+		name: "brightpay.example", purpose: dmarcd.PurposeBusiness,
+		about:    "A payment service whose own mail is in order, and that is spoofed heavily because its policy asks for nothing.",
+		policies: []policy{{since: 365, p: none}},
+		spf: []sending{{
+			since: 365, ip: []*house{brightpayOffice}, include: []*house{cloudpost}, all: "~all",
+		}},
+		keys: []key{
+			{selector: "mail", since: 365, bits: 2048},
+			{selector: "selector1", since: 365, bits: 2048},
+		},
+		mx:             []*house{brightpayOffice},
+		failureReports: true,
+		streams: append(append(spoofed("", 7500), spoofed("secure.brightpay.example", 1200)...),
+			stream{house: brightpayOffice, perDay: 1700, rhythm: steady, selector: "mail"},
+			stream{house: cloudpost, perDay: 380, rhythm: office, selector: "selector1"},
+		),
+	}
+}
+
+// fernlea goes the whole way from watching to rejecting.
+func fernlea() domain {
+	return domain{
+		name: "fernlea.example", purpose: dmarcd.PurposeEducation,
+		about: "A school that went from watching to rejecting within the year, one sender after the other.",
+		policies: []policy{
+			{since: 365, p: none},
+			{since: 231, p: quarantine, testing: true},
+			{since: 201, p: quarantine},
+			{since: 61, p: reject},
+		},
+		spf: []sending{
+			{since: 365, ip: []*house{fernleaCampus}, all: "~all"},
+			{since: 287, ip: []*house{fernleaCampus}, include: []*house{cloudpost}, all: "~all"},
+			{since: 74, ip: []*house{fernleaCampus}, include: []*house{cloudpost}, all: "-all"},
+		},
+		keys: []key{
+			{selector: "selector1", since: 287, bits: 2048},
+			{selector: "k1", since: 252, bits: 2048},
+			{selector: "default", since: 219, bits: 2048},
+		},
+		mx:         []*house{cloudpost},
+		tlsReports: 60,
+		streams: append(spoofed("", 22),
+			stream{house: fernleaCampus, perDay: 130, rhythm: office, selector: "default"},
+			stream{house: cloudpost, perDay: 460, rhythm: office, selector: "selector1"},
+			stream{house: sendwell, perDay: 1400, rhythm: newsletter, from: "news.fernlea.example", envelope: sendwell.envelope(), selector: "k1", signs: true},
+			stream{house: listhaven, perDay: 26, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
+			stream{house: almaMail, perDay: 40, rhythm: office, selector: "selector1", forwarded: true},
+		),
+	}
+}
+
+// spoofed returns mail of strangers who pretend to be the author domain, "" for the
+// domain itself: so many messages a day in all when a wave is at its highest.
+func spoofed(from string, perDay float64) []stream {
+	streams := make([]stream, len(spoofers))
+	for i, h := range spoofers {
+		streams[i] = stream{house: h, perDay: perDay / float64(len(spoofers)), rhythm: waves, from: from, envelope: from}
+	}
+	return streams
+}

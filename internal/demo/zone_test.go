@@ -1,0 +1,228 @@
+package demo_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/dkim"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/demo"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/spf"
+)
+
+func question(name string) dns.Question { return dns.Question{Name: name, Type: dns.TXT} }
+
+// The reports of a day must say what a receiver would have found in the DNS of that
+// day.
+func TestReportsAgreeWithTheDNS(t *testing.T) {
+	t.Parallel()
+	s := story()
+	zones := map[int64]*demo.Zone{}
+	for document := range days(s, 19) {
+		if document.Kind != dmarcd.KindAggregate {
+			continue
+		}
+		p := parse(t, document)
+		begin := p.aggregate.Metadata.Begin
+		if zones[begin] == nil {
+			zones[begin] = s.Zone(time.Unix(begin, 0))
+		}
+		zone := zones[begin]
+		for _, record := range p.records {
+			identity := spf.Identity{IP: record.Addr, MailFrom: "bounce@" + record.EnvelopeFrom}
+			want := aggregate.Result(strings.ToLower(spf.Check(t.Context(), zone, identity).Result.String()))
+			if got := record.SPFResults[0].Result; got != want {
+				t.Errorf("%s: got SPF %s for %s from %s, want %s", document.Name, got, record.EnvelopeFrom, record.Addr, want)
+			}
+			for _, signature := range record.DKIMResults {
+				if signature.Domain != document.Domain {
+					continue
+				}
+				there := dkim.LookupKey(t.Context(), zone, signature.Selector, signature.Domain).Status == dkim.StatusFound
+				if signature.Result == aggregate.ResultPass && !there || signature.Result == aggregate.ResultPermerror && there {
+					t.Errorf("%s: got DKIM %s, with a key in the DNS: %t", document.Name, signature.Result, there)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatChecksTell(t *testing.T) {
+	t.Parallel()
+	s := story()
+	for _, test := range []struct {
+		name, domain string
+		at           time.Time
+		grades       []string
+		findings     []string
+	}{
+		{"the good one", "harbourlight.example", end, []string{"A+", "A"}, []string{"dmarc.reject"}},
+		{"the one in trouble", "tinwhistle.example", end, []string{"C", "D", "E", "F"}, []string{"spf.too-many-lookups"}},
+		{"the one in trouble a year ago", "tinwhistle.example", s.Begin(), []string{"B", "C", "D"}, nil},
+		{"the parked one", "oldmill.example", end, []string{"A+", "A"}, []string{"parked.locked"}},
+		{"the spoofed one", "brightpay.example", end, []string{"C", "D"}, []string{"dmarc.policy-none"}},
+		{"the school at first", "fernlea.example", s.Begin(), []string{"C", "D"}, []string{"dmarc.policy-none"}},
+		{"the school at last", "fernlea.example", end, []string{"A+", "A", "B"}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			checker := dnscheck.New(dnscheck.Options{
+				Resolver: s.Zone(test.at), ReportDomain: demo.ReportDomain, Now: func() time.Time { return test.at },
+			})
+			request := dnscheck.Request{Domain: test.domain}
+			for _, d := range s.Domains() {
+				if d.Name == test.domain {
+					request.Purpose = d.Purpose
+				}
+			}
+			check := checker.Examine(t.Context(), request)
+			var found []string
+			for _, finding := range check.Findings {
+				found = append(found, string(finding.Level)+" "+finding.ID)
+			}
+			if !check.Conclusive || !check.Usable || !slices.Contains(test.grades, check.Grade) {
+				t.Errorf("got grade %s (conclusive %t, usable %t), want one of %q; found %q", check.Grade, check.Conclusive, check.Usable, test.grades, found)
+			}
+			for _, want := range test.findings {
+				if !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.ID == want }) {
+					t.Errorf("got %q, want %s among them", found, want)
+				}
+			}
+		})
+	}
+}
+
+func TestReportAddress(t *testing.T) {
+	t.Parallel()
+	s := demo.New(demo.Options{Seed: 1, End: end, ReportAddress: func(domain string) string { return "box-" + domain + "@in.test" }})
+	zone := s.Zone(end)
+	want := []string{"v=DMARC1; p=reject; rua=mailto:box-oldmill.example@in.test"}
+	if got := zone.Resolve(t.Context(), question("_dmarc.oldmill.example")).Texts(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := zone.Resolve(t.Context(), question("oldmill.example._report._dmarc.in.test")); got.Outcome != dns.Data {
+		t.Errorf("got %s for the leave to send reports there, want data", got.Outcome)
+	}
+}
+
+func TestZone(t *testing.T) {
+	t.Parallel()
+	zone := story().Zone(end)
+	for _, test := range []struct {
+		name     string
+		question dns.Question
+		want     dns.Outcome
+		signed   bool
+	}{
+		{"a record", dns.Question{Name: "harbourlight.example", Type: dns.MX}, dns.Data, true},
+		{"another type", dns.Question{Name: "tinwhistle.example", Type: dns.AAAA}, dns.NoData, false},
+		{"a name that has only names below", question("_domainkey.tinwhistle.example"), dns.NoData, false},
+		{"no such name", question("nobody.tinwhistle.example"), dns.NoSuchName, false},
+		{"no such name in a signed zone", question("nobody.harbourlight.example"), dns.NoSuchName, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := zone.Resolve(t.Context(), test.question)
+			if got.Outcome != test.want || got.Authentic != test.signed {
+				t.Errorf("got %s (authentic %t), want %s (%t)", got.Outcome, got.Authentic, test.want, test.signed)
+			}
+		})
+	}
+}
+
+func TestServer(t *testing.T) {
+	t.Parallel()
+	zone := story().Zone(end)
+	server, err := demo.Listen(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- server.Run(ctx) }()
+	client := resolver.New(resolver.Config{Servers: []string{server.Addr()}})
+	for _, q := range []dns.Question{
+		{Name: "_dmarc.harbourlight.example", Type: dns.TXT},
+		{Name: "selector1._domainkey.harbourlight.example", Type: dns.TXT},
+		{Name: "harbourlight.example", Type: dns.MX},
+		{Name: "oldmill.example", Type: dns.MX},
+		{Name: "harbourlight.example", Type: dns.SOA},
+		{Name: "harbourlight.example", Type: dns.NS},
+		{Name: "harbourlight.example", Type: dns.DS},
+		{Name: "_25._tcp.mx.harbourlight.example", Type: dns.TLSA},
+		{Name: "mail1.harbourlight.example", Type: dns.A},
+		{Name: "mail3.harbourlight.example", Type: dns.AAAA},
+		{Name: "1.2.0.192.in-addr.arpa", Type: dns.PTR},
+		{Name: "99.2.0.192.in-addr.arpa", Type: dns.PTR},
+		{Name: "nobody.oldmill.example", Type: dns.TXT},
+		{Name: "_dmarc.example", Type: dns.TXT},
+		{Name: "example.com", Type: dns.A},
+	} {
+		got, want := client.Resolve(t.Context(), q), zone.Resolve(t.Context(), q)
+		options := cmp.Options{
+			cmpopts.IgnoreFields(dns.Answer{}, "TTL"), cmpopts.IgnoreFields(dns.Record{}, "TTL"), cmpopts.EquateEmpty(),
+			cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+		}
+		if diff := cmp.Diff(want, got, options); diff != "" {
+			t.Errorf("%v: got another answer through the server (-zone +server):\n%s", q, diff)
+		}
+	}
+	client.Close()
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("got %v, want nil when told to stop", err)
+	}
+}
+
+// Whoever sends must have a network, and a name that leads back where it has one.
+func TestEverySourceHasANetwork(t *testing.T) {
+	t.Parallel()
+	s := story()
+	path := filepath.Join(t.TempDir(), senders.NetworksFile)
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.WriteNetworks(file), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	atlas, err := senders.OpenAtlas(senders.Files{Networks: path, Countries: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone, catalogue := s.Zone(end), senders.NewCatalogue(s.Senders())
+	named, known := map[netip.Addr]bool{}, map[string]bool{}
+	for document := range days(s, 23) {
+		for _, record := range parse(t, document).records {
+			origin := atlas.Locate(record.Addr)
+			if origin.Network.Number == 0 || origin.Network.Name == "" || origin.Country == "" {
+				t.Fatalf("%s: got %+v for %s, want a network and a country", document.Name, origin, record.Addr)
+			}
+			if sender, ok := catalogue.Identify(senders.Clues{Network: origin.Network.Number}); ok {
+				known[sender.Name] = true
+			}
+			pointers := zone.Resolve(t.Context(), dns.Question{Name: senders.PointerName(record.Addr), Type: dns.PTR})
+			if pointers.Outcome == dns.Data {
+				named[record.Addr] = true
+			}
+		}
+	}
+	if len(named) < 50 || len(known) != len(s.Senders()) {
+		t.Errorf("got %d named sources and the senders %v, want many, and all %d", len(named), known, len(s.Senders()))
+	}
+}
