@@ -5,20 +5,27 @@ FUZZTIME ?= 30s
 TOOL     := go tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-short soak lint fuzz bench vuln gen
+.PHONY: help build run demo test test-short soak lint fuzz bench vuln gen
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the static binary bin/dmarcd
+	scripts/build-assets.sh
+	scripts/need-networks.sh
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/dmarcd ./cmd/dmarcd
 
 run: build ## build, and serve on SQLite in ./data
 	bin/dmarcd serve
 
+demo: build ## build, and serve a sample team with a year of reports
+	bin/dmarcd demo
+
 test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
 	scripts/need-dns-servers.sh
+	scripts/need-mail-servers.sh
+	scripts/need-node.sh
 	scripts/with-postgres.sh go test -race -timeout=20m ./...
 	scripts/test-image.sh
 
@@ -28,6 +35,8 @@ test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-compiler.sh
 	scripts/need-dns-servers.sh
+	scripts/need-mail-servers.sh
+	scripts/need-node.sh
 	DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 

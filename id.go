@@ -88,6 +88,11 @@ func ParseRejectedID(s string) (RejectedID, error) {
 	return parseID[RejectedID](rejectedPrefix, s, "The id of something rejected looks like %q; `dmarcd report rejected` shows them.")
 }
 
+// ParseTeamID reads what TeamID.String wrote; anything else is an InvalidError.
+func ParseTeamID(s string) (TeamID, error) {
+	return parseID[TeamID](teamPrefix, s, "A team's id looks like %q; `dmarcd team list` shows them.")
+}
+
 // ParseMailboxID reads what MailboxID.String wrote; anything else is an
 // InvalidError.
 func ParseMailboxID(s string) (MailboxID, error) {

@@ -22,6 +22,7 @@ import (
 // daemon is a running dmarcd with a database and a DNS of its own.
 type daemon struct {
 	address string // host:port
+	mail    string // the same for SMTP
 	token   string
 	store   *store.Store
 	team    *store.Team
@@ -55,6 +56,7 @@ func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err erro
 	d.process.Env = []string{
 		"DMARCD_DATABASE=" + dsn, "DMARCD_DATA=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_DNS=" + d.dns.Addr(),
 		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json",
+		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=" + benchReportDomain, "DMARCD_SMTP_RATE=0",
 	}
 	log, err := d.process.StderrPipe()
 	if err != nil {
@@ -63,7 +65,7 @@ func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err erro
 	if err := d.process.Start(); err != nil {
 		return nil, err
 	}
-	if d.address, err = awaitAddress(log); err != nil {
+	if err := d.awaitAddresses(log); err != nil {
 		return nil, err
 	}
 	if d.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
@@ -74,21 +76,30 @@ func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err erro
 	return d, err
 }
 
-// awaitAddress reads the log until the daemon says where it listens, and then
+// benchReportDomain is the domain of the reporting addresses.
+const benchReportDomain = "reports.bench.example"
+
+// awaitAddresses reads the log until the daemon says where it listens, and then
 // has the rest read and dropped.
-func awaitAddress(log io.Reader) (string, error) {
+func (d *daemon) awaitAddresses(log io.Reader) error {
 	lines := bufio.NewReader(log)
-	for {
+	for d.address == "" || d.mail == "" {
 		line, err := lines.ReadBytes('\n')
 		var entry struct{ Msg, Address string }
-		if json.Unmarshal(line, &entry) == nil && entry.Msg == "serving" {
-			go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the process
-			return entry.Address, nil
+		if json.Unmarshal(line, &entry) == nil {
+			switch entry.Msg {
+			case "serving":
+				d.address = entry.Address
+			case "receiving mail":
+				d.mail = entry.Address
+			}
 		}
 		if err != nil {
-			return "", fmt.Errorf("the daemon ended before it served: %s", line)
+			return fmt.Errorf("the daemon ended before it served: %s", line)
 		}
 	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the process
+	return nil
 }
 
 // memory returns the resident memory of the process, in bytes: what it is now,

@@ -26,6 +26,7 @@ type settings struct {
 	duration time.Duration
 	clients  int
 	domains  int
+	records  int
 }
 
 // suite is a group of figures.
@@ -41,11 +42,12 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check or schedule")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail or counters")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
 	flag.IntVar(&s.clients, "clients", 8, "connections that ask at once")
 	flag.IntVar(&s.domains, "domains", 100_000, "domains of the large team")
+	flag.IntVar(&s.records, "records", 10_000_000, "records of the large database")
 	flag.Parse()
 	if err := run(context.Background(), s, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -73,6 +75,9 @@ func run(ctx context.Context, s settings, only string) error {
 		{"verify", measureVerify},
 		{"check", measureChecks},
 		{"schedule", measureSchedule},
+		{"import", measureImport},
+		{"mail", measureMail},
+		{"counters", measureCounters},
 	} {
 		if only != "" && only != suite.name {
 			continue

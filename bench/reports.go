@@ -71,9 +71,10 @@ func addDomains(ctx context.Context, d *daemon, n int) error {
 			return err
 		}
 	}
-	counts := make([]dmarcd.DayCount, 90)
-	for i := range counts {
-		counts[i] = dmarcd.DayCount{Day: dmarcd.Day(20000 + i), Summary: dmarcd.Summary{Compliant: 10, NonCompliant: 1}}
+	deliveries := make([]*dmarcd.Delivery, 90)
+	for i := range deliveries {
+		deliveries[i] = sample{number: i, domain: domainName(n / 2), records: 10}.delivery()
 	}
-	return d.team.AddCounts(ctx, domainName(n/2), counts)
+	_, err := d.team.Receive(ctx, deliveries)
+	return err
 }

@@ -94,7 +94,8 @@ or as a flag, and the later wins; "dmarcd config" shows what holds.`,
 		flags.String(s.Flag(), "", fmt.Sprintf("%s (%s; default: %s)", s.Help, s.Env(), s.Default))
 	}
 	root.AddCommand(
-		p.serveCommand(), p.checkCommand(), p.parseCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
+		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.parseCommand(), p.importCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
+		p.reportCommand(), p.mailboxCommand(), p.userCommand(),
 		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
 	)
 	// The settings belong to every command; told once, they do not bury a

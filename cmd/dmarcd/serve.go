@@ -24,9 +24,6 @@ token instead; it is not printed, and is made sure of at every start.`,
 			}
 			cfg := effective.Config
 			log := p.logger(cfg.Log)
-			if cfg.SMTPListen != "" {
-				log.Warn("this version does not receive mail yet: smtp_listen has no effect")
-			}
 			daemon, err := app.New(cmd.Context(), cfg, app.Options{Log: log, Out: p.out, Version: version})
 			if err != nil {
 				return err

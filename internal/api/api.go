@@ -1,6 +1,6 @@
-// Package api serves the JSON interface: domains, their verification and report
-// summaries, for the team that a bearer token resolves to. Routes stand in
-// routes.go, a file holds each resource, and failure.go alone turns kinds of
+// Package api serves the JSON interface: domains, their verification, reports and
+// what they count, for the team that a bearer token resolves to; and the address to
+// which strangers deliver TLS reports. Routes stand in routes.go, a file holds each resource, and failure.go alone turns kinds of
 // errors into statuses. The interface is described by openapi.yaml, which is
 // served too, and which the tests hold every answer against.
 //
@@ -11,6 +11,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -27,6 +30,16 @@ type Options struct {
 	Store         *store.Store
 	Authenticator Authenticator
 	Checker       *dnscheck.Checker
+	// Acceptor reads what is uploaded. It must take MaxUpload bytes, and what
+	// other intakes kept aside.
+	Acceptor *intake.Acceptor
+	// MaxUpload is how many bytes may be uploaded at once.
+	MaxUpload int64
+	// Verify says whether a mail is from whom it says, and gives the zero value
+	// for what is no mail. Where it is nil nobody can tell.
+	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
+	// Sources says who stands behind addresses.
+	Sources *insight.Service
 	// BaseURL is where clients see the API; its path is the prefix of every
 	// route.
 	BaseURL string
@@ -59,6 +72,10 @@ type API struct {
 	router  *router
 	tokens  *buckets[dmarcd.TokenID]
 	failed  *buckets[string] // refused tokens, by address
+	// reporters are the strangers who deliver TLS reports, by address.
+	reporters *buckets[string]
+	// reading has an entry for each upload that is being read.
+	reading chan struct{}
 	cors    cors
 }
 
@@ -69,11 +86,13 @@ func New(options Options) (*API, error) {
 		return nil, fmt.Errorf("read the base URL: %w", err)
 	}
 	a := &API{
-		options: options,
-		baseURL: strings.TrimSuffix(options.BaseURL, "/"),
-		tokens:  newBuckets[dmarcd.TokenID](options.RateLimit, options.Now),
-		failed:  newBuckets[string](options.RateLimit, options.Now),
-		cors:    newCORS(options.CORSOrigins),
+		options:   options,
+		baseURL:   strings.TrimSuffix(options.BaseURL, "/"),
+		tokens:    newBuckets[dmarcd.TokenID](options.RateLimit, options.Now),
+		failed:    newBuckets[string](options.RateLimit, options.Now),
+		reporters: newBuckets[string](options.RateLimit, options.Now),
+		reading:   make(chan struct{}, maxReading),
+		cors:      newCORS(options.CORSOrigins),
 	}
 	routes, err := a.routes()
 	if err != nil {
@@ -85,10 +104,11 @@ func New(options Options) (*API, error) {
 
 // call is one request on its way through the API.
 type call struct {
-	w      http.ResponseWriter
-	r      *http.Request
-	team   *store.Team // nil on a route that needs no token
-	domain string      // as in the path, not yet looked at
+	w     http.ResponseWriter
+	r     *http.Request
+	team  *store.Team // nil on a route that needs no token
+	token dmarcd.TokenID
+	named string      // the name or id in the path, not yet looked at
 }
 
 // ServeHTTP implements http.Handler.
@@ -105,8 +125,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	if a.cors.answer(w, r) {
 		return nil
 	}
-	matched, domain, allowed := a.router.match(r)
-	c := &call{w: w, r: r, domain: domain}
+	matched, named, allowed := a.router.match(r)
+	c := &call{w: w, r: r, named: named}
 	if matched != nil {
 		note(w, "route", matched.name())
 		if matched.scope == scopeNone {
@@ -135,7 +155,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	case !token.May(matched.scope):
 		return errReadOnlyToken
 	}
-	c.team = a.options.Store.Team(token.Team)
+	c.team, c.token = a.options.Store.Team(token.Team), token.ID
 	return matched.handle(c)
 }
 

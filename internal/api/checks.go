@@ -10,7 +10,7 @@ import (
 
 // namedDomain returns the domain that the path names.
 func namedDomain(c *call) (dmarcd.Domain, error) {
-	name, err := dmarcd.ParseName(c.domain)
+	name, err := dmarcd.ParseName(c.named)
 	if err != nil {
 		return dmarcd.Domain{}, errNoSuchDomain
 	}
@@ -58,8 +58,8 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := newPage(checks, limit, func(k store.KeptCheck) store.Cursor {
-		return store.Cursor{At: k.FirstAt, ID: int64(k.ID)}
+	page, err := wire.NewPage(checks, limit, func(k store.KeptCheck) string {
+		return wire.FormatCursor(k.FirstAt, int64(k.ID))
 	}, newKeptCheck)
 	if err != nil {
 		return err

@@ -223,13 +223,18 @@ func (o docsOperation) Curl(baseURL string) (string, error) {
 	}
 	if o.RequestBody != nil {
 		content := o.RequestBody.Content[0]
-		body, err := content.Value.Examples[0].Value.json()
-		if err != nil {
-			return "", err
+		example := content.Value.Examples[0].Value
+		words = append(words, "-H "+shellQuote("Content-Type: "+content.Name))
+		if content.Value.Schema.Format == "binary" {
+			// The example is the name of a file.
+			words = append(words, "--data-binary "+shellQuote("@"+example.Value.Value))
+		} else {
+			body, err := example.json()
+			if err != nil {
+				return "", err
+			}
+			words = append(words, "-d "+shellQuote(string(body)))
 		}
-		words = append(words,
-			"-H "+shellQuote("Content-Type: "+content.Name),
-			"-d "+shellQuote(string(body)))
 	}
 	return strings.Join(words, " \\\n  "), nil
 }

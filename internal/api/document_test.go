@@ -92,7 +92,8 @@ func TestDocumentKeepsOrder(t *testing.T) {
 	rest := string(encoded)
 	for _, key := range []string{
 		`"openapi"`, `"info"`, `"servers"`, `"/domains"`, `"/domains/{domain}"`, `"/domains/{domain}/verify"`,
-		`"/domains/{domain}/checks"`, `"/domains/{domain}/checks/latest"`, `"/domains/{domain}/setup"`, `"/events"`, `"/reports"`, `"/reports/{domain}"`, `"components"`,
+		`"/domains/{domain}/checks"`, `"/domains/{domain}/checks/latest"`, `"/domains/{domain}/setup"`, `"/events"`, `"/reports"`, `"/reports/{domain}"`,
+		`"/insights/reports"`, `"/insights/reports/{id}"`, `"/insights/rejected"`, `"/insights/daily"`, `"/insights/sources"`, `"components"`,
 	} {
 		_, after, found := strings.Cut(rest, key)
 		if !found {

@@ -1,24 +1,12 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/wire"
-)
-
-const (
-	// A request that creates a domain waits for DNS for 2 s at most, one that
-	// verifies a domain for 5 s. What is left is for the database.
-	createLook = 1800 * time.Millisecond
-	verifyLook = 4700 * time.Millisecond
-	// createGrace keeps the schedule from looking at a domain while the
-	// request that creates it still does.
-	createGrace = 5 * time.Second
 )
 
 func (a *API) addDomain(c *call) error {
@@ -34,7 +22,7 @@ func (a *API) addDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	domain, err := c.team.AddDomain(c.r.Context(), name, a.options.Now().Add(createGrace))
+	domain, err := c.team.AddDomain(c.r.Context(), name, a.options.Now().Add(dnscheck.CreateGrace))
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):
 		return errDomainExists
@@ -43,11 +31,10 @@ func (a *API) addDomain(c *call) error {
 	case err != nil:
 		return err
 	}
+	a.note(c, "domain.add", name)
 	// The domain is there. Whatever becomes of the look at its DNS, now or
 	// by the schedule, does not change that.
-	looking, cancel := lookContext(c, createLook)
-	defer cancel()
-	checked, _, err := a.options.Checker.Check(looking, c.team, name, dnscheck.Created)
+	checked, _, err := a.options.Checker.CheckInTime(c.r.Context(), c.team, name, dnscheck.Created)
 	switch {
 	case err == nil:
 		domain = checked
@@ -69,7 +56,7 @@ func (a *API) getDomain(c *call) error {
 }
 
 func (a *API) deleteDomain(c *call) error {
-	name, err := dmarcd.ParseName(c.domain)
+	name, err := dmarcd.ParseName(c.named)
 	if err != nil {
 		return errNoSuchDomain
 	}
@@ -80,6 +67,7 @@ func (a *API) deleteDomain(c *call) error {
 	if err != nil {
 		return err
 	}
+	a.note(c, "domain.delete", name)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -109,7 +97,7 @@ func (a *API) verifyDomain(c *call) error {
 }
 
 func (a *API) verify(c *call) (dmarcd.Domain, dmarcd.Check, error) {
-	name, err := dmarcd.ParseName(c.domain)
+	name, err := dmarcd.ParseName(c.named)
 	if err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, dmarcd.ErrNotFound
 	}
@@ -118,14 +106,5 @@ func (a *API) verify(c *call) (dmarcd.Domain, dmarcd.Check, error) {
 	if _, err := c.team.Domain(c.r.Context(), name); err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
 	}
-	looking, cancel := lookContext(c, verifyLook)
-	defer cancel()
-	return a.options.Checker.Check(looking, c.team, name, dnscheck.Requested)
-}
-
-// lookContext returns the context of a look at DNS. It goes on when the client
-// leaves: cut short it would be kept as inconclusive, and impatient clients
-// would put off the next look by the schedule again and again.
-func lookContext(c *call, most time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(c.r.Context()), most)
+	return a.options.Checker.CheckInTime(c.r.Context(), c.team, name, dnscheck.Requested)
 }

@@ -21,8 +21,8 @@ func (a *API) listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := newPage(events, limit, func(e dmarcd.Event) store.Cursor {
-		return store.Cursor{At: e.At, ID: int64(e.ID)}
+	page, err := wire.NewPage(events, limit, func(e dmarcd.Event) string {
+		return wire.FormatCursor(e.At, int64(e.ID))
 	}, func(e dmarcd.Event) (wire.Event, error) { return wire.NewEvent(e), nil })
 	if err != nil {
 		return err

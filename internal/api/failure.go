@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
@@ -27,9 +28,25 @@ var (
 	errDomainExists     = &failure{http.StatusConflict, "The team has this domain already."}
 	errMediaType        = &failure{http.StatusUnsupportedMediaType, "The body must be sent as application/json without a Content-Encoding."}
 	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "The body is too large. Send at most 64 KiB."}
+	errContentEncoding  = &failure{http.StatusUnsupportedMediaType, "The body must be sent without a Content-Encoding. It may be compressed as a file is, with gzip or zip."}
+	errEmptyBody        = &failure{http.StatusBadRequest, "The body is empty. Send a report in it, as it is or compressed, or the whole mail that brought it."}
+	errBodyCut          = &failure{http.StatusBadRequest, "The body ended early or came too slowly. Send it again."}
+	errNoSuchReport     = &failure{http.StatusNotFound, "The team has no such report. GET /insights/reports lists those it has."}
+	errNoSuchRejected   = &failure{http.StatusNotFound, "The team has nothing of this id that was rejected. GET /insights/rejected lists what it has."}
+	errOriginalGone     = &failure{http.StatusNotFound, "What was sent is not kept any more. The operator sets for how long it is."}
+	errNoSuchMailbox    = &failure{http.StatusNotFound, "There is no such mailbox. The TLS-RPT record of the domain names the right address."}
 	errNotJSON          = &failure{http.StatusBadRequest, "The body must be one JSON object in UTF-8, such as {\"domain\": \"example.com\"}."}
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many requests. Try again after the seconds that the Retry-After header tells."}
 )
+
+// errUploadTooLarge refuses an upload of more than so many bytes.
+func errUploadTooLarge(maxBytes int64) *failure {
+	size := fmt.Sprintf("%d bytes", maxBytes)
+	if maxBytes%(1<<20) == 0 {
+		size = fmt.Sprintf("%d MiB", maxBytes>>20)
+	}
+	return &failure{http.StatusRequestEntityTooLarge, "The body is too large. Send at most " + size + "."}
+}
 
 // retryAfter is what a client is told to wait for the database, in seconds.
 const retryAfter = "5"
@@ -80,7 +97,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		text = "Unauthorized"
 	case status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter)
-		text = "The service cannot reach its database at the moment. Try again in a few seconds."
+		text = "The service cannot use its database or its disk at the moment. Try again in a few seconds."
 	default:
 		status = http.StatusInternalServerError
 		text = "Internal error"

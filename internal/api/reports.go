@@ -12,7 +12,7 @@ func (a *API) domainSummary(c *call) error {
 	if err != nil {
 		return err
 	}
-	name, err := dmarcd.ParseName(c.domain)
+	name, err := dmarcd.ParseName(c.named)
 	if err != nil {
 		return errNoSuchDomain
 	}

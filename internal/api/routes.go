@@ -15,7 +15,7 @@ const scopeNone dmarcd.Scope = ""
 // route is one operation of the interface.
 type route struct {
 	method string
-	path   string // below the prefix; {domain} stands for one segment
+	path   string // below the prefix; one segment may be a parameter, {domain} or {id}
 	scope  dmarcd.Scope
 	handle func(c *call) error
 }
@@ -43,6 +43,17 @@ func (a *API) routes() ([]route, error) {
 		{"GET", "/domains/{domain}/setup", dmarcd.ScopeRead, a.setup},
 		{"GET", "/events", dmarcd.ScopeRead, a.listEvents},
 
+		{"POST", "/reports", dmarcd.ScopeWrite, a.uploadReport},
+		{"GET", "/insights/reports", dmarcd.ScopeRead, a.listReports},
+		{"GET", "/insights/reports/{id}", dmarcd.ScopeRead, a.getReport},
+		{"GET", "/insights/reports/{id}/records", dmarcd.ScopeRead, a.listRecords},
+		{"GET", "/insights/reports/{id}/original", dmarcd.ScopeRead, a.getReportOriginal},
+		{"GET", "/insights/rejected", dmarcd.ScopeRead, a.listRejected},
+		{"GET", "/insights/rejected/{id}/original", dmarcd.ScopeRead, a.getRejectedOriginal},
+		{"POST", "/insights/rejected/{id}/retry", dmarcd.ScopeWrite, a.retryRejected},
+		{"GET", "/insights/daily", dmarcd.ScopeRead, a.listDaily},
+		{"GET", "/insights/sources", dmarcd.ScopeRead, a.listSources},
+
 		{"GET", "/openapi.json", scopeNone, docs.document},
 		{"GET", "/docs", scopeNone, docs.page},
 		{"GET", "/docs/style.css", scopeNone, docs.style},
@@ -57,9 +68,9 @@ type router struct {
 	routes []route
 }
 
-// match returns the route of a request and the domain named in its path or,
-// where there is none, the methods that the path takes, for an Allow header.
-func (rt *router) match(r *http.Request) (matched *route, domain, allowed string) {
+// match returns the route of a request and what its path names or, where there is
+// no route, the methods that the path takes, for an Allow header.
+func (rt *router) match(r *http.Request) (matched *route, named, allowed string) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), rt.prefix)
 	if !ok {
 		return nil, "", ""
@@ -68,12 +79,12 @@ func (rt *router) match(r *http.Request) (matched *route, domain, allowed string
 	var methods []string
 	for i := range rt.routes {
 		candidate := &rt.routes[i]
-		domain, ok := candidate.takes(segments)
+		named, ok := candidate.takes(segments)
 		if !ok {
 			continue
 		}
 		if r.Method == candidate.method || r.Method == http.MethodHead && candidate.method == http.MethodGet {
-			return candidate, domain, ""
+			return candidate, named, ""
 		}
 		methods = append(methods, candidate.method)
 		if candidate.method == http.MethodGet {
@@ -85,23 +96,23 @@ func (rt *router) match(r *http.Request) (matched *route, domain, allowed string
 }
 
 // takes reports whether the route is for a path of these escaped segments, and
-// returns the one that stands for {domain}, decoded once.
-func (r *route) takes(segments []string) (domain string, ok bool) {
+// returns the one that stands for its parameter, decoded once.
+func (r *route) takes(segments []string) (named string, ok bool) {
 	wanted := strings.Split(r.path, "/")
 	if len(segments) != len(wanted) {
 		return "", false
 	}
 	for i, want := range wanted {
 		switch {
-		case want == "{domain}" && segments[i] != "":
+		case strings.HasPrefix(want, "{") && segments[i] != "":
 			decoded, err := url.PathUnescape(segments[i])
 			if err != nil {
 				return "", false // net/http has refused such a path before
 			}
-			domain = decoded
+			named = decoded
 		case want != segments[i]:
 			return "", false
 		}
 	}
-	return domain, true
+	return named, true
 }

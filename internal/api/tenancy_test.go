@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -27,9 +26,9 @@ func (n nobodyElse) Authenticate(context.Context, string) (dmarcd.Credential, er
 	return dmarcd.Credential{Token: dmarcd.Token{ID: 1, Team: n.team, Scope: dmarcd.ScopeWrite}, API: true}, nil
 }
 
-// TestAnotherTeamsDomainIsNoDomain holds that a domain of another team answers
-// like one that does not exist, to the letter and to the number of queries, on
-// every endpoint that names one.
+// TestAnotherTeamsDomainIsNoDomain holds that a domain, a report and something
+// rejected of another team answer like ones that do not exist, to the letter and to
+// the number of queries, on every endpoint that names one. The lists of all are empty.
 func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -38,6 +37,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		if _, err := s.Team(victim).AddDomain(t.Context(), "theirs.example", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
+		theirReport, theirRejected := victimised(t, s, victim)
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
 		handler := newAPI(t, s, nobodyElse{other}, zone)
 
@@ -55,6 +55,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			slices.Sort(headers)
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
+		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String())
+		nobodys := strings.NewReplacer("NAME", "nobody.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String())
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},
@@ -66,14 +68,29 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/domains/NAME/checks/latest"},
 			{"GET", "/api/domains/NAME/setup"},
 			{"GET", "/api/events?domain=NAME"},
+			{"GET", "/api/insights/reports"},
+			{"GET", "/api/insights/reports?domain=NAME"},
+			{"GET", "/api/insights/reports?unclaimed=true"},
+			{"GET", "/api/insights/reports/REPORT"},
+			{"HEAD", "/api/insights/reports/REPORT"},
+			{"GET", "/api/insights/reports/REPORT/records"},
+			{"GET", "/api/insights/reports/REPORT/original"},
+			{"GET", "/api/insights/rejected"},
+			{"GET", "/api/insights/rejected/REJECTED/original"},
+			{"POST", "/api/insights/rejected/REJECTED/retry"},
+			{"GET", "/api/insights/daily"},
+			{"GET", "/api/insights/daily?domain=NAME"},
+			{"GET", "/api/insights/daily?by=domain"},
+			{"GET", "/api/insights/sources"},
+			{"GET", "/api/insights/sources?by=address&domain=NAME"},
 			{"PUT", "/api/domains/NAME"},
 			{"GET", "/api/domains/NAME/nothing"},
 		} {
 			name := operation.method + " " + operation.path
-			theirs, queries, questions := ask(operation.method, strings.ReplaceAll(operation.path, "NAME", "theirs.example"))
-			nobodys, wantQueries, wantQuestions := ask(operation.method, strings.ReplaceAll(operation.path, "NAME", "nobody.example"))
-			if theirs != nobodys {
-				t.Errorf("%s: another team's domain answers\n%s\none that does not exist\n%s", name, theirs, nobodys)
+			ofThem, queries, questions := ask(operation.method, theirs.Replace(operation.path))
+			ofNobody, wantQueries, wantQuestions := ask(operation.method, nobodys.Replace(operation.path))
+			if ofThem != ofNobody {
+				t.Errorf("%s: another team's domain answers\n%s\none that does not exist\n%s", name, ofThem, ofNobody)
 			}
 			if queries != wantQueries || questions != wantQuestions {
 				t.Errorf("%s: another team's domain takes %d queries and %d DNS questions, one that does not exist %d and %d",
@@ -83,7 +100,28 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		if _, err := s.Team(victim).Domain(t.Context(), "theirs.example"); err != nil {
 			t.Errorf("the other team's domain suffered: %v", err)
 		}
+		if _, err := s.Team(victim).RejectedByID(t.Context(), theirRejected); err != nil {
+			t.Errorf("what the other team rejected suffered: %v", err)
+		}
 	})
+}
+
+// victimised has a team receive a report with records about its domain and about a
+// name that nobody claims, and something that is rejected.
+func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.ReportID, dmarcd.RejectedID) {
+	t.Helper()
+	delivery := storetest.Delivery(storetest.Aggregate("1", "theirs.example", firstDay, storetest.Passed("theirs.example", 7)),
+		storetest.Aggregate("2", "unclaimed.example", firstDay, storetest.Passed("unclaimed.example", 1)))
+	delivery.Refusals = []dmarcd.Refusal{{Member: "note.txt", Reason: "The content is not a report."}}
+	receipts, err := s.Team(victim).Receive(t.Context(), []*dmarcd.Delivery{delivery})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rejected, err := s.Team(victim).Rejected(t.Context(), 0, 1)
+	if err != nil || len(rejected) != 1 {
+		t.Fatalf("got %v and error %v, want what was rejected", rejected, err)
+	}
+	return receipts[0][0].ID, rejected[0].ID
 }
 
 func newTeam(t *testing.T, s *store.Store, name string) dmarcd.TeamID {
@@ -100,11 +138,9 @@ func newTeam(t *testing.T, s *store.Store, name string) dmarcd.TeamID {
 
 func newAPI(t *testing.T, s *store.Store, authenticator api.Authenticator, zone *dnstest.Zone) *api.API {
 	t.Helper()
-	handler, err := api.New(api.Options{
-		Store: s, Authenticator: authenticator,
-		Checker: dnscheck.New(dnscheck.Options{Resolver: zone, Interval: time.Hour, Now: time.Now}),
-		BaseURL: "http://api.example/api", WriteTimeout: time.Minute, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	})
+	options := newOptions(t, s, authenticator)
+	options.Checker = dnscheck.New(dnscheck.Options{Resolver: zone, Interval: time.Hour, Now: time.Now})
+	handler, err := api.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -40,6 +43,8 @@ type Options struct {
 	Out io.Writer
 	// Version is told by the metrics.
 	Version string
+	// Known are senders that are recognised before those that everybody knows.
+	Known []senders.Sender
 }
 
 // App is the daemon.
@@ -52,6 +57,11 @@ type App struct {
 	resolver      *resolver.Resolver
 	checker       *dnscheck.Checker
 	authenticator *auth.Authenticator
+	acceptor      *intake.Acceptor
+	atlas         *senders.Atlas
+	names         *senders.Names
+	sources       *insight.Service
+	mail          *mail // nil where none is received
 	metrics       *metrics
 	listener      net.Listener
 	server        *http.Server
@@ -81,6 +91,12 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
+	a.acceptor = NewAcceptor(cfg, a.log)
+	if a.atlas, err = OpenAtlas(cfg); err != nil {
+		return nil, err
+	}
+	a.names = senders.NewNames(a.resolver, nameKeeper{a.store}, time.Now, a.log)
+	a.sources = newSources(a.atlas, options.Known, a.names)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? DMARCD_LISTEN takes another address): %w", err)
@@ -89,6 +105,11 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	handler, err := a.handler()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.SMTPListen != "" {
+		if a.mail, err = a.listenForMail(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.greet(ctx); err != nil {
 		return nil, err
@@ -145,6 +166,10 @@ func (a *App) handler() (http.Handler, error) {
 		Store:         a.store,
 		Authenticator: a.authenticator,
 		Checker:       a.checker,
+		Acceptor:      a.acceptor,
+		MaxUpload:     int64(a.config.Limit.Upload),
+		Verify:        a.uploadVerdict,
+		Sources:       a.sources,
 		BaseURL:       a.config.BaseURL,
 		ReportDomain:  a.config.ReportDomain,
 		RateLimit:     a.config.RateLimit,
@@ -156,7 +181,11 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.observed(a.dispatch(interfaceAPI)), nil
+	page, err := a.webPage()
+	if err != nil {
+		return nil, err
+	}
+	return a.observed(a.dispatch(interfaceAPI, page)), nil
 }
 
 // Config returns the configuration with the address that is listened on.
@@ -168,14 +197,23 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
 	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
 		"database", a.store.Stats().Engine, "version", a.options.Version)
+	if a.mail != nil {
+		a.log.Info("receiving mail", "address", a.mail.listener.Addr().String(), "report_domain", a.config.ReportDomain)
+	}
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { return a.authenticator.Run(ctx) })
+	group.Go(func() error { return a.names.Run(ctx) })
 	if a.config.Schedule.Rate > 0 {
 		group.Go(func() error { return a.checks().Run(ctx) })
 	}
-	group.Go(func() error { return (&jobs.Purge{Step: a.store.Purge, Log: a.log}).Run(ctx) })
+	purge := &jobs.Purge{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon, Log: a.log}
+	group.Go(func() error { return purge.Run(ctx) })
+	group.Go(func() error { return a.expiry().Run(ctx) })
+	signIns := &jobs.Purge{Name: "purge sessions that are over", Step: a.store.PurgeSignIns, Poll: jobs.Hourly, Log: a.log}
+	group.Go(func() error { return signIns.Run(ctx) })
+	a.runIntake(ctx, group)
 	err = group.Wait()
 	a.log.Info("stopped")
 	return err
@@ -208,6 +246,9 @@ func (a *App) close() error {
 	var errs []error
 	if a.listener != nil && a.server == nil {
 		errs = append(errs, a.listener.Close()) // else the server closes it
+	}
+	if a.mail != nil {
+		errs = append(errs, a.mail.close())
 	}
 	if a.resolver != nil {
 		a.resolver.Close()

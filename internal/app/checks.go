@@ -28,7 +28,7 @@ func (a *App) checks() *jobs.Checks {
 		Check: func(ctx context.Context, due jobs.Due) error {
 			team := a.store.Team(due.Team)
 			if due.Full {
-				return a.examine(ctx, team, due.Name)
+				return examine(ctx, a.checker, team, due.Name, a.config.ReportDomain, dnscheck.Scheduled)
 			}
 			_, _, err := a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
 			return err
@@ -37,7 +37,7 @@ func (a *App) checks() *jobs.Checks {
 }
 
 // examine looks at everything about a domain and keeps what is new.
-func (a *App) examine(ctx context.Context, team *store.Team, name string) error {
+func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, name, reportDomain string, occasion dnscheck.Occasion) error {
 	domain, err := team.Domain(ctx, name)
 	if err != nil {
 		return err
@@ -46,10 +46,15 @@ func (a *App) examine(ctx context.Context, team *store.Team, name string) error 
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return err
 	}
-	address := domain.ReportAddress(a.config.ReportDomain)
-	check := a.checker.Examine(ctx, dnscheck.Request{
-		Domain: name, Purpose: domain.Purpose, ReportAddress: address, TLSReportAddress: address,
+	selectors, err := reportedSelectors(ctx, team, name)
+	if err != nil {
+		return err
+	}
+	address := domain.ReportAddress(reportDomain)
+	check := checker.Examine(ctx, dnscheck.Request{
+		Domain: name, Purpose: domain.Purpose, Selectors: selectors, ReportAddress: address, TLSReportAddress: address,
 	})
+	check.Asked = occasion != dnscheck.Scheduled
 	entry := store.CheckEntry{Document: wire.Document(check), Since: last.ID, Unseen: check.Facts.Unseen()}
 	entry.Changes = wire.Changes(last.Document, entry.Document)
 	for _, finding := range check.Findings {
@@ -57,8 +62,21 @@ func (a *App) examine(ctx context.Context, team *store.Team, name string) error 
 			entry.Errors = append(entry.Errors, finding)
 		}
 	}
-	return a.checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
+	return checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
 		_, err := team.SaveFullCheck(ctx, name, check, plan, entry)
 		return err
 	})
+}
+
+// maxReported is how many selectors from reports are looked at.
+const maxReported = 20
+
+// reportedSelectors returns the DKIM selectors that reports saw a domain sign with.
+func reportedSelectors(ctx context.Context, team *store.Team, name string) ([]dnscheck.Selector, error) {
+	names, err := team.Selectors(ctx, name, maxReported)
+	selectors := make([]dnscheck.Selector, len(names))
+	for i, selector := range names {
+		selectors[i] = dnscheck.Selector{Name: selector, From: dnscheck.FromReport}
+	}
+	return selectors, err
 }

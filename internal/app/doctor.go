@@ -46,6 +46,7 @@ func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagno
 		found = append(found, diagnoseFolder(cfg.Data))
 	}
 	found = append(found, diagnoseDatabase(ctx, cfg)...)
+	found = append(found, diagnoseNetworks(cfg, time.Now())...)
 	return append(found, diagnoseDNS(ctx, cfg)...)
 }
 

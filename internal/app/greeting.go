@@ -8,22 +8,21 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 )
 
-// greet sees to it that somebody can use the API, and says how. A token that it
-// makes is shown here once; a configured one is never shown.
+// greet sees to it that somebody can use the API and the web page, and says how.
+// A token or link that it makes is shown here once; a configured token is never
+// shown.
 func (a *App) greet(ctx context.Context) error {
-	if configured := a.config.Token; configured != "" {
-		return a.store.EnsureToken(ctx, auth.HashToken(configured))
-	}
-	token := auth.NewToken()
-	made, err := a.store.FirstStart(ctx, auth.HashToken(token))
+	token, err := a.firstToken(ctx)
 	if err != nil {
 		return err
 	}
-	if !made {
-		_, err = fmt.Fprintf(a.options.Out, "dmarcd serves %s (documentation: %s/docs).\n", a.config.BaseURL, a.config.BaseURL)
+	link, err := a.firstLink(ctx)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.options.Out, `This is the first start. The team %q may use the API with this token, which is shown only now:
+	switch {
+	case token != "":
+		err = a.say(`This is the first start. The team %q may use the API with this token, which is shown only now:
 
     %s
 
@@ -36,5 +35,45 @@ Keep it, and try it:
 
 Documentation: %[3]s/docs
 `, dmarcd.DefaultTeam, token, a.config.BaseURL)
+	case a.config.Token == "":
+		err = a.say("dmarcd serves %s (documentation: %[1]s/docs).\n", a.config.BaseURL)
+	}
+	if err != nil || link == "" {
+		return err
+	}
+	return a.say(`
+Nobody can sign in on the web page yet. This link makes the first user, once, within %d days:
+
+    %s
+`, int(dmarcd.InviteLife.Hours()/24), link)
+}
+
+func (a *App) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.options.Out, format, args...)
 	return err
+}
+
+// firstToken sees to it that there is a team with a token, and returns the token
+// if it is a new one, else "".
+func (a *App) firstToken(ctx context.Context) (string, error) {
+	if configured := a.config.Token; configured != "" {
+		return "", a.store.EnsureToken(ctx, auth.HashToken(configured))
+	}
+	token := auth.NewToken()
+	made, err := a.store.FirstStart(ctx, auth.HashToken(token))
+	if err != nil || !made {
+		return "", err
+	}
+	return token, nil
+}
+
+// firstLink returns the link by which the first user signs in, if there is none
+// and nobody was given one, else "".
+func (a *App) firstLink(ctx context.Context) (string, error) {
+	secret, hash := auth.NewInvite()
+	made, err := a.store.FirstInvite(ctx, hash)
+	if err != nil || !made {
+		return "", err
+	}
+	return auth.WelcomeLink(a.config.BaseURL, secret)
 }

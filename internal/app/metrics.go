@@ -9,7 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -21,6 +23,8 @@ type metrics struct {
 	requestTime  *prometheus.HistogramVec
 	dnsQuestions *prometheus.CounterVec
 	dnsTime      *prometheus.HistogramVec
+	mails        *prometheus.CounterVec
+	reports      *prometheus.CounterVec
 }
 
 func newMetrics(s *store.Store, version string) *metrics {
@@ -40,12 +44,18 @@ func newMetrics(s *store.Store, version string) *metrics {
 			Name: "dmarcd_dns_question_seconds", Help: "Time from a DNS question to its answer or the end of the attempts.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"outcome"}),
+		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dmarcd_smtp_total", Help: "What became of SMTP connections, recipients and mails.",
+		}, []string{"outcome"}),
+		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dmarcd_reports_total", Help: "Reports that came in, by intake, kind and status.",
+		}, []string{"intake", "kind", "status"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "dmarcd_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, build, databaseCollector{s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, build, databaseCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -62,6 +72,18 @@ func (m *metrics) observeRequest(route string, status int, took time.Duration) {
 func (m *metrics) observeDNS(outcome dns.Outcome, took time.Duration) {
 	m.dnsQuestions.WithLabelValues(outcome.String()).Inc()
 	m.dnsTime.WithLabelValues(outcome.String()).Observe(took.Seconds())
+}
+
+func (m *metrics) observeMail(outcome smtpd.Outcome) {
+	m.mails.WithLabelValues(string(outcome)).Inc()
+}
+
+func (m *metrics) observeReceipts(way dmarcd.Intake, receipts [][]dmarcd.Receipt) {
+	for _, all := range receipts {
+		for _, receipt := range all {
+			m.reports.WithLabelValues(string(way), string(receipt.Kind), string(receipt.Status)).Inc()
+		}
+	}
 }
 
 // databaseCollector reads the figures of the store when they are asked for.

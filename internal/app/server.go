@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/web"
 )
 
 // headerTimeout bounds the reading of a request's header.
@@ -27,7 +29,7 @@ func newServer(handler http.Handler, cfg config.HTTP, log *slog.Logger) *http.Se
 
 // dispatch leads a request to where it belongs. What is the daemon's own stands
 // outside the prefix of the API and wins over it.
-func (a *App) dispatch(api http.Handler) http.Handler {
+func (a *App) dispatch(api *api.API, page http.Handler) http.Handler {
 	own := map[string]http.Handler{
 		"/healthz": probe(a.healthy),
 		"/readyz":  probe(a.ready),
@@ -40,10 +42,14 @@ func (a *App) dispatch(api http.Handler) http.Handler {
 		case ok:
 			note(w, "route", path)
 			handler.ServeHTTP(w, r)
+		case strings.HasPrefix(path, "/tlsrpt/"):
+			api.ServeTLSReport(w, r)
+		case strings.HasPrefix(path, web.Prefix+"/"):
+			page.ServeHTTP(w, r)
+		case path == "/" || path == web.Prefix:
+			http.Redirect(w, r, web.Prefix+"/", http.StatusFound)
 		case path == prefix || strings.HasPrefix(path, prefix+"/"):
 			api.ServeHTTP(w, r)
-		case path == "/":
-			http.Redirect(w, r, prefix+"/docs", http.StatusFound)
 		default:
 			writeMessage(w, http.StatusNotFound, "There is nothing here. The API begins at "+a.config.BaseURL+".")
 		}

@@ -1,6 +1,7 @@
-// Package auth tells who is calling. It makes and recognises bearer tokens and
-// resolves them to a team; what a caller may do then is decided where it is
-// done. The secrets themselves are never kept, here or elsewhere.
+// Package auth tells who is calling. Programs come with bearer tokens, which
+// resolve to a team; people sign in by password, by an OpenID provider or by the
+// link of an invite, and then have a session. What a caller may do is decided
+// where it is done. The secrets themselves are never kept, here or elsewhere.
 package auth
 
 import (

@@ -61,6 +61,7 @@ type Config struct {
 	Retention Retention
 	Secret    Secret
 	Senders   Senders
+	OIDC      OIDC
 }
 
 // Log is the section "log".

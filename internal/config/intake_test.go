@@ -10,7 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// intakeTexts has a value for every setting of the ways in, other than its default.
+// intakeTexts has a value for every setting of the ways in and of the web page, other
+// than its default.
 var intakeTexts = [][2]string{
 	{"limit.upload", "1048576"},
 	{"limit.mail", "2097152"},
@@ -43,6 +44,11 @@ var intakeTexts = [][2]string{
 	{"secret.file", "/etc/dmarcd/seal.key"},
 	{"senders.networks", "/etc/dmarcd/networks.mmdb"},
 	{"senders.countries", "/etc/dmarcd/countries.mmdb"},
+	{"oidc.issuer", "https://login.example.com/tenant"},
+	{"oidc.client_id", "dmarcd"},
+	{"oidc.client_secret", "open sesame"},
+	{"oidc.name", "Example Login"},
+	{"oidc.domains", "example.com,example.org"},
 }
 
 // withIntake returns the configuration with the values of intakeTexts.
@@ -63,6 +69,10 @@ func withIntake(c config.Config) config.Config {
 	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour}
 	c.Secret = config.Secret{File: "/etc/dmarcd/seal.key"}
 	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb"}
+	c.OIDC = config.OIDC{
+		Issuer: "https://login.example.com/tenant", ClientID: "dmarcd", ClientSecret: "open sesame",
+		Name: "Example Login", Domains: []string{"example.com", "example.org"},
+	}
 	return c
 }
 

@@ -70,6 +70,7 @@ func TestDefaults(t *testing.T) {
 			Originals: 90 * 24 * time.Hour, Records: 2 * 365 * 24 * time.Hour, Rejected: 90 * 24 * time.Hour,
 		},
 		Secret: config.Secret{File: filepath.Join("data", "secret.key")},
+		OIDC:   config.OIDC{Name: "single sign-on"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

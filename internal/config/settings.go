@@ -12,7 +12,7 @@ const envPrefix = "DMARCD_"
 // Settings returns every setting in the order in which it is documented. The
 // slice belongs to the caller.
 func Settings() []Setting {
-	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings())
+	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings(), pageSettings())
 }
 
 func generalSettings() []Setting {

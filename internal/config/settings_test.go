@@ -67,6 +67,11 @@ func TestNames(t *testing.T) {
 		"secret.file DMARCD_SECRET_FILE --secret-file",
 		"senders.networks DMARCD_SENDERS_NETWORKS --senders-networks",
 		"senders.countries DMARCD_SENDERS_COUNTRIES --senders-countries",
+		"oidc.issuer DMARCD_OIDC_ISSUER --oidc-issuer",
+		"oidc.client_id DMARCD_OIDC_CLIENT_ID --oidc-client-id",
+		"oidc.client_secret DMARCD_OIDC_CLIENT_SECRET --oidc-client-secret",
+		"oidc.name DMARCD_OIDC_NAME --oidc-name",
+		"oidc.domains DMARCD_OIDC_DOMAINS --oidc-domains",
 	}
 	var got []string
 	for _, s := range config.Settings() {

@@ -165,7 +165,7 @@ func TestPurgeStepsUntilNothingIsLeft(t *testing.T) {
 		left, steps := 5, 0
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
-		job := &jobs.Purge{Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
+		job := &jobs.Purge{Name: "purge", Poll: jobs.Soon, Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
 			steps++
 			left = max(0, left-1)
 			return left > 0, nil

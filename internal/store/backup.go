@@ -13,13 +13,28 @@ import (
 // backupTables are all tables with data of ours, each after those that it
 // refers to.
 var backupTables = []struct{ name, columns string }{
-	{"teams", "id, name, api, created_at"},
+	{"teams", "id, name, api, created_at, keep_originals, keep_records, keep_counters"},
 	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
 	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at"},
 	{"checks", "id, team_id, domain_id, first_at, last_at, grade, document, changes, errors"},
 	{"events", "id, team_id, domain_id, at, kind, before, after"},
-	{"domain_days", "team_id, domain_id, day, compliant, non_compliant"},
-	{"team_days", "team_id, day, compliant, non_compliant"},
+	{"domain_days", "team_id, domain_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf"},
+	{"team_days", "team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf"},
+	{"originals", "team_id, hash, size, packed, stored_at"},
+	{"original_chunks", "team_id, hash, n, packed"},
+	{"reports", "id, team_id, kind, identity, content, replaced, organization, external_id, domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document, emptied_at"},
+	{"shares", "report_id, n, team_id, domain_id, kind, day, replaced, header_from, from_path, policy_path, records, compliant, non_compliant, quarantined, rejected, dkim, spf"},
+	{"records", "report_id, share, n, source, count, disposition, dkim, spf, details"},
+	{"selectors", "team_id, domain_id, signer, selector, day"},
+	{"rejected", "id, team_id, kind, intake, name, member, reason, genuine, verdict, received_at, original"},
+	{"mailboxes", "id, team_id, host, port, security, username, method, secret, folder, after, move_to, uid_validity, last_uid, created_at, seen_at, error, error_at, lease_until"},
+	{"reverse_names", "address, name, looked_at"},
+	{"users", "id, email, name, password_hash, operator, created_at, signed_in_at"},
+	{"members", "team_id, user_id, role, created_at"},
+	{"sessions", "hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address"},
+	{"invites", "hash, email, team_id, role, operator, created_by, expires_at, used_at"},
+	{"identities", "issuer, subject, user_id"},
+	{"audit", "id, team_id, user_id, actor, at, action, target, detail, address"},
 }
 
 // backupBatch is how many rows are read before they are written.

@@ -30,9 +30,7 @@ func BenchmarkDomainSummary(b *testing.B) {
 		for day := range 90 {
 			counts = append(counts, dmarcd.DayCount{Day: dmarcd.Day(day), Summary: dmarcd.Summary{Compliant: 1}})
 		}
-		if err := team.AddCounts(b.Context(), names[500], counts); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Count(b, team, names[500], counts...)
 		b.Run(db.Engine, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -6,6 +6,9 @@ type dialect struct {
 	name string
 	// lockRow ends a SELECT that is followed by an UPDATE of the same rows.
 	lockRow string
+	// shareRow ends a SELECT of a row that must not be changed until the
+	// transaction ends, while others may hold it so too.
+	shareRow string
 	// skipLocked ends a SELECT that claims rows, passing over those that
 	// another claim holds.
 	skipLocked string
@@ -16,6 +19,18 @@ type dialect struct {
 	// leaves. They take microseconds, while the ability to interrupt one
 	// costs the SQLite driver a goroutine for each.
 	uninterruptible bool
-	isUnique        func(error) bool
-	isTemporary     func(error) bool
+	// prepare has transactions prepare their statements, where the driver does
+	// not do so by itself.
+	prepare bool
+	// unnumbered has statements that insert many rows use ? for $1, $2 and so
+	// on.
+	unnumbered bool
+	// maxParameters bounds such a statement: there is a number from which on
+	// more of them make it slower.
+	maxParameters int
+	isUnique      func(error) bool
+	// isCollision tells errors that another transaction is the reason of: the
+	// same again may succeed.
+	isCollision func(error) bool
+	isTemporary func(error) bool
 }

@@ -45,7 +45,7 @@ func newTeam(t *testing.T, s *store.Store, name string) *store.Team {
 	return s.Team(team.ID)
 }
 
-func addDomain(t *testing.T, team *store.Team, name string) dmarcd.Domain {
+func addDomain(t testing.TB, team *store.Team, name string) dmarcd.Domain {
 	t.Helper()
 	domain, err := team.AddDomain(t.Context(), name, time.Time{})
 	if err != nil {
@@ -264,12 +264,7 @@ func TestSummaries(t *testing.T) {
 			"a.example": {day(10, 1, 0), day(11, 2, 1), day(11, 4, 0), day(12, 8, 2)},
 			"b.example": {day(11, 60, 20), day(12, 0, 0), day(11, 30, 20), day(11, 10, 10)},
 		} {
-			if err := team.AddCounts(ctx, name, counts[:len(counts)/2]); err != nil {
-				t.Fatal(err)
-			}
-			if err := team.AddCounts(ctx, name, counts[len(counts)/2:]); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Count(t, team, name, counts...)
 		}
 		from, to := dmarcd.Day(11), dmarcd.Day(11)
 		check := func(what, name string, days dmarcd.Days, want dmarcd.Summary) {
@@ -345,8 +340,13 @@ func TestCountsOfManyDomainsAtOnce(t *testing.T) {
 			addDomain(t, team, name)
 			counts := [][]dmarcd.DayCount{up, down}[i%2]
 			adding.Go(func() {
-				for range 5 {
-					if err := team.AddCounts(t.Context(), name, counts); err != nil {
+				for round := range 5 {
+					var deliveries []*dmarcd.Delivery
+					for _, c := range counts {
+						deliveries = append(deliveries, storetest.Delivery(
+							storetest.Aggregate(fmt.Sprint(round, c.Day), name, c.Day, storetest.Passed(name, c.Compliant))))
+					}
+					if _, err := team.Receive(t.Context(), deliveries); err != nil {
 						t.Error(err)
 						return
 					}

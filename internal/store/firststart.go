@@ -70,3 +70,32 @@ func (s *Store) ensureToken(ctx context.Context, hash [32]byte) error {
 		return err
 	})
 }
+
+// FirstInvite makes the invite of the first user, an operator and owner of the
+// oldest team, if there is no user and no invite that can still be used, and
+// reports whether it did. Of several replicas that start together one does.
+func (s *Store) FirstInvite(ctx context.Context, hash [32]byte) (made bool, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		// The lock on the team makes replicas take turns.
+		var team dmarcd.TeamID
+		err := t.queryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`+s.dialect.lockRow, nil, &team)
+		if err != nil {
+			return err
+		}
+		now := s.now()
+		var known int
+		err = t.queryRow(ctx, `SELECT (SELECT count(*) FROM users)
+			+ (SELECT count(*) FROM invites WHERE used_at = 0 AND expires_at > $1)`, []any{unix(now)}, &known)
+		if err != nil || known > 0 {
+			return err
+		}
+		made = true
+		return t.createInvite(ctx, hash, dmarcd.Invite{
+			Team: team, Role: dmarcd.RoleOwner, Operator: true, ExpiresAt: now.Add(dmarcd.InviteLife),
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("make the first sign-in link: %w", err)
+	}
+	return made, nil
+}

@@ -6,17 +6,13 @@ import (
 	"strings"
 )
 
-// maxParameters bounds a statement. Larger ones are slower: by a factor of 19 at
-// 500 rows with the SQLite driver.
-const maxParameters = 100
-
 // insertMany runs insert, which ends in VALUES, for all rows in as few
 // statements as is fast, each ended by suffix, and returns how many rows were
 // new. All rows have the same number of values.
 func (t tx) insertMany(ctx context.Context, insert string, rows [][]any, suffix string) (added int, err error) {
 	for len(rows) > 0 {
-		n := min(len(rows), maxParameters/len(rows[0]))
-		changed, err := t.exec(ctx, insert+placeholders(n, len(rows[0]))+suffix, flatten(rows[:n])...)
+		n := min(len(rows), t.store.dialect.maxParameters/len(rows[0]))
+		changed, err := t.exec(ctx, insert+t.store.dialect.placeholders(n, len(rows[0]))+suffix, flatten(rows[:n])...)
 		if err != nil {
 			return added, err
 		}
@@ -26,8 +22,9 @@ func (t tx) insertMany(ctx context.Context, insert string, rows [][]any, suffix 
 	return added, nil
 }
 
-// placeholders returns ($1,$2),($3,$4) for two rows of two columns.
-func placeholders(rows, columns int) string {
+// placeholders returns ($1,$2),($3,$4) for two rows of two columns, and (?,?),(?,?)
+// where numbers are slow: the SQLite driver looks for the name of each among all.
+func (d dialect) placeholders(rows, columns int) string {
 	var b strings.Builder
 	for i := range rows * columns {
 		switch {
@@ -37,6 +34,10 @@ func placeholders(rows, columns int) string {
 			b.WriteString("),(")
 		default:
 			b.WriteByte(',')
+		}
+		if d.unnumbered {
+			b.WriteByte('?')
+			continue
 		}
 		b.WriteByte('$')
 		b.WriteString(strconv.Itoa(i + 1))

@@ -23,9 +23,12 @@ const migrationLock = "110386840822628"
 var postgresDialect = dialect{
 	name:          "postgres",
 	lockRow:       ` FOR UPDATE`,
+	shareRow:      ` FOR SHARE`,
 	skipLocked:    ` FOR UPDATE SKIP LOCKED`,
 	lockMigration: `SELECT pg_advisory_lock(` + migrationLock + `)`,
+	maxParameters: 1000,
 	isUnique:      isUniquePostgres,
+	isCollision:   isCollisionPostgres,
 	isTemporary:   isTemporaryPostgres,
 }
 
@@ -67,6 +70,12 @@ func openPostgres(dsn string) (*sql.DB, error) {
 func isUniquePostgres(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "23505"
+}
+
+// isCollisionPostgres tells a deadlock and a failed serialization.
+func isCollisionPostgres(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "40P01" || e.Code == "40001")
 }
 
 // isTemporaryPostgres tells a server that is away, restarting, full or busy

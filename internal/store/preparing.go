@@ -46,3 +46,48 @@ func (p *preparing) prepare(ctx context.Context, query string) (*sql.Stmt, error
 	}
 	return statement, nil
 }
+
+// preparingTx is a transaction that prepares each statement once.
+type preparingTx struct {
+	*sql.Tx
+	statements map[string]*sql.Stmt
+}
+
+// QueryContext implements runner.
+func (t *preparingTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	statement, err := t.prepare(ctx, query) //nolint:sqlclosecheck // the transaction closes it
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, args...)
+}
+
+// QueryRowContext implements runner.
+func (t *preparingTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	statement, err := t.prepare(ctx, query) //nolint:sqlclosecheck // the transaction closes it
+	if err != nil {
+		return t.Tx.QueryRowContext(ctx, query, args...) // which tells the error
+	}
+	return statement.QueryRowContext(ctx, args...)
+}
+
+// ExecContext implements runner.
+func (t *preparingTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	statement, err := t.prepare(ctx, query) //nolint:sqlclosecheck // the transaction closes it
+	if err != nil {
+		return nil, err
+	}
+	return statement.ExecContext(ctx, args...)
+}
+
+func (t *preparingTx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if known, ok := t.statements[query]; ok {
+		return known, nil
+	}
+	statement, err := t.PrepareContext(ctx, query) //nolint:sqlclosecheck // the transaction closes it
+	if err != nil {
+		return nil, err
+	}
+	t.statements[query] = statement
+	return statement, nil
+}

@@ -15,7 +15,8 @@ const purgeRows = 500
 // Purge removes some of the rows that deleted domains left behind and reports
 // whether there may be more. It is called until there are none.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
-	err = s.tx(ctx, func(t tx) error {
+	err = s.txAgain(ctx, func(t tx) error {
+		more = false
 		var team dmarcd.TeamID
 		var id dmarcd.DomainID
 		err := t.queryRow(ctx, `SELECT team_id, id FROM domains WHERE deleted_at > 0
@@ -34,11 +35,17 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 				(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 			`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
 				(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+			`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN
+				(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		} {
 			removed, err := t.exec(ctx, step, team, id, purgeRows)
-			if err != nil || removed == purgeRows {
+			if err != nil || removed >= purgeRows {
 				return err
 			}
+		}
+		shares, err := s.Team(team).removeShares(ctx, t, id)
+		if err != nil || shares {
+			return err
 		}
 		_, err = t.exec(ctx, `DELETE FROM domains WHERE id = $1`, id)
 		return err

@@ -34,11 +34,19 @@ func (s *Store) tx(ctx context.Context, f func(tx) error) error {
 	if err != nil {
 		return s.kind(err)
 	}
-	if err := f(tx{store: s, run: run}); err != nil {
+	if err := f(tx{store: s, run: s.inTx(run)}); err != nil {
 		_ = run.Rollback() // the error of f is the one to tell
 		return err
 	}
 	return s.kind(run.Commit())
+}
+
+// inTx returns what runs the statements of a transaction.
+func (s *Store) inTx(run *sql.Tx) runner {
+	if !s.dialect.prepare {
+		return run
+	}
+	return &preparingTx{Tx: run, statements: make(map[string]*sql.Stmt)}
 }
 
 // writerWait is how long a connection that writes is waited for. SQLite has one:
@@ -147,4 +155,10 @@ func fromUnix(seconds int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(seconds, 0).UTC()
+}
+
+func scanText(scan scanner) (string, error) {
+	var text string
+	err := scan(&text)
+	return text, err
 }

@@ -19,7 +19,11 @@ import (
 var sqliteDialect = dialect{
 	name:            "sqlite",
 	uninterruptible: true,
+	prepare:         true,
+	unnumbered:      true,
+	maxParameters:   180,
 	isUnique:        isUniqueSQLite,
+	isCollision:     func(error) bool { return false }, // there is one writer
 	isTemporary:     isTemporarySQLite,
 }
 

@@ -41,6 +41,7 @@ type Store struct {
 	dialect        dialect
 	options        Options
 	queries        atomic.Int64
+	ids            timeIDs
 }
 
 // Open connects to the database named by dsn: a postgres:// URL, or else the

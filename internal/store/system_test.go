@@ -218,9 +218,7 @@ func TestPurgeRemovesWhatWasDeleted(t *testing.T) {
 			for day := range 1200 {
 				counts = append(counts, dmarcd.DayCount{Day: dmarcd.Day(day), Summary: dmarcd.Summary{Compliant: 1}})
 			}
-			if err := team.AddCounts(ctx, name, counts); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Count(t, team, name, counts...)
 			for i := range 3 {
 				check := dmarcd.Check{At: clock.advance(time.Second), Conclusive: true, Record: fmt.Sprint(i)}
 				if _, err := team.SaveCheck(ctx, name, check, dmarcd.Plan{Next: clock.Now()}); err != nil {

@@ -1,12 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -57,59 +53,4 @@ func bounds(days dmarcd.Days) (from, to dmarcd.Day) {
 		to = *days.To
 	}
 	return from, to
-}
-
-// AddCounts adds messages to the counters of a domain and of the team. A day may
-// come more than once.
-func (t *Team) AddCounts(ctx context.Context, name string, counts []dmarcd.DayCount) error {
-	counts = byDay(counts)
-	err := t.store.tx(ctx, func(tx tx) error {
-		domain, err := t.domain(ctx, tx, name, t.store.dialect.lockRow)
-		if err != nil {
-			return err
-		}
-		var sum dmarcd.Summary
-		byDomain := make([][]any, len(counts))
-		byTeam := make([][]any, len(counts))
-		for i, c := range counts {
-			byDomain[i] = []any{t.id, domain.ID, c.Day, c.Compliant, c.NonCompliant}
-			byTeam[i] = []any{t.id, c.Day, c.Compliant, c.NonCompliant}
-			sum.Compliant += c.Compliant
-			sum.NonCompliant += c.NonCompliant
-		}
-		if _, err := tx.exec(ctx, `UPDATE domains SET compliant = compliant + $1, non_compliant = non_compliant + $2
-			WHERE team_id = $3 AND id = $4`, sum.Compliant, sum.NonCompliant, t.id, domain.ID); err != nil {
-			return err
-		}
-		if _, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, compliant, non_compliant) VALUES `, byDomain,
-			` ON CONFLICT (team_id, domain_id, day) DO UPDATE SET
-				compliant = domain_days.compliant + excluded.compliant,
-				non_compliant = domain_days.non_compliant + excluded.non_compliant`); err != nil {
-			return err
-		}
-		_, err = tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, compliant, non_compliant) VALUES `, byTeam,
-			` ON CONFLICT (team_id, day) DO UPDATE SET
-				compliant = team_days.compliant + excluded.compliant,
-				non_compliant = team_days.non_compliant + excluded.non_compliant`)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("add counts: %w", err)
-	}
-	return nil
-}
-
-// byDay returns one count for each day, in the order of days: PostgreSQL refuses
-// to update a row twice in one statement, and two transactions that lock the
-// team's days in the same order do not wait for each other in a circle.
-func byDay(counts []dmarcd.DayCount) []dmarcd.DayCount {
-	sums := map[dmarcd.Day]dmarcd.DayCount{}
-	for _, c := range counts {
-		sum := sums[c.Day]
-		sum.Day = c.Day
-		sum.Compliant += c.Compliant
-		sum.NonCompliant += c.NonCompliant
-		sums[c.Day] = sum
-	}
-	return slices.SortedFunc(maps.Values(sums), func(a, b dmarcd.DayCount) int { return cmp.Compare(a.Day, b.Day) })
 }

@@ -69,27 +69,34 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, err error) {
 	now := unix(t.store.now())
 	rows := make([][]any, len(names))
+	ids := make([]owner, len(names))
 	for i, name := range names {
 		due := nextCheck.Add(time.Duration(i) * firstSpacing)
 		full := nextCheck.Add(time.Duration(i) * firstFullSpacing)
-		rows[i] = []any{newID(), t.id, name, now, now, newMailbox(), unix(full), unix(due)}
+		ids[i] = owner{dmarcd.DomainID(newID()), name}
+		rows[i] = []any{ids[i].id, t.id, name, now, now, newMailbox(), unix(full), unix(due)}
+	}
+	// The team's row is locked so that two additions count each other, and that
+	// reports which come meanwhile see the domain or are seen; before the
+	// insert, which would otherwise share that lock and then wait for the
+	// others that share it.
+	var id dmarcd.TeamID
+	if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
+		return 0, err
 	}
 	most := t.store.options.MaxDomains
-	if most > 0 {
-		// The team's row is locked so that two additions count each other;
-		// before the insert, which would otherwise share that lock and
-		// then wait for the others that share it.
-		var id dmarcd.TeamID
-		if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
-			return 0, err
-		}
-	}
 	// Whoever adds a domain twice, or at the same moment as another, gets a
 	// row less: only one row of a name is not deleted.
 	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows,
 		` ON CONFLICT (team_id, name) WHERE deleted_at = 0 DO NOTHING`)
-	if err != nil || most == 0 || added == 0 {
+	if err != nil || added == 0 {
 		return added, err
+	}
+	if err := t.claimAdded(ctx, tx, ids); err != nil {
+		return added, err
+	}
+	if most == 0 {
+		return added, nil
 	}
 	var have int
 	err = tx.queryRow(ctx, `SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &have)
@@ -134,7 +141,7 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 // DeleteDomain removes a domain and all that is known of it from the team's
 // sight, in one short transaction. The rows themselves go later; see Purge.
 func (t *Team) DeleteDomain(ctx context.Context, name string) error {
-	return t.store.tx(ctx, func(tx tx) error {
+	return t.store.txAgain(ctx, func(tx tx) error {
 		var id dmarcd.DomainID
 		err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
 			WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,
@@ -142,7 +149,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		// The team's days are locked in the order in which AddCounts does.
+		// The team's days are locked in the order in which count does.
 		_, err = collect(ctx, tx, `SELECT team_days.day FROM team_days
 			WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
 			ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanDay)
@@ -152,7 +159,11 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 		// The team's sums are those of its present domains.
 		_, err = tx.exec(ctx, `UPDATE team_days SET
 				compliant = team_days.compliant - gone.compliant,
-				non_compliant = team_days.non_compliant - gone.non_compliant
+				non_compliant = team_days.non_compliant - gone.non_compliant,
+				quarantined = team_days.quarantined - gone.quarantined,
+				rejected = team_days.rejected - gone.rejected,
+				dkim = team_days.dkim - gone.dkim,
+				spf = team_days.spf - gone.spf
 			FROM domain_days AS gone
 			WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
 			t.id, id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -15,8 +16,21 @@ import (
 
 // victim is what the other team tries to reach.
 type victim struct {
-	domain dmarcd.Domain
-	token  dmarcd.Token
+	domain   dmarcd.Domain
+	token    dmarcd.Token
+	report   dmarcd.ReportID
+	rejected dmarcd.RejectedID
+	mailbox  dmarcd.Mailbox
+	member   dmarcd.User
+	invited  string
+}
+
+// delivery is what the victim was sent.
+func (v victim) delivery() *dmarcd.Delivery {
+	name := v.domain.Name
+	delivery := storetest.Delivery(storetest.Aggregate("1", name, 20000, storetest.Passed(name, 7), storetest.Failed(name, 3)))
+	delivery.Refusals = []dmarcd.Refusal{{Member: "note.txt", Reason: "The content is not a report."}}
+	return delivery
 }
 
 // attacks holds, for every method of store.Team, a call of it as another team
@@ -101,8 +115,158 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		sum, err := other.Summary(ctx, dmarcd.Days{})
 		return wantNone(int(sum.Total()), err)
 	},
-	"AddCounts": func(ctx context.Context, other *store.Team, v victim) error {
-		return wantNotFound(other.AddCounts(ctx, v.domain.Name, []dmarcd.DayCount{{Day: 1, Summary: dmarcd.Summary{Compliant: 1}}}))
+	"Daily": func(ctx context.Context, other *store.Team, _ victim) error {
+		days, err := other.Daily(ctx, dmarcd.Days{}, 100)
+		return wantNone(len(days), err)
+	},
+	"DomainDaily": func(ctx context.Context, other *store.Team, v victim) error {
+		days, err := other.DomainDaily(ctx, v.domain.Name, dmarcd.Days{}, 100)
+		return wantNone(len(days), err)
+	},
+	"DailyByDomain": func(ctx context.Context, other *store.Team, _ victim) error {
+		days, err := other.DailyByDomain(ctx, dmarcd.Days{}, store.DailyCursor{}, 100)
+		return wantNone(len(days), err)
+	},
+	"Receive": func(ctx context.Context, other *store.Team, v victim) error {
+		// The very report that the victim has: no duplicate, and no domain.
+		receipts, err := other.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
+		if err != nil {
+			return err
+		}
+		if got := receipts[0][0]; got.Status != dmarcd.Unclaimed || got.ID == v.report {
+			return fmt.Errorf("the victim's report came as %+v", got)
+		}
+		return nil
+	},
+	"Reports": func(ctx context.Context, other *store.Team, v victim) error {
+		for _, filter := range []store.ReportFilter{{}, {Domain: v.domain.Name}, {Organization: "receiver.example"}} {
+			reports, err := other.Reports(ctx, filter, 0, 100)
+			if err := wantNone(len(reports), err); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"Report": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.Report(ctx, v.report)
+		return wantNotFound(err)
+	},
+	"Records": func(ctx context.Context, other *store.Team, v victim) error {
+		records, err := other.Records(ctx, v.report, store.RecordCursor{}, 100)
+		return wantNone(len(records), err)
+	},
+	"EachSent": func(ctx context.Context, other *store.Team, v victim) error {
+		for _, name := range []string{"", v.domain.Name} {
+			err := other.EachSent(ctx, name, dmarcd.Days{}, 100, func(dmarcd.Sent) error {
+				return errors.New("another team's record came back")
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"SentRecords": func(ctx context.Context, other *store.Team, v victim) error {
+		records, err := other.SentRecords(ctx, []dmarcd.SentPlace{{Report: v.report}, {Report: v.report, N: 1}})
+		return wantNone(len(records), err)
+	},
+	"DomainRows": func(ctx context.Context, other *store.Team, v victim) error {
+		found, err := other.DomainRows(ctx, store.OverviewFilter{Search: v.domain.Name, Sort: "-messages", Limit: 100})
+		return wantNone(len(found.Rows)+found.Matching+found.All, err)
+	},
+	"ReportOriginal": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.ReportOriginal(ctx, v.report)
+		return wantNotFound(err)
+	},
+	"RejectedOriginal": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.RejectedOriginal(ctx, v.rejected)
+		return wantNotFound(err)
+	},
+	"Rejected": func(ctx context.Context, other *store.Team, _ victim) error {
+		rejected, err := other.Rejected(ctx, 0, 100)
+		return wantNone(len(rejected), err)
+	},
+	"RejectedByID": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.RejectedByID(ctx, v.rejected)
+		return wantNotFound(err)
+	},
+	"SettleRejected": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SettleRejected(ctx, v.rejected))
+	},
+	"Selectors": func(ctx context.Context, other *store.Team, v victim) error {
+		selectors, err := other.Selectors(ctx, v.domain.Name, 100)
+		return wantNone(len(selectors), err)
+	},
+	"Retention": func(ctx context.Context, other *store.Team, _ victim) error {
+		keep, err := other.Retention(ctx)
+		if err == nil && keep.Records != store.AsConfigured {
+			err = errors.New("another team has the victim's retention")
+		}
+		return err
+	},
+	"SetRetention": func(ctx context.Context, other *store.Team, _ victim) error {
+		return other.SetRetention(ctx, store.Retention{Records: time.Hour})
+	},
+	"AddMailbox": func(ctx context.Context, other *store.Team, v victim) error {
+		m, err := other.AddMailbox(ctx, reportsMailbox(), sealFor)
+		if err != nil {
+			return err
+		}
+		if m.ID == v.mailbox.ID || m.Team == v.mailbox.Team {
+			return errors.New("a mailbox of another team is the victim's")
+		}
+		return other.RemoveMailbox(ctx, m.ID)
+	},
+	"Mailboxes": func(ctx context.Context, other *store.Team, _ victim) error {
+		all, err := other.Mailboxes(ctx)
+		return wantNone(len(all), err)
+	},
+	"RemoveMailbox": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.RemoveMailbox(ctx, v.mailbox.ID))
+	},
+	"SaveMailboxState": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SaveMailboxState(ctx, v.mailbox.ID, 9, 9))
+	},
+	"SaveMailboxStatus": func(ctx context.Context, other *store.Team, v victim) error {
+		return errors.Join(wantNotFound(other.SaveMailboxStatus(ctx, v.mailbox.ID, "forged")),
+			wantNotFound(other.SaveMailboxStatus(ctx, v.mailbox.ID, "")))
+	},
+	"SaveMailboxSecret": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SaveMailboxSecret(ctx, v.mailbox.ID, []byte("forged")))
+	},
+	"Members": func(ctx context.Context, other *store.Team, _ victim) error {
+		members, err := other.Members(ctx)
+		return wantNone(len(members), err)
+	},
+	"SetRole": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SetRole(ctx, v.member.ID, dmarcd.RoleViewer))
+	},
+	"RemoveMember": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.RemoveMember(ctx, v.member.ID))
+	},
+	"Invite": func(ctx context.Context, other *store.Team, v victim) error {
+		// The victim's team in the invite counts for nothing.
+		return other.Invite(ctx, sha256.Sum256([]byte("other's link")), dmarcd.Invite{
+			Email: "eve@example.com", Team: v.token.Team, Role: dmarcd.RoleOwner, CreatedBy: v.member.ID, ExpiresAt: time.Unix(1<<40, 0),
+		})
+	},
+	"Invites": func(ctx context.Context, other *store.Team, _ victim) error {
+		invites, err := other.Invites(ctx)
+		return wantNone(len(invites), err)
+	},
+	"CancelInvite": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.CancelInvite(ctx, v.invited))
+	},
+	"Note": func(ctx context.Context, other *store.Team, v victim) error {
+		return other.Note(ctx, dmarcd.AuditEntry{Team: v.token.Team, User: v.member.ID, Actor: "forged", Action: "forged"})
+	},
+	"Audit": func(ctx context.Context, other *store.Team, v victim) error {
+		entries, err := other.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
+		if err := wantNone(len(entries), err); err != nil {
+			return err
+		}
+		entries, err = other.Audit(ctx, store.AuditFilter{Actor: v.member.Email}, store.Cursor{}, 100)
+		return wantNone(len(entries), err)
 	},
 	"CreateToken": func(ctx context.Context, other *store.Team, v victim) error {
 		token, err := other.CreateToken(ctx, store.NewToken{Scope: dmarcd.ScopeRead, Hash: sha256.Sum256([]byte("other"))})
@@ -188,14 +352,53 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mine.AddCounts(ctx, "example.com", []dmarcd.DayCount{{Day: 20000, Summary: dmarcd.Summary{Compliant: 7, NonCompliant: 3}}}); err != nil {
+	v := victim{domain: domain}
+	receipts, err := mine.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.report = receipts[0][0].ID
+	rejected, err := mine.Rejected(ctx, 0, 100)
+	if err != nil || len(rejected) != 1 {
+		t.Fatalf("got %d rejected, %v; want 1", len(rejected), err)
+	}
+	v.rejected = rejected[0].ID
+	if err := mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	token, err := mine.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte("mine"))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mine, victim{domain: domain, token: token}
+	v.token = token
+	v.member, v.invited = addPeople(t, s, mine, team.ID)
+	if v.mailbox, err = mine.AddMailbox(ctx, reportsMailbox(), sealFor); err != nil {
+		t.Fatal(err)
+	}
+	return mine, v
+}
+
+// addPeople gives the victim a member, a pending invite and an entry in the audit log.
+func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamID) (member dmarcd.User, invited string) {
+	t.Helper()
+	ctx := t.Context()
+	link, expires := sha256.Sum256([]byte("link")), time.Unix(1<<40, 0)
+	err := s.CreateInvite(ctx, link, dmarcd.Invite{Email: "owner@example.com", Team: team, Role: dmarcd.RoleOwner, ExpiresAt: expires})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if member, err = s.UseInvite(ctx, link, dmarcd.Claim{PasswordHash: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	invited = "new@example.com"
+	err = errors.Join(
+		mine.Invite(ctx, sha256.Sum256([]byte("invited")), dmarcd.Invite{Email: invited, Role: dmarcd.RoleEditor, CreatedBy: member.ID, ExpiresAt: expires}),
+		mine.Note(ctx, dmarcd.AuditEntry{User: member.ID, Actor: member.Email, Action: "domain.add"}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return member, invited
 }
 
 // victimState is all that the victim can see of itself.
@@ -205,6 +408,14 @@ type victimState struct {
 	checks, events  int
 	token           dmarcd.Token
 	domainSum, sum  dmarcd.Summary
+	report          string
+	rejected        dmarcd.Rejected
+	records         int
+	retention       store.Retention
+	mailboxes       string
+	member          dmarcd.Member
+	members, audit  int
+	invites         int
 }
 
 func state(t *testing.T, mine *store.Team, v victim) victimState {
@@ -234,5 +445,25 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	must(err)
 	got.sum, err = mine.Summary(ctx, dmarcd.Days{})
 	must(err)
+	reports, err := mine.Reports(ctx, store.ReportFilter{}, 0, 100)
+	must(err)
+	got.report = fmt.Sprintf("%+v", reports)
+	records, err := mine.Records(ctx, v.report, store.RecordCursor{}, 100)
+	must(err)
+	got.records = len(records)
+	got.rejected, err = mine.RejectedByID(ctx, v.rejected)
+	must(err)
+	got.retention, err = mine.Retention(ctx)
+	must(err)
+	mailboxes, err := mine.Mailboxes(ctx)
+	must(err)
+	got.mailboxes = fmt.Sprintf("%+v", mailboxes)
+	members, err := mine.Members(ctx)
+	must(err)
+	invites, err := mine.Invites(ctx)
+	must(err)
+	audit, err := mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
+	must(err)
+	got.member, got.members, got.invites, got.audit = members[0], len(members), len(invites), len(audit)
 	return got
 }

@@ -2,13 +2,6 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// Page is a part of a list. Next leads to the one after it, and is null at the
-// end.
-type Page[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next"`
-}
-
 // Event is something that happened to a domain.
 type Event struct {
 	ID     string `json:"id"`

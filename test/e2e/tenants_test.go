@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // The two names are equally long, so that not even a length tells them apart.
@@ -50,9 +51,7 @@ func (in *installation) count(team, name string, counts ...dmarcd.DayCount) {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	if err := database.Team(owner.ID).AddCounts(in.t.Context(), name, counts); err != nil {
-		in.t.Fatal(err)
-	}
+	storetest.Count(in.t, database.Team(owner.ID), name, counts...)
 }
 
 func TestAnotherTeamsDomainIsLikeNone(t *testing.T) {

@@ -149,6 +149,7 @@ const (
 
 func TestCheckAccepts(t *testing.T) {
 	t.Parallel()
+	v := newValidator(t)
 	for _, tt := range []struct {
 		name, method, path string
 		status             int
@@ -194,7 +195,7 @@ func TestCheckAccepts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if err := newValidator(t).Check(request(t, tt.method, tt.path), tt.status, tt.header, []byte(tt.body)); err != nil {
+			if err := v.Check(request(t, tt.method, tt.path), tt.status, tt.header, []byte(tt.body)); err != nil {
 				t.Errorf("Check: got %v want nil", err)
 			}
 		})
@@ -203,6 +204,7 @@ func TestCheckAccepts(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
+	v := newValidator(t)
 	jsonHeader := header("Content-Type", "application/json")
 	etag := header("Content-Type", "application/json", "ETag", `"1"`)
 	for _, tt := range []struct {
@@ -311,7 +313,7 @@ func TestCheckRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := newValidator(t).Check(request(t, tt.method, tt.path), tt.status, tt.header, []byte(tt.body))
+			err := v.Check(request(t, tt.method, tt.path), tt.status, tt.header, []byte(tt.body))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Check: got %v want an error about %q", err, tt.want)
 			}

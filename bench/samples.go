@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+// sample is an aggregate report about a domain that was made up for a measurement.
+type sample struct {
+	number  int
+	domain  string
+	records int
+}
+
+func (s sample) begin() int64 { return int64(20_000+s.number%300) * 24 * 60 * 60 }
+
+func (s sample) id() string { return fmt.Sprintf("report-%d", s.number) }
+
+// record returns the record of that number; about one in five does not comply.
+func (s sample) record(n int) aggregate.Record {
+	addr := netip.AddrFrom4([4]byte{192, 0, byte(n), byte(s.number)})
+	r := aggregate.Record{
+		Addr: addr, Source: addr.String(), Count: int64(n%7 + 1),
+		Disposition: aggregate.PolicyNone, DKIM: aggregate.ResultPass, SPF: aggregate.ResultPass,
+		HeaderFrom: s.domain, EnvelopeFrom: s.domain,
+		DKIMResults: []aggregate.DKIMResult{{Domain: s.domain, Selector: fmt.Sprintf("s%d", n%3), Result: aggregate.ResultPass}},
+		SPFResults:  []aggregate.SPFResult{{Domain: s.domain, Scope: "mfrom", Result: aggregate.ResultPass}},
+	}
+	if n%5 == 0 {
+		r.DKIM, r.SPF = aggregate.ResultFail, aggregate.ResultFail
+		r.DKIMResults = nil
+		r.SPFResults[0] = aggregate.SPFResult{Domain: "spoofed.example", Scope: "mfrom", Result: aggregate.ResultFail}
+	}
+	return r
+}
+
+func (s sample) all() iter.Seq[aggregate.Record] {
+	return func(yield func(aggregate.Record) bool) {
+		for n := range s.records {
+			if !yield(s.record(n)) {
+				return
+			}
+		}
+	}
+}
+
+// file returns the report as reporters send it.
+func (s sample) file() ([]byte, error) {
+	var b bytes.Buffer
+	packed := gzip.NewWriter(&b)
+	err := aggregate.Render(packed, aggregate.Report{
+		Version: "1.0",
+		Metadata: aggregate.Metadata{
+			OrgName: fmt.Sprintf("receiver%d.example", s.number%20), Email: "dmarc@receiver.example", ReportID: s.id(),
+			Begin: s.begin(), End: s.begin() + 86_399,
+		},
+		Policy: aggregate.PublishedPolicy{Domain: s.domain, P: aggregate.PolicyNone, SP: aggregate.PolicyNone, ADKIM: "r", ASPF: "r"},
+	}, s.all())
+	if err := errors.Join(err, packed.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// delivery returns the report as the store takes it.
+func (s sample) delivery() *dmarcd.Delivery {
+	begin := time.Unix(s.begin(), 0)
+	share := dmarcd.Share{From: s.domain, Records: s.records}
+	for r := range s.all() {
+		counts := dmarcd.Counts{Summary: dmarcd.Summary{Compliant: r.Count}, DKIM: r.Count, SPF: r.Count}
+		if !r.Compliant() {
+			counts = dmarcd.Counts{Summary: dmarcd.Summary{NonCompliant: r.Count}}
+		}
+		share.Add(counts)
+	}
+	identity := fmt.Append(nil, s.id(), s.domain)
+	return &dmarcd.Delivery{
+		Intake: dmarcd.IntakeImport,
+		Original: dmarcd.Original{
+			Hash: sha256.Sum256(identity), Size: int64(len(identity)), Packed: func() io.Reader { return bytes.NewReader(identity) },
+		},
+		Reports: []dmarcd.NewReport{{
+			Report: dmarcd.Report{
+				Kind: dmarcd.KindAggregate, Organization: "receiver.example", ExternalID: s.id(), Domain: s.domain,
+				Begin: begin, End: begin.Add(24*time.Hour - time.Second), Records: s.records,
+				Messages: share.Total(), Compliant: share.Compliant, Document: "{}",
+			},
+			Key: sha256.Sum256(identity), Content: sha256.Sum256(slices.Concat(identity, []byte("content"))),
+			Shares: []dmarcd.Share{share},
+			EachRecord: func(yield func(aggregate.Record, error) bool) {
+				for r := range s.all() {
+					if !yield(r, nil) {
+						return
+					}
+				}
+			},
+		}},
+	}
+}

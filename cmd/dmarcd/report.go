@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) reportCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "report", Short: "Reports that came in, and what could not be read", Args: noArguments, RunE: showHelp}
+	cmd.AddCommand(p.reportListCommand(), p.reportRejectedCommand(), p.reportRetryCommand())
+	return cmd
+}
+
+// defaultReports is how many reports are listed unless more are asked for.
+const defaultReports = 100
+
+func (p *program) reportListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the reports of a team, the latest first", Args: cobra.NoArgs}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	var filter store.ReportFilter
+	flags := cmd.Flags()
+	flags.StringVar(&filter.Domain, "domain", "", "only reports about this domain of the team")
+	flags.StringVar(&filter.Organization, "org", "", "only reports of this reporter")
+	flags.StringVar(&filter.ExternalID, "report-id", "", "only reports to which the reporter gave this id")
+	flags.StringVar(&filter.Quirk, "quirk", "", "only reports with this quirk")
+	flags.BoolVar(&filter.Unclaimed, "unclaimed", false, "only reports about names that the team has no domain for")
+	kind := flags.String("kind", "", "only aggregate, failure or tls reports")
+	limit := flags.Int("limit", defaultReports, "how many to list")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		filter.Kind = dmarcd.ReportKind(*kind)
+		if *kind != "" && !slices.Contains(dmarcd.ReportKinds(), filter.Kind) {
+			return fmt.Errorf("--kind %q: give one of aggregate, failure, tls", *kind)
+		}
+		if filter.Domain != "" {
+			name, err := dmarcd.ParseName(filter.Domain)
+			if err != nil {
+				return err
+			}
+			filter.Domain = name
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
+			if err != nil {
+				return err
+			}
+			shapes := convert(reports, wire.NewKeptReport)
+			if *asJSON {
+				return printJSON(p.out, shapes)
+			}
+			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "GENUINE", "INTAKE", "RECEIVED"}
+			return printTable(p.out, heading, convert(shapes, func(r wire.KeptReport) []string {
+				return []string{
+					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
+					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), r.Genuine, r.Intake, r.ReceivedAt,
+				}
+			}))
+		})
+	}
+	return cmd
+}
+
+func (p *program) reportRejectedCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rejected --team NAME",
+		Short: "List what was sent to a team and could not be used, the latest first",
+		Args:  cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	limit := cmd.Flags().Int("limit", defaultReports, "how many to list")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+			rejected, err := t.Rejected(cmd.Context(), 0, *limit)
+			if err != nil {
+				return err
+			}
+			shapes := convert(rejected, wire.NewRejected)
+			if *asJSON {
+				return printJSON(p.out, shapes)
+			}
+			heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}
+			return printTable(p.out, heading, convert(shapes, func(r wire.Rejected) []string {
+				return []string{r.ID, orDash(r.Kind), r.Intake, orDash(r.Name), orDash(&r.Member), strconv.FormatInt(r.Size, 10), r.ReceivedAt, r.Reason}
+			}))
+		})
+	}
+	return cmd
+}
+
+func (p *program) reportRetryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "retry --team NAME [ID...]",
+		Short: "Read again what could not be used, after an upgrade; without ids, all of it",
+		Long: `Reads again what was rejected. What can be used now is counted and leaves the list, the
+rest stays with the reason of today.
+
+0: all of it could be used; 1: some is still rejected.`,
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ids := make([]dmarcd.RejectedID, len(args))
+		for i, arg := range args {
+			id, err := dmarcd.ParseRejectedID(arg)
+			if err != nil {
+				return err
+			}
+			ids[i] = id
+		}
+		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
+			if len(args) == 0 {
+				var err error
+				if ids, err = allRejected(cmd, t); err != nil {
+					return err
+				}
+			}
+			return p.retry(cmd, cfg, t, ids)
+		})
+	}
+	return cmd
+}
+
+// allRejected returns the ids of all that was rejected.
+func allRejected(cmd *cobra.Command, t *store.Team) ([]dmarcd.RejectedID, error) {
+	var ids []dmarcd.RejectedID
+	last := dmarcd.RejectedID(0)
+	for {
+		page, err := t.Rejected(cmd.Context(), last, 1000)
+		if err != nil || len(page) == 0 {
+			return ids, err
+		}
+		for _, r := range page {
+			ids = append(ids, r.ID)
+		}
+		last = ids[len(ids)-1]
+	}
+}
+
+func (p *program) retry(cmd *cobra.Command, cfg config.Config, t *store.Team, ids []dmarcd.RejectedID) error {
+	acceptor := app.NewAcceptor(cfg, p.logger(cfg.Log))
+	bar, done := p.progress(len(ids), defaultReports, "reading again")
+	defer done()
+	used := 0
+	for _, id := range ids {
+		settled, _, err := acceptor.Retry(cmd.Context(), t, id)
+		switch {
+		case errors.Is(err, dmarcd.ErrNotFound):
+			p.say("%s: it is not there, or its bytes are gone\n", id)
+		case err != nil:
+			return err
+		case settled:
+			used++
+		}
+		bar(1)
+	}
+	if _, err := fmt.Fprintf(p.out, "%d of %d could be used\n", used, len(ids)); err != nil {
+		return err
+	}
+	if used < len(ids) {
+		return errRefused
+	}
+	return nil
+}

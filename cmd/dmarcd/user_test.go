@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+var linkForm = regexp.MustCompile(`^https://dmarc\.example/app/welcome/([A-Z2-7]{26})\n$`)
+
+func TestUserCommands(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	file := filepath.Join(t.TempDir(), "dmarcd.db")
+	run := func(wantStatus int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		args = append(args, "--database="+file, "--base-url=https://dmarc.example/api")
+		status, stdout, stderr := runProgram(t, server, "", args...)
+		if status != wantStatus {
+			t.Fatalf("%v: got status %d, want %d: %s%s", args, status, wantStatus, stdout, stderr)
+		}
+		return stdout, stderr
+	}
+	run(exitDone, "team", "create", "acme")
+	if stdout, _ := run(exitDone, "user", "list", "--json"); stdout != "[]\n" {
+		t.Errorf("no users: got %q, want an empty list", stdout)
+	}
+	for _, test := range []struct {
+		name   string
+		status int
+		args   []string
+	}{
+		{"a team that is not there", exitRefused, []string{"ann@example.com", "--team", "nobody"}},
+		{"a role that is none", exitFailed, []string{"ann@example.com", "--team", "acme", "--role", "admin"}},
+		{"a role without a team", exitFailed, []string{"ann@example.com", "--role", "owner"}},
+		{"nothing to do on the page", exitFailed, []string{"ann@example.com"}},
+		{"no address", exitRefused, []string{"ann", "--operator"}},
+	} {
+		if stdout, _ := run(test.status, append([]string{"user", "invite"}, test.args...)...); stdout != "" {
+			t.Errorf("%s: got %q on standard output, want nothing", test.name, stdout)
+		}
+	}
+
+	stdout, _ := run(exitDone, "user", "invite", "Ann@Example.com", "--team", "acme", "--role", "owner", "--operator")
+	match := linkForm.FindStringSubmatch(stdout)
+	if match == nil {
+		t.Fatalf("got %q, want the link alone", stdout)
+	}
+	useInvite(t, file, match[1])
+
+	stdout, _ = run(exitDone, "user", "list", "--json")
+	var users []userShape
+	if err := json.Unmarshal([]byte(stdout), &users); err != nil || len(users) != 1 {
+		t.Fatalf("got %q, %v; want one user", stdout, err)
+	}
+	if u := users[0]; u.Email != "ann@example.com" || u.Name != "Ann" || !u.Operator || !u.Password || u.SignedInAt != nil ||
+		len(u.Teams) != 1 || u.Teams[0] != (membershipShape{Team: "acme", Role: "owner"}) {
+		t.Errorf("got %+v", u)
+	}
+	if stdout, _ = run(exitDone, "user", "list"); strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "acme (owner)") {
+		t.Errorf("got %q, want a heading and a line", stdout)
+	}
+	// A user has a place on the page already: the link lets them in again.
+	if stdout, _ = run(exitDone, "user", "invite", "ann@example.com"); !linkForm.MatchString(stdout) {
+		t.Errorf("got %q, want a link", stdout)
+	}
+	if _, stderr := run(exitDone, "user", "remove", "ANN@example.com"); !strings.Contains(stderr, `"acme" has no owner`) {
+		t.Errorf("got %q, want a word on the team without an owner", stderr)
+	}
+	run(exitRefused, "user", "remove", "ann@example.com")
+}
+
+// useInvite does what the web page does with a link.
+func useInvite(t *testing.T, file, secret string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), file, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }() // the test's own
+	welcome := auth.Welcome{Store: s, Passwords: auth.NewPasswords(), Now: time.Now}
+	if _, err := welcome.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}); err != nil {
+		t.Fatal(err)
+	}
+	log, err := s.Audit(t.Context(), store.AuditFilter{Action: "user.invite"}, store.Cursor{}, 10)
+	if err != nil || len(log) != 1 || log[0].Target != "ann@example.com" || log[0].Actor != "command line" {
+		t.Errorf("the audit log has %+v, %v; want the invite", log, err)
+	}
+}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (a *API) listReports(c *call) error {
+	limit, after, err := readCursor(c)
+	if err != nil {
+		return err
+	}
+	filter, err := readReportFilter(c)
+	if err != nil {
+		return err
+	}
+	reports, err := c.team.Reports(c.r.Context(), filter, dmarcd.ReportID(after.ID), limit+1)
+	if err != nil {
+		return err
+	}
+	page, err := wire.NewPage(reports, limit, func(r dmarcd.Report) string {
+		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
+	}, func(r dmarcd.Report) (wire.KeptReport, error) { return wire.NewKeptReport(r), nil })
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, page)
+	return nil
+}
+
+func readReportFilter(c *call) (store.ReportFilter, error) {
+	var filter store.ReportFilter
+	values, err := query(c)
+	if err != nil {
+		return filter, err
+	}
+	if filter.Days, err = readDays(c); err != nil {
+		return filter, err
+	}
+	if values.Has("domain") {
+		if filter.Domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
+			return filter, err
+		}
+	}
+	for _, text := range []struct {
+		name string
+		to   *string
+	}{{"org", &filter.Organization}, {"report_id", &filter.ExternalID}, {"quirk", &filter.Quirk}} {
+		if *text.to = values.Get(text.name); !storable(*text.to) {
+			return filter, &dmarcd.InvalidError{Field: text.name, Message: "The parameter " + text.name + " must be text in UTF-8."}
+		}
+	}
+	if filter.Kind, err = readWord(values, "kind", dmarcd.ReportKinds()...); err != nil {
+		return filter, err
+	}
+	if filter.Genuine, err = readWord(values, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown); err != nil {
+		return filter, err
+	}
+	unclaimed, err := readWord(values, "unclaimed", "true", "false")
+	filter.Unclaimed = unclaimed == "true"
+	return filter, err
+}
+
+// readWord returns a parameter that is one of some words, "" where it is not there.
+func readWord[T ~string](values url.Values, name string, words ...T) (T, error) {
+	word := T(values.Get(name))
+	if !values.Has(name) || slices.Contains(words, word) {
+		return word, nil
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = string(w)
+	}
+	message := "The parameter " + name + " must be one of the words " + strings.Join(quoted, ", ") + "."
+	return "", &dmarcd.InvalidError{Field: name, Message: message}
+}
+
+// storable reports whether a text can be in the database. What can not is not
+// there, and must not be looked for: PostgreSQL refuses the question.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// namedReport returns the report that the path names.
+func namedReport(c *call) (dmarcd.Report, error) {
+	id, err := dmarcd.ParseReportID(c.named)
+	if err != nil {
+		return dmarcd.Report{}, errNoSuchReport
+	}
+	report, err := c.team.Report(c.r.Context(), id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return dmarcd.Report{}, errNoSuchReport
+	}
+	return report, err
+}
+
+func (a *API) getReport(c *call) error {
+	report, err := namedReport(c)
+	if err != nil {
+		return err
+	}
+	records, err := readRecords(c, report.ID, store.RecordCursor{}, maxPage)
+	if err != nil {
+		return err
+	}
+	full, err := wire.NewFullReport(report, records)
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, full)
+	return nil
+}
+
+func (a *API) listRecords(c *call) error {
+	limit, text, err := readPart(c)
+	if err != nil {
+		return err
+	}
+	var after store.RecordCursor
+	if text != "" {
+		if after, err = parseRecordCursor(text); err != nil {
+			return err
+		}
+	}
+	report, err := namedReport(c)
+	if err != nil {
+		return err
+	}
+	page, err := readRecords(c, report.ID, after, limit)
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, page)
+	return nil
+}
+
+func readRecords(c *call, id dmarcd.ReportID, after store.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
+	records, err := c.team.Records(c.r.Context(), id, after, limit+1)
+	if err != nil {
+		return wire.Page[wire.KeptRecord]{}, err
+	}
+	return wire.NewPage(records, limit, func(r store.Record) string { return formatRecordCursor(r.Cursor) },
+		func(r store.Record) (wire.KeptRecord, error) {
+			return wire.NewKeptRecord(r.Domain, shape.Record(r.Record)), nil
+		})
+}
+
+func formatRecordCursor(c store.RecordCursor) string {
+	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
+}
+
+func parseRecordCursor(text string) (store.RecordCursor, error) {
+	share, rest, err := wire.ParsePlace(text)
+	if err != nil {
+		return store.RecordCursor{}, err
+	}
+	n, err := strconv.ParseInt(rest, 10, 32)
+	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
+		return store.RecordCursor{}, wire.ErrAfter
+	}
+	return store.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
+}

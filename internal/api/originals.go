@@ -1,0 +1,83 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
+)
+
+func (a *API) getReportOriginal(c *call) error {
+	report, err := namedReport(c)
+	if err != nil {
+		return err
+	}
+	original, err := c.team.ReportOriginal(c.r.Context(), report.ID)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return errOriginalGone
+	}
+	if err != nil {
+		return err
+	}
+	return a.writeOriginal(c, report.ID.String(), original)
+}
+
+func (a *API) getRejectedOriginal(c *call) error {
+	rejected, err := namedRejected(c)
+	if err != nil {
+		return err
+	}
+	original, err := rejectedOriginal(c, rejected.ID)
+	if err != nil {
+		return err
+	}
+	return a.writeOriginal(c, rejected.ID.String(), original)
+}
+
+// originalPart is how much of an original is sent at once.
+const originalPart = 64 << 10
+
+// writeOriginal sends the bytes as they came. They are a stranger's: no browser may
+// show them as a page of ours, and the file is named by us.
+func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) error {
+	content := intake.Unpack(original.Packed)
+	part := make([]byte, originalPart)
+	// The first part is read before the status is out, so that a database that
+	// is out of reach can still be told.
+	n, err := io.ReadFull(content, part)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	header := c.w.Header()
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	header.Set("Content-Length", strconv.FormatInt(original.Size, 10))
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "private, no-cache")
+	if c.r.Method == http.MethodHead {
+		return nil
+	}
+	control := http.NewResponseController(c.w)
+	for n > 0 {
+		// Not every writer has deadlines; a server's has.
+		_ = control.SetWriteDeadline(time.Now().Add(a.options.WriteTimeout))
+		if _, failed := c.w.Write(part[:n]); failed != nil {
+			return nil //nolint:nilerr // the client left
+		}
+		if err != nil {
+			return nil //nolint:nilerr // this was the end
+		}
+		n, err = io.ReadFull(content, part)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			// The status is out. A broken connection is the only way left to
+			// say that the file is not complete.
+			a.options.Log.WarnContext(c.r.Context(), "original broken off", "error", err)
+			panic(http.ErrAbortHandler)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (a *API) listRejected(c *call) error {
+	limit, after, err := readCursor(c)
+	if err != nil {
+		return err
+	}
+	rejected, err := c.team.Rejected(c.r.Context(), dmarcd.RejectedID(after.ID), limit+1)
+	if err != nil {
+		return err
+	}
+	page, err := wire.NewPage(rejected, limit, func(r dmarcd.Rejected) string {
+		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
+	}, func(r dmarcd.Rejected) (wire.Rejected, error) { return wire.NewRejected(r), nil })
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, page)
+	return nil
+}
+
+// namedRejected returns what was rejected and the path names.
+func namedRejected(c *call) (dmarcd.Rejected, error) {
+	id, err := dmarcd.ParseRejectedID(c.named)
+	if err != nil {
+		return dmarcd.Rejected{}, errNoSuchRejected
+	}
+	rejected, err := c.team.RejectedByID(c.r.Context(), id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return dmarcd.Rejected{}, errNoSuchRejected
+	}
+	return rejected, err
+}
+
+func rejectedOriginal(c *call, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
+	original, err := c.team.RejectedOriginal(c.r.Context(), id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return dmarcd.KeptOriginal{}, errOriginalGone
+	}
+	return original, err
+}
+
+// retryRejected reads what was sent once more.
+func (a *API) retryRejected(c *call) error {
+	rejected, err := namedRejected(c)
+	if err != nil {
+		return err
+	}
+	var receipts []dmarcd.Receipt
+	err = a.inTurn(c.w, c.r, func() error {
+		_, receipts, err = a.options.Acceptor.Retry(c.r.Context(), c.team, rejected.ID)
+		return err
+	})
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return errOriginalGone
+	}
+	if err != nil {
+		return err
+	}
+	writeReceipts(c.w, receipts)
+	return nil
+}

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// listSources lists who sent mail as the domains of the team, those with the most
+// messages first.
+func (a *API) listSources(c *call) error {
+	limit, after, err := readPart(c)
+	if err != nil {
+		return err
+	}
+	days, err := readDays(c)
+	if err != nil {
+		return err
+	}
+	values, err := query(c)
+	if err != nil {
+		return err
+	}
+	by, err := readWord(values, "by", insight.Groups()...)
+	if err != nil {
+		return err
+	}
+	var domain string
+	if values.Has("domain") {
+		if domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
+			return err
+		}
+	}
+	mail, err := a.options.Sources.Read(c.r.Context(), c.team, domain, days)
+	if err != nil {
+		return err
+	}
+	list, err := mail.Sources(insight.Query{Group: cmp.Or(by, insight.GroupNetwork), After: after, Limit: limit})
+	if err != nil {
+		return err
+	}
+	page := wire.Page[wire.Source]{Items: []wire.Source{}}
+	for _, s := range list.Sources {
+		page.Items = append(page.Items, wire.NewSource(s.Key, s.Name, s.Detail, s.Counts, s.First, s.Last))
+	}
+	if list.Next != "" {
+		page.Next = &list.Next
+	}
+	writeCacheable(c, page)
+	return nil
+}

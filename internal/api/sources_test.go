@@ -1,0 +1,129 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// nameless knows no address by name.
+type nameless struct{}
+
+func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
+
+// newSources knows one sender, which signs as letters.example.
+func newSources() *insight.Service {
+	known := []senders.Sender{{Name: "Newsletters", Kind: senders.Marketing, Domains: []string{"letters.example"}}}
+	return insight.New(&senders.Atlas{}, senders.NewCatalogue(known), nameless{})
+}
+
+type source struct {
+	Key, Name                                                string
+	Detail                                                   *string
+	Total, Compliant, Delivered, Quarantined, Rejected, DKIM int64
+	NonCompliant                                             int64 `json:"non_compliant"`
+	SPF                                                      int64
+	FirstDay                                                 string `json:"first_day"`
+	LastDay                                                  string `json:"last_day"`
+}
+
+func (s source) String() string {
+	return fmt.Sprintf("%s (%s, %s) %d/%d, %d+%d+%d, dkim %d, spf %d, %s to %s", s.Key, s.Name, orNull(s.Detail), s.Compliant, s.Total,
+		s.Delivered, s.Quarantined, s.Rejected, s.DKIM, s.SPF, s.FirstDay, s.LastDay)
+}
+
+func TestSources(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := newService(t, db.Open(t, store.Options{}))
+		s.add("example.com", "example.org")
+		s.stored(aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 5}, row{"a.example.com", "reject", "fail", 2}))
+		s.stored(aggregateXML("2", "example.org", firstDay, row{"example.org", "quarantine", "fail", 10}))
+		s.stored(aggregateXML("3", "example.com", firstDay+2, row{"example.com", "none", "pass", 4}))
+		for _, tt := range []struct {
+			name, query string
+			want        []string
+		}{
+			{"of the team by network", "", []string{"- (Unknown network, null) 9/21, 9+10+2, dkim 9, spf 0, 2024-10-04 to 2024-10-06"}},
+			{"by address", "&by=address", []string{
+				"192.0.2.1 (192.0.2.1, null) 9/19, 9+10+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",
+				"192.0.2.2 (192.0.2.2, null) 0/2, 0+0+2, dkim 0, spf 0, 2024-10-04 to 2024-10-04",
+			}},
+			{"by From domain, of one domain", "&by=header_from&domain=EXAMPLE.com.", []string{
+				"example.com (example.com, null) 9/9, 9+0+0, dkim 9, spf 0, 2024-10-04 to 2024-10-06",
+				"a.example.com (a.example.com, null) 0/2, 0+0+2, dkim 0, spf 0, 2024-10-04 to 2024-10-04",
+			}},
+			{"by selector, from a day", "&by=selector&from=2024-10-05", []string{
+				"s1._domainkey.example.com (s1._domainkey.example.com, null) 4/4, 4+0+0, dkim 4, spf 0, 2024-10-06 to 2024-10-06",
+			}},
+			{"by reporter, to a day", "&by=reporter&to=2024-10-04&domain=example.com", []string{
+				"Receiver.example (Receiver.example, null) 5/7, 5+0+2, dkim 5, spf 0, 2024-10-04 to 2024-10-04",
+			}},
+			{"of nobody's domain", "&domain=nobody.example", nil},
+		} {
+			for _, limit := range []int{1, 100} {
+				var got []string
+				query := "?limit=" + itoa(limit) + tt.query
+				for after := ""; ; {
+					part := read[page[source]](t, s.get("/insights/sources"+query+after), http.StatusOK)
+					for _, item := range part.Items {
+						got = append(got, item.String())
+					}
+					if part.Next == nil {
+						break
+					}
+					after = "&after=" + *part.Next
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("%s, %d a page (-want +got):\n%s", tt.name, limit, diff)
+				}
+			}
+		}
+		for _, query := range []string{"limit=0", "after=x", "by=source", "by=", "domain=-", "from=x", "from=2024-10-05&to=2024-10-04"} {
+			if got := s.get("/insights/sources?" + query); got.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: got status %d, want 422: %s", query, got.status, got.body)
+			}
+		}
+	})
+}
+
+// TestSourcesAddUp holds that the sources of every grouping come to what the counters
+// say.
+func TestSourcesAddUp(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := newService(t, db.Open(t, store.Options{}))
+		s.add("example.com", "example.org")
+		for i := range 10 {
+			from := []string{"example.com", "mail.example.com", "example.org"}[i%3]
+			s.stored(aggregateXML(itoa(i), "example.com", firstDay+dmarcd.Day(i), row{from, "none", "pass", i}, row{from, "reject", "fail", 2 * i}, row{"unclaimed.example", "none", "pass", 1}))
+		}
+		for _, filter := range []string{"", "domain=example.com", "domain=example.org", "from=2024-10-07&to=2024-10-09"} {
+			path := "/reports?" + filter
+			if filter != "" && filter[0] == 'd' {
+				path = "/reports/" + filter[len("domain="):]
+			}
+			want := read[source](t, s.get(path), http.StatusOK)
+			for _, group := range insight.Groups() {
+				var total, compliant int64
+				for _, item := range read[page[source]](t, s.get("/insights/sources?by="+string(group)+"&"+filter), http.StatusOK).Items {
+					total += item.Total
+					compliant += item.Compliant
+				}
+				if total != want.Total || compliant != want.Compliant {
+					t.Errorf("by %s, %s: got %d of %d compliant, want %d of %d", group, filter, compliant, total, want.Compliant, want.Total)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// deliver sends a TLS report as a reporter does, without a token.
+func (s *service) deliver(method, mailbox string, body io.Reader) answer {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://api.example"+api.TLSReportPath+mailbox, body)
+	r.Header.Set("Content-Type", "application/tlsrpt+gzip")
+	w := httptest.NewRecorder()
+	s.api.ServeTLSReport(w, r)
+	if got := w.Header().Get("Content-Type"); got != "application/json" {
+		s.t.Errorf("Content-Type: got %q, want application/json", got)
+	}
+	return answer{w.Code, w.Header(), w.Body.Bytes()}
+}
+
+// mailbox returns the local part of a domain's reporting address.
+func (s *service) mailbox(domain string) string {
+	s.t.Helper()
+	d, err := s.team.Domain(s.t.Context(), domain)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	mailbox, _, _ := strings.Cut(d.ReportAddress("reports.example"), "@")
+	return mailbox
+}
+
+func TestTLSReportsAreDelivered(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := newService(t, db.Open(t, store.Options{}))
+		s.add("example.com")
+		mailbox := s.mailbox("example.com")
+		report := tlsJSON("1", "example.com")
+		for _, tt := range []struct {
+			name, method, mailbox string
+			body                  []byte
+			want                  int
+			says                  string
+		}{
+			{"a report in gzip", "POST", mailbox, gzipped(t, report), 201, "stored"},
+			{"the same as it is", "POST", mailbox, report, 200, "known"},
+			{"to the mailbox in capitals", "POST", strings.ToUpper(mailbox), report, 200, "known"},
+			{"about a domain that the team does not have", "POST", mailbox, tlsJSON("1", "nobody.example"), 201, "stored"},
+			{"an aggregate report", "POST", mailbox, aggregateXML("2", "example.com", firstDay), 422, "only TLS reports"},
+			{"a text", "POST", mailbox, []byte("hello"), 422, "not a report"},
+			{"nothing", "POST", mailbox, nil, 400, "empty"},
+			{"too much", "POST", mailbox, bytes.Repeat([]byte("x"), maxUpload+1), 413, "4 MiB"},
+			{"to nobody", "POST", "nobody", report, 404, "mailbox"},
+			{"to no mailbox", "POST", "", report, 404, "mailbox"},
+			{"to something below", "POST", mailbox + "/x", report, 404, "mailbox"},
+			{"to what cannot be a name", "POST", "%00", report, 404, "mailbox"},
+			{"another method", "GET", mailbox, nil, 405, "Allow"},
+			{"another method to nobody", "PUT", "nobody", report, 405, "Allow"},
+		} {
+			got := s.deliver(tt.method, tt.mailbox, bytes.NewReader(tt.body))
+			if message := read[receipts](t, got, tt.want).Message; !strings.Contains(message, tt.says) {
+				t.Errorf("%s: got %q, want it to say %q", tt.name, message, tt.says)
+			}
+			if allow := got.header.Get("Allow"); (allow == "POST") != (tt.want == 405) {
+				t.Errorf("%s: got Allow %q with status %d", tt.name, allow, tt.want)
+			}
+		}
+		if got := ids(read[page[listed]](t, s.get("/insights/reports?domain=example.com"), http.StatusOK)); len(got) != 1 {
+			t.Errorf("got the reports %v, want one", got)
+		}
+		if got := read[page[listed]](t, s.get("/insights/rejected"), http.StatusOK).Items; len(got) != 2 {
+			t.Errorf("got %+v, want what could not be used", got)
+		}
+	})
+}
+
+func TestTLSReportsHaveALimitByAddress(t *testing.T) {
+	t.Parallel()
+	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) { o.RateLimit = 0.001 })
+	if got := s.deliver(http.MethodPost, "nobody", http.NoBody); got.status != http.StatusNotFound {
+		t.Fatalf("got status %d, want 404", got.status)
+	}
+	got := s.deliver(http.MethodPost, "nobody", http.NoBody)
+	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
+		t.Errorf("got status %d and Retry-After %q, want 429 with it", got.status, got.header.Get("Retry-After"))
+	}
+}

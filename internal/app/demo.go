@@ -1,0 +1,167 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/demo"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// demoSeed chooses the story that the demo tells.
+const demoSeed = 1
+
+// Demo is a sample team with a year of reports, in a database of its own.
+type Demo struct {
+	// Config is the configuration to serve it with.
+	Config config.Config
+	// Known recognises the senders of the story.
+	Known []senders.Sender
+
+	dns *demo.Server
+}
+
+// Run answers for the DNS of the story until ctx ends.
+func (d *Demo) Run(ctx context.Context) error { return d.dns.Run(ctx) }
+
+// NewDemo fills the data folder of a configuration, which must be empty, with the
+// sample team. progress is told how much of it is done, of 1.
+func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)) (_ *Demo, err error) {
+	cfg.Database, cfg.ReportDomain, cfg.SMTPListen = filepath.Join(cfg.Data, "demo.db"), demo.ReportDomain, ""
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return nil, err
+	}
+	// The clock is set to the moment that is being told.
+	now := time.Now()
+	clock := now
+	s, err := store.Open(ctx, cfg.Database, store.Options{Now: func() time.Time { return clock }})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if _, err := s.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	created, err := s.CreateTeam(ctx, dmarcd.DefaultTeam, true)
+	if err != nil {
+		return nil, err
+	}
+	team := s.Team(created.ID)
+	addresses := make(map[string]string)
+	story := demo.New(demo.Options{Seed: demoSeed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
+	clock = story.Begin()
+	for _, domain := range story.Domains() {
+		added, err := team.AddDomain(ctx, domain.Name, now)
+		if err != nil {
+			return nil, err
+		}
+		addresses[domain.Name] = added.ReportAddress(cfg.ReportDomain)
+		if err := team.SetPurpose(ctx, domain.Name, domain.Purpose); err != nil {
+			return nil, err
+		}
+	}
+	telling := &telling{
+		story: story, team: team, config: cfg, clock: &clock,
+		acceptor: NewAcceptor(cfg, slog.New(slog.DiscardHandler)), turns: story.Turns(), now: now,
+	}
+	for day := story.Begin(); day.Before(now); day = day.AddDate(0, 0, 1) {
+		if err := telling.day(ctx, day); err != nil {
+			return nil, fmt.Errorf("tell the story of %s: %w", day.Format(time.DateOnly), err)
+		}
+		progress(float64(day.Sub(story.Begin())) / float64(now.Sub(story.Begin())))
+	}
+	return newDemo(cfg, story, now)
+}
+
+func newDemo(cfg config.Config, story *demo.Story, now time.Time) (*Demo, error) {
+	var networks bytes.Buffer
+	if err := story.WriteNetworks(&networks); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(cfg.Data, "demo.mmdb")
+	if err := os.WriteFile(file, networks.Bytes(), 0o600); err != nil {
+		return nil, err
+	}
+	server, err := demo.Listen(story.Zone(now))
+	if err != nil {
+		return nil, err
+	}
+	cfg.DNS = []string{server.Addr()}
+	cfg.Senders.Networks, cfg.Senders.Countries = file, file
+	return &Demo{Config: cfg, Known: story.Senders(), dns: server}, nil
+}
+
+// telling brings a story into a database, day by day.
+type telling struct {
+	story    *demo.Story
+	team     *store.Team
+	config   config.Config
+	clock    *time.Time
+	acceptor *intake.Acceptor
+	turns    []time.Time // those that are still to come
+	now      time.Time   // what is sent later has not come yet
+}
+
+// day tells one day: what changed in the DNS, then the reports that came.
+func (t *telling) day(ctx context.Context, day time.Time) error {
+	for len(t.turns) > 0 && t.turns[0].Before(day.AddDate(0, 0, 1)) {
+		if err := t.look(ctx, t.turns[0]); err != nil {
+			return err
+		}
+		t.turns = t.turns[1:]
+	}
+	var opened []*intake.Opened
+	defer func() {
+		for _, o := range opened {
+			o.Close()
+		}
+	}()
+	var deliveries []*dmarcd.Delivery
+	for document := range t.story.DocumentsAbout(day) {
+		if document.SentAt.After(t.now) {
+			continue
+		}
+		*t.clock = document.SentAt
+		o, err := t.acceptor.Read(ctx, intake.Message{
+			Intake: dmarcd.IntakeSMTP, Name: document.Name, Verdict: dmarcd.Verdict{Genuine: dmarcd.GenuineYes},
+			Content: bytes.NewReader(document.Content), Size: int64(len(document.Content)),
+		})
+		if err != nil {
+			return err
+		}
+		opened = append(opened, o)
+		deliveries = append(deliveries, o.Delivery)
+	}
+	if len(deliveries) == 0 {
+		return nil
+	}
+	_, err := t.team.Receive(ctx, deliveries)
+	return err
+}
+
+// look examines all domains as they were at a moment.
+func (t *telling) look(ctx context.Context, at time.Time) error {
+	*t.clock = at
+	checker := dnscheck.New(dnscheck.Options{
+		Resolver: t.story.Zone(at), ReportDomain: t.config.ReportDomain,
+		Interval: t.config.Schedule.Interval, FullInterval: t.config.Schedule.FullInterval,
+		Now: func() time.Time { return at },
+	})
+	for _, domain := range t.story.Domains() {
+		if err := examine(ctx, checker, t.team, domain.Name, t.config.ReportDomain, dnscheck.Scheduled); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package app_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+var linkForm = regexp.MustCompile(`(http://[^/\s]+)/app/welcome/([A-Z2-7]{26})`)
+
+func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string][]string{
+		"with a token of its own":    nil,
+		"with a configured token":    {"DMARCD_TOKEN=" + auth.NewToken()},
+		"with the API at its prefix": {"DMARCD_BASE_URL=http://dmarc.example/mail/dmarc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := storetest.SQLite(t)
+			first := start(t, db, settings...)
+			links := linkForm.FindAllStringSubmatch(first.out, -1)
+			if len(links) != 1 || !strings.HasPrefix(first.url, links[0][1]+"/") {
+				t.Fatalf("got the links %v at %s, want one to the same host:\n%s", links, first.url, first.out)
+			}
+			if err := first.stop(); err != nil {
+				t.Fatal(err)
+			}
+			second := start(t, db, settings...)
+			if linkForm.MatchString(second.out) {
+				t.Errorf("the second start says:\n%s", second.out)
+			}
+			welcome := auth.Welcome{Store: db.Open(t, store.Options{}), Now: time.Now}
+			invite, err := welcome.Look(t.Context(), links[0][2])
+			if err != nil || !invite.Operator || invite.Email != "" || invite.Team == 0 {
+				t.Errorf("the link leads to %+v, %v; want an operator and owner", invite, err)
+			}
+			if log := first.log.String() + second.log.String(); strings.Contains(log, links[0][2]) {
+				t.Error("the link is in the log")
+			}
+		})
+	}
+}

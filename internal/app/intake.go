@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/files"
+	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/jobs"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// NewAcceptor returns what makes deliveries of messages, by a configuration.
+func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
+	return &intake.Acceptor{
+		Limits: Limits(cfg),
+		Failure: failure.Options{
+			KeepLocalParts: cfg.Intake.FailureAddresses == config.AddressesKeep,
+			KeepBody:       cfg.Intake.FailureBody == config.BodyKeep,
+		},
+		RefuseForged: cfg.Intake.Forged == config.ForgedRefuse,
+		Document:     shape.Document,
+		Fault:        func(err error) { log.Error("a message could not be read", "error", err) },
+	}
+}
+
+// Limits returns what bounds a message, by a configuration.
+func Limits(cfg config.Config) intake.Limits {
+	limits := intake.DefaultLimits()
+	limits.Containers.Folder = temporaryFolder(cfg)
+	limits.Containers.Input = int64(max(cfg.Limit.Upload, cfg.Limit.Mail))
+	limits.Containers.Expanded = int64(cfg.Limit.Expanded)
+	limits.Containers.Ratio = int64(cfg.Limit.Ratio)
+	limits.Containers.RatioFrom = int64(cfg.Limit.RatioFrom)
+	limits.Containers.Members = cfg.Limit.Members
+	limits.Containers.Nesting = cfg.Limit.Nesting
+	limits.Aggregate.Records = cfg.Limit.Records
+	limits.Time = cfg.Limit.Time
+	return limits
+}
+
+// temporaryFolder is where temporary files go: the data folder, because the system's
+// may be in memory, or missing in an image with a read-only root. Where the data folder
+// cannot be written the system's is taken after all.
+func temporaryFolder(cfg config.Config) string {
+	folder := filepath.Join(cfg.Data, "tmp")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return ""
+	}
+	return folder
+}
+
+// runIntake runs the ways in that are not HTTP.
+func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error { return a.mailboxes().Run(ctx) })
+	if a.mail != nil {
+		worker := &spool.Worker{Spool: a.mail.spool, Handle: a.handleMails}
+		group.Go(func() error { return worker.Run(ctx) })
+		group.Go(func() error { return a.mail.server.Serve(ctx, a.mail.listener) })
+	}
+	if a.config.Intake.Folder != "" {
+		group.Go(func() error {
+			drop, err := a.drop(ctx)
+			if err != nil {
+				return err
+			}
+			return drop.Run(ctx)
+		})
+	}
+}
+
+// drop returns what reads the drop folder.
+func (a *App) drop(ctx context.Context) (*files.Drop, error) {
+	team, err := a.store.TeamByName(ctx, a.config.Intake.FolderTeam)
+	if err != nil {
+		return nil, fmt.Errorf("find the team of the drop folder (intake.folder_team, %q): %w", a.config.Intake.FolderTeam, err)
+	}
+	return &files.Drop{
+		Folder:   a.config.Intake.Folder,
+		Interval: a.config.Intake.FolderInterval,
+		Acceptor: a.acceptor,
+		Keeper:   a.store.Team(team.ID),
+		Log:      a.log,
+	}, nil
+}
+
+// expiry is the job that removes what is older than it is to be kept.
+func (a *App) expiry() *jobs.Purge {
+	keep := a.retention()
+	return &jobs.Purge{
+		Name: "remove what is past its time",
+		Step: func(ctx context.Context) (bool, error) { return a.store.Expire(ctx, keep) },
+		Poll: jobs.Hourly,
+		Log:  a.log,
+	}
+}
+
+// retention returns how long data of teams is kept that do not say.
+func (a *App) retention() store.Retention {
+	set := a.config.Retention
+	return store.Retention{Originals: set.Originals, Rejected: set.Rejected, Records: set.Records, Counters: set.Counters}
+}

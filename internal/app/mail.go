@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
+)
+
+// mail is what receives mails.
+type mail struct {
+	listener net.Listener
+	server   *smtpd.Server
+	spool    *spool.Spool
+}
+
+// listenForMail opens the spool and listens for SMTP.
+func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
+	cfg := a.config
+	m := &mail{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.close())
+		}
+	}()
+	encryption, err := startTLS(cfg.SMTP.Certificate, cfg.SMTP.Key)
+	if err != nil {
+		return nil, err
+	}
+	m.spool, err = spool.Open(spool.Config{
+		Folder: filepath.Join(cfg.Data, "spool"), Limits: spool.DefaultLimits(), Log: a.log, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	limits := smtpd.DefaultLimits()
+	limits.MessageBytes = int64(cfg.Limit.Mail)
+	limits.Connections = cfg.SMTP.MaxConnections
+	limits.ConnectionsPerClient = cfg.SMTP.MaxPerAddress
+	limits.Recipients = cfg.SMTP.MaxRecipients
+	limits.MailsPerMinute = int(math.Ceil(cfg.SMTP.Rate))
+	if cfg.SMTP.Rate == 0 {
+		limits.MailsPerMinute = math.MaxInt32
+	}
+	limits.IdleTimeout = cfg.SMTP.Timeout
+	m.server = smtpd.New(smtpd.Config{
+		Hostname: cfg.SMTP.Hostname, ReportDomain: cfg.ReportDomain, TLS: encryption, Limits: limits,
+		Lookup: func(ctx context.Context, mailbox string) (dmarcd.TeamID, error) {
+			recipient, err := a.store.RecipientOf(ctx, mailbox)
+			return recipient.Team, err
+		},
+		Spool: m.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail,
+	})
+	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
+		return nil, fmt.Errorf("listen for SMTP (DMARCD_SMTP_LISTEN takes another address): %w", err)
+	}
+	return m, nil
+}
+
+// startTLS returns the settings of STARTTLS, nil where there is no certificate.
+func startTLS(certificate, key string) (*tls.Config, error) {
+	if certificate == "" {
+		return nil, nil //nolint:nilnil // none is a setting too
+	}
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate for STARTTLS (smtp.certificate and smtp.key): %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// close closes what was not served.
+func (m *mail) close() error {
+	var errs []error
+	if m.spool != nil {
+		errs = append(errs, m.spool.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// handleMails keeps what is in mails of the spool, those of one team together.
+func (a *App) handleMails(ctx context.Context, batch []*spool.Entry) []error {
+	errs := make([]error, len(batch))
+	teams := make(map[dmarcd.TeamID][]received)
+	for i, entry := range batch {
+		opened, err := a.openMail(ctx, entry)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		defer opened.Close()
+		for _, recipient := range entry.Envelope.Recipients {
+			teams[recipient.Team] = append(teams[recipient.Team], received{i, opened.Delivery})
+		}
+	}
+	for team, mails := range teams {
+		for i, err := range a.keepMails(ctx, team, mails) {
+			errs[mails[i].entry] = errors.Join(errs[mails[i].entry], err)
+		}
+	}
+	for i, err := range errs {
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("a mail waits in the spool", "mail", batch[i].Name, "error", err)
+		}
+	}
+	return errs
+}
+
+// received is a delivery with the number of its entry in the batch.
+type received struct {
+	entry    int
+	delivery *dmarcd.Delivery
+}
+
+// openMail reads a mail of the spool and finds out whether it is genuine.
+func (a *App) openMail(ctx context.Context, entry *spool.Entry) (*intake.Opened, error) {
+	content, err := entry.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }() // read-only
+	return a.acceptor.Read(ctx, intake.Message{
+		Intake: dmarcd.IntakeSMTP, Verdict: a.smtpVerdict(ctx, content, entry.Envelope),
+		Content: content, Size: entry.Size,
+	})
+}
+
+// keepMails keeps the mails of a team at once or, where one of them is in the way of
+// the others, one by one.
+func (a *App) keepMails(ctx context.Context, team dmarcd.TeamID, mails []received) []error {
+	errs := make([]error, len(mails))
+	deliveries := make([]*dmarcd.Delivery, len(mails))
+	for i, mail := range mails {
+		deliveries[i] = mail.delivery
+	}
+	receipts, err := a.store.Team(team).Receive(ctx, deliveries)
+	switch {
+	case err == nil:
+		a.metrics.observeReceipts(dmarcd.IntakeSMTP, receipts)
+	case len(mails) == 1, errors.Is(err, dmarcd.ErrTemporary), ctx.Err() != nil:
+		for i := range errs {
+			errs[i] = err
+		}
+	default:
+		for i := range mails {
+			errs[i] = a.keepMails(ctx, team, mails[i:i+1])[0]
+		}
+	}
+	return errs
+}

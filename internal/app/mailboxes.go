@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/secret"
+)
+
+// mailboxes returns what reads the mailboxes of all teams.
+func (a *App) mailboxes() *imap.Service {
+	return &imap.Service{
+		Leases:   a.store,
+		Team:     func(id dmarcd.TeamID) imap.Keeper { return a.store.Team(id) },
+		Sealer:   newKeyFile(a.config.Secret.File),
+		Accept:   a.acceptMessages,
+		MaxBytes: int64(a.config.Limit.Mail),
+		Interval: a.config.IMAP.Interval,
+		Folder:   a.acceptor.Limits.Containers.Folder,
+		Log:      a.log,
+	}
+}
+
+// acceptMessages keeps what messages of a mailbox bring, all or none.
+func (a *App) acceptMessages(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) error {
+	deliveries := make([]*dmarcd.Delivery, len(messages))
+	for i, message := range messages {
+		opened, err := a.openMessage(ctx, mailbox, message)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		deliveries[i] = opened.Delivery
+	}
+	receipts, err := a.store.Team(mailbox.Team).Receive(ctx, deliveries)
+	if err == nil {
+		a.metrics.observeReceipts(dmarcd.IntakeIMAP, receipts)
+	}
+	return err
+}
+
+func (a *App) openMessage(ctx context.Context, mailbox dmarcd.Mailbox, message imap.Message) (*intake.Opened, error) {
+	m := intake.Message{Intake: dmarcd.IntakeIMAP, Name: fmt.Sprintf("%s, message %d", mailbox.Folder, message.UID)}
+	if message.Body != nil {
+		info, err := message.Body.Stat()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
+		}
+		m.Content, m.Size = message.Body, info.Size()
+	}
+	if message.Refusal != "" {
+		return a.acceptor.Refuse(ctx, m, message.Refusal)
+	}
+	m.Verdict = a.verifier().Mail(ctx, message.Body)
+	return a.acceptor.Read(ctx, m)
+}
+
+// keyFile seals with the key in a file, which is read, or made, when it is first
+// needed: most installations read no mailbox.
+type keyFile struct {
+	load func() (*secret.Key, error)
+}
+
+func newKeyFile(path string) keyFile {
+	return keyFile{sync.OnceValues(func() (*secret.Key, error) { return secret.Load(path) })}
+}
+
+// Seal seals a secret anew. It is called with what Open has opened: the key is there.
+func (f keyFile) Seal(plain []byte, place string) []byte {
+	key, err := f.load()
+	if err != nil {
+		panic(err)
+	}
+	return key.Seal(plain, place)
+}
+
+// Open opens a secret that was sealed for the same place.
+func (f keyFile) Open(sealed []byte, place string) ([]byte, error) {
+	key, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	return key.Open(sealed, place)
+}

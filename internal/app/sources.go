@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// OpenAtlas opens the databases of networks and countries of a configuration. Those
+// that are not configured are looked for in the data folder and beside the program.
+func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
+	folders := []string{cfg.Data}
+	if program, err := os.Executable(); err == nil {
+		folders = append(folders, filepath.Dir(program))
+	}
+	files := senders.FindFiles(folders...)
+	if cfg.Senders.Networks != "" {
+		files.Networks = cfg.Senders.Networks
+	}
+	if cfg.Senders.Countries != "" {
+		files.Countries = cfg.Senders.Countries
+	}
+	return senders.OpenAtlas(files)
+}
+
+// newSources returns what says who stands behind addresses.
+func newSources(atlas *senders.Atlas, known []senders.Sender, names *senders.Names) *insight.Service {
+	return insight.New(atlas, senders.NewCatalogue(slices.Concat(known, senders.Known())), names)
+}
+
+// nameKeeper keeps the names of addresses in the database.
+type nameKeeper struct{ store *store.Store }
+
+// ReverseNames implements senders.NameKeeper.
+func (k nameKeeper) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]senders.ReverseName, error) {
+	kept, err := k.store.ReverseNames(ctx, addrs)
+	names := make([]senders.ReverseName, len(kept))
+	for i, name := range kept {
+		names[i] = senders.ReverseName(name)
+	}
+	return names, err
+}
+
+// SaveReverseNames implements senders.NameKeeper.
+func (k nameKeeper) SaveReverseNames(ctx context.Context, names []senders.ReverseName) error {
+	kept := make([]store.ReverseName, len(names))
+	for i, name := range names {
+		kept[i] = store.ReverseName(name)
+	}
+	return k.store.SaveReverseNames(ctx, kept)
+}

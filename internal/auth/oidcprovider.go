@@ -1,0 +1,106 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// providerTimeout bounds one request to the provider.
+	providerTimeout = 10 * time.Second
+	// maxProviderAnswer bounds what is read of its answer, in bytes.
+	maxProviderAnswer = 1 << 20
+)
+
+// personClaims are what a provider tells of a person (OpenID Connect Core 1.0
+// §5.1).
+type personClaims struct {
+	Email         string `json:"email"`
+	EmailVerified any    `json:"email_verified"`
+	Name          string `json:"name"`
+}
+
+// verified reports whether the provider has verified the e-mail address. Some
+// write the word true as a string; those that do not say have not.
+func (c personClaims) verified() bool { return c.EmailVerified == true || c.EmailVerified == "true" }
+
+// discover returns the provider, which is asked for its addresses once.
+func (o *OIDC) discover(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.provider == nil {
+		provider, err := oidc.NewProvider(oidc.ClientContext(ctx, o.client), o.options.Issuer)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: discover the OpenID provider: %w", dmarcd.ErrTemporary, err)
+		}
+		o.provider = provider
+	}
+	return &oauth2.Config{
+		ClientID:     o.options.ClientID,
+		ClientSecret: o.options.ClientSecret,
+		Endpoint:     o.provider.Endpoint(),
+		RedirectURL:  o.redirect,
+		Scopes:       []string{oidc.ScopeOpenID, "email", "profile"},
+	}, o.provider, nil
+}
+
+// userInfo asks the provider for the claims of a person.
+func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenSource, subject string) (personClaims, error) {
+	var claims personClaims
+	info, err := provider.UserInfo(ctx, tokens)
+	if err != nil {
+		return claims, providerError("ask for the person's claims", err)
+	}
+	// OpenID Connect Core 1.0 §5.3.2: claims of another subject must not be used.
+	if info.Subject != subject {
+		return claims, fmt.Errorf("%w: the provider's claims are another person's", dmarcd.ErrUnauthorized)
+	}
+	if err := info.Claims(&claims); err != nil {
+		return claims, fmt.Errorf("%w: read the person's claims: %w", dmarcd.ErrUnauthorized, err)
+	}
+	return claims, nil
+}
+
+// providerError tells a provider that refuses from one that cannot be reached.
+func providerError(what string, err error) error {
+	kind := dmarcd.ErrTemporary
+	var refusal *oauth2.RetrieveError
+	if errors.As(err, &refusal) && refusal.Response != nil && refusal.Response.StatusCode < http.StatusInternalServerError {
+		kind = dmarcd.ErrUnauthorized
+	}
+	return fmt.Errorf("%w: %s: %w", kind, what, err)
+}
+
+// newProviderClient returns a client for the few requests of a sign-in: it keeps
+// no connection, and reads no more than it needs.
+func newProviderClient() *http.Client {
+	return &http.Client{
+		Timeout:   providerTimeout,
+		Transport: limitedTransport{&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}},
+	}
+}
+
+// limitedTransport cuts answers off that are too long.
+type limitedTransport struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, maxProviderAnswer), response.Body}
+	return response, nil
+}

@@ -1,0 +1,305 @@
+package auth_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+const rightPassword = "correct horse battery"
+
+// house is a real store with one user, and the ways in.
+type house struct {
+	clock    *hand
+	db       storetest.DB
+	store    *store.Store
+	user     dmarcd.User
+	team     dmarcd.Team
+	sessions *auth.Sessions
+	signIn   *auth.PasswordSignIn
+	welcome  *auth.Welcome
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{clock: newHand(), db: storetest.SQLite(t)}
+	h.store = h.db.Open(t, store.Options{Now: h.clock.now})
+	passwords := auth.NewPasswords()
+	h.sessions = auth.NewSessions(h.store, h.clock.now, slog.New(slog.DiscardHandler))
+	h.signIn = &auth.PasswordSignIn{Store: h.store, Passwords: passwords, Throttle: auth.NewThrottle(h.clock.now)}
+	h.welcome = &auth.Welcome{Store: h.store, Passwords: passwords, Now: h.clock.now}
+	var err error
+	if h.team, err = h.store.CreateTeam(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	secret := h.invite(t, "ann@example.com")
+	claim := dmarcd.Claim{Name: "Ann", PasswordHash: weakHash(rightPassword)}
+	if h.user, err = h.store.UseInvite(t.Context(), sha256.Sum256([]byte(secret)), claim); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// invite returns the secret of a new link.
+func (h *house) invite(t *testing.T, email string) string {
+	t.Helper()
+	secret, hash := auth.NewInvite()
+	err := h.store.CreateInvite(t.Context(), hash, dmarcd.Invite{
+		Email: email, Team: h.team.ID, Role: dmarcd.RoleOwner, ExpiresAt: h.clock.now().Add(dmarcd.InviteLife),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func (h *house) begin(t *testing.T, before string) string {
+	t.Helper()
+	secret, err := h.sessions.Begin(t.Context(), h.user.ID, auth.Client{Address: "192.0.2.1", UserAgent: "browser"}, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func TestSignInByPassword(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, test := range []struct {
+		name, email, password string
+		want                  error
+	}{
+		{"right", "ann@example.com", rightPassword, nil},
+		{"right, in another case", " Ann@EXAMPLE.com ", rightPassword, nil},
+		{"wrong password", "ann@example.com", "another password", dmarcd.ErrUnauthorized},
+		{"unknown user", "bob@example.com", rightPassword, dmarcd.ErrUnauthorized},
+		{"no address", "ann", rightPassword, dmarcd.ErrUnauthorized},
+	} {
+		user, err := h.signIn.User(t.Context(), test.email, test.password, "192.0.2.1")
+		if !errors.Is(err, test.want) || (user == h.user.ID) != (test.want == nil) {
+			t.Errorf("%s: got %v, %v; want %v", test.name, user, err, test.want)
+		}
+	}
+}
+
+func TestGuessingIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for range 5 {
+		if _, err := h.signIn.User(t.Context(), h.user.Email, "another password", "192.0.2.1"); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+	}
+	if _, err := h.signIn.User(t.Context(), h.user.Email, rightPassword, "192.0.2.2"); !errors.Is(err, dmarcd.ErrLimit) {
+		t.Errorf("got %v, want ErrLimit", err)
+	}
+	h.clock.at = h.clock.at.Add(time.Second)
+	if _, err := h.signIn.User(t.Context(), h.user.Email, rightPassword, "192.0.2.2"); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+}
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	mine, other := h.begin(t, ""), h.begin(t, "")
+	session, err := h.sessions.Resolve(t.Context(), mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, current, next string
+		want                error
+	}{
+		{"the present one is wrong", "another password", "a new password", dmarcd.ErrUnauthorized},
+		{"the new one is too short", rightPassword, "short", dmarcd.ErrInvalid},
+		{"right", rightPassword, "a new password", nil},
+	} {
+		if err := h.signIn.Change(t.Context(), session, test.current, test.next, "192.0.2.1"); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		}
+	}
+	if _, err := h.signIn.User(t.Context(), h.user.Email, "a new password", "192.0.2.1"); err != nil {
+		t.Errorf("the new password: %v", err)
+	}
+	if _, err := h.sessions.Resolve(t.Context(), mine); err != nil {
+		t.Errorf("the session that changed it: %v", err)
+	}
+	if _, err := h.sessions.Resolve(t.Context(), other); !errors.Is(err, dmarcd.ErrUnauthorized) {
+		t.Errorf("another session: got %v, want ErrUnauthorized", err)
+	}
+}
+
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		pass func(h *house, use func() error) error // lets time pass and uses it
+		want error
+	}{
+		{"used within the idle time", func(h *house, use func() error) error {
+			for range 20 {
+				h.clock.at = h.clock.at.Add(dmarcd.SessionIdle - time.Minute)
+				if err := use(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil},
+		{"idle", func(h *house, use func() error) error {
+			h.clock.at = h.clock.at.Add(dmarcd.SessionIdle)
+			return use()
+		}, dmarcd.ErrUnauthorized},
+		{"as old as any may get", func(h *house, use func() error) error {
+			for end := h.clock.at.Add(dmarcd.SessionLife - time.Hour); h.clock.at.Before(end); {
+				h.clock.at = h.clock.at.Add(time.Hour)
+				if err := use(); err != nil {
+					return errors.New("too early")
+				}
+			}
+			h.clock.at = h.clock.at.Add(time.Hour)
+			return use()
+		}, dmarcd.ErrUnauthorized},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			secret := h.begin(t, "")
+			err := test.pass(h, func() error { _, err := h.sessions.Resolve(t.Context(), secret); return err })
+			if !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestSignInRotatesTheSession(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	// What a stranger planted before the sign-in opens nothing after it.
+	planted := strings.Repeat("A", 26)
+	secret := h.begin(t, planted)
+	if secret == planted {
+		t.Error("the planted secret became the session's")
+	}
+	again := h.begin(t, secret)
+	for name, old := range map[string]string{"planted": planted, "replaced": secret, "malformed": "x", "empty": ""} {
+		if _, err := h.sessions.Resolve(t.Context(), old); !errors.Is(err, dmarcd.ErrUnauthorized) {
+			t.Errorf("%s: got %v, want ErrUnauthorized", name, err)
+		}
+	}
+	session, err := h.sessions.Resolve(t.Context(), again)
+	if err != nil || session.User.ID != h.user.ID || session.Team != h.team || session.Role != dmarcd.RoleOwner {
+		t.Errorf("got %+v, %v", session, err)
+	}
+	if strings.Contains(h.db.Dump(t), again) {
+		t.Error("the secret itself is stored")
+	}
+	if err := h.sessions.End(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.sessions.Resolve(t.Context(), again); !errors.Is(err, dmarcd.ErrUnauthorized) {
+		t.Errorf("after signing out: got %v, want ErrUnauthorized", err)
+	}
+}
+
+func TestWelcome(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	secret := h.invite(t, "bob@example.com")
+	link, err := auth.WelcomeLink("https://dmarc.example:8443/some/api", secret)
+	if want := "https://dmarc.example:8443/app/welcome/" + secret; err != nil || link != want {
+		t.Errorf("got %q, %v; want %q", link, err, want)
+	}
+	for range 2 { // looking does not use it
+		if invite, err := h.welcome.Look(t.Context(), secret); err != nil || invite.Email != "bob@example.com" {
+			t.Errorf("got %+v, %v", invite, err)
+		}
+	}
+	for _, test := range []struct {
+		name, secret string
+		answer       auth.Answer
+		want         error
+	}{
+		{"malformed", "../../etc", auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
+		{"unknown", strings.Repeat("A", 26), auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
+		{"a short password", secret, auth.Answer{Password: "short"}, dmarcd.ErrInvalid},
+		{"no password", secret, auth.Answer{}, dmarcd.ErrInvalid},
+		{"signed in as another", secret, auth.Answer{SignedIn: h.user.ID}, dmarcd.ErrForbidden},
+		{"right", secret, auth.Answer{Name: "Bob", Password: "the password of bob"}, nil},
+		{"again", secret, auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
+	} {
+		if _, err := h.welcome.Accept(t.Context(), test.secret, test.answer); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		}
+	}
+	if _, err := h.welcome.Look(t.Context(), secret); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("a used link: got %v, want ErrNotFound", err)
+	}
+	if _, err := h.signIn.User(t.Context(), "bob@example.com", "the password of bob", "192.0.2.1"); err != nil {
+		t.Errorf("the new user: %v", err)
+	}
+	late := h.invite(t, "late@example.com")
+	h.clock.at = h.clock.at.Add(dmarcd.InviteLife)
+	if _, err := h.welcome.Accept(t.Context(), late, auth.Answer{Password: rightPassword}); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("too late: got %v, want ErrNotFound", err)
+	}
+}
+
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		cookies auth.Cookies
+		want    string
+	}{
+		"HTTPS": {auth.Cookies{Secure: true}, "__Host-dmarcd-session=SECRET; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax"},
+		"HTTP":  {auth.Cookies{}, "dmarcd-session=SECRET; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax"},
+	} {
+		if got := test.cookies.Session("SECRET").String(); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+		for _, gone := range []*http.Cookie{test.cookies.NoSession(), test.cookies.NoOIDC()} {
+			if !strings.Contains(gone.String(), "=; Path=/; Max-Age=0; ") {
+				t.Errorf("%s: got %q, want a cookie that is over", name, gone)
+			}
+		}
+		request := httptest.NewRequest(http.MethodGet, "/app/", nil)
+		if got := test.cookies.SessionSecret(request) + test.cookies.OIDC(request); got != "" {
+			t.Errorf("%s: got %q of no cookies", name, got)
+		}
+		request.AddCookie(test.cookies.Session("SECRET"))
+		request.AddCookie(test.cookies.SetOIDC("STATE"))
+		if session, state := test.cookies.SessionSecret(request), test.cookies.OIDC(request); session != "SECRET" || state != "STATE" {
+			t.Errorf("%s: read %q and %q", name, session, state)
+		}
+	}
+}
+
+func TestProviderThatIsAway(t *testing.T) {
+	t.Parallel()
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	h := newHouse(t)
+	options := auth.OIDCOptions{Issuer: away.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "http://localhost/api", Now: h.clock.now}
+	signIn, err := auth.NewOIDC(options, h.store)
+	if err != nil {
+		t.Fatalf("a provider that is away keeps dmarcd from starting: %v", err)
+	}
+	if _, _, err := signIn.Begin(t.Context(), "/app/"); !errors.Is(err, dmarcd.ErrTemporary) {
+		t.Errorf("got %v, want ErrTemporary", err)
+	}
+	options.ClientSecret = ""
+	if _, err := auth.NewOIDC(options, h.store); err == nil {
+		t.Error("a client without a secret was taken")
+	}
+}

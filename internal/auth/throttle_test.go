@@ -1,0 +1,116 @@
+package auth_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+)
+
+// hand is a clock that is set by hand.
+type hand struct{ at time.Time }
+
+func (h *hand) now() time.Time { return h.at }
+
+func newHand() *hand { return &hand{at: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)} }
+
+// wait returns how long an attempt has to wait; 0 means that it was made.
+func wait(t *testing.T, throttle *auth.Throttle, address, email string) time.Duration {
+	t.Helper()
+	err := throttle.Attempt(address, email)
+	if err == nil {
+		return 0
+	}
+	var throttled *auth.ThrottledError
+	if !errors.As(err, &throttled) || !errors.Is(err, dmarcd.ErrLimit) {
+		t.Fatalf("got %v, want a ThrottledError", err)
+	}
+	return throttled.RetryAfter
+}
+
+func TestWaitGrows(t *testing.T) {
+	t.Parallel()
+	clock := newHand()
+	throttle := auth.NewThrottle(clock.now)
+	for i := range 5 {
+		if got := wait(t, throttle, fmt.Sprintf("192.0.2.%d", i), "ann@example.com"); got != 0 {
+			t.Errorf("attempt %d waits %v, want none", i+1, got)
+		}
+	}
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		address := fmt.Sprintf("198.51.100.%d", i)
+		for range 2 { // one that is refused does not count
+			if got := wait(t, throttle, address, "ann@example.com"); got != want*time.Second {
+				t.Fatalf("wait %d: got %v, want %v", i+1, got, want*time.Second)
+			}
+		}
+		if got := wait(t, throttle, address, "bob@example.com"); i == 0 && got != 0 {
+			t.Errorf("another user waits %v", got)
+		}
+		clock.at = clock.at.Add(want * time.Second)
+		if got := wait(t, throttle, address, "ann@example.com"); got != 0 {
+			t.Fatalf("after the wait: another %v", got)
+		}
+	}
+	clock.at = clock.at.Add(time.Hour)
+	for range 5 {
+		if got := wait(t, throttle, "192.0.2.1", "ann@example.com"); got != 0 {
+			t.Errorf("an hour later: got a wait of %v, want none", got)
+		}
+	}
+}
+
+func TestThrottleByAddress(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, first, second string
+		same                bool
+	}{
+		{"one address", "192.0.2.1", "192.0.2.1", true},
+		{"two addresses", "192.0.2.1", "192.0.2.2", false},
+		{"one IPv6 network", "2001:db8::1", "2001:db8::ffff:1", true},
+		{"two IPv6 networks", "2001:db8::1", "2001:db8:0:1::1", false},
+		{"an IPv4 address in two forms", "192.0.2.1", "::ffff:192.0.2.1", true},
+		{"no address", "", "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			throttle := auth.NewThrottle(newHand().now)
+			for i := range 20 {
+				if got := wait(t, throttle, test.first, fmt.Sprintf("user%d@example.com", i)); got != 0 {
+					t.Fatalf("attempt %d waits %v", i+1, got)
+				}
+			}
+			if got := wait(t, throttle, test.second, "another@example.com"); (got > 0) != test.same {
+				t.Errorf("got a wait of %v, want one: %t", got, test.same)
+			}
+		})
+	}
+}
+
+func TestRightPasswordsAreForgiven(t *testing.T) {
+	t.Parallel()
+	throttle := auth.NewThrottle(newHand().now)
+	for i := range 100 {
+		if got := wait(t, throttle, "192.0.2.1", "ann@example.com"); got != 0 {
+			t.Fatalf("attempt %d waits %v", i+1, got)
+		}
+		throttle.Succeeded("192.0.2.1", "ann@example.com")
+	}
+	// A right password of one's own does not forgive guesses of others'.
+	for i := range 20 {
+		if got := wait(t, throttle, "192.0.2.1", fmt.Sprintf("user%d@example.com", i)); got != 0 {
+			t.Fatalf("attempt %d waits %v", i+1, got)
+		}
+	}
+	throttle.Succeeded("192.0.2.1", "user19@example.com")
+	if got := wait(t, throttle, "192.0.2.1", "eve@example.com"); got != 0 {
+		t.Errorf("the one that was taken back counts: %v", got)
+	}
+	if got := wait(t, throttle, "192.0.2.1", "eve@example.com"); got == 0 {
+		t.Error("all guesses were forgiven")
+	}
+}

@@ -1,0 +1,82 @@
+package dnscheck
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+// Setup returns the records to publish so that reports about a domain come to its
+// address at the report domain, and whether they were seen. Without a report domain
+// there are none. It asks no DNS: what it says is as old as the latest check.
+func Setup(domain dmarcd.Domain, reportDomain string, published dmarcd.Published) []dmarcd.SetupRecord {
+	address := domain.ReportAddress(reportDomain)
+	if address == "" {
+		return nil
+	}
+	records := []dmarcd.SetupRecord{{
+		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: dmarcRecord(domain, address),
+		Known: !domain.KnownAt.IsZero(), Seen: asksDMARC(domain.Record, address),
+		Why: "Tells receivers your policy, and to send aggregate reports here.",
+	}}
+	if consent, needed := consentRecord(domain.Name, reportDomain, published); needed {
+		records = append(records, consent)
+	}
+	return append(records, dmarcd.SetupRecord{
+		Purpose: dmarcd.SetupTLS, Name: "_smtp._tls." + domain.Name, Value: "v=TLSRPTv1; rua=mailto:" + address,
+		Known: published.TLSKnown, Seen: asksTLS(published.TLSRecord, address),
+		Why: "Asks senders to report mail to you that could not be encrypted.",
+	})
+}
+
+// consentRecord is what the report domain publishes so that receivers send it
+// reports about another organization's domain (RFC 9990 §4). It is not needed
+// within one.
+func consentRecord(domain, reportDomain string, published dmarcd.Published) (dmarcd.SetupRecord, bool) {
+	name, fits := dmarc.ConsentName(domain, reportDomain)
+	record := dmarcd.SetupRecord{
+		Purpose: dmarcd.SetupConsent, Name: name, Value: "v=DMARC1",
+		Why: "Tells receivers that " + reportDomain + " takes reports about " + domain + ". The operator of this service publishes it, " +
+			"for all domains at once as *._report._dmarc." + reportDomain + ".",
+	}
+	if published.Consent == "" {
+		return record, fits && dmarc.LegacyOrganization(domain) != dmarc.LegacyOrganization(reportDomain)
+	}
+	record.Known = published.Consent != dmarc.ConsentUnknown.String()
+	record.Seen = published.Consent == dmarc.Authorized.String()
+	return record, fits && published.Consent != dmarc.NotNeeded.String()
+}
+
+// dmarcRecord returns the record to publish: the domain's own with the address
+// added, one with the policy that the record of a domain above gives it or, where
+// there is nothing to keep, one that only watches.
+func dmarcRecord(domain dmarcd.Domain, address string) string {
+	record, ok := dmarc.Parse(domain.Record)
+	switch {
+	case !ok || !record.Usable():
+		return "v=DMARC1; p=none; rua=mailto:" + address
+	case domain.RecordDomain != domain.Name:
+		policy, _ := record.Policy(dmarc.Subdomain)
+		return "v=DMARC1; p=" + policy.String() + "; rua=mailto:" + address
+	case asksDMARC(domain.Record, address):
+		return record.Text
+	}
+	record.RUA = append(record.RUA, dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
+	return record.String()
+}
+
+// asksDMARC reports whether a DMARC record has aggregate reports sent to an
+// address.
+func asksDMARC(text, address string) bool {
+	record, ok := dmarc.Parse(text)
+	return ok && slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) })
+}
+
+// asksTLS is asksDMARC for TLS reports.
+func asksTLS(text, address string) bool {
+	record, ok := tlsrpt.ParseRecord(text)
+	return ok && slices.ContainsFunc(record.RUA, func(u tlsrpt.URI) bool { return strings.EqualFold(u.Address, address) })
+}

@@ -1,0 +1,300 @@
+package insight_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+)
+
+func TestTooManyRecords(t *testing.T) {
+	t.Parallel()
+	_, err := newService(t).Read(t.Context(), make(team, insight.MaxRecords+1), "", dmarcd.Days{})
+	var words *dmarcd.InvalidError
+	if !errors.Is(err, dmarcd.ErrLimit) || !errors.As(err, &words) || !strings.Contains(words.Message, "fewer days") {
+		t.Errorf("got %v, want an ErrLimit that says what to do", err)
+	}
+}
+
+// failing has an error for everything.
+type failing struct{ err error }
+
+func (f failing) EachSent(context.Context, string, dmarcd.Days, int, func(dmarcd.Sent) error) error {
+	return f.err
+}
+
+func (f failing) SentRecords(context.Context, []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
+	return nil, f.err
+}
+
+func (f failing) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) {
+	return nil, f.err
+}
+
+func TestErrorsOfTheStore(t *testing.T) {
+	t.Parallel()
+	broken := failing{dmarcd.ErrTemporary}
+	if _, err := newService(t).Read(t.Context(), broken, "", dmarcd.Days{}); !errors.Is(err, dmarcd.ErrTemporary) {
+		t.Errorf("records: got %v, want ErrTemporary", err)
+	}
+	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), broken)
+	if _, err := service.Read(t.Context(), usual(), "", dmarcd.Days{}); !errors.Is(err, dmarcd.ErrTemporary) {
+		t.Errorf("names: got %v, want ErrTemporary", err)
+	}
+}
+
+func TestNoMail(t *testing.T) {
+	t.Parallel()
+	for _, days := range []dmarcd.Days{{}, daysOf(1, 3)} {
+		m := readMail(t, nil, days)
+		list, err := m.Sources(insight.Query{Group: insight.GroupNetwork, Limit: 1})
+		if err != nil || len(list.Sources) != 0 || len(m.Flows(insight.Query{})) != 0 || m.Readiness().Ready {
+			t.Errorf("got %+v, %v; want nothing, and not ready", list, err)
+		}
+		if _, err := m.Source(insight.Query{Group: insight.GroupNetwork, Key: "AS64496"}); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("a source: got %v, want ErrNotFound", err)
+		}
+	}
+}
+
+func TestSource(t *testing.T) {
+	t.Parallel()
+	m := readMail(t, usual(), daysOf(1, 3))
+	for _, test := range []struct {
+		group     insight.Group
+		key, want string
+	}{
+		{insight.GroupNetwork, "AS64496", "Network One: Autonomous system AS64496 (Network One), Addresses 1; days 50 0 50; " +
+			"country NL 100, address 192.0.2.1 100, selector s1._domainkey.example.com 100, envelope_from - 50 example.com 50, " +
+			"header_from example.com 100, reporter other.example 50 receiver.example 50"},
+		{insight.GroupNetwork, "Newsletters", "Newsletters: Kind of sender marketing, Addresses 1; days 0 10 0; " +
+			"country NZ 10, address 198.51.100.2 10, selector k3._domainkey.a.letters.example 10, envelope_from - 10, " +
+			"header_from example.com 10, reporter receiver.example 10"},
+		{insight.GroupAddress, "192.0.2.9", "192.0.2.9: Name out9.post.example, Network Post Office, Autonomous system AS64496 (Network One), " +
+			"Country Netherlands; days 0 30 0; network Post Office 30, country NL 30, selector - 30, envelope_from bounces.example.com 30, " +
+			"header_from mail.example.com 30, reporter receiver.example 30"},
+	} {
+		got, err := m.Source(insight.Query{Group: test.group, Key: test.key})
+		if err != nil {
+			t.Fatalf("%s: %v", test.key, err)
+		}
+		if line := sourceLine(got); line != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.key, line, test.want)
+		}
+	}
+	for _, key := range []string{"", "AS1"} {
+		if _, err := m.Source(insight.Query{Group: insight.GroupNetwork, Key: key}); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("key %q: got %v, want ErrNotFound", key, err)
+		}
+	}
+}
+
+// sourceLine writes a source for people.
+func sourceLine(s insight.Source) string {
+	var facts, days, parts []string
+	for _, f := range s.Facts {
+		facts = append(facts, f.Name+" "+f.Value)
+	}
+	for _, d := range s.Days {
+		days = append(days, fmt.Sprint(d.Total()))
+	}
+	for _, p := range s.Parts {
+		part := string(p.Group)
+		for _, r := range p.Rows {
+			part += fmt.Sprintf(" %s %d", r.Key, r.Counts.Total())
+		}
+		parts = append(parts, part)
+	}
+	return s.Name + ": " + strings.Join(facts, ", ") + "; days " + strings.Join(days, " ") + "; " + strings.Join(parts, ", ")
+}
+
+func TestManyParts(t *testing.T) {
+	t.Parallel()
+	var all []mail
+	for i := range 130 {
+		all = append(all, mail{source: fmt.Sprintf("192.0.2.%d", i), count: int64(1000 - i), dkim: true})
+	}
+	got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(insight.Query{Group: insight.GroupCountry, Key: "NL"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range got.Parts {
+		if part.Group == insight.GroupAddress && (len(part.Rows) != 100 || part.More != 30 || part.Rows[0].Key != "192.0.2.0") {
+			t.Errorf("got %d addresses from %s on and %d more, want 100 from 192.0.2.0 on and 30 more", len(part.Rows), part.Rows[0].Key, part.More)
+		}
+	}
+}
+
+func TestFlows(t *testing.T) {
+	t.Parallel()
+	m := readMail(t, usual(), dmarcd.Days{})
+	want := []insight.Flow{
+		{"Network One", true, true, "none", 50},
+		{"Network One", false, true, "none", 50},
+		{"Post Office", true, false, "none", 30},
+		{"Network Two", false, false, "reject", 20},
+		{"Newsletters", false, false, "quarantine", 10},
+		{"Unknown network", false, false, "none", 6},
+	}
+	if diff := cmp.Diff(want, m.Flows(insight.Query{})); diff != "" {
+		t.Errorf("all: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(want[3:5], m.Flows(insight.Query{Group: insight.GroupCountry, Key: "NZ"})); diff != "" {
+		t.Errorf("of a country: -want +got\n%s", diff)
+	}
+}
+
+func TestSmallFlowsArePutTogether(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ senders, told, others int }{
+		{9, 9, 0},
+		{10, 8, 2},
+		{20, 8, 12},
+	} {
+		known := make([]senders.Sender, test.senders)
+		var all []mail
+		for i := range known {
+			known[i] = senders.Sender{Name: fmt.Sprint("S", i), Kind: senders.Marketing, Domains: []string{fmt.Sprintf("s%d.example", i)}}
+			all = append(all, mail{count: 1, signed: fmt.Sprintf("k s%d.example pass", i)})
+		}
+		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{})
+		m, err := service.Read(t.Context(), newTeam(all...), "", dmarcd.Days{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, others := 0, int64(0)
+		for _, f := range m.Flows(insight.Query{}) {
+			if f.Sender == insight.OtherSenders {
+				others += f.Messages
+			} else {
+				told++
+			}
+		}
+		if told != test.told || others != int64(test.others) {
+			t.Errorf("%d senders: got %d and %d others, want %d and %d", test.senders, told, others, test.told, test.others)
+		}
+	}
+}
+
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	m := readMail(t, usual(), dmarcd.Days{})
+	query := insight.Query{Group: insight.GroupFrom, Key: "example.com", Limit: 4}
+	var got []string
+	for {
+		page, err := m.Records(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			got = append(got, fmt.Sprintf("%d %s", r.Day, r.Source))
+		}
+		if query.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	want := []string{"3 not an address", "3 203.0.113.5", "3 192.0.2.1", "2 198.51.100.2", "2 198.51.100.1", "1 192.0.2.1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	query.After = "x"
+	if _, err := m.Records(t.Context(), query); !errors.Is(err, dmarcd.ErrInvalid) {
+		t.Errorf("a cursor that is none: got %v, want ErrInvalid", err)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	// fortnight is 14 days of the same mail.
+	fortnight := func(all ...mail) team {
+		var days []mail
+		for day := range dmarcd.Day(14) {
+			for _, m := range all {
+				m.day = day
+				days = append(days, m)
+			}
+		}
+		return newTeam(days...)
+	}
+	good := mail{source: "192.0.2.1", count: 100, dkim: true}
+	stranger := mail{source: "198.51.100.1", count: 30}
+	for _, test := range []struct {
+		name           string
+		of             team
+		ready          bool
+		reasons        string
+		known, unknown int64
+	}{
+		{
+			"all is well", fortnight(good), true,
+			"Of 1400 messages from senders that are probably yours 0 would be affected.", 0, 0,
+		},
+		{
+			"strangers fail", fortnight(good, stranger), true,
+			"Of 1400 messages from senders that are probably yours 0 would be affected. " +
+				"The other 420 affected messages come from strangers, none of whose mail is compliant.", 0, 420,
+		},
+		{
+			"a little breaks on the way", fortnight(good, mail{source: "192.0.2.1", count: 2}), true,
+			"Of 1428 messages from senders that are probably yours 28 would be affected.", 28, 0,
+		},
+		{
+			"an own network fails in part", fortnight(good, mail{source: "192.0.2.2", count: 3}), false,
+			"Network One: 42 of 1442 messages are not compliant. Set up DKIM or SPF for it if it sends for you.", 42, 0,
+		},
+		{
+			"a known service fails", fortnight(good, mail{source: "192.0.2.9", count: 1}), false,
+			"Post Office: 14 of 14 messages are not compliant. Set up DKIM or SPF for it if it sends for you.", 14, 0,
+		},
+		{
+			"too little is known", newTeam(mail{source: "192.0.2.1", count: 1, dkim: true}), false,
+			"Reports tell of 1 day. Wait until they tell of 14, so that what is sent once a week or once a fortnight is among it. " +
+				"Reports tell of 1 message. That is too little to conclude from, unless the domain sends no mail at all.", 0, 0,
+		},
+	} {
+		got := readMail(t, test.of, dmarcd.Days{}).Readiness()
+		reasons := strings.Join(got.Reasons, " ")
+		if got.Ready != test.ready || reasons != test.reasons || got.Known.Total() != test.known || got.Unknown.Total() != test.unknown {
+			t.Errorf("%s: got %t, %d known, %d unknown: %s\nwant %t, %d known, %d unknown: %s", test.name,
+				got.Ready, got.Known.Total(), got.Unknown.Total(), reasons, test.ready, test.known, test.unknown, test.reasons)
+		}
+	}
+}
+
+// BenchmarkSources reads and groups 10,000 records of 2,000 addresses.
+func BenchmarkSources(b *testing.B) {
+	var all []mail
+	for i := range 10_000 {
+		all = append(all, mail{
+			day: dmarcd.Day(i % 30), source: fmt.Sprintf("192.0.%d.%d", i%8, i%250), count: int64(i), dkim: i%3 > 0,
+			signed: fmt.Sprintf("s%d example.com pass", i%20), disposition: aggregate.PolicyNone,
+		})
+	}
+	of, service := newTeam(all...), newService(b)
+	for i := range of { // as the store shares them
+		of[i].Share, of[i].Identities = of[i%200].Share, of[i%20].Identities
+	}
+	for _, group := range insight.Groups() {
+		b.Run(string(group), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m, err := service.Read(b.Context(), of, "", dmarcd.Days{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if list, err := m.Sources(insight.Query{Group: group, Limit: 100}); err != nil || len(list.Sources) == 0 {
+					b.Fatalf("got %d sources, %v", len(list.Sources), err)
+				}
+			}
+		})
+	}
+}

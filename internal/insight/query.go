@@ -1,0 +1,85 @@
+package insight
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Group is what sources are grouped by. A record belongs to one source of each group.
+type Group string
+
+// The groups.
+const (
+	// GroupNetwork is a known sender or, where none is recognised, the autonomous
+	// system of the address.
+	GroupNetwork  Group = "network"
+	GroupCountry  Group = "country"
+	GroupAddress  Group = "address"
+	GroupReporter Group = "reporter"
+	// GroupSelector is a DKIM key. Of several signatures the one counts that passed
+	// and fits the From domain best.
+	GroupSelector Group = "selector"
+	GroupFrom     Group = "header_from"
+	GroupEnvelope Group = "envelope_from"
+)
+
+// Groups returns all groups, those first that tell most.
+func Groups() []Group {
+	return []Group{GroupNetwork, GroupCountry, GroupAddress, GroupSelector, GroupEnvelope, GroupFrom, GroupReporter}
+}
+
+// Query says which sources are asked for.
+type Query struct {
+	Group Group
+	// Key is one source of the group, "" for all.
+	Key string
+	// Search is a part of a source's name, key or detail, in any case.
+	Search string
+	// Failing leaves out sources all of whose mail is compliant.
+	Failing bool
+	// Sort is name, messages, passing, spf, dkim, first or last, with "-" before it
+	// for descending. Anything else is "-messages".
+	Sort string
+	// After is the Next of the page before, "" for the beginning; Limit how many at
+	// most.
+	After string
+	Limit int
+}
+
+// errAfter is what somebody is told who made a cursor.
+var errAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
+
+// formatCursor writes a place in a list so that nobody takes it for more.
+func formatCursor[T any](place T) string {
+	text, _ := json.Marshal(place) //nolint:errchkjson // numbers and strings
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parseCursor[T any](cursor string) (T, error) {
+	var place T
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || json.Unmarshal(text, &place) != nil {
+		return place, errAfter
+	}
+	return place, nil
+}
+
+// matches reports whether a row is what the query searches for.
+func (q Query) matches(r Row) bool {
+	if q.Failing && r.Counts.NonCompliant == 0 {
+		return false
+	}
+	if q.Search == "" {
+		return true
+	}
+	search := strings.ToLower(q.Search)
+	for _, text := range []string{r.Name, r.Key, r.Detail} {
+		if strings.Contains(strings.ToLower(text), search) {
+			return true
+		}
+	}
+	return false
+}

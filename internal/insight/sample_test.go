@@ -1,0 +1,160 @@
+package insight_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
+)
+
+// team is the records of a team.
+type team []dmarcd.Sent
+
+func (t team) EachSent(_ context.Context, _ string, days dmarcd.Days, limit int, visit func(dmarcd.Sent) error) error {
+	if len(t) > limit {
+		return dmarcd.ErrLimit
+	}
+	for _, sent := range t {
+		day := sent.Share.Day
+		if days.From != nil && day < *days.From || days.To != nil && day > *days.To {
+			continue
+		}
+		if err := visit(sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t team) SentRecords(_ context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
+	var records []dmarcd.SentRecord
+	for _, place := range places {
+		i := slices.IndexFunc(t, func(s dmarcd.Sent) bool {
+			return place == dmarcd.SentPlace{Report: s.Share.Report, Share: s.Share.N, N: s.N}
+		})
+		records = append(records, dmarcd.SentRecord{Place: place, Day: t[i].Share.Day, Record: aggregate.Record{Source: t[i].Source}})
+	}
+	return records, nil
+}
+
+// hosts are the names that are known.
+type hosts map[string]string
+
+func (h hosts) Known(_ context.Context, addrs []netip.Addr) (map[netip.Addr]string, error) {
+	names := make(map[netip.Addr]string)
+	for _, addr := range addrs {
+		names[addr] = h[addr.String()]
+	}
+	return names, nil
+}
+
+// mail describes a record for a test; what is empty is usual.
+type mail struct {
+	day          dmarcd.Day
+	source, from string
+	count        int64
+	dkim, spf    bool
+	disposition  aggregate.Policy
+	reporter     string
+	envelope     string
+	signed       string // selector, domain and result of a signature
+	checked      string // domain, scope and result of SPF
+}
+
+// newTeam makes records of descriptions, each in a report of its own.
+func newTeam(all ...mail) team {
+	var t team
+	for i, m := range all {
+		identities := &dmarcd.SentIdentities{EnvelopeFrom: m.envelope}
+		if m.signed != "" {
+			var r aggregate.DKIMResult
+			_, _ = fmt.Sscan(m.signed, &r.Selector, &r.Domain, &r.Result)
+			identities.DKIM = []aggregate.DKIMResult{r}
+		}
+		if m.checked != "" {
+			var r aggregate.SPFResult
+			_, _ = fmt.Sscan(m.checked, &r.Domain, &r.Scope, &r.Result)
+			identities.SPF = []aggregate.SPFResult{r}
+		}
+		t = append(t, dmarcd.Sent{
+			Share: &dmarcd.SentShare{
+				Report: dmarcd.ReportID(i + 1), Organization: cmp.Or(m.reporter, "receiver.example"), Day: m.day,
+				HeaderFrom: cmp.Or(m.from, "example.com"),
+			},
+			Source: m.source, Count: m.count, DKIM: m.dkim, SPF: m.spf,
+			Disposition: cmp.Or(m.disposition, aggregate.PolicyNone), Identities: identities,
+		})
+	}
+	return t
+}
+
+// newService knows two networks and one sender, by a host, and another by a domain.
+func newService(t testing.TB) *insight.Service {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "both.mmdb")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranges := []mmdb.Range{
+		{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Network One", Country: "NL"},
+		{First: netip.MustParseAddr("198.51.100.0"), Last: netip.MustParseAddr("198.51.100.255"), Number: 64497, Name: "Network Two", Country: "NZ"},
+	}
+	err = mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
+		for _, r := range ranges {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	atlas, err := senders.OpenAtlas(senders.Files{Networks: path, Countries: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue := senders.NewCatalogue([]senders.Sender{
+		{Name: "Post Office", Kind: senders.Mailboxes, Hosts: []string{"post.example"}},
+		{Name: "Newsletters", Kind: senders.Marketing, Domains: []string{"letters.example"}},
+	})
+	return insight.New(atlas, catalogue, hosts{"192.0.2.9": "out9.post.example", "198.51.100.1": "mx.two.example"})
+}
+
+func readMail(t testing.TB, of team, days dmarcd.Days) *insight.Mail {
+	t.Helper()
+	m, err := newService(t).Read(t.Context(), of, "example.com", days)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, To: &to} }
+
+// usual is mail of every sort.
+func usual() team {
+	return newTeam(
+		mail{day: 1, source: "192.0.2.1", count: 50, dkim: true, spf: true, envelope: "example.com", signed: "s1 example.com pass"},
+		mail{day: 3, source: "192.0.2.1", count: 50, dkim: true, signed: "s1 example.com pass", reporter: "other.example"},
+		mail{day: 2, source: "192.0.2.9", count: 30, spf: true, from: "mail.example.com", checked: "bounces.example.com mfrom pass"},
+		mail{day: 2, source: "198.51.100.1", count: 20, disposition: aggregate.PolicyReject, signed: "k2 elsewhere.example fail"},
+		mail{day: 2, source: "198.51.100.2", count: 10, disposition: aggregate.PolicyQuarantine, signed: "k3 a.letters.example pass"},
+		mail{day: 3, source: "203.0.113.5", count: 5, checked: "relay.example helo pass"},
+		mail{day: 3, source: "not an address", count: 1, signed: "k4 letters.example fail"},
+	)
+}

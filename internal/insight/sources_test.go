@@ -1,0 +1,241 @@
+package insight_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/insight"
+)
+
+// lines writes sources for people.
+func lines(rows []insight.Row) []string {
+	var all []string
+	for _, r := range rows {
+		all = append(all, fmt.Sprintf("%s|%s|%s|%d/%d|%v", r.Key, r.Name, r.Detail, r.Counts.Compliant, r.Counts.Total(), r.Trend))
+	}
+	return all
+}
+
+func TestSourcesByGroup(t *testing.T) {
+	t.Parallel()
+	m := readMail(t, usual(), daysOf(1, 3))
+	for _, test := range []struct {
+		group insight.Group
+		want  []string
+	}{
+		{insight.GroupNetwork, []string{
+			"AS64496|Network One|Netherlands|100/100|[50 0 50]",
+			"Post Office|Post Office|mailbox provider|30/30|[0 30 0]",
+			"AS64497|Network Two|New Zealand|0/20|[0 20 0]",
+			"Newsletters|Newsletters|marketing|0/10|[0 10 0]",
+			"-|Unknown network||0/6|[0 0 6]",
+		}},
+		{insight.GroupCountry, []string{
+			"NL|Netherlands|NL|130/130|[50 30 50]",
+			"NZ|New Zealand|NZ|0/30|[0 30 0]",
+			"-|Unknown country||0/6|[0 0 6]",
+		}},
+		{insight.GroupAddress, []string{
+			"192.0.2.1|192.0.2.1|Network One|100/100|[50 0 50]",
+			"192.0.2.9|192.0.2.9|out9.post.example|30/30|[0 30 0]",
+			"198.51.100.1|198.51.100.1|mx.two.example|0/20|[0 20 0]",
+			"198.51.100.2|198.51.100.2|Network Two|0/10|[0 10 0]",
+			"203.0.113.5|203.0.113.5||0/5|[0 0 5]",
+			"not an address|not an address||0/1|[0 0 1]",
+		}},
+		{insight.GroupReporter, []string{
+			"receiver.example|receiver.example||80/116|[50 60 6]",
+			"other.example|other.example||50/50|[0 0 50]",
+		}},
+		{insight.GroupSelector, []string{
+			"s1._domainkey.example.com|s1._domainkey.example.com||100/100|[50 0 50]",
+			"-|No signature||30/35|[0 30 5]",
+			"k2._domainkey.elsewhere.example|k2._domainkey.elsewhere.example||0/20|[0 20 0]",
+			"k3._domainkey.a.letters.example|k3._domainkey.a.letters.example||0/10|[0 10 0]",
+			"k4._domainkey.letters.example|k4._domainkey.letters.example||0/1|[0 0 1]",
+		}},
+		{insight.GroupFrom, []string{
+			"example.com|example.com||100/136|[50 30 56]",
+			"mail.example.com|mail.example.com||30/30|[0 30 0]",
+		}},
+		{insight.GroupEnvelope, []string{
+			"-|No envelope domain||50/86|[0 30 56]",
+			"example.com|example.com||50/50|[50 0 0]",
+			"bounces.example.com|bounces.example.com||30/30|[0 30 0]",
+		}},
+	} {
+		got, err := m.Sources(insight.Query{Group: test.group, Limit: 100})
+		if err != nil {
+			t.Fatalf("%s: %v", test.group, err)
+		}
+		if diff := cmp.Diff(test.want, lines(got.Sources)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", test.group, diff)
+		}
+		if got.Next != "" || got.Counts != m.Counts() || got.Matching != len(test.want) {
+			t.Errorf("%s: got next %q, %d with %+v; want the end, %d with %+v", test.group, got.Next, got.Matching, got.Counts, len(test.want), m.Counts())
+		}
+	}
+}
+
+func TestSelectorOfSeveralSignatures(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		signed []aggregate.DKIMResult
+		want   string
+	}{
+		{"the one of the From domain", []aggregate.DKIMResult{
+			{Domain: "relay.example", Selector: "r", Result: "pass"}, {Domain: "example.com", Selector: "s", Result: "pass"},
+		}, "s._domainkey.example.com"},
+		{"one that passed", []aggregate.DKIMResult{
+			{Domain: "example.com", Selector: "s", Result: "fail"}, {Domain: "relay.example", Selector: "r", Result: "pass"},
+		}, "r._domainkey.relay.example"},
+		{"the first that failed", []aggregate.DKIMResult{
+			{Domain: "a.example", Selector: "a", Result: "fail"}, {Domain: "b.example", Selector: "b", Result: "none"},
+		}, "a._domainkey.a.example"},
+		{"a selector that is not told", []aggregate.DKIMResult{{Domain: "example.com", Result: "pass"}}, "example.com"},
+	} {
+		of := newTeam(mail{source: "192.0.2.1", count: 1})
+		of[0].Identities.DKIM = test.signed
+		got, err := readMail(t, of, dmarcd.Days{}).Sources(insight.Query{Group: insight.GroupSelector, Limit: 1})
+		if err != nil || got.Sources[0].Key != test.want {
+			t.Errorf("%s: got %+v, %v; want %s", test.name, got.Sources, err, test.want)
+		}
+	}
+}
+
+func TestSourcesAreNarrowed(t *testing.T) {
+	t.Parallel()
+	m := readMail(t, usual(), daysOf(1, 3))
+	for _, test := range []struct {
+		name  string
+		query insight.Query
+		want  []string
+	}{
+		{"a part of a name in any case", insight.Query{Search: "NETWORK t"}, []string{"AS64497"}},
+		{"a part of a key", insight.Query{Search: "as6449"}, []string{"AS64496", "AS64497"}},
+		{"a part of a detail", insight.Query{Search: "marketing"}, []string{"Newsletters"}},
+		{"nothing like it", insight.Query{Search: "nowhere"}, nil},
+		{"mail that fails", insight.Query{Failing: true}, []string{"AS64497", "Newsletters", "-"}},
+		{"one key", insight.Query{Key: "Post Office"}, []string{"Post Office"}},
+		{"by name", insight.Query{Sort: "name"}, []string{"AS64496", "AS64497", "Newsletters", "Post Office", "-"}},
+		{"by name, from the last", insight.Query{Sort: "-name"}, []string{"-", "Post Office", "Newsletters", "AS64497", "AS64496"}},
+		{"the fewest messages first", insight.Query{Sort: "messages"}, []string{"-", "Newsletters", "AS64497", "Post Office", "AS64496"}},
+		{"what passes least first", insight.Query{Sort: "passing"}, []string{"AS64497", "Newsletters", "-", "AS64496", "Post Office"}},
+		{"what passes SPF most first", insight.Query{Sort: "-spf"}, []string{"Post Office", "AS64496", "AS64497", "Newsletters", "-"}},
+		{"what passes DKIM most first", insight.Query{Sort: "-dkim"}, []string{"AS64496", "AS64497", "Newsletters", "Post Office", "-"}},
+		{"seen first", insight.Query{Sort: "first"}, []string{"AS64496", "AS64497", "Newsletters", "Post Office", "-"}},
+		{"seen last", insight.Query{Sort: "-last"}, []string{"AS64496", "-", "AS64497", "Newsletters", "Post Office"}},
+		{"an order that is none", insight.Query{Sort: "colour"}, []string{"AS64496", "Post Office", "AS64497", "Newsletters", "-"}},
+	} {
+		test.query.Group = insight.GroupNetwork
+		var got []string
+		for { // in pages of two
+			test.query.Limit = 2
+			list, err := m.Sources(test.query)
+			if err != nil {
+				t.Fatalf("%s: %v", test.name, err)
+			}
+			for _, r := range list.Sources {
+				got = append(got, r.Key)
+			}
+			if test.query.After = list.Next; list.Next == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+	for _, bad := range []string{"x", "!", "eA", "e30x"} {
+		if _, err := m.Sources(insight.Query{Group: insight.GroupNetwork, After: bad, Limit: 1}); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("cursor %q: got %v, want ErrInvalid", bad, err)
+		}
+	}
+}
+
+func TestTrendOfDays(t *testing.T) {
+	t.Parallel()
+	from := dmarcd.Day(-1)
+	for _, test := range []struct {
+		name string
+		of   team
+		days dmarcd.Days
+		want []int64
+	}{
+		{"days that are asked for", newTeam(mail{day: 2, count: 7}), daysOf(1, 4), []int64{0, 7, 0, 0}},
+		{"days of the records", newTeam(mail{day: 2, count: 7}, mail{day: 4, count: 1}), dmarcd.Days{}, []int64{7, 0, 1}},
+		{"an open end", newTeam(mail{day: 1, count: 7}), dmarcd.Days{From: &from}, []int64{0, 0, 7}},
+		{"a report of another century", newTeam(mail{day: -30000, count: 7}, mail{day: 20000, count: 1}), dmarcd.Days{}, nil},
+	} {
+		got, err := readMail(t, test.of, test.days).Sources(insight.Query{Group: insight.GroupFrom, Limit: 1})
+		if err != nil || !slices.Equal(got.Sources[0].Trend, test.want) {
+			t.Errorf("%s: got %v, %v; want %v", test.name, got.Sources, err, test.want)
+		}
+	}
+}
+
+// TestNothingIsLostByGrouping holds that every group counts all mail, whatever it is.
+func TestNothingIsLostByGrouping(t *testing.T) {
+	t.Parallel()
+	service := newService(t)
+	rapid.Check(t, func(r *rapid.T) {
+		word := rapid.SampledFrom([]string{"", "-", "example.com", "a.letters.example", "x y"})
+		var of team
+		for range rapid.IntRange(0, 20).Draw(r, "records") {
+			sent := newTeam(mail{
+				day: dmarcd.Day(rapid.IntRange(-3, 3).Draw(r, "day")), count: rapid.Int64Range(0, 1<<40).Draw(r, "count"),
+				source: rapid.SampledFrom([]string{"", "192.0.2.1", "192.0.2.9", "198.51.100.1", "2001:db8::1", "nothing"}).Draw(r, "source"),
+				dkim:   rapid.Bool().Draw(r, "dkim"), spf: rapid.Bool().Draw(r, "spf"),
+				disposition: rapid.SampledFrom([]aggregate.Policy{"none", "quarantine", "reject"}).Draw(r, "disposition"),
+				from:        word.Draw(r, "from"), envelope: word.Draw(r, "envelope"), reporter: word.Draw(r, "reporter"),
+			})[0]
+			sent.Identities.DKIM = []aggregate.DKIMResult{{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Result: "pass"}}
+			of = append(of, sent)
+		}
+		m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		var want dmarcd.Counts
+		for _, sent := range of {
+			want.Add(sent.Counts())
+		}
+		for _, group := range insight.Groups() {
+			list, err := m.Sources(insight.Query{Group: group, Limit: 1000})
+			if err != nil {
+				r.Fatal(err)
+			}
+			var sum dmarcd.Counts
+			var trend int64
+			for _, source := range list.Sources {
+				sum.Add(source.Counts)
+				for _, n := range source.Trend {
+					trend += n
+				}
+				one, err := m.Source(insight.Query{Group: group, Key: source.Key})
+				if err != nil || one.Counts != source.Counts {
+					r.Errorf("%s %q: got %+v, %v; want %+v", group, source.Key, one.Counts, err, source.Counts)
+				}
+			}
+			if sum != want || list.Counts != want || trend != want.Total() {
+				r.Errorf("%s: got %+v, in all %+v, by day %d; want %+v", group, sum, list.Counts, trend, want)
+			}
+		}
+		var flow int64
+		for _, f := range m.Flows(insight.Query{}) {
+			flow += f.Messages
+		}
+		ready := m.Readiness()
+		if flow != want.Total() || ready.All != want || ready.Known.Total()+ready.Unknown.Total() != want.NonCompliant {
+			r.Errorf("got flows of %d and readiness of %+v, want %+v", flow, ready, want)
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// AuditFilter narrows the audit log; the zero value is everything.
+type AuditFilter struct {
+	Actor  string
+	Action string
+	Target string
+}
+
+const auditQuery = `SELECT id, COALESCE(team_id, 0), COALESCE(user_id, 0), actor, at, action, target, detail, address FROM audit
+	WHERE (at < $1 OR at = $1 AND id < $2)
+		AND ($3 = '' OR actor = $3) AND ($4 = '' OR action = $4) AND ($5 = '' OR target = $5) `
+
+const auditOrder = ` ORDER BY at DESC, id DESC LIMIT $6`
+
+func auditArguments(filter AuditFilter, before Cursor, limit int) []any {
+	at, id := before.bounds()
+	return []any{at, id, filter.Actor, filter.Action, filter.Target, limit}
+}
+
+func scanAuditEntry(scan scanner) (dmarcd.AuditEntry, error) {
+	var e dmarcd.AuditEntry
+	var at int64
+	err := scan(&e.ID, &e.Team, &e.User, &e.Actor, &at, &e.Action, &e.Target, &e.Detail, &e.Address)
+	e.At = fromUnix(at)
+	return e, err
+}
+
+// Note writes an entry about the installation, such as one of an operator, into
+// the audit log. Its ID, At and Team are ignored: it happens now.
+func (s *Store) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
+	return s.note(ctx, 0, entry)
+}
+
+// Note writes an entry into the team's audit log. Its ID, At and Team are
+// ignored: it happens now, to this team.
+func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
+	return t.store.note(ctx, t.id, entry)
+}
+
+func (s *Store) note(ctx context.Context, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
+	_, err := s.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		s.ids.next(s.options.Now()), nullable(team), nullable(e.User), e.Actor, unix(s.now()), e.Action, e.Target, e.Detail, e.Address)
+	if err != nil {
+		return fmt.Errorf("write the audit log: %w", err)
+	}
+	return nil
+}
+
+// Audit returns up to limit entries of the whole installation, those of its teams
+// too, newest first, older than the cursor.
+func (s *Store) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+	return collectRead(ctx, s, auditQuery+auditOrder, auditArguments(filter, before, limit), scanAuditEntry)
+}
+
+// Audit returns up to limit entries of the team, newest first, older than the
+// cursor.
+func (t *Team) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+	return collectRead(ctx, t.store, auditQuery+`AND team_id = $7`+auditOrder,
+		append(auditArguments(filter, before, limit), t.id), scanAuditEntry)
+}

@@ -1,0 +1,186 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// attributions tell which of a team's domains a record counts for.
+var attributions = []struct {
+	name    string
+	domains []string
+	from    string
+	policy  string
+	want    string // "" for none
+}{
+	{"the domain itself", []string{"example.com"}, "example.com", "example.com", "example.com"},
+	{"a parent", []string{"example.com"}, "a.b.example.com", "example.com", "example.com"},
+	{"the nearest parent", []string{"example.com", "b.example.com"}, "a.b.example.com", "example.com", "b.example.com"},
+	{"not a child", []string{"a.example.com"}, "example.com", "example.com", ""},
+	{"not a sibling", []string{"b.example.com"}, "a.example.com", "example.com", ""},
+	{"not a name that ends alike", []string{"example.com"}, "badexample.com", "badexample.com", ""},
+	{"not a name that begins alike", []string{"example.com"}, "example.com-mail.net", "example.com.net", ""},
+	{"From before policy", []string{"example.com", "example.org"}, "example.org", "example.com", "example.org"},
+	{"a parent of From before policy", []string{"example.com", "example.org"}, "a.b.example.org", "example.com", "example.org"},
+	{"else policy", []string{"example.com"}, "strange.example", "example.com", "example.com"},
+	{"else a parent of policy", []string{"example.com"}, "strange.example", "a.example.com", "example.com"},
+	{"else the nearest parent of policy", []string{"example.com", "a.example.com"}, "strange.example", "b.a.example.com", "a.example.com"},
+	{"no From", []string{"example.com"}, "", "a.example.com", "example.com"},
+	{"no policy", []string{"example.com"}, "example.com", "", "example.com"},
+	{"neither", []string{"example.com"}, "", "", ""},
+	{"empty labels", []string{"example.com"}, "..example.com", "..", "example.com"},
+	{"only dots", []string{"example.com"}, "...", ".", ""},
+}
+
+func TestAttribution(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		for _, row := range attributions {
+			in.row(row.name, func(in *inbox) {
+				in.add(row.domains...)
+				in.wantAttributed(row.from, row.policy, row.domains, row.want)
+			})
+		}
+	})
+}
+
+// TestClaim has the records come first and the domains after them: the outcome is the
+// same if they are added together.
+func TestClaim(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		for _, row := range attributions {
+			in.row("claimed: "+row.name, func(in *inbox) {
+				in.wantReceived("unclaimed", report("1", row.policy, storetest.Passed(row.from, 5), storetest.Failed(row.from, 2)))
+				added, err := in.team.AddDomains(in.Context(), row.domains, time.Time{})
+				in.must(err)
+				if added != len(row.domains) {
+					in.Fatalf("added %d domains, want %d", added, len(row.domains))
+				}
+				in.wantOnly(row.domains, row.want, dmarcd.Summary{Compliant: 5, NonCompliant: 2})
+			})
+		}
+	})
+}
+
+func (in *inbox) wantAttributed(from, policy string, domains []string, want string) {
+	in.Helper()
+	status := "stored"
+	if want == "" {
+		status = "unclaimed"
+	}
+	in.wantReceived(status, report("1", policy, storetest.Passed(from, 5)))
+	in.wantOnly(domains, want, passed(5))
+}
+
+// wantOnly compares the counters of domains of which one has counted something.
+func (in *inbox) wantOnly(domains []string, owner string, sum dmarcd.Summary) {
+	in.Helper()
+	want := make(map[string]dmarcd.Summary)
+	for _, name := range domains {
+		want[name] = dmarcd.Summary{}
+	}
+	if owner != "" {
+		want[owner] = sum
+	}
+	in.wantCounted(want)
+	unclaimed, err := in.team.Reports(in.Context(), store.ReportFilter{Unclaimed: true}, 0, 10)
+	in.must(err)
+	if (len(unclaimed) == 0) != (owner != "") {
+		in.Errorf("%d reports are unclaimed, the owner is %q", len(unclaimed), owner)
+	}
+}
+
+func TestManyFromDomainsInOneReport(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add("example.com", "a.example.com", "example.org")
+		in.wantReceived("stored", report("1", "example.com",
+			storetest.Passed("example.com", 1), storetest.Passed("x.a.example.com", 20), storetest.Failed("a.example.com", 300),
+			storetest.Passed("example.org", 4000), storetest.Passed("", 50_000), storetest.Failed("strange.example", 600_000),
+			storetest.Failed("example.com", 7_000_000)))
+		in.wantCounted(map[string]dmarcd.Summary{
+			"example.com":   {Compliant: 50_001, NonCompliant: 7_600_000},
+			"a.example.com": {Compliant: 20, NonCompliant: 300},
+			"example.org":   {Compliant: 4000},
+		})
+	})
+}
+
+func TestAttributionIsFixed(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add("example.com")
+		in.wantReceived("stored", report("1", "example.com", storetest.Passed("a.example.com", 5)))
+		in.add("a.example.com")
+		in.wantCounted(map[string]dmarcd.Summary{"example.com": passed(5), "a.example.com": {}})
+		in.wantReceived("stored", report("2", "example.com", storetest.Passed("a.example.com", 70)))
+		in.wantCounted(map[string]dmarcd.Summary{"example.com": passed(5), "a.example.com": passed(70)})
+	})
+}
+
+func TestClaimOfVersionsAndOfOthers(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.wantReceived("unclaimed replaced unclaimed", report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 20)),
+			report("2", ours, storetest.Failed("sub."+ours, 300)))
+		other := *in
+		other.team = newTeam(in.T, in.store, "other")
+		other.wantReceived("unclaimed", report("1", ours, storetest.Passed(ours, 4000)))
+
+		in.add("unrelated.example", ours)
+		in.wantCounted(map[string]dmarcd.Summary{"unrelated.example": {}, ours: {Compliant: 20, NonCompliant: 300}})
+		other.wantCounted(map[string]dmarcd.Summary{})
+		in.wantReceived("duplicate replaced", report("1", ours, storetest.Passed(ours, 1)), report("2", ours, storetest.Passed(ours, 50_000)))
+		in.wantCounted(map[string]dmarcd.Summary{"unrelated.example": {}, ours: passed(50_020)})
+	})
+}
+
+func TestAddDomainsAgainClaimsNothingTwice(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.wantReceived("stored unclaimed", report("1", ours, storetest.Passed(ours, 5)), report("2", "new.example", storetest.Passed("new.example", 70)))
+		_, err := in.team.AddDomains(in.Context(), []string{ours, "new.example", "new.example"}, time.Time{})
+		in.must(err)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5), "new.example": passed(70)})
+	})
+}
+
+// TestReportOfManyNames is over the number of names that are looked up one by one.
+func TestReportOfManyNames(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		var names []string
+		whole := report("1", "policy.example")
+		whole.Shares = nil
+		want := make(map[string]dmarcd.Summary)
+		for i := range 700 {
+			name := fmt.Sprintf("d%d.example", i)
+			share := dmarcd.Share{From: "www." + name}
+			share.Compliant = int64(i)
+			whole.Shares = append(whole.Shares, share)
+			if i%2 == 0 {
+				names = append(names, name)
+				want[name] = passed(int64(i))
+			}
+		}
+		whole.Kind, whole.EachRecord = dmarcd.KindTLS, nil // the shares are what matters
+		_, err := in.team.AddDomains(in.Context(), names, time.Time{})
+		in.must(err)
+		in.wantReceived("stored", whole)
+		in.wantCounted(want)
+	})
+}
+
+func TestUnclaimedIsNotClaimedByNamesBetween(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		// Paths are ranges of bytes: these are next to com.example.
+		var reports []dmarcd.NewReport
+		for i, from := range []string{"example-.com", "example/.com", "exampl.com", "examplf.com", "example0.com", "example.co", "example.comm", "com", "EXAMPLE.com"} {
+			reports = append(reports, report(fmt.Sprint(i), from, storetest.Passed(from, 1)))
+		}
+		in.wantReceived(strings.TrimSpace(strings.Repeat("unclaimed ", len(reports))), reports...)
+		in.add("example.com")
+		in.wantCounted(map[string]dmarcd.Summary{"example.com": {}})
+	})
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Expire removes some of what is older than it is to be kept and reports whether
+// there may be more. Each call is a few short transactions for each team.
+func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, err error) {
+	teams, err := s.Teams(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, team := range teams {
+		again, err := s.Team(team.ID).expire(ctx, configured)
+		if err != nil {
+			return false, fmt.Errorf("remove what is past its time: %w", err)
+		}
+		more = more || again
+	}
+	return more, nil
+}
+
+func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err error) {
+	own, err := t.Retention(ctx)
+	if err != nil {
+		return false, err
+	}
+	keep, now := own.Or(configured), t.store.now()
+	if keep.Records == 0 || keep.Counters > 0 && keep.Counters < keep.Records {
+		keep.Records = keep.Counters // a report goes after its records
+	}
+	for _, step := range []struct {
+		age    time.Duration
+		remove func(context.Context, tx, time.Time) (bool, error)
+	}{
+		{keep.Rejected, t.expireRejected},
+		{keep.Originals, t.expireOriginals},
+		{keep.Records, t.expireRecords},
+		{keep.Counters, t.expireReports},
+		{keep.Counters, t.expireDays},
+	} {
+		if step.age == 0 {
+			continue
+		}
+		var again bool
+		err := t.store.txAgain(ctx, func(tx tx) (err error) {
+			again, err = step.remove(ctx, tx, now.Add(-step.age))
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		more = more || again
+	}
+	return more, nil
+}
+
+// expireStep is how many deliveries or reports one step removes.
+const expireStep = 50
+
+func (t *Team) expireRejected(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	originals, err := collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND id IN
+			(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2 ORDER BY received_at LIMIT $3)
+		RETURNING original`, []any{t.id, unix(before), expireStep}, scanBytes)
+	if err != nil {
+		return false, err
+	}
+	for _, hash := range originals {
+		if err := t.removeUnusedOriginal(ctx, tx, hash); err != nil {
+			return false, err
+		}
+	}
+	return len(originals) == expireStep, nil
+}
+
+// expireOriginals removes the bytes of what could be used; those of the rest go with
+// it. What is kept again just now is passed over, and has the age of now after that.
+func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	hashes, err := collect(ctx, tx, `SELECT hash FROM originals WHERE team_id = $1 AND stored_at < $2
+			AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = originals.hash)
+		ORDER BY stored_at LIMIT $3`+t.store.dialect.skipLocked, []any{t.id, unix(before), expireStep}, scanBytes)
+	if err != nil {
+		return false, err
+	}
+	for _, hash := range hashes {
+		if _, err := tx.exec(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2`, t.id, hash); err != nil {
+			return false, err
+		}
+		if err := t.removeChunks(ctx, tx, hash); err != nil {
+			return false, err
+		}
+	}
+	return len(hashes) == expireStep, nil
+}
+
+func scanBytes(scan scanner) ([]byte, error) {
+	var b []byte
+	err := scan(&b)
+	return b, err
+}
+
+// emptying in emptied_at tells that some of the records went.
+const emptying = -1
+
+func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanReportID)
+	if err != nil {
+		return false, err
+	}
+	left := int64(purgeRows)
+	for _, id := range reports {
+		removed, err := tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND (share, n) IN
+			(SELECT share, n FROM records WHERE report_id = $1 LIMIT $2)`, id, left)
+		if err != nil {
+			return false, err
+		}
+		left -= removed
+		emptied := unix(t.store.now())
+		if left <= 0 {
+			emptied = emptying
+		}
+		_, err = tx.exec(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
+			WHERE team_id = $2 AND id = $3`, emptied, t.id, id)
+		if err != nil {
+			return false, err
+		}
+		if left <= 0 {
+			return true, nil
+		}
+	}
+	return len(reports) == expireStep, nil
+}
+
+func scanReportID(scan scanner) (dmarcd.ReportID, error) {
+	var id dmarcd.ReportID
+	err := scan(&id)
+	return id, err
+}
+
+// expireReports removes reports without records, and what they counted.
+func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	day := dmarcd.DayOf(before)
+	first, _ := dmarcd.Days{From: &day}.Times()
+	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at > 0 AND begin_at < $2
+		ORDER BY begin_at LIMIT $3`, []any{t.id, first, expireStep}, scanReportID)
+	if err != nil || len(reports) == 0 {
+		return false, err
+	}
+	changes, room := newTally(), room{domains: make(map[dmarcd.DomainID]int64)}
+	for _, id := range reports {
+		counted, err := t.removeReport(ctx, tx, id)
+		if err != nil {
+			return false, err
+		}
+		if err := t.takeBack(ctx, tx, room, changes, counted); err != nil {
+			return false, err
+		}
+	}
+	return len(reports) == expireStep, t.count(ctx, tx, changes)
+}
+
+// expireDays removes the days in which nothing is counted any more. It is a step of
+// its own: where the counters are changed, their rows are locked in another order.
+func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	for _, table := range []string{"domain_days", "team_days"} {
+		_, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND day < $2 AND compliant = 0 AND non_compliant = 0`,
+			t.id, dmarcd.DayOf(before))
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}

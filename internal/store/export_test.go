@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+)
+
+// Explain returns how SQLite carries out what f reads: a line for each table and
+// index, with the query after it.
+func (s *Store) Explain(ctx context.Context, f func()) ([]string, error) {
+	seen := &recording{runner: s.read, args: make(map[string][]any)}
+	s.read = seen
+	f()
+	s.read = seen.runner
+	var plan []string
+	for query, args := range seen.args {
+		lines, err := collectRead(ctx, s, `EXPLAIN QUERY PLAN `+query, args, func(scan scanner) (line string, err error) {
+			var id, parent, unused int
+			err = scan(&id, &parent, &unused, &line)
+			return line, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range lines {
+			plan = append(plan, line+": "+strings.Join(strings.Fields(query), " "))
+		}
+	}
+	return plan, nil
+}
+
+// recording notes what is read.
+type recording struct {
+	runner
+	args map[string][]any // by query
+}
+
+func (r *recording) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	r.args[query] = args
+	return r.runner.QueryContext(ctx, query, args...)
+}
+
+func (r *recording) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	r.args[query] = args
+	return r.runner.QueryRowContext(ctx, query, args...)
+}

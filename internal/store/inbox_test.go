@@ -1,0 +1,240 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// today is the day of newClock.
+var today = dmarcd.DayOf(newClock().Now())
+
+// inbox is a team that reports are sent to. Whatever of it fails ends the test.
+type inbox struct {
+	*testing.T
+	db    storetest.DB
+	clock *clock
+	store *store.Store
+	team  *store.Team
+	teams *atomic.Int64 // made by play
+}
+
+// eachInbox runs a test in an inbox of its own on every engine.
+func eachInbox(t *testing.T, test func(in *inbox)) {
+	t.Helper()
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) { test(newInbox(t, db)) })
+}
+
+func newInbox(t *testing.T, db storetest.DB) *inbox {
+	t.Helper()
+	clock := newClock()
+	s := db.Open(t, store.Options{Now: clock.Now})
+	return &inbox{T: t, db: db, clock: clock, store: s, team: newTeam(t, s, "a"), teams: new(atomic.Int64)}
+}
+
+// row runs a row of a table as a team of its own.
+func (in *inbox) row(name string, test func(in *inbox)) {
+	in.Helper()
+	in.Run(name, func(t *testing.T) {
+		row := *in
+		row.T, row.team = t, newTeam(t, in.store, name)
+		test(&row)
+	})
+}
+
+// must ends the test with an error.
+func (in *inbox) must(err error) {
+	in.Helper()
+	if err != nil {
+		in.Fatal(err)
+	}
+}
+
+// add adds domains, each for itself.
+func (in *inbox) add(names ...string) {
+	in.Helper()
+	for _, name := range names {
+		addDomain(in, in.team, name)
+	}
+}
+
+func (in *inbox) delete(name string) {
+	in.Helper()
+	in.must(in.team.DeleteDomain(in.Context(), name))
+}
+
+// purge purges all that there is to purge.
+func (in *inbox) purge() (steps int) {
+	in.Helper()
+	for more := true; more; steps++ {
+		var err error
+		more, err = in.store.Purge(in.Context())
+		in.must(err)
+		in.sound()
+	}
+	return steps
+}
+
+// expire removes all that is past its time.
+func (in *inbox) expire(keep store.Retention) (steps int) {
+	in.Helper()
+	for more := true; more; steps++ {
+		var err error
+		more, err = in.store.Expire(in.Context(), keep)
+		in.must(err)
+		in.sound()
+	}
+	return steps
+}
+
+// receive receives reports, in a delivery each, in one transaction.
+func (in *inbox) receive(reports ...dmarcd.NewReport) []dmarcd.Receipt {
+	in.Helper()
+	deliveries := make([]*dmarcd.Delivery, len(reports))
+	for i, report := range reports {
+		deliveries[i] = storetest.Delivery(report)
+	}
+	return in.deliver(deliveries...)
+}
+
+// deliver receives deliveries in one transaction and returns all receipts.
+func (in *inbox) deliver(deliveries ...*dmarcd.Delivery) []dmarcd.Receipt {
+	in.Helper()
+	receipts, err := in.team.Receive(in.Context(), deliveries)
+	in.must(err)
+	if len(receipts) != len(deliveries) {
+		in.Fatalf("got receipts of %d deliveries, want %d", len(receipts), len(deliveries))
+	}
+	var all []dmarcd.Receipt
+	for i, some := range receipts {
+		if got, want := len(some), len(deliveries[i].Reports)+len(deliveries[i].Refusals); got != want {
+			in.Fatalf("delivery %d: got %d receipts, want %d", i, got, want)
+		}
+		all = append(all, some...)
+	}
+	return all
+}
+
+// wantReceived receives reports and compares what became of them, in words with
+// blanks between them.
+func (in *inbox) wantReceived(want string, reports ...dmarcd.NewReport) {
+	in.Helper()
+	if got := statuses(in.receive(reports...)); got != want {
+		in.Errorf("received: got %q, want %q", got, want)
+	}
+	in.sound()
+}
+
+func statuses(receipts []dmarcd.Receipt) string {
+	words := make([]string, len(receipts))
+	for i, receipt := range receipts {
+		words[i] = string(receipt.Status)
+	}
+	return strings.Join(words, " ")
+}
+
+// report is an aggregate report of today about a domain.
+func report(id, domain string, records ...aggregate.Record) dmarcd.NewReport {
+	return storetest.Aggregate(id, domain, today, records...)
+}
+
+// sound fails where the counters do not add up.
+func (in *inbox) sound() {
+	in.Helper()
+	problem, err := in.store.Integrity(in.Context())
+	in.must(err)
+	if problem != "" {
+		in.Errorf("integrity: %s", problem)
+	}
+}
+
+// wantCounted compares the messages that passed and failed of each domain that is
+// there with all ways of asking for them.
+func (in *inbox) wantCounted(want map[string]dmarcd.Summary) {
+	in.Helper()
+	in.sound()
+	ctx := in.Context()
+	domains, err := in.team.Domains(ctx, "", 1000)
+	in.must(err)
+	got, daily, byDomain := map[string]dmarcd.Summary{}, map[string]dmarcd.Summary{}, map[string]dmarcd.Summary{}
+	var total dmarcd.Summary
+	from := dmarcd.Day(-1 << 31)
+	for _, domain := range domains {
+		got[domain.Name], err = in.team.DomainSummary(ctx, domain.Name, dmarcd.Days{})
+		in.must(err)
+		ranged, err := in.team.DomainSummary(ctx, domain.Name, dmarcd.Days{From: &from})
+		in.must(err)
+		if ranged != got[domain.Name] {
+			in.Errorf("%s by day: got %+v, want %+v", domain.Name, ranged, got[domain.Name])
+		}
+		days, err := in.team.DomainDaily(ctx, domain.Name, dmarcd.Days{}, 10_000)
+		in.must(err)
+		daily[domain.Name] = sumOf(days)
+		byDomain[domain.Name] = dmarcd.Summary{}
+		total.Compliant += want[domain.Name].Compliant
+		total.NonCompliant += want[domain.Name].NonCompliant
+	}
+	for after := (store.DailyCursor{}); ; {
+		page, err := in.team.DailyByDomain(ctx, dmarcd.Days{}, after, 7)
+		in.must(err)
+		if len(page) == 0 {
+			break
+		}
+		for _, day := range page {
+			byDomain[day.Domain] = sumOf([]store.DailyCounts{{Counts: dmarcd.Counts{Summary: byDomain[day.Domain]}}, day})
+		}
+		after = store.DailyCursor{Domain: page[len(page)-1].Domain, Day: page[len(page)-1].Day}
+	}
+	for what, counted := range map[string]map[string]dmarcd.Summary{"summaries": got, "days": daily, "days of all domains": byDomain} {
+		if diff := cmp.Diff(want, counted); diff != "" {
+			in.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	sum, err := in.team.Summary(ctx, dmarcd.Days{})
+	in.must(err)
+	days, err := in.team.Daily(ctx, dmarcd.Days{}, 10_000)
+	in.must(err)
+	if inDays := sumOf(days); sum != total || inDays != total {
+		in.Errorf("the team: got %+v, and %+v by day; want %+v", sum, inDays, total)
+	}
+}
+
+func sumOf(days []store.DailyCounts) dmarcd.Summary {
+	var sum dmarcd.Summary
+	for _, day := range days {
+		sum.Compliant += day.Compliant
+		sum.NonCompliant += day.NonCompliant
+	}
+	return sum
+}
+
+// passed are compliant messages.
+func passed(n int64) dmarcd.Summary { return dmarcd.Summary{Compliant: n} }
+
+// ofDays is some number of days.
+func ofDays(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
+
+// rows counts the rows of a table.
+func (in *inbox) rows(table string) int {
+	in.Helper()
+	var n int
+	in.must(in.db.SQL(in).QueryRowContext(in.Context(), fmt.Sprintf(`SELECT count(*) FROM %s`, table)).Scan(&n))
+	return n
+}
+
+// damage changes rows past the store.
+func (in *inbox) damage(statement string) {
+	in.Helper()
+	_, err := in.db.SQL(in).ExecContext(in.Context(), statement)
+	in.must(err)
+}

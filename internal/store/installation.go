@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// TeamSize is a team with how much it has.
+type TeamSize struct {
+	dmarcd.Team
+	Domains, Members int
+	// Messages counts those of the given days.
+	Messages int64
+}
+
+// TeamSizes returns all teams with how much they have, ordered by name.
+func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
+	from, to := bounds(days)
+	return collectRead(ctx, s, `SELECT `+teamColumns+`,
+			(SELECT count(*) FROM domains WHERE domains.team_id = teams.id AND domains.deleted_at = 0),
+			(SELECT count(*) FROM members WHERE members.team_id = teams.id),
+			CAST(COALESCE((SELECT SUM(compliant + non_compliant) FROM team_days
+				WHERE team_days.team_id = teams.id AND team_days.day BETWEEN $1 AND $2), 0) AS BIGINT)
+		FROM teams ORDER BY name`, []any{from, to}, func(scan scanner) (TeamSize, error) {
+		var size TeamSize
+		var err error
+		size.Team, err = scanTeam(func(dest ...any) error {
+			return scan(append(dest, &size.Domains, &size.Members, &size.Messages)...)
+		})
+		return size, err
+	})
+}
+
+// TeamByID returns the team with that id, or ErrNotFound.
+func (s *Store) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, error) {
+	return scanTeam(func(dest ...any) error {
+		return s.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{id}, dest...)
+	})
+}
+
+// AllMemberships returns the teams of all users, each user's ordered by name.
+func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.Membership, error) {
+	type owned struct {
+		user dmarcd.UserID
+		dmarcd.Membership
+	}
+	rows, err := collectRead(ctx, s, `SELECT teams.id, teams.name, teams.api, teams.created_at, members.user_id, members.role
+		FROM members JOIN teams ON teams.id = members.team_id ORDER BY teams.name`, nil, func(scan scanner) (owned, error) {
+		var o owned
+		var err error
+		o.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &o.user, &o.Role)...) })
+		return o, err
+	})
+	all := make(map[dmarcd.UserID][]dmarcd.Membership)
+	for _, row := range rows {
+		all[row.user] = append(all[row.user], row.Membership)
+	}
+	return all, err
+}

@@ -1,0 +1,240 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// reportsMailbox describes a mailbox as an operator does.
+func reportsMailbox() dmarcd.Mailbox {
+	return dmarcd.Mailbox{
+		Host: "imap.example.org", Port: 993, Security: dmarcd.SecurityTLS,
+		Username: "reports@example.org", Method: dmarcd.LoginPassword,
+		Folder: "INBOX", After: dmarcd.AfterMove, MoveTo: "Read",
+	}
+}
+
+// sealFor is no seal at all: it shows what is sealed for whom.
+func sealFor(m dmarcd.Mailbox) ([]byte, error) { return []byte("for " + m.SecretContext()), nil }
+
+func addMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
+	t.Helper()
+	m, err := team.AddMailbox(t.Context(), reportsMailbox(), sealFor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func onlyMailbox(t *testing.T, team *store.Team) dmarcd.Mailbox {
+	t.Helper()
+	all, err := team.Mailboxes(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatalf("got %d mailboxes (%v), want 1", len(all), err)
+	}
+	return all[0]
+}
+
+func TestMailboxIsKeptAsItWasAdded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "acme")
+		added := addMailbox(t, team)
+		if diff := cmp.Diff(added, onlyMailbox(t, team)); diff != "" {
+			t.Errorf("the list differs from what was added:\n%s", diff)
+		}
+		want := reportsMailbox()
+		want.ID, want.Team, want.CreatedAt = added.ID, added.Team, added.CreatedAt
+		if diff := cmp.Diff(want, added); diff != "" {
+			t.Errorf("added other than described:\n%s", diff)
+		}
+		claimed, err := s.ClaimMailboxes(t.Context(), time.Minute, 10)
+		if err != nil || len(claimed) != 1 {
+			t.Fatalf("got %d claimed (%v), want 1", len(claimed), err)
+		}
+		if got, want := string(claimed[0].Secret), "for "+added.SecretContext(); got != want {
+			t.Errorf("got the secret %q, want %q", got, want)
+		}
+		if owner, err := s.TeamOfMailbox(t.Context(), added.ID); err != nil || owner != added.Team {
+			t.Errorf("got the owner %v (%v), want %v", owner, err, added.Team)
+		}
+	})
+}
+
+func TestMailboxThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		change func(*dmarcd.Mailbox)
+		field  string
+	}{
+		{"no host", func(m *dmarcd.Mailbox) { m.Host = "" }, "host"},
+		{"a URL for a host", func(m *dmarcd.Mailbox) { m.Host = "imap://example.org" }, "host"},
+		{"no port", func(m *dmarcd.Mailbox) { m.Port = 0 }, "port"},
+		{"a port too high", func(m *dmarcd.Mailbox) { m.Port = 65536 }, "port"},
+		{"an unknown security", func(m *dmarcd.Mailbox) { m.Security = "ssl" }, "security"},
+		{"no user", func(m *dmarcd.Mailbox) { m.Username = "" }, "user"},
+		{"a user of two lines", func(m *dmarcd.Mailbox) { m.Username = "a\r\nb" }, "user"},
+		{"an unknown method", func(m *dmarcd.Mailbox) { m.Method = "guess" }, "method"},
+		{"no folder", func(m *dmarcd.Mailbox) { m.Folder = "" }, "folder"},
+		{"a folder too long", func(m *dmarcd.Mailbox) { m.Folder = strings.Repeat("a", 501) }, "folder"},
+		{"an unknown end", func(m *dmarcd.Mailbox) { m.After = "burn" }, "after"},
+		{"moved nowhere", func(m *dmarcd.Mailbox) { m.MoveTo = "" }, "after"},
+		{"moved to where it is", func(m *dmarcd.Mailbox) { m.MoveTo = m.Folder }, "after"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := reportsMailbox()
+			row.change(&m)
+			var invalid *dmarcd.InvalidError
+			if err := m.Validate(); !errors.As(err, &invalid) || invalid.Field != row.field {
+				t.Errorf("got error %v, want an InvalidError of the field %s", err, row.field)
+			}
+		})
+	}
+}
+
+func TestMailboxStateAndStatus(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		clock := newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "acme")
+		want := addMailbox(t, team)
+		step := func(name string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
+				t.Errorf("after %s:\n%s", name, diff)
+			}
+		}
+		want.UIDValidity, want.LastUID = 1<<32-1, 1<<32-2
+		step("the state", team.SaveMailboxState(t.Context(), want.ID, want.UIDValidity, want.LastUID))
+		want.SeenAt = clock.Now()
+		step("a good look", team.SaveMailboxStatus(t.Context(), want.ID, ""))
+		clock.advance(time.Minute)
+		want.Error, want.ErrorAt = "the password is wrong", clock.Now()
+		step("a bad look", team.SaveMailboxStatus(t.Context(), want.ID, want.Error))
+		clock.advance(time.Minute)
+		want.Error, want.ErrorAt, want.SeenAt = "", time.Time{}, clock.Now()
+		step("a good look again", team.SaveMailboxStatus(t.Context(), want.ID, ""))
+		step("another secret", team.SaveMailboxSecret(t.Context(), want.ID, []byte("new")))
+		if err := team.RemoveMailbox(t.Context(), want.ID); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{
+			"RemoveMailbox":     team.RemoveMailbox(t.Context(), want.ID),
+			"SaveMailboxState":  team.SaveMailboxState(t.Context(), want.ID, 1, 1),
+			"SaveMailboxStatus": team.SaveMailboxStatus(t.Context(), want.ID, "late"),
+			"SaveMailboxSecret": team.SaveMailboxSecret(t.Context(), want.ID, []byte("late")),
+		} {
+			if !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Errorf("%s of a removed mailbox: got %v, want ErrNotFound", name, err)
+			}
+		}
+	})
+}
+
+func TestMailboxIsReadByOneProcess(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const lease = 30 * time.Second
+		clock := newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		addMailbox(t, newTeam(t, s, "acme"))
+		claim := func(want int) []dmarcd.Mailbox {
+			t.Helper()
+			claimed, err := s.ClaimMailboxes(t.Context(), lease, 10)
+			if err != nil || len(claimed) != want {
+				t.Fatalf("got %d claimed (%v), want %d", len(claimed), err, want)
+			}
+			return claimed
+		}
+		renew := func(held []dmarcd.Mailbox, want int) []dmarcd.Mailbox {
+			t.Helper()
+			kept, err := s.RenewMailboxes(t.Context(), held, lease)
+			if err != nil || len(kept) != want {
+				t.Fatalf("got %d renewed (%v), want %d", len(kept), err, want)
+			}
+			return kept
+		}
+		first := claim(1)
+		claim(0)
+		clock.advance(20 * time.Second)
+		first = renew(first, 1)
+		clock.advance(20 * time.Second)
+		claim(0) // it was renewed
+		clock.advance(11 * time.Second)
+		second := claim(1) // the first is late
+		renew(first, 0)
+		if err := s.ReleaseMailboxes(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		claim(0) // what is lost cannot be released
+		if err := s.ReleaseMailboxes(t.Context(), second); err != nil {
+			t.Fatal(err)
+		}
+		third := claim(1)
+		if err := s.Team(third[0].Team).RemoveMailbox(t.Context(), third[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		renew(third, 0)
+	})
+}
+
+func TestMailboxesAreClaimedOnceBySeveral(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		const mailboxes, processes = 20, 4
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "acme")
+		for range mailboxes {
+			addMailbox(t, team)
+		}
+		claimed := make([][]dmarcd.Mailbox, processes)
+		var all sync.WaitGroup
+		for i := range claimed {
+			all.Go(func() {
+				var err error
+				if claimed[i], err = s.ClaimMailboxes(t.Context(), time.Minute, mailboxes); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		by := map[dmarcd.MailboxID]int{}
+		for _, part := range claimed {
+			for _, m := range part {
+				by[m.ID]++
+			}
+		}
+		// On PostgreSQL a claim passes over rows that another has locked:
+		// nothing is claimed twice, and what is left is for the next claim.
+		rest, err := s.ClaimMailboxes(t.Context(), time.Minute, mailboxes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range rest {
+			by[m.ID]++
+		}
+		for id, n := range by {
+			if n != 1 {
+				t.Errorf("%v was claimed %d times", id, n)
+			}
+		}
+		if len(by) != mailboxes {
+			t.Errorf("got %d mailboxes claimed, want %d", len(by), mailboxes)
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// ClaimMailboxes returns up to limit mailboxes that no process reads, with their
+// secrets, and claims them for as long as lease. LeaseUntil of each is the sign of
+// the claim, which RenewMailboxes and ReleaseMailboxes ask for.
+func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
+	now := s.now()
+	var claimed []dmarcd.Mailbox
+	err := s.tx(ctx, func(t tx) (err error) {
+		claimed, err = collect(ctx, t, `UPDATE mailboxes SET lease_until = $1
+			WHERE id IN (SELECT id FROM mailboxes WHERE lease_until <= $2
+				ORDER BY lease_until LIMIT $3`+s.dialect.skipLocked+`)
+			RETURNING `+mailboxColumns+`, secret`,
+			[]any{unix(now.Add(lease)), unix(now), limit}, scanClaimedMailbox)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim mailboxes: %w", err)
+	}
+	return claimed, nil
+}
+
+func scanClaimedMailbox(scan scanner) (dmarcd.Mailbox, error) {
+	var sealed []byte
+	m, err := scanMailboxWith(scan, &sealed)
+	m.Secret = sealed
+	return m, err
+}
+
+// RenewMailboxes holds claimed mailboxes for as long as lease from now, and
+// returns those that it could: a mailbox that was removed, or that another process
+// has claimed since, is not among them.
+func (s *Store) RenewMailboxes(ctx context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error) {
+	return s.setLeases(ctx, held, s.now().Add(lease))
+}
+
+// ReleaseMailboxes gives claimed mailboxes back: the next claim gets them at once.
+func (s *Store) ReleaseMailboxes(ctx context.Context, held []dmarcd.Mailbox) error {
+	_, err := s.setLeases(ctx, held, time.Time{})
+	return err
+}
+
+// setLeases changes the leases of mailboxes that still have the one they are held
+// with. A lease that ran out and was claimed by another differs in its time.
+func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mailbox, error) {
+	if len(held) == 0 {
+		return nil, nil
+	}
+	var kept []dmarcd.Mailbox
+	err := s.tx(ctx, func(t tx) error {
+		kept = nil
+		for _, m := range held {
+			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE id = $2 AND lease_until = $3`,
+				unix(until), m.ID, unix(m.LeaseUntil))
+			if err != nil {
+				return err
+			}
+			if changed == 1 {
+				m.LeaseUntil = until
+				kept = append(kept, m)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("renew the leases of mailboxes: %w", err)
+	}
+	return kept, nil
+}
+
+// TeamOfMailbox returns the team that a mailbox belongs to, or ErrNotFound: an
+// operator names a mailbox by its id alone.
+func (s *Store) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
+	var team dmarcd.TeamID
+	err := s.queryRow(ctx, `SELECT team_id FROM mailboxes WHERE id = $1`, []any{id}, &team)
+	return team, err
+}

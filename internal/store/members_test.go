@@ -1,0 +1,358 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func (w *world) roles(team dmarcd.Team) map[string]dmarcd.Role {
+	w.t.Helper()
+	members, err := w.Team(team.ID).Members(w.t.Context())
+	w.must(err)
+	roles := map[string]dmarcd.Role{}
+	for _, m := range members {
+		roles[m.User.Email] = m.Role
+	}
+	return roles
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		team := w.team("a")
+		ann := w.member("ann@example.com", team, dmarcd.RoleOwner)
+		bob := w.member("bob@example.com", team, dmarcd.RoleViewer)
+		view := w.Team(team.ID)
+
+		for name, change := range map[string]func() error{
+			"demote": func() error { return view.SetRole(ctx, ann.ID, dmarcd.RoleEditor) },
+			"remove": func() error { return view.RemoveMember(ctx, ann.ID) },
+		} {
+			var invalid *dmarcd.InvalidError
+			if err := change(); !errors.As(err, &invalid) {
+				t.Errorf("%s the last owner: got %v, want an InvalidError", name, err)
+			}
+		}
+		w.must(view.SetRole(ctx, ann.ID, dmarcd.RoleOwner)) // no change
+		w.must(view.SetRole(ctx, bob.ID, dmarcd.RoleOwner))
+		w.must(view.SetRole(ctx, ann.ID, dmarcd.RoleEditor))
+		want := map[string]dmarcd.Role{ann.Email: dmarcd.RoleEditor, bob.Email: dmarcd.RoleOwner}
+		if diff := cmp.Diff(want, w.roles(team)); diff != "" {
+			t.Errorf("roles (-want +got):\n%s", diff)
+		}
+		w.must(view.RemoveMember(ctx, ann.ID))
+		if _, still := w.roles(team)[ann.Email]; still {
+			t.Error("a removed member is still there")
+		}
+		for name, err := range map[string]error{
+			"role of nobody": view.SetRole(ctx, ann.ID, dmarcd.RoleViewer), "removal of nobody": view.RemoveMember(ctx, ann.ID),
+		} {
+			if !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Errorf("%s: got %v, want ErrNotFound", name, err)
+			}
+		}
+	})
+}
+
+func TestOneOwnerStays(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		team := w.team("a")
+		owners := []dmarcd.User{
+			w.member("a@example.com", team, dmarcd.RoleOwner),
+			w.member("b@example.com", team, dmarcd.RoleOwner),
+			w.member("c@example.com", team, dmarcd.RoleOwner),
+		}
+		var group sync.WaitGroup
+		for _, owner := range owners {
+			group.Go(func() {
+				err := w.Team(team.ID).RemoveMember(context.Background(), owner.ID)
+				if err != nil && !errors.Is(err, dmarcd.ErrInvalid) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if roles := w.roles(team); len(roles) != 1 {
+			t.Errorf("all owners were removed at once: got %v, want one left", roles)
+		}
+	})
+}
+
+func TestTeamInvites(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		team := w.team("a")
+		ann := w.member("ann@example.com", team, dmarcd.RoleOwner)
+		bob := w.member("bob@example.com", team, dmarcd.RoleOwner)
+		view := w.Team(team.ID)
+		invite := dmarcd.Invite{Email: "new@example.com", Role: dmarcd.RoleEditor, CreatedBy: ann.ID, ExpiresAt: w.clock.Now().Add(time.Hour)}
+		open := func() []dmarcd.Invite {
+			t.Helper()
+			invites, err := view.Invites(ctx)
+			w.must(err)
+			return invites
+		}
+		for name, spoil := range map[string]func(*dmarcd.Invite){
+			"an operator": func(i *dmarcd.Invite) { i.Operator = true },
+			"anybody":     func(i *dmarcd.Invite) { i.Email = "" },
+			"by nobody":   func(i *dmarcd.Invite) { i.CreatedBy = 0 },
+		} {
+			bad := invite
+			spoil(&bad)
+			if err := view.Invite(ctx, w.hash(), bad); !errors.Is(err, dmarcd.ErrForbidden) {
+				t.Errorf("a member invites %s: got %v, want ErrForbidden", name, err)
+			}
+		}
+		w.must(view.Invite(ctx, w.hash(), invite))
+		invite.Team = team.ID
+		if diff := cmp.Diff([]dmarcd.Invite{invite}, open()); diff != "" {
+			t.Errorf("invites (-want +got):\n%s", diff)
+		}
+		w.must(view.CancelInvite(ctx, invite.Email))
+		if err := view.CancelInvite(ctx, invite.Email); !errors.Is(err, dmarcd.ErrNotFound) || len(open()) != 0 {
+			t.Errorf("cancelled twice: got %v and %v", err, open())
+		}
+
+		w.must(view.Invite(ctx, w.hash(), invite))
+		w.must(view.SetRole(ctx, ann.ID, dmarcd.RoleViewer))
+		if left := open(); len(left) != 0 {
+			t.Errorf("what a former owner invited to holds: %v", left)
+		}
+		invite.CreatedBy, invite.Email = bob.ID, ann.Email
+		w.must(view.Invite(ctx, w.hash(), invite))
+		w.must(view.RemoveMember(ctx, ann.ID))
+		if left := open(); len(left) != 0 {
+			t.Errorf("a removed member can come back: %v", left)
+		}
+		invite.Email = "late@example.com"
+		w.must(view.Invite(ctx, w.hash(), invite))
+		w.clock.advance(time.Hour)
+		if left := open(); len(left) != 0 {
+			t.Errorf("an invite that is over is listed: %v", left)
+		}
+	})
+}
+
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		team := w.team("a")
+		known := w.member("known@example.com", team, dmarcd.RoleOwner)
+		session := w.signIn(known)
+		w.link(dmarcd.Invite{Email: "invited@example.com", Team: team.ID, Role: dmarcd.RoleEditor})
+		person := func(subject, email string) dmarcd.Identity {
+			return dmarcd.Identity{Issuer: "https://id.example", Subject: subject, Email: email}
+		}
+		admitted := person("4", "admitted@example.com")
+		admitted.Admit = true
+		for _, test := range []struct {
+			name     string
+			identity dmarcd.Identity
+			want     error
+			email    string
+		}{
+			{"no verified address", person("1", ""), dmarcd.ErrForbidden, ""},
+			{"nobody invited them", person("2", "stranger@example.com"), dmarcd.ErrNotFound, ""},
+			{"a user", person("1", known.Email), nil, known.Email},
+			{"invited", person("3", "invited@example.com"), nil, "invited@example.com"},
+			{"admitted", admitted, nil, "admitted@example.com"},
+			{"known by the identity alone", person("1", ""), nil, known.Email},
+			{"with another address now", person("1", "admitted@example.com"), nil, known.Email},
+			{"the same subject of another issuer", dmarcd.Identity{Issuer: "https://other.example", Subject: "1"}, dmarcd.ErrForbidden, ""},
+		} {
+			user, err := w.SignInIdentity(ctx, test.identity)
+			if !errors.Is(err, test.want) || err == nil && user.Email != test.email {
+				t.Errorf("%s: got %q, %v; want %q, %v", test.name, user.Email, err, test.email, test.want)
+			}
+		}
+		want := map[string]dmarcd.Role{known.Email: dmarcd.RoleOwner, "invited@example.com": dmarcd.RoleEditor}
+		if diff := cmp.Diff(want, w.roles(team)); diff != "" {
+			t.Errorf("roles (-want +got):\n%s", diff)
+		}
+		if _, hash, err := w.Password(ctx, known.Email); err != nil || hash != "" || !w.ended(session) {
+			t.Errorf("who made the user with somebody's address stays in: %q, %v", hash, err)
+		}
+	})
+}
+
+func TestTheSamePersonComesTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		var group sync.WaitGroup
+		for range 6 {
+			group.Go(func() {
+				_, err := w.SignInIdentity(context.Background(), dmarcd.Identity{Issuer: "i", Subject: "s", Email: "new@example.com", Admit: true})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if users, err := w.Users(t.Context()); err != nil || len(users) != 1 {
+			t.Errorf("got %d users, %v; want 1", len(users), err)
+		}
+	})
+}
+
+func TestRemoveUser(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		alone, shared := w.team("alone"), w.team("shared")
+		ann := w.member("ann@example.com", alone, dmarcd.RoleOwner)
+		w.member("bob@example.com", shared, dmarcd.RoleOwner)
+		_, err := w.UseInvite(ctx, w.link(dmarcd.Invite{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{})
+		w.must(err)
+		session := w.signIn(ann)
+		_, err = w.SignInIdentity(ctx, dmarcd.Identity{Issuer: "i", Subject: "s", Email: ann.Email})
+		w.must(err)
+		back := w.link(dmarcd.Invite{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner})
+
+		ownerless, err := w.RemoveUser(ctx, ann.ID)
+		if err != nil || len(ownerless) != 1 || ownerless[0] != "alone" {
+			t.Errorf("got %v, %v; want the team alone without an owner", ownerless, err)
+		}
+		if !w.ended(session) {
+			t.Error("the session goes on")
+		}
+		for what, err := range map[string]error{
+			"user":    func() error { _, err := w.UserByEmail(ctx, ann.Email); return err }(),
+			"link":    func() error { _, err := w.UseInvite(ctx, back, dmarcd.Claim{PasswordHash: "x"}); return err }(),
+			"removal": func() error { _, err := w.RemoveUser(ctx, ann.ID); return err }(),
+		} {
+			if !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Errorf("%s afterwards: got %v, want ErrNotFound", what, err)
+			}
+		}
+	})
+}
+
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		a, b := w.team("a"), w.team("b")
+		for range 3 {
+			w.must(w.Team(a.ID).Note(ctx, dmarcd.AuditEntry{Actor: "ann@example.com", Action: "domain.add", Target: "example.com", Team: b.ID}))
+		}
+		at := w.clock.Now()
+		w.must(w.Team(a.ID).Note(ctx, dmarcd.AuditEntry{
+			User: 7, Actor: "bob@example.com", Action: "token.create", Target: "tok_1", Detail: "ci", Address: "192.0.2.1",
+		}))
+		w.must(w.Team(b.ID).Note(ctx, dmarcd.AuditEntry{Actor: "eve@example.com", Action: "domain.add"}))
+		w.must(w.Note(ctx, dmarcd.AuditEntry{Actor: "command line", Action: "user.remove"}))
+
+		list := func(filter store.AuditFilter) (actions []string) {
+			t.Helper()
+			var cursor store.Cursor
+			for {
+				page, err := w.Team(a.ID).Audit(ctx, filter, cursor, 1)
+				w.must(err)
+				if len(page) == 0 {
+					return actions
+				}
+				actions = append(actions, page[0].Action)
+				cursor = store.Cursor{At: page[0].At, ID: int64(page[0].ID)}
+			}
+		}
+		for _, test := range []struct {
+			name   string
+			filter store.AuditFilter
+			want   string
+		}{
+			{"all, newest first", store.AuditFilter{}, "token.create domain.add domain.add domain.add"},
+			{"by actor", store.AuditFilter{Actor: "bob@example.com"}, "token.create"},
+			{"by action", store.AuditFilter{Action: "domain.add"}, "domain.add domain.add domain.add"},
+			{"by target", store.AuditFilter{Target: "tok_1"}, "token.create"},
+			{"nothing", store.AuditFilter{Actor: "eve@example.com"}, ""},
+		} {
+			if got := strings.Join(list(test.filter), " "); got != test.want {
+				t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+			}
+		}
+		all, err := w.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
+		if err != nil || len(all) != 6 || all[0].Team != 0 || all[1].Team != b.ID {
+			t.Fatalf("the installation's log: got %+v, %v", all, err)
+		}
+		want := dmarcd.AuditEntry{
+			ID: all[2].ID, At: at, Team: a.ID, User: 7, Actor: "bob@example.com", Action: "token.create", Target: "tok_1", Detail: "ci", Address: "192.0.2.1",
+		}
+		if diff := cmp.Diff(want, all[2]); diff != "" {
+			t.Errorf("an entry (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestPurgeSignIns(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
+		for range 510 { // more than one step removes
+			w.link(dmarcd.Invite{Email: "old@example.com"})
+		}
+		old := w.signIn(user)
+		w.clock.advance(40 * 24 * time.Hour)
+		present, link := w.signIn(user), w.link(dmarcd.Invite{Email: "new@example.com"})
+		steps := 0
+		for more := true; more; steps++ {
+			var err error
+			more, err = w.PurgeSignIns(ctx)
+			w.must(err)
+		}
+		if steps != 2 {
+			t.Errorf("took %d steps, want 2", steps)
+		}
+		if !w.ended(old) || w.ended(present) {
+			t.Error("the old session is there, or the present one is not")
+		}
+		if _, err := w.Invite(ctx, link); err != nil {
+			t.Errorf("the present invite: %v", err)
+		}
+		var left int
+		if err := db.SQL(t).QueryRowContext(ctx, `SELECT count(*) FROM invites`).Scan(&left); err != nil || left != 1 {
+			t.Errorf("%d invites are left, %v; want 1", left, err)
+		}
+	})
+}
+
+func TestBackupHoldsUsers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
+		w.signIn(user)
+		w.must(w.Note(ctx, dmarcd.AuditEntry{Actor: "command line", Action: "user.invite"}))
+		file := filepath.Join(t.TempDir(), "backup.db")
+		w.must(w.Backup(ctx, file, nil))
+		restored := storetest.DB{Engine: "sqlite", DSN: file}
+		copied := restored.Open(t, store.Options{})
+		users, err := copied.Users(ctx)
+		if err != nil || len(users) != 1 || users[0].ID != user.ID || !users[0].Password {
+			t.Errorf("got %+v, %v; want the user", users, err)
+		}
+		dump := restored.Dump(t)
+		for _, table := range []string{"members: ", "sessions: ", "invites: ", "audit: "} {
+			if !strings.Contains(dump, table) {
+				t.Errorf("the backup has no row of %q", table)
+			}
+		}
+	})
+}

@@ -1,0 +1,339 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// move is one thing that happens to a team. What it has of the fields depends on
+// what happens.
+type move struct {
+	what    string // receive, add, delete, purge, wait, expire
+	sent    []sending
+	domains []string
+	days    int
+}
+
+// sending is a report of some days ago.
+type sending struct {
+	id, policy string
+	ago        int
+	records    []aggregate.Record
+	genuine    dmarcd.Genuine
+}
+
+func (s sending) report(now dmarcd.Day) dmarcd.NewReport {
+	return storetest.Aggregate(s.id, s.policy, now-dmarcd.Day(s.ago), s.records...)
+}
+
+// moves draws what happens to a team. There are few names and ids, so that most
+// moves meet what is there.
+func moves() *rapid.Generator[[]move] {
+	domain := rapid.SampledFrom([]string{"example.com", "a.example.com", "b.a.example.com", "example.org"})
+	from := rapid.SampledFrom([]string{"example.com", "www.example.com", "a.example.com", "x.b.a.example.com", "example.org", "strange.example", ""})
+	record := rapid.Custom(func(t *rapid.T) aggregate.Record {
+		kind := rapid.SampledFrom([]func(string, int64) aggregate.Record{storetest.Passed, storetest.Failed}).Draw(t, "kind")
+		return kind(from.Draw(t, "from"), rapid.Int64Range(0, 5).Draw(t, "count"))
+	})
+	sent := rapid.Custom(func(t *rapid.T) sending {
+		return sending{
+			id:      rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "id"),
+			policy:  rapid.SampledFrom([]string{"example.com", "b.a.example.com", "strange.example"}).Draw(t, "policy"),
+			ago:     rapid.IntRange(0, 9).Draw(t, "ago"),
+			records: rapid.SliceOfN(record, 0, 3).Draw(t, "records"),
+			genuine: rapid.SampledFrom([]dmarcd.Genuine{dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown}).Draw(t, "genuine"),
+		}
+	})
+	one := rapid.Custom(func(t *rapid.T) move {
+		return move{
+			what:    rapid.SampledFrom([]string{"receive", "receive", "receive", "add", "add", "delete", "purge", "wait", "expire"}).Draw(t, "what"),
+			sent:    rapid.SliceOfN(sent, 1, 3).Draw(t, "sent"),
+			domains: rapid.SliceOfN(domain, 1, 3).Draw(t, "domains"),
+			days:    rapid.IntRange(1, 5).Draw(t, "days"),
+		}
+	})
+	return rapid.SliceOfN(one, 1, 20)
+}
+
+// model is what a team should have.
+type model struct {
+	domains  map[string]bool
+	versions []*modelVersion
+}
+
+type modelVersion struct {
+	key, content dmarcd.Hash
+	genuine      dmarcd.Genuine
+	replaced     bool
+	day          dmarcd.Day
+	shares       []*modelShare
+}
+
+type modelShare struct {
+	from, policy string
+	sum          dmarcd.Summary
+	owner        string // "" for none yet
+	deleted      bool   // its owner is
+}
+
+// owner is the nearest domain above a From domain, else above a policy domain.
+func (m *model) owner(from, policy string) string {
+	for _, name := range []string{from, policy} {
+		nearest := ""
+		for domain := range m.domains {
+			if (name == domain || strings.HasSuffix(name, "."+domain)) && len(domain) > len(nearest) {
+				nearest = domain
+			}
+		}
+		if nearest != "" {
+			return nearest
+		}
+	}
+	return ""
+}
+
+func (m *model) receive(report dmarcd.NewReport, genuine dmarcd.Genuine) dmarcd.ReceiptStatus {
+	status := dmarcd.Stored
+	var counting *modelVersion
+	for _, v := range m.versions {
+		switch {
+		case v.key != report.Key:
+		case v.content == report.Content:
+			return dmarcd.Duplicate
+		case !v.replaced:
+			counting = v
+		}
+	}
+	if counting != nil {
+		if counting.genuine == dmarcd.GenuineYes && genuine == dmarcd.GenuineNo {
+			return dmarcd.Refused
+		}
+		counting.replaced, status = true, dmarcd.Replaced
+	}
+	version := &modelVersion{key: report.Key, content: report.Content, genuine: genuine, day: dmarcd.DayOf(report.Begin)}
+	claimed := false
+	for _, share := range report.Shares {
+		owner := m.owner(share.From, report.Domain)
+		claimed = claimed || owner != ""
+		version.shares = append(version.shares, &modelShare{from: share.From, policy: report.Domain, sum: share.Summary, owner: owner})
+	}
+	m.versions = append(m.versions, version)
+	if status == dmarcd.Stored && !claimed {
+		return dmarcd.Unclaimed
+	}
+	return status
+}
+
+func (m *model) each(f func(*modelVersion, *modelShare)) {
+	for _, version := range m.versions {
+		for _, share := range version.shares {
+			f(version, share)
+		}
+	}
+}
+
+func (m *model) add(names []string) {
+	for _, name := range names {
+		m.domains[name] = true
+	}
+	m.each(func(_ *modelVersion, share *modelShare) {
+		if share.owner == "" {
+			share.owner = m.owner(share.from, share.policy)
+		}
+	})
+}
+
+func (m *model) delete(name string) {
+	delete(m.domains, name)
+	m.each(func(_ *modelVersion, share *modelShare) { share.deleted = share.deleted || share.owner == name })
+	m.versions = slices.DeleteFunc(m.versions, func(v *modelVersion) bool {
+		return !slices.ContainsFunc(v.shares, func(share *modelShare) bool { return !share.deleted })
+	})
+}
+
+func (m *model) expire(before dmarcd.Day) {
+	m.versions = slices.DeleteFunc(m.versions, func(v *modelVersion) bool { return v.day < before })
+}
+
+// counted is what each domain counts, by day.
+func (m *model) counted() map[string]dmarcd.Summary {
+	sums := make(map[string]dmarcd.Summary)
+	m.each(func(version *modelVersion, share *modelShare) {
+		if share.owner == "" || share.deleted || version.replaced || share.sum.Total() == 0 {
+			return
+		}
+		for _, key := range []string{share.owner + " " + version.day.String(), share.owner, version.day.String(), ""} {
+			sum := sums[key]
+			sums[key] = dmarcd.Summary{Compliant: sum.Compliant + share.sum.Compliant, NonCompliant: sum.NonCompliant + share.sum.NonCompliant}
+		}
+	})
+	return sums
+}
+
+// countedBy is the same by the word of the store, without zeros.
+func countedBy(ctx context.Context, team *store.Team) (map[string]dmarcd.Summary, error) {
+	sums := make(map[string]dmarcd.Summary)
+	var err error
+	note := func(key string, sum dmarcd.Summary, failed error) {
+		err = cmp.Or(err, failed)
+		if sum != (dmarcd.Summary{}) {
+			sums[key] = sum
+		}
+	}
+	domains, failed := team.Domains(ctx, "", 100)
+	note("", dmarcd.Summary{}, failed)
+	for _, domain := range domains {
+		sum, failed := team.DomainSummary(ctx, domain.Name, dmarcd.Days{})
+		note(domain.Name, sum, failed)
+	}
+	byDomain, failed := team.DailyByDomain(ctx, dmarcd.Days{}, store.DailyCursor{}, 1000)
+	note("", dmarcd.Summary{}, failed)
+	for _, day := range byDomain {
+		note(day.Domain+" "+day.Day.String(), day.Summary, nil)
+	}
+	daily, failed := team.Daily(ctx, dmarcd.Days{}, 1000)
+	note("", dmarcd.Summary{}, failed)
+	for _, day := range daily {
+		note(day.Day.String(), day.Summary, nil)
+	}
+	sum, failed := team.Summary(ctx, dmarcd.Days{})
+	note("", sum, failed)
+	return sums, err
+}
+
+// keptDays is how long the model's data is kept.
+const keptDays = 8
+
+// play makes the moves on a new team and returns what is different from the model.
+func (in *inbox) play(ctx context.Context, moves []move) error {
+	created, err := in.store.CreateTeam(ctx, fmt.Sprint("team ", in.teams.Add(1)), true)
+	if err != nil {
+		return err
+	}
+	team, m := in.store.Team(created.ID), &model{domains: make(map[string]bool)}
+	for i, move := range moves {
+		if err := in.make(ctx, team, m, move); err != nil {
+			return fmt.Errorf("move %d, %+v: %w", i, move, err)
+		}
+		problem, err := in.store.Integrity(ctx)
+		if err != nil || problem != "" {
+			return fmt.Errorf("move %d, %+v: integrity: %s, %w", i, move, problem, err)
+		}
+		got, err := countedBy(ctx, team)
+		if err != nil {
+			return err
+		}
+		if diff := gocmp.Diff(m.counted(), got); diff != "" {
+			return fmt.Errorf("move %d, %+v (-want +got):\n%s", i, move, diff)
+		}
+		reports, err := team.Reports(ctx, store.ReportFilter{}, 0, 1000)
+		if err != nil || len(reports) != len(m.versions) {
+			return fmt.Errorf("move %d, %+v: got %d reports, want %d; %w", i, move, len(reports), len(m.versions), err)
+		}
+	}
+	return nil
+}
+
+// make makes a move on the team and on the model.
+func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move) error {
+	now := dmarcd.DayOf(in.clock.Now())
+	switch move.what {
+	case "receive":
+		var deliveries []*dmarcd.Delivery
+		for _, s := range move.sent {
+			deliveries = append(deliveries, genuinely(s.genuine, s.report(now)))
+		}
+		receipts, err := team.Receive(ctx, deliveries)
+		if err != nil {
+			return err
+		}
+		for i, s := range move.sent {
+			if got, want := receipts[i][0].Status, m.receive(s.report(now), s.genuine); got != want {
+				return fmt.Errorf("report %d of the batch is %s, want %s", i, got, want)
+			}
+		}
+		return nil
+	case "add":
+		m.add(move.domains)
+		_, err := team.AddDomains(ctx, move.domains, time.Time{})
+		return err
+	case "delete":
+		name := move.domains[0]
+		if !m.domains[name] {
+			return nil
+		}
+		m.delete(name)
+		return team.DeleteDomain(ctx, name)
+	case "purge":
+		_, err := in.store.Purge(ctx)
+		return err
+	case "wait":
+		in.clock.advance(ofDays(move.days))
+		return nil
+	default:
+		m.expire(now - keptDays)
+		keep := store.Retention{Records: ofDays(keptDays), Counters: ofDays(keptDays)}
+		for more := true; more; {
+			var err error
+			if more, err = in.store.Expire(ctx, keep); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// TestModel compares the store with the model, on what is drawn.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	in := newInbox(t, storetest.SQLite(t))
+	rapid.Check(t, func(rt *rapid.T) {
+		if err := in.play(t.Context(), moves().Draw(rt, "moves")); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// TestModelOnPostgres plays fewer games, the same ones each time.
+func TestModelOnPostgres(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	in := newInbox(t, storetest.Postgres(t))
+	for seed := range 20 {
+		if err := in.play(t.Context(), moves().Example(seed)); err != nil {
+			t.Errorf("game %d: %v", seed, err)
+		}
+	}
+}
+
+// TestModelCanFail keeps the model honest: it counts, and each move changes it.
+func TestModelCanFail(t *testing.T) {
+	t.Parallel()
+	m := &model{domains: map[string]bool{"example.com": true}}
+	m.receive(report("1", "example.com", storetest.Passed("a.example.com", 5), storetest.Passed("example.org", 1)), "")
+	m.add([]string{"example.org"})
+	want := []string{"", "2026-11-15", "example.com", "example.com 2026-11-15"}
+	if got := slices.Sorted(maps.Keys(m.counted())); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	m.delete("example.com")
+	if got := m.counted(); len(got) != 0 {
+		t.Errorf("got %v, want nothing", got)
+	}
+}

@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// TestReadsUseIndexes holds the reads of pages and of the API to indexes: on none of
+// them does the time grow with what other teams have.
+func TestReadsUseIndexes(t *testing.T) {
+	t.Parallel()
+	in := newInbox(t, storetest.SQLite(t))
+	in.add(ours)
+	id := in.receive(report("1", ours, storetest.Passed(ours, 1)))[0].ID
+	day, ctx := today, t.Context()
+	some := dmarcd.Days{From: &day, To: &day}
+	reads := map[string]func() error{
+		"a domain's sum":          func() error { _, err := in.team.DomainSummary(ctx, ours, dmarcd.Days{}); return err },
+		"a domain's sum by day":   func() error { _, err := in.team.DomainSummary(ctx, ours, some); return err },
+		"the team's sum":          func() error { _, err := in.team.Summary(ctx, some); return err },
+		"the team's days":         func() error { _, err := in.team.Daily(ctx, some, 10); return err },
+		"a domain's days":         func() error { _, err := in.team.DomainDaily(ctx, ours, some, 10); return err },
+		"the days of all domains": func() error { _, err := in.team.DailyByDomain(ctx, some, store.DailyCursor{}, 10); return err },
+		"the reports":             func() error { _, err := in.team.Reports(ctx, store.ReportFilter{}, 0, 10); return err },
+		"the reports of a domain": func() error { _, err := in.team.Reports(ctx, store.ReportFilter{Domain: ours}, 0, 10); return err },
+		"the reports of some days": func() error {
+			_, err := in.team.Reports(ctx, store.ReportFilter{Days: some, Unclaimed: true}, 0, 10)
+			return err
+		},
+		"a report":  func() error { _, err := in.team.Report(ctx, id); return err },
+		"records":   func() error { _, err := in.team.Records(ctx, id, store.RecordCursor{Begun: true}, 10); return err },
+		"originals": func() error { _, err := in.team.ReportOriginal(ctx, id); return err },
+		"rejected":  func() error { _, err := in.team.Rejected(ctx, 0, 10); return err },
+	}
+	for name, read := range reads {
+		var failed error
+		plan, err := in.store.Explain(ctx, func() { failed = read() })
+		in.must(err)
+		in.must(failed)
+		if len(plan) == 0 {
+			t.Errorf("%s: nothing was read", name)
+		}
+		for _, line := range plan {
+			// What comes in the order of an index need not all be read to be sorted.
+			if strings.HasPrefix(line, "SCAN") || strings.HasPrefix(line, "USE TEMP B-TREE") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package store_test
+
+import (
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// ours is a domain of the team.
+const ours = "example.com"
+
+// genuinely is the delivery of a report in a mail with that answer.
+func genuinely(answer dmarcd.Genuine, report dmarcd.NewReport) *dmarcd.Delivery {
+	delivery := storetest.Delivery(report)
+	delivery.Intake, delivery.Verdict = dmarcd.IntakeSMTP, dmarcd.Verdict{Genuine: answer, From: "receiver.example", Reason: "a test"}
+	return delivery
+}
+
+func TestSameReportCountsOnce(t *testing.T) {
+	one, two := report("1", ours, storetest.Passed(ours, 5)), report("2", ours, storetest.Failed(ours, 3))
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.wantReceived("stored duplicate stored", one, one, two)
+		in.wantReceived("duplicate duplicate", two, one)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 5, NonCompliant: 3}})
+		first := in.receive(one)[0]
+		again := in.receive(one)[0]
+		if first.ID != again.ID || first.ID == 0 {
+			in.Errorf("a duplicate has the id %s, want that of the report, %s", again.ID, first.ID)
+		}
+		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
+		in.must(err)
+		if len(reports) != 2 {
+			in.Errorf("got %d reports, want 2", len(reports))
+		}
+	})
+}
+
+func TestVersionsOfAReport(t *testing.T) {
+	first := report("1", ours, storetest.Passed(ours, 5), storetest.Failed("sub."+ours, 2))
+	second := report("1", ours, storetest.Passed(ours, 70))
+	third := report("1", ours, storetest.Failed(ours, 900))
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "sub."+ours)
+		in.wantReceived("stored", first)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5), "sub." + ours: {NonCompliant: 2}})
+		in.wantReceived("replaced", second)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(70), "sub." + ours: {}})
+		in.wantReceived("duplicate duplicate", first, second)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(70), "sub." + ours: {}})
+		in.wantReceived("replaced duplicate duplicate", third, first, second)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {NonCompliant: 900}, "sub." + ours: {}})
+
+		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
+		in.must(err)
+		counting := 0
+		for _, r := range reports {
+			if !r.Replaced {
+				counting++
+			}
+		}
+		if len(reports) != 3 || counting != 1 || reports[0].Replaced {
+			in.Errorf("got %d versions of which %d count, want 3 and 1, the last first", len(reports), counting)
+		}
+	})
+}
+
+func TestVersionsInOneBatch(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.wantReceived("stored replaced duplicate replaced",
+			report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 2)),
+			report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 4)))
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(4)})
+	})
+}
+
+func TestForgedVersions(t *testing.T) {
+	old, other := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 100))
+	rows := []struct {
+		name       string
+		before     dmarcd.Genuine
+		now        dmarcd.Genuine
+		want       dmarcd.ReceiptStatus
+		wantPassed int64
+	}{
+		{"forged against genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.Refused, 1},
+		{"unknown against genuine", dmarcd.GenuineYes, dmarcd.GenuineUnknown, dmarcd.Replaced, 100},
+		{"a bare file against genuine", dmarcd.GenuineYes, "", dmarcd.Replaced, 100},
+		{"genuine against genuine", dmarcd.GenuineYes, dmarcd.GenuineYes, dmarcd.Replaced, 100},
+		{"forged against unknown", dmarcd.GenuineUnknown, dmarcd.GenuineNo, dmarcd.Replaced, 100},
+		{"forged against forged", dmarcd.GenuineNo, dmarcd.GenuineNo, dmarcd.Replaced, 100},
+		{"genuine against forged", dmarcd.GenuineNo, dmarcd.GenuineYes, dmarcd.Replaced, 100},
+	}
+	eachInbox(t, func(in *inbox) {
+		for _, row := range rows {
+			in.row(row.name, func(in *inbox) {
+				in.add(ours)
+				in.deliver(genuinely(row.before, old))
+				for range 2 { // the second time it is known, or refused as before
+					receipt := in.deliver(genuinely(row.now, other))[0]
+					if receipt.Status != row.want && receipt.Status != dmarcd.Duplicate {
+						in.Errorf("got %s, want %s", receipt.Status, row.want)
+					}
+				}
+				in.wantCounted(map[string]dmarcd.Summary{ours: passed(row.wantPassed)})
+				rejected, err := in.team.Rejected(in.Context(), 0, 10)
+				in.must(err)
+				if (len(rejected) == 1) != (row.want == dmarcd.Refused) {
+					in.Fatalf("got %d things rejected", len(rejected))
+				}
+				for _, r := range rejected {
+					if r.Verdict.Genuine != row.now || r.Reason == "" || r.Size == 0 || r.Kind != dmarcd.KindAggregate {
+						in.Errorf("kept aside as %+v", r)
+					}
+				}
+			})
+		}
+	})
+}
+
+func TestForgedThenGenuine(t *testing.T) {
+	old, other := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 100))
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.deliver(genuinely(dmarcd.GenuineYes, old))
+		got := statuses(in.deliver(genuinely(dmarcd.GenuineNo, other), genuinely(dmarcd.GenuineYes, other), genuinely(dmarcd.GenuineNo, old)))
+		if want := "rejected replaced duplicate"; got != want {
+			in.Errorf("got %q, want %q", got, want)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(100)})
+	})
+}
+
+func TestReplacedVersionOfDeletedAndLaterDomains(t *testing.T) {
+	first := report("1", "policy.example", storetest.Passed("gone.example", 1), storetest.Passed("kept.example", 20),
+		storetest.Passed("later.example", 300))
+	second := report("1", "policy.example", storetest.Failed("kept.example", 4000), storetest.Failed("gone.example", 50000))
+	eachInbox(t, func(in *inbox) {
+		in.add("gone.example", "kept.example")
+		in.wantReceived("stored", first)
+		in.add("later.example")
+		in.wantCounted(map[string]dmarcd.Summary{"gone.example": passed(1), "kept.example": passed(20), "later.example": passed(300)})
+		in.delete("gone.example")
+		in.wantCounted(map[string]dmarcd.Summary{"kept.example": passed(20), "later.example": passed(300)})
+		in.wantReceived("replaced", second)
+		want := map[string]dmarcd.Summary{"kept.example": {NonCompliant: 4000}, "later.example": {}}
+		in.wantCounted(want)
+		in.purge()
+		in.wantCounted(want)
+		in.add("gone.example")
+		want["gone.example"] = dmarcd.Summary{NonCompliant: 50000} // the second came while it was nobody's
+		in.wantCounted(want)
+	})
+}
+
+func TestDeletedDomainStartsAtZero(t *testing.T) {
+	whole := report("1", ours, storetest.Passed(ours, 5))
+	mixed := report("2", ours, storetest.Passed(ours, 70), storetest.Passed("other.example", 900))
+	eachInbox(t, func(in *inbox) {
+		for _, when := range []string{"before the purge", "after the purge"} {
+			in.row(when, func(in *inbox) {
+				in.add(ours, "other.example")
+				in.wantReceived("stored stored", whole, mixed)
+				in.delete(ours)
+				if when == "after the purge" {
+					in.purge()
+				}
+				in.add(ours)
+				in.wantCounted(map[string]dmarcd.Summary{ours: {}, "other.example": passed(900)})
+				// What is left of the second makes it known.
+				in.wantReceived("stored duplicate", whole, mixed)
+				want := map[string]dmarcd.Summary{ours: passed(5), "other.example": passed(900)}
+				in.wantCounted(want)
+				in.purge()
+				in.wantCounted(want)
+				in.wantReceived("duplicate duplicate", whole, mixed)
+			})
+		}
+	})
+}
+
+func TestReceiptsTellEverything(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		claimed := report("1", ours, storetest.Passed(ours, 5), storetest.Failed("sub."+ours, 2))
+		claimed.Member = "a.zip/1.xml"
+		strange := report("2", "strange.example", storetest.Passed("strange.example", 1))
+		delivery := storetest.Delivery(claimed, strange, claimed)
+		delivery.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Reason: "It is cut off."}, {Reason: "It is nothing."}}
+		got := in.deliver(delivery)
+		quirks := []dmarcd.Quirk{{Name: "version-missing", Count: 1}}
+		want := []dmarcd.Receipt{
+			{
+				ID: got[0].ID, Kind: dmarcd.KindAggregate, Member: "a.zip/1.xml", Status: dmarcd.Stored, ExternalID: "1",
+				Organization: "receiver.example", Domain: ours, Records: 2, Messages: 7, Quirks: quirks,
+			},
+			{
+				ID: got[1].ID, Kind: dmarcd.KindAggregate, Status: dmarcd.Unclaimed, ExternalID: "2",
+				Organization: "receiver.example", Domain: "strange.example", Records: 1, Messages: 1, Quirks: quirks,
+			},
+			{
+				ID: got[0].ID, Kind: dmarcd.KindAggregate, Member: "a.zip/1.xml", Status: dmarcd.Duplicate, ExternalID: "1",
+				Organization: "receiver.example", Domain: ours, Records: 2, Messages: 7, Quirks: quirks,
+			},
+			{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Status: dmarcd.Refused, Reason: "It is cut off."},
+			{Status: dmarcd.Refused, Reason: "It is nothing."},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			in.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestReceiveIsAllOrNothing(t *testing.T) {
+	broken := report("2", ours, storetest.Passed(ours, 5))
+	broken.EachRecord = func(yield func(aggregate.Record, error) bool) {
+		_ = yield(storetest.Passed(ours, 5), nil) && yield(aggregate.Record{}, errUnreadable)
+	}
+	unexpected := report("3", ours, storetest.Passed(ours, 5))
+	unexpected.EachRecord = iter.Seq2[aggregate.Record, error](func(yield func(aggregate.Record, error) bool) {
+		yield(storetest.Passed("unheard.example", 5), nil)
+	})
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		before := in.db.Dump(in)
+		for _, second := range []dmarcd.NewReport{broken, unexpected} {
+			_, err := in.team.Receive(in.Context(), []*dmarcd.Delivery{
+				storetest.Delivery(report("1", ours, storetest.Passed(ours, 5))), storetest.Delivery(second),
+			})
+			if err == nil {
+				in.Errorf("report %s was kept without its records", second.ExternalID)
+			}
+			if second.ExternalID == "2" && !errors.Is(err, errUnreadable) {
+				in.Errorf("got %v, want the error of the records", err)
+			}
+		}
+		if diff := cmp.Diff(before, in.db.Dump(in)); diff != "" {
+			in.Errorf("something was kept (-before +after):\n%s", diff)
+		}
+	})
+}
+
+var errUnreadable = errors.New("the file is gone")
+
+func TestReceiveNothing(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.deliver()
+		in.deliver(storetest.Delivery())
+		if n := in.rows("originals"); n != 0 {
+			in.Errorf("%d originals of nothing were kept", n)
+		}
+		if _, err := in.store.Team(4711).Receive(in.Context(), nil); !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("a team that is not there: got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func TestReportWithoutRecords(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.wantReceived("stored unclaimed", report("1", ours), report("2", "strange.example"))
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+	})
+}
+
+func TestOtherKindsCountNothing(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		tls := report("1", ours)
+		tls.Kind, tls.EachRecord, tls.Messages, tls.Compliant = dmarcd.KindTLS, nil, 1000, 900
+		tls.Shares = []dmarcd.Share{{From: ours, Records: 1}, {From: "other.example", Records: 2}}
+		failure := report("2", ours)
+		failure.Kind, failure.EachRecord, failure.Messages = dmarcd.KindFailure, nil, 3
+		failure.Key = failure.Content
+		failure.Shares = []dmarcd.Share{{From: "sub." + ours, Records: 1}}
+		in.wantReceived("stored stored duplicate", tls, failure, failure)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+	})
+}
+
+func TestTextThatCannotBeStored(t *testing.T) {
+	rows := []struct{ name, bad string }{
+		{"NUL", "a\x00b"},
+		{"not UTF-8", "a\xff\xfeb\xc3"},
+		{"half a character", "\xe2\x82"},
+		{"ends of lines", "a\nb\r\nc"},
+		{"long", strings.Repeat("ä", 250)},
+		{"dots", strings.Repeat(".", 300)},
+		{"markup and quotes", `'"<b>%s\`},
+	}
+	eachInbox(t, func(in *inbox) {
+		for _, row := range rows {
+			in.row(row.name, func(in *inbox) { receiveOdd(in, row.bad) })
+		}
+	})
+}
+
+// receiveOdd has the text come in wherever text comes in.
+func receiveOdd(in *inbox, bad string) {
+	in.add(ours)
+	record := storetest.Passed(bad, 3)
+	record.Source, record.EnvelopeFrom, record.EnvelopeTo = bad, bad, bad
+	record.Disposition, record.SPF = aggregate.Policy(bad), aggregate.Result(bad)
+	record.Reasons = []aggregate.Reason{{Type: bad, Comment: bad}}
+	record.DKIMResults = []aggregate.DKIMResult{
+		{Domain: bad, Selector: bad, Result: aggregate.ResultPass, HumanResult: bad},
+		{Domain: bad + "." + ours, Selector: bad, Result: aggregate.ResultPass, HumanResult: bad},
+	}
+	record.SPFResults = []aggregate.SPFResult{{Domain: bad, Scope: bad, Result: aggregate.Result(bad), HumanResult: bad}}
+	odd := report(bad, bad+"."+ours, record, storetest.Passed(ours, 4))
+	odd.Organization, odd.Damage, odd.Member, odd.Document = bad, bad, bad, bad
+	delivery := storetest.Delivery(odd)
+	delivery.Name = bad
+	delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: bad, DKIM: bad, SPF: bad, DMARC: bad, Reason: bad}
+	delivery.Refusals = []dmarcd.Refusal{{Member: bad, Reason: bad}}
+
+	if got := statuses(in.deliver(delivery)); got != "stored rejected" {
+		in.Errorf("got %q, want it stored and rejected", got)
+	}
+	if got := statuses(in.deliver(delivery)); got != "duplicate rejected" {
+		in.Errorf("again: got %q, want it duplicate and rejected", got)
+	}
+	in.wantCounted(map[string]dmarcd.Summary{ours: passed(7)})
+	ctx := in.Context()
+	for _, filter := range []store.ReportFilter{
+		{Organization: bad}, {ExternalID: bad}, {Quirk: bad}, {Domain: bad}, {Kind: dmarcd.ReportKind(bad)}, {Genuine: dmarcd.Genuine(bad)},
+	} {
+		_, err := in.team.Reports(ctx, filter, 0, 10)
+		in.must(err)
+	}
+	reports, err := in.team.Reports(ctx, store.ReportFilter{ExternalID: bad}, 0, 10)
+	in.must(err)
+	if len(reports) != 1 {
+		in.Fatalf("got %d reports by the id, want 1", len(reports))
+	}
+	_, err = in.team.Report(ctx, reports[0].ID)
+	in.must(err)
+	records, err := in.team.Records(ctx, reports[0].ID, store.RecordCursor{}, 10)
+	in.must(err)
+	rejected, err := in.team.Rejected(ctx, 0, 10)
+	in.must(err)
+	if len(records) != 2 || len(rejected) != 1 {
+		in.Errorf("got %d records and %d rejected, want 2 and 1", len(records), len(rejected))
+	}
+}

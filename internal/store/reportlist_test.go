@@ -1,0 +1,288 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// listed sends the reports that the tests of the list look for, by their ids.
+func listed(in *inbox) {
+	in.add("a.example", "b.example")
+	mixed := storetest.Aggregate("mixed", "a.example", 100, storetest.Passed("a.example", 1), storetest.Passed("b.example", 2))
+	plain := storetest.Aggregate("plain", "a.example", 101, storetest.Passed("a.example", 1))
+	plain.Organization = "Big Mail Inc."
+	waiting := storetest.Aggregate("waiting", "strange.example", 102, storetest.Passed("strange.example", 4))
+	waiting.Quirks = []dmarcd.Quirk{{Name: "version-missing-too", Count: 2}, {Name: "range-long", Count: 1}}
+	half := storetest.Aggregate("half", "strange.example", 103, storetest.Passed("strange.example", 4), storetest.Passed("b.example", 8))
+	half.Quirks = nil
+	tls := storetest.Aggregate("tls", "b.example", 103)
+	tls.Kind, tls.EachRecord, tls.Shares = dmarcd.KindTLS, nil, []dmarcd.Share{{From: "b.example", Records: 1}}
+	gone := storetest.Aggregate("gone", "gone.example", 100, storetest.Passed("gone.example", 1))
+	in.add("gone.example")
+	in.deliver(genuinely(dmarcd.GenuineYes, mixed), genuinely(dmarcd.GenuineNo, plain), genuinely("", waiting),
+		genuinely(dmarcd.GenuineUnknown, half), genuinely(dmarcd.GenuineYes, tls), genuinely(dmarcd.GenuineYes, gone))
+	in.delete("gone.example")
+}
+
+func TestReportFilters(t *testing.T) {
+	day := func(d dmarcd.Day) *dmarcd.Day { return &d }
+	rows := []struct {
+		name   string
+		filter store.ReportFilter
+		want   string
+	}{
+		{"none", store.ReportFilter{}, "tls half waiting plain mixed"},
+		{"a domain", store.ReportFilter{Domain: "a.example"}, "plain mixed"},
+		{"a domain of some records", store.ReportFilter{Domain: "b.example"}, "tls half mixed"},
+		{"a domain that is deleted", store.ReportFilter{Domain: "gone.example"}, ""},
+		{"a domain that is not the team's", store.ReportFilter{Domain: "strange.example"}, ""},
+		{"an organization in any case", store.ReportFilter{Organization: "BIG mail inc."}, "plain"},
+		{"half of an organization", store.ReportFilter{Organization: "Big Mail"}, ""},
+		{"the reporter's id", store.ReportFilter{ExternalID: "half"}, "half"},
+		{"the reporter's id in another case", store.ReportFilter{ExternalID: "Half"}, ""},
+		{"a kind", store.ReportFilter{Kind: dmarcd.KindTLS}, "tls"},
+		{"another kind", store.ReportFilter{Kind: dmarcd.KindAggregate}, "half waiting plain mixed"},
+		{"a kind of which there is none", store.ReportFilter{Kind: dmarcd.KindFailure}, ""},
+		{"a quirk", store.ReportFilter{Quirk: "version-missing"}, "tls plain mixed"},
+		{"a quirk whose name begins alike", store.ReportFilter{Quirk: "version-missing-too"}, "waiting"},
+		{"half of a quirk's name", store.ReportFilter{Quirk: "long"}, ""},
+		{"genuine", store.ReportFilter{Genuine: dmarcd.GenuineYes}, "tls mixed"},
+		{"not genuine", store.ReportFilter{Genuine: dmarcd.GenuineNo}, "plain"},
+		{"unknown", store.ReportFilter{Genuine: dmarcd.GenuineUnknown}, "half waiting"},
+		{"from a day", store.ReportFilter{Days: dmarcd.Days{From: day(102)}}, "tls half waiting"},
+		{"until a day", store.ReportFilter{Days: dmarcd.Days{To: day(101)}}, "plain mixed"},
+		{"one day", store.ReportFilter{Days: dmarcd.Days{From: day(101), To: day(101)}}, "plain"},
+		{"unclaimed", store.ReportFilter{Unclaimed: true}, "half waiting"},
+		{"unclaimed beside a domain", store.ReportFilter{Unclaimed: true, Domain: "b.example"}, "half"},
+		{"a domain in some days", store.ReportFilter{Domain: "b.example", Days: dmarcd.Days{To: day(102)}}, "mixed"},
+		{"all of them", store.ReportFilter{
+			Domain: "b.example", Organization: "receiver.example", ExternalID: "mixed", Kind: dmarcd.KindAggregate, Quirk: "version-missing",
+			Genuine: dmarcd.GenuineYes, Days: dmarcd.Days{From: day(100), To: day(100)},
+		}, "mixed"},
+		{"all of them, and unclaimed", store.ReportFilter{
+			Domain: "b.example", Organization: "receiver.example", ExternalID: "mixed", Kind: dmarcd.KindAggregate, Quirk: "version-missing",
+			Genuine: dmarcd.GenuineYes, Days: dmarcd.Days{From: day(100), To: day(100)}, Unclaimed: true,
+		}, ""},
+	}
+	eachInbox(t, func(in *inbox) {
+		listed(in)
+		for _, row := range rows {
+			for limit := 1; limit < 7; limit++ {
+				var got []string
+				var before dmarcd.ReportID
+				for {
+					page, err := in.team.Reports(in.Context(), row.filter, before, limit)
+					in.must(err)
+					if len(page) == 0 {
+						break
+					}
+					for _, r := range page {
+						got = append(got, r.ExternalID)
+					}
+					before = page[len(page)-1].ID
+				}
+				if got := strings.Join(got, " "); got != row.want {
+					in.Errorf("%s, %d a page: got %q, want %q", row.name, limit, got, row.want)
+				}
+			}
+		}
+	})
+}
+
+func TestReportIsKeptAsItCame(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		passing, failing := storetest.Passed(ours, 5), storetest.Failed("sub."+ours, 2)
+		failing.EnvelopeTo, failing.Disagrees = "there.example", true
+		sent := report("1", ours, passing, failing, storetest.Passed(ours, 0))
+		sent.Damage, sent.Member = "The archive is cut off.", "a.zip/1.xml"
+		sent.Quirks = []dmarcd.Quirk{{Name: "one", Count: 1}, {Name: "two", Count: 1 << 40}}
+		delivery := storetest.Delivery(sent)
+		delivery.Intake = dmarcd.IntakeIMAP
+		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "f.example", DKIM: "fail", SPF: "none", DMARC: "fail", Reason: "The signature is wrong."}
+		receipt := in.deliver(delivery)[0]
+
+		got, err := in.team.Report(in.Context(), receipt.ID)
+		in.must(err)
+		want := sent.Report
+		want.ID, want.Intake, want.Verdict, want.ReceivedAt = receipt.ID, delivery.Intake, delivery.Verdict, in.clock.Now()
+		if diff := cmp.Diff(want, got); diff != "" {
+			in.Errorf("the report (-want +got):\n%s", diff)
+		}
+		records, err := in.team.Records(in.Context(), receipt.ID, store.RecordCursor{}, 10)
+		in.must(err)
+		wantRecords := []store.Record{
+			{Cursor: store.RecordCursor{Share: 0, N: 0, Begun: true}, Domain: ours, Record: passing},
+			{Cursor: store.RecordCursor{Share: 0, N: 2, Begun: true}, Domain: ours, Record: storetest.Passed(ours, 0)},
+			{Cursor: store.RecordCursor{Share: 1, N: 1, Begun: true}, Domain: ours, Record: failing},
+		}
+		if diff := cmp.Diff(wantRecords, records, cmpopts.IgnoreFields(aggregate.Record{}, "Addr")); diff != "" {
+			in.Errorf("the records (-want +got):\n%s", diff)
+		}
+		for _, id := range []dmarcd.ReportID{0, -1, receipt.ID + 1} {
+			if _, err := in.team.Report(in.Context(), id); !errors.Is(err, dmarcd.ErrNotFound) {
+				in.Errorf("the report %d: got %v, want ErrNotFound", id, err)
+			}
+		}
+	})
+}
+
+func TestReportOfADeletedDomainIsGone(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "other.example")
+		whole := in.receive(report("1", ours, storetest.Passed(ours, 5)))[0].ID
+		mixed := in.receive(report("2", ours, storetest.Passed(ours, 5), storetest.Passed("other.example", 1)))[0].ID
+		in.delete(ours)
+		if _, err := in.team.Report(in.Context(), whole); !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("the report: got %v, want ErrNotFound", err)
+		}
+		if _, err := in.team.ReportOriginal(in.Context(), whole); !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("its original: got %v, want ErrNotFound", err)
+		}
+		for id, want := range map[dmarcd.ReportID]int{whole: 0, mixed: 1} {
+			records, err := in.team.Records(in.Context(), id, store.RecordCursor{}, 10)
+			in.must(err)
+			if len(records) != want {
+				in.Errorf("got %d records, want %d", len(records), want)
+			}
+		}
+	})
+}
+
+func TestRecordsByPage(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "other.example")
+		var records []aggregate.Record
+		for i := range 50 {
+			record := storetest.Passed([]string{ours, "sub." + ours, "other.example", "", "strange.example"}[i*i%5], int64(i))
+			records = append(records, record)
+		}
+		id := in.receive(report("1", ours, records...))[0].ID
+		for _, limit := range []int{1, 2, 7, 49, 50, 51} {
+			var got []int64
+			var last store.RecordCursor
+			for {
+				page, err := in.team.Records(in.Context(), id, last, limit)
+				in.must(err)
+				if len(page) == 0 {
+					break
+				}
+				for _, record := range page {
+					if c := record.Cursor; last.Begun && (c.Share < last.Share || c.Share == last.Share && c.N <= last.N) {
+						in.Errorf("%d a page: %+v comes after %+v", limit, c, last)
+					}
+					last = record.Cursor
+					got = append(got, record.Count)
+				}
+			}
+			slices.Sort(got)
+			if len(got) != 50 || len(slices.Compact(got)) != 50 {
+				in.Errorf("%d a page: got %d records, want 50 different ones", limit, len(got))
+			}
+		}
+	})
+}
+
+func TestRejectedByPage(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		var want []string
+		for i := range 5 {
+			delivery := storetest.Delivery()
+			delivery.Name, delivery.Original = fmt.Sprint("file ", i), storetest.Original([]byte{byte(i)})
+			delivery.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindAggregate, Member: "m", Reason: fmt.Sprint("reason ", i)}}
+			in.deliver(delivery)
+			in.clock.advance(time.Second)
+			want = append(want, fmt.Sprint("reason ", i))
+		}
+		slices.Reverse(want)
+		var got []string
+		var before dmarcd.RejectedID
+		for {
+			page, err := in.team.Rejected(in.Context(), before, 2)
+			in.must(err)
+			if len(page) == 0 {
+				break
+			}
+			for _, r := range page {
+				got = append(got, r.Reason)
+				one, err := in.team.RejectedByID(in.Context(), r.ID)
+				in.must(err)
+				if diff := cmp.Diff(r, one); diff != "" {
+					in.Errorf("alone (-listed +read):\n%s", diff)
+				}
+			}
+			before = page[len(page)-1].ID
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			in.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestHugeReport keeps a report of 100,000 records in little memory.
+func TestHugeReport(t *testing.T) {
+	const records, mostMemory = 100_000, 64 << 20
+	huge := report("1", ours)
+	huge.Records, huge.Messages = records, records
+	huge.Shares = []dmarcd.Share{{From: ours, Records: records}}
+	huge.Shares[0].Compliant, huge.Shares[0].DKIM = records, records
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		before, peak := heap(), uint64(0)
+		measured := huge
+		measured.EachRecord = func(yield func(aggregate.Record, error) bool) {
+			for i := range records {
+				if i%20_000 == 0 {
+					peak = max(peak, heap())
+				}
+				record := storetest.Passed(ours, 1)
+				record.Source = fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
+				if !yield(record, nil) {
+					return
+				}
+			}
+		}
+		in.wantReceived("stored", measured)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(records)})
+		if peak > before+mostMemory { // other tests use some of it
+
+			in.Errorf("the heap grew by %d MiB", (peak-before)>>20)
+		}
+		got := 0
+		var last store.RecordCursor
+		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 1)
+		in.must(err)
+		for {
+			page, err := in.team.Records(in.Context(), reports[0].ID, last, 1000)
+			in.must(err)
+			if len(page) == 0 {
+				break
+			}
+			got, last = got+len(page), page[len(page)-1].Cursor
+		}
+		if got != records {
+			in.Errorf("read %d records, want %d", got, records)
+		}
+	})
+}
+
+// heap returns how many bytes are in use.
+func heap() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func TestRetention(t *testing.T) {
+	whole := report("1", ours, storetest.Passed(ours, 5), storetest.Failed("strange.example", 2))
+	tls := report("2", ours)
+	tls.Kind, tls.EachRecord, tls.Shares = dmarcd.KindTLS, nil, []dmarcd.Share{{From: ours, Records: 1}}
+	keep := store.Retention{Originals: ofDays(10), Rejected: ofDays(20), Records: ofDays(30), Counters: ofDays(40)}
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		delivery := storetest.Delivery(whole)
+		refused := storetest.Delivery()
+		refused.Original, refused.Refusals = storetest.Original([]byte("nonsense")), []dmarcd.Refusal{{Reason: "A test."}}
+		id := in.deliver(delivery, storetest.Delivery(tls), refused)[0].ID
+		counted := map[string]dmarcd.Summary{ours: {Compliant: 5, NonCompliant: 2}}
+		type kept struct{ Originals, Rejected, Records, Reports, Shares, Days int }
+		for _, step := range []struct {
+			name string
+			wait time.Duration
+			want kept
+		}{
+			{"at once", 0, kept{3, 1, 2, 2, 3, 2}},
+			{"to the second", ofDays(10), kept{3, 1, 2, 2, 3, 2}},
+			{"originals", time.Second, kept{1, 1, 2, 2, 3, 2}},
+			{"what was rejected", ofDays(10), kept{0, 0, 2, 2, 3, 2}},
+			{"records", ofDays(11), kept{0, 0, 0, 2, 3, 2}},
+			{"counters", ofDays(10), kept{}},
+		} {
+			in.clock.advance(step.wait)
+			in.expire(keep)
+			got := kept{
+				in.rows("originals"), in.rows("rejected"), in.rows("records"), in.rows("reports"), in.rows("shares"),
+				in.rows("domain_days") + in.rows("team_days"),
+			}
+			if diff := cmp.Diff(step.want, got); diff != "" {
+				in.Errorf("%s (-want +got):\n%s", step.name, diff)
+			}
+			if step.want.Reports == 0 {
+				break
+			}
+			in.wantCounted(counted)
+			in.wantReceived("duplicate", whole)
+			read, err := in.team.Report(in.Context(), id)
+			in.must(err)
+			if read.Document == "" || read.Messages != 7 {
+				in.Errorf("%s: the report became %+v", step.name, read)
+			}
+			if _, err := in.team.ReportOriginal(in.Context(), id); (err == nil) != (step.want.Originals == 3) || err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+				in.Errorf("%s: the original: %v", step.name, err)
+			}
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+		in.wantReceived("stored", whole) // nobody remembers it
+	})
+}
+
+func TestDocumentsOfOtherKindsGoWithTheRecords(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		failure := report("1", ours)
+		failure.Kind, failure.EachRecord, failure.Shares = dmarcd.KindFailure, nil, []dmarcd.Share{{From: ours, Records: 1}}
+		id := in.receive(failure)[0].ID
+		in.clock.advance(ofDays(3))
+		in.expire(store.Retention{Records: ofDays(1)})
+		got, err := in.team.Report(in.Context(), id)
+		in.must(err)
+		if got.Document != "" || got.Domain != ours {
+			in.Errorf("got the document %q of a report about %q, want none about %q", got.Document, got.Domain, ours)
+		}
+	})
+}
+
+func TestRetentionOfTeams(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		teams := map[string]*store.Team{}
+		for _, row := range []struct {
+			name string
+			keep store.Retention
+		}{
+			{"as configured", store.Retention{Originals: store.AsConfigured, Records: store.AsConfigured, Counters: store.AsConfigured}},
+			{"for ever", store.Retention{}},
+			{"shorter", store.Retention{Originals: ofDays(1), Records: ofDays(1), Counters: store.AsConfigured}},
+			{"counters shorter than records", store.Retention{Originals: store.AsConfigured, Records: store.AsConfigured, Counters: ofDays(1)}},
+		} {
+			team := newTeam(in.T, in.store, row.name)
+			in.must(team.SetRetention(in.Context(), row.keep))
+			got, err := team.Retention(in.Context())
+			in.must(err)
+			row.keep.Rejected = store.AsConfigured
+			if got != row.keep {
+				in.Errorf("%s: got %+v, want %+v", row.name, got, row.keep)
+			}
+			addDomain(in, team, ours)
+			storetest.Count(in, team, ours, dmarcd.DayCount{Day: today, Summary: passed(5)})
+			teams[row.name] = team
+		}
+		in.clock.advance(ofDays(5))
+		in.expire(store.Retention{Originals: ofDays(10), Records: ofDays(10), Counters: ofDays(10)})
+		for name, want := range map[string]struct {
+			records int
+			counted int64
+		}{
+			"as configured": {2, 5}, "for ever": {2, 5}, "shorter": {0, 5}, "counters shorter than records": {0, 0},
+		} {
+			sum, err := teams[name].Summary(in.Context(), dmarcd.Days{})
+			in.must(err)
+			reports, err := teams[name].Reports(in.Context(), store.ReportFilter{}, 0, 10)
+			in.must(err)
+			records := 0
+			for _, r := range reports {
+				some, err := teams[name].Records(in.Context(), r.ID, store.RecordCursor{}, 10)
+				in.must(err)
+				records += len(some)
+			}
+			if records != want.records || sum.Total() != want.counted {
+				in.Errorf("%s: got %d records and %d messages, want %d and %d", name, records, sum.Total(), want.records, want.counted)
+			}
+		}
+	})
+}
+
+func TestNothingExpiresWithoutARetention(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.receive(storetest.Aggregate("1", ours, 1, storetest.Passed(ours, 5)))
+		before := in.db.Dump(in)
+		in.clock.advance(ofDays(100_000))
+		in.expire(store.Retention{})
+		if diff := cmp.Diff(before, in.db.Dump(in)); diff != "" {
+			in.Errorf("(-before +after):\n%s", diff)
+		}
+	})
+}
+
+// TestExpiryIsInSmallSteps has the counters add up after each of them.
+func TestExpiryIsInSmallSteps(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		var big []aggregate.Record
+		for range 1700 {
+			big = append(big, storetest.Passed(ours, 1))
+		}
+		in.wantReceived("stored", report("big", ours, big...))
+		var many []dmarcd.NewReport
+		for i := range 130 {
+			many = append(many, report(fmt.Sprint(i), ours, storetest.Passed(ours, 1)))
+		}
+		in.receive(many...)
+		in.clock.advance(ofDays(10))
+		if steps := in.expire(store.Retention{Records: ofDays(1)}); steps < 4 {
+			in.Errorf("records went in %d steps, want small ones", steps)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(1830)})
+		if steps := in.expire(store.Retention{Counters: ofDays(1)}); steps < 3 {
+			in.Errorf("reports went in %d steps, want small ones", steps)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+	})
+}
+
+func TestPurgeOfReportsIsInSmallSteps(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "other.example")
+		var big []aggregate.Record
+		for range 1200 {
+			big = append(big, storetest.Passed(ours, 1), storetest.Passed("other.example", 1))
+		}
+		in.wantReceived("stored", report("big", ours, big...))
+		in.delete(ours)
+		if steps := in.purge(); steps < 3 {
+			in.Errorf("purged in %d steps, want small ones", steps)
+		}
+		if got := in.rows("records"); got != 1200 {
+			in.Errorf("%d records are left, want those of the other domain", got)
+		}
+		in.wantCounted(map[string]dmarcd.Summary{"other.example": passed(1200)})
+	})
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// CreateSession stores a session that begins now, ends the one that it replaces,
+// and notes that the user signed in. The user looks at the first of their teams.
+// No such user is ErrNotFound.
+func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
+	now := unix(s.now())
+	err := s.tx(ctx, func(t tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, n.Replaces[:]); err != nil {
+			return err
+		}
+		changed, err := t.exec(ctx, `UPDATE users SET signed_in_at = $1 WHERE id = $2`, now, n.User)
+		if err != nil {
+			return err
+		}
+		if changed == 0 {
+			return dmarcd.ErrNotFound
+		}
+		_, err = t.exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address)
+			VALUES ($1, $2, (SELECT members.team_id FROM members JOIN teams ON teams.id = members.team_id
+				WHERE members.user_id = $2 ORDER BY teams.name LIMIT 1), $3, $3, $4, $5, $6)`,
+			n.Hash[:], n.User, now, unix(n.ExpiresAt), n.UserAgent, n.Address)
+		return err
+	})
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		err = fmt.Errorf("create session: %w", err)
+	}
+	return err
+}
+
+// sessionQuery is a session with its user, the id of the team and the user's role
+// as a member of it.
+const sessionQuery = `SELECT ` + userColumns + `, sessions.hash, sessions.created_at, sessions.seen_at, sessions.expires_at,
+		sessions.user_agent, sessions.address, COALESCE(sessions.team_id, 0), COALESCE(members.role, '')
+	FROM sessions JOIN users ON users.id = sessions.user_id
+	LEFT JOIN members ON members.team_id = sessions.team_id AND members.user_id = sessions.user_id `
+
+func scanSession(scan scanner) (dmarcd.Session, error) {
+	var session dmarcd.Session
+	var hash []byte
+	var createdAt, seenAt, expiresAt int64
+	dest, finish := userFields(&session.User)
+	err := scan(append(dest, &hash, &createdAt, &seenAt, &expiresAt,
+		&session.UserAgent, &session.Address, &session.Team.ID, &session.Role)...)
+	finish()
+	copy(session.Hash[:], hash)
+	session.CreatedAt, session.SeenAt, session.ExpiresAt = fromUnix(createdAt), fromUnix(seenAt), fromUnix(expiresAt)
+	if session.User.Operator {
+		session.Role = dmarcd.RoleOwner
+	}
+	if session.Team.ID == 0 || session.Role == "" {
+		session.Team, session.Role = dmarcd.Team{}, ""
+	}
+	return session, err
+}
+
+// Session returns the session with that SHA-256, whatever its state, or
+// ErrNotFound. It is two indexed reads.
+func (s *Store) Session(ctx context.Context, hash [32]byte) (dmarcd.Session, error) {
+	session, err := scanSession(func(dest ...any) error {
+		return s.queryRow(ctx, sessionQuery+`WHERE sessions.hash = $1`, []any{hash[:]}, dest...)
+	})
+	if err != nil || session.Team.ID == 0 {
+		return session, err
+	}
+	session.Team, err = scanTeam(func(dest ...any) error {
+		return s.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{session.Team.ID}, dest...)
+	})
+	return session, err
+}
+
+// Sessions returns the sessions of a user, the last used first. Of their teams
+// only the ids are told.
+func (s *Store) Sessions(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Session, error) {
+	return collectRead(ctx, s, sessionQuery+`WHERE sessions.user_id = $1 ORDER BY sessions.seen_at DESC, sessions.hash`,
+		[]any{user}, scanSession)
+}
+
+// TouchSession keeps when a session was last used. It never moves the time back.
+func (s *Store) TouchSession(ctx context.Context, hash [32]byte, seenAt time.Time) error {
+	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $1 WHERE hash = $2 AND seen_at < $1`, unix(seenAt), hash[:])
+	return err
+}
+
+// SelectTeam has the user of a session look at another team. A team of which
+// they are no member, and they no operator, is ErrNotFound.
+func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamID) error {
+	changed, err := s.exec(ctx, `UPDATE sessions SET team_id = $1 WHERE hash = $2
+		AND EXISTS (SELECT 1 FROM teams WHERE teams.id = $1)
+		AND (EXISTS (SELECT 1 FROM members WHERE members.team_id = $1 AND members.user_id = sessions.user_id)
+			OR EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.operator))`, team, hash[:])
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}
+
+// EndSession ends a session; one that is not there has ended already.
+func (s *Store) EndSession(ctx context.Context, hash [32]byte) error {
+	_, err := s.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:])
+	return err
+}
+
+// EndSessions ends all sessions of a user but the one with the hash keep; the
+// zero hash keeps none.
+func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {
+	return s.tx(ctx, func(t tx) error { return t.endSessions(ctx, user, keep) })
+}
+
+func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {
+	_, err := t.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND hash <> $2`, user, keep[:])
+	return err
+}
+
+// inviteMemory is how long an invite is remembered after its end, so that a
+// person with an old link is told that it is over.
+const inviteMemory = 30 * 24 * time.Hour
+
+// PurgeSignIns removes some of the sessions and invites that are over, and
+// reports whether there may be more. It is called until there are none.
+func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
+	// A session that has reached its greatest age is not used any more, and so
+	// is found by its last use too.
+	for _, step := range []struct {
+		statement string
+		before    time.Time
+	}{
+		{`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-dmarcd.SessionIdle)},
+		{`DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE expires_at <= $1 LIMIT $2)`, s.now().Add(-inviteMemory)},
+	} {
+		removed, err := s.exec(ctx, step.statement, unix(step.before), purgeRows)
+		if err != nil {
+			return false, fmt.Errorf("purge sessions and invites: %w", err)
+		}
+		more = more || removed == purgeRows
+	}
+	return more, nil
+}

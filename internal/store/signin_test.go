@@ -1,0 +1,373 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// world is a store with a team and users to try things on.
+type world struct {
+	*store.Store
+	t     *testing.T
+	clock *clock
+	links int
+}
+
+func newWorld(t *testing.T, db storetest.DB) *world {
+	t.Helper()
+	clock := newClock()
+	return &world{Store: db.Open(t, store.Options{Now: clock.Now}), t: t, clock: clock}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) team(name string) dmarcd.Team {
+	w.t.Helper()
+	team, err := w.CreateTeam(w.t.Context(), name, true)
+	w.must(err)
+	return team
+}
+
+// hash returns a hash that was not used before.
+func (w *world) hash() [32]byte {
+	w.links++
+	return sha256.Sum256(fmt.Append(nil, "secret ", w.links))
+}
+
+// link keeps an invite that has a week to live.
+func (w *world) link(invite dmarcd.Invite) [32]byte {
+	w.t.Helper()
+	hash := w.hash()
+	invite.ExpiresAt = w.clock.Now().Add(dmarcd.InviteLife)
+	w.must(w.CreateInvite(w.t.Context(), hash, invite))
+	return hash
+}
+
+// member makes a user with a password and the role in the team.
+func (w *world) member(email string, team dmarcd.Team, role dmarcd.Role) dmarcd.User {
+	w.t.Helper()
+	hash := w.link(dmarcd.Invite{Email: email, Team: team.ID, Role: role})
+	user, err := w.UseInvite(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email})
+	w.must(err)
+	return user
+}
+
+func (w *world) signIn(user dmarcd.User) [32]byte {
+	w.t.Helper()
+	hash := w.hash()
+	w.must(w.CreateSession(w.t.Context(), dmarcd.NewSession{
+		Hash: hash, User: user.ID, ExpiresAt: w.clock.Now().Add(dmarcd.SessionLife), UserAgent: "browser", Address: "192.0.2.1",
+	}))
+	return hash
+}
+
+func (w *world) session(hash [32]byte) dmarcd.Session {
+	w.t.Helper()
+	session, err := w.Session(w.t.Context(), hash)
+	w.must(err)
+	return session
+}
+
+func (w *world) ended(hash [32]byte) bool {
+	w.t.Helper()
+	_, err := w.Session(w.t.Context(), hash)
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		w.t.Fatal(err)
+	}
+	return err != nil
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		second, first := w.team("b"), w.team("a")
+		user := w.member("ann@example.com", second, dmarcd.RoleViewer)
+		if _, err := w.UseInvite(ctx, w.link(dmarcd.Invite{Email: user.Email, Team: first.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{}); err != nil {
+			t.Fatal(err)
+		}
+		began := w.clock.Now()
+		hash := w.signIn(user)
+		user.SignedInAt = began
+		want := dmarcd.Session{
+			Hash: hash, User: user, Team: first, Role: dmarcd.RoleOwner, CreatedAt: began, SeenAt: began,
+			ExpiresAt: began.Add(dmarcd.SessionLife), UserAgent: "browser", Address: "192.0.2.1",
+		}
+		if diff := cmp.Diff(want, w.session(hash)); diff != "" {
+			t.Errorf("a new session (-want +got):\n%s", diff)
+		}
+
+		later := w.clock.advance(time.Hour)
+		w.must(w.TouchSession(ctx, hash, later))
+		w.must(w.TouchSession(ctx, hash, began))
+		if got := w.session(hash).SeenAt; !got.Equal(later) {
+			t.Errorf("last use %v, want %v", got, later)
+		}
+
+		w.must(w.SelectTeam(ctx, hash, second.ID))
+		if got := w.session(hash); got.Team != second || got.Role != dmarcd.RoleViewer {
+			t.Errorf("after the switch: got %+v, want a viewer of b", got)
+		}
+		w.must(w.Team(second.ID).RemoveMember(ctx, user.ID))
+		if got := w.session(hash); got.Team != (dmarcd.Team{}) || got.Role != "" {
+			t.Errorf("a removed member still sees %+v as %q", got.Team, got.Role)
+		}
+		for name, team := range map[string]dmarcd.TeamID{"another's": second.ID, "missing": 12345} {
+			if err := w.SelectTeam(ctx, hash, team); !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Errorf("switch to a team, %s: got %v, want ErrNotFound", name, err)
+			}
+		}
+
+		replacing := w.hash()
+		w.must(w.CreateSession(ctx, dmarcd.NewSession{Hash: replacing, User: user.ID, Replaces: hash, ExpiresAt: began.Add(dmarcd.SessionLife)}))
+		if !w.ended(hash) || w.ended(replacing) {
+			t.Error("a sign-in did not end the session that the browser had before")
+		}
+		other := w.signIn(user)
+		sessions, err := w.Sessions(ctx, user.ID)
+		if err != nil || len(sessions) != 2 {
+			t.Errorf("got %d sessions, %v; want 2", len(sessions), err)
+		}
+		w.must(w.SetPassword(ctx, user.ID, "another", other))
+		if !w.ended(replacing) || w.ended(other) {
+			t.Error("another password did not end the other sessions, or ended this one")
+		}
+		w.must(w.EndSession(ctx, other))
+		if !w.ended(other) {
+			t.Error("an ended session goes on")
+		}
+		if err := w.CreateSession(ctx, dmarcd.NewSession{Hash: w.hash(), User: 12345}); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("a session of nobody: got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func TestOperatorsSeeEveryTeam(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		team := w.team("a")
+		user, err := w.UseInvite(ctx, w.link(dmarcd.Invite{Email: "op@example.com", Operator: true}), dmarcd.Claim{PasswordHash: "x"})
+		if err != nil || !user.Operator {
+			t.Fatalf("got %+v, %v; want an operator", user, err)
+		}
+		hash := w.signIn(user)
+		if got := w.session(hash); got.Team.ID != 0 || got.Role != "" {
+			t.Errorf("before a choice: got %+v", got)
+		}
+		w.must(w.SelectTeam(ctx, hash, team.ID))
+		if got := w.session(hash); got.Team != team || got.Role != dmarcd.RoleOwner {
+			t.Errorf("got %+v as %q, want the team as owner", got.Team, got.Role)
+		}
+	})
+}
+
+func TestInvites(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		team := w.team("a")
+		owner := w.member("owner@example.com", team, dmarcd.RoleOwner)
+		known := w.member("known@example.com", team, dmarcd.RoleEditor)
+		expired := w.link(dmarcd.Invite{Email: "late@example.com", Team: team.ID, Role: dmarcd.RoleViewer})
+		w.clock.advance(dmarcd.InviteLife)
+		withPassword := dmarcd.Claim{PasswordHash: "x"}
+		for _, test := range []struct {
+			name   string
+			invite dmarcd.Invite
+			claim  dmarcd.Claim
+			want   error
+			user   string      // who is let in
+			role   dmarcd.Role // and what they are then
+		}{
+			{
+				name: "a new person", invite: dmarcd.Invite{Email: "New@Example.com", Role: dmarcd.RoleViewer},
+				claim: withPassword, user: "new@example.com", role: dmarcd.RoleViewer,
+			},
+			{
+				name:   "a new person without a password",
+				invite: dmarcd.Invite{Email: "bare@example.com", Role: dmarcd.RoleViewer}, want: dmarcd.ErrInvalid,
+			},
+			{
+				name:   "a known person keeps the greater role",
+				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleViewer}, user: known.Email, role: dmarcd.RoleEditor,
+			},
+			{
+				name:   "a known person gets the greater role",
+				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleOwner}, user: known.Email, role: dmarcd.RoleOwner,
+			},
+			{
+				name:   "a member's link does not open another's account",
+				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleOwner, CreatedBy: owner.ID}, claim: withPassword, want: dmarcd.ErrConflict,
+			},
+			{
+				name:   "a member's link for who is signed in",
+				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleOwner, CreatedBy: owner.ID}, claim: dmarcd.Claim{User: known.ID},
+				user: known.Email, role: dmarcd.RoleOwner,
+			},
+			{
+				name:   "a link for somebody else",
+				invite: dmarcd.Invite{Email: "else@example.com", Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{User: known.ID}, want: dmarcd.ErrForbidden,
+			},
+			{
+				name:   "a link for anybody",
+				invite: dmarcd.Invite{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: " Any@example.com", Name: "Any Body", PasswordHash: "x"},
+				user: "any@example.com", role: dmarcd.RoleOwner,
+			},
+			{
+				name:   "a link for anybody does not open an account",
+				invite: dmarcd.Invite{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: known.Email, PasswordHash: "x"}, want: dmarcd.ErrConflict,
+			},
+			{
+				name:   "a link for anybody who tells no address",
+				invite: dmarcd.Invite{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: "nobody", PasswordHash: "x"}, want: dmarcd.ErrInvalid,
+			},
+		} {
+			test.invite.Team = team.ID
+			hash := w.link(test.invite)
+			user, err := w.UseInvite(t.Context(), hash, test.claim)
+			if !errors.Is(err, test.want) {
+				t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+			}
+			invite, err := w.Invite(t.Context(), hash)
+			if err != nil || invite.Valid(w.clock.Now()) != (test.want != nil) {
+				t.Errorf("%s: the invite is %+v afterwards, %v", test.name, invite, err)
+			}
+			if test.want != nil {
+				continue
+			}
+			if user.Email != test.user {
+				t.Errorf("%s: let in %q, want %q", test.name, user.Email, test.user)
+			}
+			memberships, err := w.Memberships(t.Context(), user.ID)
+			if diff := cmp.Diff([]dmarcd.Membership{{Team: team, Role: test.role}}, memberships); err != nil || diff != "" {
+				t.Errorf("%s: %v, memberships (-want +got):\n%s", test.name, err, diff)
+			}
+			if _, err := w.UseInvite(t.Context(), hash, withPassword); !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Errorf("%s, again: got %v, want ErrNotFound", test.name, err)
+			}
+		}
+		for name, hash := range map[string][32]byte{"expired": expired, "unknown": w.hash()} {
+			if _, err := w.UseInvite(t.Context(), hash, withPassword); !errors.Is(err, dmarcd.ErrNotFound) {
+				t.Errorf("%s: got %v, want ErrNotFound", name, err)
+			}
+		}
+	})
+}
+
+func TestNewPasswordByLinkEndsSessions(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
+		session := w.signIn(user)
+		if _, err := w.UseInvite(t.Context(), w.link(dmarcd.Invite{Email: user.Email}), dmarcd.Claim{PasswordHash: "new"}); err != nil {
+			t.Fatal(err)
+		}
+		id, hash, err := w.Password(t.Context(), user.Email)
+		if err != nil || id != user.ID || hash != "new" {
+			t.Errorf("got %v %q, %v; want the new password", id, hash, err)
+		}
+		if !w.ended(session) {
+			t.Error("who knew the old password is still in")
+		}
+	})
+}
+
+func TestInviteIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		team := w.team("a")
+		hash := w.link(dmarcd.Invite{Team: team.ID, Role: dmarcd.RoleOwner})
+		var used atomic.Int32
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() {
+				claim := dmarcd.Claim{Email: fmt.Sprintf("user%d@example.com", i), PasswordHash: "x"}
+				_, err := w.UseInvite(context.Background(), hash, claim)
+				switch {
+				case err == nil:
+					used.Add(1)
+				case !errors.Is(err, dmarcd.ErrNotFound):
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		users, err := w.Users(t.Context())
+		if err != nil || used.Load() != 1 || len(users) != 1 {
+			t.Errorf("used %d times by %d users, %v; want 1", used.Load(), len(users), err)
+		}
+	})
+}
+
+func TestFirstInviteHappensOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		if _, err := w.FirstStart(ctx, w.hash()); err != nil {
+			t.Fatal(err)
+		}
+		var made atomic.Int32
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() {
+				ok, err := w.FirstInvite(context.Background(), sha256.Sum256([]byte{byte(i)}))
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					made.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if made.Load() != 1 {
+			t.Fatalf("made %d times, want 1", made.Load())
+		}
+		again := func() bool {
+			ok, err := w.FirstInvite(ctx, w.hash())
+			w.must(err)
+			return ok
+		}
+		w.clock.advance(dmarcd.InviteLife)
+		if !again() {
+			t.Error("nobody used the link in time, and there is no other")
+		}
+		hash := w.hash()
+		w.clock.advance(dmarcd.InviteLife)
+		if ok, err := w.FirstInvite(ctx, hash); err != nil || !ok {
+			t.Fatalf("got %t, %v", ok, err)
+		}
+		user, err := w.UseInvite(ctx, hash, dmarcd.Claim{Email: "first@example.com", PasswordHash: "x"})
+		if err != nil || !user.Operator {
+			t.Errorf("the first user is %+v, %v; want an operator", user, err)
+		}
+		memberships, err := w.Memberships(ctx, user.ID)
+		if err != nil || len(memberships) != 1 || memberships[0].Team.Name != dmarcd.DefaultTeam || memberships[0].Role != dmarcd.RoleOwner {
+			t.Errorf("got %+v, %v; want an owner of %q", memberships, err, dmarcd.DefaultTeam)
+		}
+		w.clock.advance(2 * dmarcd.InviteLife)
+		if again() {
+			t.Error("there is a user, and another first link")
+		}
+	})
+}

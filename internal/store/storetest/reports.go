@@ -1,0 +1,144 @@
+package storetest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"iter"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// Count has a report come in for each of the counts, with the messages of that day
+// for the domain.
+func Count(t testing.TB, team *store.Team, name string, counts ...dmarcd.DayCount) {
+	t.Helper()
+	var deliveries []*dmarcd.Delivery
+	for i, c := range counts {
+		id := fmt.Sprintf("%s %d %d", name, c.Day, i)
+		deliveries = append(deliveries, Delivery(Aggregate(id, name, c.Day,
+			Passed(name, c.Compliant), Failed(name, c.NonCompliant))))
+	}
+	receipts, err := team.Receive(t.Context(), deliveries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range receipts {
+		for _, receipt := range all {
+			if receipt.Status != dmarcd.Stored {
+				t.Fatalf("a report for %s: got %s, want stored", name, receipt.Status)
+			}
+		}
+	}
+}
+
+// Delivery is an upload of reports. Its original is made from their contents.
+func Delivery(reports ...dmarcd.NewReport) *dmarcd.Delivery {
+	var content []byte
+	for _, r := range reports {
+		content = append(content, r.Content[:]...)
+	}
+	return &dmarcd.Delivery{
+		Intake: dmarcd.IntakeUpload, Name: "report.xml", Reports: reports, Original: Original(content),
+	}
+}
+
+// Original is what was sent, not compressed.
+func Original(content []byte) dmarcd.Original {
+	return dmarcd.Original{
+		Hash: sha256.Sum256(content), Size: int64(len(content)),
+		Packed: func() io.Reader { return bytes.NewReader(content) },
+	}
+}
+
+// Passed is a record of compliant messages with that From domain, signed with the
+// selector s1.
+func Passed(from string, count int64) aggregate.Record {
+	return aggregate.Record{
+		Addr: netip.MustParseAddr("192.0.2.1"), Source: "192.0.2.1", Count: count, HeaderFrom: from, EnvelopeFrom: from,
+		Disposition: aggregate.PolicyNone, DKIM: aggregate.ResultPass, SPF: aggregate.ResultFail,
+		DKIMResults: []aggregate.DKIMResult{{Domain: from, Selector: "s1", Result: aggregate.ResultPass}},
+	}
+}
+
+// Failed is a record of messages that did not comply and were rejected.
+func Failed(from string, count int64) aggregate.Record {
+	return aggregate.Record{
+		Addr: netip.MustParseAddr("198.51.100.7"), Source: "198.51.100.7", Count: count, HeaderFrom: from,
+		Disposition: aggregate.PolicyReject, DKIM: aggregate.ResultFail, SPF: aggregate.ResultFail,
+		Reasons:    []aggregate.Reason{{Type: "other", Comment: "a “comment”"}},
+		SPFResults: []aggregate.SPFResult{{Domain: "spoofed.example", Scope: "mfrom", Result: aggregate.ResultFail}},
+	}
+}
+
+// Aggregate is an aggregate report about a domain that begins with a day.
+func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) dmarcd.NewReport {
+	begin := time.Unix(int64(day)*24*60*60, 0).UTC()
+	report := dmarcd.NewReport{
+		Report: dmarcd.Report{
+			Kind: dmarcd.KindAggregate, Organization: "receiver.example", ExternalID: id, Domain: domain,
+			Begin: begin, End: begin.Add(24*time.Hour - time.Second), Records: len(records), Document: `{"kind":"aggregate"}`,
+			Quirks: []dmarcd.Quirk{{Name: "version-missing", Count: 1}},
+		},
+		Key:        sha256.Sum256([]byte(id + domain)),
+		Content:    sha256.Sum256(fmt.Append(nil, id, domain, records)),
+		EachRecord: each(records),
+	}
+	var sum dmarcd.Counts
+	numbers := make(map[string]int)
+	for _, r := range records {
+		n, ok := numbers[r.HeaderFrom]
+		if !ok {
+			n = len(report.Shares)
+			numbers[r.HeaderFrom] = n
+			report.Shares = append(report.Shares, dmarcd.Share{From: r.HeaderFrom})
+		}
+		counts := countsOf(r)
+		report.Shares[n].Records++
+		report.Shares[n].Add(counts)
+		sum.Add(counts)
+	}
+	report.Messages, report.Compliant = sum.Total(), sum.Compliant
+	if len(report.Shares) == 0 {
+		report.Shares = []dmarcd.Share{{}}
+	}
+	return report
+}
+
+func each(records []aggregate.Record) iter.Seq2[aggregate.Record, error] {
+	return func(yield func(aggregate.Record, error) bool) {
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func countsOf(r aggregate.Record) dmarcd.Counts {
+	var c dmarcd.Counts
+	if r.Compliant() {
+		c.Compliant = r.Count
+	} else {
+		c.NonCompliant = r.Count
+	}
+	switch r.Disposition {
+	case aggregate.PolicyQuarantine:
+		c.Quarantined = r.Count
+	case aggregate.PolicyReject:
+		c.Rejected = r.Count
+	}
+	if r.DKIM == aggregate.ResultPass {
+		c.DKIM = r.Count
+	}
+	if r.SPF == aggregate.ResultPass {
+		c.SPF = r.Count
+	}
+	return c
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// countColumns are the columns that hold dmarcd.Counts, in the order of
+// countFields.
+const countColumns = `compliant, non_compliant, quarantined, rejected, dkim, spf`
+
+func countFields(c *dmarcd.Counts) []any {
+	return []any{&c.Compliant, &c.NonCompliant, &c.Quarantined, &c.Rejected, &c.DKIM, &c.SPF}
+}
+
+func countValues(c dmarcd.Counts) []any {
+	return []any{c.Compliant, c.NonCompliant, c.Quarantined, c.Rejected, c.DKIM, c.SPF}
+}
+
+// addCounts is the end of a statement that adds what it inserts to the counts that
+// are there.
+func addCounts(table string) string {
+	var set []string
+	for column := range strings.SplitSeq(countColumns, ", ") {
+		set = append(set, column+` = `+table+`.`+column+` + excluded.`+column)
+	}
+	return ` DO UPDATE SET ` + strings.Join(set, ", ")
+}
+
+// tally is by how much counters are to change: those of domains by day. A change may
+// be negative.
+type tally map[tallyKey]dmarcd.Counts
+
+type tallyKey struct {
+	domain dmarcd.DomainID
+	day    dmarcd.Day
+}
+
+func newTally() tally { return make(tally) }
+
+func (t tally) add(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts) {
+	t.change(domain, day, c, 1)
+}
+
+func (t tally) subtract(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts) {
+	t.change(domain, day, c, -1)
+}
+
+func (t tally) change(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts, sign int64) {
+	key := tallyKey{domain, day}
+	sum := t[key]
+	t[key] = plus(sum, c, sign)
+}
+
+// plus returns a + sign·b without a bound: these are differences, not sums.
+func plus(a, b dmarcd.Counts, sign int64) dmarcd.Counts {
+	return dmarcd.Counts{
+		Summary:     dmarcd.Summary{Compliant: a.Compliant + sign*b.Compliant, NonCompliant: a.NonCompliant + sign*b.NonCompliant},
+		Quarantined: a.Quarantined + sign*b.Quarantined,
+		Rejected:    a.Rejected + sign*b.Rejected,
+		DKIM:        a.DKIM + sign*b.DKIM,
+		SPF:         a.SPF + sign*b.SPF,
+	}
+}
+
+// count changes the counters of domains and of the team. All rows are changed in
+// one order (domains, then their days, then the team's days), so that two
+// transactions do not wait for each other in a circle, and each once: PostgreSQL
+// refuses to change a row twice in one statement.
+func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
+	maps.DeleteFunc(changes, func(_ tallyKey, c dmarcd.Counts) bool { return c == dmarcd.Counts{} })
+	if len(changes) == 0 {
+		return nil
+	}
+	keys := slices.SortedFunc(maps.Keys(changes), func(a, b tallyKey) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))
+	})
+	domains := make(map[dmarcd.DomainID]dmarcd.Counts)
+	days := make(map[dmarcd.Day]dmarcd.Counts)
+	byDomain := make([][]any, len(keys))
+	for i, key := range keys {
+		c := changes[key]
+		domains[key.domain] = plus(domains[key.domain], c, 1)
+		days[key.day] = plus(days[key.day], c, 1)
+		byDomain[i] = append([]any{t.id, key.domain, key.day}, countValues(c)...)
+	}
+	for _, id := range slices.Sorted(maps.Keys(domains)) {
+		_, err := tx.exec(ctx, `UPDATE domains SET compliant = compliant + $1, non_compliant = non_compliant + $2
+			WHERE team_id = $3 AND id = $4`, domains[id].Compliant, domains[id].NonCompliant, t.id, id)
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, `+countColumns+`) VALUES `, byDomain,
+		` ON CONFLICT (team_id, domain_id, day)`+addCounts("domain_days")); err != nil {
+		return err
+	}
+	var byTeam [][]any
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		byTeam = append(byTeam, append([]any{t.id, day}, countValues(days[day])...))
+	}
+	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, `+countColumns+`) VALUES `, byTeam,
+		` ON CONFLICT (team_id, day)`+addCounts("team_days"))
+	return err
+}
+
+// qualifiedCounts is countColumns of a table.
+func qualifiedCounts(table string) string {
+	return table + `.` + strings.ReplaceAll(countColumns, `, `, `, `+table+`.`)
+}

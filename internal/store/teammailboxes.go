@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const mailboxColumns = `id, team_id, host, port, security, username, method, folder, after, move_to,
+	uid_validity, last_uid, created_at, seen_at, error, error_at, lease_until`
+
+func scanMailbox(scan scanner) (dmarcd.Mailbox, error) {
+	return scanMailboxWith(scan)
+}
+
+// scanMailboxWith reads mailboxColumns, and what follows them into more.
+func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
+	var m dmarcd.Mailbox
+	var createdAt, seenAt, errorAt, leaseUntil int64
+	err := scan(append([]any{
+		&m.ID, &m.Team, &m.Host, &m.Port, &m.Security, &m.Username, &m.Method, &m.Folder, &m.After, &m.MoveTo,
+		&m.UIDValidity, &m.LastUID, &createdAt, &seenAt, &m.Error, &errorAt, &leaseUntil,
+	}, more...)...)
+	m.CreatedAt, m.SeenAt = fromUnix(createdAt), fromUnix(seenAt)
+	m.ErrorAt, m.LeaseUntil = fromUnix(errorAt), fromUnix(leaseUntil)
+	return m, err
+}
+
+// AddMailbox stores a mailbox of the team as m describes it and returns it with
+// its id. seal is given it then, and returns its secret sealed for that id. A
+// description that cannot be right is an InvalidError.
+func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarcd.Mailbox) ([]byte, error)) (dmarcd.Mailbox, error) {
+	if err := m.Validate(); err != nil {
+		return dmarcd.Mailbox{}, err
+	}
+	added := dmarcd.Mailbox{
+		ID: dmarcd.MailboxID(newID()), Team: t.id,
+		Host: m.Host, Port: m.Port, Security: m.Security, Username: m.Username, Method: m.Method,
+		Folder: m.Folder, After: m.After, MoveTo: m.MoveTo, CreatedAt: t.store.now(),
+	}
+	sealed, err := seal(added)
+	if err != nil {
+		return dmarcd.Mailbox{}, err
+	}
+	_, err = t.store.exec(ctx, `INSERT INTO mailboxes
+		(id, team_id, host, port, security, username, method, secret, folder, after, move_to, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
+		added.Folder, added.After, added.MoveTo, unix(added.CreatedAt))
+	if err != nil {
+		return dmarcd.Mailbox{}, fmt.Errorf("add mailbox: %w", err)
+	}
+	return added, nil
+}
+
+// Mailboxes returns the mailboxes of the team without their secrets, oldest
+// first.
+func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
+	return collectRead(ctx, t.store, `SELECT `+mailboxColumns+` FROM mailboxes
+		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanMailbox)
+}
+
+// RemoveMailbox forgets a mailbox of the team and its secret. The reports that
+// it brought stay.
+func (t *Team) RemoveMailbox(ctx context.Context, id dmarcd.MailboxID) error {
+	return t.changeMailbox(ctx, `DELETE FROM mailboxes WHERE team_id = $1 AND id = $2`, t.id, id)
+}
+
+// SaveMailboxState keeps up to which message a mailbox of the team was read.
+func (t *Team) SaveMailboxState(ctx context.Context, id dmarcd.MailboxID, uidValidity, lastUID uint32) error {
+	return t.changeMailbox(ctx, `UPDATE mailboxes SET uid_validity = $3, last_uid = $4
+		WHERE team_id = $1 AND id = $2`, t.id, id, uidValidity, lastUID)
+}
+
+// SaveMailboxStatus keeps how the last look into a mailbox of the team ended: well
+// if problem is "", and else for the reason that it says.
+func (t *Team) SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, problem string) error {
+	now := unix(t.store.now())
+	if problem == "" {
+		return t.changeMailbox(ctx, `UPDATE mailboxes SET seen_at = $3, error = '', error_at = 0
+			WHERE team_id = $1 AND id = $2`, t.id, id, now)
+	}
+	return t.changeMailbox(ctx, `UPDATE mailboxes SET error = $3, error_at = $4
+		WHERE team_id = $1 AND id = $2`, t.id, id, problem, now)
+}
+
+// SaveMailboxSecret replaces the sealed secret of a mailbox of the team: servers
+// exchange some of them while they are used.
+func (t *Team) SaveMailboxSecret(ctx context.Context, id dmarcd.MailboxID, sealed []byte) error {
+	return t.changeMailbox(ctx, `UPDATE mailboxes SET secret = $3
+		WHERE team_id = $1 AND id = $2`, t.id, id, sealed)
+}
+
+// changeMailbox runs a statement that changes one mailbox, or tells that it is
+// not there.
+func (t *Team) changeMailbox(ctx context.Context, statement string, args ...any) error {
+	changed, err := t.store.exec(ctx, statement, args...)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Members returns the members of the team, ordered by e-mail address.
+func (t *Team) Members(ctx context.Context) ([]dmarcd.Member, error) {
+	return collectRead(ctx, t.store, `SELECT `+userColumns+`, members.role, members.created_at
+		FROM members JOIN users ON users.id = members.user_id
+		WHERE members.team_id = $1 ORDER BY users.email`, []any{t.id}, scanMember)
+}
+
+func scanMember(scan scanner) (dmarcd.Member, error) {
+	var member dmarcd.Member
+	var joinedAt int64
+	dest, finish := userFields(&member.User)
+	err := scan(append(dest, &member.Role, &joinedAt)...)
+	finish()
+	member.JoinedAt = fromUnix(joinedAt)
+	return member, err
+}
+
+// SetRole gives a member another role. Somebody else than a member is
+// ErrNotFound; taking the role from the last owner is an InvalidError. What a
+// member who is no owner any more has invited to is void.
+func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role) error {
+	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, func(tx tx) (int64, error) {
+		return tx.exec(ctx, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
+	})
+}
+
+// RemoveMember takes a user out of the team. Somebody else than a member is
+// ErrNotFound; the last owner is an InvalidError. Links that would bring them
+// back, and those that they made, are void.
+func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
+	return t.changeMember(ctx, user, true, func(tx tx) (int64, error) {
+		_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
+			AND email = (SELECT users.email FROM users JOIN members ON members.user_id = users.id
+				WHERE members.team_id = $1 AND users.id = $2)`, t.id, user)
+		if err != nil {
+			return 0, err
+		}
+		return tx.exec(ctx, `DELETE FROM members WHERE team_id = $1 AND user_id = $2`, t.id, user)
+	})
+}
+
+// changeMember changes the row of one member, and sees to it that the team keeps
+// an owner where the change takes that role.
+func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, change func(tx) (int64, error)) error {
+	err := t.store.tx(ctx, func(tx tx) error {
+		// All owners are locked, in one order: two of them who remove each
+		// other at the same moment take turns.
+		owners, err := collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
+			t.store.dialect.lockRow, []any{t.id, dmarcd.RoleOwner}, scanUserID)
+		if err != nil {
+			return err
+		}
+		if disowns && len(owners) == 1 && owners[0] == user {
+			return &dmarcd.InvalidError{Field: "role", Message: "A team keeps at least one owner: make another member owner first."}
+		}
+		if disowns {
+			_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)
+			if err != nil {
+				return err
+			}
+		}
+		changed, err := change(tx)
+		if err == nil && changed == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("change a member: %w", err)
+	}
+	return nil
+}
+
+func scanUserID(scan scanner) (dmarcd.UserID, error) {
+	var id dmarcd.UserID
+	err := scan(&id)
+	return id, err
+}
+
+// Invite stores an invite of a member, whom invite.CreatedBy names, into the
+// team. The hash is the SHA-256 of the secret in the link. A member cannot make
+// an operator: that is a mistake of the caller's and ErrForbidden.
+func (t *Team) Invite(ctx context.Context, hash [32]byte, invite dmarcd.Invite) error {
+	if invite.CreatedBy == 0 || invite.Email == "" || invite.Operator {
+		return fmt.Errorf("invite into a team: %w", dmarcd.ErrForbidden)
+	}
+	invite.Team = t.id
+	return t.store.CreateInvite(ctx, hash, invite)
+}
+
+// Invites returns the invites into the team that can still be used, ordered by
+// e-mail address.
+func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
+	return collectRead(ctx, t.store, `SELECT `+inviteColumns+` FROM invites
+		WHERE team_id = $1 AND used_at = 0 AND expires_at > $2 ORDER BY email, expires_at`,
+		[]any{t.id, unix(t.store.now())}, scanInvite)
+}
+
+// CancelInvite makes all invites into the team for an address void. None is
+// ErrNotFound.
+func (t *Team) CancelInvite(ctx context.Context, email string) error {
+	changed, err := t.store.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Receive keeps what was sent: reports with their records and counters, what was
+// refused with the reason, and the bytes of both; all of it or, if it returns an
+// error, nothing. It returns what became of each report and each refusal of each
+// delivery, in that order.
+//
+// It may be called with the same delivery again, by any number of processes: a
+// report that is known is a duplicate.
+func (t *Team) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+	var receipts [][]dmarcd.Receipt
+	err := t.store.txAgain(ctx, func(tx tx) (err error) {
+		receipts, err = t.newReception(ctx, tx).run(ctx, deliveries)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keep reports: %w", err)
+	}
+	return receipts, nil
+}
+
+// reception is one transaction that keeps deliveries.
+type reception struct {
+	team    *Team
+	tx      tx
+	now     time.Time
+	owners  *attribution
+	room    room
+	changes tally
+	signers selectors
+	// shares and records hold rows of several reports: full statements are faster.
+	shares, records *bulk
+}
+
+func (t *Team) newReception(ctx context.Context, tx tx) *reception {
+	return &reception{
+		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), changes: newTally(), signers: make(selectors),
+		shares: tx.bulk(ctx, `INSERT INTO shares (report_id, n, team_id, domain_id, kind, day, replaced,
+			header_from, from_path, policy_path, records, `+countColumns+`) VALUES `, shareColumns),
+		records: tx.bulk(ctx, `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details) VALUES `, recordColumns),
+	}
+}
+
+// The numbers of columns that are inserted into.
+const (
+	shareColumns  = 17
+	recordColumns = 9
+)
+
+func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+	// Whoever adds a domain waits for this lock: a share that is written as
+	// unclaimed now is found by whoever adds its domain next.
+	var id dmarcd.TeamID
+	if err := r.tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+r.team.store.dialect.shareRow, []any{r.team.id}, &id); err != nil {
+		return nil, err
+	}
+	if err := r.lockOwners(ctx, deliveries); err != nil {
+		return nil, err
+	}
+	receipts := make([][]dmarcd.Receipt, len(deliveries))
+	for i, delivery := range deliveries {
+		var err error
+		if receipts[i], err = r.keep(ctx, delivery); err != nil {
+			return nil, err
+		}
+	}
+	for _, rows := range []*bulk{r.shares, r.records} {
+		if err := rows.flush(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.keepSelectors(ctx); err != nil {
+		return nil, err
+	}
+	return receipts, r.team.count(ctx, r.tx, r.changes)
+}
+
+// lockOwners locks the domains that the deliveries count for, in one order, so that
+// none of them is deleted meanwhile.
+func (r *reception) lockOwners(ctx context.Context, deliveries []*dmarcd.Delivery) error {
+	ids := make(map[dmarcd.DomainID]struct{})
+	for _, delivery := range deliveries {
+		for i := range delivery.Reports {
+			owners, err := r.owners.ofShares(ctx, &delivery.Reports[i])
+			if err != nil {
+				return err
+			}
+			for _, owner := range owners {
+				ids[owner.id] = struct{}{}
+			}
+		}
+	}
+	delete(ids, 0)
+	var err error
+	if r.room, err = r.team.newRoom(ctx, r.tx); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		present, err := r.team.lock(ctx, r.tx, r.room, id)
+		if err != nil {
+			return err
+		}
+		if !present {
+			return errMoved
+		}
+	}
+	return nil
+}
+
+// keep keeps one delivery.
+func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmarcd.Receipt, error) {
+	var receipts []dmarcd.Receipt
+	needed := false // a duplicate needs no second copy of its bytes
+	for i := range delivery.Reports {
+		report := &delivery.Reports[i]
+		receipt, err := r.keepReport(ctx, delivery, report)
+		if err != nil {
+			return nil, err
+		}
+		if receipt.Status == dmarcd.Refused {
+			if err := r.reject(ctx, delivery, dmarcd.Refusal{Kind: report.Kind, Member: report.Member, Reason: receipt.Reason}); err != nil {
+				return nil, err
+			}
+		}
+		needed = needed || receipt.Status != dmarcd.Duplicate
+		receipts = append(receipts, receipt)
+	}
+	for _, refusal := range delivery.Refusals {
+		if err := r.reject(ctx, delivery, refusal); err != nil {
+			return nil, err
+		}
+		needed = true
+		receipts = append(receipts, dmarcd.Receipt{
+			Kind: refusal.Kind, Member: refusal.Member, Status: dmarcd.Refused, Reason: refusal.Reason,
+		})
+	}
+	if needed {
+		return receipts, r.keepOriginal(ctx, delivery.Original)
+	}
+	return receipts, nil
+}
+
+// reject keeps a refusal. The same bytes sent again are one row.
+func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Refusal) error {
+	_, err := r.tx.exec(ctx, `INSERT INTO rejected (id, team_id, kind, intake, name, member, reason, genuine, verdict, received_at, original)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason`,
+		r.team.store.nextID(), r.team.id, refusal.Kind, delivery.Intake, plain(delivery.Name), plain(refusal.Member), plain(refusal.Reason),
+		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:])
+	return err
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"math"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Rejected returns up to limit things that were rejected, the last first, that came
+// before the given one; 0 is the beginning of the list.
+func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int) ([]dmarcd.Rejected, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return collectRead(ctx, t.store, `SELECT `+rejectedColumns+`
+		WHERE rejected.team_id = $1 AND rejected.id < $2 ORDER BY rejected.id DESC LIMIT $3`, []any{t.id, before, limit}, scanRejected)
+}
+
+// RejectedByID returns one of them, or ErrNotFound.
+func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error) {
+	return scanRejected(func(dest ...any) error {
+		return t.store.queryRow(ctx, `SELECT `+rejectedColumns+` WHERE rejected.team_id = $1 AND rejected.id = $2`, []any{t.id, id}, dest...)
+	})
+}
+
+const rejectedColumns = `rejected.id, rejected.kind, rejected.member, rejected.reason, rejected.intake, rejected.name,
+		rejected.received_at, rejected.genuine, rejected.verdict, COALESCE(originals.size, 0)
+	FROM rejected LEFT JOIN originals ON originals.team_id = rejected.team_id AND originals.hash = rejected.original`
+
+func scanRejected(scan scanner) (dmarcd.Rejected, error) {
+	var r dmarcd.Rejected
+	var receivedAt int64
+	var answer dmarcd.Genuine
+	var verdict string
+	err := scan(&r.ID, &r.Kind, &r.Member, &r.Reason, &r.Intake, &r.Name, &receivedAt, &answer, &verdict, &r.Size)
+	r.ReceivedAt, r.Verdict = fromUnix(receivedAt), parseVerdict(answer, verdict)
+	return r, err
+}
+
+// SettleRejected removes something rejected from the list, after it could be used,
+// and its bytes unless something else came with it; what is not there is
+// ErrNotFound.
+func (t *Team) SettleRejected(ctx context.Context, id dmarcd.RejectedID) error {
+	return t.store.txAgain(ctx, func(tx tx) error {
+		var original []byte
+		err := tx.queryRow(ctx, `DELETE FROM rejected WHERE team_id = $1 AND id = $2 RETURNING original`, []any{t.id, id}, &original)
+		if err != nil {
+			return err
+		}
+		return t.removeUnusedOriginal(ctx, tx, original)
+	})
+}

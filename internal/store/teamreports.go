@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+)
+
+// visibleReport is the condition that a report is about something that the team
+// has: a domain, or a name that waits for one.
+const visibleReport = `EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND ` + visibleShare + `)`
+
+const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
+	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict,
+	reports.received_at, reports.member, reports.replaced`
+
+func scanReport(scan scanner) (dmarcd.Report, error) {
+	var r dmarcd.Report
+	var begin, end, receivedAt int64
+	var quirks, verdict string
+	var answer dmarcd.Genuine
+	err := scan(&r.ID, &r.Kind, &r.Organization, &r.ExternalID, &r.Domain, &begin, &end,
+		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &verdict,
+		&receivedAt, &r.Member, &r.Replaced)
+	r.Begin, r.End, r.ReceivedAt = fromUnix(begin), fromUnix(end), fromUnix(receivedAt)
+	r.Quirks, r.Verdict = parseQuirks(quirks), parseVerdict(answer, verdict)
+	return r, err
+}
+
+// ReportFilter narrows a list of reports; what is empty is any.
+type ReportFilter struct {
+	// Domain is a domain of the team that the report is about.
+	Domain string
+	// Organization is the reporter's name, in any case.
+	Organization string
+	// ExternalID is the reporter's own id of the report.
+	ExternalID string
+	Kind       dmarcd.ReportKind
+	Quirk      string
+	// Quirks asks for reports with any quirk.
+	Quirks  bool
+	Genuine dmarcd.Genuine
+	// Days is when the report begins.
+	Days dmarcd.Days
+	// Unclaimed asks for reports with records that are about no domain of the
+	// team.
+	Unclaimed bool
+}
+
+// conditions returns what the filter asks for as SQL, and its arguments from $first
+// on. What is not asked for is left out: the engines plan a query by its text.
+func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) {
+	var b strings.Builder
+	var args []any
+	and := func(condition string, values ...any) {
+		names := make([]any, len(values))
+		for i := range values {
+			names[i] = "$" + strconv.Itoa(first+len(args)+i)
+		}
+		fmt.Fprintf(&b, " AND "+condition, names...)
+		args = append(args, values...)
+	}
+	if f.Domain != "" {
+		and(`reports.id IN (SELECT shares.report_id FROM domains
+			JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id
+			WHERE domains.team_id = %s AND domains.name = %s AND domains.deleted_at = 0)`, team, plain(f.Domain))
+	}
+	if f.Organization != "" {
+		and(`lower(reports.organization) = lower(%s)`, plain(f.Organization))
+	}
+	if f.ExternalID != "" {
+		and(`reports.external_id = %s`, plain(f.ExternalID))
+	}
+	if f.Kind != "" {
+		and(`reports.kind = %s`, plain(string(f.Kind)))
+	}
+	if f.Quirk != "" {
+		and(`replace(reports.quirks, %s, '') <> reports.quirks`, plain(quirkMark(f.Quirk)))
+	}
+	if f.Quirks {
+		and(`reports.quirks <> ''`)
+	}
+	if f.Genuine != "" {
+		and(`reports.genuine = %s`, plain(string(f.Genuine)))
+	}
+	if f.Days != (dmarcd.Days{}) {
+		from, before := f.Days.Times()
+		and(`reports.begin_at >= %s AND reports.begin_at < %s`, from, before)
+	}
+	if f.Unclaimed {
+		and(`EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND shares.domain_id = 0)`)
+	}
+	return b.String(), args
+}
+
+// Reports returns up to limit reports, the last received first, that came before
+// the given one; 0 is the beginning of the list. Document is left out.
+func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	conditions, args := filter.conditions(t.id, 4)
+	return collectRead(ctx, t.store, `SELECT `+reportColumns+` FROM reports
+		WHERE reports.team_id = $1 AND reports.id < $2 AND `+visibleReport+conditions+`
+		ORDER BY reports.id DESC LIMIT $3`, append([]any{t.id, before, limit}, args...), scanReport)
+}
+
+// Report returns a report with its document, or ErrNotFound.
+func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
+	var document string
+	report, err := scanReport(func(dest ...any) error {
+		return t.store.queryRow(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
+			WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, append(dest, &document)...)
+	})
+	report.Document = document
+	return report, err
+}
+
+// RecordCursor is a place in the records of a report: after the record of that
+// number in that share. The zero value is before the first.
+type RecordCursor struct {
+	Share, N int
+	// Begun tells the place after the very first record from the beginning.
+	Begun bool
+}
+
+// Record is a record of a report as it is kept.
+type Record struct {
+	Cursor RecordCursor
+	// Domain is the team's domain that it counts for, "" if none.
+	Domain string
+	aggregate.Record
+}
+
+// Records returns up to limit records of an aggregate report, after the cursor;
+// those of one From domain together. Addr is not set: Source has its text. Records
+// go before their report does, by age.
+func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) ([]Record, error) {
+	if !after.Begun {
+		after.Share, after.N = -1, -1
+	}
+	return collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
+			records.disposition, records.dkim, records.spf, shares.header_from, records.details
+		FROM records JOIN shares ON shares.report_id = records.report_id AND shares.n = records.share
+			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
+		WHERE records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND shares.team_id = $1 AND `+visibleShare+`
+		ORDER BY records.share, records.n LIMIT $5`,
+		[]any{t.id, id, after.Share, after.N, limit}, scanRecord)
+}
+
+func scanRecord(scan scanner) (Record, error) {
+	r := Record{Cursor: RecordCursor{Begun: true}}
+	var text string
+	err := scan(&r.Cursor.Share, &r.Cursor.N, &r.Domain, &r.Source, &r.Count,
+		&r.Disposition, &r.DKIM, &r.SPF, &r.HeaderFrom, &text)
+	if err != nil {
+		return r, err
+	}
+	return r, parseDetails(text, &r.Record)
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// plain returns text from outside as both engines can store it: valid UTF-8 without
+// NUL, which PostgreSQL refuses.
+func plain(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// line returns text that stays on one line.
+func line(text string) string {
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(plain(text))
+}
+
+// formatQuirks writes quirks with a line break before and after each name, so that
+// one can be found in the text.
+func formatQuirks(quirks []dmarcd.Quirk) string {
+	var b strings.Builder
+	for _, quirk := range quirks {
+		b.WriteString("\n" + quirk.Name + " " + strconv.Itoa(quirk.Count))
+	}
+	return b.String()
+}
+
+// quirkMark is what the text of quirks holds if the named one is among them.
+func quirkMark(name string) string { return "\n" + name + " " }
+
+func parseQuirks(text string) []dmarcd.Quirk {
+	var quirks []dmarcd.Quirk
+	for entry := range strings.SplitSeq(text, "\n") {
+		if name, count, ok := strings.Cut(entry, " "); ok {
+			n, _ := strconv.Atoi(count) // formatQuirks wrote it
+			quirks = append(quirks, dmarcd.Quirk{Name: name, Count: n})
+		}
+	}
+	return quirks
+}
+
+// genuine is the answer as it is stored.
+func genuine(v dmarcd.Verdict) dmarcd.Genuine {
+	if v.Genuine == "" {
+		return dmarcd.GenuineUnknown
+	}
+	return v.Genuine
+}
+
+// formatVerdict writes what led to the answer, a line each.
+func formatVerdict(v dmarcd.Verdict) string {
+	return strings.Join([]string{line(v.From), line(v.DKIM), line(v.SPF), line(v.DMARC), line(v.Reason)}, "\n")
+}
+
+func parseVerdict(answer dmarcd.Genuine, text string) dmarcd.Verdict {
+	lines := append(strings.Split(text, "\n"), "", "", "", "", "")
+	return dmarcd.Verdict{Genuine: answer, From: lines[0], DKIM: lines[1], SPF: lines[2], DMARC: lines[3], Reason: lines[4]}
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const userColumns = `users.id, users.email, users.name, users.password_hash <> '', users.operator,
+	users.created_at, users.signed_in_at`
+
+// userFields returns where the columns of a user are scanned to, and what makes
+// the user of them afterwards.
+func userFields(user *dmarcd.User) (dest []any, finish func()) {
+	var createdAt, signedInAt int64
+	dest = []any{&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &createdAt, &signedInAt}
+	return dest, func() { user.CreatedAt, user.SignedInAt = fromUnix(createdAt), fromUnix(signedInAt) }
+}
+
+func scanUser(scan scanner) (dmarcd.User, error) {
+	var user dmarcd.User
+	dest, finish := userFields(&user)
+	err := scan(dest...)
+	finish()
+	return user, err
+}
+
+// Users returns all users, ordered by e-mail address.
+func (s *Store) Users(ctx context.Context) ([]dmarcd.User, error) {
+	return collectRead(ctx, s, `SELECT `+userColumns+` FROM users ORDER BY email`, nil, scanUser)
+}
+
+// UserByEmail returns the user with that address, as dmarcd.ParseEmail returns
+// it, or ErrNotFound.
+func (s *Store) UserByEmail(ctx context.Context, email string) (dmarcd.User, error) {
+	return tx{store: s, run: s.read}.userByEmail(s.reading(ctx), email)
+}
+
+func (t tx) userByEmail(ctx context.Context, email string) (dmarcd.User, error) {
+	return scanUser(func(dest ...any) error {
+		return t.queryRow(ctx, `SELECT `+userColumns+` FROM users WHERE email = $1`, []any{email}, dest...)
+	})
+}
+
+func (t tx) user(ctx context.Context, id dmarcd.UserID) (dmarcd.User, error) {
+	return scanUser(func(dest ...any) error {
+		return t.queryRow(ctx, `SELECT `+userColumns+` FROM users WHERE id = $1`, []any{id}, dest...)
+	})
+}
+
+// Password returns the user with that address and the hash of their password,
+// which is "" where they have none, or ErrNotFound.
+func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, hash string, err error) {
+	err = s.queryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, []any{email}, &id, &hash)
+	return id, hash, err
+}
+
+// SetPassword gives a user another password and ends all their sessions but the
+// one with the hash keep: whoever knew the old password is out.
+func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte) error {
+	return s.tx(ctx, func(t tx) error { return t.setPassword(ctx, user, passwordHash, keep) })
+}
+
+func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte) error {
+	changed, err := t.exec(ctx, `UPDATE users SET password_hash = $1 WHERE id = $2`, passwordHash, user)
+	if err != nil {
+		return err
+	}
+	if changed == 0 {
+		return dmarcd.ErrNotFound
+	}
+	return t.endSessions(ctx, user, keep)
+}
+
+// createUser makes a user who is no operator. The hash of the password may be
+// "".
+func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (dmarcd.User, error) {
+	name, err := dmarcd.ParseUserName(name)
+	if err != nil {
+		return dmarcd.User{}, err
+	}
+	user := dmarcd.User{
+		ID: dmarcd.UserID(newID()), Email: email, Name: name,
+		Password: passwordHash != "", CreatedAt: t.store.now(),
+	}
+	_, err = t.exec(ctx, `INSERT INTO users (id, email, name, password_hash, operator, created_at, signed_in_at)
+		VALUES ($1, $2, $3, $4, FALSE, $5, 0)`, user.ID, user.Email, user.Name, passwordHash, unix(user.CreatedAt))
+	if err != nil {
+		return dmarcd.User{}, fmt.Errorf("create user: %w", err)
+	}
+	return user, nil
+}
+
+// Memberships returns the teams of a user, ordered by name.
+func (s *Store) Memberships(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Membership, error) {
+	return collectRead(ctx, s, `SELECT `+teamColumns+`,
+			(SELECT role FROM members WHERE members.team_id = teams.id AND members.user_id = $1)
+		FROM teams WHERE id IN (SELECT team_id FROM members WHERE user_id = $1) ORDER BY name`,
+		[]any{user}, scanMembership)
+}
+
+func scanMembership(scan scanner) (dmarcd.Membership, error) {
+	var m dmarcd.Membership
+	var err error
+	m.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &m.Role)...) })
+	return m, err
+}
+
+// RemoveUser removes a user with their sessions and memberships, and every link
+// that was made for them or by them and is not used yet. It returns the names of
+// the teams that are left without an owner. No such user is ErrNotFound.
+func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID) (ownerless []string, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		user, err := t.user(ctx, id)
+		if err != nil {
+			return err
+		}
+		ownerless, err = collect(ctx, t, `SELECT name FROM teams WHERE id IN (
+				SELECT team_id FROM members GROUP BY team_id
+				HAVING SUM(CASE WHEN role = $1 AND user_id = $2 THEN 1 ELSE 0 END) = 1
+					AND SUM(CASE WHEN role = $1 THEN 1 ELSE 0 END) = 1)
+			ORDER BY name`, []any{dmarcd.RoleOwner, id}, scanText)
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `DELETE FROM invites WHERE used_at = 0 AND (created_by = $1 OR email = $2)`, id, user.Email); err != nil {
+			return err
+		}
+		for _, statement := range []string{
+			`DELETE FROM sessions WHERE user_id = $1`,
+			`DELETE FROM members WHERE user_id = $1`,
+			`DELETE FROM identities WHERE user_id = $1`,
+			`DELETE FROM users WHERE id = $1`,
+		} {
+			if _, err := t.exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		err = fmt.Errorf("remove user: %w", err)
+	}
+	return ownerless, err
+}

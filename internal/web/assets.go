@@ -1,0 +1,164 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// assetSources holds our own style sheets and modules, which are served as they
+// are written.
+//
+//go:embed assets
+var assetSources embed.FS
+
+// builtAssets holds what scripts/build-assets.sh made, if it ran. The folder
+// always has a file, so that the program builds without.
+//
+//go:embed all:built
+var builtAssets embed.FS
+
+// The assets by the names that templates use.
+const (
+	styleSheet   = "style.css"
+	moduleScript = "app.js"
+	chartScript  = "charts.js"
+	licenseText  = "licenses.txt"
+)
+
+// asset is a file that never changes: its content is part of its name.
+type asset struct {
+	name    string // with the hash
+	mime    string
+	content []byte
+	packed  func() []byte // by gzip, made when it is first asked for
+}
+
+// assets are the static files.
+type assets struct {
+	byName   map[string]asset // by the name with the hash
+	bySource map[string]asset // by the name that templates use
+}
+
+// loadAssets makes the static files. Our style sheets are joined to one file,
+// and so are our modules: they import nothing, and each stands in a block of
+// its own.
+func loadAssets() (*assets, error) {
+	a := &assets{byName: map[string]asset{}, bySource: map[string]asset{}}
+	style, err := joinFiles("assets/style", "", "")
+	if err != nil {
+		return nil, err
+	}
+	script, err := joinFiles("assets/modules", "{\n", "}\n")
+	if err != nil {
+		return nil, err
+	}
+	icon, err := assetSources.ReadFile("assets/icon.svg")
+	if err != nil {
+		return nil, fmt.Errorf("read the assets: %w", err)
+	}
+	a.add(styleSheet, style)
+	a.add(moduleScript, script)
+	a.add("icon.svg", icon)
+	for _, name := range []string{chartScript, licenseText} {
+		content, err := builtAssets.ReadFile("built/" + name)
+		switch {
+		case err == nil:
+			a.add(name, content)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("read the assets: %w", err)
+		}
+	}
+	return a, nil
+}
+
+func joinFiles(folder, before, after string) ([]byte, error) {
+	entries, err := assetSources.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("read the assets: %w", err)
+	}
+	var joined bytes.Buffer
+	for _, entry := range entries {
+		content, err := assetSources.ReadFile(path.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read the assets: %w", err)
+		}
+		joined.WriteString(before)
+		joined.Write(content)
+		joined.WriteString(after)
+	}
+	return joined.Bytes(), nil
+}
+
+func (a *assets) add(source string, content []byte) {
+	sum := sha256.Sum256(content)
+	extension := path.Ext(source)
+	file := asset{
+		name:    strings.TrimSuffix(source, extension) + "-" + hex.EncodeToString(sum[:6]) + extension,
+		mime:    mimeOf(extension),
+		content: content,
+		packed:  sync.OnceValue(func() []byte { return compress(content, gzip.BestCompression) }),
+	}
+	a.byName[file.name], a.bySource[source] = file, file
+}
+
+func mimeOf(extension string) string {
+	switch extension {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	default:
+		return "text/plain; charset=utf-8"
+	}
+}
+
+// url returns where an asset is, or "" where it was not built.
+func (a *assets) url(source string) string {
+	file, ok := a.bySource[source]
+	if !ok {
+		return ""
+	}
+	return Prefix + "/static/" + file.name
+}
+
+// static serves an asset. It may be kept for ever: another content has another
+// name.
+func (s *Web) static(c *call) error {
+	file, ok := s.assets.byName[c.params["name"]]
+	if !ok {
+		return errNoSuchPage
+	}
+	tag := `"` + file.name + `"`
+	h := c.w.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	body := file.content
+	if acceptsGzip(c.r) {
+		h.Set("Content-Encoding", "gzip")
+		body = file.packed()
+		tag = `"` + file.name + `-gzip"`
+	}
+	h.Set("ETag", tag)
+	if strings.Contains(c.r.Header.Get("If-None-Match"), tag) {
+		h.Del("Content-Encoding")
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", file.mime)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = c.w.Write(body) // a client that left cannot be told
+	return nil
+}

@@ -1,0 +1,28 @@
+// Puts a button behind everything that is marked to be copied.
+function addCopyButtons(root) {
+  for (const element of root.querySelectorAll("[data-copy]")) {
+    if (element.nextElementSibling?.matches("button.copy")) {
+      continue;
+    }
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy ${element.textContent.slice(0, 80)}`);
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(element.textContent);
+        button.textContent = "Copied";
+      } catch {
+        // Without https there is no clipboard: select it for the reader.
+        getSelection().selectAllChildren(element);
+        button.textContent = "Selected";
+      }
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    });
+    element.after(button);
+  }
+}
+
+addCopyButtons(document);
+document.addEventListener("dmarcd:added", (event) => addCopyButtons(event.target));

@@ -1,0 +1,16 @@
+// Sends a filter when a choice is made, and leaves what is empty out of the
+// address. Text is sent by Enter or the button, as without script.
+for (const form of document.querySelectorAll("form.filter, form.inline")) {
+  form.addEventListener("change", (event) => {
+    if (event.target.matches("select, [type=checkbox]")) {
+      form.requestSubmit();
+    }
+  });
+  form.addEventListener("formdata", (event) => {
+    for (const [name, value] of [...event.formData]) {
+      if (value === "") {
+        event.formData.delete(name);
+      }
+    }
+  });
+}

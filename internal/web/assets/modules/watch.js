@@ -1,0 +1,26 @@
+// Asks for a part of the page again until it says that it is complete.
+const watchInterval = 5000;
+
+for (const element of document.querySelectorAll("[data-watch]")) {
+  const look = async () => {
+    if (element.querySelector("[data-complete]")) {
+      return;
+    }
+    if (!document.hidden) {
+      try {
+        const answer = await fetch(element.dataset.watch, { headers: { Accept: "text/html" }, redirect: "error" });
+        const text = answer.ok ? await answer.text() : "";
+        // The same text again would take away what the reader selected.
+        if (text && text !== element.dataset.shown) {
+          element.dataset.shown = text;
+          element.innerHTML = text;
+          element.dispatchEvent(new Event("dmarcd:added", { bubbles: true }));
+        }
+      } catch {
+        // The server is away; the next look may find it.
+      }
+    }
+    setTimeout(look, watchInterval);
+  };
+  setTimeout(look, watchInterval);
+}

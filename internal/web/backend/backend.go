@@ -1,0 +1,103 @@
+// Package backend answers what the pages of package web ask, from the store and
+// the services. It turns what they know into what pages show, and writes into the
+// audit log what is changed through a page. What a role allows is decided by
+// package web, and which team a value is for by whoever signs in.
+package backend
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/web"
+)
+
+// Options are what a Backend is made of.
+type Options struct {
+	Store     *store.Store
+	Sessions  *auth.Sessions
+	Passwords *auth.PasswordSignIn
+	Welcome   *auth.Welcome
+	Checker   *dnscheck.Checker
+	// Examine looks at everything about a domain of the team, because somebody
+	// asked for it, and keeps what it saw.
+	Examine func(ctx context.Context, team *store.Team, name string) error
+	Insight *insight.Service
+	// Acceptor reads what is uploaded. It must take MaxUpload bytes.
+	Acceptor  *intake.Acceptor
+	MaxUpload int64
+	// Verify says whether a mail is from whom it says, and gives the zero value for
+	// what is no mail.
+	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
+	// AddMailbox tries the login to a mailbox, and has the team keep it with the
+	// password sealed.
+	AddMailbox func(ctx context.Context, team *store.Team, mailbox dmarcd.Mailbox, password string) (dmarcd.Mailbox, error)
+	// BaseURL is where clients see the API; the pages are at the same host.
+	BaseURL string
+	// ReportDomain is the domain of the reporting addresses, "" if there is none.
+	ReportDomain string
+	// Retention is how long data of teams is kept that do not say.
+	Retention store.Retention
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// maxReading is how many uploads are read at once, which bounds the memory.
+const maxReading = 4
+
+// Backend answers the pages. It is safe for concurrent use.
+type Backend struct {
+	options Options
+	// reading has an entry for each upload that is being read.
+	reading chan struct{}
+
+	mu sync.Mutex
+	// looking holds the domains whose DNS is being looked at for somebody who
+	// waits.
+	looking map[watched]struct{}
+}
+
+// New returns a backend.
+func New(options Options) *Backend {
+	return &Backend{options: options, reading: make(chan struct{}, maxReading), looking: map[watched]struct{}{}}
+}
+
+// Team returns what the viewer may ask about the team that they chose. The value is
+// for one request.
+func (b *Backend) Team(viewer web.Viewer) web.Team {
+	// A viewer in no team has no id, and finds nothing in the team 0.
+	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
+	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id)}
+	return web.Team{
+		Domains:   domains{d},
+		Checks:    checks{d},
+		Sources:   &sources{desk: d},
+		Reports:   reports{d},
+		Rejected:  rejected{d},
+		Tokens:    tokens{d},
+		Members:   members{d},
+		Mailboxes: mailboxes{d},
+		Keeping:   housekeeping{d},
+	}
+}
+
+// desk is where the changes of one viewer to one team are made.
+type desk struct {
+	*Backend
+	journal
+	id   dmarcd.TeamID
+	team *store.Team
+}
+
+// note writes into the team's audit log.
+func (d desk) note(ctx context.Context, action, target, detail string) {
+	d.write(ctx, d.team, action, target, detail)
+}

@@ -1,0 +1,132 @@
+package backend
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// newDocument returns a report as it can be read, without its records.
+func newDocument(report dmarcd.Report) (web.ReportDocument, error) {
+	document := web.ReportDocument{Report: report}
+	if report.Document == "" { // it is past its time
+		return document, nil
+	}
+	var err error
+	switch report.Kind {
+	case dmarcd.KindAggregate:
+		document.Facts, err = read(report, aggregateFacts)
+	case dmarcd.KindFailure:
+		document.Facts, err = read(report, failureFacts)
+	case dmarcd.KindTLS:
+		document.Facts, err = read(report, tlsFacts)
+		if err == nil {
+			document.Policies, err = read(report, tlsPolicies)
+		}
+	}
+	return document, err
+}
+
+// read makes something of the shape that a report is kept in.
+func read[Shape any, T any](report dmarcd.Report, from func(Shape) T) (T, error) {
+	var shape Shape
+	if err := json.Unmarshal([]byte(report.Document), &shape); err != nil {
+		var none T
+		return none, fmt.Errorf("read report %s: %w", report.ID, err)
+	}
+	return from(shape), nil
+}
+
+// facts collects what a report states.
+type facts []web.Fact
+
+func (f *facts) add(name string, value *string) {
+	if value != nil && *value != "" {
+		*f = append(*f, web.Fact{Name: name, Value: *value})
+	}
+}
+
+func (f *facts) addAll(name string, values []string) {
+	joined := strings.Join(values, "; ")
+	f.add(name, &joined)
+}
+
+func aggregateFacts(r wire.AggregateReport) []web.Fact {
+	var f facts
+	f.add("Contact", r.Email)
+	f.add("More about it", r.ExtraContact)
+	policy := []string{}
+	for _, tag := range []struct {
+		name  string
+		value *string
+	}{
+		{"p", r.P},
+		{"sp", r.SP},
+		{"np", r.NP},
+		{"adkim", r.ADKIM},
+		{"aspf", r.ASPF},
+		{"pct", r.Percent},
+		{"fo", r.FailureOptions},
+		{"psd", r.PSD},
+		{"testing", r.Testing},
+	} {
+		if tag.value != nil && *tag.value != "" {
+			policy = append(policy, tag.name+"="+*tag.value)
+		}
+	}
+	f.addAll("Policy that the reporter saw", policy)
+	f.add("Discovery method", r.DiscoveryMethod)
+	f.add("Generator", r.Generator)
+	f.addAll("Errors", r.Errors)
+	form := map[string]string{"9990": "RFC 9990", "7489": "RFC 7489", "draft": "a draft before RFC 7489"}[r.Flavour]
+	f.add("Form", &form)
+	sources := strconv.Itoa(r.Sources)
+	f.add("Addresses", &sources)
+	return f
+}
+
+func failureFacts(r wire.FailureReport) []web.Fact {
+	var f facts
+	f.add("Failure", r.AuthFailure)
+	f.add("Failed to align", r.IdentityAlignment)
+	f.add("Sent from", r.SourceIP)
+	f.add("From", r.From)
+	f.add("Envelope sender", r.OriginalMailFrom)
+	f.addAll("Envelope recipients", r.OriginalRcptTo)
+	f.add("Message id", r.MessageID)
+	f.add("What became of it", r.DeliveryResult)
+	f.add("Authentication results", r.AuthenticationResults)
+	f.add("DKIM domain", r.DKIMDomain)
+	f.add("DKIM selector", r.DKIMSelector)
+	f.add("DKIM identity", r.DKIMIdentity)
+	f.addAll("SPF records", r.SPFDNS)
+	f.add("Reported by", r.ReportingMTA)
+	f.add("Program", r.UserAgent)
+	return f
+}
+
+func tlsFacts(r wire.TLSReport) []web.Fact {
+	var f facts
+	f.add("Contact", r.ContactInfo)
+	return f
+}
+
+func tlsPolicies(r wire.TLSReport) []web.TLSPolicy {
+	policies := make([]web.TLSPolicy, len(r.Policies))
+	for i, p := range r.Policies {
+		policies[i] = web.TLSPolicy{
+			Type: p.Type, Domain: p.Domain, Successful: p.Successful, Failed: p.Failed, Policy: p.Strings, MailServers: p.MXHosts,
+		}
+		for _, detail := range p.DetailList {
+			policies[i].Failures = append(policies[i].Failures, web.TLSFailure{
+				Result: detail.ResultType, Server: detail.ReceivingMXHostname, Address: detail.SendingMTAIP, Sessions: detail.FailedSessions,
+			})
+		}
+	}
+	return policies
+}

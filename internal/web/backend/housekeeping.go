@@ -1,0 +1,64 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// housekeeping implements web.Housekeeping.
+type housekeeping struct{ desk }
+
+const (
+	day = 24 * time.Hour
+	// auditPerPage is how many entries of the audit log a page shows.
+	auditPerPage = 100
+)
+
+func (h housekeeping) Retention(ctx context.Context) (web.Retention, error) {
+	own, err := h.team.Retention(ctx)
+	keep := own.Or(h.options.Retention)
+	return web.Retention{
+		Counters: wholeDays(keep.Counters), Records: wholeDays(keep.Records), Originals: wholeDays(keep.Originals),
+	}, err
+}
+
+// wholeDays rounds up: what is kept for an hour is not kept for ever.
+func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
+
+func (h housekeeping) SetRetention(ctx context.Context, keep web.Retention) error {
+	if keep.Counters != 0 && (keep.Records == 0 || keep.Records > keep.Counters) {
+		return &dmarcd.InvalidError{Field: "counters", Message: "The sums are kept at least as long as the records that they are made of."}
+	}
+	err := h.team.SetRetention(ctx, store.Retention{
+		Counters: time.Duration(keep.Counters) * day, Records: time.Duration(keep.Records) * day,
+		Originals: time.Duration(keep.Originals) * day,
+	})
+	if err != nil {
+		return err
+	}
+	h.note(ctx, "retention.set", "", fmt.Sprintf("sums %d days, records %d, originals %d; 0 is for ever", keep.Counters, keep.Records, keep.Originals))
+	return nil
+}
+
+func (h housekeeping) Audit(ctx context.Context, after string) (wire.Page[web.AuditEntry], error) {
+	var page wire.Page[web.AuditEntry]
+	before, err := parseCursor(after)
+	if err != nil {
+		return page, err
+	}
+	entries, err := h.team.Audit(ctx, store.AuditFilter{}, before, auditPerPage+1)
+	if err != nil {
+		return page, err
+	}
+	return wire.NewPage(entries, auditPerPage, func(e dmarcd.AuditEntry) string {
+		return wire.FormatCursor(e.At, int64(e.ID))
+	}, func(e dmarcd.AuditEntry) (web.AuditEntry, error) {
+		return web.AuditEntry{At: e.At, Actor: e.Actor, Action: e.Action, Target: e.Target, Detail: e.Detail, Address: e.Address}, nil
+	})
+}

@@ -1,0 +1,98 @@
+package backend
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/web"
+)
+
+// members implements web.Members.
+type members struct{ desk }
+
+func (m members) Members(ctx context.Context) ([]web.Member, error) {
+	found, err := m.team.Members(ctx)
+	shown := make([]web.Member, len(found))
+	for i, member := range found {
+		shown[i] = web.Member{
+			ID: member.User.ID.String(), Name: member.User.Name, Email: member.User.Email, Role: string(member.Role),
+			JoinedAt: member.JoinedAt, SignedInAt: member.User.SignedInAt,
+		}
+	}
+	return shown, err
+}
+
+func (m members) InviteMember(ctx context.Context, email, role string) (string, error) {
+	email, err := dmarcd.ParseEmail(email)
+	if err != nil {
+		return "", err
+	}
+	as, err := dmarcd.ParseRole(role)
+	if err != nil {
+		return "", err
+	}
+	secret, hash := auth.NewInvite()
+	link, err := auth.WelcomeLink(m.options.BaseURL, secret)
+	if err != nil {
+		return "", err
+	}
+	err = m.team.Invite(ctx, hash, dmarcd.Invite{
+		Email: email, Role: as, CreatedBy: m.user, ExpiresAt: m.options.Now().Add(dmarcd.InviteLife),
+	})
+	if err != nil {
+		return "", err
+	}
+	m.note(ctx, "member.invite", email, role)
+	return link, nil
+}
+
+func (m members) SetRole(ctx context.Context, user, role string) error {
+	id, err := dmarcd.ParseUserID(user)
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	as, err := dmarcd.ParseRole(role)
+	if err != nil {
+		return err
+	}
+	email, err := m.emailOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := m.team.SetRole(ctx, id, as); err != nil {
+		return err
+	}
+	m.note(ctx, "member.role", email, role)
+	return nil
+}
+
+func (m members) RemoveMember(ctx context.Context, user string) error {
+	id, err := dmarcd.ParseUserID(user)
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	email, err := m.emailOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := m.team.RemoveMember(ctx, id); err != nil {
+		return err
+	}
+	m.note(ctx, "member.remove", email, "")
+	return nil
+}
+
+// emailOf returns the address of a member, by which the audit log names them.
+func (m members) emailOf(ctx context.Context, id dmarcd.UserID) (string, error) {
+	found, err := m.team.Members(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, member := range found {
+		if member.User.ID == id {
+			return member.User.Email, nil
+		}
+	}
+	return "", dmarcd.ErrNotFound
+}

@@ -1,0 +1,84 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/web"
+)
+
+const (
+	// maxNews and maxTasks bound what the overview tells beside its table.
+	maxNews  = 20
+	maxTasks = 6
+)
+
+// Overview implements web.Domains.
+func (d domains) Overview(ctx context.Context, query web.OverviewQuery) (web.Overview, error) {
+	rows, err := d.team.DomainRows(ctx, store.OverviewFilter{
+		Days: daysOf(query.Period), Search: query.Search, Policy: query.Policy, Trouble: query.Trouble,
+		Sort: query.Sort, Offset: query.Offset, Limit: query.Limit,
+	})
+	if err != nil {
+		return web.Overview{}, err
+	}
+	found := web.Overview{Matching: rows.Matching, All: rows.All}
+	for _, row := range rows.Rows {
+		found.Domains = append(found.Domains, web.DomainRow{
+			Name: row.Name, Grade: row.Grade, Policy: row.Policy, Active: row.Active, Counts: row.Counts,
+			Trend: trendOf(row.Days, query.Period),
+		})
+	}
+	days, err := d.team.Daily(ctx, withBefore(query.Period), 2*query.Period.Len())
+	if err != nil {
+		return web.Overview{}, err
+	}
+	found.Days, found.Counts, found.Before = series(days, query.Period)
+	if found.News, err = d.news(ctx); err != nil {
+		return web.Overview{}, err
+	}
+	found.Tasks, err = d.tasks(ctx)
+	return found, err
+}
+
+// news returns what happened since yesterday began.
+func (d domains) news(ctx context.Context) ([]dmarcd.Event, error) {
+	yesterday := dayTime(dmarcd.DayOf(d.options.Now()) - 1)
+	events, err := d.team.Events(ctx, store.EventFilter{}, store.Cursor{}, maxNews)
+	return since(events, yesterday), err
+}
+
+// since keeps the events from a moment on of a list that begins with the latest.
+func since(events []dmarcd.Event, moment time.Time) []dmarcd.Event {
+	for i, e := range events {
+		if e.At.Before(moment) {
+			return events[:i]
+		}
+	}
+	return events
+}
+
+// tasks returns the next step for each of the domains that need it most.
+func (d domains) tasks(ctx context.Context) ([]web.Task, error) {
+	worst, err := d.team.DomainRows(ctx, store.OverviewFilter{Trouble: true, Sort: "-grade", Limit: maxTasks})
+	if err != nil {
+		return nil, err
+	}
+	var tasks []web.Task
+	for _, row := range worst.Rows {
+		latest, err := checks{d.desk}.LatestCheck(ctx, row.Name)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			continue // the schedule has not come to it yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		if next := latest.NextStep; next != nil {
+			tasks = append(tasks, web.Task{Domain: row.Name, Level: dmarcd.Level(next.Level), What: next.What})
+		}
+	}
+	return tasks, nil
+}

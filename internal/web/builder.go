@@ -1,0 +1,156 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+)
+
+// exampleDomain is what a record is read for where no domain is named.
+const exampleDomain = "example.com"
+
+type builderView struct {
+	Form  Form
+	Paste Form
+	// Domain is the name that the record is for.
+	Domain string
+	// Record is what stands in the form, or was pasted.
+	Record string
+	// IsRecord is false for a text that receivers pass over.
+	IsRecord bool
+	State    string
+	Tags     []tagExplanation
+	Problems []string
+	// Views is what receivers do, by whose mail it is.
+	Views []receiverView
+}
+
+// maxRecord bounds a pasted record, in bytes; DNS can carry 64 KiB in all.
+const maxRecord = 4096
+
+// builder makes a record of the answers to its form, or explains one that is
+// pasted. All of it stands in the address, so that it can be shared.
+func (s *Web) builder(c *call) error {
+	query := c.r.URL.Query()
+	view := builderView{Domain: exampleDomain, Record: strings.TrimSpace(query.Get("record"))}
+	name, err := dmarcd.ParseName(query.Get("domain"))
+	if err == nil {
+		view.Domain = name
+	}
+	if view.Record == "" {
+		view.Record = buildRecord(query)
+	}
+	if len(view.Record) > maxRecord {
+		view.Record = view.Record[:maxRecord]
+	}
+	record, ok := dmarc.Parse(view.Record)
+	view.IsRecord = ok
+	if ok {
+		view.State = record.State.String()
+		view.Tags = explainTags(record)
+		for _, problem := range record.Problems {
+			view.Problems = append(view.Problems, problemSentence(problem))
+		}
+		view.Views = receiverViews(c.r.Context(), view.Domain, view.Record)
+	}
+	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
+	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
+}
+
+// buildRecord writes down what the form says. Tags that only say the default
+// are left out.
+func buildRecord(query url.Values) string {
+	var b strings.Builder
+	b.WriteString("v=DMARC1; p=" + oneOf(query.Get("p"), "none", "quarantine", "reject"))
+	add := func(tag, value, standard string) {
+		if value != standard {
+			b.WriteString("; " + tag + "=" + value)
+		}
+	}
+	add("sp", oneOf(query.Get("sp"), "", "none", "quarantine", "reject"), "")
+	add("np", oneOf(query.Get("np"), "", "none", "quarantine", "reject"), "")
+	add("adkim", oneOf(query.Get("adkim"), "r", "s"), "r")
+	add("aspf", oneOf(query.Get("aspf"), "r", "s"), "r")
+	add("psd", oneOf(query.Get("psd"), "u", "y", "n"), "u")
+	add("t", oneOf(query.Get("t"), "n", "y"), "n")
+	add("rua", destinations(query.Get("rua")), "")
+	ruf := destinations(query.Get("ruf"))
+	add("ruf", ruf, "")
+	if ruf != "" { // without destinations fo is ignored (RFC 9989 §4.7)
+		add("fo", oneOf(query.Get("fo"), "0", "1", "d", "s", "1:d:s"), "0")
+	}
+	return b.String()
+}
+
+// oneOf returns the word if it is allowed, else the first of the allowed.
+func oneOf(word string, allowed ...string) string {
+	for _, a := range allowed {
+		if a == word {
+			return word
+		}
+	}
+	return allowed[0]
+}
+
+// destinations makes URIs of addresses, however they are separated. What would
+// end the tag or the record is left out.
+func destinations(written string) string {
+	var uris []string
+	for _, address := range strings.FieldsFunc(written, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == ';' }) {
+		if !strings.Contains(address, ":") {
+			address = "mailto:" + address
+		}
+		uris = append(uris, address)
+	}
+	return strings.Join(uris, ",")
+}
+
+func builderForm(domain string, r dmarc.Record) Form {
+	policy := func(none string) []Choice {
+		list := []Choice{{"none", "none: deliver, and report"}, {"quarantine", "quarantine: treat as suspicious"}, {"reject", "reject: refuse"}}
+		if none != "" {
+			list = append([]Choice{{"", none}}, list...)
+		}
+		return list
+	}
+	testing := "n"
+	if r.Testing {
+		testing = "y"
+	}
+	mode := []Choice{{"r", "relaxed: the same organization"}, {"s", "strict: the same name"}}
+	return Form{Path: Prefix + "/builder", Method: "get", Submit: "Make the record", Fields: []Field{
+		{Name: "domain", Label: "Domain", Type: "text", Value: domain, Autocomplete: "off"},
+		{Name: "p", Label: "Policy (p)", Type: "select", Value: r.P.String(), Choices: policy("")},
+		{Name: "sp", Label: "For subdomains (sp)", Type: "select", Value: r.SP.String(), Choices: policy("as the domain")},
+		{Name: "np", Label: "For names that do not exist (np)", Type: "select", Value: r.NP.String(), Choices: policy("as subdomains")},
+		{Name: "rua", Label: "Aggregate reports to (rua)", Type: "text", Value: addresses(r.RUA), Placeholder: "dmarc@example.com", Autocomplete: "off"},
+		{Name: "ruf", Label: "Failure reports to (ruf)", Type: "text", Value: addresses(r.RUF), Autocomplete: "off"},
+		{Name: "fo", Label: "Failure reports when (fo)", Type: "select", Value: r.FO.String(), Choices: []Choice{
+			{"0", "nothing passed"}, {"1", "anything did not pass"}, {"d", "a signature failed"}, {"s", "SPF failed"}, {"1:d:s", "all of these"},
+		}},
+		{Name: "t", Label: "Testing (t)", Type: "select", Value: testing, Choices: []Choice{{"n", "no: apply the policy"}, {"y", "yes: apply one level less"}}},
+		{Name: "adkim", Label: "DKIM alignment (adkim)", Type: "select", Value: r.ADKIM.String(), Choices: mode},
+		{Name: "aspf", Label: "SPF alignment (aspf)", Type: "select", Value: r.ASPF.String(), Choices: mode},
+		{Name: "psd", Label: "Public suffix (psd)", Type: "select", Value: r.PSD.String(), Choices: []Choice{
+			{"u", "not said"}, {"n", "no: this is the organization's domain"}, {"y", "yes: others register names below"},
+		}},
+	}}
+}
+
+func pasteForm(domain, record string) Form {
+	return Form{Path: Prefix + "/builder", Method: "get", Submit: "Explain it", Fields: []Field{
+		{Name: "domain", Label: "Domain", Type: "hidden", Value: domain},
+		{Name: "record", Label: "Record", Type: "text", Value: record, Autocomplete: "off"},
+	}}
+}
+
+func addresses(uris []dmarc.URI) string {
+	list := make([]string, len(uris))
+	for i, u := range uris {
+		list[i] = strings.TrimPrefix(u.String(), "mailto:")
+	}
+	return strings.Join(list, ", ")
+}

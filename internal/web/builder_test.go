@@ -1,0 +1,54 @@
+package web_test
+
+import (
+	"html"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestBuilder(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		query url.Values
+		want  []string
+	}{
+		{"nothing said", nil, []string{"<code data-copy>v=DMARC1; p=none</code>"}},
+		{
+			"everything said",
+			url.Values{
+				"p": {"reject"}, "sp": {"quarantine"}, "np": {"none"}, "adkim": {"s"}, "aspf": {"s"}, "t": {"y"}, "psd": {"n"},
+				"rua": {"a@example.com, b@example.net"}, "ruf": {"mailto:c@example.com"}, "fo": {"1"},
+			},
+			[]string{"v=DMARC1; p=reject; sp=quarantine; np=none; adkim=s; aspf=s; psd=n; t=y; rua=mailto:a@example.com,mailto:b@example.net; ruf=mailto:c@example.com; fo=1"},
+		},
+		{"words of others", url.Values{"p": {"reject; rua=mailto:x@evil.example"}}, []string{"<code data-copy>v=DMARC1; p=none</code>"}},
+		{"an address that would end the tag", url.Values{"rua": {"a@example.com; p=reject"}}, []string{"rua=mailto:a@example.com,mailto:p=reject"}},
+		{"fo without ruf", url.Values{"fo": {"1"}}, []string{"<code data-copy>v=DMARC1; p=none</code>"}},
+		{
+			"testing, to either sort of receiver",
+			url.Values{"record": {"v=DMARC1; p=reject; t=y"}},
+			[]string{"The tag p says reject, and t=y asks for one level less.", "These receivers know neither np nor t."},
+		},
+		{
+			"pct, to either sort of receiver",
+			url.Values{"record": {"v=DMARC1; p=reject; pct=50"}},
+			[]string{"The tag pct was removed by RFC 9989.", "For 50 % of failing mail (pct)"},
+		},
+		{"not a record", url.Values{"record": {"v=spf1 -all"}}, []string{"Receivers pass over this text"}},
+		{"a broken record", url.Values{"record": {"v=DMARC1; p=all; rua=mailto:a@example.com"}}, []string{"acts as p=none"}},
+		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"The tag p stands there twice"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/builder?"+row.query.Encode())
+			body := html.UnescapeString(w.Body.String())
+			for _, want := range row.want {
+				if w.Code != 200 || !strings.Contains(body, want) {
+					t.Errorf("got %d without %q, want it in the page", w.Code, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package web
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// call is one request on its way through the pages.
+type call struct {
+	web     *Web
+	w       http.ResponseWriter
+	r       *http.Request
+	params  map[string]string // of the path, decoded once
+	session string            // the secret; "" on a route for anybody
+	viewer  Viewer
+	team    Team
+}
+
+// maxForm bounds the body of a form. Files have a limit of their own.
+const maxForm = 64 << 10
+
+// form reads the body as a form.
+func (c *call) form() (url.Values, error) {
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
+	if err := c.r.ParseForm(); err != nil {
+		return nil, errBadForm
+	}
+	return c.r.PostForm, nil
+}
+
+// redirect leads to a page of ours after a form was taken.
+func (c *call) redirect(target string) error {
+	c.w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(c.w, c.r, target, http.StatusSeeOther)
+	return nil
+}
+
+// done leads to a page that then says what was done; see doneMessages.
+func (c *call) done(path, what string) error {
+	return c.redirect(path + "?" + url.Values{"done": {what}}.Encode())
+}
+
+// wantsCSV reports whether the table of the page is asked for.
+func (c *call) wantsCSV(table string) bool { return c.r.URL.Query().Get("csv") == table }
+
+// csv answers with a table as a file.
+func (c *call) csv(t Table) error {
+	h := c.w.Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="dmarcd-`+t.ID+`.csv"`)
+	h.Set("Cache-Control", "no-store")
+	out := csv.NewWriter(c.w)
+	header := make([]string, len(t.Columns))
+	for i, column := range t.Columns {
+		header[i] = column.Title
+	}
+	_ = out.Write(header) // what fails is told by Error below
+	for _, row := range t.Rows {
+		fields := make([]string, len(row))
+		for i, cell := range row {
+			fields[i] = cell.plain()
+		}
+		_ = out.Write(fields)
+	}
+	out.Flush()
+	if out.Error() != nil {
+		panic(http.ErrAbortHandler) // a short file must not look like a whole one
+	}
+	return nil
+}
+
+// ownPath returns a path of the pages that somebody asked to be led to, or the
+// first page where it is anything else: a link of ours leads to no other host.
+func ownPath(path string) string {
+	if !strings.HasPrefix(path, Prefix+"/") || strings.ContainsAny(path, "\\\r\n") {
+		return Prefix + "/"
+	}
+	return path
+}
+
+// pageNumber reads which page of a list is asked for, from 1.
+func pageNumber(query url.Values) int {
+	n, err := strconv.Atoi(query.Get("page"))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}

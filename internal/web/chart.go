@@ -1,0 +1,86 @@
+package web
+
+import "github.com/dmarcd/dmarcd"
+
+// Chart is a figure: a table, and what a script needs to draw it.
+type Chart struct {
+	// Kind is days, for amounts by day, or flow, for amounts along a way.
+	Kind string
+	// ID is a word that is unique in the page.
+	ID string
+	// Title says what the figure shows, Summary in a sentence what it tells.
+	Title, Summary string
+	// Labels heads the columns: of days the first is the day and the others
+	// are series, of a flow all but the last are the stops.
+	Labels []string
+	// Tones colours the series, in the words of the function tone.
+	Tones []string
+	Days  []ChartDay
+	Flows []ChartFlow
+	// Marks are days to be pointed out.
+	Marks []Mark
+	// CSV is the address of the numbers as a file, "" where there is none.
+	CSV string
+}
+
+// ChartDay is a day with the amount of each series.
+type ChartDay struct {
+	Day    dmarcd.Day
+	Values []int64
+}
+
+// ChartFlow is an amount that goes along some stops.
+type ChartFlow struct {
+	Stops    []ChartStop
+	Messages int64
+}
+
+// ChartStop is a place on the way, with its colour.
+type ChartStop struct{ Text, Tone string }
+
+// Mark is something that happened on a day.
+type Mark struct {
+	Day  dmarcd.Day
+	Text string
+}
+
+// DayCounts is what was counted on a day.
+type DayCounts struct {
+	Day dmarcd.Day
+	dmarcd.Counts
+}
+
+// messageChart shows the messages of each day, stacked by whether they passed.
+func messageChart(id, summary string, days []DayCounts, marks []Mark) Chart {
+	chart := Chart{
+		Kind: "days", ID: id, Title: "Messages per day", Summary: summary, Marks: marks,
+		Labels: []string{"Day (UTC)", "Compliant", "Not compliant"}, Tones: []string{"good", "bad"},
+	}
+	for _, d := range days {
+		chart.Days = append(chart.Days, ChartDay{d.Day, []int64{d.Compliant, d.NonCompliant}})
+	}
+	return chart
+}
+
+// table returns the numbers of a chart by day, for CSV.
+func (c Chart) table() Table {
+	t := Table{ID: c.ID, Caption: c.Title}
+	for i, label := range c.Labels {
+		t.Columns = append(t.Columns, Column{Title: label, Numeric: i > 0})
+	}
+	for _, d := range c.Days {
+		row := []Cell{text(d.Day.String())}
+		for _, v := range d.Values {
+			row = append(row, count(v))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, f := range c.Flows {
+		var row []Cell
+		for _, stop := range f.Stops {
+			row = append(row, text(stop.Text))
+		}
+		t.Rows = append(t.Rows, append(row, count(f.Messages)))
+	}
+	return t
+}

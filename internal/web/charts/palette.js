@@ -1,0 +1,43 @@
+// The colours of the style sheet as they are now, light or dark. A canvas knows
+// nothing of light-dark(), so that an element is asked what it comes to.
+export function palette(figure) {
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  figure.append(probe);
+  const colour = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const colours = {
+    text: colour("text"),
+    quiet: colour("quiet"),
+    line: colour("line"),
+    back: colour("back"),
+    link: colour("link"),
+    tones: {
+      good: colour("chart-good"),
+      bad: colour("chart-bad"),
+      warning: colour("chart-warning"),
+      quiet: colour("chart-quiet"),
+    },
+  };
+  probe.remove();
+  return colours;
+}
+
+// What all charts share. Tooltips are drawn into the canvas: as HTML they would
+// need inline styles, which the Content-Security-Policy forbids.
+export function base(colours) {
+  return {
+    animation: false,
+    textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
+    tooltip: {
+      renderMode: "richText",
+      backgroundColor: colours.back,
+      borderColor: colours.line,
+      textStyle: { color: colours.text, fontSize: 12 },
+    },
+  };
+}
+
+export const numbers = new Intl.NumberFormat("en");

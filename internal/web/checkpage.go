@@ -1,0 +1,111 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+type checkView struct {
+	domainView
+	// Check is nil where nobody has looked yet.
+	Check  *wire.KeptCheck
+	Groups []findingGroup
+	Parts  []checkPart
+}
+
+// findingGroup is the findings of one level.
+type findingGroup struct {
+	Title    string
+	Level    string
+	Findings []wire.Finding
+}
+
+// checkPart is what a check saw of one protocol.
+type checkPart struct {
+	Name, Status string
+	// Text is the record, or what was found instead.
+	Text   string
+	Reason string
+}
+
+func (s *Web) check(c *call) error {
+	page, head, err := s.domainPage(c, "check", "DNS check")
+	if err != nil {
+		return err
+	}
+	view := checkView{domainView: head}
+	latest, err := c.team.Checks.LatestCheck(c.r.Context(), head.Head.Name)
+	switch {
+	case err == nil:
+		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest.Findings), checkParts(latest)
+	case !errors.Is(err, dmarcd.ErrNotFound):
+		return err
+	}
+	if c.wantsCSV("findings") {
+		return c.csv(findingTable(latest.Findings))
+	}
+	return c.render(http.StatusOK, page, view)
+}
+
+// groupFindings puts the findings of each level together, the worst first.
+func groupFindings(findings []wire.Finding) []findingGroup {
+	groups := []findingGroup{
+		{Title: "Mend now", Level: string(dmarcd.LevelError)},
+		{Title: "Mend soon", Level: string(dmarcd.LevelWarning)},
+		{Title: "Worth knowing", Level: string(dmarcd.LevelInfo)},
+		{Title: "As it should be", Level: string(dmarcd.LevelGood)},
+	}
+	for i := range groups {
+		for _, f := range findings {
+			if f.Level == groups[i].Level {
+				groups[i].Findings = append(groups[i].Findings, f)
+			}
+		}
+	}
+	return groups
+}
+
+func checkParts(check wire.KeptCheck) []checkPart {
+	parts := []checkPart{
+		{"DMARC", check.DMARC.Status, check.DMARC.Record, check.DMARC.Reason},
+		{"SPF", check.SPF.Status, check.SPF.Record, check.SPF.Reason},
+	}
+	for _, key := range check.DKIM {
+		parts = append(parts, checkPart{"DKIM " + key.Selector, key.Status, key.Record, key.Reason})
+	}
+	for _, host := range check.MX {
+		parts = append(parts, checkPart{"MX", host.Status, host.Host, ""})
+	}
+	return append(parts,
+		checkPart{"MTA-STS", check.MTASTS.Status, check.MTASTS.Record, check.MTASTS.Reason},
+		checkPart{"TLS-RPT", check.TLSRPT.Status, check.TLSRPT.Record, check.TLSRPT.Reason},
+		checkPart{"BIMI", check.BIMI.Status, check.BIMI.Record, check.BIMI.Reason},
+		checkPart{"DANE", check.DANE.Status, "", check.DANE.Reason},
+		checkPart{"DNSSEC", check.DNSSEC.Status, check.DNSSEC.Zone, check.DNSSEC.Reason},
+	)
+}
+
+func findingTable(findings []wire.Finding) Table {
+	t := Table{ID: "findings", Columns: []Column{
+		{Title: "Finding"}, {Title: "Level"}, {Title: "What"}, {Title: "Why"}, {Title: "Fix"}, {Title: "Points"}, {Title: "RFC"},
+	}}
+	for _, f := range findings {
+		t.Rows = append(t.Rows, []Cell{text(f.ID), text(f.Level), text(f.What), text(f.Why), text(f.Fix), count(int64(f.Points)), text(f.RFC)})
+	}
+	return t
+}
+
+// verify looks at the DNS now.
+func (s *Web) verify(c *call) error {
+	head, err := c.team.Domains.Domain(c.r.Context(), c.params["domain"])
+	if err != nil {
+		return err
+	}
+	if err := c.team.Checks.Verify(c.r.Context(), head.Name); err != nil {
+		return err
+	}
+	return c.done(domainPath(head.Name)+"/check", "domain-checked")
+}

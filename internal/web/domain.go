@@ -1,0 +1,88 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// DomainHead is what stands above every page of a domain.
+type DomainHead struct {
+	dmarcd.Domain
+	// ReportAddress is where its reports are sent, "" where the installation has
+	// no report domain.
+	ReportAddress string
+	// Applied is the policy that receivers apply, which for a subdomain may come
+	// from the record of a domain above and in testing is one level less; ""
+	// where there is none.
+	Applied string
+}
+
+// Meaning says in a sentence what the policy means for mail.
+func (d DomainHead) Meaning() string {
+	var by string
+	if d.RecordDomain != "" && d.RecordDomain != d.Name {
+		by = " This follows from the record of " + d.RecordDomain + "."
+	}
+	switch d.Applied {
+	case "reject":
+		return "Receivers are asked to refuse mail that uses this name and does not pass." + by
+	case "quarantine":
+		return "Receivers are asked to treat mail that uses this name and does not pass as suspicious." + by
+	case "none":
+		return "Receivers are asked to report, and to deliver mail that does not pass like any other: strangers can use this name." + by
+	}
+	switch {
+	case d.KnownAt.IsZero():
+		return "The DNS has not given an answer yet, so that nothing can be said about the policy."
+	case d.Record != "":
+		return "There is a record, but receivers cannot use it: it is as if there were none."
+	}
+	return "There is no policy: strangers can use this name, and nobody reports it."
+}
+
+// tab is one of the pages of a domain.
+type tab struct {
+	Link
+	Current bool
+}
+
+// domainView is what every page of a domain shows.
+type domainView struct {
+	Head DomainHead
+	Tabs []tab
+}
+
+// domainPage loads the head of a domain, and frames the page called title.
+func (s *Web) domainPage(c *call, template, title string) (Page, domainView, error) {
+	head, err := c.team.Domains.Domain(c.r.Context(), c.params["domain"])
+	if err != nil {
+		return Page{}, domainView{}, err
+	}
+	view := domainView{Head: head}
+	for _, t := range []struct{ title, path string }{
+		{"Timeline", ""},
+		{"Sources", "/sources"},
+		{"DNS check", "/check"},
+		{"History", "/history"},
+		{"SPF", "/spf"},
+		{"Failure reports", "/reports?kind=failure"},
+		{"TLS reports", "/reports?kind=tls"},
+		{"Set-up", "/setup"},
+		{"Settings", "/settings"},
+	} {
+		view.Tabs = append(view.Tabs, tab{Link{t.title, domainPath(head.Name) + t.path}, t.title == title})
+	}
+	return Page{
+		Template: template, Title: title + " · " + head.Name, Section: "Overview",
+		Trail: []Link{{"Overview", Prefix + "/"}},
+	}, view, nil
+}
+
+// PolicyWord is the policy that applies, in words.
+func (d DomainHead) PolicyWord() string {
+	if d.Applied == "" {
+		return "no policy"
+	}
+	return strings.ToLower(d.Applied)
+}

@@ -1,0 +1,21 @@
+package web
+
+// doneMessages say what a form did, by the word in the address of the page
+// after it. The words are ours alone: an address cannot make the page say
+// anything else.
+var doneMessages = map[string]string{
+	"domain-added":      "The domain was added. Follow the guide below to have its reports sent here.",
+	"domain-deleted":    "The domain and everything known about it was deleted.",
+	"domain-checked":    "The DNS was looked at just now.",
+	"purpose-set":       "The purpose was saved.",
+	"token-revoked":     "The token was revoked. Nobody can use it any more.",
+	"member-removed":    "The member was removed from the team.",
+	"role-set":          "The role was changed.",
+	"mailbox-added":     "The mailbox was added. It is read within a minute.",
+	"mailbox-removed":   "The mailbox was removed. Mail in it was left alone.",
+	"retention-set":     "The retention was saved. What is older is deleted in the background.",
+	"team-created":      "The team was created.",
+	"whitelist-changed": "The whitelist was changed.",
+	"user-removed":      "The user was removed and signed out everywhere.",
+	"team-switched":     "You now look at another team.",
+}

@@ -1,0 +1,92 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// failure is an error with a page of its own: what happened, and what to do.
+type failure struct {
+	status        int
+	title, advice string
+}
+
+func (f *failure) Error() string { return f.title }
+
+var (
+	errNoSuchPage       = &failure{http.StatusNotFound, "There is nothing here", "The address may be mistyped, or what it showed was deleted. Go back to the overview, or look for it in the lists."}
+	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This cannot be done here", "The page does not take that kind of request. Go back and use its forms."}
+	errNotAllowed       = &failure{http.StatusForbidden, "Your role does not allow this", "Ask an owner of the team for another role, or an operator where it concerns the whole installation."}
+	errNoTeam           = &failure{http.StatusForbidden, "You are in no team", "Ask an owner of a team for a link that lets you in, open it here, and you see what the team has."}
+	errOtherSite        = &failure{http.StatusForbidden, "The form came from another site", "It was not carried out. Open the page here, and send the form again."}
+	errBadForm          = &failure{http.StatusBadRequest, "The form could not be read", "It is broken or too large. Go back, and send it again."}
+	errTooLarge         = &failure{http.StatusRequestEntityTooLarge, "This is too large", "Send it in smaller parts, or ask the operator to raise the limit."}
+	errConflict         = &failure{http.StatusConflict, "It exists already", "Go back and choose another name, or use the one that exists."}
+	errUnavailable      = &failure{http.StatusServiceUnavailable, "The database cannot be reached", "Nothing is lost. Try again in a few seconds."}
+	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, tell the operator the request id below."}
+)
+
+// retryAfter is what a client is told to wait for the database, in seconds.
+const retryAfter = "5"
+
+// pageOf returns the failure to show for an error: its own, or that of its kind.
+func pageOf(err error) *failure {
+	var f *failure
+	var invalid *dmarcd.InvalidError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &tooLarge):
+		return errTooLarge
+	case errors.As(err, &invalid):
+		return &failure{http.StatusUnprocessableEntity, "This cannot be used as it is", invalid.Message}
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return errNoSuchPage
+	case errors.Is(err, dmarcd.ErrForbidden):
+		return errNotAllowed
+	case errors.Is(err, dmarcd.ErrConflict):
+		return errConflict
+	case errors.Is(err, dmarcd.ErrLimit):
+		return errTooLarge
+	case errors.Is(err, dmarcd.ErrTemporary):
+		return errUnavailable
+	}
+	return errInternal
+}
+
+// errorPage is what the page of a failure shows.
+type errorPage struct {
+	Status        int
+	Title, Advice string
+	// RequestID is what the log calls the request, "" where it has no id.
+	RequestID string
+}
+
+// fail answers a call with the page of an error. Of a fault of ours the reader
+// learns the request id, and the log the rest.
+func (s *Web) fail(c *call, err error) {
+	page := pageOf(err)
+	if page.status == http.StatusServiceUnavailable {
+		c.w.Header().Set("Retry-After", retryAfter)
+	}
+	id := c.w.Header().Get("X-Request-Id")
+	if page.status >= http.StatusInternalServerError && !errors.Is(c.r.Context().Err(), context.Canceled) {
+		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)
+	}
+	shown := errorPage{Status: page.status, Title: page.title, Advice: page.advice, RequestID: id}
+	if err := c.render(page.status, Page{Template: "error", Title: page.title}, shown); err != nil {
+		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)
+		http.Error(c.w, page.title, page.status)
+	}
+}
+
+// fieldError returns the field and the sentence of an error about the input of
+// a form; ok is false for any other error.
+func fieldError(err error) (invalid *dmarcd.InvalidError, ok bool) {
+	ok = errors.As(err, &invalid)
+	return invalid, ok
+}

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+type historyView struct {
+	domainView
+	Checks []wire.KeptCheck
+	Pager  Pager
+	CSV    string
+}
+
+func (s *Web) history(c *call) error {
+	page, head, err := s.domainPage(c, "history", "History")
+	if err != nil {
+		return err
+	}
+	query := c.r.URL.Query()
+	found, err := c.team.Checks.Checks(c.r.Context(), head.Head.Name, query.Get("after"))
+	if err != nil {
+		return err
+	}
+	path := domainPath(head.Head.Name) + "/history"
+	view := historyView{
+		domainView: head, Checks: found.Items, Pager: cursorPager(path, query, next(found)),
+		CSV: withQuery(path, query, "csv", "changes"),
+	}
+	if c.wantsCSV("changes") {
+		return c.csv(changeTable(found.Items))
+	}
+	return c.render(http.StatusOK, page, view)
+}
+
+func changeTable(checks []wire.KeptCheck) Table {
+	t := Table{ID: "changes", Columns: []Column{{Title: "When"}, {Title: "What"}, {Title: "Before"}, {Title: "After"}}}
+	for _, check := range checks {
+		for _, change := range check.Changes {
+			t.Rows = append(t.Rows, []Cell{text(check.FirstAt), text(change.Path), text(change.Before), text(change.After)})
+		}
+	}
+	return t
+}
+
+// next returns the cursor of the following part of a list, "" at the end.
+func next[T any](page wire.Page[T]) string {
+	if page.Next == nil {
+		return ""
+	}
+	return *page.Next
+}

@@ -1,0 +1,169 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// TeamRow is a team in an operator's list.
+type TeamRow struct {
+	ID, Name string
+	// API tells whether it is on the API whitelist.
+	API              bool
+	Domains, Members int
+	// Messages counts those of the last 30 days.
+	Messages  int64
+	CreatedAt time.Time
+}
+
+// UserRow is a user in an operator's list.
+type UserRow struct {
+	ID, Name, Email string
+	Operator        bool
+	// Teams are the names of the teams with the role in each.
+	Teams                 []Fact
+	CreatedAt, SignedInAt time.Time
+}
+
+type installationView struct {
+	Tabs  []tab
+	Table Table
+	Form  Form
+}
+
+func installationTabs(current string) []tab {
+	return []tab{
+		{Link{"Teams", Prefix + "/installation/teams"}, current == "Teams"},
+		{Link{"Users", Prefix + "/installation/users"}, current == "Users"},
+	}
+}
+
+func installationFrame(template, title string) Page {
+	return Page{Template: template, Title: title, Section: "Installation"}
+}
+
+func teamForm() Form {
+	return Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create the team", Fields: []Field{
+		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off"},
+		{Name: "api", Label: "may use the API", Type: "checkbox"},
+	}}
+}
+
+func (s *Web) teams(c *call) error { return s.showTeams(c, http.StatusOK, teamForm()) }
+
+func (s *Web) showTeams(c *call, status int, form Form) error {
+	teams, err := s.options.Installation(c.viewer).Teams(c.r.Context())
+	if err != nil {
+		return err
+	}
+	t := Table{
+		ID: "teams", Caption: "Teams", CSV: Prefix + "/installation/teams?csv=teams",
+		Columns: []Column{
+			{Title: "Team", Wide: true},
+			{Title: "Domains", Numeric: true},
+			{Title: "Members", Numeric: true},
+			{Title: "Messages, 30 days", Numeric: true},
+			{Title: "API"},
+			{Title: "Created"},
+			{Title: "Actions"},
+		},
+	}
+	for _, team := range teams {
+		path := Prefix + "/installation/teams/" + url.PathEscape(team.ID) + "/api"
+		state, change := "denied", Action{Label: "Allow the API", Path: path, Name: "api", Value: "yes"}
+		if team.API {
+			state = "allowed"
+			change = Action{Label: "Deny the API", Path: path, Name: "api", Value: "no", Danger: true, Question: "Deny the API? All tokens of the team stop working at once."}
+		}
+		t.Rows = append(t.Rows, []Cell{
+			text(team.Name).noted(team.ID), count(int64(team.Domains)), count(int64(team.Members)), count(team.Messages), text(state), at(team.CreatedAt),
+			actions(Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID}, change),
+		})
+	}
+	if c.wantsCSV("teams") {
+		return c.csv(t)
+	}
+	return c.render(status, installationFrame("teams", "Teams"), installationView{installationTabs("Teams"), t, form})
+}
+
+func (s *Web) createTeam(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	err = s.options.Installation(c.viewer).CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
+	if errors.Is(err, dmarcd.ErrConflict) {
+		err = &dmarcd.InvalidError{Field: "name", Message: "There is a team of that name already."}
+	}
+	if err != nil {
+		form, ok := teamForm().filled(written, err)
+		if !ok {
+			return err
+		}
+		return s.showTeams(c, http.StatusUnprocessableEntity, form)
+	}
+	return c.done(Prefix+"/installation/teams", "team-created")
+}
+
+func (s *Web) setAPI(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	if err := s.options.Installation(c.viewer).SetAPI(c.r.Context(), c.params["id"], written.Get("api") == "yes"); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/installation/teams", "whitelist-changed")
+}
+
+func (s *Web) users(c *call) error {
+	users, err := s.options.Installation(c.viewer).Users(c.r.Context())
+	if err != nil {
+		return err
+	}
+	t := Table{
+		ID: "users", Caption: "Users", CSV: Prefix + "/installation/users?csv=users",
+		Columns: []Column{
+			{Title: "Name", Wide: true},
+			{Title: "E-mail"},
+			{Title: "Operator"},
+			{Title: "Teams", Wide: true},
+			{Title: "Created"},
+			{Title: "Last signed in"},
+			{Title: "Actions"},
+		},
+	}
+	for _, u := range users {
+		operator := "no"
+		if u.Operator {
+			operator = "yes"
+		}
+		roles := make([]string, len(u.Teams))
+		for i, team := range u.Teams {
+			roles[i] = team.Name + " (" + team.Value + ")"
+		}
+		t.Rows = append(t.Rows, []Cell{
+			text(u.Name), code(u.Email), text(operator), text(strings.Join(roles, ", ")), at(u.CreatedAt), at(u.SignedInAt),
+			actions(Action{
+				Label: "Remove", Path: Prefix + "/installation/users/" + url.PathEscape(u.ID) + "/remove", Danger: true,
+				Question: "Remove the user from every team? They are signed out everywhere.",
+			}),
+		})
+	}
+	if c.wantsCSV("users") {
+		return c.csv(t)
+	}
+	return c.render(http.StatusOK, installationFrame("users", "Users"), installationView{Tabs: installationTabs("Users"), Table: t})
+}
+
+func (s *Web) removeUser(c *call) error {
+	if err := s.options.Installation(c.viewer).RemoveUser(c.r.Context(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/installation/users", "user-removed")
+}

@@ -1,0 +1,109 @@
+package web
+
+import (
+	"net/http"
+	"time"
+)
+
+// Member is a user of the team.
+type Member struct {
+	ID, Name, Email, Role string
+	JoinedAt              time.Time
+	// SignedInAt is the last time; zero: not yet.
+	SignedInAt time.Time
+}
+
+type membersView struct {
+	Tabs  []tab
+	Table Table
+	Form  Form
+	// InviteLink is the new one-time link, shown this once; "" for none.
+	InviteLink string
+	MayOwn     bool
+}
+
+func inviteForm() Form {
+	return Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Make a link", Fields: []Field{
+		{Name: "email", Label: "E-mail", Type: "email", Required: true, Autocomplete: "off"},
+		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []Choice{
+			{"viewer", "viewer: sees everything"},
+			{"editor", "editor: also changes domains, reports and mailboxes"},
+			{"owner", "owner: also changes members and tokens"},
+		}},
+	}}
+}
+
+func (s *Web) members(c *call) error { return s.showMembers(c, http.StatusOK, inviteForm(), "") }
+
+func (s *Web) showMembers(c *call, status int, form Form, link string) error {
+	members, err := c.team.Members.Members(c.r.Context())
+	if err != nil {
+		return err
+	}
+	view := membersView{
+		Tabs: settingsTabs(c.viewer, "Members"), Form: form, InviteLink: link, MayOwn: c.viewer.MayOwn(),
+		Table: memberTable(members, c.viewer),
+	}
+	if c.wantsCSV("members") {
+		return c.csv(view.Table)
+	}
+	return c.render(status, settingsFrame("members", "Members"), view)
+}
+
+func memberTable(members []Member, viewer Viewer) Table {
+	t := Table{
+		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
+		Columns: []Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions"}},
+	}
+	for _, m := range members {
+		last := actions()
+		if viewer.MayOwn() {
+			path := Prefix + "/settings/members/" + m.ID
+			for _, role := range []string{"viewer", "editor", "owner"} {
+				if role != m.Role {
+					last.Actions = append(last.Actions, Action{Label: "Make " + role, Path: path + "/role", Name: "role", Value: role})
+				}
+			}
+			last.Actions = append(last.Actions, Action{
+				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? What they made stays.",
+			})
+		}
+		t.Rows = append(t.Rows, []Cell{text(m.Name), code(m.Email), text(m.Role), at(m.JoinedAt), at(m.SignedInAt), last})
+	}
+	return t
+}
+
+// inviteMember shows the link in its answer, because nobody can tell it later.
+func (s *Web) inviteMember(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	link, err := c.team.Members.InviteMember(c.r.Context(), written.Get("email"), written.Get("role"))
+	if err != nil {
+		form, ok := inviteForm().filled(written, err)
+		if !ok {
+			return err
+		}
+		return s.showMembers(c, http.StatusUnprocessableEntity, form, "")
+	}
+	return s.showMembers(c, http.StatusOK, inviteForm(), link)
+}
+
+func (s *Web) setRole(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	if err := c.team.Members.SetRole(c.r.Context(), c.params["id"], written.Get("role")); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/settings/members", "role-set")
+}
+
+func (s *Web) removeMember(c *call) error {
+	if err := c.team.Members.RemoveMember(c.r.Context(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/settings/members", "member-removed")
+}

@@ -1,0 +1,47 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+type newDomainView struct{ Form Form }
+
+func newDomainFrame() Page {
+	return Page{
+		Template: "newdomain", Title: "Add a domain", Section: "Overview",
+		Trail: []Link{{"Overview", Prefix + "/"}},
+	}
+}
+
+func domainForm() Form {
+	return Form{Path: Prefix + "/domains/new", Method: "post", Submit: "Add the domain", Fields: []Field{{
+		Name: "domain", Label: "Domain", Type: "text", Required: true, Autocomplete: "off",
+		Placeholder: "example.com", Hint: "The part behind the @ of the sender's address, without www.",
+	}}}
+}
+
+func (s *Web) newDomainPage(c *call) error {
+	return c.render(http.StatusOK, newDomainFrame(), newDomainView{domainForm()})
+}
+
+func (s *Web) addDomain(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	name, err := c.team.Domains.AddDomain(c.r.Context(), written.Get("domain"))
+	if errors.Is(err, dmarcd.ErrConflict) {
+		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has this domain already."}
+	}
+	if err != nil {
+		form, ok := domainForm().filled(written, err)
+		if !ok {
+			return err
+		}
+		return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
+	}
+	return c.done(domainPath(name)+"/setup", "domain-added")
+}

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Period is a range of days, both ends included.
+type Period struct{ From, To dmarcd.Day }
+
+// Len returns the number of days.
+func (p Period) Len() int { return int(p.To-p.From) + 1 }
+
+// Before returns the period of the same length that ends where p begins.
+func (p Period) Before() Period {
+	length := dmarcd.Day(p.Len()) //nolint:gosec // made of days
+	return Period{p.From - length, p.To - length}
+}
+
+const (
+	defaultDays = 30
+	// maxDays bounds how many days a chart shows: two years and a leap day.
+	maxDays = 731
+)
+
+// periodOf reads the days that a page is about: from and to, else the last
+// days. What cannot be read is taken as not said, because the form shows what
+// is meant.
+func periodOf(query url.Values, now time.Time) Period {
+	today := dmarcd.DayOf(now)
+	from, errFrom := dmarcd.ParseDay(query.Get("from"))
+	to, errTo := dmarcd.ParseDay(query.Get("to"))
+	if errTo != nil || to > today {
+		to = today
+	}
+	if errFrom == nil && from <= to {
+		return Period{max(from, to-maxDays+1), to}
+	}
+	days, err := strconv.Atoi(query.Get("days"))
+	if err != nil || days < 1 || days > maxDays {
+		days = defaultDays
+	}
+	return Period{to - dmarcd.Day(days) + 1, to}
+}
+
+// PeriodChoice is the form that chooses the days of a page.
+type PeriodChoice struct {
+	Period Period
+	// Path takes the form, which keeps the other parts of the query.
+	Path   string
+	Hidden []Choice
+	Links  []PeriodLink
+}
+
+// PeriodLink chooses the last days.
+type PeriodLink struct {
+	Link
+	Current bool
+}
+
+// periodChoice offers the usual lengths.
+func periodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
+	choice := PeriodChoice{Period: period, Path: path}
+	for name, values := range query {
+		switch name {
+		case "from", "to", "days", "done", "csv", "page", "after":
+		default:
+			choice.Hidden = append(choice.Hidden, Choice{name, values[0]})
+		}
+	}
+	sortChoices(choice.Hidden)
+	for _, l := range []struct {
+		days int
+		text string
+	}{{7, "Week"}, {30, "Month"}, {90, "Quarter"}, {365, "Year"}} {
+		choice.Links = append(choice.Links, PeriodLink{
+			Link{l.text, withQuery(path, query, "days", strconv.Itoa(l.days), "from", "", "to", "", "page", "", "after", "")},
+			period.Len() == l.days && period.To == dmarcd.DayOf(now),
+		})
+	}
+	return choice
+}

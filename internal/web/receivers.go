@@ -1,0 +1,83 @@
+package web
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+// receiverView is what receivers do with failing mail of one sort of name.
+type receiverView struct {
+	// Name is an example, What says which names it stands for.
+	Name, What string
+	// New is what receivers of RFC 9989 do, Old what those of RFC 7489 do.
+	New, Old receiverAction
+}
+
+// receiverAction is what is asked of a receiver.
+type receiverAction struct {
+	// Policy is none, quarantine, reject or "" for no policy.
+	Policy string
+	Why    string
+}
+
+// receiverViews asks package dmarc what either sort of receiver makes of the
+// record, by letting it look for the policy in a DNS that holds the record and
+// nothing else.
+func receiverViews(ctx context.Context, domain, record string) []receiverView {
+	views := []receiverView{
+		{Name: domain, What: "the domain itself"},
+		{Name: "news." + domain, What: "a subdomain that exists"},
+		{Name: "no-such-name." + domain, What: "a name that does not exist"},
+	}
+	zone := recordZone{domain: domain, record: record, exists: views[1].Name}
+	for i, v := range views {
+		views[i].New = newAction(dmarc.Discover(ctx, zone, v.Name))
+		views[i].Old = legacyAction(dmarc.DiscoverLegacy(ctx, zone, v.Name))
+	}
+	return views
+}
+
+func newAction(d dmarc.Discovery) receiverAction {
+	if d.Policy == dmarc.Unstated {
+		return receiverAction{"", "The record is not usable: no policy applies."}
+	}
+	a := receiverAction{Policy: d.Applied.String(), Why: "The tag " + d.Source + " says so."}
+	if d.Record.State == dmarc.ActsAsNone {
+		a.Why = "The record is broken and acts as p=none, because it lists where reports go."
+	}
+	if d.Applied != d.Policy {
+		a.Why = "The tag " + d.Source + " says " + d.Policy.String() + ", and t=y asks for one level less."
+	}
+	return a
+}
+
+func legacyAction(d dmarc.LegacyDiscovery) receiverAction {
+	if d.Policy == dmarc.Unstated {
+		return receiverAction{"", "The record is not usable: no policy applies."}
+	}
+	a := receiverAction{Policy: d.Policy.String(), Why: "These receivers know neither np nor t."}
+	if d.Percent < 100 {
+		a.Why = "For " + strconv.Itoa(d.Percent) + " % of failing mail (pct); the rest is treated one level weaker."
+	}
+	return a
+}
+
+// recordZone is a DNS in which one domain has one DMARC record and one
+// subdomain. It implements dns.Resolver.
+type recordZone struct{ domain, record, exists string }
+
+// Resolve implements dns.Resolver.
+func (z recordZone) Resolve(_ context.Context, q dns.Question) dns.Answer {
+	answer := dns.Answer{Question: q, Outcome: dns.NoSuchName}
+	switch {
+	case q.Name == dmarc.QueryName(z.domain) && q.Type == dns.TXT:
+		answer.Outcome = dns.Data
+		answer.Records = []dns.Record{{Name: q.Name, Type: dns.TXT, Text: []string{z.record}}}
+	case q.Name == z.domain || q.Name == z.exists:
+		answer.Outcome = dns.NoData
+	}
+	return answer
+}

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+type rejectedView struct {
+	Table Table
+	Pager Pager
+}
+
+func rejectedFrame() Page {
+	return Page{Template: "rejected", Title: "Rejected", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}}}
+}
+
+func (s *Web) rejected(c *call) error {
+	const path = Prefix + "/reports/rejected"
+	query := c.r.URL.Query()
+	found, err := c.team.Rejected.Rejected(c.r.Context(), query.Get("after"))
+	if err != nil {
+		return err
+	}
+	view := rejectedView{
+		Table: rejectedTable(found.Items, c.viewer.MayEdit(), withQuery(path, query, "csv", "rejected")),
+		Pager: cursorPager(path, query, next(found)),
+	}
+	if c.wantsCSV("rejected") {
+		return c.csv(view.Table)
+	}
+	return c.render(http.StatusOK, rejectedFrame(), view)
+}
+
+func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table {
+	t := Table{
+		ID: "rejected", Caption: "Rejected", CSV: csv,
+		Columns: []Column{
+			{Title: "Received"},
+			{Title: "Name", Wide: true},
+			{Title: "Came by"},
+			{Title: "Looks like"},
+			{Title: "Size"},
+			{Title: "Reason", Wide: true},
+			{Title: "Actions"},
+		},
+		Empty: Empty{"Nothing was rejected", "Everything that came in could be read.", Link{}},
+	}
+	for _, r := range rejected {
+		path := Prefix + "/reports/rejected/" + r.ID.String()
+		kind := string(r.Kind)
+		if kind == "" {
+			kind = "nothing known"
+		}
+		name := r.Name
+		if name == "" {
+			name = "without a name"
+		}
+		last := text("Original").linked(path + "/original")
+		if mayRetry {
+			last = actions(Action{Label: "Read again", Path: path + "/retry"})
+			last.Text, last.Href = "Original", path+"/original"
+		}
+		t.Rows = append(t.Rows, []Cell{
+			at(r.ReceivedAt), text(name).noted(r.Member), text(string(r.Intake)), text(kind), text(size(r.Size)), text(r.Reason), last,
+		})
+	}
+	return t
+}
+
+func (s *Web) rejectedOriginal(c *call) error {
+	found, err := c.team.Rejected.RejectedOriginal(c.r.Context(), c.params["id"])
+	if err != nil {
+		return err
+	}
+	return c.download(found)
+}
+
+// retry reads it again. What came of it is shown as after an upload.
+func (s *Web) retry(c *call) error {
+	receipts, err := c.team.Rejected.Retry(c.r.Context(), c.params["id"])
+	if err != nil {
+		return err
+	}
+	return c.render(http.StatusOK, uploadFrame(), newUploadView(s.options.MaxUpload, receipts))
+}

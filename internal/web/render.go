@@ -1,0 +1,149 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// templateSources holds a template for each page, those of parts that several
+// pages have in parts, and the frame around all in layout.
+//
+//go:embed templates
+var templateSources embed.FS
+
+// templates are the pages, parsed once.
+type templates struct {
+	byName map[string]*template.Template
+}
+
+// parseTemplates reads every page together with the layout and the parts.
+func parseTemplates(a *assets) (*templates, error) {
+	base, err := template.New("layout").Funcs(formatFuncs(a)).ParseFS(templateSources, "templates/layout/*.tmpl", "templates/parts/*.tmpl")
+	if err != nil {
+		return nil, fmt.Errorf("read the templates: %w", err)
+	}
+	entries, err := templateSources.ReadDir("templates")
+	if err != nil {
+		return nil, fmt.Errorf("read the templates: %w", err)
+	}
+	t := &templates{byName: map[string]*template.Template{}}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		page, err := base.Clone()
+		if err == nil {
+			page, err = page.ParseFS(templateSources, path.Join("templates", entry.Name()))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the template %s: %w", entry.Name(), err)
+		}
+		t.byName[strings.TrimSuffix(entry.Name(), ".html.tmpl")] = page
+	}
+	return t, nil
+}
+
+// Page is what the frame of a page shows.
+type Page struct {
+	// Template names the page.
+	Template string
+	// Title stands in the browser's tab and, where the page has no heading of
+	// its own, above the content.
+	Title string
+	// Section is the entry of the navigation that the page belongs to.
+	Section string
+	// Trail leads from the first page to this one, which is not in it.
+	Trail []Link
+	// Charts tells that the page has charts and needs the script for them.
+	Charts bool
+	// Bare leaves out the navigation, for those who are not signed in.
+	Bare bool
+}
+
+// Link is a text that leads somewhere.
+type Link struct{ Text, Href string }
+
+// frame is what a template is executed with.
+type frame struct {
+	Page
+	Viewer       Viewer
+	Theme        string
+	Path         string // of the request, with its query
+	Done         string // what the form before it did
+	Navigation   []navigationEntry
+	Attributions []Link
+	APIDocs      string
+	Data         any
+}
+
+// navigationEntry is one of the main parts of the page.
+type navigationEntry struct {
+	Link
+	Current bool
+}
+
+// render answers with a page. It is made whole before the first byte is sent,
+// so that a fault in it can still be told.
+func (c *call) render(status int, page Page, data any) error {
+	t, ok := c.web.templates.byName[page.Template]
+	if !ok {
+		return fmt.Errorf("no template %q", page.Template)
+	}
+	var body bytes.Buffer
+	if err := t.ExecuteTemplate(&body, "layout", c.frame(page, data)); err != nil {
+		return fmt.Errorf("render %s: %w", page.Template, err)
+	}
+	c.html(status, body.Bytes())
+	return nil
+}
+
+// fragment answers with a part of a page, for a script that puts it in place.
+func (c *call) fragment(page Page, name string, data any) error {
+	var body bytes.Buffer
+	if err := c.web.templates.byName[page.Template].ExecuteTemplate(&body, name, c.frame(page, data)); err != nil {
+		return fmt.Errorf("render %s of %s: %w", name, page.Template, err)
+	}
+	c.html(http.StatusOK, body.Bytes())
+	return nil
+}
+
+func (c *call) html(status int, body []byte) {
+	h := c.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	// After signing out the button back must show nothing.
+	h.Set("Cache-Control", "no-store")
+	writeCompressed(c.w, c.r, status, body)
+}
+
+func (c *call) frame(page Page, data any) frame {
+	f := frame{
+		Page: page, Viewer: c.viewer, Theme: c.theme(), Path: c.r.URL.RequestURI(),
+		Done: doneMessages[c.r.URL.Query().Get("done")], Attributions: c.web.options.Attributions,
+		APIDocs: c.web.options.APIDocs, Data: data,
+	}
+	if c.viewer.Access == accessAnybody && !c.viewer.Operator {
+		f.Bare = true
+		return f
+	}
+	for _, entry := range []struct {
+		title, path string
+		access      Access
+	}{
+		{"Overview", "/", AccessView},
+		{"Sources", "/sources", AccessView},
+		{"Reports", "/reports", AccessView},
+		{"Record builder", "/builder", AccessView},
+		{"Settings", "/settings/tokens", AccessView},
+		{"Installation", "/installation/teams", accessOperate},
+	} {
+		if c.viewer.may(entry.access) {
+			f.Navigation = append(f.Navigation, navigationEntry{Link{entry.title, Prefix + entry.path}, entry.title == page.Section})
+		}
+	}
+	return f
+}

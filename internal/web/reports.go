@@ -1,0 +1,165 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const reportsPerPage = 50
+
+// ReportQuery says which reports are listed.
+type ReportQuery struct {
+	// Kind, Domain, Organization, Intake and Genuine narrow the list; "" is all.
+	Kind         dmarcd.ReportKind
+	Domain       string
+	Organization string
+	// ID is the id that the reporter gave.
+	ID      string
+	Genuine dmarcd.Genuine
+	// Quirks leaves out reports that keep to the specifications.
+	Quirks bool
+	Period Period
+	After  string
+	Limit  int
+}
+
+type reportsView struct {
+	Query   ReportQuery
+	Filter  Form
+	Table   Table
+	Pager   Pager
+	MayEdit bool
+}
+
+func (s *Web) reportQuery(query url.Values, domain string) ReportQuery {
+	q := ReportQuery{
+		Domain: domain, Organization: query.Get("organization"), ID: query.Get("id"), Quirks: query.Get("quirks") != "",
+		Period: periodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
+	}
+	for _, kind := range dmarcd.ReportKinds() {
+		if query.Get("kind") == string(kind) {
+			q.Kind = kind
+		}
+	}
+	switch genuine := dmarcd.Genuine(query.Get("genuine")); genuine {
+	case dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown:
+		q.Genuine = genuine
+	}
+	return q
+}
+
+func (s *Web) reports(c *call) error {
+	const path = Prefix + "/reports"
+	query := c.r.URL.Query()
+	view, err := s.loadReports(c, path, s.reportQuery(query, query.Get("domain")))
+	if err != nil {
+		return err
+	}
+	if c.wantsCSV("reports") {
+		return c.csv(view.Table)
+	}
+	return c.render(http.StatusOK, Page{Template: "reports", Title: "Reports", Section: "Reports"}, view)
+}
+
+type domainReportsView struct {
+	domainView
+	reportsView
+}
+
+func (s *Web) domainReports(c *call) error {
+	title := "Reports"
+	switch dmarcd.ReportKind(c.r.URL.Query().Get("kind")) {
+	case dmarcd.KindFailure:
+		title = "Failure reports"
+	case dmarcd.KindTLS:
+		title = "TLS reports"
+	}
+	page, head, err := s.domainPage(c, "domainreports", title)
+	if err != nil {
+		return err
+	}
+	path := domainPath(head.Head.Name) + "/reports"
+	view, err := s.loadReports(c, path, s.reportQuery(c.r.URL.Query(), head.Head.Name))
+	if err != nil {
+		return err
+	}
+	if c.wantsCSV("reports") {
+		return c.csv(view.Table)
+	}
+	return c.render(http.StatusOK, page, domainReportsView{head, view})
+}
+
+func (s *Web) loadReports(c *call, path string, asked ReportQuery) (reportsView, error) {
+	query := c.r.URL.Query()
+	if c.wantsCSV("reports") {
+		asked.After, asked.Limit = "", maxCSVRows
+	}
+	found, err := c.team.Reports.Reports(c.r.Context(), asked)
+	if err != nil {
+		return reportsView{}, err
+	}
+	return reportsView{
+		Query: asked, Filter: reportFilter(path, asked), MayEdit: c.viewer.MayEdit(),
+		Table: reportTable(found.Items, withQuery(path, query, "csv", "reports", "after", "")),
+		Pager: cursorPager(path, query, next(found)),
+	}, nil
+}
+
+// reportFilter is the form that narrows the list.
+func reportFilter(path string, asked ReportQuery) Form {
+	fields := []Field{
+		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportKinds()...)...)},
+	}
+	if path == Prefix+"/reports" {
+		fields = append(fields, Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain})
+	}
+	return Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
+		fields,
+		Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization},
+		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ID},
+		Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []Choice{{"", "any"}, {"yes", "yes"}, {"no", "no"}, {"unknown", "unknown"}}},
+		Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
+		Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
+		Field{Name: "quirks", Label: "with quirks only", Type: "checkbox", Checked: asked.Quirks},
+	)}
+}
+
+func reportTable(reports []dmarcd.Report, csv string) Table {
+	t := Table{
+		ID: "reports", Caption: "Reports", CSV: csv,
+		Columns: []Column{
+			{Title: "Received"},
+			{Title: "Kind"},
+			{Title: "Reporter", Wide: true},
+			{Title: "Domain", Wide: true},
+			{Title: "Day (UTC)"},
+			{Title: "Records", Numeric: true},
+			{Title: "Messages", Numeric: true},
+			{Title: "Compliant", Numeric: true},
+			{Title: "Genuine"},
+			{Title: "Quirks", Numeric: true},
+		},
+		Empty: Empty{"No reports", "None came in that match. Choose more days, upload one, or see the set-up guide of a domain.", Link{"Upload a report", Prefix + "/reports/upload"}},
+	}
+	for _, r := range reports {
+		genuine := badge(string(orGenuine(r.Verdict.Genuine)))
+		if r.Replaced {
+			genuine = genuine.noted("replaced by a later version")
+		}
+		t.Rows = append(t.Rows, []Cell{
+			at(r.ReceivedAt).linked(Prefix + "/reports/" + r.ID.String()), text(string(r.Kind)), text(r.Organization).noted(r.ExternalID),
+			text(r.Domain), text(dmarcd.DayOf(r.Begin).String()), count(int64(r.Records)), count(r.Messages), share(r.Compliant, r.Messages),
+			genuine, count(int64(len(r.Quirks))),
+		})
+	}
+	return t
+}
+
+func orGenuine(g dmarcd.Genuine) dmarcd.Genuine {
+	if g == "" {
+		return dmarcd.GenuineUnknown
+	}
+	return g
+}

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Retention is how long the team keeps what, in days; 0 is for ever.
+type Retention struct {
+	// Counters are the sums by day, Records the rows of reports and the parts of
+	// messages in failure reports, Originals what was sent.
+	Counters, Records, Originals int
+}
+
+type retentionView struct {
+	Tabs   []tab
+	Form   Form
+	MayOwn bool
+}
+
+func retentionForm(r Retention) Form {
+	length := func(name, label, hint string, days int) Field {
+		return Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
+	}
+	return Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save", Fields: []Field{
+		length("counters", "Sums by day", "What charts are drawn from.", r.Counters),
+		length("records", "Records", "The rows of reports, with addresses and results, and what failure reports show of messages.", r.Records),
+		length("originals", "Originals", "Mails and files as they were sent.", r.Originals),
+	}}
+}
+
+func (s *Web) retention(c *call) error {
+	retention, err := c.team.Keeping.Retention(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return s.showRetention(c, http.StatusOK, retentionForm(retention))
+}
+
+func (s *Web) showRetention(c *call, status int, form Form) error {
+	return c.render(status, settingsFrame("retention", "Retention"),
+		retentionView{Tabs: settingsTabs(c.viewer, "Retention"), Form: form, MayOwn: c.viewer.MayOwn()})
+}
+
+func (s *Web) setRetention(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	retention, err := readRetention(written)
+	if err == nil {
+		err = c.team.Keeping.SetRetention(c.r.Context(), retention)
+	}
+	if err != nil {
+		form, ok := retentionForm(Retention{}).filled(written, err)
+		if !ok {
+			return err
+		}
+		return s.showRetention(c, http.StatusUnprocessableEntity, form)
+	}
+	return c.done(Prefix+"/settings/retention", "retention-set")
+}
+
+// maxRetention bounds a number of days: a century.
+const maxRetention = 36525
+
+func readRetention(written url.Values) (Retention, error) {
+	var r Retention
+	for _, field := range []struct {
+		name string
+		days *int
+	}{
+		{"counters", &r.Counters}, {"records", &r.Records}, {"originals", &r.Originals},
+	} {
+		days, err := strconv.Atoi(written.Get(field.name))
+		if err != nil || days < 0 || days > maxRetention {
+			return Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Write a number of days, from 1 to 36,525, or 0 for ever."}
+		}
+		*field.days = days
+	}
+	return r, nil
+}

@@ -1,0 +1,70 @@
+package web
+
+import "net/http"
+
+// routes is every page, and everything that a page can do.
+func (s *Web) routes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{get, "/static/{name}", accessAnybody, s.static},
+		{get, "/sign-in", accessAnybody, s.signInPage},
+		{post, "/sign-in", accessAnybody, s.signIn},
+		{get, "/welcome/{token}", accessAnybody, s.welcomePage},
+		{post, "/welcome/{token}", accessAnybody, s.welcome},
+		{get, "/oidc/start", accessAnybody, s.startSingleSignOn},
+		{get, "/oidc/callback", accessAnybody, s.finishSingleSignOn},
+		{post, "/theme", accessAnybody, s.setTheme},
+		{post, "/sign-out", accessAnybody, s.signOut},
+		{post, "/team", AccessView, s.chooseTeam},
+
+		{get, "/", AccessView, s.overview},
+		{get, "/domains/new", AccessEdit, s.newDomainPage},
+		{post, "/domains/new", AccessEdit, s.addDomain},
+		{get, "/domains/{domain}", AccessView, s.timeline},
+		{get, "/domains/{domain}/sources", AccessView, s.domainSources},
+		{get, "/domains/{domain}/check", AccessView, s.check},
+		{post, "/domains/{domain}/check", AccessEdit, s.verify},
+		{get, "/domains/{domain}/history", AccessView, s.history},
+		{get, "/domains/{domain}/spf", AccessView, s.spfTree},
+		{get, "/domains/{domain}/setup", AccessView, s.setup},
+		{get, "/domains/{domain}/setup/steps", AccessView, s.setupSteps},
+		{get, "/domains/{domain}/reports", AccessView, s.domainReports},
+		{get, "/domains/{domain}/settings", AccessView, s.domainSettings},
+		{post, "/domains/{domain}/purpose", AccessEdit, s.setPurpose},
+		{post, "/domains/{domain}/delete", AccessOwn, s.deleteDomain},
+
+		{get, "/sources", AccessView, s.sources},
+		{get, "/sources/{group}/{source}", AccessView, s.source},
+
+		{get, "/reports", AccessView, s.reports},
+		{get, "/reports/upload", AccessEdit, s.uploadPage},
+		{post, "/reports/upload", AccessEdit, s.upload},
+		{get, "/reports/rejected", AccessView, s.rejected},
+		{get, "/reports/rejected/{id}/original", AccessView, s.rejectedOriginal},
+		{post, "/reports/rejected/{id}/retry", AccessEdit, s.retry},
+		{get, "/reports/{id}", AccessView, s.report},
+		{get, "/reports/{id}/original", AccessView, s.original},
+
+		{get, "/builder", AccessView, s.builder},
+
+		{get, "/settings/tokens", AccessView, s.tokens},
+		{post, "/settings/tokens", AccessOwn, s.createToken},
+		{post, "/settings/tokens/{id}/revoke", AccessOwn, s.revokeToken},
+		{get, "/settings/members", AccessView, s.members},
+		{post, "/settings/members", AccessOwn, s.inviteMember},
+		{post, "/settings/members/{id}/role", AccessOwn, s.setRole},
+		{post, "/settings/members/{id}/remove", AccessOwn, s.removeMember},
+		{get, "/settings/mailboxes", AccessView, s.mailboxes},
+		{post, "/settings/mailboxes", AccessEdit, s.addMailbox},
+		{post, "/settings/mailboxes/{id}/remove", AccessEdit, s.removeMailbox},
+		{get, "/settings/retention", AccessView, s.retention},
+		{post, "/settings/retention", AccessOwn, s.setRetention},
+		{get, "/settings/audit", AccessOwn, s.audit},
+
+		{get, "/installation/teams", accessOperate, s.teams},
+		{post, "/installation/teams", accessOperate, s.createTeam},
+		{post, "/installation/teams/{id}/api", accessOperate, s.setAPI},
+		{get, "/installation/users", accessOperate, s.users},
+		{post, "/installation/users/{id}/remove", accessOperate, s.removeUser},
+	}
+}

@@ -1,0 +1,26 @@
+package web
+
+// settingsFrame frames one of the settings of the team.
+func settingsFrame(template, title string) Page {
+	return Page{Template: template, Title: title, Section: "Settings"}
+}
+
+// settingsTabs lead to the settings of the team.
+func settingsTabs(v Viewer, current string) []tab {
+	var tabs []tab
+	for _, t := range []struct {
+		title, path string
+		access      Access
+	}{
+		{"Tokens", "/settings/tokens", AccessView},
+		{"Members", "/settings/members", AccessView},
+		{"Mailboxes", "/settings/mailboxes", AccessView},
+		{"Retention", "/settings/retention", AccessView},
+		{"Audit log", "/settings/audit", AccessOwn},
+	} {
+		if v.may(t.access) {
+			tabs = append(tabs, tab{Link{t.title, Prefix + t.path}, t.title == current})
+		}
+	}
+	return tabs
+}

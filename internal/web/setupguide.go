@@ -1,0 +1,62 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+type setupView struct {
+	domainView
+	Setup wire.Setup
+	// Reported tells that a report came in.
+	Reported bool
+	// Complete tells that all records were seen.
+	Complete bool
+	// Watch is where the steps are asked for again, by a script.
+	Watch string
+}
+
+// setup shows which records to publish, and ticks off those that were seen.
+func (s *Web) setup(c *call) error {
+	page, view, err := s.loadSetup(c)
+	if err != nil {
+		return err
+	}
+	return c.render(http.StatusOK, page, view)
+}
+
+// setupSteps is the part of the guide that changes while somebody waits.
+func (s *Web) setupSteps(c *call) error {
+	if err := c.team.Checks.Watch(c.r.Context(), c.params["domain"]); err != nil {
+		return err
+	}
+	page, view, err := s.loadSetup(c)
+	if err != nil {
+		return err
+	}
+	return c.fragment(page, "steps", view)
+}
+
+func (s *Web) loadSetup(c *call) (Page, setupView, error) {
+	page, head, err := s.domainPage(c, "setup", "Set-up")
+	if err != nil {
+		return Page{}, setupView{}, err
+	}
+	setup, err := c.team.Checks.Setup(c.r.Context(), head.Head.Name)
+	if err != nil {
+		return Page{}, setupView{}, err
+	}
+	view := setupView{domainView: head, Setup: setup, Complete: len(setup.Records) > 0, Watch: domainPath(head.Head.Name) + "/setup/steps"}
+	for _, record := range setup.Records {
+		if record.Seen == nil || !*record.Seen {
+			view.Complete = false
+		}
+	}
+	reports, err := c.team.Reports.Reports(c.r.Context(), ReportQuery{Domain: head.Head.Name, Limit: 1})
+	if err != nil {
+		return Page{}, setupView{}, err
+	}
+	view.Reported = len(reports.Items) > 0
+	return page, view, nil
+}

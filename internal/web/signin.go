@@ -1,0 +1,109 @@
+package web
+
+import (
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Browser is what a request came from.
+type Browser struct {
+	Address, UserAgent string
+	// Session is the secret of the session that it has, which a new one replaces;
+	// "" for none.
+	Session string
+}
+
+// browser tells what the call came from.
+func (c *call) browser() Browser {
+	return Browser{Address: clientAddress(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
+}
+
+// SignInAttempt is what somebody signs in with, and from where.
+type SignInAttempt struct {
+	Email, Password string
+	Browser         Browser
+}
+
+// signInView is what the sign-in page shows.
+type signInView struct {
+	Form Form
+	Next string
+	// SingleSignOn leads to the identity provider; its text is "" for none.
+	SingleSignOn Link
+}
+
+func (s *Web) newSignInView(next string) signInView {
+	v := signInView{Next: next, Form: Form{Path: Prefix + "/sign-in", Method: "post", Submit: "Sign in", Fields: []Field{
+		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "username", Required: true},
+		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
+	}}}
+	if s.options.SingleSignOn != nil {
+		v.SingleSignOn = Link{"Sign in with " + s.options.ProviderName, withQuery(Prefix+"/oidc/start", nil, "next", next)}
+	}
+	return v
+}
+
+func signInFrame() Page {
+	return Page{Template: "signin", Title: "Sign in", Bare: true}
+}
+
+func (s *Web) signInPage(c *call) error {
+	return c.render(http.StatusOK, signInFrame(), s.newSignInView(c.r.URL.Query().Get("next")))
+}
+
+func (s *Web) signIn(c *call) error {
+	form, err := c.form()
+	if err != nil {
+		return err
+	}
+	session, err := s.options.Accounts.SignIn(c.r.Context(), SignInAttempt{
+		Email: form.Get("email"), Password: form.Get("password"), Browser: c.browser(),
+	})
+	view := s.newSignInView(form.Get("next"))
+	view.Form.Fields[0].Value = form.Get("email")
+	switch {
+	case errors.Is(err, dmarcd.ErrUnauthorized):
+		// The same words whether the address is known or not.
+		view.Form.Error = "E-mail and password do not fit. Try again, or ask an owner of your team for a new link."
+		return c.render(http.StatusUnauthorized, signInFrame(), view)
+	case errors.Is(err, dmarcd.ErrLimit):
+		view.Form.Error = "Too many attempts. Wait a few minutes, then try again."
+		return c.render(http.StatusTooManyRequests, signInFrame(), view)
+	case err != nil:
+		return err
+	}
+	s.setSession(c, session)
+	return c.redirect(ownPath(form.Get("next")))
+}
+
+// signOut is for anybody: whoever is in no team can leave, too.
+func (s *Web) signOut(c *call) error {
+	if err := s.options.Accounts.SignOut(c.r.Context(), heldSession(c.r)); err != nil {
+		return err
+	}
+	s.setSession(c, "")
+	return c.redirect(Prefix + "/sign-in")
+}
+
+func (s *Web) chooseTeam(c *call) error {
+	form, err := c.form()
+	if err != nil {
+		return err
+	}
+	if err := s.options.Accounts.ChooseTeam(c.r.Context(), c.session, form.Get("team")); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/", "team-switched")
+}
+
+// clientAddress is the address of the connection, without its port.
+func clientAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

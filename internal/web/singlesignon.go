@@ -1,0 +1,58 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// singleSignOnCookie holds what a browser keeps while somebody is at the
+// identity provider.
+const singleSignOnCookie = "dmarcd_oidc"
+
+func (s *Web) startSingleSignOn(c *call) error {
+	if s.options.SingleSignOn == nil {
+		return errNoSuchPage
+	}
+	location, kept, err := s.options.SingleSignOn.Begin(c.r.Context(), ownPath(c.r.URL.Query().Get("next")))
+	if err != nil {
+		return singleSignOnError(err)
+	}
+	s.setCookie(c, singleSignOnCookie, kept)
+	return c.redirect(location)
+}
+
+func (s *Web) finishSingleSignOn(c *call) error {
+	if s.options.SingleSignOn == nil {
+		return errNoSuchPage
+	}
+	var kept string
+	if cookie, err := c.r.Cookie(singleSignOnCookie); err == nil {
+		kept = cookie.Value
+	}
+	s.setCookie(c, singleSignOnCookie, "") // one sign-in uses it up
+	session, next, err := s.options.SingleSignOn.Finish(c.r.Context(), kept, c.r.URL.Query(), c.browser())
+	if err != nil {
+		// The page tells the person what to do, and the log the operator why.
+		s.options.Log.WarnContext(c.r.Context(), "sign-in by the identity provider refused", "error", err)
+		return singleSignOnError(err)
+	}
+	s.setSession(c, session)
+	return c.redirect(ownPath(next))
+}
+
+// singleSignOnError tells a person what to do next.
+func singleSignOnError(err error) error {
+	switch {
+	case errors.Is(err, dmarcd.ErrUnauthorized):
+		return &failure{http.StatusUnauthorized, "The sign-in was not completed", "The identity provider did not confirm it, or it took too long. Go back to the sign-in page, and try again."}
+	case errors.Is(err, dmarcd.ErrForbidden):
+		return &failure{http.StatusForbidden, "Your e-mail address is not verified", "The identity provider does not say that the address is yours. Have it verified there, then try again."}
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return &failure{http.StatusForbidden, "Nobody has invited you yet", "Ask an owner of a team to invite your e-mail address, then sign in again."}
+	case errors.Is(err, dmarcd.ErrTemporary):
+		return &failure{http.StatusServiceUnavailable, "The identity provider cannot be reached", "Try again in a minute, or sign in with a password."}
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Source is one source, with everything that its mail can be told apart by.
+type Source struct {
+	SourceRow
+	// Facts are what is known of the source itself.
+	Facts []Fact
+	Days  []DayCounts
+	// Parts are its mail by the other groups, the largest first.
+	Parts []SourcePart
+}
+
+// SourcePart is the mail of a source by another group.
+type SourcePart struct {
+	Group Group
+	Rows  []SourceRow
+}
+
+// Fact is a name and what stands under it.
+type Fact struct{ Name, Value string }
+
+// Record is a row of an aggregate report.
+type Record struct {
+	// Report is the id of the report that it stands in, Reporter who sent that.
+	Report, Reporter string
+	Begin            time.Time
+	Address          string
+	Messages         int64
+	Disposition      string
+	// DKIM and SPF are what the receiver found after alignment.
+	DKIM, SPF  string
+	HeaderFrom string
+	// EnvelopeFrom is the domain of the envelope, "" where it is not told.
+	EnvelopeFrom string
+	// DKIMResults and SPFResults are the raw results, such as "pass
+	// (example.com, s1)".
+	DKIMResults, SPFResults []string
+	// Reasons are why the receiver did something else than the policy says.
+	Reasons []string
+}
+
+type sourceView struct {
+	Source Source
+	Query  SourceQuery
+	Period PeriodChoice
+	Chart  Chart
+	Flow   Chart
+	Parts  []Table
+	Record Table
+	Pager  Pager
+}
+
+func (s *Web) source(c *call) error {
+	query := c.r.URL.Query()
+	asked := s.sourceQuery(query, query.Get("domain"))
+	asked.Group, asked.Key = Group(c.params["group"]), c.params["source"]
+	if plainGroup(asked.Group) == "" {
+		return errNoSuchPage
+	}
+	found, err := c.team.Sources.Source(c.r.Context(), asked)
+	if err != nil {
+		return err
+	}
+	flows, err := c.team.Sources.Flows(c.r.Context(), asked)
+	if err != nil {
+		return err
+	}
+	records, err := c.team.Sources.Records(c.r.Context(), asked)
+	if err != nil {
+		return err
+	}
+	path := Prefix + "/sources/" + string(asked.Group) + "/" + url.PathEscape(asked.Key)
+	view := sourceView{
+		Source: found, Query: asked,
+		Period: periodChoice(path, query, asked.Period, s.options.Now()),
+		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
+		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
+		Record: recordTable(records.Items, withQuery(path, query, "csv", "records")),
+		Pager:  cursorPager(path, query, next(records)),
+	}
+	view.Chart.CSV = withQuery(path, query, "csv", "messages")
+	view.Parts = partTables(found.Parts, asked, path, query)
+	for _, t := range append(view.Parts, view.Record, view.Chart.table(), view.Flow.table()) {
+		if c.wantsCSV(t.ID) {
+			return c.csv(t)
+		}
+	}
+	return c.render(http.StatusOK, Page{
+		Template: "source", Title: found.Name, Section: "Sources", Charts: true,
+		Trail: []Link{{"Sources", withQuery(Prefix+"/sources", url.Values{}, "group", string(asked.Group), "domain", asked.Domain)}},
+	}, view)
+}
+
+// partTables show the mail of a source by the other groups.
+func partTables(parts []SourcePart, asked SourceQuery, path string, query url.Values) []Table {
+	tables := make([]Table, 0, len(parts))
+	for _, part := range parts {
+		t := Table{
+			ID: string(part.Group), Caption: plainGroup(part.Group), CSV: withQuery(path, query, "csv", string(part.Group)),
+			Columns: []Column{
+				{Title: plainGroup(part.Group), Wide: true},
+				{Title: "Messages", Numeric: true},
+				{Title: "Compliant", Numeric: true},
+				{Title: "SPF", Numeric: true},
+				{Title: "DKIM", Numeric: true},
+			},
+			Empty: Empty{"Not told", "No report says this of the source's mail.", Link{}},
+		}
+		below := asked
+		below.Group = part.Group
+		for _, row := range part.Rows {
+			total := row.Counts.Total()
+			t.Rows = append(t.Rows, []Cell{
+				link(row.Name, sourcePath(below, row.Key)).noted(row.Detail), count(total), share(row.Counts.Compliant, total),
+				share(row.Counts.SPF, total), share(row.Counts.DKIM, total),
+			})
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// recordTable shows rows of aggregate reports.
+func recordTable(records []Record, csv string) Table {
+	t := Table{
+		ID: "records", Caption: "Records", CSV: csv,
+		Columns: []Column{
+			{Title: "Address"},
+			{Title: "Messages", Numeric: true},
+			{Title: "From domain", Wide: true},
+			{Title: "SPF"},
+			{Title: "DKIM"},
+			{Title: "Receivers"},
+			{Title: "Results", Wide: true},
+			{Title: "Report", Wide: true},
+		},
+		Empty: Empty{"No records", "The report has no rows, or they were deleted after the retention.", Link{}},
+	}
+	for _, r := range records {
+		from := text(r.HeaderFrom)
+		if r.EnvelopeFrom != "" && r.EnvelopeFrom != r.HeaderFrom {
+			from = from.noted("envelope " + r.EnvelopeFrom)
+		}
+		row := []Cell{
+			code(r.Address), count(r.Messages), from, badge(orUnknown(r.SPF)), badge(orUnknown(r.DKIM)),
+			dispositionCell(r), text(joinLines(labelled("SPF", r.SPFResults), labelled("DKIM", r.DKIMResults))),
+		}
+		reporter := text(r.Reporter).noted(dmarcd.DayOf(r.Begin).String())
+		if r.Report != "" {
+			reporter = reporter.linked(Prefix + "/reports/" + r.Report)
+		}
+		t.Rows = append(t.Rows, append(row, reporter))
+	}
+	return t
+}
+
+// labelled puts a word before each text.
+func labelled(word string, texts []string) []string {
+	with := make([]string, len(texts))
+	for i, t := range texts {
+		with[i] = word + " " + t
+	}
+	return with
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// dispositionCell tells what a receiver did: to reject is bad news for a
+// sender, though it is the best policy.
+func dispositionCell(r Record) Cell {
+	cell := Cell{Kind: CellBadge, Text: r.Disposition}
+	switch r.Disposition {
+	case "none", "pass":
+		cell.Text = "delivered"
+	case "quarantine":
+		cell.Text, cell.Tone = "quarantined", "warning"
+	case "reject":
+		cell.Text, cell.Tone = "rejected", "bad"
+	}
+	return cell.noted(joinLines(r.Reasons))
+}

@@ -1,0 +1,241 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Group is what sources are grouped by.
+type Group string
+
+// The groups.
+const (
+	GroupNetwork  Group = "network" // a known sender, or the network it sends from
+	GroupCountry  Group = "country"
+	GroupAddress  Group = "address"
+	GroupReporter Group = "reporter"
+	GroupSelector Group = "selector"
+	GroupFrom     Group = "header_from"
+	GroupEnvelope Group = "envelope_from"
+)
+
+// groups lists them in the order of the page.
+var groups = []struct {
+	group        Group
+	title, plain string
+}{
+	{GroupNetwork, "Networks", "Network"},
+	{GroupCountry, "Countries", "Country"},
+	{GroupAddress, "Addresses", "Address"},
+	{GroupSelector, "DKIM selectors", "DKIM selector"},
+	{GroupEnvelope, "Envelope domains", "Envelope domain"},
+	{GroupFrom, "From domains", "From domain"},
+	{GroupReporter, "Reporters", "Reporter"},
+}
+
+// SourceQuery says which mail the pages of sources are about.
+type SourceQuery struct {
+	// Domain narrows it to one domain of the team, "" is all.
+	Domain string
+	Period Period
+	// Group is what the sources are grouped by, Key one source of that group.
+	Group Group
+	Key   string
+	// Search is a part of the names.
+	Search string
+	// Failing leaves out sources all of whose mail is compliant.
+	Failing bool
+	// Sort is name, messages, passing, spf, dkim, first or last, with "-" before it
+	// for descending.
+	Sort string
+	// After is a cursor, "" for the beginning; Limit how many at most, which for a
+	// file is 100,000.
+	After string
+	Limit int
+}
+
+// SourceList is a part of the sources.
+type SourceList struct {
+	Sources []SourceRow
+	Next    string
+	// Counts is the sum over all that match.
+	Counts dmarcd.Counts
+	// Readiness is about the domain of the query, nil where it is about all.
+	Readiness *Readiness
+}
+
+// SourceRow is a source in the list.
+type SourceRow struct {
+	// Key names the source among those of its group, Name is for people.
+	Key, Name string
+	// Detail is what else is known: the kind of a sender, the name of an
+	// address, the country of a network.
+	Detail string
+	Counts dmarcd.Counts
+	// Trend is the messages of each day of the period.
+	Trend []int64
+	// First and Last are the days on which it was first and last seen.
+	First, Last dmarcd.Day
+}
+
+// Readiness says whether the policy of a domain may be tightened, as far as reports
+// can tell.
+type Readiness struct {
+	// Ready tells that nothing speaks against it, and Reasons say why.
+	Ready   bool
+	Reasons []string
+	// Affected counts the messages that a policy of quarantine or reject would be
+	// applied to, of All; Known are those of senders that are probably the owner's.
+	All, Affected, Known int64
+}
+
+// Summary tells in a sentence what the policy would do.
+func (r Readiness) Summary() string {
+	return "It would be applied to " + number(r.Affected) + " of " + number(r.All) + " messages, " +
+		number(r.Known) + " of them from senders that are probably yours."
+}
+
+const sourcesPerPage = 100
+
+type sourcesView struct {
+	Query  SourceQuery
+	Groups []tab
+	Period PeriodChoice
+	Table  Table
+	Flow   Chart
+	Pager  Pager
+	Path   string // of the page, for its filter
+	// Readiness is nil where there is nothing to say about it.
+	Readiness *Readiness
+}
+
+func (s *Web) sources(c *call) error {
+	view, err := s.loadSources(c, Prefix+"/sources", c.r.URL.Query().Get("domain"))
+	if err != nil {
+		return err
+	}
+	if c.wantsCSV("flow") {
+		return c.csv(view.Flow.table())
+	}
+	if c.wantsCSV("sources") {
+		return c.csv(view.Table)
+	}
+	return c.render(http.StatusOK, Page{Template: "sources", Title: "Sources", Section: "Sources", Charts: true}, view)
+}
+
+type domainSourcesView struct {
+	domainView
+	sourcesView
+}
+
+func (s *Web) domainSources(c *call) error {
+	page, head, err := s.domainPage(c, "domainsources", "Sources")
+	if err != nil {
+		return err
+	}
+	page.Charts = true
+	view, err := s.loadSources(c, domainPath(head.Head.Name)+"/sources", head.Head.Name)
+	if err != nil {
+		return err
+	}
+	if c.wantsCSV("flow") {
+		return c.csv(view.Flow.table())
+	}
+	if c.wantsCSV("sources") {
+		return c.csv(view.Table)
+	}
+	return c.render(http.StatusOK, page, domainSourcesView{head, view})
+}
+
+// sourceQuery reads what a page of sources is asked for.
+func (s *Web) sourceQuery(query url.Values, domain string) SourceQuery {
+	q := SourceQuery{
+		Domain: domain, Period: periodOf(query, s.options.Now()), Group: GroupNetwork, Search: query.Get("search"),
+		Failing: query.Get("failing") != "", After: query.Get("after"), Limit: sourcesPerPage,
+	}
+	for _, g := range groups {
+		if query.Get("group") == string(g.group) {
+			q.Group = g.group
+		}
+	}
+	return q
+}
+
+func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
+	query := c.r.URL.Query()
+	asked := s.sourceQuery(query, domain)
+	order := newSorting(path, query, "-messages", "name", "passing", "spf", "dkim", "first", "last")
+	asked.Sort = order.by
+	if c.wantsCSV("sources") {
+		asked.After, asked.Limit = "", maxCSVRows
+	}
+	found, err := c.team.Sources.Sources(c.r.Context(), asked)
+	if err != nil {
+		return sourcesView{}, err
+	}
+	flows, err := c.team.Sources.Flows(c.r.Context(), asked)
+	if err != nil {
+		return sourcesView{}, err
+	}
+	view := sourcesView{
+		Query: asked, Path: path, Readiness: found.Readiness,
+		Period: periodChoice(path, query, asked.Period, s.options.Now()),
+		Pager:  cursorPager(path, query, found.Next),
+		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
+	}
+	for _, g := range groups {
+		view.Groups = append(view.Groups, tab{
+			Link{g.title, withQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == asked.Group,
+		})
+	}
+	view.Table = sourceTable(found.Sources, asked, order)
+	view.Table.CSV = withQuery(path, query, "csv", "sources", "after", "")
+	return view, nil
+}
+
+// sourceTable shows sources with how each does.
+func sourceTable(rows []SourceRow, asked SourceQuery, order sorting) Table {
+	t := Table{
+		ID: "sources", Caption: "Sources by " + string(asked.Group),
+		Columns: []Column{
+			order.column(plainGroup(asked.Group), "name", false),
+			order.column("Messages", "messages", true),
+			order.column("Compliant", "passing", true),
+			order.column("SPF", "spf", true),
+			order.column("DKIM", "dkim", true),
+			{Title: "Trend"},
+			order.column("First seen", "first", false),
+			order.column("Last seen", "last", false),
+		},
+		Empty: Empty{"No sources", "No report told of mail in this time. Choose more days, or see whether reports come in.", Link{"Reports", Prefix + "/reports"}},
+	}
+	t.Columns[0].Wide = true
+	for _, row := range rows {
+		total := row.Counts.Total()
+		t.Rows = append(t.Rows, []Cell{
+			link(row.Name, sourcePath(asked, row.Key)).noted(row.Detail), count(total), share(row.Counts.Compliant, total),
+			share(row.Counts.SPF, total), share(row.Counts.DKIM, total), spark(row.Trend), text(row.First.String()), text(row.Last.String()),
+		})
+	}
+	return t
+}
+
+func plainGroup(group Group) string {
+	for _, g := range groups {
+		if g.group == group {
+			return g.plain
+		}
+	}
+	return ""
+}
+
+// sourcePath leads to one source, within the same days and domain.
+func sourcePath(asked SourceQuery, key string) string {
+	query := url.Values{"from": {asked.Period.From.String()}, "to": {asked.Period.To.String()}}
+	if asked.Domain != "" {
+		query.Set("domain", asked.Domain)
+	}
+	return Prefix + "/sources/" + string(asked.Group) + "/" + url.PathEscape(key) + "?" + query.Encode()
+}

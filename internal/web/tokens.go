@@ -1,0 +1,120 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// NewToken is a token that somebody wants made.
+type NewToken struct {
+	Name      string
+	Scope     dmarcd.Scope
+	ExpiresAt time.Time // zero: never
+}
+
+type tokensView struct {
+	Tabs  []tab
+	Table Table
+	Form  Form
+	// Secret is the new token, shown this once; "" for none.
+	Secret string
+	MayOwn bool
+}
+
+func tokenForm() Form {
+	return Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Make a token", Fields: []Field{
+		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off", Hint: "What uses it, such as the name of a script."},
+		{Name: "scope", Label: "Scope", Type: "select", Value: string(dmarcd.ScopeRead), Choices: []Choice{
+			{string(dmarcd.ScopeRead), "read"}, {string(dmarcd.ScopeWrite), "read and write"},
+		}},
+		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []Choice{
+			{"30", "30 days"}, {"90", "90 days"}, {"365", "a year"}, {"0", "never"},
+		}},
+	}}
+}
+
+func (s *Web) tokens(c *call) error { return s.showTokens(c, http.StatusOK, tokenForm(), "") }
+
+func (s *Web) showTokens(c *call, status int, form Form, secret string) error {
+	tokens, err := c.team.Tokens.Tokens(c.r.Context())
+	if err != nil {
+		return err
+	}
+	view := tokensView{
+		Tabs: settingsTabs(c.viewer, "Tokens"), Form: form, Secret: secret, MayOwn: c.viewer.MayOwn(),
+		Table: tokenTable(tokens, s.options.Now(), c.viewer.MayOwn()),
+	}
+	if c.wantsCSV("tokens") {
+		return c.csv(view.Table)
+	}
+	return c.render(status, settingsFrame("tokens", "Tokens"), view)
+}
+
+func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) Table {
+	t := Table{
+		ID: "tokens", Caption: "Tokens", CSV: Prefix + "/settings/tokens?csv=tokens",
+		Columns: []Column{
+			{Title: "Name", Wide: true},
+			{Title: "Scope"},
+			{Title: "State"},
+			{Title: "Made"},
+			{Title: "Last used"},
+			{Title: "Expires"},
+			{Title: "Actions"},
+		},
+		Empty: Empty{"No tokens", "A token lets a program use the API in the name of the team.", Link{}},
+	}
+	for _, token := range tokens {
+		state, last := "active", actions()
+		switch {
+		case !token.RevokedAt.IsZero():
+			state = "revoked"
+		case !token.Valid(now):
+			state = "expired"
+		case mayRevoke:
+			last = actions(Action{
+				Label: "Revoke", Path: Prefix + "/settings/tokens/" + token.ID.String() + "/revoke", Danger: true,
+				Question: "Revoke the token? Whatever uses it stops working at once.",
+			})
+		}
+		t.Rows = append(t.Rows, []Cell{
+			text(token.Name).noted(token.ID.String()), text(string(token.Scope)), badge(state), at(token.CreatedAt), at(token.UsedAt), at(token.ExpiresAt), last,
+		})
+	}
+	return t
+}
+
+// createToken shows the secret in its answer, because nobody can tell it later.
+func (s *Web) createToken(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	wanted := NewToken{Name: written.Get("name")}
+	wanted.Scope, err = dmarcd.ParseScope(written.Get("scope"))
+	if days, errDays := strconv.ParseUint(written.Get("days"), 10, 16); errDays == nil && days > 0 {
+		wanted.ExpiresAt = s.options.Now().AddDate(0, 0, int(days))
+	}
+	var secret string
+	if err == nil {
+		secret, err = c.team.Tokens.CreateToken(c.r.Context(), wanted)
+	}
+	if err != nil {
+		form, ok := tokenForm().filled(written, err)
+		if !ok {
+			return err
+		}
+		return s.showTokens(c, http.StatusUnprocessableEntity, form, "")
+	}
+	return s.showTokens(c, http.StatusOK, tokenForm(), secret)
+}
+
+func (s *Web) revokeToken(c *call) error {
+	if err := c.team.Tokens.RevokeToken(c.r.Context(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/settings/tokens", "token-revoked")
+}

@@ -1,0 +1,138 @@
+// Package web serves the pages for people, under /app/: what the API tells of
+// domains, checks and reports, made to be read. Pages are rendered on the
+// server and work without script; every chart stands beside the table that it
+// is drawn from, and every table can be had as CSV.
+//
+// Routes stand in routes.go, and each page has a file with what it shows and
+// the handler that asks for it, and a template of the same name. What the
+// pages need of others they ask through the interfaces of backend.go. Request
+// ids, the access log and recovery from a panic are the caller's, as with
+// package api; deciding who somebody is, and all SQL, is left to the backends.
+package web
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Prefix is the path under which all pages stand.
+const Prefix = "/app"
+
+// Options are what the pages are made of.
+type Options struct {
+	Accounts    Accounts
+	Invitations Invitations
+	// Team returns what the pages may ask about the team that the viewer has
+	// chosen. Nothing of another team can be reached through it.
+	Team func(Viewer) Team
+	// Installation returns what operators may ask, in the name of the viewer.
+	Installation func(Viewer) Installation
+	// SingleSignOn lets people in whom an identity provider vouches for, nil where
+	// there is none; ProviderName is how the sign-in page calls it.
+	SingleSignOn SingleSignOn
+	ProviderName string
+	// MinPassword is how many characters a password has at least.
+	MinPassword int
+	// APIDocs is the address of the API's own page.
+	APIDocs string
+	// Attributions say whose data tells the networks, with their links.
+	Attributions []Link
+	// SecureCookies is true where clients reach the page by https alone.
+	SecureCookies bool
+	// MaxUpload bounds an uploaded file, in bytes.
+	MaxUpload int64
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Web answers requests below Prefix. It is an http.Handler.
+type Web struct {
+	options   Options
+	router    router
+	assets    *assets
+	templates *templates
+	origin    *http.CrossOriginProtection
+}
+
+// New returns the pages.
+func New(options Options) (*Web, error) {
+	assets, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	templates, err := parseTemplates(assets)
+	if err != nil {
+		return nil, err
+	}
+	w := &Web{options: options, assets: assets, templates: templates, origin: http.NewCrossOriginProtection()}
+	w.router = router{routes: w.routes()}
+	return w, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setSecurityHeaders(w.Header())
+	c := &call{web: s, w: w, r: r}
+	if err := s.serve(c); err != nil {
+		s.fail(c, err)
+	}
+}
+
+// serve refuses in this order: a form from another site, no session, no such
+// path, no such method, not allowed. A stranger is led to the sign-in page
+// whatever the path, and so learns nothing of it.
+func (s *Web) serve(c *call) error {
+	if err := s.origin.Check(c.r); err != nil {
+		return errOtherSite
+	}
+	matched, params, allowed := s.router.match(c.r)
+	c.params = params
+	if matched != nil {
+		note(c.w, "route", matched.name())
+		if matched.access == accessAnybody {
+			return matched.handle(c)
+		}
+	}
+	if err := s.identify(c); err != nil {
+		if errors.Is(err, dmarcd.ErrUnauthorized) {
+			return s.leadToSignIn(c)
+		}
+		return err
+	}
+	note(c.w, "team", c.viewer.Team.ID)
+	switch {
+	case matched == nil && allowed != "":
+		c.w.Header().Set("Allow", allowed)
+		return errMethodNotAllowed
+	case matched == nil:
+		return errNoSuchPage
+	case c.viewer.Team.ID == "" && matched.access != accessOperate:
+		return errNoTeam
+	case !c.viewer.may(matched.access):
+		return errNotAllowed
+	}
+	c.team = s.options.Team(c.viewer)
+	return matched.handle(c)
+}
+
+// leadToSignIn remembers a page that can be shown again; a form cannot.
+func (s *Web) leadToSignIn(c *call) error {
+	target := Prefix + "/sign-in"
+	if c.r.Method == http.MethodGet && c.r.URL.Path != Prefix+"/" {
+		target += "?" + url.Values{"next": {c.r.URL.RequestURI()}}.Encode()
+	}
+	return c.redirect(target)
+}
+
+// note hands the access log a fact about the request, if the writer leads to
+// one.
+func note(w http.ResponseWriter, key, value string) {
+	if n, ok := w.(interface{ Note(key, value string) }); ok {
+		n.Note(key, value)
+	}
+}

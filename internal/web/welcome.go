@@ -1,0 +1,113 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Invitation is what a one-time link is for.
+type Invitation struct {
+	// Email is whom it is for, "" where whoever follows it says so.
+	Email string
+	// Team is the name of the team to be joined, Role the role there.
+	Team, Role string
+	// Known tells that there is a user of that address already.
+	Known bool
+	// SignedIn is who is signed in on the browser and joins as they are; "" for
+	// nobody.
+	SignedIn string
+	// SignInFirst tells that the link lets nobody into the user's account: they
+	// have to sign in, and then follow it.
+	SignInFirst bool
+}
+
+// NewAccount is what somebody fills in who follows a one-time link.
+type NewAccount struct {
+	Email, Name, Password string
+	Browser               Browser
+}
+
+type welcomeView struct {
+	Invitation Invitation
+	Form       Form
+	// SignIn leads to the sign-in page, and from there back.
+	SignIn string
+}
+
+func welcomeFrame() Page {
+	return Page{Template: "welcome", Title: "Welcome", Bare: true}
+}
+
+func (s *Web) newWelcomeView(path string, invitation Invitation) welcomeView {
+	v := welcomeView{
+		Invitation: invitation, Form: Form{Path: path, Method: "post", Submit: "Set the password and sign in"},
+		SignIn: withQuery(Prefix+"/sign-in", nil, "next", path),
+	}
+	if invitation.SignedIn != "" {
+		v.Form.Submit = "Join the team"
+		return v
+	}
+	email := Field{Name: "email", Label: "E-mail", Type: "email", Value: invitation.Email, Autocomplete: "username", Required: true}
+	if invitation.Email != "" {
+		email.Hint = "The link is for this address."
+	}
+	v.Form.Fields = []Field{
+		email,
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the audit log calls you."},
+		{
+			Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password", Required: true,
+			MinLength: s.options.MinPassword, Hint: "At least " + strconv.Itoa(s.options.MinPassword) + " characters. A few words in a row are fine.",
+		},
+	}
+	return v
+}
+
+func (s *Web) welcomePage(c *call) error {
+	invitation, err := s.options.Invitations.Invitation(c.r.Context(), c.params["token"], heldSession(c.r))
+	if err != nil {
+		return welcomeError(err)
+	}
+	return c.render(http.StatusOK, welcomeFrame(), s.newWelcomeView(c.r.URL.EscapedPath(), invitation))
+}
+
+func (s *Web) welcome(c *call) error {
+	form, err := c.form()
+	if err != nil {
+		return err
+	}
+	token := c.params["token"]
+	invitation, err := s.options.Invitations.Invitation(c.r.Context(), token, heldSession(c.r))
+	if err != nil {
+		return welcomeError(err)
+	}
+	session, err := s.options.Invitations.AcceptInvitation(c.r.Context(), token, NewAccount{
+		Email: form.Get("email"), Name: form.Get("name"), Password: form.Get("password"),
+		Browser: c.browser(),
+	})
+	if err != nil {
+		view := s.newWelcomeView(c.r.URL.EscapedPath(), invitation)
+		if filled, ok := view.Form.filled(form, err); ok {
+			view.Form = filled
+			return c.render(http.StatusUnprocessableEntity, welcomeFrame(), view)
+		}
+		return welcomeError(err)
+	}
+	s.setSession(c, session)
+	return c.redirect(Prefix + "/")
+}
+
+// welcomeError tells whoever has an old link what to do.
+func welcomeError(err error) error {
+	switch {
+	case errors.Is(err, dmarcd.ErrNotFound):
+		return &failure{http.StatusNotFound, "This link cannot be used", "It was used before, or is too old. Ask an owner of your team for a new one, or make one with `dmarcd user invite`."}
+	case errors.Is(err, dmarcd.ErrForbidden):
+		return &failure{http.StatusForbidden, "This link is for somebody else", "You are signed in as another user than the link is for. Sign out, and open the link again."}
+	case errors.Is(err, dmarcd.ErrConflict):
+		return &failure{http.StatusConflict, "You have an account already", "Sign in with it, and open the link again."}
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+package wire
+
+import "github.com/dmarcd/dmarcd"
+
+// Daily is what was counted in one day.
+type Daily struct {
+	Day    string  `json:"day"`
+	Domain *string `json:"domain"` // null for all domains of the team together
+	Summary
+	// Delivered, Quarantined and Rejected are what receivers did with the messages.
+	Delivered   int64 `json:"delivered"`
+	Quarantined int64 `json:"quarantined"`
+	Rejected    int64 `json:"rejected"`
+	// DKIM and SPF are the messages that passed each, aligned.
+	DKIM int64 `json:"dkim"`
+	SPF  int64 `json:"spf"`
+}
+
+// NewDaily returns the shape of a day's counts, for a domain or, with "", for the
+// team.
+func NewDaily(day dmarcd.Day, domain string, c dmarcd.Counts) Daily {
+	return Daily{
+		Day: day.String(), Domain: optionalText(domain), Summary: NewSummary(c.Summary),
+		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
+		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF,
+	}
+}

@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// KeptReport is a report in a list: what is told of all kinds alike. What the
+// report does not state is null.
+type KeptReport struct {
+	ID           string   `json:"id"`
+	Kind         string   `json:"kind"`
+	Organization *string  `json:"organization"`
+	ReportID     *string  `json:"report_id"`
+	Domain       *string  `json:"domain"`
+	Begin        *string  `json:"begin"`
+	End          *string  `json:"end"`
+	Records      int      `json:"records"`
+	Messages     int64    `json:"messages"`
+	Compliant    int64    `json:"compliant"`
+	Quirks       []string `json:"quirks"`
+	Damage       *string  `json:"damage"` // null where nothing is wrong with the container
+	Intake       string   `json:"intake"`
+	Genuine      string   `json:"genuine"`
+	ReceivedAt   string   `json:"received_at"`
+	Member       string   `json:"member"`
+	Replaced     bool     `json:"replaced"`
+}
+
+// NewKeptReport returns the shape of a report in a list.
+func NewKeptReport(r dmarcd.Report) KeptReport {
+	return KeptReport{
+		ID: r.ID.String(), Kind: string(r.Kind), Organization: optionalText(r.Organization), ReportID: optionalText(r.ExternalID),
+		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
+		Records: r.Records, Messages: r.Messages, Compliant: r.Compliant, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
+		Intake: string(r.Intake), Genuine: genuine(r.Verdict), ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.Replaced,
+	}
+}
+
+// FullReport is a report with all that it says. Next leads to the records after
+// those of RecordList, and is null where there are no more.
+type FullReport struct {
+	KeptReport
+	Verdict    Verdict         `json:"verdict"`
+	Report     json.RawMessage `json:"report"` // an AggregateReport, FailureReport or TLSReport
+	RecordList []KeptRecord    `json:"record_list"`
+	Next       *string         `json:"next"`
+}
+
+// NewFullReport returns the shape of a report with the first of its records.
+func NewFullReport(r dmarcd.Report, records Page[KeptRecord]) (FullReport, error) {
+	if !json.Valid([]byte(r.Document)) {
+		return FullReport{}, fmt.Errorf("read report %s: its document is no JSON", r.ID)
+	}
+	return FullReport{
+		KeptReport: NewKeptReport(r), Verdict: newVerdict(r.Verdict), Report: json.RawMessage(r.Document),
+		RecordList: records.Items, Next: records.Next,
+	}, nil
+}
+
+// KeptRecord is a record of a report, with the domain of the team that it counts
+// for, null where it counts for none.
+type KeptRecord struct {
+	ForDomain *string `json:"for_domain"`
+	AggregateRecord
+}
+
+// NewKeptRecord returns the shape of a record that counts for a domain; "" is none.
+func NewKeptRecord(domain string, record AggregateRecord) KeptRecord {
+	return KeptRecord{ForDomain: optionalText(domain), AggregateRecord: record}
+}
+
+// Verdict is what the authentication of a mail came to. What was not looked at is
+// null.
+type Verdict struct {
+	Genuine string  `json:"genuine"`
+	From    *string `json:"from"`
+	DKIM    *string `json:"dkim"`
+	SPF     *string `json:"spf"`
+	DMARC   *string `json:"dmarc"`
+	Reason  *string `json:"reason"`
+}
+
+func newVerdict(v dmarcd.Verdict) Verdict {
+	return Verdict{
+		Genuine: genuine(v), From: optionalText(v.From), DKIM: optionalText(v.DKIM), SPF: optionalText(v.SPF),
+		DMARC: optionalText(v.DMARC), Reason: optionalText(v.Reason),
+	}
+}
+
+func genuine(v dmarcd.Verdict) string {
+	if v.Genuine == "" {
+		return string(dmarcd.GenuineUnknown)
+	}
+	return string(v.Genuine)
+}
+
+// Rejected is something that was sent and could not be used.
+type Rejected struct {
+	ID         string  `json:"id"`
+	Kind       *string `json:"kind"` // null where it looks like nothing that is known
+	Reason     string  `json:"reason"`
+	Intake     string  `json:"intake"`
+	Name       *string `json:"name"` // of the file, null where it has none
+	Member     string  `json:"member"`
+	Genuine    string  `json:"genuine"`
+	ReceivedAt string  `json:"received_at"`
+	Size       int64   `json:"size"` // 0 once the bytes are gone
+}
+
+// NewRejected returns the shape of something rejected.
+func NewRejected(r dmarcd.Rejected) Rejected {
+	return Rejected{
+		ID: r.ID.String(), Kind: optionalText(r.Kind), Reason: r.Reason, Intake: string(r.Intake), Name: optionalText(r.Name),
+		Member: r.Member, Genuine: genuine(r.Verdict), ReceivedAt: Time(r.ReceivedAt), Size: r.Size,
+	}
+}

@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Page is a part of a list. Next leads to the one after it, and is null at the
+// end.
+type Page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next"`
+}
+
+// NewPage makes a page of what was read, which is one item more than the page
+// has if there is a next one. place says where an item stands in the list.
+func NewPage[A, B any](read []A, limit int, place func(A) string, shape func(A) (B, error)) (Page[B], error) {
+	page := Page[B]{Items: []B{}}
+	for i, item := range read {
+		if i == limit {
+			next := place(read[limit-1])
+			page.Next = &next
+			break
+		}
+		shaped, err := shape(item)
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, shaped)
+	}
+	return page, nil
+}
+
+// ErrAfter is what a client is told that made a cursor of its own.
+var ErrAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
+
+// FormatCursor writes a place in a list that is ordered by time, as clients are to
+// hand it back.
+func FormatCursor(at time.Time, id int64) string {
+	return FormatPlace(at.Unix(), strconv.FormatInt(id, 10))
+}
+
+// ParseCursor reads what FormatCursor wrote; anything else is ErrAfter.
+func ParseCursor(text string) (at time.Time, id int64, err error) {
+	seconds, rest, err := ParsePlace(text)
+	if err != nil {
+		return time.Time{}, 0, err
+	}
+	if id, err = strconv.ParseInt(rest, 10, 64); err != nil {
+		return time.Time{}, 0, ErrAfter
+	}
+	return time.Unix(seconds, 0), id, nil
+}
+
+// FormatPlace writes a number and a text so that nobody takes them for more than a
+// place in a list.
+func FormatPlace(number int64, text string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%s", number, text))
+}
+
+// ParsePlace reads what FormatPlace wrote; anything else is ErrAfter.
+func ParsePlace(place string) (number int64, text string, err error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(place)
+	if err != nil {
+		return 0, "", ErrAfter
+	}
+	before, text, _ := strings.Cut(string(decoded), ".")
+	number, err = strconv.ParseInt(before, 10, 64)
+	if err != nil {
+		return 0, "", ErrAfter
+	}
+	return number, text, nil
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes sure that there are Node.js and npm, and the packages of the OpenID
+# provider that tests in test/oidc start. As root, on Debian and its kin, missing
+# programs are installed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# complete tells whether the programs are there, new enough for the packages.
+complete() {
+	command -v npm >/dev/null && command -v node >/dev/null &&
+		[ "$(node --print 'process.versions.node.split(".")[0]')" -ge 18 ]
+}
+
+if ! complete && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+	echo "Installing Node.js and npm from Debian's packages." >&2
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -qq -o DPkg::Lock::Timeout=300 update
+	apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends nodejs npm >/dev/null
+	hash -r
+fi
+if ! complete; then
+	echo "The tests need Node.js 18 or newer, and npm. Install them (Debian: nodejs, npm), or use make test-short." >&2
+	exit 1
+fi
+
+# npm writes what it installed into node_modules; the same again is not needed.
+cd test/oidc
+[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent

@@ -1,0 +1,156 @@
+// Package oidc starts a real OpenID provider for tests: the npm package
+// oidc-provider, run by Node.js on a free port of this machine. What is tested
+// with it lies beside it and in the browser tests. scripts/need-node.sh installs
+// what it needs.
+package oidc
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/internal/auth"
+)
+
+// Account is a person whom the provider knows.
+type Account struct {
+	Subject  string `json:"subject"` // what they sign in with
+	Email    string `json:"email"`
+	Verified bool   `json:"verified"` // whether the provider has verified Email
+	Name     string `json:"name"`
+}
+
+// Options are the settings of a provider.
+type Options struct {
+	Accounts []Account
+	// ClaimsInIDToken tells that the ID token holds the claims of a person,
+	// which are otherwise only at the UserInfo endpoint.
+	ClaimsInIDToken bool
+}
+
+// Provider is a provider that runs until the test ends.
+type Provider struct {
+	Issuer                 string
+	ClientID, ClientSecret string
+}
+
+// Start starts a provider. It knows one client, whose redirect URIs may be on any
+// port of this machine, and wants PKCE.
+func Start(t testing.TB, options Options) *Provider {
+	t.Helper()
+	p := &Provider{ClientID: "dmarcd", ClientSecret: "a secret of the test"}
+	settings, err := json.Marshal(map[string]any{
+		"client":             map[string]string{"id": p.ClientID, "secret": p.ClientSecret},
+		"callback":           auth.CallbackPath,
+		"accounts":           options.Accounts,
+		"claims_in_id_token": options.ClaimsInIDToken,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs")
+	cmd.Dir = folder(t)
+	cmd.Stderr = t.Output()
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start Node.js (scripts/need-node.sh installs it): %v", err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close() // which ends it
+		_ = cmd.Wait()    // t.Context has killed it, or it ended
+	})
+	if _, err := input.Write(append(settings, '\n')); err != nil {
+		t.Fatalf("tell the provider its settings: %v", err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the provider did not start (scripts/need-node.sh installs its packages): %v", err)
+	}
+	p.Issuer = strings.TrimSpace(line)
+	return p
+}
+
+// folder returns the folder of this package, from that of the test that runs.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "test", "oidc")
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			t.Fatal("the root of the module was not found")
+		}
+		dir = above
+	}
+}
+
+// SignIn does what a person does who is sent to location: it signs in with the
+// account and returns where the provider sends the browser then.
+func (p *Provider) SignIn(t testing.TB, location, account string) *url.URL {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{
+		Jar:       jar,
+		Timeout:   10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			if r.URL.Path == auth.CallbackPath {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}
+	page, _ := visit(t, browser, http.MethodGet, location, nil)
+	form := url.Values{"account": {account}}
+	at, back := visit(t, browser, http.MethodPost, page.String(), strings.NewReader(form.Encode()))
+	to, err := url.Parse(back.Get("Location"))
+	if err != nil || to.Path != auth.CallbackPath {
+		t.Fatalf("the provider does not send the browser back but to %s, %v", at, err)
+	}
+	return to
+}
+
+// visit goes to an address and returns where it ended, and the header of the
+// answer there.
+func visit(t testing.TB, browser *http.Client, method, address string, body io.Reader) (at *url.URL, header http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := browser.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("%s: status %d: %s, %v", request.URL.Path, response.StatusCode, text, err)
+	}
+	return response.Request.URL, response.Header
+}
