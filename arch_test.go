@@ -110,6 +110,7 @@ var rooms = map[string][]string{
 	"test/realdns":  {anything},
 	"test/realmail": {anything},
 	"test/oidc":     {anything},
+	"test/browser":  {anything},
 	"bench":         {anything},
 }
 

@@ -122,7 +122,10 @@ func (p *program) domainDeleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.DeleteDomain(cmd.Context(), name)
+			if err := t.DeleteDomain(cmd.Context(), name); err != nil {
+				return err
+			}
+			return writeDown(cmd.Context(), t, "domain.delete", name, "")
 		})
 	}
 	return cmd
@@ -145,7 +148,10 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.SetPurpose(cmd.Context(), name, purpose)
+			if err := t.SetPurpose(cmd.Context(), name, purpose); err != nil {
+				return err
+			}
+			return writeDown(cmd.Context(), t, "domain.purpose", name, args[1])
 		})
 	}
 	return cmd

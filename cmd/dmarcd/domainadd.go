@@ -45,6 +45,15 @@ status is then 1.`,
 			if err != nil {
 				return err
 			}
+			if added := len(names) - known; added > 0 {
+				what := names[0]
+				if len(names) > 1 {
+					what = fmt.Sprintf("%d domains", added)
+				}
+				if err := writeDown(cmd.Context(), t, "domain.add", what, ""); err != nil {
+					return err
+				}
+			}
 			if refused+known > 0 {
 				return errRefused
 			}

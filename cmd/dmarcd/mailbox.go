@@ -79,7 +79,10 @@ reports that it brought stay.`,
 				if errors.Is(err, dmarcd.ErrNotFound) {
 					return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` shows a team's: %w", id, err)
 				}
-				return err
+				if err != nil {
+					return err
+				}
+				return writeDown(cmd.Context(), s.Team(team), "mailbox.remove", id.String(), "")
 			})
 		},
 	}

@@ -163,6 +163,9 @@ func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Te
 	if err != nil {
 		return err
 	}
+	if err := writeDown(ctx, t, "mailbox.add", added.ID.String(), added.Username+" at "+added.Host); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintln(p.out, added.ID)
 	return err
 }

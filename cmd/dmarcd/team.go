@@ -34,6 +34,9 @@ func (p *program) teamCreateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := writeDown(cmd.Context(), s, "team.create", team.Name, ""); err != nil {
+				return err
+			}
 			_, err = fmt.Fprintf(p.out, "%s\t%s\n", team.ID, team.Name)
 			return err
 		})
@@ -73,7 +76,14 @@ func (p *program) teamAllowCommand(allow bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.SetAPI(cmd.Context(), team.Name, allow)
+			if err := s.SetAPI(cmd.Context(), team.Name, allow); err != nil {
+				return err
+			}
+			action := "team.deny"
+			if allow {
+				action = "team.allow"
+			}
+			return writeDown(cmd.Context(), s, action, team.Name, "")
 		})
 	}
 	return cmd

@@ -56,10 +56,14 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 			token.ExpiresAt = time.Now().Add(*expires)
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
-			if _, err := t.CreateToken(cmd.Context(), token); err != nil {
+			made, err := t.CreateToken(cmd.Context(), token)
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(p.out, secret)
+			if err := writeDown(cmd.Context(), t, "token.create", made.ID.String(), made.Name+", "+string(made.Scope)); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(p.out, secret)
 			return err
 		})
 	}
@@ -107,7 +111,10 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.Team(team).RevokeToken(cmd.Context(), id)
+				if err := s.Team(team).RevokeToken(cmd.Context(), id); err != nil {
+					return err
+				}
+				return writeDown(cmd.Context(), s.Team(team), "token.revoke", id.String(), "")
 			})
 		},
 	}

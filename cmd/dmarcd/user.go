@@ -83,20 +83,19 @@ func (p *program) invite(ctx context.Context, cfg config.Config, s *store.Store,
 	if err := s.CreateInvite(ctx, hash, invite); err != nil {
 		return err
 	}
-	entry := dmarcd.AuditEntry{Actor: "command line", Action: "user.invite", Target: invite.Email, Detail: string(invite.Role)}
-	if err := note(ctx, s, invite.Team, entry); err != nil {
+	if err := writeDown(ctx, bookOf(s, invite.Team), "user.invite", invite.Email, string(invite.Role)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(p.out, link)
 	return err
 }
 
-// note writes into the audit log of a team, or of the installation for none.
-func note(ctx context.Context, s *store.Store, team dmarcd.TeamID, entry dmarcd.AuditEntry) error {
+// bookOf returns the audit log of a team, or that of the installation for none.
+func bookOf(s *store.Store, team dmarcd.TeamID) book {
 	if team == 0 {
-		return s.Note(ctx, entry)
+		return s
 	}
-	return s.Team(team).Note(ctx, entry)
+	return s.Team(team)
 }
 
 // userShape is a user in JSON.
@@ -188,7 +187,7 @@ func (p *program) userRemoveCommand() *cobra.Command {
 				for _, team := range ownerless {
 					p.say("The team %q has no owner any more: `dmarcd user invite` makes one.\n", team)
 				}
-				return s.Note(cmd.Context(), dmarcd.AuditEntry{Actor: "command line", Action: "user.remove", Target: email})
+				return writeDown(cmd.Context(), s, "user.remove", email, "")
 			})
 		},
 	}

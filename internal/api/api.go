@@ -108,7 +108,7 @@ type call struct {
 	r     *http.Request
 	team  *store.Team // nil on a route that needs no token
 	token dmarcd.TokenID
-	named string      // the name or id in the path, not yet looked at
+	named string // the name or id in the path, not yet looked at
 }
 
 // ServeHTTP implements http.Handler.

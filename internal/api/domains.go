@@ -31,7 +31,7 @@ func (a *API) addDomain(c *call) error {
 	case err != nil:
 		return err
 	}
-	a.note(c, "domain.add", name)
+	a.audit(c, "domain.add", name)
 	// The domain is there. Whatever becomes of the look at its DNS, now or
 	// by the schedule, does not change that.
 	checked, _, err := a.options.Checker.CheckInTime(c.r.Context(), c.team, name, dnscheck.Created)
@@ -67,7 +67,7 @@ func (a *API) deleteDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	a.note(c, "domain.delete", name)
+	a.audit(c, "domain.delete", name)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -45,10 +45,11 @@ func (b *syncBuffer) String() string {
 
 // daemon is an App that runs in the test's process.
 type daemon struct {
-	url  string
-	out  string
-	log  *syncBuffer
-	stop func() error
+	url    string
+	listen string // host and port
+	out    string
+	log    *syncBuffer
+	stop   func() error
 }
 
 func start(t testing.TB, db storetest.DB, settings ...string) daemon {
@@ -76,7 +77,7 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	d.url, d.out = a.Config().BaseURL, out.String()
+	d.url, d.listen, d.out = a.Config().BaseURL, a.Config().Listen, out.String()
 	return d
 }
 

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/aggregate"
 )
 
 // insertShares inserts the shares of a report and its records, and counts them.
@@ -53,49 +51,5 @@ func (r *reception) insertRecords(id dmarcd.ReportID, report *dmarcd.NewReport, 
 		n++
 	}
 	r.signers.merge(seen)
-	return nil
-}
-
-// details is what a record says beside its columns. The names are short: there are
-// millions of them.
-type details struct {
-	EnvelopeFrom string      `json:"f,omitempty"`
-	EnvelopeTo   string      `json:"t,omitempty"`
-	Reasons      [][2]string `json:"r,omitempty"` // type, comment
-	DKIM         [][4]string `json:"d,omitempty"` // domain, selector, result, human result
-	SPF          [][4]string `json:"s,omitempty"` // domain, scope, result, human result
-	Disagrees    bool        `json:"x,omitempty"`
-}
-
-func formatDetails(record aggregate.Record) string {
-	d := details{EnvelopeFrom: record.EnvelopeFrom, EnvelopeTo: record.EnvelopeTo, Disagrees: record.Disagrees}
-	for _, reason := range record.Reasons {
-		d.Reasons = append(d.Reasons, [2]string{reason.Type, reason.Comment})
-	}
-	for _, result := range record.DKIMResults {
-		d.DKIM = append(d.DKIM, [4]string{result.Domain, result.Selector, string(result.Result), result.HumanResult})
-	}
-	for _, result := range record.SPFResults {
-		d.SPF = append(d.SPF, [4]string{result.Domain, result.Scope, string(result.Result), result.HumanResult})
-	}
-	text, _ := json.Marshal(d) //nolint:errchkjson // strings and a truth value
-	return string(text)
-}
-
-func parseDetails(text string, record *aggregate.Record) error {
-	var d details
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return fmt.Errorf("read a record's details: %w", err)
-	}
-	record.EnvelopeFrom, record.EnvelopeTo, record.Disagrees = d.EnvelopeFrom, d.EnvelopeTo, d.Disagrees
-	for _, reason := range d.Reasons {
-		record.Reasons = append(record.Reasons, aggregate.Reason{Type: reason[0], Comment: reason[1]})
-	}
-	for _, r := range d.DKIM {
-		record.DKIMResults = append(record.DKIMResults, aggregate.DKIMResult{Domain: r[0], Selector: r[1], Result: aggregate.Result(r[2]), HumanResult: r[3]})
-	}
-	for _, r := range d.SPF {
-		record.SPFResults = append(record.SPFResults, aggregate.SPFResult{Domain: r[0], Scope: r[1], Result: aggregate.Result(r[2]), HumanResult: r[3]})
-	}
 	return nil
 }

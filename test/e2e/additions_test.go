@@ -15,6 +15,9 @@ func additions(name string) []endpoint {
 		{http.MethodGet, "/domains/" + name + "/checks/latest", false},
 		{http.MethodGet, "/domains/" + name + "/setup", false},
 		{http.MethodGet, "/events", false},
+		{http.MethodGet, "/insights/reports", false},
+		{http.MethodGet, "/insights/rejected", false},
+		{http.MethodGet, "/insights/daily", false},
 	}
 }
 

@@ -23,10 +23,11 @@ const commandLimit = 30 * time.Second
 // installation is a database with a data folder, the DNS that it asks, and the
 // processes that were started on them.
 type installation struct {
-	t    *testing.T
-	db   storetest.DB
-	dns  *resolvertest.Server
-	data string
+	t       *testing.T
+	program string // the binary
+	db      storetest.DB
+	dns     *resolvertest.Server
+	data    string
 	// token is that of the team default, as the first start printed it.
 	token string
 	// mayLogErrors is set by tests in which the log may tell of errors.
@@ -79,7 +80,7 @@ func onPostgres(t *testing.T, zone string, test func(t *testing.T, in *installat
 func install(t *testing.T, db storetest.DB, zone string) *installation {
 	t.Helper()
 	return &installation{
-		t: t, db: db, dns: resolvertest.Start(t, zone),
+		t: t, program: program, db: db, dns: resolvertest.Start(t, zone),
 		data: filepath.Join(t.TempDir(), "data"), secrets: map[string]bool{},
 	}
 }
@@ -136,7 +137,7 @@ func (in *installation) run(c command) result {
 	in.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	process := exec.CommandContext(ctx, program, c.args...)
+	process := exec.CommandContext(ctx, in.program, c.args...)
 	process.Env = in.environment(c.settings)
 	process.Dir = in.t.TempDir()
 	process.Stdin = strings.NewReader(c.stdin)

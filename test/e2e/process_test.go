@@ -59,6 +59,8 @@ type server struct {
 	prefix    string // the path of the base URL without a trailing slash
 	baseURL   string // where clients see the API
 	unlimited bool   // the rate limit is off
+	takesMail bool   // there is an SMTP listener
+	smtp      string // host:port of it
 	validator *apitest.Validator
 }
 
@@ -101,9 +103,11 @@ func (in *installation) start(settings ...string) *server {
 			s.prefix = strings.TrimSuffix(base.Path, "/")
 		case "DMARCD_RATE_LIMIT":
 			s.unlimited = value == "0"
+		case "DMARCD_SMTP_LISTEN":
+			s.takesMail = value != ""
 		}
 	}
-	s.process = exec.Command(program, "serve")
+	s.process = exec.Command(in.program, "serve")
 	s.process.Env = in.environment(settings)
 	s.process.Dir = in.t.TempDir()
 	s.process.Stdout, s.process.Stderr = s.stdout, s.stderr
@@ -139,8 +143,11 @@ func (s *server) await() {
 		if !s.running() {
 			t.Fatalf("the server ended with status %d:\n%s", s.process.ProcessState.ExitCode(), s.stderr)
 		}
-		s.address = s.servingAddress()
-		return s.address != ""
+		s.address = s.loggedAddress("serving")
+		if s.takesMail {
+			s.smtp = s.loggedAddress("receiving mail")
+		}
+		return s.address != "" && s.takesMail == (s.smtp != "")
 	})
 	if s.baseURL == "" {
 		s.baseURL = "http://" + s.address + s.prefix
@@ -157,11 +164,12 @@ func (s *server) await() {
 	}
 }
 
-// servingAddress reads the address from the log, "" if it is not there yet.
-func (s *server) servingAddress() string {
+// loggedAddress reads the address that a message of the log tells, "" if it is not
+// there yet.
+func (s *server) loggedAddress(message string) string {
 	for line := range strings.Lines(s.stderr.String()) {
 		var entry struct{ Msg, Address string }
-		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "serving" {
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == message {
 			return entry.Address
 		}
 	}

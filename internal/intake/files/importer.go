@@ -53,7 +53,8 @@ type Result struct {
 // is kept.
 func (i *Importer) Run(ctx context.Context, files []File) error {
 	group, ctx := errgroup.WithContext(ctx)
-	batches := make(chan *batch)
+	// Reading and keeping take about the same time, but not batch by batch.
+	batches := make(chan *batch, 2)
 	group.Go(func() error {
 		defer close(batches)
 		r := &batchReader{importer: i, batches: batches, batch: &batch{}}
@@ -75,7 +76,11 @@ func (i *Importer) Run(ctx context.Context, files []File) error {
 		}
 		return nil
 	})
-	return group.Wait()
+	err := group.Wait()
+	for b := range batches {
+		b.close() // what was read before an error
+	}
+	return err
 }
 
 // batch is what is kept in one step.

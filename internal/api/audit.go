@@ -10,9 +10,9 @@ import (
 // noteTimeout bounds the writing of an entry, which goes on when the client leaves.
 const noteTimeout = 5 * time.Second
 
-// note writes a change that was made into the team's audit log. Where that fails the
+// audit writes a change that was made into the team's audit log. Where that fails the
 // change stands all the same: the entry goes to the log of the program.
-func (a *API) note(c *call, action, target string) {
+func (a *API) audit(c *call, action, target string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), noteTimeout)
 	defer cancel()
 	err := c.team.Note(ctx, dmarcd.AuditEntry{

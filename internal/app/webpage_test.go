@@ -1,0 +1,120 @@
+package app_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+var welcomeForm = regexp.MustCompile(`/app/welcome/[A-Z2-7]{26}`)
+
+// browser keeps cookies, and follows no redirect.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{
+		Jar: jar, Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// visit asks for a page, or sends a form where there is one.
+func visit(t *testing.T, client *http.Client, address string, form url.Values) (*http.Response, string) {
+	t.Helper()
+	method, body := http.MethodGet, io.Reader(nil)
+	if form != nil {
+		method, body = http.MethodPost, strings.NewReader(form.Encode())
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+// TestWebPage follows the link of the first start to the first page and to all
+// others that the menu leads to.
+func TestWebPage(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		d := start(t, db, "DMARCD_REPORT_DOMAIN=reports.example")
+		origin := strings.TrimSuffix(d.url, "/api")
+		client := browser(t)
+		for path, want := range map[string]string{"/": "/app/", "/app": "/app/", "/app/": "/app/sign-in"} {
+			if response, _ := visit(t, client, origin+path, nil); response.Header.Get("Location") != want {
+				t.Errorf("%s: got %d to %q, want %q", path, response.StatusCode, response.Header.Get("Location"), want)
+			}
+		}
+		welcome := origin + welcomeForm.FindString(d.out)
+		response, page := visit(t, client, welcome, nil)
+		if response.StatusCode != http.StatusOK || !strings.Contains(page, `minlength="12"`) {
+			t.Fatalf("welcome: got %d and %s, want a form that says how long a password is", response.StatusCode, page)
+		}
+		response, page = visit(t, client, welcome, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+		if response.StatusCode != http.StatusSeeOther {
+			t.Fatalf("got %d and %s, want to be led to the first page", response.StatusCode, page)
+		}
+		cookie := response.Header.Get("Set-Cookie")
+		if !strings.HasSuffix(cookie, "; Path=/app/; HttpOnly; SameSite=Lax") {
+			t.Errorf("got the cookie %q, want it for the pages alone and for no script", cookie)
+		}
+		response, _ = visit(t, client, origin+"/app/domains/new", url.Values{"domain": {"example.com"}})
+		if want := "/app/domains/example.com/setup?done=domain-added"; response.Header.Get("Location") != want {
+			t.Errorf("got %d to %q, want %q", response.StatusCode, response.Header.Get("Location"), want)
+		}
+		for _, path := range []string{
+			"/", "/domains/example.com", "/domains/example.com/sources", "/domains/example.com/check", "/domains/example.com/history",
+			"/domains/example.com/spf", "/domains/example.com/setup", "/domains/example.com/setup/steps", "/domains/example.com/reports",
+			"/domains/example.com/settings", "/sources", "/reports", "/reports/upload", "/reports/rejected", "/builder",
+			"/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/retention", "/settings/audit",
+			"/installation/teams", "/installation/users",
+		} {
+			if response, page := visit(t, client, origin+"/app"+path, nil); response.StatusCode != http.StatusOK {
+				t.Errorf("%s: got %d and %s, want 200", path, response.StatusCode, page)
+			}
+		}
+		if status, _ := get(t, d.url+"/domains", tokenForm.FindString(d.out)); status != http.StatusOK {
+			t.Errorf("the API: got %d, want 200", status)
+		}
+	})
+}
+
+// TestWebPageBesideAnAPIAtTheRoot has both at the same host without a path between.
+func TestWebPageBesideAnAPIAtTheRoot(t *testing.T) {
+	t.Parallel()
+	d := start(t, storetest.SQLite(t), "DMARCD_BASE_URL=https://dmarc.example")
+	origin := "http://" + d.listen
+	client := browser(t)
+	for path, want := range map[string]int{
+		"/": http.StatusFound, "/app": http.StatusFound, "/app/sign-in": http.StatusOK,
+		"/domains": http.StatusUnauthorized, "/apples": http.StatusUnauthorized,
+	} {
+		if response, _ := visit(t, client, origin+path, nil); response.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, response.StatusCode, want)
+		}
+	}
+	welcome := origin + welcomeForm.FindString(d.out)
+	response, _ := visit(t, client, welcome, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+	if cookie := response.Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure;") {
+		t.Errorf("got the cookie %q, want it by https alone", cookie)
+	}
+}

@@ -1,0 +1,197 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/smtp"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// receiving are the settings of an installation that takes mail for reports.example.
+func receiving(more ...string) []string {
+	return slices.Concat([]string{reporting, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_SMTP_RATE=0", unscheduled}, more)
+}
+
+// seenLimit is how long a report that came by SMTP may take until it counts.
+const seenLimit = 2 * time.Second
+
+// receipt is what an upload is told about one item.
+type receipt struct {
+	Kind     *string `json:"kind"`
+	Status   string  `json:"status"`
+	Reason   *string `json:"reason"`
+	ReportID *string `json:"report_id"`
+	Domain   *string `json:"domain"`
+	Records  int     `json:"records"`
+	Messages int64   `json:"messages"`
+}
+
+// listedReport is a report in the list of those that are kept.
+type listedReport struct {
+	ID        string  `json:"id"`
+	Kind      string  `json:"kind"`
+	ReportID  *string `json:"report_id"`
+	Domain    *string `json:"domain"`
+	Messages  int64   `json:"messages"`
+	Compliant int64   `json:"compliant"`
+	Intake    string  `json:"intake"`
+	Genuine   string  `json:"genuine"`
+	Replaced  bool    `json:"replaced"`
+}
+
+// listedRefusal is something in the list of what was rejected.
+type listedRefusal struct {
+	ID      string `json:"id"`
+	Reason  string `json:"reason"`
+	Intake  string `json:"intake"`
+	Genuine string `json:"genuine"`
+	Size    int64  `json:"size"`
+}
+
+// uploading returns the request that uploads something.
+func uploading(token, content string) request {
+	return request{
+		method: http.MethodPost, path: "/reports", token: token, body: content,
+		header: map[string]string{"Content-Type": "application/octet-stream"},
+	}
+}
+
+// upload uploads something, wants a status, and returns what became of each item.
+func (s *server) upload(content string, want int) []receipt {
+	s.in.t.Helper()
+	a := s.send(uploading(s.in.token, content))
+	a.wantStatus(s.in.t, want)
+	var receipts struct {
+		Items []receipt `json:"items"`
+	}
+	if err := json.Unmarshal(a.body, &receipts); err != nil {
+		s.in.t.Fatalf("%v in %s", err, a.body)
+	}
+	return receipts.Items
+}
+
+// statuses returns the statuses of receipts, in order and each once.
+func statuses(receipts []receipt) string {
+	var words []string
+	for _, r := range receipts {
+		words = append(words, r.Status)
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), " ")
+}
+
+// mail sends a mail of reporter.example to the server and wants it to be taken.
+func (s *server) mail(to, content string) {
+	s.in.t.Helper()
+	s.mailFrom("bounce@reporter.example", to, content)
+}
+
+// mailFrom is mail for another sender in the envelope.
+func (s *server) mailFrom(from, to, content string) {
+	s.in.t.Helper()
+	if err := s.tryMail(from, to, content); err != nil {
+		s.in.t.Fatalf("a mail to the server: %v", err)
+	}
+}
+
+// tryMail is mailFrom for mails that may be refused. It can be called by any goroutine.
+func (s *server) tryMail(from, to, content string) error {
+	return smtp.SendMail(s.smtp, nil, from, []string{to}, []byte(content))
+}
+
+// smtpCode returns the code with which a server refused, 0 for an error of another
+// kind, and 250 for none.
+func smtpCode(err error) int {
+	var refusal *textproto.Error
+	switch {
+	case err == nil:
+		return 250
+	case errors.As(err, &refusal):
+		return refusal.Code
+	}
+	return 0
+}
+
+// importCounts is what an import came to.
+type importCounts struct {
+	Files     int   `json:"files"`
+	Stored    int   `json:"stored"`
+	Replaced  int   `json:"replaced"`
+	Duplicate int   `json:"duplicate"`
+	Unclaimed int   `json:"unclaimed"`
+	Rejected  int   `json:"rejected"`
+	Records   int   `json:"records"`
+	Messages  int64 `json:"messages"`
+}
+
+// bringIn imports files, wants the exit status, and returns what it came to.
+func (in *installation) bringIn(status int, paths ...string) importCounts {
+	in.t.Helper()
+	r := in.run(command{args: append([]string{"import", "--team", "default", "--json"}, paths...)})
+	if r.status != status {
+		in.t.Errorf("dmarcd import: got status %d want %d; it said: %s", r.status, status, r.stderr)
+	}
+	var counts importCounts
+	if err := json.Unmarshal([]byte(r.stdout), &counts); err != nil {
+		in.t.Fatalf("%v in %s%s", err, r.stdout, r.stderr)
+	}
+	return counts
+}
+
+// writeFiles writes pairs of a name and a content into a folder.
+func writeFiles(t *testing.T, folder string, pairs ...string) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if err := os.WriteFile(filepath.Join(folder, pairs[i]), []byte(pairs[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// counted returns the summary of a domain, or with "" that of the team.
+func (s *server) counted(name string) string {
+	s.in.t.Helper()
+	path := "/reports"
+	if name != "" {
+		path += "/" + name
+	}
+	a := s.get(path)
+	a.wantStatus(s.in.t, http.StatusOK)
+	return strings.TrimSpace(a.text())
+}
+
+// wantCounted compares the summary of a domain, or with "" of the team.
+func (s *server) wantCounted(what, name string, compliant, nonCompliant int64) {
+	s.in.t.Helper()
+	if got, want := s.counted(name), summary(compliant, nonCompliant); got != want {
+		s.in.t.Errorf("%s: got %s want %s", what, got, want)
+	}
+}
+
+// awaitCounted waits until a summary is as wanted.
+func (s *server) awaitCounted(name string, limit time.Duration, compliant, nonCompliant int64) {
+	s.in.t.Helper()
+	eventually(s.in.t, limit, fmt.Sprintf("%d and %d messages are counted", compliant, nonCompliant), func() bool {
+		return s.counted(name) == summary(compliant, nonCompliant)
+	})
+}
+
+// reports lists the reports that are kept, newest first.
+func (s *server) reports(query string) []listedReport {
+	s.in.t.Helper()
+	return all[listedReport](s, "/insights/reports"+query, 100)
+}
+
+// rejected lists what was rejected, newest first.
+func (s *server) rejected() []listedRefusal {
+	s.in.t.Helper()
+	return all[listedRefusal](s, "/insights/rejected", 100)
+}

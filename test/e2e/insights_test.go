@@ -1,0 +1,257 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// someReport uploads a report and something that is none, and returns the ids by which
+// they are kept.
+func (s *server) someReport() (report, refusal string) {
+	s.in.t.Helper()
+	s.upload(about("example.com", "some", 1, 1).xml(), http.StatusCreated)
+	s.upload("no report", http.StatusUnprocessableEntity)
+	return s.reports("")[0].ID, s.rejected()[0].ID
+}
+
+// keptThings returns the endpoints about a report and about something rejected, and
+// the one that takes more.
+func keptThings(report, refusal string) []endpoint {
+	return []endpoint{
+		{http.MethodPost, "/reports", true},
+		{http.MethodGet, "/insights/reports/" + report, false},
+		{http.MethodGet, "/insights/reports/" + report + "/records", false},
+		{http.MethodGet, "/insights/reports/" + report + "/original", false},
+		{http.MethodGet, "/insights/rejected/" + refusal + "/original", false},
+		{http.MethodPost, "/insights/rejected/" + refusal + "/retry", true},
+	}
+}
+
+func TestReportsAreForTokensOfTheTeam(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		cast := castRefusals(in)
+		in.do("team", "create", "other", "--api")
+		other := in.newToken("other")
+		for _, e := range keptThings(report, refusal) {
+			wanted := map[string]int{
+				"": http.StatusUnauthorized, unknownToken: http.StatusUnauthorized, cast.revoked: http.StatusUnauthorized,
+				cast.denied: http.StatusForbidden, cast.read: http.StatusOK, other: http.StatusNotFound,
+			}
+			if e.writes {
+				wanted[cast.read] = http.StatusForbidden
+			}
+			if e.path == "/reports" { // nothing of this is a report
+				wanted[other] = http.StatusUnprocessableEntity
+			}
+			for token, want := range wanted {
+				if a := s.send(e.request(token)); a.status != want {
+					t.Errorf("%s: got status %d want %d: %s", e, a.status, want, a.body)
+				}
+			}
+			if a := s.send(request{method: http.MethodPut, path: e.path, token: in.token}); a.status != http.StatusMethodNotAllowed {
+				t.Errorf("PUT %s: got status %d want 405", e.path, a.status)
+			}
+		}
+
+		// What another team has is like what nobody has.
+		of := func(id string) []endpoint { return keptThings(id, id)[1:] }
+		for i, e := range keptThings(report, refusal)[1:] {
+			nobodys := of("rep_zzzzzz")[i]
+			if i > 2 {
+				nobodys = of("rej_zzzzzz")[i]
+			}
+			want, got := s.send(nobodys.request(other)), s.send(e.request(other))
+			if diff := cmp.Diff(want.comparable(), got.comparable()); diff != "" {
+				t.Errorf("%s (-of nobody +of another team):\n%s", e, diff)
+			}
+		}
+	})
+}
+
+func TestReportsAreConditional(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, _ := s.someReport()
+		// What a report or something rejected changes, when one more comes.
+		changing := map[string]bool{
+			"/insights/reports": true, "/insights/reports/" + report: false, "/insights/reports/" + report + "/records": false,
+			"/insights/rejected": true, "/insights/daily": true,
+		}
+		tags := map[string]string{}
+		for path := range changing {
+			tags[path] = s.get(path).header.Get("ETag")
+			s.ifNoneMatch(path, tags[path]).wantStatus(t, http.StatusNotModified)
+			s.ifNoneMatch(path, `"other"`).wantStatus(t, http.StatusOK)
+		}
+		s.upload(zipped(t, "report.xml", about("example.com", "one more", 1, 1).xml(), "note.txt", "no report"), http.StatusCreated)
+		for path, changes := range changing {
+			want := http.StatusNotModified
+			if changes {
+				want = http.StatusOK
+			}
+			if a := s.ifNoneMatch(path, tags[path]); a.status != want {
+				t.Errorf("%s after one more report: got status %d want %d", path, a.status, want)
+			}
+		}
+	})
+}
+
+func TestReportsWithBadQueries(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, _ := s.someReport()
+		for _, path := range []string{
+			"/insights/reports?kind=other", "/insights/reports?genuine=maybe", "/insights/reports?limit=0", "/insights/reports?after=x",
+			"/insights/reports?from=x", "/insights/reports?domain=bad_name", "/insights/reports?unclaimed=yes",
+			"/insights/reports/" + report + "/records?limit=1001", "/insights/reports/" + report + "/records?after=x",
+			"/insights/rejected?limit=-1", "/insights/rejected?after=x",
+			"/insights/daily?by=week", "/insights/daily?from=2026-11-02&to=2026-11-01", "/insights/daily?domain=-",
+		} {
+			if a := s.get(path); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: got status %d want 422: %s", path, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestReportsHaveTheRateLimit(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
+			if i > 10 {
+				t.Fatal("the bucket does not get empty")
+			}
+		}
+		for _, e := range keptThings("rep_1", "rej_1") {
+			if a := s.send(e.request(in.token)); a.status != http.StatusTooManyRequests {
+				t.Errorf("%s: got status %d want 429: %s", e, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestReportsWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, "", func(t *testing.T, in *installation) {
+		in.mayLogErrors = true
+		p, through := startProxy(t, in.db.DSN)
+		s := in.serve("DMARCD_DATABASE="+through, unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		p.cut()
+		for _, e := range keptThings(report, refusal) {
+			if a := s.send(e.request(in.token)); a.status != http.StatusServiceUnavailable {
+				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
+			}
+		}
+		p.mend() // what finish looks at
+	})
+	onSQLite(t, "", func(t *testing.T, in *installation) {
+		in.mayLogErrors = true
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		lock, err := in.db.SQL(t).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
+			t.Fatal(err)
+		}
+		var asking sync.WaitGroup
+		for _, e := range keptThings(report, refusal) {
+			asking.Go(func() {
+				want := http.StatusOK
+				if e.writes {
+					want = http.StatusServiceUnavailable
+				}
+				if a, err := s.try(e.request(in.token)); err != nil || a.status != want {
+					t.Errorf("%s: got status %d, %v want %d: %s", e, a.status, err, want, a.body)
+				}
+			})
+		}
+		asking.Wait()
+		if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestRejectedIsReadAgain has forged mails be refused, and be read again once the
+// operator takes such mails.
+func TestRejectedIsReadAgain(t *testing.T) {
+	each(t, reporterZone(), func(t *testing.T, in *installation) {
+		s := in.serve(receiving("DMARCD_INTAKE_FORGED=refuse")...)
+		s.add("example.com")
+		address := in.reportAddress("default", "example.com", reporting)
+		for i := range int64(3) {
+			s.mail(address, mailWith(about("example.com", fmt.Sprint(i), 1<<i, 0).xml()))
+			eventually(t, seenLimit, "the mail is kept aside", func() bool { return len(s.rejected()) == int(i)+1 })
+		}
+		s.upload(about("example.com", "2", 4, 0).xml(), http.StatusCreated)
+		refusals := s.rejected()
+		s.stop()
+
+		s = in.serve(receiving()...)
+		retry := func(id string) answer {
+			return s.send(request{method: http.MethodPost, path: "/insights/rejected/" + id + "/retry", token: in.token})
+		}
+		retry(refusals[0].ID).wantStatus(t, http.StatusOK) // its report has come another way
+		retry(refusals[1].ID).wantStatus(t, http.StatusCreated)
+		retry(refusals[1].ID).wantStatus(t, http.StatusNotFound)
+		in.do("report", "retry", "--team", "default", refusals[2].ID)
+		s.wantCounted("read again", "example.com", 7, 0)
+		if got := s.rejected(); len(got) != 0 {
+			t.Errorf("got %v still rejected want nothing", got)
+		}
+	})
+}
+
+func TestReportCommandsTellWhatTheAPITells(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		s.someReport()
+		if diff := cmp.Diff(s.reports(""), listed[listedReport](in, "report", "list", "--team", "default")); diff != "" {
+			t.Errorf("the reports (-API +command):\n%s", diff)
+		}
+		if diff := cmp.Diff(s.rejected(), listed[listedRefusal](in, "report", "rejected", "--team", "default")); diff != "" {
+			t.Errorf("what was rejected (-API +command):\n%s", diff)
+		}
+		for name, args := range map[string][]string{
+			"another domain": {"--domain", "other.example"}, "another kind": {"--kind", "tls"}, "unclaimed": {"--unclaimed"},
+		} {
+			if got := listed[listedReport](in, append([]string{"report", "list", "--team", "default"}, args...)...); len(got) != 0 {
+				t.Errorf("%s: got %v want none", name, got)
+			}
+		}
+		if got := listed[listedReport](in, "report", "list", "--team", "default", "--domain", "EXAMPLE.com."); len(got) != 1 {
+			t.Errorf("the domain in another form: got %d reports want 1", len(got))
+		}
+		for _, row := range []struct {
+			name string
+			args []string
+			want int
+		}{
+			{"a kind that does not exist", []string{"report", "list", "--team", "default", "--kind", "other"}, 2},
+			{"a retry of what is still no report", []string{"report", "retry", "--team", "default"}, 1},
+		} {
+			if r := in.run(command{args: row.args}); r.status != row.want {
+				t.Errorf("%s: got status %d want %d: %s", row.name, r.status, row.want, r.stderr)
+			}
+		}
+		if got := s.rejected(); len(got) != 1 {
+			t.Errorf("after a retry: got %d rejected want 1", len(got))
+		}
+	})
+}

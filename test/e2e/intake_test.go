@@ -1,0 +1,188 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// dropLimit is how long a file in the drop folder may take: it is looked at every
+// second, and read once it has not changed between two looks.
+const dropLimit = 15 * time.Second
+
+// TestReportCountsOnceInEveryWrapping has a report of its own come in by each way in
+// each wrapping, and then all of them by all ways once more.
+func TestReportCountsOnceInEveryWrapping(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		dropped, brought := t.TempDir(), t.TempDir()
+		s := in.serve(receiving("DMARCD_INTAKE_FOLDER="+dropped, "DMARCD_INTAKE_FOLDER_INTERVAL=1s")...)
+		s.add("example.com")
+		address := in.reportAddress("default", "example.com", reporting)
+
+		var everything []string // pairs of a name and a report
+		var sent int64
+		report := func(way string, w wrapping) string {
+			id := way + " " + w.name
+			xml := about("example.com", id, 10, 1).xml()
+			everything = append(everything, fmt.Sprintf("%d.xml", sent), xml)
+			sent++
+			return w.wrap(t, xml)
+		}
+
+		for _, w := range wrappings() {
+			if got := statuses(s.upload(report("upload", w), http.StatusCreated)); got != "stored" {
+				t.Errorf("upload of %s: got %s want stored", w.name, got)
+			}
+			s.wantCounted("upload of "+w.name, "example.com", 10*sent, sent)
+		}
+		for _, w := range wrappings() {
+			content := report("smtp", w)
+			if w.name != "report.eml" {
+				content = mailWith(content)
+			}
+			s.mail(address, content)
+			s.awaitCounted("example.com", seenLimit, 10*sent, sent)
+		}
+		for _, w := range wrappings() {
+			writeFiles(t, brought, w.name, report("import", w))
+		}
+		if got, want := in.bringIn(0, brought), (importCounts{Files: 6, Stored: 6, Records: 12, Messages: 66}); got != want {
+			t.Errorf("import: got %+v want %+v", got, want)
+		}
+		s.wantCounted("import", "example.com", 10*sent, sent)
+		for _, w := range wrappings() {
+			writeFiles(t, dropped, w.name, report("drop", w))
+		}
+		s.awaitCounted("example.com", dropLimit, 10*sent, sent)
+
+		// All of it once more, and then one more report: what came before it by the
+		// same way has been dealt with when that one is counted.
+		again := zipped(t, everything...)
+		last := func(way string) string {
+			sent++
+			return about("example.com", "last by "+way, 10, 1).xml()
+		}
+		if got := s.upload(again, http.StatusOK); len(got) != 24 || statuses(got) != "duplicate" {
+			t.Errorf("upload of everything: got %d items %s want 24 duplicates", len(got), statuses(got))
+		}
+		s.mail(address, mailWith(again))
+		s.mail(address, mailWith(last("smtp")))
+		s.awaitCounted("example.com", seenLimit, 10*sent, sent)
+		writeFiles(t, brought, "everything.zip", again)
+		if got, want := in.bringIn(0, filepath.Join(brought, "everything.zip")), (importCounts{Files: 1, Duplicate: 24}); got != want {
+			t.Errorf("import of everything: got %+v want %+v", got, want)
+		}
+		writeFiles(t, dropped, "again.zip", again, "last.xml", last("drop"))
+		s.awaitCounted("example.com", dropLimit, 10*sent, sent)
+		eventually(t, dropLimit, "the dropped files are done", func() bool {
+			done, err := os.ReadDir(filepath.Join(dropped, "done"))
+			return err == nil && len(done) == 8
+		})
+
+		s.wantCounted("everything", "", 10*sent, sent)
+		byIntake := map[string]int{}
+		for _, r := range s.reports("") {
+			byIntake[r.Intake]++
+		}
+		if byIntake["upload"] != 6 || byIntake["smtp"] != 7 || byIntake["import"] != 13 {
+			t.Errorf("the reports that are kept, by intake: got %v want 6 by upload, 7 by smtp, 13 by import", byIntake)
+		}
+		if got := s.rejected(); len(got) != 0 {
+			t.Errorf("got %v rejected want nothing", got)
+		}
+	})
+}
+
+// TestUploadOfAMixedArchive has reports next to what is none.
+func TestUploadOfAMixedArchive(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		good, other := about("example.com", "good", 3, 2).xml(), about("other.example", "other", 1, 1).xml()
+		const bad = "<feedback><record></feedback>"
+		rows := []struct {
+			name     string
+			content  string
+			status   int
+			statuses string
+		}{
+			{"nothing that can be read", zipped(t, "a.xml", bad), http.StatusUnprocessableEntity, "rejected"},
+			{"something new", zipped(t, "a.xml", bad, "b.xml", good, "c.xml", other), http.StatusCreated, "rejected stored unclaimed"},
+			{"nothing new", zipped(t, "a.xml", bad, "b.xml", good), http.StatusOK, "duplicate rejected"},
+			{"no archive and no report", "hello", http.StatusUnprocessableEntity, "rejected"},
+		}
+		for _, row := range rows {
+			receipts := s.upload(row.content, row.status)
+			if got := statuses(receipts); got != row.statuses {
+				t.Errorf("%s: got %s want %s", row.name, got, row.statuses)
+			}
+			for _, r := range receipts {
+				if (r.Status == "rejected") != (r.Reason != nil && *r.Reason != "") {
+					t.Errorf("%s: %s with the reason %v", row.name, r.Status, r.Reason)
+				}
+			}
+		}
+		s.wantCounted("afterwards", "", 3, 2)
+
+		// What was rejected can be had as it was sent, and read again.
+		refusals := s.rejected()
+		i := slices.IndexFunc(refusals, func(r listedRefusal) bool { return r.Size == int64(len("hello")) })
+		if i < 0 {
+			t.Fatalf("got %v want what was rejected", refusals)
+		}
+		original := s.get("/insights/rejected/" + refusals[i].ID + "/original")
+		if original.status != http.StatusOK || original.text() != "hello" {
+			t.Errorf("the original: got %d %q want hello", original.status, original.text())
+		}
+		retry := s.send(request{method: http.MethodPost, path: "/insights/rejected/" + refusals[i].ID + "/retry", token: in.token})
+		retry.wantStatus(t, http.StatusUnprocessableEntity)
+		if got := s.rejected(); len(got) != len(refusals) {
+			t.Errorf("after a retry: got %d rejected want %d", len(got), len(refusals))
+		}
+	})
+}
+
+// TestReportIsReadBack compares what is told of a report with what was sent.
+func TestReportIsReadBack(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		sent := gzipped(t, about("example.com", "<1@reporter.example>", 3, 2).xml())
+		s.upload(sent, http.StatusCreated)
+		reports := s.reports("?domain=example.com&kind=aggregate")
+		if len(reports) != 1 {
+			t.Fatalf("got %d reports want 1", len(reports))
+		}
+		r := reports[0]
+		if r.Messages != 5 || r.Compliant != 3 || r.Intake != "upload" || r.Genuine != "unknown" || r.Replaced {
+			t.Errorf("got %+v want 5 messages, 3 compliant, uploaded", r)
+		}
+		if original := s.get("/insights/reports/" + r.ID + "/original"); original.text() != sent {
+			t.Errorf("the original: got %d bytes want the %d that were sent", len(original.body), len(sent))
+		}
+		type record struct {
+			ForDomain *string `json:"for_domain"`
+			Count     int64   `json:"count"`
+			Compliant bool    `json:"compliant"`
+		}
+		var sum int64
+		for _, rec := range all[record](s, "/insights/reports/"+r.ID+"/records", 1) {
+			sum += rec.Count
+			if rec.ForDomain == nil || *rec.ForDomain != "example.com" {
+				t.Errorf("a record counts for %v want example.com", rec.ForDomain)
+			}
+		}
+		if sum != 5 {
+			t.Errorf("the records: got %d messages want 5", sum)
+		}
+		for _, query := range []string{"?domain=other.example", "?kind=tls", "?to=2026-11-13", "?org=nobody"} {
+			if got := s.reports(query); len(got) != 0 {
+				t.Errorf("%s: got %v want none", query, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package e2e_test
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// faultLimit is how long a fault may take until it shows or has gone.
+const faultLimit = 40 * time.Second
+
+// fault is something that is broken for a while.
+type fault struct {
+	begin, end func()
+	// deferring are the ways in that must put senders off meanwhile.
+	deferring []string
+}
+
+// underLoad has reports come in by every way while faults come and go. Nothing that
+// was acknowledged may be lost, and all ways must work again without a restart.
+func underLoad(in *installation, s *server, settings []string, faults ...fault) {
+	t := in.t
+	t.Helper()
+	in.mayLogErrors = true
+	ledger := newReportLedger()
+	senders := loaders(ledger, in.reportAddress("default", "example.com", settings...), 1)
+	stop := make(chan struct{})
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	stopped := sync.OnceFunc(func() { close(stop) })
+	defer stopped()
+	for _, l := range senders {
+		sending.Go(func() { l.run(s, stop) })
+	}
+	working := func(what string) {
+		before := ledger.times(acknowledged)
+		eventually(t, faultLimit, what+": reports come in by every way", func() bool {
+			now := ledger.times(acknowledged)
+			return !slices.ContainsFunc(intakeLoads(), func(l intakeLoad) bool { return now[l.name] < before[l.name]+3 })
+		})
+	}
+	working("before")
+	for _, f := range faults {
+		before := ledger.times(deferred)
+		f.begin()
+		eventually(t, faultLimit, "senders are put off", func() bool {
+			now := ledger.times(deferred)
+			return !slices.ContainsFunc(f.deferring, func(way string) bool { return now[way] == before[way] })
+		})
+		s.outside("/healthz").wantStatus(t, http.StatusOK)
+		f.end()
+		working("after")
+	}
+	stopped()
+	sending.Wait()
+	ledger.settle(s)
+	ledger.wantNoRefusals(t)
+	s.stop()
+	in.healthy(settings...)
+	t.Logf("acknowledged %v, put off %v", ledger.times(acknowledged), ledger.times(deferred))
+}
+
+func TestFullDiskUnderLoad(t *testing.T) {
+	each(t, reporterZone(), func(t *testing.T, in *installation) {
+		d := in.onSmallDisk()
+		settings := receiving()
+		s := in.serve(settings...)
+		s.add("example.com")
+		full := fault{begin: func() { d.fill(s) }, end: func() { d.empty(s) }, deferring: []string{"smtp"}}
+		if in.db.Engine == "sqlite" { // the database is on this disk, too
+			full.deferring = append(full.deferring, "upload")
+		}
+		underLoad(in, s, settings, full, full)
+	})
+}
+
+func TestLockedDatabaseUnderLoad(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, reporterZone(), func(t *testing.T, in *installation) {
+		settings := receiving()
+		s := in.serve(settings...)
+		s.add("example.com")
+		lock, err := in.db.SQL(t).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		do := func(statement string) func() {
+			return func() {
+				// The server may be writing: it is waited for.
+				eventually(t, faultLimit, statement, func() bool {
+					_, err := lock.ExecContext(t.Context(), statement)
+					return err == nil
+				})
+			}
+		}
+		// Mail goes on: the spool is no part of the database.
+		underLoad(in, s, settings, fault{begin: do(`BEGIN EXCLUSIVE`), end: do(`ROLLBACK`), deferring: []string{"upload"}})
+	})
+}
+
+func TestDatabaseOutOfReachUnderLoad(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, reporterZone(), func(_ *testing.T, in *installation) {
+		p, through := startProxy(in.t, in.db.DSN)
+		settings := receiving("DMARCD_DATABASE=" + through)
+		s := in.serve(settings...)
+		s.add("example.com")
+		gone := fault{begin: p.cut, end: p.mend, deferring: []string{"upload", "smtp"}}
+		underLoad(in, s, settings, gone, gone)
+	})
+}

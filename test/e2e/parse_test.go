@@ -1,0 +1,48 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestParseReadsEveryWrapping has the command read a report from files and from
+// standard input, without a database.
+func TestParseReadsEveryWrapping(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, "", func(t *testing.T, in *installation) {
+		folder := t.TempDir()
+		report := about("example.com", "42", 7, 3)
+		const facts = "\taggregate\tReporter Inc.\t42\texample.com\t1794614400\t1794700799\t2\t10\t7\n"
+		var want string
+		args := []string{"parse", "--summary"}
+		for _, w := range wrappings() {
+			path := filepath.Join(folder, w.name)
+			writeFiles(t, folder, w.name, w.wrap(t, report.xml()))
+			args = append(args, path)
+			want += path + facts
+		}
+		if r := in.run(command{args: args}); r.status != 0 || r.stdout != want {
+			t.Errorf("got status %d and\n%swant 0 and\n%s", r.status, r.stdout, want)
+		}
+		r := in.run(command{args: []string{"parse", "--json", "-"}, stdin: gzipped(t, report.xml())})
+		var parsed []corpusReport
+		if err := json.Unmarshal([]byte(r.stdout), &parsed); err != nil || len(parsed) != 1 {
+			t.Fatalf("got %v and %d reports want one", err, len(parsed))
+		}
+		if got := parsed[0]; got.ReportID != "42" || got.Messages != 10 || got.Compliant != 7 || got.Records != 2 {
+			t.Errorf("got %+v want what was sent", got)
+		}
+
+		writeFiles(t, folder, "note.txt", "no report")
+		refused := in.run(command{args: []string{"parse", "--summary", filepath.Join(folder, "note.txt"), filepath.Join(folder, "report.xml")}})
+		if refused.status != 1 || refused.stdout != filepath.Join(folder, "report.xml")+facts || !strings.Contains(refused.stderr, "note.txt") {
+			t.Errorf("with something that is no report: got status %d, %q and %q want 1, the report, and the reason",
+				refused.status, refused.stdout, refused.stderr)
+		}
+		if missing := in.run(command{args: []string{"parse", filepath.Join(folder, "missing")}}); missing.status != 2 {
+			t.Errorf("a file that is not there: got status %d want 2", missing.status)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// smallDisk is a disk for one installation that can be made full. Where file systems
+// may be mounted it is a real one; elsewhere the process may not write any further.
+type smallDisk struct {
+	in      *installation
+	folder  string
+	mounted bool
+}
+
+// onSmallDisk moves the data folder, and the file of an SQLite database, to a disk of
+// their own. It must be called before anything is written.
+func (in *installation) onSmallDisk() *smallDisk {
+	in.t.Helper()
+	d := &smallDisk{in: in, folder: in.t.TempDir()}
+	if in.db.Engine == "sqlite" {
+		d.folder = filepath.Dir(in.db.DSN)
+	}
+	in.data = filepath.Join(d.folder, "data")
+	if os.Geteuid() == 0 {
+		d.mounted = exec.Command("mount", "-t", "tmpfs", "-o", "size=1g,mode=700", "dmarcd", d.folder).Run() == nil
+	}
+	if d.mounted {
+		in.t.Cleanup(func() { d.run("umount", d.folder) })
+	}
+	return d
+}
+
+// fill leaves no room on the disk.
+func (d *smallDisk) fill(s *server) {
+	d.in.t.Helper()
+	if !d.mounted {
+		d.run("prlimit", fmt.Sprintf("--pid=%d", s.process.Process.Pid), "--fsize=1:unlimited")
+		return
+	}
+	eventually(d.in.t, startLimit, "the disk is as small as what is on it", func() bool {
+		var state syscall.Statfs_t
+		if err := syscall.Statfs(d.folder, &state); err != nil {
+			d.in.t.Fatal(err)
+		}
+		used := (state.Blocks - state.Bfree) * uint64(state.Bsize)
+		// It fails where something was written meanwhile. No size would be no limit.
+		return d.resize(max(used, uint64(os.Getpagesize()))) == nil
+	})
+}
+
+// empty makes room again.
+func (d *smallDisk) empty(s *server) {
+	d.in.t.Helper()
+	if !d.mounted {
+		d.run("prlimit", fmt.Sprintf("--pid=%d", s.process.Process.Pid), "--fsize=unlimited:unlimited")
+		return
+	}
+	if err := d.resize(1 << 30); err != nil {
+		d.in.t.Fatal(err)
+	}
+}
+
+func (d *smallDisk) resize(bytes uint64) error {
+	output, err := exec.Command("mount", "-o", fmt.Sprintf("remount,size=%d", bytes), d.folder).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("resize the disk: %w: %s", err, output)
+	}
+	return nil
+}
+
+func (d *smallDisk) run(name string, args ...string) {
+	d.in.t.Helper()
+	if output, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		d.in.t.Errorf("%s: %v: %s", name, err, output)
+	}
+}
