@@ -130,12 +130,14 @@ func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	//nolint:sqlclosecheck // the transaction closes it
 	report, err := tx.PrepareContext(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, replaced, organization, external_id,
 			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
 		VALUES ($1, $2, 'aggregate', $3, $4, FALSE, 'receiver.example', $5, 'example.com', $6, $7, 50, 200, 160, '', '', 'import', 'unknown', '', 0, $8, '', '{}')`)
 	if err != nil {
 		return err
 	}
+	//nolint:sqlclosecheck // the transaction closes it
 	record, err := tx.PrepareContext(ctx, `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details)
 		VALUES ($1, 0, $2, $3, $4, $5, $6, $7, $8)`)
 	if err != nil {

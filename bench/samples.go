@@ -29,7 +29,7 @@ func (s sample) id() string { return fmt.Sprintf("report-%d", s.number) }
 
 // record returns the record of that number; about one in five does not comply.
 func (s sample) record(n int) aggregate.Record {
-	addr := netip.AddrFrom4([4]byte{192, 0, byte(n), byte(s.number)})
+	addr := netip.AddrFrom4([4]byte{192, 0, byte(n % 256), byte(s.number % 256)}) //nolint:gosec // both are below 256
 	r := aggregate.Record{
 		Addr: addr, Source: addr.String(), Count: int64(n%7 + 1),
 		Disposition: aggregate.PolicyNone, DKIM: aggregate.ResultPass, SPF: aggregate.ResultPass,

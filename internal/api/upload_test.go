@@ -183,7 +183,7 @@ func TestUploadOutlastsTheServersClocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusCreated {
 		t.Errorf("got status %d, want 201", response.StatusCode)
 	}

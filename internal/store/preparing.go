@@ -84,7 +84,7 @@ func (t *preparingTx) prepare(ctx context.Context, query string) (*sql.Stmt, err
 	if known, ok := t.statements[query]; ok {
 		return known, nil
 	}
-	statement, err := t.PrepareContext(ctx, query) //nolint:sqlclosecheck // the transaction closes it
+	statement, err := t.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func underLoad(in *installation, s *server, settings []string, faults ...fault) 
 	t.Helper()
 	in.mayLogErrors = true
 	ledger := newReportLedger()
-	senders := loaders(ledger, in.reportAddress("default", "example.com", settings...), 1)
+	senders := loaders(ledger, intakeLoads(), in.reportAddress("default", "example.com", settings...), 1)
 	stop := make(chan struct{})
 	var sending sync.WaitGroup
 	defer sending.Wait()

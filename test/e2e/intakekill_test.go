@@ -30,7 +30,7 @@ type intakeLoad struct {
 	deliver func(s *server, address string, report feedback) outcome
 }
 
-// intakeLoads returns all ways in which others send to a server that runs.
+// intakeLoads returns the ways in which others send to a server that runs.
 func intakeLoads() []intakeLoad {
 	return []intakeLoad{{"upload", deliverUpload}, {"smtp", deliverMail}}
 }
@@ -124,9 +124,9 @@ func (l *loader) run(s *server, stop <-chan struct{}) {
 }
 
 // loaders returns so many loaders for each way in.
-func loaders(ledger *reportLedger, address string, each int) []*loader {
+func loaders(ledger *reportLedger, ways []intakeLoad, address string, each int) []*loader {
 	var list []*loader
-	for _, load := range intakeLoads() {
+	for _, load := range ways {
 		for i := range each {
 			list = append(list, &loader{load: load, ledger: ledger, address: address, name: fmt.Sprintf("%s%d", load.name, i)})
 		}
@@ -192,7 +192,10 @@ func TestKillKeepsAcknowledgedReports(t *testing.T) {
 		s := in.serve(settings...)
 		s.add("example.com")
 		ledger := newReportLedger()
-		senders := loaders(ledger, in.reportAddress("default", "example.com", reporting), 2)
+		mailbox := newMailStore(t)
+		mailbox.read(in, settings...)
+		ways := append(intakeLoads(), mailbox.load())
+		senders := loaders(ledger, ways, in.reportAddress("default", "example.com", reporting), 2)
 		// A round takes about three times as long as one of the other kill test.
 		for round := range max(2, kills(t)/3) {
 			var sending sync.WaitGroup
@@ -201,13 +204,14 @@ func TestKillKeepsAcknowledgedReports(t *testing.T) {
 			}
 			if round == 0 {
 				eventually(t, workOffLimit, "reports come in by every way", func() bool {
-					return len(ledger.times(acknowledged)) == len(intakeLoads())
+					return len(ledger.times(acknowledged)) == len(ways)
 				})
 			}
 			// No wait for a condition: the moment must be any.
 			<-time.After(time.Duration(50+rand.IntN(800)) * time.Millisecond)
 			s.kill()
 			sending.Wait()
+			dropLease(in)
 			s = in.serve(settings...)
 			ledger.settle(s)
 		}

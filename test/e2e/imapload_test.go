@@ -1,0 +1,141 @@
+package e2e_test
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+	"github.com/emersion/go-imap/v2/imapserver"
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+)
+
+const (
+	mailboxUser     = "reports"
+	mailboxPassword = "correct horse battery staple"
+)
+
+// mailStore is an IMAP server that lives as long as the test, with a mailbox that the
+// daemon reads.
+type mailStore struct {
+	t       *testing.T
+	address string
+	user    *imapmemserver.User
+}
+
+func newMailStore(t *testing.T) *mailStore {
+	t.Helper()
+	m := &mailStore{t: t, user: imapmemserver.NewUser(mailboxUser, mailboxPassword)}
+	if err := m.user.Create("INBOX", nil); err != nil {
+		t.Fatal(err)
+	}
+	memory := imapmemserver.New()
+	memory.AddUser(m.user)
+	server := imapserver.New(&imapserver.Options{
+		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
+			return memory.NewSession(), nil, nil
+		},
+		Caps: goimap.CapSet{goimap.CapIMAP4rev1: {}, goimap.CapUIDPlus: {}}, InsecureAuth: true, Logger: silent{},
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.address = listener.Addr().String()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // ends with Close
+	}()
+	t.Cleanup(func() {
+		_ = server.Close() // it is only a peer
+		<-served
+	})
+	return m
+}
+
+// silent drops what the server logs about connections that the kills cut.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// read has the daemon read the mailbox, and mark what it has kept.
+func (m *mailStore) read(in *installation, settings ...string) {
+	m.t.Helper()
+	host, port, err := net.SplitHostPort(m.address)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	r := in.run(command{
+		args: []string{
+			"mailbox", "add", "--team", "default", "--host", host, "--port", port, "--security", "none",
+			"--user", mailboxUser, "--password-file", "-", "--after", "flag",
+		},
+		stdin: mailboxPassword, settings: settings,
+	})
+	if r.status != 0 {
+		m.t.Fatalf("dmarcd mailbox add: status %d: %s", r.status, r.stderr)
+	}
+}
+
+// dropLease does what half a minute would: a process that was killed no longer keeps
+// the next one from reading.
+func dropLease(in *installation) {
+	in.t.Helper()
+	if _, err := in.db.SQL(in.t).ExecContext(in.t.Context(), `UPDATE mailboxes SET lease_until = 0`); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// load is the way in by the mailbox: a report is acknowledged once its mail is marked.
+func (m *mailStore) load() intakeLoad {
+	return intakeLoad{"imap", func(s *server, _ string, report feedback) outcome {
+		mail := mailWith(report.xml())
+		added, err := m.user.Append("INBOX", literal{strings.NewReader(mail), int64(len(mail))}, &goimap.AppendOptions{Time: time.Now()})
+		if err != nil {
+			m.t.Error(err)
+			return refused
+		}
+		client, err := imapclient.DialInsecure(m.address, nil)
+		if err != nil {
+			m.t.Error(err)
+			return refused
+		}
+		defer func() { _ = client.Close() }() // a second look is the next call's
+		if err := client.Login(mailboxUser, mailboxPassword).Wait(); err != nil {
+			m.t.Error(err)
+			return refused
+		}
+		if _, err := client.Select("INBOX", &goimap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
+			m.t.Error(err)
+			return refused
+		}
+		pause := time.NewTicker(pollInterval)
+		defer pause.Stop()
+		for s.running() {
+			<-pause.C
+			found, err := client.UIDSearch(&goimap.SearchCriteria{
+				UID: []goimap.UIDSet{goimap.UIDSetNum(added.UID)}, Flag: []goimap.Flag{goimap.FlagSeen},
+			}, nil).Wait()
+			if err != nil {
+				m.t.Errorf("search for message %s: %v", strconv.FormatUint(uint64(added.UID), 10), err)
+				return refused
+			}
+			if len(found.AllUIDs()) > 0 {
+				return acknowledged
+			}
+		}
+		return silence
+	}}
+}
+
+// literal is a message to be appended.
+type literal struct {
+	*strings.Reader
+	size int64
+}
+
+func (l literal) Size() int64 { return l.size }
