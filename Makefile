@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 TOOL     := go tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-short soak lint fuzz bench vuln gen
+.PHONY: help build run demo test test-short soak lint fuzz bench vuln gen screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,7 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/need-dns-servers.sh
 	scripts/need-mail-servers.sh
 	scripts/need-node.sh
+	scripts/need-browser.sh
 	scripts/with-postgres.sh go test -race -timeout=20m ./...
 	scripts/test-image.sh
 
@@ -37,6 +38,7 @@ soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-dns-servers.sh
 	scripts/need-mail-servers.sh
 	scripts/need-node.sh
+	scripts/need-browser.sh
 	DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 
@@ -58,3 +60,10 @@ gen: ## write anew what is made from the code: the findings, the README's settin
 	go test ./internal/dnscheck -run Documented -update
 	go test ./internal/config -run README -update
 	go test ./cmd/dmarcd -update
+
+screenshots: ## draw every page of the sample team into docs/screenshots: light, dark, and as on a phone
+	scripts/build-assets.sh
+	scripts/need-node.sh
+	scripts/need-browser.sh
+	mkdir -p docs/screenshots && rm -f docs/screenshots/*.png
+	go test ./test/browser -run 'TestLooks$$' -count=1 -screenshots '$(CURDIR)/docs/screenshots'

@@ -30,6 +30,8 @@ type SentShare struct {
 	Organization string
 	Day          Day
 	HeaderFrom   string
+	// Records is how many records the share has.
+	Records int
 }
 
 // SentIdentities are the domains that a record names beside its From domain.

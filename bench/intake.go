@@ -171,7 +171,7 @@ func measureCounters(ctx context.Context, s settings, e engine) (_ []figure, err
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, d.close()) }()
-		if err := addRecords(ctx, d, records); err != nil {
+		if err := addRecords(ctx, d, 100, records); err != nil {
 			return nil, err
 		}
 		ask := request(http.MethodGet, "/api/reports/"+domainName(5), d.token, "")
@@ -186,9 +186,9 @@ func measureCounters(ctx context.Context, s settings, e engine) (_ []figure, err
 	}}, err
 }
 
-// addRecords stores about as many records, for 100 domains.
-func addRecords(ctx context.Context, d *daemon, records int) error {
-	const domains, perReport, perTransaction = 100, 1000, 10
+// addRecords stores about as many records, in turn for so many domains.
+func addRecords(ctx context.Context, d *daemon, domains, records int) error {
+	const perReport, perTransaction = 100, 50
 	if err := addDomains(ctx, d, domains); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail or counters")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail, counters or pages")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
 	flag.IntVar(&s.clients, "clients", 8, "connections that ask at once")
@@ -78,6 +78,7 @@ func run(ctx context.Context, s settings, only string) error {
 		{"import", measureImport},
 		{"mail", measureMail},
 		{"counters", measureCounters},
+		{"pages", measurePages},
 	} {
 		if only != "" && only != suite.name {
 			continue

@@ -23,7 +23,10 @@ type sample struct {
 	records int
 }
 
-func (s sample) begin() int64 { return int64(20_000+s.number%300) * 24 * 60 * 60 }
+// begin spreads the reports of every domain over 300 days.
+func (s sample) begin() int64 {
+	return int64(20_000+(s.number*7919+s.number/1000)%300) * 24 * 60 * 60
+}
 
 func (s sample) id() string { return fmt.Sprintf("report-%d", s.number) }
 

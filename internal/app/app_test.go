@@ -252,7 +252,7 @@ func TestProbes(t *testing.T) {
 	root := strings.TrimSuffix(d.url, "/api")
 	for path, want := range map[string]int{
 		"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusOK,
-		"/":        http.StatusOK, // leads to the documentation
+		"/":        http.StatusOK, // leads to the page for signing in
 		"/nothing": http.StatusNotFound, "/apix": http.StatusNotFound, "/api": http.StatusUnauthorized,
 	} {
 		if got, body := get(t, root+path, ""); got != want {

@@ -27,8 +27,14 @@ func browser(t *testing.T) *http.Client {
 	}
 }
 
+// answered is the head of an answer.
+type answered struct {
+	status int
+	header http.Header
+}
+
 // visit asks for a page, or sends a form where there is one.
-func visit(t *testing.T, client *http.Client, address string, form url.Values) (*http.Response, string) {
+func visit(t *testing.T, client *http.Client, address string, form url.Values) (answered, string) {
 	t.Helper()
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
@@ -48,7 +54,7 @@ func visit(t *testing.T, client *http.Client, address string, form url.Values) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(text)
+	return answered{response.StatusCode, response.Header}, string(text)
 }
 
 // TestWebPage follows the link of the first start to the first page and to all
@@ -60,26 +66,26 @@ func TestWebPage(t *testing.T) {
 		origin := strings.TrimSuffix(d.url, "/api")
 		client := browser(t)
 		for path, want := range map[string]string{"/": "/app/", "/app": "/app/", "/app/": "/app/sign-in"} {
-			if response, _ := visit(t, client, origin+path, nil); response.Header.Get("Location") != want {
-				t.Errorf("%s: got %d to %q, want %q", path, response.StatusCode, response.Header.Get("Location"), want)
+			if response, _ := visit(t, client, origin+path, nil); response.header.Get("Location") != want {
+				t.Errorf("%s: got %d to %q, want %q", path, response.status, response.header.Get("Location"), want)
 			}
 		}
 		welcome := origin + welcomeForm.FindString(d.out)
 		response, page := visit(t, client, welcome, nil)
-		if response.StatusCode != http.StatusOK || !strings.Contains(page, `minlength="12"`) {
-			t.Fatalf("welcome: got %d and %s, want a form that says how long a password is", response.StatusCode, page)
+		if response.status != http.StatusOK || !strings.Contains(page, `minlength="12"`) {
+			t.Fatalf("welcome: got %d and %s, want a form that says how long a password is", response.status, page)
 		}
 		response, page = visit(t, client, welcome, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
-		if response.StatusCode != http.StatusSeeOther {
-			t.Fatalf("got %d and %s, want to be led to the first page", response.StatusCode, page)
+		if response.status != http.StatusSeeOther {
+			t.Fatalf("got %d and %s, want to be led to the first page", response.status, page)
 		}
-		cookie := response.Header.Get("Set-Cookie")
+		cookie := response.header.Get("Set-Cookie")
 		if !strings.HasSuffix(cookie, "; Path=/app/; HttpOnly; SameSite=Lax") {
 			t.Errorf("got the cookie %q, want it for the pages alone and for no script", cookie)
 		}
 		response, _ = visit(t, client, origin+"/app/domains/new", url.Values{"domain": {"example.com"}})
-		if want := "/app/domains/example.com/setup?done=domain-added"; response.Header.Get("Location") != want {
-			t.Errorf("got %d to %q, want %q", response.StatusCode, response.Header.Get("Location"), want)
+		if want := "/app/domains/example.com/setup?done=domain-added"; response.header.Get("Location") != want {
+			t.Errorf("got %d to %q, want %q", response.status, response.header.Get("Location"), want)
 		}
 		for _, path := range []string{
 			"/", "/domains/example.com", "/domains/example.com/sources", "/domains/example.com/check", "/domains/example.com/history",
@@ -88,8 +94,8 @@ func TestWebPage(t *testing.T) {
 			"/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/retention", "/settings/audit",
 			"/installation/teams", "/installation/users",
 		} {
-			if response, page := visit(t, client, origin+"/app"+path, nil); response.StatusCode != http.StatusOK {
-				t.Errorf("%s: got %d and %s, want 200", path, response.StatusCode, page)
+			if response, page := visit(t, client, origin+"/app"+path, nil); response.status != http.StatusOK {
+				t.Errorf("%s: got %d and %s, want 200", path, response.status, page)
 			}
 		}
 		if status, _ := get(t, d.url+"/domains", tokenForm.FindString(d.out)); status != http.StatusOK {
@@ -108,13 +114,13 @@ func TestWebPageBesideAnAPIAtTheRoot(t *testing.T) {
 		"/": http.StatusFound, "/app": http.StatusFound, "/app/sign-in": http.StatusOK,
 		"/domains": http.StatusUnauthorized, "/apples": http.StatusUnauthorized,
 	} {
-		if response, _ := visit(t, client, origin+path, nil); response.StatusCode != want {
-			t.Errorf("%s: got %d, want %d", path, response.StatusCode, want)
+		if response, _ := visit(t, client, origin+path, nil); response.status != want {
+			t.Errorf("%s: got %d, want %d", path, response.status, want)
 		}
 	}
 	welcome := origin + welcomeForm.FindString(d.out)
 	response, _ := visit(t, client, welcome, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
-	if cookie := response.Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure;") {
+	if cookie := response.header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure;") {
 		t.Errorf("got the cookie %q, want it by https alone", cookie)
 	}
 }

@@ -256,35 +256,6 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-func TestCookies(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		cookies auth.Cookies
-		want    string
-	}{
-		"HTTPS": {auth.Cookies{Secure: true}, "__Host-dmarcd-session=SECRET; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax"},
-		"HTTP":  {auth.Cookies{}, "dmarcd-session=SECRET; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax"},
-	} {
-		if got := test.cookies.Session("SECRET").String(); got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
-		}
-		for _, gone := range []*http.Cookie{test.cookies.NoSession(), test.cookies.NoOIDC()} {
-			if !strings.Contains(gone.String(), "=; Path=/; Max-Age=0; ") {
-				t.Errorf("%s: got %q, want a cookie that is over", name, gone)
-			}
-		}
-		request := httptest.NewRequest(http.MethodGet, "/app/", nil)
-		if got := test.cookies.SessionSecret(request) + test.cookies.OIDC(request); got != "" {
-			t.Errorf("%s: got %q of no cookies", name, got)
-		}
-		request.AddCookie(test.cookies.Session("SECRET"))
-		request.AddCookie(test.cookies.SetOIDC("STATE"))
-		if session, state := test.cookies.SessionSecret(request), test.cookies.OIDC(request); session != "SECRET" || state != "STATE" {
-			t.Errorf("%s: read %q and %q", name, session, state)
-		}
-	}
-}
-
 func TestProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler())

@@ -42,7 +42,7 @@ func (r *reception) insertRecords(id dmarcd.ReportID, report *dmarcd.NewReport, 
 			return fmt.Errorf("a record's From domain %q has no share", record.HeaderFrom)
 		}
 		// Values of the driver's own types need no conversion.
-		err = r.records.add(int64(id), int64(share), n, plain(record.Source), record.Count, plain(string(record.Disposition)),
+		err = r.records.add(int64(id), int64(share), n, uncontrolled(record.Source), record.Count, plain(string(record.Disposition)),
 			plain(string(record.DKIM)), plain(string(record.SPF)), formatDetails(record))
 		if err != nil {
 			return err

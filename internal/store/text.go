@@ -3,6 +3,7 @@ package store
 import (
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -11,6 +12,19 @@ import (
 // NUL, which PostgreSQL refuses.
 func plain(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// uncontrolled returns text without control characters.
+func uncontrolled(text string) string {
+	if strings.IndexFunc(text, unicode.IsControl) < 0 {
+		return plain(text)
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, plain(text))
 }
 
 // line returns text that stays on one line.

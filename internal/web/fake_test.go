@@ -84,11 +84,18 @@ func (b *backend) Finish(_ context.Context, kept string, answer url.Values, _ we
 	return goodSession, page, b.fail
 }
 
-func (b *backend) Invitation(_ context.Context, token, _ string) (web.Invitation, error) {
+func (b *backend) Invitation(_ context.Context, token, session string) (web.Invitation, error) {
 	if token != goodInvitation {
 		return web.Invitation{}, dmarcd.ErrNotFound
 	}
-	return web.Invitation{Email: "new@example.com", Team: "Example & Sons", Role: "editor"}, nil
+	invitation := web.Invitation{Email: "new@example.com", Team: "Example & Sons", Role: "editor"}
+	switch session {
+	case "joining":
+		invitation.Known, invitation.SignedIn = true, invitation.Email
+	case "ended":
+		invitation.Known, invitation.SignInFirst = true, true
+	}
+	return invitation, nil
 }
 
 func (b *backend) AcceptInvitation(_ context.Context, _ string, a web.NewAccount) (string, error) {
@@ -165,7 +172,11 @@ func (b *backend) Sources(_ context.Context, q web.SourceQuery) (web.SourceList,
 	if b.empty {
 		return web.SourceList{}, b.fail
 	}
-	return web.SourceList{Sources: sampleSources(q.Period), Next: "cursor-2"}, b.fail
+	list := web.SourceList{Sources: sampleSources(q.Period), Next: "cursor-2"}
+	if q.Domain != "" {
+		list.Readiness = &web.Readiness{Reasons: []string{hostile + ": 12 of 40 messages are not compliant."}, All: 12345, Affected: 1200, Known: 12}
+	}
+	return list, b.fail
 }
 
 func (b *backend) Source(_ context.Context, q web.SourceQuery) (web.Source, error) {

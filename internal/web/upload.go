@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -29,9 +30,16 @@ func (s *Web) uploadPage(c *call) error {
 	return c.render(http.StatusOK, uploadFrame(), uploadView{MaxUpload: s.options.MaxUpload})
 }
 
+// uploadTime is how long an upload may take, in place of the server's limit for a
+// request: whoever is signed in may have a slow line.
+const uploadTime = 10 * time.Minute
+
 // upload takes the files of a form one after the other, without holding any of
 // them in memory. A script asks for the receipts alone.
 func (s *Web) upload(c *call) error {
+	// Not every writer has deadlines; a server's has.
+	control, until := http.NewResponseController(c.w), time.Now().Add(uploadTime)
+	_, _ = control.SetReadDeadline(until), control.SetWriteDeadline(until)
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, s.options.MaxUpload)
 	parts, err := c.r.MultipartReader()
 	if err != nil {

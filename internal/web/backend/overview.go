@@ -69,7 +69,7 @@ func (d domains) tasks(ctx context.Context) ([]web.Task, error) {
 	}
 	var tasks []web.Task
 	for _, row := range worst.Rows {
-		latest, err := checks{d.desk}.LatestCheck(ctx, row.Name)
+		latest, err := checks(d).LatestCheck(ctx, row.Name)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			continue // the schedule has not come to it yet
 		}

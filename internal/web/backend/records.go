@@ -20,7 +20,7 @@ func newRecord(r aggregate.Record) web.Record {
 		record.SPFResults = append(record.SPFResults, resultText(string(result.Result), result.Domain))
 	}
 	for _, reason := range r.Reasons {
-		text := string(reason.Type)
+		text := reason.Type
 		if reason.Comment != "" {
 			text += ": " + reason.Comment
 		}

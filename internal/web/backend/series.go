@@ -31,7 +31,7 @@ func dayTime(day dmarcd.Day) time.Time {
 func series(counted []store.DailyCounts, p web.Period) (days []web.DayCounts, sum, before dmarcd.Counts) {
 	days = make([]web.DayCounts, p.Len())
 	for i := range days {
-		days[i].Day = p.From + dmarcd.Day(i) //nolint:gosec // the days of a period
+		days[i].Day = p.From + dmarcd.Day(i)
 	}
 	for _, c := range counted {
 		if c.Day < p.From {

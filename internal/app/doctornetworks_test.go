@@ -1,0 +1,59 @@
+package app_test
+
+import (
+	"iter"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
+)
+
+// networksOf writes a database that was made at that moment, and returns its path.
+func networksOf(t *testing.T, built time.Time) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "networks.mmdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var one iter.Seq2[mmdb.Range, error] = func(yield func(mmdb.Range, error) bool) {
+		yield(mmdb.Range{First: netip.MustParseAddr("192.0.2.0"), Last: netip.MustParseAddr("192.0.2.255"), Number: 64496, Name: "Example"}, nil)
+	}
+	if err := mmdb.Write(file, mmdb.Options{Type: "Test", Built: built}, one); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
+}
+
+func TestDoctorTellsTheAgeOfNetworks(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, row := range []struct {
+		name, file string
+		state      app.DiagnosisState
+		says       string
+	}{
+		{"none", "", app.Healthy, "no database of networks"},
+		{"a new one", networksOf(t, now.AddDate(0, 0, -3)), app.Healthy, "3 days ago"},
+		{"an old one", networksOf(t, now.AddDate(-2, 0, 0)), app.Advised, "73"},
+		{"one that is not there", filepath.Join(t.TempDir(), "lost.mmdb"), app.Sick, "lost.mmdb"},
+	} {
+		cfg := config.Config{Data: t.TempDir(), Senders: config.Senders{Networks: row.file}}
+		cfg.Database = filepath.Join(cfg.Data, "dmarcd.db")
+		for _, d := range app.Diagnose(t.Context(), cfg, nil) {
+			if d.Part == "networks" && (d.State != row.state || !strings.Contains(d.What, row.says)) {
+				t.Errorf("%s: got %+v, want %s that says %q", row.name, d, row.state, row.says)
+			}
+		}
+	}
+}

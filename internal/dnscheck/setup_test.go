@@ -1,0 +1,83 @@
+package dnscheck_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
+
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	const address = "box@reports.example.net"
+	seen := time.Unix(1_800_000_000, 0)
+	domain := func(record, at string) dmarcd.Domain {
+		return dmarcd.Domain{Name: "mail.example.com", Record: record, RecordDomain: at, ReportMailbox: "box", KnownAt: seen}
+	}
+	type step struct {
+		purpose     dmarcd.SetupPurpose
+		value       string
+		known, seen bool
+	}
+	tls := step{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:" + address, false, false}
+	consent := step{dmarcd.SetupConsent, "v=DMARC1", false, false}
+	for _, row := range []struct {
+		name         string
+		domain       dmarcd.Domain
+		reportDomain string
+		published    dmarcd.Published
+		want         []step
+	}{
+		{name: "no report domain", domain: domain("", "")},
+		{
+			name: "nobody has looked", domain: dmarcd.Domain{Name: "mail.example.com", ReportMailbox: "box"}, reportDomain: "reports.example.net",
+			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:" + address, false, false}, consent, tls},
+		},
+		{
+			name: "a record without us", domain: domain("v=DMARC1; p=reject; rua=mailto:a@example.com", "mail.example.com"), reportDomain: "reports.example.net",
+			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=reject; rua=mailto:a@example.com,mailto:" + address, true, false}, consent, tls},
+		},
+		{
+			name: "the record of the domain above", domain: domain("v=DMARC1; p=reject; sp=quarantine", "example.com"), reportDomain: "reports.example.net",
+			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=quarantine; rua=mailto:" + address, true, false}, consent, tls},
+		},
+		{
+			name: "all is there", domain: domain("v=DMARC1; p=none; rua=mailto:BOX@reports.example.net", "mail.example.com"), reportDomain: "reports.example.net",
+			published: dmarcd.Published{Consent: "authorized", TLSRecord: "v=TLSRPTv1; rua=mailto:" + address, TLSKnown: true},
+			want: []step{
+				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:BOX@reports.example.net", true, true},
+				{dmarcd.SetupConsent, "v=DMARC1", true, true},
+				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:" + address, true, true},
+			},
+		},
+		{
+			name: "one organization needs no consent", domain: domain("", ""), reportDomain: "reports.example.com",
+			want: []step{
+				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
+				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:box@reports.example.com", false, false},
+			},
+		},
+		{
+			name: "the check saw that no consent is needed", domain: domain("v=DMARC1; p=none; rua=mailto:"+address, "mail.example.com"),
+			reportDomain: "reports.example.net", published: dmarcd.Published{Consent: "not needed"},
+			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:" + address, true, true}, tls},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var got []step
+			for _, r := range dnscheck.Setup(row.domain, row.reportDomain, row.published) {
+				got = append(got, step{r.Purpose, r.Value, r.Known, r.Seen})
+				if r.Name == "" || r.Why == "" {
+					t.Errorf("got %+v, want a name and a reason", r)
+				}
+			}
+			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(step{})); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package oidc_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/test/oidc"
+)
+
+// serve runs the daemon with a provider, and returns its host and port. Clients see
+// it at the address that the provider knows.
+func serve(t *testing.T, db storetest.DB, p *oidc.Provider) string {
+	t.Helper()
+	effective, err := config.Load(config.Input{Environ: []string{
+		"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_BASE_URL=http://127.0.0.1:1/api",
+		"DMARCD_OIDC_ISSUER=" + p.Issuer, "DMARCD_OIDC_CLIENT_ID=" + p.ClientID, "DMARCD_OIDC_CLIENT_SECRET=" + p.ClientSecret,
+		"DMARCD_OIDC_NAME=Example Login", "DMARCD_OIDC_DOMAINS=corp.example",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.DiscardHandler), Out: &bytes.Buffer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- daemon.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	return daemon.Config().Listen
+}
+
+// TestPage signs in on the web page by way of the provider.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	provider := oidc.Start(t, oidc.Options{Accounts: people})
+	db := storetest.SQLite(t)
+	invite(t, db.Open(t, store.Options{}), "invited@example.com")
+	origin := "http://" + serve(t, db, provider)
+	for _, row := range []struct {
+		account string
+		status  int // of the way back
+		says    string
+	}{
+		{"invited", http.StatusSeeOther, "team of invited@example.com"},
+		{"colleague", http.StatusSeeOther, "You are in no team"},
+		{"stranger", http.StatusForbidden, "Sign in with Example Login"},
+		{"liar", http.StatusForbidden, "Sign in with Example Login"},
+	} {
+		t.Run(row.account, func(t *testing.T) {
+			t.Parallel()
+			jar, err := cookiejar.New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport := &http.Transport{DisableKeepAlives: true}
+			walking := &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			begun, _ := ask(t, walking, origin+"/app/oidc/start")
+			back := provider.SignIn(t, begun.header.Get("Location"), row.account)
+			finished, page := ask(t, walking, origin+back.RequestURI())
+			if finished.status != row.status {
+				t.Fatalf("got %d and %s, want %d", finished.status, page, row.status)
+			}
+			if _, page := ask(t, &http.Client{Jar: jar, Transport: transport}, origin+"/app/"); !strings.Contains(page, row.says) {
+				t.Errorf("got %s, want %q in it", page, row.says)
+			}
+			if again, _ := ask(t, walking, origin+back.RequestURI()); again.status != http.StatusUnauthorized {
+				t.Errorf("the same answer again: got %d, want 401", again.status)
+			}
+		})
+	}
+}
+
+// answered is the head of an answer.
+type answered struct {
+	status int
+	header http.Header
+}
+
+func ask(t *testing.T, client *http.Client, address string) (answered, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // read-only
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answered{response.StatusCode, response.Header}, string(body)
+}
