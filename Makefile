@@ -27,6 +27,7 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/need-mail-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
+	scripts/build-assets.sh
 	scripts/with-postgres.sh go test -race -timeout=20m ./...
 	scripts/test-image.sh
 
@@ -39,7 +40,8 @@ soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-mail-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
-	DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
+	scripts/build-assets.sh
+	DMARCD_SOAK=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 
 lint: ## check form and common mistakes

@@ -1,0 +1,225 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// role is how far somebody may go.
+type role int
+
+const (
+	stranger role = iota
+	viewer
+	editor
+	owner
+	operator
+)
+
+// place is a page or a form of the site, with the least role that it is for. {domain},
+// {report}, {rejected}, {token}, {member}, {team} and {user} stand for things of the
+// team default.
+type place struct {
+	path string
+	need role
+	form url.Values // nil for a page
+}
+
+var places = []place{
+	{path: "/app/", need: viewer},
+	{path: "/app/?csv=domains", need: viewer},
+	{path: "/app/domains/new", need: editor},
+	{path: "/app/domains/{domain}", need: viewer},
+	{path: "/app/domains/{domain}/sources", need: viewer},
+	{path: "/app/domains/{domain}/check", need: viewer},
+	{path: "/app/domains/{domain}/history", need: viewer},
+	{path: "/app/domains/{domain}/spf", need: viewer},
+	{path: "/app/domains/{domain}/setup", need: viewer},
+	{path: "/app/domains/{domain}/setup/steps", need: viewer},
+	{path: "/app/domains/{domain}/reports", need: viewer},
+	{path: "/app/domains/{domain}/settings", need: viewer},
+	{path: "/app/sources", need: viewer},
+	{path: "/app/sources/address/192.0.2.10", need: viewer},
+	{path: "/app/reports", need: viewer},
+	{path: "/app/reports/upload", need: editor},
+	{path: "/app/reports/rejected", need: viewer},
+	{path: "/app/reports/rejected/{rejected}/original", need: viewer},
+	{path: "/app/reports/{report}", need: viewer},
+	{path: "/app/reports/{report}/original", need: viewer},
+	{path: "/app/builder", need: viewer},
+	{path: "/app/settings/tokens", need: viewer},
+	{path: "/app/settings/members", need: viewer},
+	{path: "/app/settings/mailboxes", need: viewer},
+	{path: "/app/settings/retention", need: viewer},
+	{path: "/app/settings/audit", need: owner},
+	{path: "/app/installation/teams", need: operator},
+	{path: "/app/installation/users", need: operator},
+
+	{path: "/app/domains/new", need: editor, form: url.Values{"domain": {"another.example"}}},
+	{path: "/app/domains/{domain}/check", need: editor, form: url.Values{}},
+	{path: "/app/domains/{domain}/purpose", need: editor, form: url.Values{"purpose": {"personal"}}},
+	{path: "/app/domains/{domain}/delete", need: owner, form: url.Values{"confirm": {"example.com"}}},
+	{path: "/app/reports/upload", need: editor, form: url.Values{"file": {"x"}}},
+	{path: "/app/reports/rejected/{rejected}/retry", need: editor, form: url.Values{}},
+	{path: "/app/settings/tokens", need: owner, form: url.Values{"name": {"x"}, "scope": {"write"}, "days": {"30"}}},
+	{path: "/app/settings/tokens/{token}/revoke", need: owner, form: url.Values{}},
+	{path: "/app/settings/members", need: owner, form: url.Values{"email": {"x@example.com"}, "role": {"owner"}}},
+	{path: "/app/settings/members/{member}/role", need: owner, form: url.Values{"role": {"viewer"}}},
+	{path: "/app/settings/members/{member}/remove", need: owner, form: url.Values{}},
+	{path: "/app/settings/mailboxes", need: editor, form: url.Values{"server": {"127.0.0.1:1"}, "username": {"x"}, "password": {"x"}}},
+	{path: "/app/settings/mailboxes/box_1/remove", need: editor, form: url.Values{}},
+	{path: "/app/settings/retention", need: owner, form: url.Values{"counters": {"1"}, "records": {"1"}, "originals": {"1"}}},
+	{path: "/app/installation/teams", need: operator, form: url.Values{"name": {"third"}}},
+	{path: "/app/installation/teams/{team}/api", need: operator, form: url.Values{"api": {"no"}}},
+	{path: "/app/installation/users/{user}/remove", need: operator, form: url.Values{}},
+}
+
+// method returns how the place is asked for.
+func (p place) method() string {
+	if p.form == nil {
+		return http.MethodGet
+	}
+	return http.MethodPost
+}
+
+// company is an installation in which the team default has one of everything.
+type company struct {
+	*site
+	names                     *strings.Replacer // of what stands in places
+	operator, viewer, another *visitor          // another is the owner of another team
+}
+
+// foundCompany starts the installation, with that zone in its DNS.
+func foundCompany(t *testing.T, zone string) *company {
+	t.Helper()
+	s := serve(t, zone)
+	c := &company{site: s}
+	s.run("domain", "add", "--team", "default", "example.com")
+	s.run("team", "create", "second", "--api")
+	s.deliver(aggregateReport("example.com"))
+	s.api(http.MethodPost, "/reports", s.token, "no report at all")
+	c.operator = s.member(t, s.link, "ada@example.com")
+	c.viewer = s.member(t, s.invite("vera@example.com", "default", "viewer"), "vera@example.com")
+	c.another = s.member(t, s.invite("olga@example.net", "second", "owner"), "olga@example.net")
+	c.names = strings.NewReplacer("{domain}", "example.com",
+		"{report}", c.first("/app/reports", `rep_\w+`), "{rejected}", c.first("/app/reports/rejected", `rej_\w+`),
+		"{token}", c.first("/app/settings/tokens", `tok_\w+`), "{member}", c.first("/app/settings/members", `members/(\w+)`),
+		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`))
+	return c
+}
+
+// first returns the first thing of a pattern that a page names.
+func (c *company) first(path, pattern string) string {
+	c.t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(c.operator.get(path).body)
+	if match == nil {
+		c.t.Fatalf("%s: got nothing like %s want one", path, pattern)
+	}
+	return match[len(match)-1]
+}
+
+// try asks for a place as somebody.
+func (c *company) try(v *visitor, p place) answer {
+	c.t.Helper()
+	return v.send(v.request(p.method(), c.names.Replace(p.path), p.form))
+}
+
+func TestWhoIsRefusedWhat(t *testing.T) {
+	t.Parallel()
+	c := foundCompany(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
+	before := c.state()
+	nobody := c.visitor(t)
+	for _, p := range places {
+		name := p.method() + " " + p.path
+		if got := c.try(nobody, p); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/app/sign-in") {
+			t.Errorf("%s as a stranger: got status %d to %q want the sign-in page", name, got.status, got.header.Get("Location"))
+		}
+		got := c.try(c.viewer, p)
+		if want := http.StatusOK; p.need == viewer && got.status != want {
+			t.Errorf("%s as a viewer: got status %d want %d", name, got.status, want)
+		}
+		if want := http.StatusForbidden; p.need > viewer && got.status != want {
+			t.Errorf("%s as a viewer: got status %d want %d", name, got.status, want)
+		}
+		c.tryAsAnother(p)
+	}
+	if after := c.state(); after != before {
+		t.Errorf("the team after it all: got\n%s\nwant as before\n%s", after, before)
+	}
+}
+
+// tryAsAnother wants the owner of another team to find nothing where a place is about
+// something of the team default, and nothing of it anywhere else. Forms that are about
+// nothing in particular change their own team, which they may.
+func (c *company) tryAsAnother(p place) {
+	c.t.Helper()
+	name := p.method() + " " + p.path + " as another team"
+	switch {
+	case p.need == operator:
+		if got := c.try(c.another, p); got.status != http.StatusForbidden {
+			c.t.Errorf("%s: got status %d want 403", name, got.status)
+		}
+	case strings.Contains(p.path, "{"):
+		if got := c.try(c.another, p); got.status != http.StatusNotFound {
+			c.t.Errorf("%s: got status %d want 404", name, got.status)
+		}
+	case p.form == nil:
+		got := c.try(c.another, p)
+		for _, secret := range []string{"Receiver Inc.", "ada@example.com", "vera@example.com", "first start", "/app/domains/example.com"} {
+			if strings.Contains(got.body, secret) {
+				c.t.Errorf("%s: got %q in the page want nothing of the team default", name, secret)
+			}
+		}
+	}
+}
+
+// state returns what the installation has, as its pages tell it. When a token was last
+// used is left out: it is written down later.
+func (c *company) state() string {
+	c.t.Helper()
+	var b strings.Builder
+	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users"} {
+		b.WriteString(c.operator.get(table).body)
+	}
+	for row := range strings.Lines(c.operator.get("/app/settings/tokens?csv=tokens").body) {
+		b.WriteString(strings.Join(strings.Split(row, ",")[:3], ",") + "\n")
+	}
+	return b.String()
+}
+
+func TestForeignForms(t *testing.T) {
+	t.Parallel()
+	c := foundCompany(t, "")
+	before := c.state()
+	for _, foreign := range []struct {
+		name, site, origin string
+	}{
+		{"from another site", "cross-site", "https://evil.example"},
+		{"from a sibling of the site", "same-site", "http://evil.127.0.0.1.example"},
+		{"from an old browser", "", "https://evil.example"},
+		{"from a page without an origin", "", "null"},
+	} {
+		for _, p := range append(places, place{path: "/app/sign-in", form: url.Values{"email": {"ada@example.com"}, "password": {password}}},
+			place{path: "/app/sign-out", form: url.Values{}}, place{path: "/app/team", form: url.Values{"team": {"{team}"}}},
+			place{path: "/app/theme", form: url.Values{"theme": {"dark"}}}) {
+			if p.form == nil {
+				continue
+			}
+			r := c.operator.request(http.MethodPost, c.names.Replace(p.path), p.form)
+			r.Header.Set("Origin", foreign.origin)
+			r.Header.Del("Sec-Fetch-Site")
+			if foreign.site != "" {
+				r.Header.Set("Sec-Fetch-Site", foreign.site)
+			}
+			if got := c.operator.send(r); got.status != http.StatusForbidden || got.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s %s: got status %d and cookie %q want 403 and none", p.path, foreign.name, got.status, got.header.Get("Set-Cookie"))
+			}
+		}
+	}
+	if after := c.state(); after != before {
+		t.Errorf("the team after it all: got\n%s\nwant as before\n%s", after, before)
+	}
+}

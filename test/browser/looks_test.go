@@ -1,0 +1,157 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// look is a way to look at a page.
+type look struct {
+	name          string
+	scheme        string // light or dark
+	width, height int64
+	phone         bool
+}
+
+var looks = []look{
+	{name: "light", scheme: "light", width: wideWidth, height: wideHeight},
+	{name: "dark", scheme: "dark", width: wideWidth, height: wideHeight},
+	{name: "phone", scheme: "light", width: 390, height: 844, phone: true},
+}
+
+// wear makes the tab look at pages in that way.
+func (l look) wear(b *tab) {
+	b.t.Helper()
+	options := []chromedp.EmulateViewportOption{}
+	if l.phone {
+		options = append(options, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	b.do(chromedp.EmulateViewport(l.width, l.height, options...))
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: l.scheme},
+		{Name: "prefers-reduced-motion", Value: "reduce"}, // no colour is on its way to another
+	}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		b.t.Fatal(err)
+	}
+	// Two frames, so that what listens to the change has drawn anew.
+	b.do(evaluate[chromedp.Void](`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))`))
+}
+
+// shown is a page of the sample team. Where its address is only known to another page,
+// path is that page and link leads from there.
+type shown struct {
+	name, path, link string
+}
+
+var shownPages = []shown{
+	{name: "overview", path: "/app/"},
+	{name: "overview-year", path: "/app/?days=365&trouble=yes"},
+	{name: "domain-new", path: "/app/domains/new"},
+	{name: "domain", path: "/app/domains/fernlea.example?days=365"},
+	{name: "domain-spoofed", path: "/app/domains/brightpay.example"},
+	{name: "domain-parked", path: "/app/domains/oldmill.example"},
+	{name: "domain-sources", path: "/app/domains/brightpay.example/sources"},
+	{name: "domain-check", path: "/app/domains/tinwhistle.example/check"},
+	{name: "domain-history", path: "/app/domains/fernlea.example/history"},
+	{name: "domain-spf", path: "/app/domains/tinwhistle.example/spf"},
+	{name: "domain-setup", path: "/app/domains/tinwhistle.example/setup"},
+	{name: "domain-failure-reports", path: "/app/domains/brightpay.example/reports?kind=failure"},
+	{name: "domain-tls-reports", path: "/app/domains/harbourlight.example/reports?kind=tls"},
+	{name: "domain-settings", path: "/app/domains/harbourlight.example/settings"},
+	{name: "sources", path: "/app/sources"},
+	{name: "sources-address", path: "/app/sources?group=address&failing=yes"},
+	{name: "source", path: "/app/sources", link: `main a[href^="/app/sources/"]`},
+	{name: "reports", path: "/app/reports"},
+	{name: "report-aggregate", path: "/app/reports?kind=aggregate", link: `main a[href^="/app/reports/rep_"]`},
+	{name: "report-failure", path: "/app/reports?kind=failure", link: `main a[href^="/app/reports/rep_"]`},
+	{name: "report-tls", path: "/app/reports?kind=tls", link: `main a[href^="/app/reports/rep_"]`},
+	{name: "rejected", path: "/app/reports/rejected"},
+	{name: "upload", path: "/app/reports/upload"},
+	{name: "builder", path: "/app/builder?p=reject&sp=quarantine&np=reject&rua=reports@example.com&domain=example.com"},
+	{name: "settings-tokens", path: "/app/settings/tokens"},
+	{name: "settings-members", path: "/app/settings/members"},
+	{name: "settings-mailboxes", path: "/app/settings/mailboxes"},
+	{name: "settings-retention", path: "/app/settings/retention"},
+	{name: "settings-audit", path: "/app/settings/audit"},
+	{name: "installation-teams", path: "/app/installation/teams"},
+	{name: "installation-users", path: "/app/installation/users"},
+}
+
+// TestLooks looks at every page of the sample team in every way: axe finds nothing to
+// say, charts are drawn, and nothing is wider than the screen.
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	s := serveDemo(t)
+	stranger := s.open(t)
+	stranger.visit(s.link, http.StatusOK)
+	stranger.inspect("welcome")
+	stranger.welcome(s.link, "ada@example.com")
+	stranger.visit("/app/nothing", http.StatusNotFound)
+	stranger.inspect("not-found")
+	stranger.signOut()
+	stranger.inspect("sign-in")
+
+	const tabs = 3
+	for worker := range tabs {
+		t.Run(fmt.Sprintf("tab %d", worker+1), func(t *testing.T) {
+			t.Parallel()
+			b := s.open(t)
+			b.signIn("ada@example.com")
+			for i := worker; i < len(shownPages); i += tabs {
+				b.show(shownPages[i])
+			}
+		})
+	}
+}
+
+// show looks at one page of the sample team.
+func (b *tab) show(p shown) {
+	b.t.Helper()
+	b.visit(p.path, http.StatusOK)
+	if p.link != "" {
+		b.click(p.link)
+	}
+	b.inspect(p.name)
+}
+
+// blankCharts counts the figures with numbers that are not drawn: those without a
+// canvas, or with one of a single colour, as a small copy shows.
+const blankCharts = `[...document.querySelectorAll("figure:has(.numbers)")].filter((figure) => {
+	const canvas = figure.querySelector(".plot canvas");
+	if (!canvas) return true;
+	const copy = new OffscreenCanvas(64, 64).getContext("2d", { willReadFrequently: true });
+	copy.drawImage(canvas, 0, 0, 64, 64);
+	const pixels = new Uint32Array(copy.getImageData(0, 0, 64, 64).data.buffer);
+	return pixels.every((pixel) => pixel === pixels[0]);
+}).length`
+
+// tooWide names the elements that make the page wider than the screen.
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+	.filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !element.closest(".table, .tabs, nav.main, .skip"))
+	.slice(0, 5).map((element) => element.outerHTML.slice(0, 120))`
+
+// inspect looks at the present page in every way. The name tells which it is.
+func (b *tab) inspect(name string) {
+	b.t.Helper()
+	for _, l := range looks {
+		l.wear(b)
+		if blank := read(b, evaluate[int](blankCharts)); blank > 0 {
+			b.t.Errorf("%s, %s: got %d charts that are not drawn want none (scripts/build-assets.sh bundles what draws them)", name, l.name, blank)
+		}
+		for _, element := range read(b, evaluate[[]string](tooWide)) {
+			b.t.Errorf("%s, %s: wider than the screen: %s", name, l.name, element)
+		}
+		for _, violation := range b.axe(!l.phone) {
+			b.t.Errorf("%s, %s: %s", name, l.name, violation)
+		}
+		if *screenshots != "" {
+			b.draw(name+"-"+l.name, l)
+		}
+	}
+	looks[0].wear(b)
+}

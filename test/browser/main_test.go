@@ -1,0 +1,93 @@
+package browser_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+var (
+	// program is the path of the binary under test, which TestMain builds.
+	program string
+	// chromium is the context of the browser that all tests share.
+	chromium context.Context
+)
+
+var screenshots = flag.String("screenshots", "", "draw the pages of the sample team into this `folder`")
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+// parallelism is how many tests run at once: much of the time they wait for the
+// browser and for each other's pages.
+const parallelism = "4"
+
+func buildAndRun(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		return 0 // what needs nothing but Go is tested elsewhere
+	}
+	folder, err := prepare()
+	defer func() { _ = os.RemoveAll(folder) }() // a temporary folder
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	stop, err := startChromium(filepath.Join(folder, "profile"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer stop()
+	return m.Run()
+}
+
+// prepare builds the binary into a new folder.
+func prepare() (folder string, err error) {
+	if err := flag.Set("test.parallel", parallelism); err != nil {
+		return "", err
+	}
+	if folder, err = os.MkdirTemp("", "dmarcd-browser-"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(folder, "dmarcd")
+	build := exec.Command("go", "build", "-o", program, "./cmd/dmarcd")
+	build.Dir = filepath.Join("..", "..")
+	if output, err := build.CombinedOutput(); err != nil {
+		return folder, fmt.Errorf("build the binary: %w\n%s", err, output)
+	}
+	return folder, nil
+}
+
+// startChromium starts the browser with a fresh profile. It can reach this machine
+// alone: no other name is resolved.
+func startChromium(profile string) (stop func(), err error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.UserDataDir(profile),
+		chromedp.NoSandbox, // which does not work for root
+		chromedp.WindowSize(wideWidth, wideHeight),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+		chromedp.Flag("lang", "en-US"),
+		chromedp.Flag("hide-scrollbars", true),
+		chromedp.Env("TZ=UTC", "LC_ALL=C.UTF-8"),
+	)
+	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	browser, endBrowser := chromedp.NewContext(allocator)
+	stop = func() {
+		endBrowser()
+		endAllocator()
+	}
+	if err := chromedp.Do(browser); err != nil {
+		stop()
+		return nil, fmt.Errorf("start Chromium (scripts/need-browser.sh installs it): %w", err)
+	}
+	chromium = browser
+	return stop, nil
+}

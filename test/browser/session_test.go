@@ -1,0 +1,143 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// signIn signs in with the password.
+func (v *visitor) signIn(email string) answer {
+	v.t.Helper()
+	return v.post("/app/sign-in", url.Values{"email": {email}, "password": {password}})
+}
+
+// wantIn wants the visitor to be signed in, or not.
+func (v *visitor) wantIn(when string, want bool) {
+	v.t.Helper()
+	if got := v.get("/app/").status == http.StatusOK; got != want {
+		v.t.Errorf("%s: got signed in %t want %t", when, got, want)
+	}
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	v := s.member(t, s.link, "ada@example.com")
+	first := v.session()
+	v.wantIn("after the welcome", true)
+
+	// A new sign-in has a new secret, and the one before opens nothing.
+	if got := v.signIn("ada@example.com"); got.status != http.StatusSeeOther {
+		t.Fatalf("sign in: got status %d want 303", got.status)
+	}
+	second := v.session()
+	if second == "" || second == first {
+		t.Errorf("the secret after another sign-in: got the same want another")
+	}
+	thief := s.visitor(t)
+	thief.hold(first)
+	thief.wantIn("with the secret of before", false)
+
+	// A secret that somebody else chose is never taken over.
+	const fixed = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	victim := s.visitor(t)
+	victim.hold(fixed)
+	victim.signIn("ada@example.com")
+	if victim.session() == fixed {
+		t.Error("the secret after signing in: got the one that was there want a new one")
+	}
+	thief.hold(fixed)
+	thief.wantIn("with a secret that was planted", false)
+
+	// Signing out ends the session at the server, and this one alone.
+	v.post("/app/sign-out", nil)
+	thief.hold(second)
+	thief.wantIn("with the secret of somebody who signed out", false)
+	victim.wantIn("on another browser", true)
+
+	// So does time.
+	if _, err := s.db.SQL(t).ExecContext(t.Context(), "UPDATE sessions SET expires_at = 1"); err != nil {
+		t.Fatal(err)
+	}
+	victim.wantIn("after the session expired", false)
+	victim.signIn("ada@example.com")
+	victim.wantIn("after signing in again", true)
+	if _, err := s.db.SQL(t).ExecContext(t.Context(), "UPDATE sessions SET seen_at = 1"); err != nil {
+		t.Fatal(err)
+	}
+	victim.wantIn("after the session was not used for long", false)
+
+	// And so does the removal of the user.
+	victim.signIn("ada@example.com")
+	s.run("user", "remove", "ada@example.com")
+	victim.wantIn("after the user was removed", false)
+}
+
+// hold gives the visitor a secret to be signed in with.
+func (v *visitor) hold(secret string) {
+	v.t.Helper()
+	pages, err := url.Parse(v.site.origin + "/app/")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.client.Jar.SetCookies(pages, []*http.Cookie{{Name: "dmarcd_session", Value: secret, Path: "/app/"}})
+}
+
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, baseURL string
+		secure        bool
+	}{
+		{"over http", "http://dmarc.example/api", false},
+		{"over https", "https://dmarc.example/api", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, "", "DMARCD_BASE_URL="+row.baseURL)
+			v := s.visitor(t)
+			for _, form := range []struct {
+				path   string
+				values url.Values
+			}{
+				{s.link, url.Values{"email": {"ada@example.com"}, "password": {password}}},
+				{"/app/theme", url.Values{"theme": {"dark"}}},
+				{"/app/sign-out", nil},
+			} {
+				r := v.request(http.MethodPost, form.path, form.values)
+				cookie := v.send(r).header.Get("Set-Cookie")
+				for _, want := range []string{"HttpOnly", "SameSite=Lax", "Path=/app/"} {
+					if !strings.Contains(cookie, want) {
+						t.Errorf("%s: got the cookie %q want %s in it", form.path, cookie, want)
+					}
+				}
+				if got := strings.Contains(cookie, "Secure"); got != row.secure || strings.Contains(cookie, "Domain") {
+					t.Errorf("%s: got the cookie %q want Secure %t and no Domain", form.path, cookie, row.secure)
+				}
+			}
+		})
+	}
+}
+
+func TestGuessingIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	s.member(t, s.link, "ada@example.com")
+	v := s.visitor(t)
+	guess := func(email string) answer {
+		return v.post("/app/sign-in", url.Values{"email": {email}, "password": {"a guess, and a wrong one"}})
+	}
+	known, unknown := guess("ada@example.com"), guess("nobody@example.com")
+	if strings.ReplaceAll(known.body, "ada@", "nobody@") != unknown.body || known.status != unknown.status {
+		t.Error("a wrong password and an unknown address: got answers that differ want the same")
+	}
+	const many = 30
+	for range many {
+		if guess("ada@example.com").status == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Errorf("%d guesses: got all of them tried want some refused with 429", many)
+}

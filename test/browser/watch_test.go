@@ -1,0 +1,155 @@
+package browser_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// lastPath is what a tab asks for, and lastWord what it says, when everything before
+// is to have been seen. Events come in order.
+const (
+	lastPath = "/healthz?seen"
+	lastWord = "everything was seen"
+)
+
+// watch notes what a tab does that no page of ours may do, and answers its questions
+// with yes. It is safe for concurrent use.
+type watch struct {
+	hosts    []string // that may be asked
+	watching sync.WaitGroup
+	// asked and said are closed when lastPath and lastWord have come by.
+	asked, said chan struct{}
+
+	mu        sync.Mutex
+	problems  []string
+	questions []string
+}
+
+// watchTab watches a tab until its context ends.
+func watchTab(ctx context.Context, hosts []string) *watch {
+	w := &watch{hosts: hosts, asked: make(chan struct{}), said: make(chan struct{})}
+	requests := chromedp.Events(ctx, network.RequestWillBeSent)
+	console := chromedp.Console(ctx)
+	dialogs := chromedp.Events(ctx, page.JavascriptDialogOpening)
+	w.watching.Go(func() {
+		for request, err := range requests {
+			if err == nil {
+				w.request(request.Request.URL)
+			}
+		}
+	})
+	w.watching.Go(func() {
+		for message, err := range console {
+			if err == nil {
+				w.message(message)
+			}
+		}
+	})
+	w.watching.Go(func() {
+		for dialog, err := range dialogs {
+			if err == nil {
+				w.dialog(ctx, dialog)
+			}
+		}
+	})
+	return w
+}
+
+func (w *watch) request(address string) {
+	parsed, err := url.Parse(address)
+	switch {
+	case err != nil:
+		w.problem("asked for %q, which is no address", address)
+	case parsed.RequestURI() == lastPath:
+		close(w.asked)
+	case parsed.Host != "" && !slices.Contains(w.hosts, parsed.Host):
+		w.problem("asked another host for %s", address)
+	}
+}
+
+// message notes errors and warnings, of which a violation of the
+// Content-Security-Policy is one. An answer that is an error is the test's to expect.
+func (w *watch) message(m chromedp.ConsoleMessage) {
+	switch {
+	case m.Text == lastWord:
+		close(w.said)
+	case m.Source == "network":
+	case m.IsException(), m.Type == chromedp.ConsoleError, m.Type == chromedp.ConsoleWarning:
+		w.problem("%s (%s)", m, m.URL)
+	}
+}
+
+// dialog answers a question. Our pages ask, and never say something by alert.
+func (w *watch) dialog(ctx context.Context, dialog page.EventJavascriptDialogOpening) {
+	if dialog.Type == page.DialogTypeConfirm {
+		w.mu.Lock()
+		w.questions = append(w.questions, dialog.Message)
+		w.mu.Unlock()
+	} else {
+		w.problem("a script said %q by %s", dialog.Message, dialog.Type)
+	}
+	accept := page.HandleJavaScriptDialogParams{Accept: true}
+	if _, err := chromedp.Call(ctx, page.HandleJavaScriptDialog, accept); err != nil && ctx.Err() == nil {
+		w.problem("the question %q could not be answered: %v", dialog.Message, err)
+	}
+}
+
+func (w *watch) problem(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+// asks returns the questions that the pages asked.
+func (w *watch) asks() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.questions)
+}
+
+// settle waits until everything that the tab did has been seen, and returns what was
+// wrong with it.
+func (w *watch) settle(ctx context.Context, origin string) []string {
+	ctx, cancel := context.WithTimeout(ctx, stepLimit)
+	defer cancel()
+	err := chromedp.Do(ctx, chromedp.Navigate(origin+lastPath), evaluate[chromedp.Void](`console.log(`+quote(lastWord)+`)`))
+	if err != nil {
+		w.problem("the last page: %v", err)
+	}
+	for _, seen := range []chan struct{}{w.asked, w.said} {
+		select {
+		case <-seen:
+		case <-ctx.Done():
+			w.problem("not everything that the tab did was seen")
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.problems)
+}
+
+// wait returns when nobody watches the tab any more. Its context has ended.
+func (w *watch) wait() { w.watching.Wait() }
+
+// evaluate runs an expression in the page, waits for it where it is a promise, and
+// returns its value.
+func evaluate[T any](expression string) chromedp.Action[T] {
+	return chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise)
+}
+
+// quote returns a text as a literal of JavaScript.
+func quote(text string) string {
+	literal, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string is always JSON
+	}
+	return string(literal)
+}
