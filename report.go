@@ -1,6 +1,10 @@
 package dmarcd
 
-import "time"
+import (
+	"time"
+
+	"github.com/dmarcd/dmarcd/aggregate"
+)
 
 // ReportKind is what a report is about.
 type ReportKind string
@@ -77,7 +81,7 @@ type Report struct {
 	// a failure report, and the first policy domain of a TLS report.
 	Domain string
 	// Begin and End are the time that the report covers; of a failure report,
-	// when the mail arrived.
+	// when the mail arrived. What tells neither has the time of receipt.
 	Begin, End time.Time
 	// Records is the number of records, or of policies of a TLS report.
 	Records int
@@ -120,6 +124,33 @@ type Counts struct {
 	Quarantined, Rejected int64
 	// DKIM and SPF are the messages that passed each, aligned.
 	DKIM, SPF int64
+}
+
+// CountsOf returns what the messages of a record count as.
+func CountsOf(r aggregate.Record) Counts {
+	return countsOf(r.Count, r.DKIM.Known() == aggregate.ResultPass, r.SPF.Known() == aggregate.ResultPass, r.Disposition)
+}
+
+func countsOf(count int64, dkim, spf bool, disposition aggregate.Policy) Counts {
+	var c Counts
+	if dkim || spf {
+		c.Compliant = count
+	} else {
+		c.NonCompliant = count
+	}
+	switch disposition {
+	case aggregate.PolicyQuarantine:
+		c.Quarantined = count
+	case aggregate.PolicyReject:
+		c.Rejected = count
+	}
+	if dkim {
+		c.DKIM = count
+	}
+	if spf {
+		c.SPF = count
+	}
+	return c
 }
 
 // Add adds other to c. Sums stay below 2^53, where JSON numbers are exact.

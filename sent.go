@@ -42,27 +42,7 @@ type SentIdentities struct {
 }
 
 // Counts returns what the record counts.
-func (s Sent) Counts() Counts {
-	var c Counts
-	if s.DKIM || s.SPF {
-		c.Compliant = s.Count
-	} else {
-		c.NonCompliant = s.Count
-	}
-	switch s.Disposition {
-	case aggregate.PolicyQuarantine:
-		c.Quarantined = s.Count
-	case aggregate.PolicyReject:
-		c.Rejected = s.Count
-	}
-	if s.DKIM {
-		c.DKIM = s.Count
-	}
-	if s.SPF {
-		c.SPF = s.Count
-	}
-	return c
-}
+func (s Sent) Counts() Counts { return countsOf(s.Count, s.DKIM, s.SPF, s.Disposition) }
 
 // SentPlace says which record of which report it is.
 type SentPlace struct {

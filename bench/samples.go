@@ -81,11 +81,7 @@ func (s sample) delivery() *dmarcd.Delivery {
 	begin := time.Unix(s.begin(), 0)
 	share := dmarcd.Share{From: s.domain, Records: s.records}
 	for r := range s.all() {
-		counts := dmarcd.Counts{Summary: dmarcd.Summary{Compliant: r.Count}, DKIM: r.Count, SPF: r.Count}
-		if !r.Compliant() {
-			counts = dmarcd.Counts{Summary: dmarcd.Summary{NonCompliant: r.Count}}
-		}
-		share.Add(counts)
+		share.Add(dmarcd.CountsOf(r))
 	}
 	identity := fmt.Append(nil, s.id(), s.domain)
 	return &dmarcd.Delivery{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -98,14 +99,14 @@ func (r *Readiness) judge(days int, blamed []Row) {
 			r.Reasons = append(r.Reasons, fmt.Sprintf("The same holds for %s more.", count(int64(len(blamed)-i), "sender")))
 			break
 		}
-		r.Reasons = append(r.Reasons, fmt.Sprintf("%s: %d of %s are not compliant. Set up DKIM or SPF for it if it sends for you.",
-			source.Name, source.Counts.NonCompliant, count(source.Counts.Total(), "message")))
+		r.Reasons = append(r.Reasons, fmt.Sprintf("%s: %s of %s are not compliant. Set up DKIM or SPF for it if it sends for you.",
+			source.Name, grouped(source.Counts.NonCompliant), count(source.Counts.Total(), "message")))
 	}
 	if r.Ready = len(r.Reasons) == 0; !r.Ready {
 		return
 	}
-	r.Reasons = append(r.Reasons, fmt.Sprintf("Of %s from senders that are probably yours %d would be affected.",
-		count(total-r.Unknown.Total(), "message"), r.Known.Total()))
+	r.Reasons = append(r.Reasons, fmt.Sprintf("Of %s from senders that are probably yours %s would be affected.",
+		count(total-r.Unknown.Total(), "message"), grouped(r.Known.Total())))
 	if unknown := r.Unknown.Total(); unknown > 0 {
 		r.Reasons = append(r.Reasons, fmt.Sprintf("The other %s come from strangers, none of whose mail is compliant.", count(unknown, "affected message")))
 	}
@@ -116,5 +117,13 @@ func count(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return grouped(n) + " " + thing + "s"
+}
+
+// grouped writes a number with a comma between thousands.
+func grouped(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return grouped(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }

@@ -42,7 +42,7 @@ func (s *sharing) add(r aggregate.Record) error {
 	}
 	share := &s.shares[at]
 	share.Records++
-	share.Add(countsOf(r))
+	share.Add(dmarcd.CountsOf(r))
 	return nil
 }
 
@@ -52,29 +52,6 @@ func (s *sharing) list() []dmarcd.Share {
 		return []dmarcd.Share{{}}
 	}
 	return s.shares
-}
-
-// countsOf returns what the messages of a record count as.
-func countsOf(r aggregate.Record) dmarcd.Counts {
-	var c dmarcd.Counts
-	if r.Compliant() {
-		c.Compliant = r.Count
-	} else {
-		c.NonCompliant = r.Count
-	}
-	switch r.Disposition {
-	case aggregate.PolicyQuarantine:
-		c.Quarantined = r.Count
-	case aggregate.PolicyReject:
-		c.Rejected = r.Count
-	}
-	if r.DKIM.Known() == aggregate.ResultPass {
-		c.DKIM = r.Count
-	}
-	if r.SPF.Known() == aggregate.ResultPass {
-		c.SPF = r.Count
-	}
-	return c
 }
 
 // fromOf returns the From domain of a record in a length that can be kept.

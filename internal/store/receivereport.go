@@ -25,6 +25,10 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 		ExternalID: report.ExternalID, Organization: report.Organization, Domain: report.Domain,
 		Records: report.Records, Messages: report.Messages, Quirks: report.Quirks,
 	}
+	if report.Begin.IsZero() && report.End.IsZero() {
+		// A report that tells no time is found at the time it came.
+		report.Begin, report.End = r.now, r.now
+	}
 	owners, err := r.owners.ofShares(ctx, report)
 	if err != nil {
 		return receipt, err

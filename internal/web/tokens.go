@@ -77,7 +77,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) Table {
 		case mayRevoke:
 			last = actions(Action{
 				Label: "Revoke", Path: Prefix + "/settings/tokens/" + token.ID.String() + "/revoke", Danger: true,
-				Question: "Revoke the token? Whatever uses it stops working at once.",
+				Question: "Revoke the token? Whatever uses it stops working within a second.",
 			})
 		}
 		t.Rows = append(t.Rows, []Cell{

@@ -99,7 +99,7 @@ func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) d
 			numbers[r.HeaderFrom] = n
 			report.Shares = append(report.Shares, dmarcd.Share{From: r.HeaderFrom})
 		}
-		counts := countsOf(r)
+		counts := dmarcd.CountsOf(r)
 		report.Shares[n].Records++
 		report.Shares[n].Add(counts)
 		sum.Add(counts)
@@ -119,26 +119,4 @@ func each(records []aggregate.Record) iter.Seq2[aggregate.Record, error] {
 			}
 		}
 	}
-}
-
-func countsOf(r aggregate.Record) dmarcd.Counts {
-	var c dmarcd.Counts
-	if r.Compliant() {
-		c.Compliant = r.Count
-	} else {
-		c.NonCompliant = r.Count
-	}
-	switch r.Disposition {
-	case aggregate.PolicyQuarantine:
-		c.Quarantined = r.Count
-	case aggregate.PolicyReject:
-		c.Rejected = r.Count
-	}
-	if r.DKIM == aggregate.ResultPass {
-		c.DKIM = r.Count
-	}
-	if r.SPF == aggregate.ResultPass {
-		c.SPF = r.Count
-	}
-	return c
 }
