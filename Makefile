@@ -28,7 +28,7 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	scripts/with-postgres.sh go test -race -timeout=20m ./...
+	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e ./... # the longest first
 	scripts/test-image.sh
 
 test-short: ## run what needs nothing but Go, on SQLite, in half a minute

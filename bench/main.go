@@ -43,19 +43,20 @@ type figure struct {
 func main() {
 	var s settings
 	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail, counters or pages")
+	engineName := flag.String("engine", "", "measure only on SQLite or PostgreSQL")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
 	flag.IntVar(&s.clients, "clients", 8, "connections that ask at once")
 	flag.IntVar(&s.domains, "domains", 100_000, "domains of the large team")
 	flag.IntVar(&s.records, "records", 10_000_000, "records of the large database")
 	flag.Parse()
-	if err := run(context.Background(), s, *only); err != nil {
+	if err := run(context.Background(), s, *only, *engineName); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, s settings, only string) error {
+func run(ctx context.Context, s settings, only, engineName string) error {
 	folder, err := os.MkdirTemp("", "dmarcd-bench-")
 	if err != nil {
 		return err
@@ -85,6 +86,9 @@ func run(ctx context.Context, s settings, only string) error {
 		}
 		fmt.Printf("\n## %s\n\n| engine | what | measured | goal |\n|---|---|---|---|\n", suite.name)
 		for _, engine := range []engine{sqliteEngine{folder}, postgresEngine{}} {
+			if engineName != "" && engineName != engine.name() {
+				continue
+			}
 			figures, err := suite.measure(ctx, s, engine)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", suite.name, engine.name(), err)

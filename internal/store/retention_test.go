@@ -176,16 +176,17 @@ func TestPurgeOfReportsIsInSmallSteps(t *testing.T) {
 		in.add(ours, "other.example")
 		var big []aggregate.Record
 		for range 1200 {
-			big = append(big, storetest.Passed(ours, 1), storetest.Passed("other.example", 1))
+			big = append(big, storetest.Passed(ours, 1))
 		}
+		big = append(big, storetest.Passed("other.example", 1))
 		in.wantReceived("stored", report("big", ours, big...))
 		in.delete(ours)
 		if steps := in.purge(); steps < 3 {
 			in.Errorf("purged in %d steps, want small ones", steps)
 		}
-		if got := in.rows("records"); got != 1200 {
+		if got := in.rows("records"); got != 1 {
 			in.Errorf("%d records are left, want those of the other domain", got)
 		}
-		in.wantCounted(map[string]dmarcd.Summary{"other.example": passed(1200)})
+		in.wantCounted(map[string]dmarcd.Summary{"other.example": passed(1)})
 	})
 }

@@ -18,6 +18,7 @@ func additions(name string) []endpoint {
 		{http.MethodGet, "/insights/reports", false},
 		{http.MethodGet, "/insights/rejected", false},
 		{http.MethodGet, "/insights/daily", false},
+		{http.MethodGet, "/insights/sources", false},
 	}
 }
 

@@ -83,7 +83,7 @@ func TestReportsAreConditional(t *testing.T) {
 		// What a report or something rejected changes, when one more comes.
 		changing := map[string]bool{
 			"/insights/reports": true, "/insights/reports/" + report: false, "/insights/reports/" + report + "/records": false,
-			"/insights/rejected": true, "/insights/daily": true,
+			"/insights/rejected": true, "/insights/daily": true, "/insights/sources": true,
 		}
 		tags := map[string]string{}
 		for path := range changing {
@@ -114,7 +114,7 @@ func TestReportsWithBadQueries(t *testing.T) {
 			"/insights/reports?from=x", "/insights/reports?domain=bad_name", "/insights/reports?unclaimed=yes",
 			"/insights/reports/" + report + "/records?limit=1001", "/insights/reports/" + report + "/records?after=x",
 			"/insights/rejected?limit=-1", "/insights/rejected?after=x",
-			"/insights/daily?by=week", "/insights/daily?from=2026-11-02&to=2026-11-01", "/insights/daily?domain=-",
+			"/insights/sources?by=x", "/insights/daily?by=week", "/insights/daily?from=2026-11-02&to=2026-11-01", "/insights/daily?domain=-",
 		} {
 			if a := s.get(path); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("%s: got status %d want 422: %s", path, a.status, a.body)
