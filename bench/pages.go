@@ -67,7 +67,7 @@ func pagePaths(ctx context.Context, d *daemon) ([]string, error) {
 	return []string{
 		"/" + days, "/" + days + "&sort=-passing&search=d0001", "/domains/new", domain + days, domain + "/sources" + days,
 		domain + "/sources" + days + "&group=address", domain + "/sources?from=2024-10-04&to=2025-07-31", domain + "/check", domain + "/history",
-		domain + "/spf", domain + "/setup", domain + "/reports", domain + "/settings", "/reports", "/reports?domain=" + domainName(5),
+		domain + "/spf", domain + "/setup", domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + domainName(5),
 		"/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected", "/builder", "/settings/tokens", "/settings/members",
 		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users",
 	}, nil

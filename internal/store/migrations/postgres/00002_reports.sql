@@ -73,7 +73,7 @@ CREATE TABLE reports (
 
 CREATE UNIQUE INDEX reports_of_content ON reports (team_id, identity, content);
 CREATE UNIQUE INDEX reports_that_count ON reports (team_id, identity) WHERE replaced = false;
-CREATE INDEX reports_of_team ON reports (team_id, id);
+CREATE INDEX reports_of_team ON reports (team_id, id, begin_at);
 CREATE INDEX reports_by_age ON reports (team_id, end_at) WHERE emptied_at <= 0;
 CREATE INDEX reports_without_records ON reports (team_id, begin_at) WHERE emptied_at > 0;
 CREATE INDEX reports_of_original ON reports (team_id, original);

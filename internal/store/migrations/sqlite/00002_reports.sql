@@ -70,7 +70,7 @@ CREATE TABLE reports (
 
 CREATE UNIQUE INDEX reports_of_content ON reports (team_id, identity, content);
 CREATE UNIQUE INDEX reports_that_count ON reports (team_id, identity) WHERE replaced = false;
-CREATE INDEX reports_of_team ON reports (team_id, id);
+CREATE INDEX reports_of_team ON reports (team_id, id, begin_at);
 CREATE INDEX reports_by_age ON reports (team_id, end_at) WHERE emptied_at <= 0;
 CREATE INDEX reports_without_records ON reports (team_id, begin_at) WHERE emptied_at > 0;
 CREATE INDEX reports_of_original ON reports (team_id, original);
@@ -203,7 +203,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('original_chunks', 'sqlite_autoindex_original_chunks_1', '100000 1000 2 1'),
     ('reports', 'reports_of_content', '1000000 10000 2 1'),
     ('reports', 'reports_that_count', '1000000 10000 1'),
-    ('reports', 'reports_of_team', '1000000 10000 1'),
+    ('reports', 'reports_of_team', '1000000 10000 1 1'),
     ('reports', 'reports_by_age', '1000000 10000 100'),
     ('reports', 'reports_of_original', '1000000 10000 1'),
     ('shares', 'shares', '2000000 2 1'),
