@@ -125,6 +125,9 @@ type FailureReport struct {
 	OriginalRcptTo        []string `json:"original_rcpt_to"`
 	MessageID             *string  `json:"message_id"`
 	From                  *string  `json:"from"`
+	// Header and Body are the mail that failed, where the operator keeps it.
+	Header string `json:"header,omitempty"`
+	Body   string `json:"body,omitempty"`
 }
 
 // TLSReport is a TLS report. What it does not state is null.

@@ -146,6 +146,9 @@ func failureReport(file string, item *intake.Item) wire.FailureReport {
 		SPFDNS: texts(r.SPFDNS), OriginalMailFrom: orNull(r.OriginalMailFrom), OriginalRcptTo: texts(r.OriginalRcptTo),
 		MessageID: orNull(r.MessageID), From: orNull(r.From),
 	}
+	if r.Body != "" { // the operator asked for it
+		shape.Header, shape.Body = r.Header, r.Body
+	}
 	if !r.ArrivalDate.IsZero() {
 		shape.Date = orNull(wire.Time(r.ArrivalDate))
 	}

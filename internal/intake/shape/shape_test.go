@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -85,5 +86,21 @@ func TestRecordListsAreNeverNull(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBodyOfAFailedMail is shown only where the reader was told to keep it.
+func TestBodyOfAFailedMail(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		body, want string
+	}{
+		{"", ""},
+		{"Dear Sir", `"header":"Subject: Offer","body":"Dear Sir"`},
+	} {
+		document := shape.Document(&intake.Item{Failure: &failure.Report{Header: "Subject: Offer", Body: tt.body}})
+		if got := strings.Contains(document, `"header"`); got != (tt.want != "") || !strings.Contains(document, tt.want) {
+			t.Errorf("body %q: got %s, want %s in it", tt.body, document, tt.want)
+		}
 	}
 }
