@@ -236,20 +236,20 @@ func TestReadiness(t *testing.T) {
 	}{
 		{
 			"all is well", fortnight(good), true,
-			"Of 1400 messages from senders that are probably yours 0 would be affected.", 0, 0,
+			"Of 1,400 messages from senders that are probably yours 0 would be affected.", 0, 0,
 		},
 		{
 			"strangers fail", fortnight(good, stranger), true,
-			"Of 1400 messages from senders that are probably yours 0 would be affected. " +
+			"Of 1,400 messages from senders that are probably yours 0 would be affected. " +
 				"The other 420 affected messages come from strangers, none of whose mail is compliant.", 0, 420,
 		},
 		{
 			"a little breaks on the way", fortnight(good, mail{source: "192.0.2.1", count: 2}), true,
-			"Of 1428 messages from senders that are probably yours 28 would be affected.", 28, 0,
+			"Of 1,428 messages from senders that are probably yours 28 would be affected.", 28, 0,
 		},
 		{
 			"an own network fails in part", fortnight(good, mail{source: "192.0.2.2", count: 3}), false,
-			"Network One: 42 of 1442 messages are not compliant. Set up DKIM or SPF for it if it sends for you.", 42, 0,
+			"Network One: 42 of 1,442 messages are not compliant. Set up DKIM or SPF for it if it sends for you.", 42, 0,
 		},
 		{
 			"a known service fails", fortnight(good, mail{source: "192.0.2.9", count: 1}), false,
