@@ -36,26 +36,36 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	have, err := provider.GetDBVersion(ctx)
+	results, err := s.migrateUp(ctx, provider)
 	if err != nil {
-		return 0, fmt.Errorf("read the schema's version: %w", s.kind(err))
-	}
-	if err := refuseNewer(have, provider); err != nil {
 		return 0, err
-	}
-	results, err := provider.Up(ctx)
-	if err != nil {
-		// On SQLite, where there is no lock to wait for, another process
-		// may have done the same work in between.
-		if pending, perr := provider.HasPending(ctx); perr == nil && !pending {
-			return 0, nil
-		}
-		return 0, fmt.Errorf("migrate the database: %w", s.kind(err))
 	}
 	for _, r := range results {
 		s.options.Log.Info("database migrated", "version", r.Source.Version, "took_ms", r.Duration.Milliseconds())
 	}
 	return len(results), nil
+}
+
+// migrateUp runs the migrations that are missing.
+func (s *Store) migrateUp(ctx context.Context, provider *goose.Provider) ([]*goose.MigrationResult, error) {
+	for {
+		have, err := provider.GetDBVersion(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the schema's version: %w", s.kind(err))
+		}
+		if err := refuseNewer(have, provider); err != nil {
+			return nil, err
+		}
+		results, failure := provider.Up(ctx)
+		if failure == nil {
+			return results, nil
+		}
+		// On SQLite, where there is no lock to wait for, another process may have
+		// taken the same step in between: then the next one is tried.
+		if now, err := provider.GetDBVersion(ctx); err != nil || now <= have {
+			return nil, fmt.Errorf("migrate the database: %w", s.kind(failure))
+		}
+	}
 }
 
 // CheckSchema reports whether the schema is the one that this program knows:
