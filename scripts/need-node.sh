@@ -4,6 +4,7 @@
 # programs are installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/debian.sh
 
 # complete tells whether the programs are there, new enough for the packages.
 complete() {
@@ -11,13 +12,7 @@ complete() {
 		[ "$(node --print 'process.versions.node.split(".")[0]')" -ge 18 ]
 }
 
-if ! complete && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-	echo "Installing Node.js and npm from Debian's packages." >&2
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq -o DPkg::Lock::Timeout=300 update
-	apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends nodejs npm >/dev/null
-	hash -r
-fi
+complete || install_packages nodejs npm || true
 if ! complete; then
 	echo "The tests need Node.js 18 or newer, and npm. Install them (Debian: nodejs, npm), or use make test-short." >&2
 	exit 1

@@ -6,6 +6,7 @@
 # image is said to be unproven.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/debian.sh
 
 unproven() {
 	echo "image: unproven, $1" >&2
@@ -13,11 +14,7 @@ unproven() {
 }
 [ "$(id -u)" = 0 ] || unproven "because buildah mounts it, which needs root"
 if ! command -v buildah >/dev/null; then
-	command -v apt-get >/dev/null || unproven "because there is no buildah"
-	echo "Installing buildah from Debian's packages." >&2
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq -o DPkg::Lock::Timeout=300 update
-	apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends buildah >/dev/null
+	install_packages buildah || unproven "because there is no buildah"
 fi
 
 # No kernel features are taken for granted: plain copies, no namespaces.

@@ -5,6 +5,6 @@
 //
 // Every test starts both for itself, on loopback, as an unprivileged user, in a
 // folder that goes away with them. No packet leaves the machine. The programs
-// come from Debian's packages: scripts/need-dns-servers.sh installs them. With
+// come from Debian's packages: scripts/need-servers.sh installs them. With
 // -short nothing is started and nothing is tested.
 package realdns

@@ -148,7 +148,7 @@ func findProgram(t *testing.T, name string) string {
 			return path
 		}
 	}
-	t.Fatalf("there is no %s: run scripts/need-dns-servers.sh as root, or install Debian's packages knot and unbound", name)
+	t.Fatalf("there is no %s: run scripts/need-servers.sh as root, or install Debian's packages knot and unbound", name)
 	return ""
 }
 

@@ -4,6 +4,6 @@
 //
 // Every test starts what it needs for itself, on loopback, as an unprivileged user, in
 // a folder that goes away with it. No packet leaves the machine. The programs come from
-// Debian's packages: scripts/need-mail-servers.sh installs them. With -short nothing is
+// Debian's packages: scripts/need-servers.sh installs them. With -short nothing is
 // started and nothing is tested.
 package realmail

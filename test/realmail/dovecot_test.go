@@ -270,7 +270,7 @@ func findDovecot(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatal("there is no dovecot: run scripts/need-mail-servers.sh as root, or install Debian's package dovecot-imapd")
+	t.Fatal("there is no dovecot: run scripts/need-servers.sh as root, or install Debian's package dovecot-imapd")
 	return ""
 }
 

@@ -152,7 +152,7 @@ func findExim(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatal("there is no exim4: run scripts/need-mail-servers.sh as root, or install Debian's package exim4-daemon-light")
+	t.Fatal("there is no exim4: run scripts/need-servers.sh as root, or install Debian's package exim4-daemon-light")
 	return ""
 }
 
