@@ -68,6 +68,7 @@ var rooms = map[string][]string{
 	"aggregate":   {"dns", "dmarc"},
 	"failure":     {"dns", "dmarc"},
 
+	"internal/clientaddr": nil,
 	"internal/reporturi":  {"dns"},
 	"internal/corpustest": {"dns", "dns/dnstest"},
 
@@ -98,11 +99,11 @@ var rooms = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
 
-	"internal/api":         join(workers, "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
+	"internal/api":         join(workers, "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/clientaddr", "internal/wire"),
 	"internal/web/backend": join(workers, "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
-	"internal/app": join(append(slices.Clone(workers), transports...), "internal/store", "internal/wire", "internal/config",
+	"internal/app": join(append(slices.Clone(workers), transports...), "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
 		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo"),
 
 	"cmd/dmarcd":    {anything},

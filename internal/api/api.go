@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -176,21 +177,12 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	}
 	// Only refused tokens are counted here: whoever shares an address with
 	// a guesser and has a good token is not held up.
-	if address := clientAddress(r); a.failed.take(w.Header(), address) {
+	if address := clientaddr.Of(r); a.failed.take(w.Header(), address) {
 		a.failed.sayWhen(w.Header(), address)
 		return dmarcd.Credential{}, errTooManyRequests
 	}
 	w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
 	return dmarcd.Credential{}, err
-}
-
-// clientAddress is the address of the connection, without its port.
-func clientAddress(r *http.Request) string {
-	address := r.RemoteAddr
-	if i := strings.LastIndexByte(address, ':'); i > 0 {
-		address = address[:i]
-	}
-	return address
 }
 
 // note hands the access log a fact about the request, if the writer leads to

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
@@ -30,7 +31,7 @@ func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
 // what it is, whatever it calls itself. The answer tells a stranger nothing of the
 // team: not even whether it has the domain that the report is about.
 func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
-	if address := clientAddress(r); a.reporters.take(w.Header(), address) {
+	if address := clientaddr.Of(r); a.reporters.take(w.Header(), address) {
 		a.reporters.sayWhen(w.Header(), address)
 		return errTooManyRequests
 	}

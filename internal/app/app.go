@@ -22,6 +22,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
@@ -185,7 +186,7 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.observed(a.dispatch(interfaceAPI, page)), nil
+	return clientaddr.Behind(a.config.TrustedProxies, a.observed(a.dispatch(interfaceAPI, page))), nil
 }
 
 // Config returns the configuration with the address that is listened on.

@@ -42,6 +42,7 @@ const doctorTimeout = 5 * time.Second
 func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagnosis {
 	var found []Diagnosis
 	found = append(found, diagnoseEnvironment(environ)...)
+	found = append(found, diagnoseProxies(cfg)...)
 	if !store.IsPostgres(cfg.Database) {
 		found = append(found, diagnoseFolder(cfg.Data))
 	}
@@ -63,6 +64,22 @@ func diagnoseEnvironment(environ []string) []Diagnosis {
 		found = append(found, Diagnosis{"configuration", Healthy, "All settings are known and valid.", ""})
 	}
 	return found
+}
+
+// diagnoseProxies tells whether clients can be told apart where they come by https,
+// which only a proxy in front can speak.
+func diagnoseProxies(cfg config.Config) []Diagnosis {
+	const part = "reverse proxy"
+	switch {
+	case len(cfg.TrustedProxies) > 0:
+		return []Diagnosis{{part, Healthy, "Its word is taken for the address of a client.", ""}}
+	case strings.HasPrefix(cfg.BaseURL, "https:"):
+		return []Diagnosis{{
+			part, Advised, "Clients come by https, so through a proxy, and all of them seem to have its address.",
+			"Let DMARCD_TRUSTED_PROXIES name the address that the proxy connects from.",
+		}}
+	}
+	return nil
 }
 
 func diagnoseFolder(folder string) Diagnosis {

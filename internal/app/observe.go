@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
 // observed wraps all that is served: it gives each request an id, recovers from
@@ -56,7 +58,7 @@ func (a *App) tell(rec *recorder, r *http.Request, id string, took time.Duration
 	facts := []slog.Attr{
 		slog.String("method", knownMethod(r.Method)), slog.String("route", route), slog.Int("status", rec.status),
 		slog.Int64("bytes", rec.bytes), slog.Float64("took_ms", float64(took.Microseconds())/1000),
-		slog.String("request_id", id), slog.String("remote", r.RemoteAddr),
+		slog.String("request_id", id), slog.String("remote", clientaddr.Of(r)),
 	}
 	for _, key := range []string{"team", "token"} {
 		if value := rec.notes[key]; value != "" {

@@ -17,6 +17,7 @@ func TestBadValues(t *testing.T) {
 		wantListen   = "give host:port, such as 127.0.0.1:8080 or :8080"
 		wantBaseURL  = "give an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
 			"its path may not begin with /app, /healthz, /readyz, /metrics, /tlsrpt"
+		wantProxies = "give a comma list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64"
 		wantDNS     = "give a comma list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"
 		wantSMTP    = "give host:port, such as :2525, or nothing for no SMTP listener"
 		wantDomain  = "give a domain name, such as reports.example.com"
@@ -81,6 +82,16 @@ func TestBadValues(t *testing.T) {
 		{"base_url below the web page", "base-url", "https://example.com/app/api", `base_url = "https://example.com/app/api" (flag --base-url): ` + wantBaseURL},
 		{"base_url over the metrics", "base-url", "https://example.com/metrics", `base_url = "https://example.com/metrics" (flag --base-url): ` + wantBaseURL},
 		{"base_url with a bad port", "base-url", "https://example.com:99999/api", `base_url = "https://example.com:99999/api" (flag --base-url): ` + wantBaseURL},
+
+		{"proxy by its name", "trusted-proxies", "proxy.example", `trusted_proxies = "proxy.example" (flag --trusted-proxies): ` + wantProxies},
+		{"proxy with a port", "trusted-proxies", "10.0.0.1:80", `trusted_proxies = "10.0.0.1:80" (flag --trusted-proxies): ` + wantProxies},
+		{"one proxy of two bad", "trusted-proxies", "10.0.0.1,*", `trusted_proxies = "10.0.0.1,*" (flag --trusted-proxies): ` + wantProxies},
+		{"proxies with too many bits", "trusted-proxies", "10.0.0.0/33", `trusted_proxies = "10.0.0.0/33" (flag --trusted-proxies): ` + wantProxies},
+		{"proxy with a zone", "trusted-proxies", "fe80::1%eth0", `trusted_proxies = "fe80::1%eth0" (flag --trusted-proxies): ` + wantProxies},
+		{
+			"proxies that would match nobody", "trusted-proxies", "::ffff:10.0.0.0/104",
+			`trusted_proxies = "::ffff:10.0.0.0/104" (flag --trusted-proxies): ` + wantProxies,
+		},
 
 		{"dns without port", "dns", "192.0.2.53", `dns = "192.0.2.53" (flag --dns): ` + wantDNS},
 		{"dns with one of two bad", "dns", "192.0.2.53:53,x", `dns = "192.0.2.53:53,x" (flag --dns): ` + wantDNS},

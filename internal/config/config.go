@@ -33,6 +33,9 @@ type Config struct {
 	Listen string
 	// BaseURL is where clients see the API, without a trailing slash.
 	BaseURL string
+	// TrustedProxies are the reverse proxies whose word about the client is
+	// taken. Where it is empty, the client is whoever connects.
+	TrustedProxies []netip.Prefix
 	// DNS holds the host:port of each resolver to ask. Where it is empty, the
 	// resolvers of the system are asked.
 	DNS []string

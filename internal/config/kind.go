@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,48 @@ func listKind() kind[[]string] {
 		},
 		print: func(v []string) string { return strings.Join(v, ",") },
 	}
+}
+
+// networksKind is a list of networks. An address stands for the network that has
+// it alone, and comes back as it was written.
+func networksKind() kind[[]netip.Prefix] {
+	return kind[[]netip.Prefix]{
+		name: listKind().name,
+		parse: func(text string) ([]netip.Prefix, bool) {
+			items, _ := listKind().parse(text)
+			var networks []netip.Prefix
+			for _, item := range items {
+				network, ok := parseNetwork(item)
+				if !ok {
+					return nil, false
+				}
+				networks = append(networks, network)
+			}
+			return networks, true
+		},
+		print: func(v []netip.Prefix) string {
+			items := make([]string, len(v))
+			for i, network := range v {
+				items[i] = network.String()
+				if network.IsSingleIP() {
+					items[i] = network.Addr().String()
+				}
+			}
+			return strings.Join(items, ",")
+		},
+	}
+}
+
+// parseNetwork reads a network or an address. IPv4 in the clothes of IPv6 is
+// refused in a network, because it would match no client, and undressed in an
+// address; a zone is a name of this machine alone.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), addr.Zone() == ""
+	}
+	network, err := netip.ParsePrefix(text)
+	return network.Masked(), err == nil && !network.Addr().Is4In6()
 }
 
 func durationKind() kind[time.Duration] {

@@ -2,12 +2,14 @@ package config_test
 
 import (
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd/internal/config"
 )
@@ -83,10 +85,13 @@ func TestDefaults(t *testing.T) {
 func TestEverySettingFromEveryLayer(t *testing.T) {
 	t.Parallel()
 	want := withIntake(config.Config{
-		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		Data:         "/var/lib/dmarcd",
-		Listen:       "[::1]:9090",
-		BaseURL:      "https://dmarc.example.com/v1",
+		Database: "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		Data:     "/var/lib/dmarcd",
+		Listen:   "[::1]:9090",
+		BaseURL:  "https://dmarc.example.com/v1",
+		TrustedProxies: []netip.Prefix{
+			netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("2001:db8::/64"),
+		},
 		DNS:          []string{"192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"},
 		SMTPListen:   ":2525",
 		ReportDomain: "reports.example.com",
@@ -109,6 +114,7 @@ database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
 data = "/var/lib/dmarcd"
 listen = "[::1]:9090"
 base_url = "https://dmarc.example.com/v1/"
+trusted_proxies = ["127.0.0.1", "10.1.2.3/24", "2001:db8::/64"]
 dns = ["192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"]
 smtp_listen = ":2525"
 report_domain = "Reports.Example.COM."
@@ -140,6 +146,7 @@ database: postgres://dmarcd:secret@db.example.com:5432/dmarcd
 data: /var/lib/dmarcd
 listen: "[::1]:9090"
 base_url: https://dmarc.example.com/v1/
+trusted_proxies: "::ffff:127.0.0.1, 10.1.2.0/24, 2001:db8::/64"
 dns:
   - 192.0.2.53:53
   - "[2001:db8::53]:5353"
@@ -168,6 +175,7 @@ domains:
 		"DMARCD_DATA=/var/lib/dmarcd",
 		"DMARCD_LISTEN=[::1]:9090",
 		"DMARCD_BASE_URL=https://dmarc.example.com/v1/",
+		"DMARCD_TRUSTED_PROXIES=127.0.0.1/32, 10.1.2.0/24,,2001:db8::/64",
 		"DMARCD_DNS=192.0.2.53:53, [2001:db8::53]:5353,,unbound:53",
 		"DMARCD_SMTP_LISTEN=:2525",
 		"DMARCD_REPORT_DOMAIN=Reports.Example.COM.",
@@ -191,6 +199,7 @@ domains:
 		"data":                   "/var/lib/dmarcd",
 		"listen":                 "[::1]:9090",
 		"base-url":               "https://dmarc.example.com/v1",
+		"trusted-proxies":        "127.0.0.1,10.1.2.0/24,2001:DB8::/64",
 		"dns":                    "192.0.2.53:53,[2001:db8::53]:5353,unbound:53",
 		"smtp-listen":            ":2525",
 		"report-domain":          "reports.example.com",
@@ -228,7 +237,7 @@ domains:
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := load(t, tt.in)
-			if diff := cmp.Diff(want, got.Config); diff != "" {
+			if diff := cmp.Diff(want, got.Config, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 			for _, v := range got.Values {

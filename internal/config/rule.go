@@ -85,6 +85,14 @@ func anyLevel() rule[slog.Level] {
 	}
 }
 
+// anyNetworks allows every list, because only networks can be written in one.
+func anyNetworks() rule[[]netip.Prefix] {
+	return rule[[]netip.Prefix]{
+		want:  "a comma list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64",
+		valid: func([]netip.Prefix) bool { return true },
+	}
+}
+
 // path allows what can be the name of a file or folder.
 func path() rule[string] {
 	return rule[string]{

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -31,6 +32,10 @@ func generalSettings() []Setting {
 			func(c *Config) *string { return &c.BaseURL },
 			"where clients see the API; its path is the prefix of every endpoint").
 			defaulting("the address listened on + /api"),
+		define("trusted_proxies", networksKind(), "", anyNetworks(),
+			func(c *Config) *[]netip.Prefix { return &c.TrustedProxies },
+			"comma list of addresses and networks of the reverse proxies whose X-Forwarded-For is believed").
+			defaulting("empty = nobody's"),
 		define("dns", listKind(), "", each(serverAddress(), "a comma list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"),
 			func(c *Config) *[]string { return &c.DNS },
 			"comma list of the resolvers to ask, each host:port").

@@ -19,6 +19,7 @@ func TestNames(t *testing.T) {
 		"data DMARCD_DATA --data",
 		"listen DMARCD_LISTEN --listen",
 		"base_url DMARCD_BASE_URL --base-url",
+		"trusted_proxies DMARCD_TRUSTED_PROXIES --trusted-proxies",
 		"dns DMARCD_DNS --dns",
 		"smtp_listen DMARCD_SMTP_LISTEN --smtp-listen",
 		"report_domain DMARCD_REPORT_DOMAIN --report-domain",

@@ -2,10 +2,10 @@ package web
 
 import (
 	"errors"
-	"net"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
 // Browser is what a request came from.
@@ -18,7 +18,7 @@ type Browser struct {
 
 // browser tells what the call came from.
 func (c *call) browser() Browser {
-	return Browser{Address: clientAddress(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
+	return Browser{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
 }
 
 // SignInAttempt is what somebody signs in with, and from where.
@@ -97,13 +97,4 @@ func (s *Web) chooseTeam(c *call) error {
 		return err
 	}
 	return c.done(Prefix+"/", "team-switched")
-}
-
-// clientAddress is the address of the connection, without its port.
-func clientAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
 // Viewer is who looks at the page, and for which team.
@@ -74,7 +75,7 @@ func (s *Web) identify(c *call) error {
 	}
 	var err error
 	c.viewer, err = s.options.Accounts.Viewer(c.r.Context(), c.session)
-	c.viewer.Address = clientAddress(c.r)
+	c.viewer.Address = clientaddr.Of(c.r)
 	return err
 }
 
