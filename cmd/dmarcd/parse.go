@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
@@ -24,7 +25,8 @@ func (p *program) parseCommand() *cobra.Command {
 		Short: "Read reports of any kind and container, and show what they say",
 		Long: `Reads aggregate, failure and TLS reports: bare, in gzip, zip, mails or mailboxes, or
 in several of these. It needs neither a database nor a server. The argument - reads
-standard input. Local parts of addresses in failure reports are hidden.
+standard input. Local parts of addresses in failure reports are hidden. The limits of
+the configuration hold: see limit.upload and its neighbours in "dmarcd config".
 
 --json prints an array of reports with their records. --csv prints a row for each
 record, and a TLS policy's successes and failures as rows of their own; a text that
@@ -43,7 +45,11 @@ not be read at all.`,
 	flags.BoolVar(&forms.summary, "summary", false, "print a line for each report")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv", "summary")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.parseFiles(cmd.Context(), args, forms)
+		effective, err := p.configuration(cmd)
+		if err != nil {
+			return err
+		}
+		return p.parseFiles(cmd.Context(), args, app.Limits(effective.Config), forms)
 	}
 	return cmd
 }
@@ -68,9 +74,9 @@ func (p *program) reportTeller(out io.Writer, forms parseForms) reportTeller {
 }
 
 // parseFiles tells the reports in the files.
-func (p *program) parseFiles(ctx context.Context, files []string, forms parseForms) error {
+func (p *program) parseFiles(ctx context.Context, files []string, limits intake.Limits, forms parseForms) error {
 	out := bufio.NewWriter(p.out)
-	parsing := &parsing{program: p, teller: p.reportTeller(out, forms)}
+	parsing := &parsing{program: p, limits: limits, teller: p.reportTeller(out, forms)}
 	for _, file := range files {
 		if err := parsing.file(ctx, file); err != nil {
 			return errors.Join(err, out.Flush())
@@ -96,6 +102,7 @@ func (p *program) parseFiles(ctx context.Context, files []string, forms parseFor
 type parsing struct {
 	*program
 
+	limits  intake.Limits
 	teller  reportTeller
 	unread  int // files that could not be looked at
 	refused int // things that are no report
@@ -112,7 +119,7 @@ func (p *parsing) file(ctx context.Context, name string) error {
 	}
 	defer done()
 	var broken error
-	err = intake.Read(ctx, in, intake.DefaultLimits(), func(item *intake.Item) error {
+	err = intake.Read(ctx, in, p.limits, func(item *intake.Item) error {
 		if item.Err != nil {
 			p.refuse(name, item.Path, item.Err)
 		} else {

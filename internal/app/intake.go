@@ -21,8 +21,10 @@ import (
 
 // NewAcceptor returns what makes deliveries of messages, by a configuration.
 func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
+	limits := Limits(cfg)
+	limits.Containers.Folder = temporaryFolder(cfg)
 	return &intake.Acceptor{
-		Limits: Limits(cfg),
+		Limits: limits,
 		Failure: failure.Options{
 			KeepLocalParts: cfg.Intake.FailureAddresses == config.AddressesKeep,
 			KeepBody:       cfg.Intake.FailureBody == config.BodyKeep,
@@ -33,10 +35,10 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 	}
 }
 
-// Limits returns what bounds a message, by a configuration.
+// Limits returns what bounds a message, by a configuration. Temporary files go where
+// the system has them; no folder is touched.
 func Limits(cfg config.Config) intake.Limits {
 	limits := intake.DefaultLimits()
-	limits.Containers.Folder = temporaryFolder(cfg)
 	limits.Containers.Input = int64(max(cfg.Limit.Upload, cfg.Limit.Mail))
 	limits.Containers.Expanded = int64(cfg.Limit.Expanded)
 	limits.Containers.Ratio = int64(cfg.Limit.Ratio)

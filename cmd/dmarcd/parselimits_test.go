@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// zipped returns a text in gzip.
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.String()
+}
+
+// TestParseKeepsTheConfiguredLimits reads the same input twice: within the default
+// limits, and with one of them lowered. No folder is made for it.
+func TestParseKeepsTheConfiguredLimits(t *testing.T) {
+	t.Parallel()
+	two := reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))
+	long := reportOf("receiver.example", strings.Repeat(recordFrom("192.0.2.1"), 20))
+	several, err := os.ReadFile(mailFiles + "forwarded-as-attachment.eml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, input, setting, want string }{
+		{"input", long, "DMARCD_LIMIT_UPLOAD=1024", "over the limit of 1024 for input bytes"},
+		{"expanded", zipped(t, long), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},
+		{"ratio", zipped(t, long), "DMARCD_LIMIT_RATIO=2", "over the limit of 2 for compression ratio"},
+		{"members", string(several), "DMARCD_LIMIT_MEMBERS=1", "over the limit of 1 for members"},
+		{"nesting", zipped(t, zipped(t, two)), "DMARCD_LIMIT_NESTING=1", "over the limit of 1 for nesting"},
+		{"records", two, "DMARCD_LIMIT_RECORDS=1", "too many records"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
+			run := func(settings ...string) (status int, stderr string) {
+				var out, errors bytes.Buffer
+				environ := append([]string{"DMARCD_DATA=" + data, "DMARCD_LIMIT_RATIO_FROM=0", "DMARCD_LIMIT_MAIL=1024"}, settings...)
+				p := &program{in: strings.NewReader(tt.input), out: &out, err: &errors, environ: environ}
+				return p.run(t.Context(), []string{"parse", "-"}), errors.String()
+			}
+			if status, stderr := run(); status != exitDone || stderr != "" {
+				t.Errorf("the default: got status %d and %q, want it read", status, stderr)
+			}
+			if status, stderr := run(tt.setting); status != exitRefused || !strings.Contains(stderr, tt.want) {
+				t.Errorf("got status %d and %q, want %d and %q", status, stderr, exitRefused, tt.want)
+			}
+			if _, err := os.Stat(data); !os.IsNotExist(err) {
+				t.Errorf("got %v, want no data folder", err)
+			}
+		})
+	}
+}
