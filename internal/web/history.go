@@ -8,9 +8,15 @@ import (
 
 type historyView struct {
 	domainView
-	Checks []wire.KeptCheck
+	Checks []historyEntry
 	Pager  Pager
 	CSV    string
+}
+
+// historyEntry is a check with what changed, in words.
+type historyEntry struct {
+	wire.KeptCheck
+	Lines []changeLine
 }
 
 func (s *Web) history(c *call) error {
@@ -25,8 +31,10 @@ func (s *Web) history(c *call) error {
 	}
 	path := domainPath(head.Head.Name) + "/history"
 	view := historyView{
-		domainView: head, Checks: found.Items, Pager: cursorPager(path, query, next(found)),
-		CSV: withQuery(path, query, "csv", "changes"),
+		domainView: head, Pager: cursorPager(path, query, next(found)), CSV: withQuery(path, query, "csv", "changes"),
+	}
+	for _, check := range found.Items {
+		view.Checks = append(view.Checks, historyEntry{check, changeLines(check.Changes)})
 	}
 	if c.wantsCSV("changes") {
 		return c.csv(changeTable(found.Items))

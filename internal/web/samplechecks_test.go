@@ -52,7 +52,20 @@ func sampleCheck() wire.KeptCheck {
 		Changes: []wire.Change{
 			{Path: "dmarc.record", Before: "v=DMARC1; p=none; rua=mailto:r4x7@reports.example", After: "v=DMARC1; p=quarantine; rua=mailto:r4x7@reports.example"},
 			{Path: "spf.record", Before: "v=spf1 include:_spf.mailbox.example mx -all", After: "v=spf1 include:_spf.mailbox.example include:newsletter.example mx -all"},
+			{Path: "spf.lookups", Before: "9", After: "12"},
+			{Path: "spf.tree.include:_spf.mailbox.example.record", Before: "v=spf1 ip4:192.0.2.0/28 -all", After: "v=spf1 ip4:192.0.2.0/24 -all"},
 			{Path: "dkim." + hostile, After: hostile},
+			{Path: "dkim.s2.bits", After: "2048"},
+			{Path: "dkim.s2.from", After: "probed"},
+			{Path: "dkim.s2.record", After: "v=DKIM1; p=MIIB"},
+			{Path: "dkim.s2.selector", After: "s2"},
+			{Path: "dmarc.applied", Before: "none", After: "quarantine"},
+			{Path: "dmarc.policy", Before: "none", After: "quarantine"},
+			{Path: "findings.spf.too-many-lookups", After: "error"},
+			{Path: "mx.mx1.example.com.addresses.192.0.2.2", Before: "192.0.2.2"},
+			{Path: "tls_rpt.destinations.mailto:r4x7@reports.example", After: "mailto:r4x7@reports.example"},
+			{Path: "tls_rpt.record", After: "v=TLSRPTv1; rua=mailto:r4x7@reports.example"},
+			{Path: "tls_rpt.status", Before: "none", After: "ok"},
 		},
 	}
 }

@@ -51,7 +51,10 @@ func encode(v any) string {
 }
 
 // Change is one difference between two checks. Path names the member, such as
-// dmarc.record or dkim.google.bits.
+// dmarc.record or dkim.google.bits. Of the tree of SPF only records are compared
+// that terms of both checks lead to, each once and wherever it is in the tree:
+// spf.tree.include:_spf.example.com.record. What else is different in the tree
+// follows from these and from spf.record.
 type Change struct {
 	Path   string `json:"path"`
 	Before string `json:"before"` // "" where it was not there
@@ -79,7 +82,7 @@ func Changes(before, after string) string {
 	}
 	var changes []Change
 	for path := range paths {
-		if was.values[path] != is.values[path] && !was.hides(path) && !is.hides(path) {
+		if was.values[path] != is.values[path] && !was.hides(path) && !is.hides(path) && !followsFromRecord(path, was, is) {
 			changes = append(changes, Change{Path: path, Before: was.values[path], After: is.values[path]})
 		}
 	}
@@ -107,6 +110,15 @@ func flatten(document string) flat {
 	return f
 }
 
+// treePath is where the terms of SPF records are.
+const treePath = "spf.tree"
+
+// followsFromRecord reports whether the path is that of a record in the tree of SPF
+// that only one of the checks has: the record that names it is different, too.
+func followsFromRecord(path string, was, is flat) bool {
+	return strings.HasPrefix(path, treePath+".") && (was.values[path] == "" || is.values[path] == "")
+}
+
 // hides reports whether a path lies in a part that was inconclusive, or is a
 // finding about one.
 func (f flat) hides(path string) bool {
@@ -132,6 +144,10 @@ func (f *flat) add(path string, value any) {
 	if slices.Contains(passedOver, path) {
 		return
 	}
+	if path == treePath {
+		f.addTree(value)
+		return
+	}
 	switch value := value.(type) {
 	case map[string]any:
 		if id, ok := value["id"].(string); ok {
@@ -152,6 +168,18 @@ func (f *flat) add(path string, value any) {
 	case nil:
 	default:
 		f.values[path] = fmt.Sprint(value)
+	}
+}
+
+// addTree adds the records that terms lead to.
+func (f *flat) addTree(terms any) {
+	list, _ := terms.([]any)
+	for _, element := range list {
+		term, _ := element.(map[string]any)
+		if record, _ := term["record"].(string); record != "" {
+			f.values[fmt.Sprintf("%s.%v.record", treePath, term["term"])] = record
+		}
+		f.addTree(term["terms"])
 	}
 }
 

@@ -13,13 +13,26 @@ import (
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
+	// tree is what a record leads to that includes one that includes another,
+	// which lists a network; lookups is the running total behind it all.
+	tree := func(network string, lookups int) []dmarcd.SPFTerm {
+		return []dmarcd.SPFTerm{{
+			Term: "include:a.example", Target: "a.example", Cost: 2, Lookups: lookups, Record: "v=spf1 include:b.example -all",
+			Terms: []dmarcd.SPFTerm{{
+				Term: "include:b.example", Target: "b.example", Cost: 1, Lookups: lookups, Record: "v=spf1 ip4:" + network + " -all",
+				Terms: []dmarcd.SPFTerm{{Term: "ip4:" + network, Lookups: lookups}, {Term: "-all", Lookups: lookups}},
+			}},
+		}}
+	}
 	base := func() dmarcd.Check {
 		return dmarcd.Check{At: time.Unix(1e9, 0), Grade: "B", Facts: &dmarcd.Facts{
 			Domain: "example.com",
 			DMARC:  dmarcd.DMARCFacts{Status: "ok", Record: "v=DMARC1; p=none", Queries: []string{"example.com"}},
-			SPF:    dmarcd.SPFFacts{Status: "ok", Record: "v=spf1 -all"},
-			DKIM:   dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "a", Status: "found", Bits: 1024}, {Selector: "b", Status: "found"}}},
-			MX:     dmarcd.MXFacts{Status: "ok", Hosts: []dmarcd.MXHost{{Name: "mx1.example.com", Addresses: []string{"192.0.2.1", "192.0.2.2"}}}},
+			SPF: dmarcd.SPFFacts{
+				Status: "ok", Record: "v=spf1 include:a.example -all", Lookups: 2, Tree: tree("192.0.2.0/28", 2),
+			},
+			DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "a", Status: "found", Bits: 1024}, {Selector: "b", Status: "found"}}},
+			MX:   dmarcd.MXFacts{Status: "ok", Hosts: []dmarcd.MXHost{{Name: "mx1.example.com", Addresses: []string{"192.0.2.1", "192.0.2.2"}}}},
 		}}
 	}
 	for _, test := range []struct {
@@ -47,6 +60,18 @@ func TestChanges(t *testing.T) {
 			"an address less", func(c *dmarcd.Check) { c.Facts.MX.Hosts[0].Addresses = []string{"192.0.2.1"} },
 			[]wire.Change{{Path: "mx.mx1.example.com.addresses.192.0.2.2", Before: "192.0.2.2"}},
 		},
+		{"a record that includes another", func(c *dmarcd.Check) {
+			c.Facts.SPF.Record, c.Facts.SPF.Lookups = "v=spf1 include:a.example include:c.example -all", 3
+			c.Facts.SPF.Tree = append([]dmarcd.SPFTerm{{
+				Term: "include:c.example", Target: "c.example", Cost: 1, Lookups: 1, Record: "v=spf1 -all", Terms: []dmarcd.SPFTerm{{Term: "-all"}},
+			}}, tree("192.0.2.0/28", 3)...)
+		}, []wire.Change{
+			{Path: "spf.lookups", Before: "2", After: "3"},
+			{Path: "spf.record", Before: "v=spf1 include:a.example -all", After: "v=spf1 include:a.example include:c.example -all"},
+		}},
+		{"an included record that lists something else", func(c *dmarcd.Check) { c.Facts.SPF.Tree = tree("192.0.2.0/24", 2) }, []wire.Change{{
+			Path: "spf.tree.include:b.example.record", Before: "v=spf1 ip4:192.0.2.0/28 -all", After: "v=spf1 ip4:192.0.2.0/24 -all",
+		}}},
 		{"a part that nobody could see", func(c *dmarcd.Check) { c.Facts.SPF = dmarcd.SPFFacts{Status: "inconclusive", Reason: "timeout"} }, nil},
 		{"a key that nobody could see", func(c *dmarcd.Check) {
 			c.Facts.DKIM.Keys[0] = dmarcd.DKIMKey{Selector: "a", Status: "inconclusive"}
