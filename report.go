@@ -166,9 +166,9 @@ func (c *Counts) Add(other Counts) {
 		{&c.DKIM, other.DKIM},
 		{&c.SPF, other.SPF},
 	} {
-		*sum.to = min(*sum.to+sum.more, maxCount)
+		*sum.to = min(*sum.to+sum.more, MaxCount)
 	}
 }
 
-// maxCount is where sums stay.
-const maxCount = 1<<53 - 1
+// MaxCount is where sums stay.
+const MaxCount = 1<<53 - 1

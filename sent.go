@@ -2,36 +2,17 @@ package dmarcd
 
 import "github.com/dmarcd/dmarcd/aggregate"
 
-// Sent is a record of an aggregate report as far as it tells who sent, and what
-// became of it. There are many of them: what they have in common is shared, and must
-// not be changed.
-type Sent struct {
-	Share *SentShare
-	// N is the number of the record in its report.
-	N int
-	// Source is the address that the messages came from, in canonical form, or
-	// the text of the report where that is no address.
-	Source string
-	Count  int64
-	// Disposition is what the receiver did: none, quarantine or reject.
-	Disposition aggregate.Policy
-	// DKIM and SPF tell which of them passed, aligned.
-	DKIM, SPF bool
-	// Identities is what was authenticated.
-	Identities *SentIdentities
-}
-
-// SentShare is what all records of a share of a report have in common.
-type SentShare struct {
-	Report ReportID
-	// N is the number of the share in the report.
-	N int
-	// Organization is the reporter.
-	Organization string
-	Day          Day
-	HeaderFrom   string
-	// Records is how many records the share has.
-	Records int
+// SentMail is what the records of aggregate reports tell about who sent mail, and what
+// became of it. There may be millions of records: what many have in common stands once
+// in a list, and the records have its place there.
+type SentMail struct {
+	// Addresses are those that messages came from, in canonical form, or the text of
+	// the report where that is no address. None is there twice.
+	Addresses []string
+	// Identities are what was authenticated. The same may be there more than once.
+	Identities []SentIdentities
+	// Shares are the parts of reports about one From domain, in no order.
+	Shares []SentShare
 }
 
 // SentIdentities are the domains that a record names beside its From domain.
@@ -41,8 +22,61 @@ type SentIdentities struct {
 	SPF          []aggregate.SPFResult
 }
 
-// Counts returns what the record counts.
-func (s Sent) Counts() Counts { return countsOf(s.Count, s.DKIM, s.SPF, s.Disposition) }
+// SentShare is the records of a share of a report.
+type SentShare struct {
+	Report ReportID
+	// N is the number of the share in the report.
+	N      int
+	Domain DomainID
+	// Organization is the reporter.
+	Organization string
+	Day          Day
+	HeaderFrom   string
+	// Records are those that tell of messages, by their numbers.
+	Records []Sent
+}
+
+// Sent is a record.
+type Sent struct {
+	Count int64
+	// Address and Identities are places in the lists.
+	Address, Identities uint32
+	// N is the number of the record in its share.
+	N       uint32
+	Outcome Outcome
+}
+
+// Outcome is what became of a message: which of DKIM and SPF passed, aligned, and what
+// the receiver did.
+type Outcome uint8
+
+// Outcomes is how many there are: all are below it.
+const Outcomes Outcome = 12
+
+const (
+	outcomeDKIM Outcome = 1 << iota
+	outcomeSPF
+	outcomeDisposition // and the bit above it: the place in outcomeDispositions
+)
+
+var outcomeDispositions = [...]aggregate.Policy{aggregate.PolicyNone, aggregate.PolicyQuarantine, aggregate.PolicyReject}
+
+// DKIM tells whether DKIM passed.
+func (o Outcome) DKIM() bool { return o&outcomeDKIM != 0 }
+
+// SPF tells whether SPF passed.
+func (o Outcome) SPF() bool { return o&outcomeSPF != 0 }
+
+// Compliant tells whether one of them passed.
+func (o Outcome) Compliant() bool { return o.DKIM() || o.SPF() }
+
+// Disposition is what the receiver did: none, quarantine or reject.
+func (o Outcome) Disposition() aggregate.Policy { return outcomeDispositions[o/outcomeDisposition] }
+
+// Counts returns what so many messages count.
+func (o Outcome) Counts(messages int64) Counts {
+	return countsOf(messages, o.DKIM(), o.SPF(), o.Disposition())
+}
 
 // SentPlace says which record of which report it is.
 type SentPlace struct {

@@ -27,7 +27,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -209,11 +208,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if a.config.Schedule.Rate > 0 {
 		group.Go(func() error { return a.checks().Run(ctx) })
 	}
-	purge := &jobs.Purge{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon, Log: a.log}
-	group.Go(func() error { return purge.Run(ctx) })
-	group.Go(func() error { return a.expiry().Run(ctx) })
-	signIns := &jobs.Purge{Name: "purge sessions that are over", Step: a.store.PurgeSignIns, Poll: jobs.Hourly, Log: a.log}
-	group.Go(func() error { return signIns.Run(ctx) })
+	for _, chore := range a.chores() {
+		group.Go(func() error { return chore.Run(ctx) })
+	}
 	a.runIntake(ctx, group)
 	err = group.Wait()
 	a.log.Info("stopped")

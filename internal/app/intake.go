@@ -15,7 +15,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/files"
 	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
-	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -93,17 +92,6 @@ func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 		Keeper:   a.store.Team(team.ID),
 		Log:      a.log,
 	}, nil
-}
-
-// expiry is the job that removes what is older than it is to be kept.
-func (a *App) expiry() *jobs.Purge {
-	keep := a.retention()
-	return &jobs.Purge{
-		Name: "remove what is past its time",
-		Step: func(ctx context.Context) (bool, error) { return a.store.Expire(ctx, keep) },
-		Poll: jobs.Hourly,
-		Log:  a.log,
-	}
 }
 
 // retention returns how long data of teams is kept that do not say.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
@@ -24,33 +25,27 @@ const OtherSenders = "Other senders"
 // maxFlowSenders is how many senders are told apart.
 const maxFlowSenders = 8
 
-// way is a Flow without its amount.
-type way struct {
-	sender      string
-	spf, dkim   bool
-	disposition aggregate.Policy
-}
-
 // Flows returns the amounts from sender to authentication to what receivers did, the
 // largest first, with the small senders put together: of the source that the query
 // names by Group and Key, or of all mail.
 func (m *Mail) Flows(q Query) []Flow {
-	rows := m.of(q)
-	large := m.largest(rows)
-	amounts := make(map[way]int64)
-	for _, r := range rows {
-		w := way{OtherSenders, r.SPF, r.DKIM, r.Disposition}
-		if name, ok := large[r.network]; ok {
-			w.sender = name
-		}
-		amounts[w] += r.Count
+	senders := m.group(m.column(GroupNetwork), m.of(q))
+	slices.SortFunc(senders, largestFirst)
+	told := len(senders)
+	if told > maxFlowSenders+1 { // one more would stand alone among the others
+		told = maxFlowSenders
 	}
-	flows := make([]Flow, 0, len(amounts))
-	for w, messages := range amounts {
-		if messages > 0 {
-			flows = append(flows, Flow{Sender: w.sender, SPF: w.spf, DKIM: w.dkim, Disposition: w.disposition, Messages: messages})
+	var flows []Flow
+	for _, s := range senders[:told] {
+		flows = appendFlows(flows, s.Name, s.outcomes)
+	}
+	var others sum
+	for _, s := range senders[told:] {
+		for outcome, messages := range s.outcomes.messages {
+			others.messages[outcome] = min(others.messages[outcome]+messages, dmarcd.MaxCount)
 		}
 	}
+	flows = appendFlows(flows, OtherSenders, &others)
 	slices.SortFunc(flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Sender, b.Sender),
 			compareBools(a.SPF, b.SPF), compareBools(a.DKIM, b.DKIM), cmp.Compare(a.Disposition, b.Disposition))
@@ -58,21 +53,16 @@ func (m *Mail) Flows(q Query) []Flow {
 	return flows
 }
 
-// largest returns the names of the senders that are told apart, by their keys. One
-// more than that many is told apart too: it would stand alone among the others.
-func (m *Mail) largest(rows []row) map[string]string {
-	senders := m.group(GroupNetwork, rows)
-	slices.SortFunc(senders, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Counts.Total(), a.Counts.Total()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
-	})
-	if len(senders) > maxFlowSenders+1 {
-		senders = senders[:maxFlowSenders]
+func appendFlows(flows []Flow, sender string, of *sum) []Flow {
+	for o, messages := range of.messages {
+		outcome := dmarcd.Outcome(o)
+		if messages > 0 {
+			flows = append(flows, Flow{
+				Sender: sender, SPF: outcome.SPF(), DKIM: outcome.DKIM(), Disposition: outcome.Disposition(), Messages: messages,
+			})
+		}
 	}
-	names := make(map[string]string, len(senders))
-	for _, s := range senders {
-		names[s.Key] = s.Name
-	}
-	return names
+	return flows
 }
 
 // compareBools puts true first.

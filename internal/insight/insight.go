@@ -16,19 +16,20 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// MaxRecords is how many records are read for one answer.
-const MaxRecords = 300_000
+// MaxRecords is how many records one answer may be made from. They take 24 bytes each
+// while they are looked at.
+const MaxRecords = 3_000_000
 
 // errTooMany has words for whoever asks for more.
 var errTooMany = fmt.Errorf("%w: %w", dmarcd.ErrLimit, &dmarcd.InvalidError{
-	Field: "from", Message: "There are more than 300,000 records in these days. Choose a domain, or fewer days.",
+	Field: "from", Message: "There are too many records in these days: more than 3,000,000, or more than 300,000 that came in the last minutes. Choose a domain, or fewer days.",
 })
 
 // Records are the records of a team.
 type Records interface {
-	// EachSent calls visit for every record that counts in the given days, of one
-	// domain or, with "", of all; more than limit are dmarcd.ErrLimit.
-	EachSent(ctx context.Context, domain string, days dmarcd.Days, limit int, visit func(dmarcd.Sent) error) error
+	// Sent returns the records that count in the given days, of one domain or,
+	// with "", of all; more than limit are dmarcd.ErrLimit.
+	Sent(ctx context.Context, domain string, days dmarcd.Days, limit int) (*dmarcd.SentMail, error)
 	// SentRecords returns the records at those places, in their order.
 	SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
 }
@@ -52,31 +53,19 @@ func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names) *Servi
 }
 
 // Read reads the records of a domain of the team, or with "" of all its domains, in
-// some days. More than MaxRecords are a dmarcd.ErrLimit with words for the reader.
-// There is no mail of a domain that the team does not have.
+// some days. Too many are a dmarcd.ErrLimit with words for the reader. There is no
+// mail of a domain that the team does not have.
 func (s *Service) Read(ctx context.Context, team Records, domain string, days dmarcd.Days) (*Mail, error) {
-	m := &Mail{records: team, days: days, networks: map[string]network{}}
-	known := make(map[string]*address)
-	err := team.EachSent(ctx, domain, days, MaxRecords, func(sent dmarcd.Sent) error {
-		from := known[sent.Source]
-		if from == nil {
-			from = newAddress(sent.Source)
-			known[sent.Source] = from
-			m.addresses = append(m.addresses, from)
-		}
-		from.messages += sent.Count
-		m.rows = append(m.rows, row{Sent: sent, from: from})
-		return nil
-	})
+	sent, err := team.Sent(ctx, domain, days, MaxRecords)
 	if errors.Is(err, dmarcd.ErrLimit) {
 		return nil, errTooMany
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)
 	}
+	m := newMail(team, sent, days)
 	if err := s.recognise(ctx, m); err != nil {
 		return nil, err
 	}
-	m.limitDays()
 	return m, nil
 }

@@ -18,7 +18,8 @@ import (
 
 func TestTooManyRecords(t *testing.T) {
 	t.Parallel()
-	_, err := newService(t).Read(t.Context(), make(team, insight.MaxRecords+1), "", dmarcd.Days{})
+	tooMany := &team{Shares: []dmarcd.SentShare{{Records: make([]dmarcd.Sent, insight.MaxRecords+1)}}}
+	_, err := newService(t).Read(t.Context(), tooMany, "", dmarcd.Days{})
 	var words *dmarcd.InvalidError
 	if !errors.Is(err, dmarcd.ErrLimit) || !errors.As(err, &words) || !strings.Contains(words.Message, "fewer days") {
 		t.Errorf("got %v, want an ErrLimit that says what to do", err)
@@ -28,8 +29,8 @@ func TestTooManyRecords(t *testing.T) {
 // failing has an error for everything.
 type failing struct{ err error }
 
-func (f failing) EachSent(context.Context, string, dmarcd.Days, int, func(dmarcd.Sent) error) error {
-	return f.err
+func (f failing) Sent(context.Context, string, dmarcd.Days, int) (*dmarcd.SentMail, error) {
+	return nil, f.err
 }
 
 func (f failing) SentRecords(context.Context, []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
@@ -55,7 +56,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 func TestNoMail(t *testing.T) {
 	t.Parallel()
 	for _, days := range []dmarcd.Days{{}, daysOf(1, 3)} {
-		m := readMail(t, nil, days)
+		m := readMail(t, newTeam(), days)
 		list, err := m.Sources(insight.Query{Group: insight.GroupNetwork, Limit: 1})
 		if err != nil || len(list.Sources) != 0 || len(m.Flows(insight.Query{})) != 0 || m.Readiness().Ready {
 			t.Errorf("got %+v, %v; want nothing, and not ready", list, err)
@@ -215,7 +216,7 @@ func TestRecords(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	// fortnight is 14 days of the same mail.
-	fortnight := func(all ...mail) team {
+	fortnight := func(all ...mail) *team {
 		var days []mail
 		for day := range dmarcd.Day(14) {
 			for _, m := range all {
@@ -229,7 +230,7 @@ func TestReadiness(t *testing.T) {
 	stranger := mail{source: "198.51.100.1", count: 30}
 	for _, test := range []struct {
 		name           string
-		of             team
+		of             *team
 		ready          bool
 		reasons        string
 		known, unknown int64
@@ -270,18 +271,27 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// BenchmarkSources reads and groups 10,000 records of 2,000 addresses.
+// BenchmarkSources groups a million records of 25,000 addresses.
 func BenchmarkSources(b *testing.B) {
-	var all []mail
-	for i := range 10_000 {
-		all = append(all, mail{
-			day: dmarcd.Day(i % 30), source: fmt.Sprintf("192.0.%d.%d", i%8, i%250), count: int64(i), dkim: i%3 > 0,
-			signed: fmt.Sprintf("s%d example.com pass", i%20), disposition: aggregate.PolicyNone,
+	of, service := &team{}, newService(b)
+	for i := range 25_000 {
+		of.Addresses = append(of.Addresses, fmt.Sprintf("192.%d.%d.%d", i%2, i/250, i%250))
+	}
+	for i := range 4000 {
+		domain := fmt.Sprintf("d%d.example", i/4)
+		of.Identities = append(of.Identities, dmarcd.SentIdentities{
+			EnvelopeFrom: domain,
+			DKIM:         []aggregate.DKIMResult{{Domain: domain, Selector: fmt.Sprint("s", i%4), Result: aggregate.ResultPass}},
 		})
 	}
-	of, service := newTeam(all...), newService(b)
-	for i := range of { // as the store shares them
-		of[i].Share, of[i].Identities = of[i%200].Share, of[i%20].Identities
+	for i := range 10_000 {
+		share := dmarcd.SentShare{Report: dmarcd.ReportID(i), Day: dmarcd.Day(i % 30), HeaderFrom: fmt.Sprintf("d%d.example", i%1000)}
+		for n := range 100 {
+			share.Records = append(share.Records, dmarcd.Sent{
+				N: uint32(n), Count: int64(n%7 + 1), Address: uint32((i*100 + n) % 25_000), Identities: uint32(i%1000*4 + n%4), Outcome: dmarcd.Outcome(n % 4),
+			})
+		}
+		of.Shares = append(of.Shares, share)
 	}
 	for _, group := range insight.Groups() {
 		b.Run(string(group), func(b *testing.B) {

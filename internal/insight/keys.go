@@ -2,6 +2,7 @@ package insight
 
 import (
 	"cmp"
+	"slices"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -24,69 +25,137 @@ var notToldNames = map[Group]string{
 	GroupEnvelope: "No envelope domain",
 }
 
-// keys finds the keys of rows in one group. It remembers what takes longer to find
-// than to remember.
-type keys struct {
-	group     Group
-	selectors map[signed]string
+// column tells to which source of a group each record belongs, as a place in the list
+// of their keys.
+type column struct {
+	group Group
+	keys  []string
+	// of returns the place of the source of a record of the share at a place.
+	of func(share int, r *dmarcd.Sent) uint32
 }
 
-// signed is what the choice of a signature depends on.
-type signed struct {
-	identities *dmarcd.SentIdentities
-	from       string
+// find returns the place of a key.
+func (c column) find(key string) (uint32, bool) {
+	at := slices.Index(c.keys, key)
+	return uint32(max(at, 0)), at >= 0 //nolint:gosec // there are fewer than records
 }
 
-func newKeys(group Group) keys {
-	return keys{group: group, selectors: map[signed]string{}}
-}
-
-// of returns the key of the source in the group that a row belongs to.
-func (k keys) of(r *row) string {
-	var key string
-	switch k.group {
+// column returns the column of a group.
+func (m *Mail) column(group Group) column {
+	var keys keyList
+	c := column{group: group}
+	switch group {
 	case GroupNetwork:
-		key = r.network
+		for i := range m.networks.list {
+			keys.list = append(keys.list, m.networks.list[i].key)
+		}
+		c.of = func(_ int, r *dmarcd.Sent) uint32 { return uint32(m.networkOf(r)) }
 	case GroupCountry:
-		key = r.from.origin.Country
+		places := placesOf(&keys, m.addresses, func(a *address) string { return a.origin.Country })
+		c.of = func(_ int, r *dmarcd.Sent) uint32 { return places[r.Address] }
 	case GroupAddress:
-		key = r.from.text
+		keys.list = m.sent.Addresses
+		if missing := slices.Index(keys.list, ""); missing >= 0 {
+			keys.list = slices.Clone(keys.list)
+			keys.list[missing] = notTold
+		}
+		c.of = func(_ int, r *dmarcd.Sent) uint32 { return r.Address }
 	case GroupReporter:
-		key = r.Share.Organization
-	case GroupSelector:
-		key = k.selector(signed{r.Identities, r.Share.HeaderFrom})
+		places := placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.Organization })
+		c.of = func(share int, _ *dmarcd.Sent) uint32 { return places[share] }
 	case GroupFrom:
-		key = r.Share.HeaderFrom
+		places := placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.HeaderFrom })
+		c.of = func(share int, _ *dmarcd.Sent) uint32 { return places[share] }
 	case GroupEnvelope:
-		key = envelope(r.Identities)
+		places := placesOf(&keys, m.sent.Identities, envelope)
+		c.of = func(_ int, r *dmarcd.Sent) uint32 { return places[r.Identities] }
+	case GroupSelector:
+		c.of = m.selectorPlaces(&keys)
 	}
-	return cmp.Or(key, notTold)
+	c.keys = keys.list
+	return c
 }
 
-func (k keys) selector(s signed) string {
-	key, known := k.selectors[s]
+// keyList gives keys places. The zero value has none.
+type keyList struct {
+	list   []string
+	places map[string]uint32
+}
+
+func (k *keyList) place(key string) uint32 {
+	key = cmp.Or(key, notTold)
+	at, known := k.places[key]
 	if !known {
-		key = selectorName(s)
-		k.selectors[s] = key
+		if k.places == nil {
+			k.places = make(map[string]uint32)
+		}
+		at = uint32(len(k.list)) //nolint:gosec // there are fewer than records
+		k.places[key] = at
+		k.list = append(k.list, key)
 	}
-	return key
+	return at
+}
+
+// placesOf returns the places of the keys of some things, each at the place of its
+// thing.
+func placesOf[T any](keys *keyList, things []T, key func(*T) string) []uint32 {
+	places := make([]uint32, len(things))
+	for i := range things {
+		places[i] = keys.place(key(&things[i]))
+	}
+	return places
+}
+
+// selectorPlaces returns the places of the selectors of records. Where there are
+// several signatures, it depends on the From domain which one counts.
+func (m *Mail) selectorPlaces(keys *keyList) func(share int, r *dmarcd.Sent) uint32 {
+	type signed struct {
+		identities uint32
+		from       string
+	}
+	single := make([]uint32, len(m.sent.Identities))
+	several := make(map[signed]uint32)
+	for i := range m.sent.Identities {
+		if identities := &m.sent.Identities[i]; len(identities.DKIM) < 2 {
+			single[i] = keys.place(selectorName(identities, ""))
+		}
+	}
+	for i := range m.sent.Shares {
+		from := m.sent.Shares[i].HeaderFrom
+		for _, r := range m.sent.Shares[i].Records {
+			if identities := &m.sent.Identities[r.Identities]; len(identities.DKIM) > 1 {
+				key := signed{r.Identities, from}
+				if _, known := several[key]; !known {
+					several[key] = keys.place(selectorName(identities, from))
+				}
+			}
+		}
+	}
+	return func(share int, r *dmarcd.Sent) uint32 {
+		if len(several) > 0 {
+			if at, ok := several[signed{r.Identities, m.sent.Shares[share].HeaderFrom}]; ok {
+				return at
+			}
+		}
+		return single[r.Identities]
+	}
 }
 
 // selectorName returns the name at which the key of the signature is published that
 // counts, or the domain alone where the report does not tell the selector.
-func selectorName(s signed) string {
+func selectorName(identities *dmarcd.SentIdentities, from string) string {
 	var best *aggregate.DKIMResult
 	rank := -1
-	for i, result := range s.identities.DKIM {
+	for i, result := range identities.DKIM {
 		fits := 0
 		if result.Result == aggregate.ResultPass {
 			fits = 1
-			if dmarcd.Covers(result.Domain, s.from) || dmarcd.Covers(s.from, result.Domain) {
+			if dmarcd.Covers(result.Domain, from) || dmarcd.Covers(from, result.Domain) {
 				fits = 2
 			}
 		}
 		if fits > rank {
-			best, rank = &s.identities.DKIM[i], fits
+			best, rank = &identities.DKIM[i], fits
 		}
 	}
 	switch {
@@ -112,17 +181,24 @@ func envelope(identities *dmarcd.SentIdentities) string {
 	return ""
 }
 
-// name returns the name for people of a source.
-func (m *Mail) name(group Group, key string) string {
+// name returns the name for people of a source, and what else is known of it.
+func (m *Mail) name(group Group, place uint32, key string) (name, detail string) {
 	switch {
 	case key == notTold:
-		return notToldNames[group]
+		return notToldNames[group], ""
 	case group == GroupNetwork:
-		return m.networks[key].name
+		n := &m.networks.list[place]
+		if !n.isKnown() && n.country != "" {
+			return n.name, countryName(n.country)
+		}
+		return n.name, string(n.kind)
 	case group == GroupCountry:
-		return countryName(key)
+		return countryName(key), key
+	case group == GroupAddress:
+		a := &m.addresses[place]
+		return key, cmp.Or(a.host, a.origin.Network.Name)
 	}
-	return key
+	return key, ""
 }
 
 // countryName returns the English name of a code of ISO 3166-1, or the code.

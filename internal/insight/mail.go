@@ -10,66 +10,64 @@ import (
 // Mail is what the reports of some days say about the mail of one domain or of all
 // domains of a team. It is not changed once it is read.
 type Mail struct {
-	records   Records
-	days      dmarcd.Days
-	rows      []row
-	addresses []*address
-	networks  map[string]network // by key
+	records Records
+	sent    *dmarcd.SentMail
+	// addresses and signers stand at the places of the addresses and identities:
+	// where mail came from, and the known sender that signed it, if one did.
+	addresses []address
+	signers   []networkPlace
+	networks  networks
 	// first and last are the ends of the days: those asked for or, where an end is
 	// open, those of the records.
 	first, last dmarcd.Day
 }
 
-// row is a record with who sent it.
-type row struct {
-	dmarcd.Sent
-	from    *address
-	network string // the key of the sender, or of the network
-}
-
 // address is where mail came from.
 type address struct {
-	text     string
 	addr     netip.Addr // the zero value for what is no address
 	origin   senders.Origin
 	host     string // its name, "" if none is known
 	messages int64
-	// sender is the key of a known sender, "" where the records decide; system is
-	// that of the autonomous system once it is needed.
-	sender, system string
+	// sender is the known sender that it belongs to, if it does; system is its
+	// autonomous system.
+	sender, system networkPlace
 }
 
-func newAddress(text string) *address {
-	addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
-	return &address{text: text, addr: addr.Unmap()}
+func newMail(records Records, sent *dmarcd.SentMail, days dmarcd.Days) *Mail {
+	m := &Mail{
+		records: records, sent: sent, networks: newNetworks(),
+		addresses: make([]address, len(sent.Addresses)), signers: make([]networkPlace, len(sent.Identities)),
+	}
+	for i, text := range sent.Addresses {
+		addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
+		m.addresses[i].addr = addr.Unmap()
+	}
+	for i := range sent.Shares {
+		for _, r := range sent.Shares[i].Records {
+			a := &m.addresses[r.Address]
+			a.messages = min(a.messages+r.Count, dmarcd.MaxCount)
+		}
+	}
+	m.limitDays(days)
+	return m
 }
 
-// network is a known sender, or an autonomous system.
-type network struct {
-	name string
-	// kind is what a known sender does, "" for all others.
-	kind   senders.Kind
-	number uint32 // of a system
-}
-
-func (n network) isKnown() bool { return n.kind != "" }
-
-// limitDays fills in the ends of the days that are open.
-func (m *Mail) limitDays() {
-	for i, r := range m.rows {
-		day := r.Share.Day
+// limitDays finds the ends of the days.
+func (m *Mail) limitDays(days dmarcd.Days) {
+	for i := range m.sent.Shares {
+		day := m.sent.Shares[i].Day
 		if i == 0 {
 			m.first, m.last = day, day
 		}
 		m.first, m.last = min(m.first, day), max(m.last, day)
 	}
-	if m.days.From != nil {
-		m.first = *m.days.From
+	if days.From != nil {
+		m.first = *days.From
 	}
-	if m.days.To != nil {
-		m.last = *m.days.To
+	if days.To != nil {
+		m.last = *days.To
 	}
-	if len(m.rows) == 0 && (m.days.From == nil || m.days.To == nil) {
+	if len(m.sent.Shares) == 0 && (days.From == nil || days.To == nil) {
 		m.last = m.first - 1 // no day
 	}
 }
@@ -89,9 +87,53 @@ func (m *Mail) span() int {
 
 // Counts returns the sum of all records.
 func (m *Mail) Counts() dmarcd.Counts {
-	var sum dmarcd.Counts
-	for _, r := range m.rows {
-		sum.Add(r.Counts())
+	var all sum
+	for _, p := range m.all() {
+		for _, r := range p.records {
+			all.add(&r, 0)
+		}
 	}
-	return sum
+	return all.counts()
+}
+
+// part is some records of the share at a place.
+type part struct {
+	share   int
+	records []dmarcd.Sent
+}
+
+// all returns all records.
+func (m *Mail) all() []part {
+	parts := make([]part, len(m.sent.Shares))
+	for i := range parts {
+		parts[i] = part{i, m.sent.Shares[i].Records}
+	}
+	return parts
+}
+
+// of returns the records of the source that the query names, or all where it names
+// none.
+func (m *Mail) of(q Query) []part {
+	if q.Key == "" {
+		return m.all()
+	}
+	column := m.column(q.Group)
+	wanted, ok := column.find(q.Key)
+	if !ok {
+		return nil
+	}
+	var parts []part
+	for i := range m.sent.Shares {
+		var some []dmarcd.Sent
+		records := m.sent.Shares[i].Records
+		for j := range records {
+			if column.of(i, &records[j]) == wanted {
+				some = append(some, records[j])
+			}
+		}
+		if len(some) > 0 {
+			parts = append(parts, part{i, some})
+		}
+	}
+	return parts
 }

@@ -40,41 +40,40 @@ const (
 func (m *Mail) Readiness() Readiness {
 	var r Readiness
 	var blamed []Row
-	affected := m.affected()
-	for _, source := range m.group(GroupNetwork, m.rows) {
-		hit := affected[source.Key]
-		r.All.Add(source.Counts)
+	for _, s := range m.group(m.column(GroupNetwork), m.all()) {
+		hit := s.outcomes.affected()
+		r.All.Add(s.Counts)
 		r.Affected.Add(hit)
-		if !m.networks[source.Key].isKnown() && source.Counts.Compliant == 0 {
+		if !m.networks.list[s.at].isKnown() && s.Counts.Compliant == 0 {
 			r.Unknown.Add(hit)
 			continue
 		}
 		r.Known.Add(hit)
-		if float64(hit.Total()) > harmless*float64(source.Counts.Total()) {
-			blamed = append(blamed, source)
+		if float64(hit.Total()) > harmless*float64(s.Counts.Total()) {
+			blamed = append(blamed, s.Row)
 		}
 	}
 	r.judge(m.daysWithMail(), blamed)
 	return r
 }
 
-// affected adds up what is not compliant, by network.
-func (m *Mail) affected() map[string]dmarcd.Counts {
-	sums := make(map[string]dmarcd.Counts)
-	for _, r := range m.rows {
-		if !r.DKIM && !r.SPF {
-			sum := sums[r.network]
-			sum.Add(r.Counts())
-			sums[r.network] = sum
+// affected counts what is not compliant.
+func (s *sum) affected() dmarcd.Counts {
+	var c dmarcd.Counts
+	for o, messages := range s.messages {
+		if outcome := dmarcd.Outcome(o); !outcome.Compliant() {
+			c.Add(outcome.Counts(messages))
 		}
 	}
-	return sums
+	return c
 }
 
 func (m *Mail) daysWithMail() int {
 	days := make(map[dmarcd.Day]struct{})
-	for _, r := range m.rows {
-		days[r.Share.Day] = struct{}{}
+	for i := range m.sent.Shares {
+		if len(m.sent.Shares[i].Records) > 0 {
+			days[m.sent.Shares[i].Day] = struct{}{}
+		}
 	}
 	return len(days)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -15,57 +14,52 @@ import (
 // maxNamed is how many addresses are looked for by name, those with the most messages.
 const maxNamed = 2000
 
-// recognise finds out who sent each record.
+// recognise finds out who sent the mail.
 func (s *Service) recognise(ctx context.Context, m *Mail) error {
-	for _, a := range m.addresses {
-		a.origin = s.atlas.Locate(a.addr)
+	for i := range m.addresses {
+		m.addresses[i].origin = s.atlas.Locate(m.addresses[i].addr)
 	}
-	if err := s.nameAddresses(ctx, m.addresses); err != nil {
+	if err := s.nameAddresses(ctx, m); err != nil {
 		return err
 	}
-	for _, a := range m.addresses {
+	for i := range m.addresses {
+		a := &m.addresses[i]
 		if sender, ok := s.catalogue.Identify(senders.Clues{Host: a.host, Network: a.origin.Network.Number}); ok {
-			a.sender = m.addSender(sender)
-		}
-	}
-	signed := make(map[*dmarcd.SentIdentities]string)
-	for i := range m.rows {
-		r := &m.rows[i]
-		r.network = r.from.sender
-		if r.network != "" {
+			a.sender = m.networks.addSender(sender)
 			continue
 		}
-		by, looked := signed[r.Identities]
-		if !looked {
-			if sender, ok := s.catalogue.Identify(senders.Clues{Domains: passed(r.Identities)}); ok {
-				by = m.addSender(sender)
-			}
-			signed[r.Identities] = by
-		}
-		if r.network = by; by == "" {
-			r.network = m.system(r.from)
+		a.system = m.networks.addSystem(a)
+	}
+	for i := range m.sent.Identities {
+		if sender, ok := s.catalogue.Identify(senders.Clues{Domains: passed(&m.sent.Identities[i])}); ok {
+			m.signers[i] = m.networks.addSender(sender)
 		}
 	}
 	return nil
 }
 
 // nameAddresses gives addresses their names, as far as they are known and needed.
-func (s *Service) nameAddresses(ctx context.Context, all []*address) error {
-	byMessages := slices.SortedFunc(slices.Values(all), func(a, b *address) int {
-		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.text, b.text))
-	})
-	var asked []netip.Addr
-	for _, a := range byMessages {
-		if a.addr.IsValid() && len(asked) < maxNamed {
-			asked = append(asked, a.addr)
+func (s *Service) nameAddresses(ctx context.Context, m *Mail) error {
+	byMessages := make([]int, 0, len(m.addresses))
+	for i := range m.addresses {
+		if m.addresses[i].addr.IsValid() {
+			byMessages = append(byMessages, i)
 		}
 	}
-	if len(asked) == 0 {
+	slices.SortFunc(byMessages, func(a, b int) int {
+		return cmp.Or(cmp.Compare(m.addresses[b].messages, m.addresses[a].messages), m.addresses[a].addr.Compare(m.addresses[b].addr))
+	})
+	byMessages = byMessages[:min(len(byMessages), maxNamed)]
+	if len(byMessages) == 0 {
 		return nil
 	}
+	asked := make([]netip.Addr, len(byMessages))
+	for i, at := range byMessages {
+		asked[i] = m.addresses[at].addr
+	}
 	names, err := s.names.Known(ctx, asked)
-	for _, a := range all {
-		a.host = names[a.addr]
+	for _, at := range byMessages {
+		m.addresses[at].host = names[m.addresses[at].addr]
 	}
 	return err
 }
@@ -85,22 +79,4 @@ func passed(identities *dmarcd.SentIdentities) []string {
 		}
 	}
 	return domains
-}
-
-// addSender returns the key of a known sender.
-func (m *Mail) addSender(sender senders.Sender) string {
-	m.networks[sender.Name] = network{name: sender.Name, kind: sender.Kind}
-	return sender.Name
-}
-
-// system returns the key of the autonomous system of an address.
-func (m *Mail) system(a *address) string {
-	if a.system == "" {
-		a.system = notTold
-		if of := a.origin.Network; of.Number != 0 {
-			a.system = "AS" + strconv.FormatUint(uint64(of.Number), 10)
-			m.networks[a.system] = network{name: cmp.Or(of.Name, a.system), number: of.Number}
-		}
-	}
-	return a.system
 }

@@ -24,10 +24,6 @@ type recordPlace struct {
 	N      int             `json:"n"`
 }
 
-func recordPlaceOf(r *row) recordPlace {
-	return recordPlace{r.Share.Day, r.Share.Report, r.Share.N, r.N}
-}
-
 // compareRecords puts the latest day first, and of a day the latest report.
 func compareRecords(a, b recordPlace) int {
 	return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(b.Report, a.Report), cmp.Compare(a.Share, b.Share), cmp.Compare(a.N, b.N))
@@ -36,23 +32,15 @@ func compareRecords(a, b recordPlace) int {
 // Records returns records of the source that the query names by Group and Key, or of
 // all mail, the latest first. A cursor that is none is a dmarcd.ErrInvalid.
 func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
-	rows := m.of(q)
-	places := make([]recordPlace, len(rows))
-	for i := range rows {
-		places[i] = recordPlaceOf(&rows[i])
-	}
-	slices.SortFunc(places, compareRecords)
+	var after *recordPlace
 	if q.After != "" {
-		after, err := parseCursor[recordPlace](q.After)
+		place, err := parseCursor[recordPlace](q.After)
 		if err != nil {
 			return RecordPage{}, err
 		}
-		first, seen := slices.BinarySearchFunc(places, after, compareRecords)
-		if seen {
-			first++
-		}
-		places = places[first:]
+		after = &place
 	}
+	places := m.recordPlaces(m.of(q), after, q.Limit+1)
 	var page RecordPage
 	if len(places) > q.Limit {
 		places = places[:q.Limit]
@@ -67,4 +55,28 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 		return RecordPage{}, fmt.Errorf("read records: %w", err)
 	}
 	return page, nil
+}
+
+// recordPlaces returns the places of the first records after one, in their order. The
+// records of a share are in it already.
+func (m *Mail) recordPlaces(parts []part, after *recordPlace, limit int) []recordPlace {
+	first := func(p part) recordPlace {
+		share := &m.sent.Shares[p.share]
+		return recordPlace{Day: share.Day, Report: share.Report, Share: share.N}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return compareRecords(first(a), first(b)) })
+	var places []recordPlace
+	for _, p := range parts {
+		place := first(p)
+		for i := range p.records {
+			place.N = int(p.records[i].N)
+			if after != nil && compareRecords(place, *after) <= 0 {
+				continue
+			}
+			if places = append(places, place); len(places) == limit {
+				return places
+			}
+		}
+	}
+	return places
 }

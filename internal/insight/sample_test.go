@@ -19,31 +19,29 @@ import (
 )
 
 // team is the records of a team.
-type team []dmarcd.Sent
+type team dmarcd.SentMail
 
-func (t team) EachSent(_ context.Context, _ string, days dmarcd.Days, limit int, visit func(dmarcd.Sent) error) error {
-	if len(t) > limit {
-		return dmarcd.ErrLimit
-	}
-	for _, sent := range t {
-		day := sent.Share.Day
-		if days.From != nil && day < *days.From || days.To != nil && day > *days.To {
+func (t *team) Sent(_ context.Context, _ string, days dmarcd.Days, limit int) (*dmarcd.SentMail, error) {
+	found := dmarcd.SentMail(*t)
+	found.Shares = nil
+	for _, share := range t.Shares {
+		if days.From != nil && share.Day < *days.From || days.To != nil && share.Day > *days.To {
 			continue
 		}
-		if err := visit(sent); err != nil {
-			return err
+		if limit -= len(share.Records); limit < 0 {
+			return nil, dmarcd.ErrLimit
 		}
+		found.Shares = append(found.Shares, share)
 	}
-	return nil
+	return &found, nil
 }
 
-func (t team) SentRecords(_ context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
+func (t *team) SentRecords(_ context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
 	var records []dmarcd.SentRecord
 	for _, place := range places {
-		i := slices.IndexFunc(t, func(s dmarcd.Sent) bool {
-			return place == dmarcd.SentPlace{Report: s.Share.Report, Share: s.Share.N, N: s.N}
-		})
-		records = append(records, dmarcd.SentRecord{Place: place, Day: t[i].Share.Day, Record: aggregate.Record{Source: t[i].Source}})
+		i := slices.IndexFunc(t.Shares, func(s dmarcd.SentShare) bool { return s.Report == place.Report })
+		at := t.Shares[i].Records[place.N].Address
+		records = append(records, dmarcd.SentRecord{Place: place, Day: t.Shares[i].Day, Record: aggregate.Record{Source: t.Addresses[at]}})
 	}
 	return records, nil
 }
@@ -73,10 +71,11 @@ type mail struct {
 }
 
 // newTeam makes records of descriptions, each in a report of its own.
-func newTeam(all ...mail) team {
-	var t team
+func newTeam(all ...mail) *team {
+	t := new(team)
 	for i, m := range all {
-		identities := &dmarcd.SentIdentities{EnvelopeFrom: m.envelope}
+		var identities dmarcd.SentIdentities
+		identities.EnvelopeFrom = m.envelope
 		if m.signed != "" {
 			var r aggregate.DKIMResult
 			_, _ = fmt.Sscan(m.signed, &r.Selector, &r.Domain, &r.Result)
@@ -87,16 +86,29 @@ func newTeam(all ...mail) team {
 			_, _ = fmt.Sscan(m.checked, &r.Domain, &r.Scope, &r.Result)
 			identities.SPF = []aggregate.SPFResult{r}
 		}
-		t = append(t, dmarcd.Sent{
-			Share: &dmarcd.SentShare{
-				Report: dmarcd.ReportID(i + 1), Organization: cmp.Or(m.reporter, "receiver.example"), Day: m.day,
-				HeaderFrom: cmp.Or(m.from, "example.com"),
-			},
-			Source: m.source, Count: m.count, DKIM: m.dkim, SPF: m.spf,
-			Disposition: cmp.Or(m.disposition, aggregate.PolicyNone), Identities: identities,
+		t.Identities = append(t.Identities, identities)
+		at := slices.Index(t.Addresses, m.source)
+		if at < 0 {
+			at = len(t.Addresses)
+			t.Addresses = append(t.Addresses, m.source)
+		}
+		t.Shares = append(t.Shares, dmarcd.SentShare{
+			Report: dmarcd.ReportID(i + 1), Organization: cmp.Or(m.reporter, "receiver.example"), Day: m.day,
+			HeaderFrom: cmp.Or(m.from, "example.com"),
+			Records:    []dmarcd.Sent{{Count: m.count, Address: uint32(at), Identities: uint32(i), Outcome: m.outcome()}},
 		})
 	}
 	return t
+}
+
+// outcome finds the one that says the same.
+func (m mail) outcome() dmarcd.Outcome {
+	for o := range dmarcd.Outcomes {
+		if o.DKIM() == m.dkim && o.SPF() == m.spf && o.Disposition() == cmp.Or(m.disposition, aggregate.PolicyNone) {
+			return o
+		}
+	}
+	panic("no such outcome")
 }
 
 // newService knows two networks and one sender, by a host, and another by a domain.
@@ -135,7 +147,7 @@ func newService(t testing.TB) *insight.Service {
 	return insight.New(atlas, catalogue, hosts{"192.0.2.9": "out9.post.example", "198.51.100.1": "mx.two.example"})
 }
 
-func readMail(t testing.TB, of team, days dmarcd.Days) *insight.Mail {
+func readMail(t testing.TB, of *team, days dmarcd.Days) *insight.Mail {
 	t.Helper()
 	m, err := newService(t).Read(t.Context(), of, "example.com", days)
 	if err != nil {
@@ -147,7 +159,7 @@ func readMail(t testing.TB, of team, days dmarcd.Days) *insight.Mail {
 func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, To: &to} }
 
 // usual is mail of every sort.
-func usual() team {
+func usual() *team {
 	return newTeam(
 		mail{day: 1, source: "192.0.2.1", count: 50, dkim: true, spf: true, envelope: "example.com", signed: "s1 example.com pass"},
 		mail{day: 3, source: "192.0.2.1", count: 50, dkim: true, signed: "s1 example.com pass", reporter: "other.example"},

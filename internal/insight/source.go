@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
 // Source is one source, with everything that its mail can be told apart by.
@@ -43,99 +44,101 @@ const maxPartRows = 100
 // Source returns the source that the query names by Group and Key, or
 // dmarcd.ErrNotFound where there is no mail of it.
 func (m *Mail) Source(q Query) (Source, error) {
-	rows := m.of(q)
-	if q.Key == "" || len(rows) == 0 {
+	parts := m.of(q)
+	if q.Key == "" || len(parts) == 0 {
 		return Source{}, dmarcd.ErrNotFound
 	}
-	found := Source{Row: m.group(q.Group, rows)[0], Days: m.daysOf(rows)}
-	whole := []Row{found.Row}
-	m.addTrends(q.Group, whole)
-	found.Row = whole[0]
-	found.Facts = m.facts(q.Group, rows)
+	column := m.column(q.Group)
+	whole := m.group(column, parts)
+	m.addTrends(column, whole)
+	found := Source{Row: whole[0].Row, Days: m.daysOf(parts), Facts: m.facts(q.Group, whole[0].at, parts)}
 	for _, group := range Groups() {
 		if group == q.Group {
 			continue
 		}
-		part := m.group(group, rows)
-		slices.SortFunc(part, func(a, b Row) int {
-			return cmp.Or(cmp.Compare(b.Counts.Total(), a.Counts.Total()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
-		})
-		told := min(len(part), maxPartRows)
-		found.Parts = append(found.Parts, Part{Group: group, Rows: part[:told], More: len(part) - told})
+		rows := m.group(m.column(group), parts)
+		slices.SortFunc(rows, largestFirst)
+		part := Part{Group: group, More: max(len(rows)-maxPartRows, 0)}
+		for _, row := range rows[:len(rows)-part.More] {
+			part.Rows = append(part.Rows, row.Row)
+		}
+		found.Parts = append(found.Parts, part)
 	}
 	return found, nil
 }
 
-// of returns the rows of the source that the query names, or all where it names none.
-func (m *Mail) of(q Query) []row {
-	if q.Key == "" {
-		return m.rows
-	}
-	var some []row
-	keys := newKeys(q.Group)
-	for i := range m.rows {
-		if keys.of(&m.rows[i]) == q.Key {
-			some = append(some, m.rows[i])
-		}
-	}
-	return some
+func largestFirst(a, b source) int {
+	return cmp.Or(cmp.Compare(b.Counts.Total(), a.Counts.Total()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 }
 
-// daysOf adds up rows by day.
-func (m *Mail) daysOf(rows []row) []DayCounts {
-	counted := make(map[dmarcd.Day]dmarcd.Counts)
+// daysOf adds up records by day.
+func (m *Mail) daysOf(parts []part) []DayCounts {
+	counted := make(map[dmarcd.Day]*sum)
 	for i := range m.span() {
-		counted[m.first+dmarcd.Day(i)] = dmarcd.Counts{}
+		counted[m.first+dmarcd.Day(i)] = new(sum)
 	}
-	for _, r := range rows {
-		sum := counted[r.Share.Day]
-		sum.Add(r.Counts())
-		counted[r.Share.Day] = sum
+	for _, p := range parts {
+		day := m.sent.Shares[p.share].Day
+		of := counted[day]
+		if of == nil {
+			of = new(sum)
+			counted[day] = of
+		}
+		for i := range p.records {
+			of.add(&p.records[i], day)
+		}
 	}
 	days := make([]DayCounts, 0, len(counted))
-	for day, counts := range counted {
-		days = append(days, DayCounts{day, counts})
+	for day, of := range counted {
+		days = append(days, DayCounts{day, of.counts()})
 	}
 	slices.SortFunc(days, func(a, b DayCounts) int { return cmp.Compare(a.Day, b.Day) })
 	return days
 }
 
-// facts says what is known of the source that all rows are of.
-func (m *Mail) facts(group Group, rows []row) []Fact {
+// facts says what is known of the source at a place of a group, whose records these
+// are.
+func (m *Mail) facts(group Group, at uint32, parts []part) []Fact {
 	var facts []Fact
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, Fact{name, value})
 		}
 	}
-	if first := rows[0]; group == GroupAddress {
-		add("Name", first.from.host)
-		add("Network", m.networks[first.network].name)
-		add("Autonomous system", systemName(first.from))
-		add("Country", countryOf(first.from))
-	} else if group == GroupNetwork {
-		add("Kind of sender", string(m.networks[first.network].kind))
-		if m.networks[first.network].number != 0 {
-			add("Autonomous system", systemName(first.from))
+	switch group {
+	case GroupAddress:
+		from := &m.addresses[at]
+		add("Name", from.host)
+		add("Network", m.networks.list[m.networkOf(&parts[0].records[0])].name)
+		add("Autonomous system", systemName(from.origin.Network))
+		add("Country", countryOf(from))
+		return facts
+	case GroupNetwork:
+		of := &m.networks.list[at]
+		add("Kind of sender", string(of.kind))
+		add("Autonomous system", systemName(senders.Network{Number: of.number, Name: of.name}))
+	}
+	seen := make([]bool, len(m.addresses))
+	addresses := 0
+	for _, p := range parts {
+		for i := range p.records {
+			if from := p.records[i].Address; !seen[from] {
+				seen[from] = true
+				addresses++
+			}
 		}
 	}
-	if group != GroupAddress {
-		addresses := make(map[*address]struct{})
-		for _, r := range rows {
-			addresses[r.from] = struct{}{}
-		}
-		add("Addresses", strconv.Itoa(len(addresses)))
-	}
+	add("Addresses", strconv.Itoa(addresses))
 	return facts
 }
 
-func systemName(a *address) string {
-	if a.origin.Network.Number == 0 {
+func systemName(system senders.Network) string {
+	if system.Number == 0 {
 		return ""
 	}
-	name := "AS" + strconv.FormatUint(uint64(a.origin.Network.Number), 10)
-	if a.origin.Network.Name != "" {
-		name += " (" + a.origin.Network.Name + ")"
+	name := systemKey(system.Number)
+	if system.Name != "" && system.Name != name {
+		name += " (" + system.Name + ")"
 	}
 	return name
 }

@@ -35,103 +35,109 @@ type List struct {
 // Sources returns the sources that the query asks for. A cursor that is none is a
 // dmarcd.ErrInvalid.
 func (m *Mail) Sources(q Query) (List, error) {
-	rows := m.group(q.Group, m.rows)
-	rows = slices.DeleteFunc(rows, func(r Row) bool { return !q.matches(r) || q.Key != "" && q.Key != r.Key })
-	list := List{Matching: len(rows)}
-	for _, r := range rows {
-		list.Counts.Add(r.Counts)
+	column := m.column(q.Group)
+	sources := m.group(column, m.all())
+	sources = slices.DeleteFunc(sources, func(s source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
+	list := List{Matching: len(sources)}
+	for i := range sources {
+		list.Counts.Add(sources[i].Counts)
+		sources[i].rank = placeOf(sources[i].Row, q.Sort)
 	}
-	ranked, compare := rank(rows, q.Sort), order(q.Sort)
-	slices.SortFunc(ranked, func(a, b rankedRow) int { return compare(a.place, b.place) })
+	compare := order(q.Sort)
+	slices.SortFunc(sources, func(a, b source) int { return compare(a.rank, b.rank) })
 	if q.After != "" {
 		after, err := parseCursor[place](q.After)
 		if err != nil {
 			return List{}, err
 		}
-		ranked = slices.DeleteFunc(ranked, func(r rankedRow) bool { return compare(r.place, after) <= 0 })
+		sources = slices.DeleteFunc(sources, func(s source) bool { return compare(s.rank, after) <= 0 })
 	}
-	if len(ranked) > q.Limit {
-		ranked = ranked[:q.Limit]
-		list.Next = formatCursor(ranked[q.Limit-1].place)
+	if len(sources) > q.Limit {
+		sources = sources[:q.Limit]
+		list.Next = formatCursor(sources[q.Limit-1].rank)
 	}
-	for _, r := range ranked {
-		list.Sources = append(list.Sources, r.Row)
+	m.addTrends(column, sources)
+	for _, s := range sources {
+		list.Sources = append(list.Sources, s.Row)
 	}
-	m.addTrends(q.Group, list.Sources)
 	return list, nil
 }
 
-// group adds up rows by their sources in a group, in no order.
-func (m *Mail) group(group Group, rows []row) []Row {
-	var sums []Row
-	keys, places := newKeys(group), make(map[string]int)
-	for i := range rows {
-		r := &rows[i]
-		key, day := keys.of(r), r.Share.Day
-		n, known := places[key]
-		if !known {
-			n = len(sums)
-			places[key] = n
-			sums = append(sums, Row{Key: key, First: day, Last: day})
-		}
-		sum := &sums[n]
-		sum.Counts.Add(r.Counts())
-		sum.First, sum.Last = min(sum.First, day), max(sum.Last, day)
-	}
-	details := m.details(group)
-	for i := range sums {
-		sums[i].Name, sums[i].Detail = m.name(group, sums[i].Key), details[sums[i].Key]
-	}
-	return sums
+// source is a source while it is being looked at.
+type source struct {
+	Row
+	at       uint32 // its place in the column
+	outcomes *sum
+	rank     place
 }
 
-// details returns what else is known of the sources of a group, by their keys.
-func (m *Mail) details(group Group) map[string]string {
-	details := make(map[string]string)
-	switch group {
-	case GroupNetwork:
-		most := make(map[string]*address) // where most of a network's mail came from
-		for i := range m.rows {
-			r := &m.rows[i]
-			if best := most[r.network]; best == nil || r.from.messages > best.messages ||
-				r.from.messages == best.messages && r.from.text < best.text {
-				most[r.network] = r.from
-			}
-		}
-		for key, n := range m.networks {
-			details[key] = string(n.kind)
-			if !n.isKnown() && most[key] != nil && most[key].origin.Country != "" {
-				details[key] = countryName(most[key].origin.Country)
-			}
-		}
-	case GroupAddress:
-		for _, a := range m.addresses {
-			details[a.text] = cmp.Or(a.host, a.origin.Network.Name)
-		}
-	case GroupCountry:
-		for _, a := range m.addresses {
-			details[a.origin.Country] = a.origin.Country
-		}
-	}
-	return details
+// sum adds up records.
+type sum struct {
+	messages    [dmarcd.Outcomes]int64
+	first, last dmarcd.Day
+	seen        bool
 }
 
-// addTrends adds the messages of each day to the rows of a group.
-func (m *Mail) addTrends(group Group, rows []Row) {
+func (s *sum) add(r *dmarcd.Sent, day dmarcd.Day) {
+	// As Counts are: no sum is past where JSON numbers are exact.
+	s.messages[r.Outcome] = min(s.messages[r.Outcome]+r.Count, dmarcd.MaxCount)
+	if !s.seen {
+		s.seen, s.first, s.last = true, day, day
+	}
+	s.first, s.last = min(s.first, day), max(s.last, day)
+}
+
+func (s *sum) counts() dmarcd.Counts {
+	var c dmarcd.Counts
+	for outcome, messages := range s.messages {
+		if messages > 0 {
+			c.Add(dmarcd.Outcome(outcome).Counts(messages))
+		}
+	}
+	return c
+}
+
+// group adds up records by their sources in a column, in no order.
+func (m *Mail) group(column column, parts []part) []source {
+	sums := make([]sum, len(column.keys))
+	for _, p := range parts {
+		day := m.sent.Shares[p.share].Day
+		for i := range p.records {
+			r := &p.records[i]
+			sums[column.of(p.share, r)].add(r, day)
+		}
+	}
+	var sources []source
+	for at := range sums {
+		s := &sums[at]
+		if !s.seen {
+			continue
+		}
+		found := source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), outcomes: s}
+		found.Name, found.Detail = m.name(column.group, found.at, found.Key)
+		sources = append(sources, found)
+	}
+	return sources
+}
+
+// addTrends adds the messages of each day to sources of a column.
+func (m *Mail) addTrends(column column, sources []source) {
 	days := m.span()
-	if days == 0 || len(rows) == 0 {
+	if days == 0 || len(sources) == 0 {
 		return
 	}
-	shown := make(map[string][]int64, len(rows))
-	for i := range rows {
-		rows[i].Trend = make([]int64, days)
-		shown[rows[i].Key] = rows[i].Trend
+	shown := make([][]int64, len(column.keys))
+	for i := range sources {
+		sources[i].Trend = make([]int64, days)
+		shown[sources[i].at] = sources[i].Trend
 	}
-	keys := newKeys(group)
-	for i := range m.rows {
-		r := &m.rows[i]
-		if trend := shown[keys.of(r)]; trend != nil {
-			trend[r.Share.Day-m.first] += r.Count
+	for i := range m.sent.Shares {
+		share := &m.sent.Shares[i]
+		day := share.Day - m.first
+		for j := range share.Records {
+			if trend := shown[column.of(i, &share.Records[j])]; trend != nil {
+				trend[day] = min(trend[day]+share.Records[j].Count, dmarcd.MaxCount)
+			}
 		}
 	}
 }
@@ -171,20 +177,6 @@ func placeOf(r Row, sort string) place {
 		p.Number = total
 	}
 	return p
-}
-
-// rankedRow is a source with its place.
-type rankedRow struct {
-	Row
-	place place
-}
-
-func rank(rows []Row, sort string) []rankedRow {
-	ranked := make([]rankedRow, len(rows))
-	for i, r := range rows {
-		ranked[i] = rankedRow{r, placeOf(r, sort)}
-	}
-	return ranked
 }
 
 // order returns how two places compare in the order of a word. Of equal numbers the

@@ -103,7 +103,7 @@ func TestSelectorOfSeveralSignatures(t *testing.T) {
 		{"a selector that is not told", []aggregate.DKIMResult{{Domain: "example.com", Result: "pass"}}, "example.com"},
 	} {
 		of := newTeam(mail{source: "192.0.2.1", count: 1})
-		of[0].Identities.DKIM = test.signed
+		of.Identities[0].DKIM = test.signed
 		got, err := readMail(t, of, dmarcd.Days{}).Sources(insight.Query{Group: insight.GroupSelector, Limit: 1})
 		if err != nil || got.Sources[0].Key != test.want {
 			t.Errorf("%s: got %+v, %v; want %s", test.name, got.Sources, err, test.want)
@@ -166,7 +166,7 @@ func TestTrendOfDays(t *testing.T) {
 	from := dmarcd.Day(-1)
 	for _, test := range []struct {
 		name string
-		of   team
+		of   *team
 		days dmarcd.Days
 		want []int64
 	}{
@@ -188,25 +188,30 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 	service := newService(t)
 	rapid.Check(t, func(r *rapid.T) {
 		word := rapid.SampledFrom([]string{"", "-", "example.com", "a.letters.example", "x y"})
-		var of team
+		var all []mail
 		for range rapid.IntRange(0, 20).Draw(r, "records") {
-			sent := newTeam(mail{
+			all = append(all, mail{
 				day: dmarcd.Day(rapid.IntRange(-3, 3).Draw(r, "day")), count: rapid.Int64Range(0, 1<<40).Draw(r, "count"),
 				source: rapid.SampledFrom([]string{"", "192.0.2.1", "192.0.2.9", "198.51.100.1", "2001:db8::1", "nothing"}).Draw(r, "source"),
 				dkim:   rapid.Bool().Draw(r, "dkim"), spf: rapid.Bool().Draw(r, "spf"),
 				disposition: rapid.SampledFrom([]aggregate.Policy{"none", "quarantine", "reject"}).Draw(r, "disposition"),
 				from:        word.Draw(r, "from"), envelope: word.Draw(r, "envelope"), reporter: word.Draw(r, "reporter"),
-			})[0]
-			sent.Identities.DKIM = []aggregate.DKIMResult{{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Result: "pass"}}
-			of = append(of, sent)
+			})
+		}
+		of := newTeam(all...)
+		for i := range of.Identities {
+			for range rapid.IntRange(0, 2).Draw(r, "signatures") {
+				of.Identities[i].DKIM = append(of.Identities[i].DKIM,
+					aggregate.DKIMResult{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Result: "pass"})
+			}
 		}
 		m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
 		if err != nil {
 			r.Fatal(err)
 		}
 		var want dmarcd.Counts
-		for _, sent := range of {
-			want.Add(sent.Counts())
+		for _, sent := range all {
+			want.Add(sent.outcome().Counts(sent.count))
 		}
 		for _, group := range insight.Groups() {
 			list, err := m.Sources(insight.Query{Group: group, Limit: 1000})

@@ -1,6 +1,6 @@
 // Package jobs does the work that is due without anybody waiting for it: checks
-// of domains by schedule, and the removal of what deleted domains left behind.
-// What is due is a row of the store; a job is claimed by a lease, so that of
+// of domains by schedule, and chores such as the removal of what deleted domains left
+// behind. What is due is a row of the store; a job is claimed by a lease, so that of
 // several replicas one does it, and another does if that one dies.
 package jobs
 

@@ -159,13 +159,13 @@ func TestChecksWaitWhileTheStoreIsAway(t *testing.T) {
 	})
 }
 
-func TestPurgeStepsUntilNothingIsLeft(t *testing.T) {
+func TestChoreStepsUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		left, steps := 5, 0
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
-		job := &jobs.Purge{Name: "purge", Poll: jobs.Soon, Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
+		job := &jobs.Chore{Name: "purge", Poll: jobs.Soon, Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
 			steps++
 			left = max(0, left-1)
 			return left > 0, nil

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -113,6 +115,9 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	if err != nil {
 		return false, err
 	}
+	if err := t.noteExpiry(ctx, tx, reports); err != nil {
+		return false, err
+	}
 	left := int64(purgeRows)
 	for _, id := range reports {
 		removed, err := tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND (share, n) IN
@@ -135,6 +140,26 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 		}
 	}
 	return len(reports) == expireStep, nil
+}
+
+// noteExpiry notes that records of the reports go, in the order in which count does.
+func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID) error {
+	days := make(map[dmarcd.Day]struct{})
+	for _, id := range reports {
+		of, err := collect(ctx, tx, `SELECT day FROM shares WHERE team_id = $1 AND report_id = $2 AND domain_id <> 0`, []any{t.id, id}, scanDay)
+		if err != nil {
+			return err
+		}
+		for _, day := range of {
+			days[day] = struct{}{}
+		}
+	}
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		if _, err := tx.exec(ctx, `UPDATE team_days SET changes = changes + 1 WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func scanReportID(scan scanner) (dmarcd.ReportID, error) {
@@ -168,12 +193,14 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 // expireDays removes the days in which nothing is counted any more. It is a step of
 // its own: where the counters are changed, their rows are locked in another order.
 func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	day := dmarcd.DayOf(before)
 	for _, table := range []string{"domain_days", "team_days"} {
-		_, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND day < $2 AND compliant = 0 AND non_compliant = 0`,
-			t.id, dmarcd.DayOf(before))
+		_, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE team_id = $1 AND day < $2 AND compliant = 0 AND non_compliant = 0`, t.id, day)
 		if err != nil {
 			return false, err
 		}
 	}
-	return false, nil
+	_, err := tx.exec(ctx, `DELETE FROM day_sheets WHERE team_id = $1 AND day < $2
+		AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_sheets.day)`, t.id, day)
+	return false, err
 }

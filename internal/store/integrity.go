@@ -74,6 +74,14 @@ func integrityChecks() []integrityCheck {
 			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND ` + visibleShare + `
 				AND (SELECT COUNT(*) FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
 			LIMIT 1`},
+		// A record without messages is on no sheet.
+		{"a sheet has not the records of its day", `SELECT team_days.team_id FROM team_days JOIN day_sheets ON ` + onSheet + `
+			WHERE day_sheets.records <> (SELECT COUNT(*) FROM domains
+					JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
+					JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0
+					JOIN records ON records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
+				WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.replaced = FALSE AND shares.kind = 'aggregate')
+			LIMIT 1`},
 	}
 }
 

@@ -39,10 +39,15 @@ func TestIntegrityFindsDamage(t *testing.T) {
 			"a record", `UPDATE records SET share = share + 1 WHERE count = 0`, `UPDATE records SET share = share - 1 WHERE count = 0`,
 			"a report has records missing",
 		},
+		{
+			"a sheet", `UPDATE day_sheets SET records = records + 1`, `UPDATE day_sheets SET records = records - 1`,
+			"a sheet has not the records",
+		},
 	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
-		in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5), storetest.Failed(ours, 3), storetest.Passed(ours, 0)))
+		in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5000), storetest.Failed(ours, 3), storetest.Passed(ours, 0)))
+		makeSheets(in, in.store)
 		for _, row := range rows {
 			for statement := range strings.SplitSeq(row.damage, ";") {
 				in.damage(statement)

@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxSum is where the sum of a domain stays: JSON numbers are exact up to there.
-	maxSum = 1<<53 - 1
+	maxSum = dmarcd.MaxCount
 	// maxTeamSum is where the sum of a team stays. It has to hold those of many
 	// domains, or one forged report would stop the counting for all of them; and
 	// what is added to it at once must not overflow.

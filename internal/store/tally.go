@@ -68,45 +68,53 @@ func plus(a, b dmarcd.Counts, sign int64) dmarcd.Counts {
 	}
 }
 
-// count changes the counters of domains and of the team. All rows are changed in
-// one order (domains, then their days, then the team's days), so that two
-// transactions do not wait for each other in a circle, and each once: PostgreSQL
-// refuses to change a row twice in one statement.
+// count changes the counters of domains and of the team, and notes that the records
+// which count in these days are not the same any more. All rows are changed in one
+// order (domains, then their days, then the team's days), so that two transactions do
+// not wait for each other in a circle, and each once: PostgreSQL refuses to change a
+// row twice in one statement.
 func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
-	maps.DeleteFunc(changes, func(_ tallyKey, c dmarcd.Counts) bool { return c == dmarcd.Counts{} })
-	if len(changes) == 0 {
-		return nil
-	}
-	keys := slices.SortedFunc(maps.Keys(changes), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))
-	})
 	domains := make(map[dmarcd.DomainID]dmarcd.Counts)
 	days := make(map[dmarcd.Day]dmarcd.Counts)
-	byDomain := make([][]any, len(keys))
-	for i, key := range keys {
-		c := changes[key]
+	for key, c := range changes {
 		domains[key.domain] = plus(domains[key.domain], c, 1)
 		days[key.day] = plus(days[key.day], c, 1)
-		byDomain[i] = append([]any{t.id, key.domain, key.day}, countValues(c)...)
 	}
 	for _, id := range slices.Sorted(maps.Keys(domains)) {
+		if domains[id] == (dmarcd.Counts{}) {
+			continue
+		}
 		_, err := tx.exec(ctx, `UPDATE domains SET compliant = compliant + $1, non_compliant = non_compliant + $2
 			WHERE team_id = $3 AND id = $4`, domains[id].Compliant, domains[id].NonCompliant, t.id, id)
 		if err != nil {
 			return err
 		}
 	}
-	if _, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, `+countColumns+`) VALUES `, byDomain,
+	if _, err := tx.insertMany(ctx, `INSERT INTO domain_days (team_id, domain_id, day, `+countColumns+`) VALUES `, t.domainDays(changes),
 		` ON CONFLICT (team_id, domain_id, day)`+addCounts("domain_days")); err != nil {
 		return err
 	}
 	var byTeam [][]any
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		byTeam = append(byTeam, append([]any{t.id, day}, countValues(days[day])...))
+		byTeam = append(byTeam, append([]any{t.id, day, 1}, countValues(days[day])...))
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, `+countColumns+`) VALUES `, byTeam,
-		` ON CONFLICT (team_id, day)`+addCounts("team_days"))
+	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, `+countColumns+`) VALUES `, byTeam,
+		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1`)
 	return err
+}
+
+// domainDays returns the rows of the changes of domains, in their order.
+func (t *Team) domainDays(changes tally) [][]any {
+	keys := slices.SortedFunc(maps.Keys(changes), func(a, b tallyKey) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))
+	})
+	var rows [][]any
+	for _, key := range keys {
+		if c := changes[key]; c != (dmarcd.Counts{}) {
+			rows = append(rows, append([]any{t.id, key.domain, key.day}, countValues(c)...))
+		}
+	}
+	return rows
 }
 
 // qualifiedCounts is countColumns of a table.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,23 +17,29 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// sentLine writes a record for people.
-func sentLine(s dmarcd.Sent) string {
-	return fmt.Sprintf("%s %s %s: %s %d dkim=%t spf=%t %s envelope=%q", s.Share.Day, s.Share.Organization, s.Share.HeaderFrom,
-		s.Source, s.Count, s.DKIM, s.SPF, s.Disposition, s.Identities.EnvelopeFrom)
+// sentBy writes the records of some days for people, in order.
+func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days) ([]string, error) {
+	mail, err := team.Sent(ctx, name, days, 1000)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, s := range mail.Shares {
+		for _, r := range s.Records {
+			lines = append(lines, fmt.Sprintf("%s %s %s: %s %d dkim=%t spf=%t %s envelope=%q", s.Day, s.Organization, s.HeaderFrom,
+				mail.Addresses[r.Address], r.Count, r.Outcome.DKIM(), r.Outcome.SPF(), r.Outcome.Disposition(), mail.Identities[r.Identities].EnvelopeFrom))
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
 }
 
-func sentLines(t *testing.T, team *store.Team, name string, days dmarcd.Days) []string {
+func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []string {
 	t.Helper()
-	var lines []string
-	err := team.EachSent(t.Context(), name, days, 100, func(s dmarcd.Sent) error {
-		lines = append(lines, sentLine(s))
-		return nil
-	})
+	lines, err := sentBy(t.Context(), team, name, days)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(lines)
 	return lines
 }
 
@@ -47,7 +54,7 @@ func receive(t testing.TB, team *store.Team, reports ...dmarcd.NewReport) {
 	}
 }
 
-func TestEachSent(t *testing.T) {
+func TestSent(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		team := newTeam(t, db.Open(t, store.Options{}), "a")
@@ -93,28 +100,24 @@ func TestEachSent(t *testing.T) {
 	})
 }
 
-func TestEachSentEnds(t *testing.T) {
+func TestSentIsLimited(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		team := newTeam(t, db.Open(t, store.Options{}), "a")
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "a")
 		addDomain(t, team, "example.com")
-		records := []aggregate.Record{storetest.Passed("example.com", 1), storetest.Passed("example.com", 2), storetest.Passed("a.example.com", 3)}
+		records := []aggregate.Record{storetest.Passed("example.com", 1000), storetest.Passed("example.com", 2000), storetest.Passed("a.example.com", 3000)}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
-		stop := errors.New("enough")
-		for _, test := range []struct {
-			name  string
-			limit int
-			visit error
-			want  error
-		}{
-			{"as many as there may be", 3, nil, nil},
-			{"one record too many", 2, nil, dmarcd.ErrLimit},
-			{"one share too many", 1, nil, dmarcd.ErrLimit},
-			{"the visitor has seen enough", 3, stop, stop},
-		} {
-			err := team.EachSent(t.Context(), "example.com", dmarcd.Days{}, test.limit, func(dmarcd.Sent) error { return test.visit })
-			if !errors.Is(err, test.want) {
-				t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		for _, sheets := range []bool{false, true} {
+			if sheets {
+				makeSheets(t, s)
+			}
+			for limit, want := range map[int]error{3: nil, 2: dmarcd.ErrLimit, 1: dmarcd.ErrLimit} {
+				for _, name := range []string{"", "example.com"} {
+					if _, err := team.Sent(t.Context(), name, dmarcd.Days{}, limit); !errors.Is(err, want) {
+						t.Errorf("at most %d of %q, on sheets %t: got %v, want %v", limit, name, sheets, err, want)
+					}
+				}
 			}
 		}
 	})
@@ -127,18 +130,17 @@ func TestSentRecords(t *testing.T) {
 		addDomain(t, team, "example.com")
 		var records []aggregate.Record
 		for n := range int64(70) {
-			records = append(records, storetest.Failed("example.com", n))
+			records = append(records, storetest.Failed("example.com", n+1))
 		}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
 		var places []dmarcd.SentPlace
-		err := team.EachSent(t.Context(), "", dmarcd.Days{}, 100, func(s dmarcd.Sent) error {
-			places = append(places, dmarcd.SentPlace{Report: s.Share.Report, Share: s.Share.N, N: s.N})
-			return nil
-		})
+		mail, err := team.Sent(t.Context(), "", dmarcd.Days{}, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(places, func(a, b dmarcd.SentPlace) int { return b.N - a.N })
+		for _, r := range slices.Backward(mail.Shares[0].Records) {
+			places = append(places, dmarcd.SentPlace{Report: mail.Shares[0].Report, Share: mail.Shares[0].N, N: int(r.N)})
+		}
 		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPlace{{Report: 1}}, places...))
 		if err != nil || len(found) != len(records) {
 			t.Fatalf("got %d records, %v; want %d", len(found), err, len(records))
@@ -153,8 +155,8 @@ func TestSentRecords(t *testing.T) {
 	})
 }
 
-// BenchmarkEachSent reads 10,000 records of one domain.
-func BenchmarkEachSent(b *testing.B) {
+// BenchmarkSent reads 10,000 records of one domain.
+func BenchmarkSent(b *testing.B) {
 	s := storetest.SQLite(b).Open(b, store.Options{})
 	created, err := s.CreateTeam(b.Context(), "a", true)
 	if err != nil {
@@ -167,13 +169,9 @@ func BenchmarkEachSent(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		read := 0
-		err := team.EachSent(b.Context(), "example.com", dmarcd.Days{}, 300_000, func(dmarcd.Sent) error {
-			read++
-			return nil
-		})
-		if err != nil || read != 200*benchRecords {
-			b.Fatalf("got %d records, %v", read, err)
+		mail, err := team.Sent(b.Context(), "example.com", dmarcd.Days{}, 300_000)
+		if err != nil || len(mail.Shares) != 200 {
+			b.Fatalf("got %d shares, %v", len(mail.Shares), err)
 		}
 	}
 }

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"math"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// allDomains in place of a domain means that any will do.
+const allDomains dmarcd.DomainID = 0
+
+// onSheet is the condition that a sheet tells all changes of its day.
+const onSheet = `day_sheets.team_id = team_days.team_id AND day_sheets.day = team_days.day AND team_days.on_sheet = team_days.changes`
+
+// mailDay is a day with mail, and how many records its sheet has; -1 where it is not
+// on a sheet.
+type mailDay struct {
+	day     dmarcd.Day
+	records int
+}
+
+// sentOnSheets returns the records of some days, of all domains of the team or of the
+// one with that name and id. Days that are not on a sheet are read one record after
+// the other.
+func (t *Team) sentOnSheets(ctx context.Context, from, to dmarcd.Day, name string, id dmarcd.DomainID, limit int) (*dmarcd.SentMail, error) {
+	days, err := collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, -1)
+		FROM team_days LEFT JOIN day_sheets ON `+onSheet+`
+		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
+		ORDER BY team_days.day`, []any{t.id, from, to}, func(scan scanner) (mailDay, error) {
+		var d mailDay
+		return d, scan(&d.day, &d.records)
+	})
+	if err != nil {
+		return nil, err
+	}
+	records := 0
+	for _, d := range days {
+		records += max(d.records, 0)
+	}
+	if id == allDomains && records > limit {
+		return nil, dmarcd.ErrLimit // before the sheets are read
+	}
+	mail := newMailReader(limit)
+	read := make(map[dmarcd.Day]bool)
+	if records > 0 {
+		_, err = collectRead(ctx, t.store, `SELECT day_sheets.day, day_sheets.sheet FROM day_sheets JOIN team_days ON `+onSheet+`
+			WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, from, to},
+			func(scan scanner) (none struct{}, err error) {
+				var day dmarcd.Day
+				var sheet sql.RawBytes
+				if err := scan(&day, &sheet); err != nil {
+					return none, err
+				}
+				read[day] = true
+				return none, mail.readSheet(day, sheet, id)
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &mail.SentMail, t.readOther(ctx, mail, name, days, read)
+}
+
+// readOther reads the records of the days that are not read yet, in as few steps as
+// there are gaps between those that are.
+func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []mailDay, read map[dmarcd.Day]bool) error {
+	left := maxLoose
+	for i := 0; i < len(days); i++ {
+		if read[days[i].day] {
+			continue
+		}
+		first := i
+		for i+1 < len(days) && !read[days[i+1].day] {
+			i++
+		}
+		loose, err := t.looseShares(ctx, name, days[first].day, days[i].day, left)
+		if err != nil {
+			return err
+		}
+		if left -= loose.records; left < 0 {
+			return dmarcd.ErrLimit
+		}
+		if err := t.readLoose(ctx, mail, loose); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sheetsPerStep is how many sheets one step makes.
+const sheetsPerStep = 100
+
+// MakeSheets puts some of the days on sheets whose records changed, and reports
+// whether there may be more. A day whose records change meanwhile is left for the next
+// time.
+func (s *Store) MakeSheets(ctx context.Context) (more bool, err error) {
+	type change struct {
+		team    dmarcd.TeamID
+		day     dmarcd.Day
+		changes int64
+	}
+	changed, err := collectRead(ctx, s, `SELECT team_id, day, changes FROM team_days
+		WHERE (compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes
+		ORDER BY team_id, day LIMIT $1`, []any{sheetsPerStep}, func(scan scanner) (change, error) {
+		var c change
+		return c, scan(&c.team, &c.day, &c.changes)
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, c := range changed {
+		if err := s.Team(c.team).makeSheet(ctx, c.day, c.changes); err != nil {
+			return false, err
+		}
+	}
+	return len(changed) == sheetsPerStep, nil
+}
+
+// makeSheet puts the records of a day on a sheet that tells so many changes.
+func (t *Team) makeSheet(ctx context.Context, day dmarcd.Day, changes int64) error {
+	mail := newMailReader(math.MaxInt)
+	loose, err := t.looseShares(ctx, "", day, day, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	if err := t.readLoose(ctx, mail, loose); err != nil {
+		return err
+	}
+	records := 0
+	for i := range mail.Shares {
+		records += len(mail.Shares[i].Records)
+	}
+	return t.store.tx(ctx, func(tx tx) error {
+		// Whoever changes the records of the day waits for this row, or has
+		// changed it.
+		current, err := tx.exec(ctx, `UPDATE team_days SET on_sheet = $1 WHERE team_id = $2 AND day = $3 AND changes = $1`, changes, t.id, day)
+		if err != nil || current == 0 {
+			return err
+		}
+		if records == 0 {
+			_, err = tx.exec(ctx, `DELETE FROM day_sheets WHERE team_id = $1 AND day = $2`, t.id, day)
+			return err
+		}
+		_, err = tx.exec(ctx, `INSERT INTO day_sheets (team_id, day, records, sheet) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (team_id, day) DO UPDATE SET records = excluded.records, sheet = excluded.sheet`, t.id, day, records, newSheet(mail))
+		return err
+	})
+}

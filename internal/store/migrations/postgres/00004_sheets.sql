@@ -1,0 +1,25 @@
+-- +goose Up
+
+-- changes counts how often something changed in the records that count in the day;
+-- on_sheet is how many of the changes the sheet of the day has.
+ALTER TABLE team_days ADD COLUMN changes  BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE team_days ADD COLUMN on_sheet BIGINT NOT NULL DEFAULT -1;
+
+-- A sheet has all records that count in a team's day, as far as they tell who sent
+-- mail: one row is read instead of tens of thousands. It is made from the records,
+-- and may be lost.
+CREATE TABLE day_sheets (
+    team_id BIGINT  NOT NULL REFERENCES teams (id),
+    day     INTEGER NOT NULL,
+    records BIGINT  NOT NULL,
+    sheet   BYTEA   NOT NULL,
+    PRIMARY KEY (team_id, day)
+);
+
+-- The days that are to be put on a sheet. One of fewer messages has few records, and
+-- needs none, unless an old sheet has to go.
+CREATE INDEX team_days_not_on_sheet ON team_days (team_id, day)
+    WHERE (compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes;
+
+-- They are packed already.
+ALTER TABLE day_sheets ALTER COLUMN sheet SET STORAGE EXTERNAL;
