@@ -45,6 +45,9 @@ line; blank lines and what follows a # are passed over.
 
 0: nothing of level error; 1: something is; 2: a domain could not be looked at,
 or is no domain name.`,
+		Example: `  dmarcd check example.com
+  dmarcd check --verbose --selector s1 --selector s2 example.com
+  dmarcd check --json - < domains.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()

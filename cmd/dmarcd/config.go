@@ -10,7 +10,9 @@ func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the effective configuration, secrets masked, and where each value came from",
-		Args:  cobra.NoArgs,
+		Example: `  dmarcd config
+  dmarcd config --config /etc/dmarcd.toml --json`,
+		Args: cobra.NoArgs,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -21,6 +21,8 @@ func (p *program) demoCommand() *cobra.Command {
 right, one in trouble, one that is parked, one that is spoofed, and one on its way from
 none to reject. It lives in a folder for temporary files, which goes when it ends, asks a
 DNS of its own, and touches nothing else.`,
+		Example: `  dmarcd demo
+  dmarcd demo --listen 127.0.0.1:9090`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			effective, err := p.configuration(cmd)

@@ -16,6 +16,8 @@ func (p *program) doctorCommand() *cobra.Command {
 		Long: `Looks at the configuration, the data folder, the database, the teams and the
 DNS, and changes nothing. 0: all well; 1: something is bad; 2: something could
 not be looked at.`,
+		Example: `  dmarcd doctor
+  dmarcd doctor --config /etc/dmarcd.toml --json`,
 		Args: cobra.NoArgs,
 	}
 	asJSON := jsonFlag(cmd)

@@ -31,7 +31,12 @@ func (p *program) domainCommand() *cobra.Command {
 }
 
 func (p *program) domainListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the domains of a team, with their reporting addresses", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use:     "list --team NAME",
+		Short:   "List the domains of a team, with their reporting addresses",
+		Example: "  dmarcd domain list --team acme --json",
+		Args:    cobra.NoArgs,
+	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -77,9 +82,10 @@ func (p *program) printDomains(domains []dmarcd.Domain, reportDomain string, asJ
 
 func (p *program) domainVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "verify --team NAME DOMAIN",
-		Short: "Look at a domain's DNS now; 2 if nobody could tell",
-		Args:  cobra.ExactArgs(1),
+		Use:     "verify --team NAME DOMAIN",
+		Short:   "Look at a domain's DNS now; 2 if nobody could tell",
+		Example: "  dmarcd domain verify --team acme example.com",
+		Args:    cobra.ExactArgs(1),
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
@@ -111,9 +117,10 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 
 func (p *program) domainDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "delete --team NAME DOMAIN",
-		Short: "Remove a domain with its checks, reports and counters",
-		Args:  cobra.ExactArgs(1),
+		Use:     "delete --team NAME DOMAIN",
+		Short:   "Remove a domain with its checks, reports and counters",
+		Example: "  dmarcd domain delete --team acme example.com",
+		Args:    cobra.ExactArgs(1),
 	}
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -135,7 +142,15 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purpose --team NAME DOMAIN WORD",
 		Short: "Declare what a domain is used for: business, personal, education, nonprofit or none",
-		Args:  cobra.ExactArgs(2),
+		Example: `  dmarcd domain purpose --team acme example.com business
+  dmarcd domain purpose --team acme example.com none`,
+		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{"business", "personal", "education", "nonprofit", "none"}, cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

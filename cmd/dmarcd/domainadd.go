@@ -31,6 +31,8 @@ The argument - reads names from standard input, one a line; blank lines and
 what follows a # are passed over. Names that are refused (no domain name, or
 known already) are told on standard error, the others are added; the exit
 status is then 1.`,
+		Example: `  dmarcd domain add --team acme example.com example.org
+  dmarcd domain add --team acme - < domains.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	teamFlag(cmd)
@@ -128,6 +130,6 @@ func (p *program) addDomains(ctx context.Context, t *store.Team, names []string)
 	if !few && known > 0 {
 		p.say("%d domains were there already\n", known)
 	}
-	_, err = fmt.Fprintf(p.out, "%d domains added\n", total)
+	_, err = fmt.Fprintf(p.out, "%s added\n", number(total, "domain"))
 	return known, err
 }

@@ -33,6 +33,8 @@ An import that was interrupted goes on where it stopped if it is begun again wit
 same paths; --all reads everything again.
 
 0: all was read; 1: something was rejected; 2: a file could not be read.`,
+		Example: `  dmarcd import --team acme old-reports
+  dmarcd import --team acme --json archive.zip mail.mbox Maildir`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	teamFlag(cmd)
@@ -82,7 +84,7 @@ func (r *importing) files(ctx context.Context, cfg config.Config, team *store.Te
 	}
 	bar, done := r.progressBytes(listing.Bytes, "importing")
 	r.bar = bar
-	r.counts.Files = len(listing.Files)
+	r.counts.Files = len(listing.Files) + len(listing.Unread)
 	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Keeper: team, Journal: journal, Tell: r.tell}
 	err := importer.Run(ctx, listing.Files)
 	done()
@@ -98,7 +100,7 @@ func (r *importing) files(ctx context.Context, cfg config.Config, team *store.Te
 	}
 	switch {
 	case r.unread > 0:
-		return fmt.Errorf("%d files could not be read", r.unread)
+		return fmt.Errorf("%d of %d files could not be read", r.unread, r.counts.Files)
 	case r.counts.Rejected > 0:
 		return errRefused
 	}
@@ -189,22 +191,22 @@ func (r *importing) sum() error {
 	if r.json {
 		return printJSON(r.out, c)
 	}
-	parts := []string{fmt.Sprintf("%d files read", c.Files-c.Before-c.Unreadable)}
+	parts := []string{number(c.Files-c.Before-c.Unreadable, "file") + " read"}
 	for _, part := range []struct {
 		n    int
-		what string
+		text string
 	}{
-		{c.Before, "read before"},
-		{c.Stored, "reports stored"},
-		{c.Replaced, "replaced"},
-		{c.Duplicate, "known already"},
-		{c.Unclaimed, "for no domain of the team"},
-		{c.Rejected, "rejected"},
+		{c.Before, fmt.Sprintf("%d read before", c.Before)},
+		{c.Stored, number(c.Stored, "report") + " stored"},
+		{c.Replaced, fmt.Sprintf("%d replaced", c.Replaced)},
+		{c.Duplicate, fmt.Sprintf("%d known already", c.Duplicate)},
+		{c.Unclaimed, fmt.Sprintf("%d for no domain of the team", c.Unclaimed)},
+		{c.Rejected, fmt.Sprintf("%d rejected", c.Rejected)},
 	} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+			parts = append(parts, part.text)
 		}
 	}
-	_, err := fmt.Fprintf(r.out, "%s; %d new records, %d messages\n", strings.Join(parts, ", "), c.Records, c.Messages)
+	_, err := fmt.Fprintf(r.out, "%s; %s, %s\n", strings.Join(parts, ", "), number(c.Records, "new record"), number(int(c.Messages), "message"))
 	return err
 }

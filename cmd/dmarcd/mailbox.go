@@ -29,9 +29,10 @@ to read one within seconds after it was added, and tells here how that goes.`,
 
 func (p *program) mailboxListCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list --team NAME",
-		Short: "List the mailboxes of a team, and how reading them goes",
-		Args:  cobra.NoArgs,
+		Use:     "list --team NAME",
+		Short:   "List the mailboxes of a team, and how reading them goes",
+		Example: "  dmarcd mailbox list --team acme --json",
+		Args:    cobra.NoArgs,
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
@@ -45,7 +46,7 @@ func (p *program) mailboxListCommand() *cobra.Command {
 			if *asJSON {
 				return printJSON(p.out, shapes)
 			}
-			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "LAST LOOK", "ERROR SINCE", "ERROR"}
+			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "LAST LOOK", "FAILED AT", "ERROR"}
 			return printTable(p.out, heading, convert(shapes, func(m wire.Mailbox) []string {
 				after := m.After
 				if m.MoveTo != nil {
@@ -65,7 +66,8 @@ func (p *program) mailboxRemoveCommand() *cobra.Command {
 		Short: "Read a mailbox no more, and forget its password",
 		Long: `Reads a mailbox no more, and forgets its password. The mails in it and the
 reports that it brought stay.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  dmarcd mailbox remove box_1omg",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := dmarcd.ParseMailboxID(args[0])
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
@@ -36,7 +37,7 @@ func (p *program) mailboxAddCommand() *cobra.Command {
 		Short: "Read a mailbox from now on; tries the login first",
 		Long: `Reads a mailbox from now on, all that lies in it and what comes. The login is tried
 first. What is needed for it is sealed with the key in secret.file before it is
-stored; "-" reads it from standard input.
+stored; "-" reads it from standard input, and asks for a password on a terminal.
 
     --password-file FILE    a file that holds the password alone
     --oauth-file FILE       for servers that want OAuth, as Microsoft 365 and Gmail do:
@@ -48,6 +49,9 @@ stored; "-" reads it from standard input.
 Messages are marked as --after says once what they bring is stored: keep leaves
 them as they are, flag marks them as seen, move:FOLDER moves them, and delete
 deletes them for good.`,
+		Example: `  dmarcd mailbox add --team acme --host imap.example.com --user dmarc@example.com --password-file -
+  dmarcd mailbox add --team acme --host imap.example.com --user dmarc@example.com --password-file pw --after move:Done
+  dmarcd mailbox add --team acme --host outlook.office365.com --user dmarc@example.com --oauth-file oauth.json`,
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
@@ -98,7 +102,7 @@ func (f mailboxFlags) mailbox(method dmarcd.LoginMethod) dmarcd.Mailbox {
 // readCredentials reads the file that holds what to log in with.
 func (p *program) readCredentials(given mailboxFlags) (imap.Credentials, error) {
 	if given.oauthFile == "" {
-		password, err := p.readSecretFile(given.passwordFile)
+		password, err := p.readPassword(given.passwordFile)
 		credentials := imap.Credentials{Password: strings.TrimRight(string(password), "\r\n")}
 		if err == nil {
 			err = credentials.Validate()
@@ -117,6 +121,17 @@ func (p *program) readCredentials(given mailboxFlags) (imap.Credentials, error) 
 		return imap.Credentials{}, fmt.Errorf("%s does not hold the JSON that is wanted; see `dmarcd mailbox add --help`", given.oauthFile)
 	}
 	return credentials, credentials.Validate()
+}
+
+// readPassword asks a person at a terminal, without showing what they type.
+func (p *program) readPassword(path string) ([]byte, error) {
+	terminal, ok := p.in.(*os.File)
+	if path != "-" || !ok || !isTerminal(terminal) {
+		return p.readSecretFile(path)
+	}
+	p.say("Password: ")
+	defer p.say("\n")
+	return term.ReadPassword(int(terminal.Fd()))
 }
 
 func (p *program) readSecretFile(path string) ([]byte, error) {

@@ -12,9 +12,10 @@ import (
 
 func (p *program) migrateCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "migrate",
-		Short: "Bring the database to the schema of this version; serve does so too",
-		Args:  cobra.NoArgs,
+		Use:     "migrate",
+		Short:   "Bring the database to the schema of this version; serve does so too",
+		Example: "  dmarcd migrate",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Opening migrates.
 			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
@@ -31,7 +32,10 @@ func (p *program) backupCommand() *cobra.Command {
 		Short: "Write the whole database into a new SQLite file, while the daemon runs",
 		Long: `Writes the whole database, as it is at one moment, into a new SQLite file, from
 SQLite and from PostgreSQL alike. The daemon may run meanwhile. To restore it,
-stop the daemon and let DMARCD_DATABASE name the file.`,
+stop the daemon and let DMARCD_DATABASE name the file. The key that seals the
+passwords of mailboxes is not in it: keep a copy of secret.file elsewhere.`,
+		Example: `  dmarcd backup dmarcd-2026-11-15.db
+  dmarcd backup --database postgres://dmarcd@localhost/dmarcd /var/backups/dmarcd.db`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
@@ -51,9 +55,10 @@ stop the daemon and let DMARCD_DATABASE name the file.`,
 
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  dmarcd version",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(p.out, "dmarcd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

@@ -37,6 +37,10 @@ report the policies and sessions are counted.
 
 0: all was read; 1: something is no report, told on standard error; 2: a file could
 not be read at all.`,
+		Example: `  dmarcd parse report.xml.gz mailbox.mbox
+  dmarcd parse --csv reports/*.zip > records.csv
+  dmarcd parse --json - < mail.eml
+  dmarcd parse --limit-upload 1000000000 years.mbox`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()

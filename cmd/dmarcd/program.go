@@ -36,6 +36,8 @@ type program struct {
 	in       io.Reader
 	out, err io.Writer
 	environ  []string
+
+	begun bool // the command line was right, and its command began
 }
 
 // run runs the command that args name and returns the exit status.
@@ -45,7 +47,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !p.begun {
+		err = fmt.Errorf("%w; see %q", err, cmd.CommandPath()+" --help")
+	}
 	if err != nil && !errors.Is(err, errRefused) {
 		p.say("dmarcd: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndmarcd: "))
 	}
@@ -73,11 +78,14 @@ func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dmarcd",
 		Short: "The DMARC daemon: watches the DNS of mail domains and tells how they stand",
-		Long: `dmarcd watches the DMARC settings of a team's mail domains and serves them as JSON.
+		Long: `dmarcd watches the DNS of a team's mail domains, takes in the reports that mail
+receivers send about them, and tells who sends mail as them and whether it passes: on a
+web page, and as JSON.
 
-    dmarcd serve                    runs the daemon; the first start makes a team and a token
-    dmarcd domain list --team T     shows a team's domains
-    dmarcd doctor                   says what is wrong with an installation
+    dmarcd serve                runs the daemon; the first start makes a team and a token
+    dmarcd demo                 shows it with a year of made-up reports
+    dmarcd check DOMAIN         says what is wrong with a domain, without a server
+    dmarcd doctor               says what is wrong with an installation
 
 Every setting can be given in a file (--config, TOML or YAML), in the environment
 or as a flag, and the later wins; "dmarcd config" shows what holds.`,
@@ -102,7 +110,23 @@ or as a flag, and the later wins; "dmarcd config" shows what holds.`,
 	// command's own flags.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
 		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  those of the settings: see "dmarcd --help" or "dmarcd config"`))
+	p.complete(root)
+	p.noteBeginnings(root)
 	return root
+}
+
+// noteBeginnings has each command note that it was called rightly: what goes wrong
+// before is about the usage, and its help is what to read next.
+func (p *program) noteBeginnings(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			p.begun = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		p.noteBeginnings(sub)
+	}
 }
 
 // showHelp is what a command does that only leads to others.
@@ -113,9 +137,9 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 func wrongUsage(err error) error { return errors.New(err.Error()) }
 
 // noArguments refuses words that no command takes.
-func noArguments(cmd *cobra.Command, args []string) error {
+func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("unknown command %q; see %q", args[0], cmd.CommandPath()+" --help")
+		return fmt.Errorf("unknown command %q", args[0])
 	}
 	return nil
 }

@@ -25,7 +25,14 @@ func (p *program) reportCommand() *cobra.Command {
 const defaultReports = 100
 
 func (p *program) reportListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the reports of a team, the latest first", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use:   "list --team NAME",
+		Short: "List the reports of a team, the latest first",
+		Example: `  dmarcd report list --team acme --domain example.com
+  dmarcd report list --team acme --kind tls --limit 10 --json
+  dmarcd report list --team acme --unclaimed`,
+		Args: cobra.NoArgs,
+	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	var filter store.ReportFilter
@@ -72,9 +79,10 @@ func (p *program) reportListCommand() *cobra.Command {
 
 func (p *program) reportRejectedCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "rejected --team NAME",
-		Short: "List what was sent to a team and could not be used, the latest first",
-		Args:  cobra.NoArgs,
+		Use:     "rejected --team NAME",
+		Short:   "List what was sent to a team and could not be used, the latest first",
+		Example: "  dmarcd report rejected --team acme --json",
+		Args:    cobra.NoArgs,
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
@@ -106,6 +114,8 @@ func (p *program) reportRetryCommand() *cobra.Command {
 rest stays with the reason of today.
 
 0: all of it could be used; 1: some is still rejected.`,
+		Example: `  dmarcd report retry --team acme
+  dmarcd report retry --team acme rej_1omg`,
 	}
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

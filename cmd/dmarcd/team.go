@@ -22,7 +22,9 @@ func (p *program) teamCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a team; with --api, on the API whitelist",
-		Args:  cobra.ExactArgs(1),
+		Example: `  dmarcd team create acme --api
+  dmarcd team create "Mail operations"`,
+		Args: cobra.ExactArgs(1),
 	}
 	api := cmd.Flags().Bool("api", false, "put the team on the API whitelist")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,7 +47,7 @@ func (p *program) teamCreateCommand() *cobra.Command {
 }
 
 func (p *program) teamListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List all teams", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List all teams", Example: "  dmarcd team list --json", Args: cobra.NoArgs}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
@@ -66,10 +68,11 @@ func (p *program) teamListCommand() *cobra.Command {
 }
 
 func (p *program) teamAllowCommand(allow bool) *cobra.Command {
-	cmd := &cobra.Command{Use: "allow NAME", Short: "Put a team on the API whitelist", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "allow NAME", Short: "Put a team on the API whitelist", Example: "  dmarcd team allow acme", Args: cobra.ExactArgs(1)}
 	if !allow {
-		cmd.Use, cmd.Short = "deny NAME", "Take a team off the API whitelist"
+		cmd.Use, cmd.Short, cmd.Example = "deny NAME", "Take a team off the API whitelist", "  dmarcd team deny acme"
 	}
+	cmd.ValidArgsFunction = p.completeTeams
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
 			team, err := teamByName(cmd.Context(), s, args[0])

@@ -36,7 +36,9 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --team NAME",
 		Short: "Make a token and print it, this once",
-		Args:  cobra.NoArgs,
+		Example: `  dmarcd token create --team acme
+  dmarcd token create --team acme --name ci --scope read --expires 720h`,
+		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
 	name := cmd.Flags().String("name", "", "what the token is for")
@@ -71,7 +73,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the tokens of a team", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list --team NAME", Short: "List the tokens of a team", Example: "  dmarcd token list --team acme --json", Args: cobra.NoArgs}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -95,9 +97,10 @@ func (p *program) tokenListCommand() *cobra.Command {
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke ID",
-		Short: "End a token for good",
-		Args:  cobra.ExactArgs(1),
+		Use:     "revoke ID",
+		Short:   "End a token for good",
+		Example: "  dmarcd token revoke tok_1omg",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := dmarcd.ParseTokenID(args[0])
 			if err != nil {

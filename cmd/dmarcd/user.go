@@ -31,6 +31,8 @@ func (p *program) userInviteCommand() *cobra.Command {
 standard output. A person who is new chooses a password there; one who has
 forgotten theirs may choose another. Whoever has the link can use it: send it
 over a safe channel.`,
+		Example: `  dmarcd user invite ann@example.com --team acme --role editor
+  dmarcd user invite bob@example.com --operator`,
 		Args: cobra.ExactArgs(1),
 	}
 	team := cmd.Flags().String("team", "", "the name of the team that the person joins (default: none)")
@@ -131,7 +133,7 @@ func newUserShape(user dmarcd.User, memberships []dmarcd.Membership) userShape {
 }
 
 func (p *program) userListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List all users with their teams", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List all users with their teams", Example: "  dmarcd user list --json", Args: cobra.NoArgs}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
@@ -164,9 +166,10 @@ func (p *program) userListCommand() *cobra.Command {
 
 func (p *program) userRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove EMAIL",
-		Short: "Remove a user and end their sessions; tokens and data of their teams stay",
-		Args:  cobra.ExactArgs(1),
+		Use:     "remove EMAIL",
+		Short:   "Remove a user and end their sessions; tokens and data of their teams stay",
+		Example: "  dmarcd user remove ann@example.com",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			email, err := dmarcd.ParseEmail(args[0])
 			if err != nil {

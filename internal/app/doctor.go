@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -36,7 +37,11 @@ const (
 	Unseen DiagnosisState = "unseen"
 )
 
-const doctorTimeout = 5 * time.Second
+const (
+	doctorTimeout = 5 * time.Second
+	// integrityTimeout is how long reading all of a large database may take.
+	integrityTimeout = 5 * time.Minute
+)
 
 // Diagnose looks at an installation, running or not, and changes nothing of it.
 func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagnosis {
@@ -112,7 +117,9 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 			return []Diagnosis{{part, Advised, cfg.Database + " is not there yet.", "The first start makes it."}}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	thorough, cancel := context.WithTimeout(ctx, integrityTimeout)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	s, err := store.Open(ctx, cfg.Database, store.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -123,13 +130,16 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 		return []Diagnosis{{part, Sick, err.Error(), "Run `dmarcd migrate`, or the dmarcd that wrote the database last."}}
 	}
 	found := []Diagnosis{{part, Healthy, "The " + s.Stats().Engine + " database answers and has the schema of this version.", ""}}
-	if problem, err := s.Integrity(ctx); err != nil || problem != "" {
-		if err != nil {
-			problem = err.Error()
-		}
+	found = append(found, diagnoseTeams(ctx, s))
+	switch problem, err := s.Integrity(thorough); {
+	case problem != "":
 		found = append(found, Diagnosis{part, Sick, "The database is damaged or its sums are wrong: " + problem, "Restore a backup; `dmarcd backup` makes them."})
+	case errors.Is(thorough.Err(), context.DeadlineExceeded):
+		found = append(found, Diagnosis{part, Unseen, "It takes too long to read all of the database.", "Look again when less is done with it."})
+	case err != nil:
+		found = append(found, Diagnosis{part, Sick, "The database cannot be read: " + err.Error(), "Restore a backup; `dmarcd backup` makes them."})
 	}
-	return append(found, diagnoseTeams(ctx, s))
+	return found
 }
 
 // diagnoseTeams tells whether anybody can use the API.

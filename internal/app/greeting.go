@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/web"
 )
 
 // greet sees to it that somebody can use the API and the web page, and says how.
@@ -22,13 +23,10 @@ func (a *App) greet(ctx context.Context) error {
 	}
 	switch {
 	case token != "":
-		err = a.say(`This is the first start. The team %q may use the API with this token, which is shown only now:
-
-    %s
-
+		err = a.say(`This is the first start. The team %q may use the API with a token, which is shown only now.
 Keep it, and try it:
 
-    export TOKEN=...the token above...
+    export TOKEN=%s
     curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \
         -d '{"domain": "example.com"}' %[3]s/domains
     curl -H "Authorization: Bearer $TOKEN" %[3]s/domains
@@ -36,7 +34,7 @@ Keep it, and try it:
 Documentation: %[3]s/docs
 `, dmarcd.DefaultTeam, token, a.config.BaseURL)
 	case a.config.Token == "":
-		err = a.say("dmarcd serves %s (documentation: %[1]s/docs).\n", a.config.BaseURL)
+		err = a.say("dmarcd serves the API at %s (documentation: %[1]s/docs), and the web page under %[2]s/.\n", a.config.BaseURL, web.Prefix)
 	}
 	if err != nil || link == "" {
 		return err

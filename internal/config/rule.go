@@ -18,6 +18,7 @@ import (
 type rule[T any] struct {
 	want  string
 	valid func(T) bool
+	words []string // all right values, where they are a few words
 }
 
 // durationFrom allows the durations from least to most.
@@ -50,6 +51,7 @@ func oneOf(words ...string) rule[string] {
 	return rule[string]{
 		want:  "one of " + strings.Join(words, ", "),
 		valid: func(v string) bool { return slices.Contains(words, v) },
+		words: words,
 	}
 }
 
@@ -79,9 +81,11 @@ func wholeBetween(least, most int, note string) rule[int] {
 // anyLevel allows every level, because only the four that have a word can be
 // written.
 func anyLevel() rule[slog.Level] {
+	words := []string{"debug", "info", "warn", "error"}
 	return rule[slog.Level]{
-		want:  "one of debug, info, warn, error",
+		want:  "one of " + strings.Join(words, ", "),
 		valid: func(slog.Level) bool { return true },
+		words: words,
 	}
 }
 

@@ -11,6 +11,8 @@ type Setting struct {
 	// Kind is one word for the form of the value: text, list, duration,
 	// number or word.
 	Kind string
+	// Words are the values that a setting of the kind word may have.
+	Words []string
 	// Default is the default value, or says in words what it follows from.
 	Default string
 	// Help is one line that says what the setting is for.
@@ -77,6 +79,7 @@ func define[T any](key string, k kind[T], fallback string, r rule[T], field func
 	return Setting{
 		Key:      key,
 		Kind:     k.name,
+		Words:    r.words,
 		Default:  fallback,
 		Help:     help,
 		fallback: fallback,

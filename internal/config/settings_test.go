@@ -98,6 +98,9 @@ func TestEverySettingIsExplained(t *testing.T) {
 		if !slices.Contains(kinds, s.Kind) {
 			t.Errorf("%s: got kind %q, want one of %v", s.Key, s.Kind, kinds)
 		}
+		if (s.Kind == "word") != (len(s.Words) > 1) {
+			t.Errorf("%s: got the words %q, want some for the kind word alone", s.Key, s.Words)
+		}
 		// http.max and http_max would share a variable.
 		if slices.Contains(envs, s.Env()) {
 			t.Errorf("%s: got variable %s twice, want one each", s.Key, s.Env())

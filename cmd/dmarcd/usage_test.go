@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+)
+
+// eachCommand calls f with every command of ours that does something.
+func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
+	for _, sub := range cmd.Commands() {
+		eachCommand(sub, f)
+	}
+	if !cmd.HasSubCommands() {
+		f(cmd)
+	}
+}
+
+// redirected is what a shell takes of a line for itself.
+var redirected = regexp.MustCompile(`\s+([<>|#]|&&).*`)
+
+// wantRight wants that a line calls a command as it wants to be called.
+func wantRight(t *testing.T, line string) *cobra.Command {
+	t.Helper()
+	var words []string
+	for i, part := range strings.Split(redirected.ReplaceAllString(line, ""), `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	cmd, args, err := (&program{}).rootCommand().Find(words[1:])
+	if err == nil {
+		err = cmd.ParseFlags(args)
+	}
+	for _, check := range []func() error{
+		func() error { return cmd.ValidateArgs(cmd.Flags().Args()) }, cmd.ValidateRequiredFlags, cmd.ValidateFlagGroups,
+	} {
+		if err == nil {
+			err = check()
+		}
+	}
+	if err != nil {
+		t.Errorf("%q: got %v, want a line that can be run", line, err)
+	}
+	return cmd
+}
+
+func TestEveryCommandShowsHowItIsCalled(t *testing.T) {
+	t.Parallel()
+	eachCommand((&program{}).rootCommand(), func(cmd *cobra.Command) {
+		if cmd.Example == "" {
+			t.Errorf("%s: got no example in its help", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Example) {
+			if !strings.HasPrefix(line, "  "+cmd.CommandPath()) || wantRight(t, line).CommandPath() != cmd.CommandPath() {
+				t.Errorf("%s: got the example %q, want one of itself", cmd.CommandPath(), line)
+			}
+		}
+	})
+}
+
+func TestREADMECallsCommandsRightly(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^bin/dmarcd .*`).FindAllString(string(content), -1)
+	if len(lines) < 10 {
+		t.Errorf("got %d lines with commands, want those of the operators", len(lines))
+	}
+	for _, line := range lines {
+		wantRight(t, line)
+	}
+}
+
+// TestWrongUsageLeadsToTheHelp wants each thing that cannot be meant to say where the
+// right way stands, and what is refused not to.
+func TestWrongUsageLeadsToTheHelp(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	for _, tt := range []struct {
+		line   string
+		status int
+		see    string // "" for no such advice
+	}{
+		{"nothing", exitFailed, "dmarcd"},
+		{"team nothing", exitFailed, "dmarcd team"},
+		{"parse", exitFailed, "dmarcd parse"},
+		{"serve now", exitFailed, "dmarcd serve"},
+		{"serve --listn :80", exitFailed, "dmarcd serve"},
+		{"token create", exitFailed, "dmarcd token create"},
+		{"mailbox add --team acme --host a --user b", exitFailed, "dmarcd mailbox add"},
+		{"parse --json --csv x", exitFailed, "dmarcd parse"},
+		{"parse missing.xml", exitFailed, ""},
+		{"parse ../../internal/intake/unpack/testdata/no-report.eml", exitRefused, ""},
+		{"config --listen nowhere", exitFailed, ""},
+	} {
+		status, _, stderr := runProgram(t, server, "", strings.Fields(tt.line)...)
+		advice := `; see "` + tt.see + ` --help"` + "\n"
+		if got := strings.HasSuffix(stderr, advice); status != tt.status || got != (tt.see != "") || tt.see == "" && strings.Contains(stderr, "--help") {
+			t.Errorf("%s: got status %d and %q, want %d and advice about %q", tt.line, status, stderr, tt.status, tt.see)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	database := "--database=" + t.TempDir() + "/dmarcd.db"
+	offered := func(words ...string) []string {
+		t.Helper()
+		var out, errors bytes.Buffer
+		p := &program{in: strings.NewReader(""), out: &out, err: &errors}
+		if status := p.run(t.Context(), append([]string{"__complete"}, words...)); status != exitDone {
+			t.Fatalf("%v: got status %d: %s", words, status, errors.String())
+		}
+		return strings.Fields(out.String())
+	}
+	const files, noFiles, byExtension = ":0", ":4", ":8"
+	if got := offered("token", "create", database, "--team", ""); !cmp.Equal(got, []string{noFiles}) {
+		t.Errorf("teams without a database: got %v, want none", got)
+	}
+	if _, err := os.Stat(strings.TrimPrefix(database, "--database=")); !os.IsNotExist(err) {
+		t.Errorf("got %v, want that asking made no database", err)
+	}
+	for _, name := range []string{"acme", "beta"} {
+		if status, _, stderr := runProgram(t, resolvertest.Start(t, ""), "", "team", "create", name, database); status != exitDone {
+			t.Fatal(stderr)
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		words []string
+		want  []string
+	}{
+		{"teams", []string{"token", "create", database, "--team", ""}, []string{"acme", "beta", noFiles}},
+		{"teams as arguments", []string{"team", "deny", database, ""}, []string{"acme", "beta", noFiles}},
+		{"scopes", []string{"token", "create", "--scope", ""}, []string{"read", "write", noFiles}},
+		{"roles", []string{"user", "invite", "--role="}, []string{"owner", "editor", "viewer", noFiles}},
+		{"kinds", []string{"report", "list", "--kind", ""}, []string{"aggregate", "failure", "tls", noFiles}},
+		{"purposes", []string{"domain", "purpose", "--team=acme", "example.com", ""}, []string{"business", "personal", "education", "nonprofit", "none", noFiles}},
+		{"a domain", []string{"domain", "purpose", "--team=acme", ""}, []string{noFiles}},
+		{"words of a setting", []string{"serve", "--log-format", ""}, []string{config.FormatAuto, config.FormatText, config.FormatJSON, noFiles}},
+		{"a number", []string{"serve", "--rate-limit", ""}, []string{noFiles}},
+		{"the configuration", []string{"serve", "--config", ""}, []string{"toml", "yaml", "yml", byExtension}},
+		{"a password", []string{"mailbox", "add", "--password-file", ""}, []string{files}},
+		{"reports", []string{"parse", ""}, []string{files}},
+		{"a domain to check", []string{"check", ""}, []string{noFiles}},
+		{"a file for a setting", []string{"backup", "--database", ""}, []string{files}},
+	} {
+		if got := offered(tt.words...); !cmp.Equal(got, tt.want) {
+			t.Errorf("%s: got %v want %v", tt.name, got, tt.want)
+		}
+	}
+}
