@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // AuditEntry is a change that somebody made.
@@ -21,21 +23,33 @@ type auditView struct {
 func (s *Web) audit(c *call) error {
 	const path = Prefix + "/settings/audit"
 	query := c.r.URL.Query()
-	found, err := c.team.Keeping.Audit(c.r.Context(), query.Get("after"))
+	part := func(after string) (wire.Page[AuditEntry], error) {
+		return c.team.Keeping.Audit(c.r.Context(), after)
+	}
+	if c.wantsCSV("audit") {
+		all, err := wholeList(part)
+		if err != nil {
+			return err
+		}
+		return c.csv(auditTable(all, ""))
+	}
+	found, err := part(query.Get("after"))
 	if err != nil {
 		return err
 	}
-	t := Table{
-		ID: "audit", Caption: "Changes", CSV: withQuery(path, query, "csv", "audit"),
-		Columns: []Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true}, {Title: "From where"}},
-		Empty:   Empty{"No changes yet", "Every change that a member, a token or an operator makes is kept here.", Link{}},
-	}
-	for _, e := range found.Items {
-		t.Rows = append(t.Rows, []Cell{at(e.At), text(e.Actor), text(e.Action), text(e.Target).noted(e.Detail), code(e.Address)})
-	}
-	if c.wantsCSV("audit") {
-		return c.csv(t)
-	}
+	t := auditTable(found.Items, withQuery(path, query, "csv", "audit", "after", ""))
 	return c.render(http.StatusOK, settingsFrame("audit", "Audit log"),
 		auditView{settingsTabs(c.viewer, "Audit log"), t, cursorPager(path, query, next(found))})
+}
+
+func auditTable(entries []AuditEntry, csv string) Table {
+	t := Table{
+		ID: "audit", Caption: "Changes", CSV: csv,
+		Columns: []Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true, Note: "Detail"}, {Title: "From where"}},
+		Empty:   Empty{"No changes yet", "Every change that a member, a token or an operator makes is kept here.", Link{}},
+	}
+	for _, e := range entries {
+		t.Rows = append(t.Rows, []Cell{at(e.At), text(e.Actor), text(e.Action), text(e.Target).noted(e.Detail), code(e.Address)})
+	}
+	return t
 }

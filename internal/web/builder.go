@@ -22,10 +22,10 @@ type builderView struct {
 	// IsRecord is false for a text that receivers pass over.
 	IsRecord bool
 	State    string
-	Tags     []tagExplanation
+	Tags     Table
 	Problems []string
 	// Views is what receivers do, by whose mail it is.
-	Views []receiverView
+	Views Table
 }
 
 // maxRecord bounds a pasted record, in bytes; DNS can carry 64 KiB in all.
@@ -34,6 +34,7 @@ const maxRecord = 4096
 // builder makes a record of the answers to its form, or explains one that is
 // pasted. All of it stands in the address, so that it can be shared.
 func (s *Web) builder(c *call) error {
+	const path = Prefix + "/builder"
 	query := c.r.URL.Query()
 	view := builderView{Domain: exampleDomain, Record: strings.TrimSpace(query.Get("record"))}
 	name, err := dmarcd.ParseName(query.Get("domain"))
@@ -50,11 +51,16 @@ func (s *Web) builder(c *call) error {
 	view.IsRecord = ok
 	if ok {
 		view.State = record.State.String()
-		view.Tags = explainTags(record)
+		view.Tags = tagTable(explainTags(record), withQuery(path, query, "csv", "tags"))
 		for _, problem := range record.Problems {
 			view.Problems = append(view.Problems, problemSentence(problem))
 		}
-		view.Views = receiverViews(c.r.Context(), view.Domain, view.Record)
+		view.Views = receiverTable(receiverViews(c.r.Context(), view.Domain, view.Record), withQuery(path, query, "csv", "receivers"))
+	}
+	for _, t := range []Table{view.Tags, view.Views} {
+		if t.ID != "" && c.wantsCSV(t.ID) {
+			return c.csv(t)
+		}
 	}
 	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
 	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)

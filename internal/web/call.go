@@ -53,17 +53,8 @@ func (c *call) csv(t Table) error {
 	h.Set("Content-Disposition", `attachment; filename="dmarcd-`+t.ID+`.csv"`)
 	h.Set("Cache-Control", "no-store")
 	out := csv.NewWriter(c.w)
-	header := make([]string, len(t.Columns))
-	for i, column := range t.Columns {
-		header[i] = column.Title
-	}
-	_ = out.Write(header) // what fails is told by Error below
-	for _, row := range t.Rows {
-		fields := make([]string, len(row))
-		for i, cell := range row {
-			fields[i] = cell.plain()
-		}
-		_ = out.Write(fields)
+	for _, fields := range t.lines() {
+		_ = out.Write(fields) // what fails is told by Error below
 	}
 	out.Flush()
 	if out.Error() != nil {

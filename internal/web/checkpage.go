@@ -13,7 +13,7 @@ type checkView struct {
 	// Check is nil where nobody has looked yet.
 	Check  *wire.KeptCheck
 	Groups []findingGroup
-	Parts  []checkPart
+	Parts  Table
 }
 
 // findingGroup is the findings of one level.
@@ -40,12 +40,15 @@ func (s *Web) check(c *call) error {
 	latest, err := c.team.Checks.LatestCheck(c.r.Context(), head.Head.Name)
 	switch {
 	case err == nil:
-		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest.Findings), checkParts(latest)
+		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest.Findings), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/check?csv=seen")
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
-	if c.wantsCSV("findings") {
+	switch {
+	case c.wantsCSV("findings"):
 		return c.csv(findingTable(latest.Findings))
+	case c.wantsCSV("seen"):
+		return c.csv(view.Parts)
 	}
 	return c.render(http.StatusOK, page, view)
 }
@@ -88,12 +91,23 @@ func checkParts(check wire.KeptCheck) []checkPart {
 	)
 }
 
+func seenTable(parts []checkPart, csv string) Table {
+	t := Table{
+		ID: "seen", Caption: "What was seen", CSV: csv,
+		Columns: []Column{{Title: "Part", Wide: true}, {Title: "Status"}, {Title: "Record", Wide: true, Note: "Reason"}},
+	}
+	for _, p := range parts {
+		t.Rows = append(t.Rows, []Cell{text(p.Name), badge(p.Status), code(p.Text).noted(p.Reason)})
+	}
+	return t
+}
+
 func findingTable(findings []wire.Finding) Table {
 	t := Table{ID: "findings", Columns: []Column{
-		{Title: "Finding"}, {Title: "Level"}, {Title: "What"}, {Title: "Why"}, {Title: "Fix"}, {Title: "Points"}, {Title: "RFC"},
+		{Title: "Finding"}, {Title: "Level"}, {Title: "What"}, {Title: "Why"}, {Title: "Fix"}, {Title: "Record"}, {Title: "Points"}, {Title: "RFC"},
 	}}
 	for _, f := range findings {
-		t.Rows = append(t.Rows, []Cell{text(f.ID), text(f.Level), text(f.What), text(f.Why), text(f.Fix), count(int64(f.Points)), text(f.RFC)})
+		t.Rows = append(t.Rows, []Cell{text(f.ID), text(f.Level), text(f.What), text(f.Why), text(f.Fix), text(f.Record), count(int64(f.Points)), text(f.RFC)})
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/csv"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,5 +66,85 @@ func TestNumbersInCSV(t *testing.T) {
 	want := "example.com,B,quarantine,150528,0.9700"
 	if got := strings.Join(rows[1][:5], ","); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestEveryTableIsAFile looks for a link to a file behind each table.
+func TestEveryTableIsAFile(t *testing.T) {
+	t.Parallel()
+	shown := newWeb(t, &backend{viewer: sampleViewer()})
+	for _, page := range pages {
+		if page.empty {
+			continue
+		}
+		for i, table := range strings.Split(get(t, shown, page.path).Body.String(), "<table>")[1:] {
+			if !csvLink.MatchString(table) {
+				t.Errorf("%s: got table %d without a link to a file, want one behind it", page.path, i+1)
+			}
+		}
+	}
+}
+
+// TestFilesAreWhole asks for lists of which a page shows a part.
+func TestFilesAreWhole(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{
+		"/app/domains/example.com/history?csv=changes",
+		"/app/reports/rejected?csv=rejected",
+		"/app/settings/audit?csv=audit",
+		"/app/sources/network/known?csv=records",
+		"/app/reports/rep_1?csv=records",
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			rows := func(b *backend, path string) int {
+				b.viewer = sampleViewer()
+				return strings.Count(get(t, newWeb(t, b), path).Body.String(), "\n") - 1
+			}
+			part := rows(&backend{}, path)
+			for _, cursor := range []string{"", "&after=second"} {
+				if got := rows(&backend{parts: true}, path+cursor); part == 0 || got != 2*part {
+					t.Errorf("got %d rows, want %d: both parts", got, 2*part)
+				}
+			}
+		})
+	}
+}
+
+func TestNotesInCSV(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ path, head, field string }{
+		{"/app/reports?csv=reports", "Report id", "2026-11-14.0123456789"},
+		{"/app/sources?csv=sources", "Detail", "marketing"},
+		{"/app/reports/rep_1?csv=records", "Envelope domain", "bounce.example.com"},
+		{"/app/reports/rep_1?csv=records", "Reasons", "local_policy"},
+		{"/app/domains/example.com/check?csv=findings", "Record", "v=DMARC1"},
+	} {
+		t.Run(row.path+" "+row.head, func(t *testing.T) {
+			t.Parallel()
+			rows, err := csv.NewReader(get(t, newWeb(t, &backend{viewer: sampleViewer()}), row.path).Body).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			column := slices.Index(rows[0], row.head)
+			if column < 0 {
+				t.Fatalf("got the heads %q, want %q among them", rows[0], row.head)
+			}
+			var found []string
+			for _, fields := range rows[1:] {
+				found = append(found, fields[column])
+			}
+			if all := strings.Join(found, "\n"); !strings.Contains(all, row.field) {
+				t.Errorf("got %q under %q, want %q", found, row.head, row.field)
+			}
+		})
+	}
+}
+
+func TestButtonsAreNotInCSV(t *testing.T) {
+	t.Parallel()
+	body := get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/settings/tokens?csv=tokens").Body.String()
+	if head, _, _ := strings.Cut(body, "\n"); strings.Contains(head, "Actions") {
+		t.Errorf("got the heads %q, want none of buttons", head)
 	}
 }

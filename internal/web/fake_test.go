@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,18 @@ type backend struct {
 	viewer web.Viewer
 	fail   error
 	empty  bool
-	calls  []string
+	// parts tells that lists with a cursor come in two parts of the same items.
+	parts bool
+	calls []string
+}
+
+// inParts returns a list whole, or the part that a cursor asks for.
+func inParts[T any](b *backend, after string, items []T) wire.Page[T] {
+	page := wire.Page[T]{Items: items}
+	if second := "second"; b.parts && after != second {
+		page.Next = &second
+	}
+	return page
 }
 
 func (b *backend) note(words ...string) error {
@@ -143,11 +155,18 @@ func (b *backend) LatestCheck(context.Context, string) (wire.KeptCheck, error) {
 	return sampleCheck(), b.fail
 }
 
-func (b *backend) Checks(context.Context, string, string) (wire.Page[wire.KeptCheck], error) {
+func (b *backend) Checks(_ context.Context, _, after string) (wire.Page[wire.KeptCheck], error) {
 	if b.empty {
 		return wire.Page[wire.KeptCheck]{}, b.fail
 	}
-	return sampleHistory(), b.fail
+	history := sampleHistory()
+	if b.parts {
+		return inParts(b, after, history.Items), b.fail
+	}
+	if after != "" {
+		return wire.Page[wire.KeptCheck]{}, b.fail
+	}
+	return history, b.fail
 }
 
 func (b *backend) Setup(context.Context, string) (wire.Setup, error) {
@@ -193,8 +212,13 @@ func (b *backend) Flows(context.Context, web.SourceQuery) ([]web.Flow, error) {
 	return sampleFlows(), b.fail
 }
 
-func (b *backend) Records(context.Context, web.SourceQuery) (wire.Page[web.Record], error) {
-	return wire.Page[web.Record]{Items: sampleRecords()}, b.fail
+// Records has as many as are asked for, where lists come in parts.
+func (b *backend) Records(_ context.Context, q web.SourceQuery) (wire.Page[web.Record], error) {
+	page := inParts(b, q.After, sampleRecords())
+	if b.parts && q.Limit >= 2*len(page.Items) {
+		page = wire.Page[web.Record]{Items: slices.Concat(page.Items, page.Items)}
+	}
+	return page, b.fail
 }
 
 func (b *backend) Reports(_ context.Context, q web.ReportQuery) (wire.Page[dmarcd.Report], error) {
@@ -210,10 +234,14 @@ func (b *backend) Reports(_ context.Context, q web.ReportQuery) (wire.Page[dmarc
 	return wire.Page[dmarcd.Report]{Items: kept}, b.fail
 }
 
-func (b *backend) Report(_ context.Context, id string) (web.ReportDocument, error) {
+func (b *backend) Report(_ context.Context, id string, limit int) (web.ReportDocument, error) {
 	for _, r := range sampleReports() {
 		if r.ID.String() == id {
-			return sampleDocument(r), b.fail
+			document := sampleDocument(r)
+			if b.parts && limit > 1000 {
+				document.Records = slices.Concat(document.Records, document.Records)
+			}
+			return document, b.fail
 		}
 	}
 	return web.ReportDocument{}, dmarcd.ErrNotFound
@@ -231,11 +259,11 @@ func (b *backend) Upload(_ context.Context, name string, body io.Reader) ([]dmar
 	return sampleReceipts(), b.note("upload", name, string(content))
 }
 
-func (b *backend) Rejected(context.Context, string) (wire.Page[dmarcd.Rejected], error) {
+func (b *backend) Rejected(_ context.Context, after string) (wire.Page[dmarcd.Rejected], error) {
 	if b.empty {
 		return wire.Page[dmarcd.Rejected]{}, b.fail
 	}
-	return wire.Page[dmarcd.Rejected]{Items: sampleRejected()}, b.fail
+	return inParts(b, after, sampleRejected()), b.fail
 }
 
 func (b *backend) RejectedOriginal(ctx context.Context, id string) (web.Original, error) {
@@ -297,8 +325,8 @@ func (b *backend) SetRetention(_ context.Context, r web.Retention) error {
 	return b.note("retention")
 }
 
-func (b *backend) Audit(context.Context, string) (wire.Page[web.AuditEntry], error) {
-	return wire.Page[web.AuditEntry]{Items: sampleAudit()}, b.fail
+func (b *backend) Audit(_ context.Context, after string) (wire.Page[web.AuditEntry], error) {
+	return inParts(b, after, sampleAudit()), b.fail
 }
 
 func (b *backend) Teams(context.Context) ([]web.TeamRow, error) { return sampleTeams(), b.fail }

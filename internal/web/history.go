@@ -25,19 +25,26 @@ func (s *Web) history(c *call) error {
 		return err
 	}
 	query := c.r.URL.Query()
-	found, err := c.team.Checks.Checks(c.r.Context(), head.Head.Name, query.Get("after"))
+	part := func(after string) (wire.Page[wire.KeptCheck], error) {
+		return c.team.Checks.Checks(c.r.Context(), head.Head.Name, after)
+	}
+	if c.wantsCSV("changes") {
+		all, err := wholeList(part)
+		if err != nil {
+			return err
+		}
+		return c.csv(changeTable(all))
+	}
+	found, err := part(query.Get("after"))
 	if err != nil {
 		return err
 	}
 	path := domainPath(head.Head.Name) + "/history"
 	view := historyView{
-		domainView: head, Pager: cursorPager(path, query, next(found)), CSV: withQuery(path, query, "csv", "changes"),
+		domainView: head, Pager: cursorPager(path, query, next(found)), CSV: withQuery(path, query, "csv", "changes", "after", ""),
 	}
 	for _, check := range found.Items {
 		view.Checks = append(view.Checks, historyEntry{check, changeLines(check.Changes)})
-	}
-	if c.wantsCSV("changes") {
-		return c.csv(changeTable(found.Items))
 	}
 	return c.render(http.StatusOK, page, view)
 }
@@ -50,12 +57,4 @@ func changeTable(checks []wire.KeptCheck) Table {
 		}
 	}
 	return t
-}
-
-// next returns the cursor of the following part of a list, "" at the end.
-func next[T any](page wire.Page[T]) string {
-	if page.Next == nil {
-		return ""
-	}
-	return *page.Next
 }

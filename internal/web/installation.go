@@ -64,7 +64,7 @@ func (s *Web) showTeams(c *call, status int, form Form) error {
 	t := Table{
 		ID: "teams", Caption: "Teams", CSV: Prefix + "/installation/teams?csv=teams",
 		Columns: []Column{
-			{Title: "Team", Wide: true},
+			{Title: "Team", Wide: true, Note: "Id"},
 			{Title: "Domains", Numeric: true},
 			{Title: "Members", Numeric: true},
 			{Title: "Messages, 30 days", Numeric: true},

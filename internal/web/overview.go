@@ -111,9 +111,6 @@ func (s *Web) overview(c *call) error {
 	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view)
 }
 
-// maxCSVRows bounds a table as a file.
-const maxCSVRows = 100_000
-
 func domainTable(found Overview, query url.Values, order sorting) Table {
 	t := Table{
 		ID: "domains", Caption: "Domains", CSV: withQuery(order.path, query, "csv", "domains", "page", ""),

@@ -40,6 +40,24 @@ func receiverViews(ctx context.Context, domain, record string) []receiverView {
 	return views
 }
 
+// receiverTable shows what either sort of receiver does.
+func receiverTable(views []receiverView, csv string) Table {
+	t := Table{
+		ID: "receivers", Caption: "What receivers do", CSV: csv,
+		Columns: []Column{
+			{Title: "Mail as", Wide: true, Note: "Which names"},
+			{Title: "Receivers of RFC 9989", Wide: true, Note: "Why (RFC 9989)"},
+			{Title: "Receivers of RFC 7489", Wide: true, Note: "Why (RFC 7489)"},
+		},
+	}
+	for _, v := range views {
+		t.Rows = append(t.Rows, []Cell{
+			text(v.Name).noted(v.What), policyCell(v.New.Policy).noted(v.New.Why), policyCell(v.Old.Policy).noted(v.Old.Why),
+		})
+	}
+	return t
+}
+
 func newAction(d dmarc.Discovery) receiverAction {
 	if d.Policy == dmarc.Unstated {
 		return receiverAction{"", "The record is not usable: no policy applies."}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 type rejectedView struct {
@@ -18,18 +19,24 @@ func rejectedFrame() Page {
 func (s *Web) rejected(c *call) error {
 	const path = Prefix + "/reports/rejected"
 	query := c.r.URL.Query()
-	found, err := c.team.Rejected.Rejected(c.r.Context(), query.Get("after"))
+	part := func(after string) (wire.Page[dmarcd.Rejected], error) {
+		return c.team.Rejected.Rejected(c.r.Context(), after)
+	}
+	if c.wantsCSV("rejected") {
+		all, err := wholeList(part)
+		if err != nil {
+			return err
+		}
+		return c.csv(rejectedTable(all, true, ""))
+	}
+	found, err := part(query.Get("after"))
 	if err != nil {
 		return err
 	}
-	view := rejectedView{
-		Table: rejectedTable(found.Items, c.viewer.MayEdit(), withQuery(path, query, "csv", "rejected")),
+	return c.render(http.StatusOK, rejectedFrame(), rejectedView{
+		Table: rejectedTable(found.Items, c.viewer.MayEdit(), withQuery(path, query, "csv", "rejected", "after", "")),
 		Pager: cursorPager(path, query, next(found)),
-	}
-	if c.wantsCSV("rejected") {
-		return c.csv(view.Table)
-	}
-	return c.render(http.StatusOK, rejectedFrame(), view)
+	})
 }
 
 func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table {
@@ -37,7 +44,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table 
 		ID: "rejected", Caption: "Rejected", CSV: csv,
 		Columns: []Column{
 			{Title: "Received"},
-			{Title: "Name", Wide: true},
+			{Title: "Name", Wide: true, Note: "Member"},
 			{Title: "Came by"},
 			{Title: "Looks like"},
 			{Title: "Size"},

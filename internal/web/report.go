@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -14,8 +15,8 @@ type ReportDocument struct {
 	dmarcd.Report
 	// Facts is what the report says of itself and of the policy, in its order.
 	Facts []Fact
-	// Records are those of an aggregate report, at most 1,000; Truncated tells
-	// that there are more.
+	// Records are those of an aggregate report, as many as were asked for;
+	// Truncated tells that there are more.
 	Records   []Record
 	Truncated bool
 	// Policies are those of a TLS report.
@@ -50,22 +51,32 @@ type Original struct {
 type reportView struct {
 	Report ReportDocument
 	Table  Table
+	// Policies are those of a TLS report.
+	Policies Table
 	// Failures are those of a TLS report.
 	Failures Table
 	Original string
 }
 
+// maxRecords is how many records of a report the page shows.
+const maxRecords = 1000
+
 func (s *Web) report(c *call) error {
-	found, err := c.team.Reports.Report(c.r.Context(), c.params["id"])
+	limit := maxRecords
+	if c.wantsCSV("records") {
+		limit = maxCSVRows
+	}
+	found, err := c.team.Reports.Report(c.r.Context(), c.params["id"], limit)
 	if err != nil {
 		return err
 	}
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
 		Report: found, Original: path + "/original",
-		Table: recordTable(found.Records, path+"?csv=records"), Failures: failureTable(found.Policies, path+"?csv=failures"),
+		Table:    reportRecordTable(found.Records, path+"?csv=records"),
+		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
 	}
-	for _, t := range []Table{view.Table, view.Failures} {
+	for _, t := range []Table{view.Table, view.Policies, view.Failures} {
 		if c.wantsCSV(t.ID) {
 			return c.csv(t)
 		}
@@ -74,6 +85,25 @@ func (s *Web) report(c *call) error {
 		Template: "report", Title: "Report by " + found.Organization, Section: "Reports",
 		Trail: []Link{{"Reports", Prefix + "/reports"}},
 	}, view)
+}
+
+func policyTable(policies []TLSPolicy, csv string) Table {
+	t := Table{
+		ID: "policies", Caption: "Policies", CSV: csv,
+		Columns: []Column{
+			{Title: "Policy", Wide: true, Note: "Text"},
+			{Title: "Domain"},
+			{Title: "Mail servers", Wide: true},
+			{Title: "Successful", Numeric: true},
+			{Title: "Failed", Numeric: true},
+		},
+	}
+	for _, p := range policies {
+		t.Rows = append(t.Rows, []Cell{
+			text(p.Type).noted(strings.Join(p.Policy, " ")), text(p.Domain), text(strings.Join(p.MailServers, ", ")), count(p.Successful), count(p.Failed),
+		})
+	}
+	return t
 }
 
 func failureTable(policies []TLSPolicy, csv string) Table {

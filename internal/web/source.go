@@ -22,6 +22,8 @@ type Source struct {
 type SourcePart struct {
 	Group Group
 	Rows  []SourceRow
+	// More is how many there are beside Rows, each with less mail.
+	More int
 }
 
 // Fact is a name and what stands under it.
@@ -62,6 +64,9 @@ func (s *Web) source(c *call) error {
 	query := c.r.URL.Query()
 	asked := s.sourceQuery(query, query.Get("domain"))
 	asked.Group, asked.Key = Group(c.params["group"]), c.params["source"]
+	if c.wantsCSV("records") {
+		asked.After, asked.Limit = "", maxCSVRows
+	}
 	if plainGroup(asked.Group) == "" {
 		return errNoSuchPage
 	}
@@ -83,7 +88,7 @@ func (s *Web) source(c *call) error {
 		Period: periodChoice(path, query, asked.Period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
 		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
-		Record: recordTable(records.Items, withQuery(path, query, "csv", "records")),
+		Record: recordTable(records.Items, withQuery(path, query, "csv", "records", "after", "")),
 		Pager:  cursorPager(path, query, next(records)),
 	}
 	view.Chart.CSV = withQuery(path, query, "csv", "messages")
@@ -106,13 +111,14 @@ func partTables(parts []SourcePart, asked SourceQuery, path string, query url.Va
 		t := Table{
 			ID: string(part.Group), Caption: plainGroup(part.Group), CSV: withQuery(path, query, "csv", string(part.Group)),
 			Columns: []Column{
-				{Title: plainGroup(part.Group), Wide: true},
+				{Title: plainGroup(part.Group), Wide: true, Note: "Detail"},
 				{Title: "Messages", Numeric: true},
 				{Title: "Compliant", Numeric: true},
 				{Title: "SPF", Numeric: true},
 				{Title: "DKIM", Numeric: true},
 			},
 			Empty: Empty{"Not told", "No report says this of the source's mail.", Link{}},
+			More:  part.More,
 		}
 		below := asked
 		below.Group = part.Group
@@ -128,36 +134,41 @@ func partTables(parts []SourcePart, asked SourceQuery, path string, query url.Va
 	return tables
 }
 
-// recordTable shows rows of aggregate reports.
+// recordTable shows rows of aggregate reports, each with the report that it stands
+// in.
 func recordTable(records []Record, csv string) Table {
+	t := reportRecordTable(records, csv)
+	t.Columns = append(t.Columns, Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
+	for i, r := range records {
+		t.Rows[i] = append(t.Rows[i], link(r.Reporter, Prefix+"/reports/"+r.Report).noted(dmarcd.DayOf(r.Begin).String()))
+	}
+	return t
+}
+
+// reportRecordTable shows the rows of one aggregate report.
+func reportRecordTable(records []Record, csv string) Table {
 	t := Table{
 		ID: "records", Caption: "Records", CSV: csv,
 		Columns: []Column{
 			{Title: "Address"},
 			{Title: "Messages", Numeric: true},
-			{Title: "From domain", Wide: true},
+			{Title: "From domain", Wide: true, Note: "Envelope domain"},
 			{Title: "SPF"},
 			{Title: "DKIM"},
-			{Title: "Receivers"},
+			{Title: "Receivers", Wide: true, Note: "Reasons"},
 			{Title: "Results", Wide: true},
-			{Title: "Report", Wide: true},
 		},
 		Empty: Empty{"No records", "The report has no rows, or they were deleted after the retention.", Link{}},
 	}
 	for _, r := range records {
 		from := text(r.HeaderFrom)
 		if r.EnvelopeFrom != "" && r.EnvelopeFrom != r.HeaderFrom {
-			from = from.noted("envelope " + r.EnvelopeFrom)
+			from.Before, from.Note = "envelope", r.EnvelopeFrom
 		}
-		row := []Cell{
+		t.Rows = append(t.Rows, []Cell{
 			code(r.Address), count(r.Messages), from, badge(orUnknown(r.SPF)), badge(orUnknown(r.DKIM)),
 			dispositionCell(r), text(joinLines(labelled("SPF", r.SPFResults), labelled("DKIM", r.DKIMResults))),
-		}
-		reporter := text(r.Reporter).noted(dmarcd.DayOf(r.Begin).String())
-		if r.Report != "" {
-			reporter = reporter.linked(Prefix + "/reports/" + r.Report)
-		}
-		t.Rows = append(t.Rows, append(row, reporter))
+		})
 	}
 	return t
 }

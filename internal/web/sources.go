@@ -211,7 +211,7 @@ func sourceTable(rows []SourceRow, asked SourceQuery, order sorting) Table {
 		},
 		Empty: Empty{"No sources", "No report told of mail in this time. Choose more days, or see whether reports come in.", Link{"Reports", Prefix + "/reports"}},
 	}
-	t.Columns[0].Wide = true
+	t.Columns[0].Wide, t.Columns[0].Note = true, "Detail"
 	for _, row := range rows {
 		total := row.Counts.Total()
 		t.Rows = append(t.Rows, []Cell{

@@ -21,6 +21,8 @@ type Table struct {
 	CSV string
 	// Empty is shown instead of a table without rows.
 	Empty Empty
+	// More is how many rows there are that the table does not show.
+	More int
 }
 
 // Column is the head of a column.
@@ -33,6 +35,9 @@ type Column struct {
 	Sort, Order string
 	// Wide columns may break their lines, the others do not.
 	Wide bool
+	// Note heads the notes of the column in a file, where they are a column of
+	// their own; "" where they say nothing that the cell does not.
+	Note string
 }
 
 // Empty says why there is nothing, and what to do about it.
@@ -60,8 +65,8 @@ const (
 // Cell is one field of a table.
 type Cell struct {
 	Kind CellKind
-	// Text is what is read, Note stands smaller below it.
-	Text, Note string
+	// Text is what is read, Note stands smaller below it, after the word Before.
+	Text, Note, Before string
 	// Href makes a link of the text.
 	Href string
 	// Tone colours a badge; see tone.
@@ -139,9 +144,32 @@ func (c Cell) plain() string {
 	return defuse(c.Text)
 }
 
+// lines returns the table as the lines of a file, the heads first. Notes have a
+// column of their own, and buttons none.
+func (t Table) lines() [][]string {
+	lines := make([][]string, 1+len(t.Rows))
+	for i, column := range t.Columns {
+		if len(t.Rows) > 0 && t.Rows[0][i].Kind == CellActions {
+			continue
+		}
+		lines[0] = append(lines[0], column.Title)
+		for n, row := range t.Rows {
+			lines[n+1] = append(lines[n+1], row[i].plain())
+		}
+		if column.Note == "" {
+			continue
+		}
+		lines[0] = append(lines[0], column.Note)
+		for n, row := range t.Rows {
+			lines[n+1] = append(lines[n+1], defuse(row[i].Note))
+		}
+	}
+	return lines
+}
+
 // defuse keeps a spreadsheet from taking text of a stranger for a formula.
 func defuse(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
 		return "'" + s
 	}
 	return s

@@ -23,6 +23,22 @@ func explainTags(r dmarc.Record) []tagExplanation {
 	return list
 }
 
+// tagTable shows what the tags mean to either sort of receiver.
+func tagTable(tags []tagExplanation, csv string) Table {
+	t := Table{
+		ID: "tags", Caption: "Tag by tag", CSV: csv,
+		Columns: []Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Receivers of RFC 7489", Wide: true}},
+	}
+	for _, tag := range tags {
+		old := tag.Old
+		if old == "" {
+			old = "the same"
+		}
+		t.Rows = append(t.Rows, []Cell{code(tag.Name + "=" + tag.Value), text(tag.Meaning), text(old)})
+	}
+	return t
+}
+
 func explainTag(name, value string) tagExplanation {
 	e := tagExplanation{Name: name, Value: value}
 	word := strings.ToLower(value)

@@ -57,7 +57,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) Table {
 	t := Table{
 		ID: "tokens", Caption: "Tokens", CSV: Prefix + "/settings/tokens?csv=tokens",
 		Columns: []Column{
-			{Title: "Name", Wide: true},
+			{Title: "Name", Wide: true, Note: "Id"},
 			{Title: "Scope"},
 			{Title: "State"},
 			{Title: "Made"},

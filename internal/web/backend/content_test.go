@@ -86,9 +86,12 @@ func TestUploadedReportCanBeRead(t *testing.T) {
 		if err != nil || len(list.Items) != 1 || list.Next != nil {
 			t.Fatalf("got %+v and %v, want the report", list, err)
 		}
-		report, err := page.Reports.Report(t.Context(), list.Items[0].ID.String())
-		if err != nil {
-			t.Fatal(err)
+		report, err := page.Reports.Report(t.Context(), list.Items[0].ID.String(), 1)
+		if err != nil || report.Truncated {
+			t.Fatalf("got %v and truncated %t, want the whole report", err, report.Truncated)
+		}
+		if none, err := page.Reports.Report(t.Context(), list.Items[0].ID.String(), 0); err != nil || !none.Truncated || len(none.Records) > 0 {
+			t.Errorf("got %d records, truncated %t and %v, want none of its records and to be told so", len(none.Records), none.Truncated, err)
 		}
 		wantFacts := []web.Fact{
 			{Name: "Contact", Value: "postmaster@receiver.example"},

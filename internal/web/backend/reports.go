@@ -15,9 +15,6 @@ import (
 // reports implements web.Reports.
 type reports struct{ desk }
 
-// maxRecords is how many records of a report a page shows.
-const maxRecords = 1000
-
 func (r reports) Reports(ctx context.Context, query web.ReportQuery) (wire.Page[dmarcd.Report], error) {
 	var page wire.Page[dmarcd.Report]
 	after, err := parseCursor(query.After)
@@ -45,7 +42,7 @@ func (r reports) byID(ctx context.Context, id string) (dmarcd.Report, error) {
 	return r.team.Report(ctx, parsed)
 }
 
-func (r reports) Report(ctx context.Context, id string) (web.ReportDocument, error) {
+func (r reports) Report(ctx context.Context, id string, limit int) (web.ReportDocument, error) {
 	report, err := r.byID(ctx, id)
 	if err != nil {
 		return web.ReportDocument{}, err
@@ -54,12 +51,12 @@ func (r reports) Report(ctx context.Context, id string) (web.ReportDocument, err
 	if err != nil || report.Kind != dmarcd.KindAggregate {
 		return document, err
 	}
-	records, err := r.team.Records(ctx, report.ID, store.RecordCursor{}, maxRecords+1)
+	records, err := r.team.Records(ctx, report.ID, store.RecordCursor{}, limit+1)
 	if err != nil {
 		return web.ReportDocument{}, err
 	}
-	if document.Truncated = len(records) > maxRecords; document.Truncated {
-		records = records[:maxRecords]
+	if document.Truncated = len(records) > limit; document.Truncated {
+		records = records[:limit]
 	}
 	for _, kept := range records {
 		record := newRecord(kept.Record)

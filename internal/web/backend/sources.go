@@ -104,7 +104,7 @@ func (s *sources) Source(ctx context.Context, query web.SourceQuery) (web.Source
 		source.Days = append(source.Days, web.DayCounts(day))
 	}
 	for _, part := range found.Parts {
-		source.Parts = append(source.Parts, web.SourcePart{Group: web.Group(part.Group), Rows: sourceRows(part.Rows)})
+		source.Parts = append(source.Parts, web.SourcePart{Group: web.Group(part.Group), Rows: sourceRows(part.Rows), More: part.More})
 	}
 	return source, nil
 }
