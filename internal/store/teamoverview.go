@@ -16,7 +16,8 @@ type OverviewFilter struct {
 	Days dmarcd.Days
 	// Search is a part of the name, in any case.
 	Search string
-	// Policy is none, quarantine, reject, or missing for no policy.
+	// Policy is none, quarantine, reject, missing for no policy, or unknown where the
+	// DNS has not given an answer yet.
 	Policy string
 	// Trouble asks for domains for which something is to be done: those without an
 	// active record, without a policy that is enforced, or with a bad grade.
@@ -32,7 +33,9 @@ type OverviewFilter struct {
 type DomainRow struct {
 	Name, Grade, Policy string
 	Active              bool
-	Counts              dmarcd.Counts
+	// Known tells that the DNS has given an answer.
+	Known  bool
+	Counts dmarcd.Counts
 	// Days has the messages of those days that have any, in order.
 	Days []dmarcd.DayCount
 
@@ -77,7 +80,9 @@ func (f OverviewFilter) conditions() (string, []any) {
 	switch f.Policy {
 	case "":
 	case "missing":
-		b.WriteString(` AND domains.policy = ''`)
+		b.WriteString(` AND domains.policy = '' AND domains.known_at > 0`)
+	case "unknown":
+		b.WriteString(` AND domains.known_at = 0`)
 	default:
 		args = append(args, plain(f.Policy))
 		b.WriteString(` AND domains.policy = $` + strconv.Itoa(len(args)+1))
@@ -125,12 +130,12 @@ func (t *Team) pageOfDomains(ctx context.Context, filter OverviewFilter) ([]Doma
 	args = append([]any{t.id}, args...)
 	order, days := filter.order(len(args) + 1)
 	args = append(args, days...)
-	return collectRead(ctx, t.store, `SELECT domains.id, domains.name, domains.grade, domains.policy, domains.active
+	return collectRead(ctx, t.store, `SELECT domains.id, domains.name, domains.grade, domains.policy, domains.active, domains.known_at > 0
 		FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+conditions+`
 		ORDER BY `+order+fmt.Sprintf(` LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
 		append(args, filter.Limit, filter.Offset), func(scan scanner) (DomainRow, error) {
 			var r DomainRow
-			return r, scan(&r.id, &r.Name, &r.Grade, &r.Policy, &r.Active)
+			return r, scan(&r.id, &r.Name, &r.Grade, &r.Policy, &r.Active, &r.Known)
 		})
 }
 

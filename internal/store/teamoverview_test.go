@@ -13,8 +13,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// overviewTeam has domains of every sort: two that are well, one in trouble, one that
-// nobody has looked at, and one that was deleted.
+// overviewTeam has domains of every sort: two that are well, one in trouble, one
+// without a policy, one that nobody has looked at, and one that was deleted.
 func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 	t.Helper()
 	team := newTeam(t, s, "a")
@@ -26,10 +26,14 @@ func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 		{"better.example", "quarantine", "A", 5, 0},
 		{"bad.example", "none", "F", 0, 200},
 		{"new.example", "", "", 0, 0},
+		{"bare.example", "absent", "F", 0, 0},
 		{"gone.example", "none", "F", 1, 1},
 	} {
 		addDomain(t, team, d.name)
 		if d.policy != "" {
+			if d.policy == "absent" {
+				d.policy = ""
+			}
 			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1", Policy: d.policy, Grade: d.grade}
 			if _, err := team.SaveFullCheck(t.Context(), d.name, check, dmarcd.Plan{}, store.CheckEntry{Document: "{}"}); err != nil {
 				t.Fatal(err)
@@ -56,24 +60,25 @@ func TestDomainRows(t *testing.T) {
 			matching int
 			want     string
 		}{
-			{"by name", store.OverviewFilter{Sort: "name"}, 4, "bad better good new"},
-			{"by nothing that is known", store.OverviewFilter{Sort: "-colour"}, 4, "bad better good new"},
-			{"from the last name on", store.OverviewFilter{Sort: "-name"}, 4, "new good better bad"},
-			{"the best grade first", store.OverviewFilter{Sort: "grade"}, 4, "good better bad new"},
-			{"the worst grade first, none last", store.OverviewFilter{Sort: "-grade"}, 4, "bad better good new"},
-			{"the strictest policy first", store.OverviewFilter{Sort: "-policy"}, 4, "good better bad new"},
-			{"the most messages first", store.OverviewFilter{Sort: "-messages"}, 4, "bad good better new"},
-			{"the fewest messages first", store.OverviewFilter{Sort: "messages"}, 4, "new better good bad"},
-			{"passing least first, none last", store.OverviewFilter{Sort: "passing"}, 4, "bad good better new"},
-			{"passing most first, none last", store.OverviewFilter{Sort: "-passing"}, 4, "better good bad new"},
+			{"by name", store.OverviewFilter{Sort: "name"}, 5, "bad bare better good new"},
+			{"by nothing that is known", store.OverviewFilter{Sort: "-colour"}, 5, "bad bare better good new"},
+			{"from the last name on", store.OverviewFilter{Sort: "-name"}, 5, "new good better bare bad"},
+			{"the best grade first", store.OverviewFilter{Sort: "grade"}, 5, "good better bad bare new"},
+			{"the worst grade first, none last", store.OverviewFilter{Sort: "-grade"}, 5, "bad bare better good new"},
+			{"the strictest policy first", store.OverviewFilter{Sort: "-policy"}, 5, "good better bad bare new"},
+			{"the most messages first", store.OverviewFilter{Sort: "-messages"}, 5, "bad good better bare new"},
+			{"the fewest messages first", store.OverviewFilter{Sort: "messages"}, 5, "bare new better good bad"},
+			{"passing least first, none last", store.OverviewFilter{Sort: "passing"}, 5, "bad good better bare new"},
+			{"passing most first, none last", store.OverviewFilter{Sort: "-passing"}, 5, "better good bad bare new"},
 			{"a part of the name in any case", store.OverviewFilter{Search: "ETTER.Ex"}, 1, "better"},
 			{"what would be a pattern elsewhere", store.OverviewFilter{Search: "%"}, 0, ""},
 			{"a policy", store.OverviewFilter{Policy: "quarantine"}, 1, "better"},
-			{"no policy", store.OverviewFilter{Policy: "missing"}, 1, "new"},
+			{"no policy", store.OverviewFilter{Policy: "missing"}, 1, "bare"},
+			{"not known yet", store.OverviewFilter{Policy: "unknown"}, 1, "new"},
 			{"search, policy and order together", store.OverviewFilter{Search: "b", Policy: "none", Sort: "-messages"}, 1, "bad"},
-			{"those in trouble", store.OverviewFilter{Trouble: true}, 2, "bad new"},
-			{"the second page", store.OverviewFilter{Sort: "-messages", Offset: 1, Limit: 2}, 4, "good better"},
-			{"after the end", store.OverviewFilter{Offset: 4}, 4, ""},
+			{"those in trouble", store.OverviewFilter{Trouble: true}, 3, "bad bare new"},
+			{"the second page", store.OverviewFilter{Sort: "-messages", Offset: 1, Limit: 2}, 5, "good better"},
+			{"after the end", store.OverviewFilter{Offset: 5}, 5, ""},
 		} {
 			test.filter.Days = daysOf(90, 110)
 			if test.filter.Limit == 0 {
@@ -87,8 +92,8 @@ func TestDomainRows(t *testing.T) {
 			for _, row := range got.Rows {
 				names = append(names, strings.TrimSuffix(row.Name, ".example"))
 			}
-			if joined := strings.Join(names, " "); joined != test.want || got.Matching != test.matching || got.All != 4 {
-				t.Errorf("%s: got %q, %d of %d; want %q, %d of 4", test.name, joined, got.Matching, got.All, test.want, test.matching)
+			if joined := strings.Join(names, " "); joined != test.want || got.Matching != test.matching || got.All != 5 {
+				t.Errorf("%s: got %q, %d of %d; want %q, %d of 5", test.name, joined, got.Matching, got.All, test.want, test.matching)
 			}
 		}
 	})
@@ -103,8 +108,8 @@ func TestDomainRowsTellAll(t *testing.T) {
 			t.Fatalf("got %v, %v; want one domain", got.Rows, err)
 		}
 		row := got.Rows[0]
-		line := fmt.Sprintf("%s %s %s %t %+v", row.Name, row.Grade, row.Policy, row.Active, row.Counts)
-		if want := "good.example A+ reject true {Summary:{Compliant:1090 NonCompliant:10} Quarantined:0 Rejected:10 DKIM:1090 SPF:0}"; line != want {
+		line := fmt.Sprintf("%s %s %s %t %t %+v", row.Name, row.Grade, row.Policy, row.Active, row.Known, row.Counts)
+		if want := "good.example A+ reject true true {Summary:{Compliant:1090 NonCompliant:10} Quarantined:0 Rejected:10 DKIM:1090 SPF:0}"; line != want {
 			t.Errorf("got  %s\nwant %s", line, want)
 		}
 		want := []dmarcd.DayCount{

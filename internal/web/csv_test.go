@@ -63,8 +63,8 @@ func TestNumbersInCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "example.com,B,quarantine,150528,0.9700"
-	if got := strings.Join(rows[1][:5], ","); got != want {
+	want := "example.com,,B,quarantine,150528,0.9700"
+	if got := strings.Join(rows[1][:6], ","); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -33,7 +33,7 @@ func (d DomainHead) Meaning() string {
 		return "Receivers are asked to report, and to deliver mail that does not pass like any other: strangers can use this name." + by
 	}
 	switch {
-	case d.KnownAt.IsZero():
+	case !d.Known():
 		return "The DNS has not given an answer yet, so that nothing can be said about the policy."
 	case d.Record != "":
 		return "There is a record, but receivers cannot use it: it is as if there were none."
@@ -79,10 +79,14 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 	}, view, nil
 }
 
-// PolicyWord is the policy that applies, in words.
-func (d DomainHead) PolicyWord() string {
-	if d.Applied == "" {
-		return "no policy"
+// Known reports whether the DNS has given an answer. Before, nothing can be said of
+// the policy or of where reports go.
+func (d DomainHead) Known() bool { return !d.KnownAt.IsZero() }
+
+// PolicyBadge is the policy that applies.
+func (d DomainHead) PolicyBadge() Cell {
+	if !d.Known() {
+		return badge("unknown")
 	}
-	return strings.ToLower(d.Applied)
+	return policyCell(strings.ToLower(d.Applied))
 }

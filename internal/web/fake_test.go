@@ -20,6 +20,8 @@ type backend struct {
 	viewer web.Viewer
 	fail   error
 	empty  bool
+	// unknown tells that the DNS has not answered yet.
+	unknown bool
 	// parts tells that lists with a cursor come in two parts of the same items.
 	parts bool
 	calls []string
@@ -128,7 +130,12 @@ func (b *backend) Domain(_ context.Context, name string) (web.DomainHead, error)
 	if name != sampleDomain {
 		return web.DomainHead{}, dmarcd.ErrNotFound
 	}
-	return sampleHead(), b.fail
+	head := sampleHead()
+	if b.unknown {
+		head.Domain = dmarcd.Domain{Name: name}
+		head.Applied = ""
+	}
+	return head, b.fail
 }
 
 func (b *backend) AddDomain(_ context.Context, name string) (string, error) {

@@ -91,6 +91,17 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestUnknownIsNotMissing looks at a domain of which the DNS has said nothing yet.
+func TestUnknownIsNotMissing(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/app/domains/example.com", "/app/domains/example.com/check"} {
+		body := get(t, newWeb(t, &backend{viewer: sampleViewer(), unknown: true}), path).Body.String()
+		if !strings.Contains(body, `<span class="badge info">unknown</span>`) || strings.Contains(body, "no policy") || strings.Contains(body, "reports do not come here") {
+			t.Errorf("%s: got a policy or a place of reports, want it called unknown", path)
+		}
+	}
+}
+
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -13,8 +13,8 @@ const domainsPerPage = 50
 // OverviewQuery says which domains the overview shows.
 type OverviewQuery struct {
 	Period Period
-	// Search is a part of the names, Policy one of none, quarantine, reject and
-	// missing; "" for all.
+	// Search is a part of the names, Policy one of none, quarantine, reject,
+	// missing and unknown; "" for all.
 	Search, Policy string
 	// Trouble leaves those alone that need nothing done.
 	Trouble bool
@@ -37,15 +37,19 @@ type Overview struct {
 	Matching, All int
 	// News is what changed since yesterday, the latest first.
 	News []dmarcd.Event
-	// Tasks is what to do next, the most urgent first.
-	Tasks []Task
+	// Tasks is what to do next, the most urgent first; Troubled is how many domains
+	// there is something to do for.
+	Tasks    []Task
+	Troubled int
 }
 
 // DomainRow is a domain in the list.
 type DomainRow struct {
 	Name, Grade, Policy string
 	Active              bool
-	Counts              dmarcd.Counts
+	// Known is false where the DNS has not given an answer yet.
+	Known  bool
+	Counts dmarcd.Counts
 	// Trend is the messages of each day of the period.
 	Trend []int64
 }
@@ -93,7 +97,7 @@ func (s *Web) overview(c *call) error {
 		Overview: found,
 		Filter: overviewFilter{
 			Search: asked.Search, Policy: asked.Policy, Trouble: asked.Trouble,
-			Policies: []Choice{{"", "any policy"}, {"reject", "reject"}, {"quarantine", "quarantine"}, {"none", "none"}, {"missing", "no policy"}},
+			Policies: []Choice{{"", "any policy"}, {"reject", "reject"}, {"quarantine", "quarantine"}, {"none", "none"}, {"missing", "no policy"}, {"unknown", "not known yet"}},
 			Set:      asked.Search != "" || asked.Policy != "" || asked.Trouble,
 		},
 		Period: periodChoice(path, query, asked.Period, s.options.Now()),
@@ -130,13 +134,18 @@ func domainTable(found Overview, query url.Values, order sorting) Table {
 			Link{"Add a domain", Prefix + "/domains/new"},
 		}
 	}
+	t.Columns[0].Note = "State"
 	for _, d := range found.Domains {
 		name := link(d.Name, domainPath(d.Name))
-		if !d.Active {
+		policy := policyCell(d.Policy)
+		switch {
+		case !d.Known:
+			name, policy = name.noted("the DNS has not answered yet"), badge("unknown")
+		case !d.Active:
 			name = name.noted("reports do not come here yet")
 		}
 		t.Rows = append(t.Rows, []Cell{
-			name, gradeCell(d.Grade), policyCell(d.Policy), count(d.Counts.Total()),
+			name, gradeCell(d.Grade), policy, count(d.Counts.Total()),
 			share(d.Counts.Compliant, d.Counts.Total()), spark(d.Trend),
 		})
 	}

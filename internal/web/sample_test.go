@@ -75,18 +75,19 @@ func sampleOverview(q web.OverviewQuery) web.Overview {
 	return web.Overview{
 		Days: days, Counts: counts, Before: before, Matching: 128, All: 128,
 		Domains: []web.DomainRow{
-			{Name: "example.com", Grade: "B", Policy: "quarantine", Active: true, Counts: part(counts, 62, 97), Trend: trend},
-			{Name: "shop.example.net", Grade: "D", Policy: "none", Active: true, Counts: part(counts, 30, 88), Trend: half},
-			{Name: "parked.example.org", Grade: "A+", Policy: "reject", Active: true, Counts: part(counts, 1, 0), Trend: half},
-			{Name: "xn--bcher-kva.example", Grade: "C", Policy: "reject", Active: true, Counts: part(counts, 4, 100), Trend: trend},
-			{Name: "new.example", Grade: "F", Policy: "", Active: false},
-			{Name: "unknown.example", Active: false},
+			{Name: "example.com", Grade: "B", Policy: "quarantine", Active: true, Known: true, Counts: part(counts, 62, 97), Trend: trend},
+			{Name: "shop.example.net", Grade: "D", Policy: "none", Active: true, Known: true, Counts: part(counts, 30, 88), Trend: half},
+			{Name: "parked.example.org", Grade: "A+", Policy: "reject", Active: true, Known: true, Counts: part(counts, 1, 0), Trend: half},
+			{Name: "xn--bcher-kva.example", Grade: "C", Policy: "reject", Active: true, Known: true, Counts: part(counts, 4, 100), Trend: trend},
+			{Name: "new.example", Grade: "F", Policy: "", Known: true},
+			{Name: "unknown.example"},
 		},
 		News: []dmarcd.Event{
 			{At: now.Add(-2 * time.Hour), Domain: "example.com", Kind: dmarcd.PolicyTightened, Before: "none", After: "quarantine"},
 			{At: now.Add(-3 * time.Hour), Domain: "example.com", Kind: dmarcd.RecordChanged, Before: "v=DMARC1; p=none; rua=mailto:a@example.com", After: "v=DMARC1; p=quarantine; rua=mailto:a@example.com"},
 			{At: now.Add(-9 * time.Hour), Domain: "shop.example.net", Kind: dmarcd.FindingAppeared, After: hostile},
 		},
+		Troubled: 17,
 		Tasks: []web.Task{
 			{Domain: "new.example", Level: dmarcd.LevelError, What: "There is no DMARC record at _dmarc.new.example."},
 			{Domain: "shop.example.net", Level: dmarcd.LevelError, What: "The SPF record needs 13 look-ups, and receivers stop after 10."},

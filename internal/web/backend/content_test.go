@@ -69,6 +69,26 @@ func TestNumbersAgree(t *testing.T) {
 	})
 }
 
+// TestUnlookedDomainIsATask has a domain that nobody has looked at.
+func TestUnlookedDomainIsATask(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := newService(t, db)
+		team, viewer := s.owner(t, "acme", "ann@example.com")
+		if _, err := team.AddDomain(t.Context(), sampleDomain, s.now); err != nil {
+			t.Fatal(err)
+		}
+		overview, err := s.Team(viewer).Domains.Overview(t.Context(), web.OverviewQuery{Period: s.week(), Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []web.Task{{Domain: sampleDomain, Level: dmarcd.LevelInfo, What: "The DNS has not given an answer yet: nobody can tell what is to be done."}}
+		if diff := cmp.Diff(want, overview.Tasks); diff != "" || overview.Troubled != 1 || overview.Domains[0].Known {
+			t.Errorf("got %d troubled and known %t, want one that is not known; tasks (-want +got):\n%s", overview.Troubled, overview.Domains[0].Known, diff)
+		}
+	})
+}
+
 func TestUploadedReportCanBeRead(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -28,7 +28,7 @@ func (d domains) Overview(ctx context.Context, query web.OverviewQuery) (web.Ove
 	found := web.Overview{Matching: rows.Matching, All: rows.All}
 	for _, row := range rows.Rows {
 		found.Domains = append(found.Domains, web.DomainRow{
-			Name: row.Name, Grade: row.Grade, Policy: row.Policy, Active: row.Active, Counts: row.Counts,
+			Name: row.Name, Grade: row.Grade, Policy: row.Policy, Active: row.Active, Known: row.Known, Counts: row.Counts,
 			Trend: trendOf(row.Days, query.Period),
 		})
 	}
@@ -40,7 +40,7 @@ func (d domains) Overview(ctx context.Context, query web.OverviewQuery) (web.Ove
 	if found.News, err = d.news(ctx); err != nil {
 		return web.Overview{}, err
 	}
-	found.Tasks, err = d.tasks(ctx)
+	found.Tasks, found.Troubled, err = d.tasks(ctx)
 	return found, err
 }
 
@@ -61,24 +61,26 @@ func since(events []dmarcd.Event, moment time.Time) []dmarcd.Event {
 	return events
 }
 
-// tasks returns the next step for each of the domains that need it most.
-func (d domains) tasks(ctx context.Context) ([]web.Task, error) {
+// tasks returns the next step for each of the domains that need it most, and how many
+// need one.
+func (d domains) tasks(ctx context.Context) (tasks []web.Task, troubled int, err error) {
 	worst, err := d.team.DomainRows(ctx, store.OverviewFilter{Trouble: true, Sort: "-grade", Limit: maxTasks})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var tasks []web.Task
 	for _, row := range worst.Rows {
+		task := web.Task{Domain: row.Name, Level: dmarcd.LevelInfo, What: "The DNS has not given an answer yet: nobody can tell what is to be done."}
 		latest, err := checks(d).LatestCheck(ctx, row.Name)
-		if errors.Is(err, dmarcd.ErrNotFound) {
-			continue // the schedule has not come to it yet
+		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+			return nil, 0, err
 		}
-		if err != nil {
-			return nil, err
+		switch next := latest.NextStep; {
+		case next != nil:
+			task.Level, task.What = dmarcd.Level(next.Level), next.What
+		case err == nil && row.Known:
+			continue // everything can stay as it is
 		}
-		if next := latest.NextStep; next != nil {
-			tasks = append(tasks, web.Task{Domain: row.Name, Level: dmarcd.Level(next.Level), What: next.What})
-		}
+		tasks = append(tasks, task)
 	}
-	return tasks, nil
+	return tasks, worst.Matching, nil
 }
