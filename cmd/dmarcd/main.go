@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	// Whom to trust where the system does not say, as in an image from scratch.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 // version is set when the program is built.
