@@ -27,11 +27,11 @@ type Right int
 const (
 	// RightSee allows looking at everything of a team but its secrets.
 	RightSee Right = iota + 1
-	// RightChange allows adding and changing domains and mailboxes, and sending in
-	// reports.
+	// RightChange allows adding and changing domains, and sending in reports.
 	RightChange
-	// RightManage allows deciding who has access and what goes for good: members,
-	// tokens, retention, the deletion of domains.
+	// RightManage allows deciding who has access, what this server connects to and
+	// what goes for good: members, tokens, mailboxes, retention, the deletion of
+	// domains.
 	RightManage
 )
 

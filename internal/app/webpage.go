@@ -21,6 +21,7 @@ func (a *App) webPage() (*web.Web, error) {
 	behind := a.pageBackend()
 	options := web.Options{
 		Accounts:      behind,
+		OwnAccount:    behind,
 		Invitations:   behind,
 		Team:          behind.Team,
 		Installation:  behind.Installation,
@@ -64,7 +65,9 @@ func (a *App) pageBackend() *backend.Backend {
 		Acceptor:     a.acceptor,
 		MaxUpload:    int64(a.config.Limit.Upload),
 		Verify:       a.uploadVerdict,
+		TryMailbox:   tryMailbox,
 		AddMailbox:   a.addMailbox,
+		LoginRefused: imap.ErrLogin.Error(),
 		BaseURL:      a.config.BaseURL,
 		ReportDomain: a.config.ReportDomain,
 		Retention:    a.retention(),
@@ -73,34 +76,30 @@ func (a *App) pageBackend() *backend.Backend {
 	})
 }
 
-// tryTimeout bounds the login that somebody waits for.
-const tryTimeout = 15 * time.Second
-
-// addMailbox has a team keep a mailbox that can be logged in to.
-func (a *App) addMailbox(ctx context.Context, team *store.Team, m dmarcd.Mailbox, password string) (dmarcd.Mailbox, error) {
+// tryMailbox logs in to a mailbox, and puts what its server refuses at the field of
+// the form that it is about.
+func tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string) error {
 	credentials := imap.Credentials{Password: password}
 	if err := credentials.Validate(); err != nil {
-		return dmarcd.Mailbox{}, err
+		return err
 	}
-	trying, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	if err := (&imap.Reader{Mailbox: m, Login: credentials.Login(nil, nil)}).Try(trying); err != nil {
-		return dmarcd.Mailbox{}, mailboxProblem(err)
+	err := (&imap.Reader{Mailbox: m, Login: credentials.Login(nil, nil)}).Try(ctx)
+	switch {
+	case errors.Is(err, imap.ErrLogin):
+		return &dmarcd.InvalidError{Field: "password", Message: "The server refuses the login. Look at user name and password; some providers want a password for programs."}
+	case errors.Is(err, imap.ErrFolder):
+		return &dmarcd.InvalidError{Field: "folder", Message: "The login works, but the server does not open this folder. Look at its name."}
 	}
+	return err
+}
+
+// addMailbox has a team keep a mailbox with the password sealed.
+func (a *App) addMailbox(ctx context.Context, team *store.Team, m dmarcd.Mailbox, password string) (dmarcd.Mailbox, error) {
 	key, err := secret.Load(a.config.Secret.File)
 	if err != nil {
 		return dmarcd.Mailbox{}, err
 	}
 	return team.AddMailbox(ctx, m, func(added dmarcd.Mailbox) ([]byte, error) {
-		return key.Seal(credentials.Encode(), added.SecretContext()), nil
+		return key.Seal(imap.Credentials{Password: password}.Encode(), added.SecretContext()), nil
 	})
-}
-
-// mailboxProblem puts why a mailbox cannot be read at the field of the form that it
-// is most likely about.
-func mailboxProblem(err error) error {
-	if errors.Is(err, imap.ErrLogin) {
-		return &dmarcd.InvalidError{Field: "password", Message: "The server refuses the login. Look at user name and password; some providers want a password for programs."}
-	}
-	return &dmarcd.InvalidError{Field: "server", Message: "The mailbox cannot be read: " + err.Error() + "."}
 }

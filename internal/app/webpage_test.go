@@ -91,7 +91,7 @@ func TestWebPage(t *testing.T) {
 			"/", "/domains/example.com", "/domains/example.com/sources", "/domains/example.com/check", "/domains/example.com/history",
 			"/domains/example.com/spf", "/domains/example.com/setup", "/domains/example.com/setup/steps", "/domains/example.com/reports",
 			"/domains/example.com/settings", "/sources", "/reports", "/reports/upload", "/reports/rejected", "/builder",
-			"/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/retention", "/settings/audit",
+			"/account", "/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/retention", "/settings/audit",
 			"/installation/teams", "/installation/users",
 		} {
 			if response, page := visit(t, client, origin+"/app"+path, nil); response.status != http.StatusOK {

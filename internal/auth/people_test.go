@@ -129,6 +129,12 @@ func TestChangePassword(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 		}
 	}
+	// Who signs in by an identity provider cannot be given a password by whoever
+	// has their session.
+	session.User.Password = false
+	if err := h.signIn.Change(t.Context(), session, "", "another new password", "192.0.2.1"); !errors.Is(err, dmarcd.ErrForbidden) {
+		t.Errorf("without a password: got %v, want ErrForbidden", err)
+	}
 	if _, err := h.signIn.User(t.Context(), h.user.Email, "a new password", "192.0.2.1"); err != nil {
 		t.Errorf("the new password: %v", err)
 	}

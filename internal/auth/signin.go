@@ -51,13 +51,15 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 }
 
 // Change gives the user of a session another password and ends their other
-// sessions. Where they have a password, current must be it, and is judged as at
-// a sign-in.
+// sessions. current must be the present one, and is judged as at a sign-in. Who has
+// none is dmarcd.ErrForbidden: whoever got hold of the session could make one, and
+// come back with it.
 func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, current, next, address string) error {
-	if session.User.Password {
-		if _, err := s.User(ctx, session.User.Email, current, address); err != nil {
-			return err
-		}
+	if !session.User.Password {
+		return dmarcd.ErrForbidden
+	}
+	if _, err := s.User(ctx, session.User.Email, current, address); err != nil {
+		return err
 	}
 	hash, err := s.Passwords.Hash(ctx, next)
 	if err != nil {

@@ -211,6 +211,39 @@ func TestTheSamePersonComesTwiceAtOnce(t *testing.T) {
 	})
 }
 
+func TestUserNames(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
+		other := w.member("bob@example.com", w.team("b"), dmarcd.RoleOwner)
+		for _, test := range []struct {
+			name string
+			user dmarcd.UserID
+			to   string
+			want error
+		}{
+			{"a name", user.ID, " Ann Example ", nil},
+			{"too long a name", user.ID, strings.Repeat("a", 101), dmarcd.ErrInvalid},
+			{"a name that cannot be printed", user.ID, "a\x00b", dmarcd.ErrInvalid},
+			{"nobody", 1, "Ann", dmarcd.ErrNotFound},
+		} {
+			if err := w.SetUserName(t.Context(), test.user, test.to); !errors.Is(err, test.want) {
+				t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+			}
+		}
+		for email, want := range map[string]string{user.Email: "Ann Example", other.Email: other.Name} {
+			if got, err := w.UserByEmail(t.Context(), email); err != nil || got.Name != want {
+				t.Errorf("%s: got the name %q and %v, want %q", email, got.Name, err, want)
+			}
+		}
+		w.must(w.SetUserName(t.Context(), user.ID, ""))
+		if got, err := w.UserByEmail(t.Context(), user.Email); err != nil || got.Name != "" {
+			t.Errorf("no name: got %q and %v, want none", got.Name, err)
+		}
+	})
+}
+
 func TestRemoveUser(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

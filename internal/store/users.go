@@ -74,6 +74,20 @@ func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash st
 	return t.endSessions(ctx, user, keep)
 }
 
+// SetUserName gives a user another name, "" for none. One that cannot be shown is
+// an InvalidError; no such user is ErrNotFound.
+func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string) error {
+	name, err := dmarcd.ParseUserName(name)
+	if err != nil {
+		return err
+	}
+	changed, err := s.exec(ctx, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}
+
 // createUser makes a user who is no operator. The hash of the password may be
 // "".
 func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (dmarcd.User, error) {

@@ -26,6 +26,23 @@ type Accounts interface {
 	ChooseTeam(ctx context.Context, session, team string) error
 }
 
+// OwnAccount is what users see and change of themselves. browser says where they
+// are signed in, and dmarcd.ErrUnauthorized that they are not any more.
+type OwnAccount interface {
+	Profile(ctx context.Context, browser Browser) (Profile, error)
+	SetName(ctx context.Context, browser Browser, name string) error
+	// SetPassword ends all sessions but the one that asks. It returns
+	// dmarcd.ErrUnauthorized where current is not the present password,
+	// dmarcd.ErrLimit after too many tries, and dmarcd.ErrForbidden for somebody
+	// who has no password.
+	SetPassword(ctx context.Context, browser Browser, current, next string) error
+	// EndSession ends one of the user's own sessions; any other is
+	// dmarcd.ErrNotFound.
+	EndSession(ctx context.Context, browser Browser, id string) error
+	// EndOtherSessions ends all sessions but the one that asks.
+	EndOtherSessions(ctx context.Context, browser Browser) error
+}
+
 // Invitations knows the one-time links to the page.
 type Invitations interface {
 	// Invitation returns what the link is for, or dmarcd.ErrNotFound for one that
@@ -57,6 +74,7 @@ type Team struct {
 	Rejected  RejectedReports
 	Tokens    Tokens
 	Members   Members
+	Invites   Invites
 	Mailboxes Mailboxes
 	Keeping   Housekeeping
 }
@@ -124,10 +142,19 @@ type Tokens interface {
 // Members knows the users of the team.
 type Members interface {
 	Members(ctx context.Context) ([]Member, error)
-	// InviteMember returns a one-time link, which is never told again.
-	InviteMember(ctx context.Context, email, role string) (link string, err error)
 	SetRole(ctx context.Context, user, role string) error
 	RemoveMember(ctx context.Context, user string) error
+}
+
+// Invites knows whom the team has invited.
+type Invites interface {
+	// Invites returns those who have not come yet and still can.
+	Invites(ctx context.Context) ([]Invite, error)
+	// InviteMember returns a one-time link, which is never told again.
+	InviteMember(ctx context.Context, email, role string) (link string, err error)
+	// WithdrawInvite makes every open link for the address void, or returns
+	// dmarcd.ErrNotFound where there is none.
+	WithdrawInvite(ctx context.Context, email string) error
 }
 
 // Mailboxes knows the mailboxes that the team has read for it.

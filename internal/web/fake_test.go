@@ -24,7 +24,9 @@ type backend struct {
 	unknown bool
 	// parts tells that lists with a cursor come in two parts of the same items.
 	parts bool
-	calls []string
+	// userAgent, where set, is the browser of the only session.
+	userAgent *string
+	calls     []string
 }
 
 // inParts returns a list whole, or the part that a cursor asks for.
@@ -44,10 +46,11 @@ func (b *backend) note(words ...string) error {
 func (b *backend) options() web.Options {
 	return web.Options{
 		Accounts:    b,
+		OwnAccount:  b,
 		Invitations: b,
 		Team: func(web.Viewer) web.Team {
 			return web.Team{
-				Domains: b, Checks: b, Sources: b, Reports: b, Rejected: b, Tokens: b, Members: b, Mailboxes: b, Keeping: b,
+				Domains: b, Checks: b, Sources: b, Reports: b, Rejected: b, Tokens: b, Members: b, Invites: b, Mailboxes: b, Keeping: b,
 			}
 		},
 		Installation: func(web.Viewer) web.Installation { return b },
@@ -84,6 +87,47 @@ func (b *backend) ChooseTeam(_ context.Context, _, team string) error {
 		return dmarcd.ErrNotFound
 	}
 	return b.note("choose team", team)
+}
+
+func (b *backend) Profile(context.Context, web.Browser) (web.Profile, error) {
+	profile := sampleProfile()
+	if b.empty {
+		profile.Password, profile.Sessions = false, profile.Sessions[:1]
+	}
+	if b.userAgent != nil {
+		profile.Sessions = []web.SignedIn{{UserAgent: *b.userAgent}}
+	}
+	return profile, b.fail
+}
+
+func (b *backend) SetName(_ context.Context, _ web.Browser, name string) error {
+	if _, err := dmarcd.ParseUserName(name); err != nil {
+		return err
+	}
+	return b.note("name", name)
+}
+
+func (b *backend) SetPassword(_ context.Context, _ web.Browser, current, _ string) error {
+	switch {
+	case b.empty:
+		return dmarcd.ErrForbidden
+	case current == "again and again":
+		return dmarcd.ErrLimit
+	case current != goodPassword:
+		return dmarcd.ErrUnauthorized
+	}
+	return b.note("password")
+}
+
+func (b *backend) EndSession(_ context.Context, _ web.Browser, id string) error {
+	if id != "session_2" {
+		return dmarcd.ErrNotFound
+	}
+	return b.note("end session", id)
+}
+
+func (b *backend) EndOtherSessions(context.Context, web.Browser) error {
+	return b.note("end other sessions")
 }
 
 func (b *backend) Begin(_ context.Context, next string) (location, kept string, err error) {
@@ -299,6 +343,17 @@ func (b *backend) InviteMember(_ context.Context, email, role string) (string, e
 		return "", &dmarcd.InvalidError{Field: "email", Message: "Write an e-mail address."}
 	}
 	return "https://dmarcd.example/app/welcome/one-time", b.note("invite", email, role)
+}
+
+func (b *backend) Invites(context.Context) ([]web.Invite, error) {
+	if b.empty {
+		return nil, b.fail
+	}
+	return sampleInvites(), b.fail
+}
+
+func (b *backend) WithdrawInvite(_ context.Context, email string) error {
+	return b.note("withdraw", email)
 }
 
 func (b *backend) SetRole(_ context.Context, user, role string) error {

@@ -55,6 +55,8 @@ var pages = []struct {
 	{name: "settings-mailboxes", path: "/app/settings/mailboxes"},
 	{name: "settings-retention", path: "/app/settings/retention"},
 	{name: "settings-audit", path: "/app/settings/audit"},
+	{name: "account", path: "/app/account"},
+	{name: "account-elsewhere", path: "/app/account", empty: true},
 	{name: "installation-teams", path: "/app/installation/teams"},
 	{name: "installation-users", path: "/app/installation/users"},
 	{name: "sign-in", path: "/app/sign-in?next=%2Fapp%2Fsources"},

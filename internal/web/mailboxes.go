@@ -25,10 +25,10 @@ type NewMailbox struct {
 }
 
 type mailboxesView struct {
-	Tabs    []tab
-	Table   Table
-	Form    Form
-	MayEdit bool
+	Tabs   []tab
+	Table  Table
+	Form   Form
+	MayOwn bool
 }
 
 func mailboxForm() Form {
@@ -55,8 +55,8 @@ func (s *Web) showMailboxes(c *call, status int, form Form) error {
 		return err
 	}
 	view := mailboxesView{
-		Tabs: settingsTabs(c.viewer, "Mailboxes"), Form: form, MayEdit: c.viewer.MayEdit(),
-		Table: mailboxTable(mailboxes, c.viewer.MayEdit()),
+		Tabs: settingsTabs(c.viewer, "Mailboxes"), Form: form, MayOwn: c.viewer.MayOwn(),
+		Table: mailboxTable(mailboxes, c.viewer.MayOwn()),
 	}
 	if c.wantsCSV("mailboxes") {
 		return c.csv(view.Table)
@@ -68,7 +68,7 @@ func mailboxTable(mailboxes []Mailbox, mayRemove bool) Table {
 	t := Table{
 		ID: "mailboxes", Caption: "Mailboxes", CSV: Prefix + "/settings/mailboxes?csv=mailboxes",
 		Columns: []Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true}, {Title: "Last read"}, {Title: "Actions"}},
-		Empty:   Empty{"No mailboxes", "Reports that go to a mailbox elsewhere can be read from there by IMAP.", Link{}},
+		Empty:   Empty{"No mailboxes", "Reports that go to a mailbox elsewhere can be read from there by IMAP. An owner of the team adds it here.", Link{}},
 	}
 	for _, m := range mailboxes {
 		state := badge("ok")

@@ -16,7 +16,9 @@ type Member struct {
 type membersView struct {
 	Tabs  []tab
 	Table Table
-	Form  Form
+	// Invites are for owners alone: they may join the team as anything.
+	Invites Table
+	Form    Form
 	// InviteLink is the new one-time link, shown this once; "" for none.
 	InviteLink string
 	MayOwn     bool
@@ -27,8 +29,8 @@ func inviteForm() Form {
 		{Name: "email", Label: "E-mail", Type: "email", Required: true, Autocomplete: "off"},
 		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []Choice{
 			{"viewer", "viewer: sees everything"},
-			{"editor", "editor: also changes domains, reports and mailboxes"},
-			{"owner", "owner: also changes members and tokens"},
+			{"editor", "editor: also changes domains and sends in reports"},
+			{"owner", "owner: also changes members, tokens, mailboxes and retention"},
 		}},
 	}}
 }
@@ -43,6 +45,16 @@ func (s *Web) showMembers(c *call, status int, form Form, link string) error {
 	view := membersView{
 		Tabs: settingsTabs(c.viewer, "Members"), Form: form, InviteLink: link, MayOwn: c.viewer.MayOwn(),
 		Table: memberTable(members, c.viewer),
+	}
+	if view.MayOwn {
+		invites, err := c.team.Invites.Invites(c.r.Context())
+		if err != nil {
+			return err
+		}
+		view.Invites = inviteTable(invites)
+		if c.wantsCSV("invitations") {
+			return c.csv(view.Invites)
+		}
 	}
 	if c.wantsCSV("members") {
 		return c.csv(view.Table)
@@ -79,7 +91,7 @@ func (s *Web) inviteMember(c *call) error {
 	if err != nil {
 		return err
 	}
-	link, err := c.team.Members.InviteMember(c.r.Context(), written.Get("email"), written.Get("role"))
+	link, err := c.team.Invites.InviteMember(c.r.Context(), written.Get("email"), written.Get("role"))
 	if err != nil {
 		form, ok := inviteForm().filled(written, err)
 		if !ok {

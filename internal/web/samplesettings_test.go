@@ -22,6 +22,25 @@ func sampleMembers() []web.Member {
 	}
 }
 
+func sampleInvites() []web.Invite {
+	return []web.Invite{
+		{Role: "owner", By: "command line", ExpiresAt: now.AddDate(0, 0, 1)},
+		{Email: "new@example.com", Role: "editor", By: "ada@example.com", ExpiresAt: now.AddDate(0, 0, 6)},
+		{Email: "other@example.com", Role: "viewer", By: hostile, ExpiresAt: now.AddDate(0, 0, 7)},
+	}
+}
+
+func sampleProfile() web.Profile {
+	return web.Profile{Name: hostile, Email: "ada@example.com", Password: true, Sessions: []web.SignedIn{
+		{
+			ID: "session_1", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Address: "192.0.2.99",
+			SignedInAt: now.AddDate(0, 0, -1), SeenAt: now, Here: true,
+		},
+		{ID: "session_2", UserAgent: hostile, Address: "2001:db8::99", SignedInAt: now.AddDate(0, 0, -9), SeenAt: now.Add(-time.Hour)},
+		{ID: "session_3", Address: "192.0.2.98", SignedInAt: now.AddDate(0, 0, -12), SeenAt: now.Add(-11 * time.Hour)},
+	}}
+}
+
 func sampleMailboxes() []web.Mailbox {
 	return []web.Mailbox{
 		{ID: "box_1", Host: "imap.example.com:993", Username: "dmarc@example.com", Folder: "INBOX", SeenAt: now.Add(-time.Minute)},

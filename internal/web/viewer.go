@@ -43,22 +43,28 @@ const (
 	accessAnybody Access = iota
 	// AccessView allows reading.
 	AccessView
-	// AccessEdit allows changes to domains, reports and mailboxes.
+	// AccessEdit allows changes to domains and reports.
 	AccessEdit
-	// AccessOwn allows changes to the team itself: members, tokens, retention.
+	// AccessOwn allows changes to the team itself: members, tokens, mailboxes,
+	// retention.
 	AccessOwn
 	// accessOperate is the operator's and comes from no role in a team.
 	accessOperate
+	// accessSignedIn is everybody's who is signed in, in whatever team or none.
+	accessSignedIn
 )
 
 func (v Viewer) may(access Access) bool {
-	if access == accessOperate {
+	switch access {
+	case accessOperate:
 		return v.Operator
+	case accessSignedIn:
+		return true // nobody else is a Viewer
 	}
 	return v.Access >= access
 }
 
-// MayEdit reports whether the viewer may change domains, reports and mailboxes.
+// MayEdit reports whether the viewer may change domains and reports.
 func (v Viewer) MayEdit() bool { return v.may(AccessEdit) }
 
 // MayOwn reports whether the viewer may change the team itself.

@@ -26,6 +26,7 @@ const Prefix = "/app"
 // Options are what the pages are made of.
 type Options struct {
 	Accounts    Accounts
+	OwnAccount  OwnAccount
 	Invitations Invitations
 	// Team returns what the pages may ask about the team that the viewer has
 	// chosen. Nothing of another team can be reached through it.
@@ -111,7 +112,7 @@ func (s *Web) serve(c *call) error {
 		return errMethodNotAllowed
 	case matched == nil:
 		return errNoSuchPage
-	case c.viewer.Team.ID == "" && matched.access != accessOperate:
+	case c.viewer.Team.ID == "" && matched.access != accessOperate && matched.access != accessSignedIn:
 		return errNoTeam
 	case !c.viewer.may(matched.access):
 		return errNotAllowed

@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -56,11 +55,8 @@ func (s *Web) newWelcomeView(path string, invitation Invitation) welcomeView {
 	}
 	v.Form.Fields = []Field{
 		email,
-		{Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the audit log calls you."},
-		{
-			Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password", Required: true,
-			MinLength: s.options.MinPassword, Hint: "At least " + strconv.Itoa(s.options.MinPassword) + " characters. A few words in a row are fine.",
-		},
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty."},
+		s.newPasswordField("Password"),
 	}
 	return v
 }
@@ -103,7 +99,7 @@ func (s *Web) welcome(c *call) error {
 func welcomeError(err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrNotFound):
-		return &failure{http.StatusNotFound, "This link cannot be used", "It was used before, or is too old. Ask an owner of your team for a new one, or make one with `dmarcd user invite`."}
+		return &failure{http.StatusNotFound, "This link cannot be used", "It was used before, was withdrawn, or is too old. Ask an owner of your team for a new one, or make one with `dmarcd user invite`."}
 	case errors.Is(err, dmarcd.ErrForbidden):
 		return &failure{http.StatusForbidden, "This link is for somebody else", "You are signed in as another user than the link is for. Sign out, and open the link again."}
 	case errors.Is(err, dmarcd.ErrConflict):

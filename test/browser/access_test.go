@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,7 @@ const (
 
 // place is a page or a form of the site, with the least role that it is for. {domain},
 // {report}, {rejected}, {token}, {member}, {team} and {user} stand for things of the
-// team default.
+// team default, and {session} for one of its owner.
 type place struct {
 	path string
 	need role
@@ -50,8 +51,11 @@ var places = []place{
 	{path: "/app/reports/{report}", need: viewer},
 	{path: "/app/reports/{report}/original", need: viewer},
 	{path: "/app/builder", need: viewer},
+	{path: "/app/account", need: viewer},
+	{path: "/app/account?csv=sessions", need: viewer},
 	{path: "/app/settings/tokens", need: viewer},
 	{path: "/app/settings/members", need: viewer},
+	{path: "/app/settings/members?csv=invitations", need: viewer},
 	{path: "/app/settings/mailboxes", need: viewer},
 	{path: "/app/settings/retention", need: viewer},
 	{path: "/app/settings/audit", need: owner},
@@ -69,12 +73,21 @@ var places = []place{
 	{path: "/app/settings/members", need: owner, form: url.Values{"email": {"x@example.com"}, "role": {"owner"}}},
 	{path: "/app/settings/members/{member}/role", need: owner, form: url.Values{"role": {"viewer"}}},
 	{path: "/app/settings/members/{member}/remove", need: owner, form: url.Values{}},
-	{path: "/app/settings/mailboxes", need: editor, form: url.Values{"server": {"127.0.0.1:1"}, "username": {"x"}, "password": {"x"}}},
-	{path: "/app/settings/mailboxes/box_1/remove", need: editor, form: url.Values{}},
+	{path: "/app/settings/invitations/withdraw", need: owner, form: url.Values{"email": {"ines@example.com"}}},
+	{path: "/app/settings/mailboxes", need: owner, form: url.Values{"server": {"127.0.0.1:1"}, "username": {"x"}, "password": {"x"}}},
+	{path: "/app/settings/mailboxes/box_1/remove", need: owner, form: url.Values{}},
 	{path: "/app/settings/retention", need: owner, form: url.Values{"counters": {"1"}, "records": {"1"}, "originals": {"1"}}},
 	{path: "/app/installation/teams", need: operator, form: url.Values{"name": {"third"}}},
 	{path: "/app/installation/teams/{team}/api", need: operator, form: url.Values{"api": {"no"}}},
 	{path: "/app/installation/users/{user}/remove", need: operator, form: url.Values{}},
+}
+
+// accountForms are what everybody may change of themselves, and nobody of others.
+var accountForms = []place{
+	{path: "/app/account/name", need: viewer, form: url.Values{"name": {"Somebody Else"}}},
+	{path: "/app/account/password", need: viewer, form: url.Values{"current": {password}, "password": {"another few words in a row"}}},
+	{path: "/app/account/sessions/end", need: viewer, form: url.Values{}},
+	{path: "/app/account/sessions/{session}/end", need: viewer, form: url.Values{}},
 }
 
 // method returns how the place is asked for.
@@ -103,11 +116,14 @@ func foundCompany(t *testing.T, zone string) *company {
 	s.api(http.MethodPost, "/reports", s.token, "no report at all")
 	c.operator = s.member(t, s.link, "ada@example.com")
 	c.viewer = s.member(t, s.invite("vera@example.com", "default", "viewer"), "vera@example.com")
+	s.invite("ines@example.com", "default", "owner") // who does not come
+	s.visitor(t).signIn("ada@example.com")           // on another browser
 	c.another = s.member(t, s.invite("olga@example.net", "second", "owner"), "olga@example.net")
 	c.names = strings.NewReplacer("{domain}", "example.com",
 		"{report}", c.first("/app/reports", `rep_\w+`), "{rejected}", c.first("/app/reports/rejected", `rej_\w+`),
 		"{token}", c.first("/app/settings/tokens", `tok_\w+`), "{member}", c.first("/app/settings/members", `members/(\w+)`),
-		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`))
+		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`),
+		"{session}", c.first("/app/account", `sessions/(\w{64})/end`))
 	return c
 }
 
@@ -146,6 +162,16 @@ func TestWhoIsRefusedWhat(t *testing.T) {
 		}
 		c.tryAsAnother(p)
 	}
+	for _, p := range accountForms {
+		if got := c.try(nobody, p); got.status != http.StatusSeeOther || got.header.Get("Location") != "/app/sign-in" {
+			t.Errorf("%s as a stranger: got status %d to %q want the sign-in page", p.path, got.status, got.header.Get("Location"))
+		}
+	}
+	for _, v := range []*visitor{c.viewer, c.another} {
+		if got := c.try(v, accountForms[len(accountForms)-1]); got.status != http.StatusNotFound {
+			t.Errorf("the session of somebody else: got status %d want 404", got.status)
+		}
+	}
 	if after := c.state(); after != before {
 		t.Errorf("the team after it all: got\n%s\nwant as before\n%s", after, before)
 	}
@@ -168,7 +194,7 @@ func (c *company) tryAsAnother(p place) {
 		}
 	case p.form == nil:
 		got := c.try(c.another, p)
-		for _, secret := range []string{"Receiver Inc.", "ada@example.com", "vera@example.com", "first start", "/app/domains/example.com"} {
+		for _, secret := range []string{"Receiver Inc.", "ada@example.com", "vera@example.com", "ines@example.com", "first start", "/app/domains/example.com"} {
 			if strings.Contains(got.body, secret) {
 				c.t.Errorf("%s: got %q in the page want nothing of the team default", name, secret)
 			}
@@ -181,7 +207,7 @@ func (c *company) tryAsAnother(p place) {
 func (c *company) state() string {
 	c.t.Helper()
 	var b strings.Builder
-	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users"} {
+	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations"} {
 		b.WriteString(c.operator.get(table).body)
 	}
 	for row := range strings.Lines(c.operator.get("/app/settings/tokens?csv=tokens").body) {
@@ -202,7 +228,7 @@ func TestForeignForms(t *testing.T) {
 		{"from an old browser", "", "https://evil.example"},
 		{"from a page without an origin", "", "null"},
 	} {
-		for _, p := range append(places, place{path: "/app/sign-in", form: url.Values{"email": {"ada@example.com"}, "password": {password}}},
+		for _, p := range append(slices.Concat(places, accountForms), place{path: "/app/sign-in", form: url.Values{"email": {"ada@example.com"}, "password": {password}}},
 			place{path: "/app/sign-out", form: url.Values{}}, place{path: "/app/team", form: url.Values{"team": {"{team}"}}},
 			place{path: "/app/theme", form: url.Values{"theme": {"dark"}}}) {
 			if p.form == nil {

@@ -78,6 +78,7 @@ var shownPages = []shown{
 	{name: "settings-mailboxes", path: "/app/settings/mailboxes"},
 	{name: "settings-retention", path: "/app/settings/retention"},
 	{name: "settings-audit", path: "/app/settings/audit"},
+	{name: "account", path: "/app/account"},
 	{name: "installation-teams", path: "/app/installation/teams"},
 	{name: "installation-users", path: "/app/installation/users"},
 }

@@ -44,6 +44,13 @@ func TestSingleSignOn(t *testing.T) {
 			if signedIn := row.status == http.StatusOK; signedIn && b.path() != "/app/settings/tokens" {
 				t.Errorf("got %s want the page that was asked for", b.path())
 			}
+			if row.status == http.StatusOK {
+				b.visit("/app/account", http.StatusOK)
+				b.says("You sign in with the company, and have no password here.")
+				if b.has(`main input[type="password"]`) {
+					t.Error("got a form for a password want none")
+				}
+			}
 		})
 	}
 }

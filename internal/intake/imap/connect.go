@@ -19,6 +19,9 @@ import (
 // in. To ask again soon would look like an attack.
 var ErrLogin = errors.New("the server refuses the login")
 
+// ErrFolder means that the server lets us in and does not open the folder.
+var ErrFolder = errors.New("the login works, but not the folder")
+
 // Try connects, logs in and opens the folder, and says what is wrong if that does
 // not work.
 func (r *Reader) Try(ctx context.Context) error {
@@ -27,8 +30,10 @@ func (r *Reader) Try(ctx context.Context) error {
 		return err
 	}
 	defer s.leave()
-	_, err = s.open(ctx, r.Mailbox.Folder)
-	return err
+	if _, err = s.open(ctx, r.Mailbox.Folder); err != nil {
+		return fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	return nil
 }
 
 // connect returns a session that is logged in.

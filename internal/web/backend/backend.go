@@ -37,9 +37,14 @@ type Options struct {
 	// Verify says whether a mail is from whom it says, and gives the zero value for
 	// what is no mail.
 	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
-	// AddMailbox tries the login to a mailbox, and has the team keep it with the
-	// password sealed.
+	// TryMailbox logs in to a mailbox and opens its folder. An *dmarcd.InvalidError
+	// says what the server refuses; any other error is that it was not reached.
+	TryMailbox func(ctx context.Context, mailbox dmarcd.Mailbox, password string) error
+	// AddMailbox has the team keep a mailbox with the password sealed.
 	AddMailbox func(ctx context.Context, team *store.Team, mailbox dmarcd.Mailbox, password string) (dmarcd.Mailbox, error)
+	// LoginRefused is how the problem of a mailbox begins whose server refuses the
+	// login.
+	LoginRefused string
 	// BaseURL is where clients see the API; the pages are at the same host.
 	BaseURL string
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
@@ -75,7 +80,7 @@ func New(options Options) *Backend {
 func (b *Backend) Team(viewer web.Viewer) web.Team {
 	// A viewer in no team has no id, and finds nothing in the team 0.
 	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
-	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id)}
+	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id), operator: viewer.Operator}
 	return web.Team{
 		Domains:   domains{d},
 		Checks:    checks{d},
@@ -84,6 +89,7 @@ func (b *Backend) Team(viewer web.Viewer) web.Team {
 		Rejected:  rejected{d},
 		Tokens:    tokens{d},
 		Members:   members{d},
+		Invites:   invites{d},
 		Mailboxes: mailboxes{d},
 		Keeping:   housekeeping{d},
 	}
@@ -95,6 +101,8 @@ type desk struct {
 	journal
 	id   dmarcd.TeamID
 	team *store.Team
+	// operator tells that the viewer sees the whole installation.
+	operator bool
 }
 
 // note writes into the team's audit log.

@@ -54,9 +54,10 @@ func TestChangesAreWrittenDown(t *testing.T) {
 			{"mailbox.add", newID, func() error { return page.Mailboxes.AddMailbox(ctx, sampleMailbox()) }},
 			{"token.revoke", v.token, func() error { return page.Tokens.RevokeToken(ctx, v.token) }},
 			{"member.invite", "new@example.com", func() error {
-				_, err := page.Members.InviteMember(ctx, "New@example.com", "viewer")
+				_, err := page.Invites.InviteMember(ctx, "New@example.com", "viewer")
 				return err
 			}},
+			{"member.uninvite", "new@example.com", func() error { return page.Invites.WithdrawInvite(ctx, "new@example.com") }},
 			{"member.role", "bob@example.com", func() error { return page.Members.SetRole(ctx, member.ID, "editor") }},
 			{"member.remove", "bob@example.com", func() error { return page.Members.RemoveMember(ctx, member.ID) }},
 			{"mailbox.remove", v.mailbox, func() error { return page.Mailboxes.RemoveMailbox(ctx, v.mailbox) }},
@@ -102,6 +103,7 @@ func TestRefusedChangesLeaveNoTrace(t *testing.T) {
 		{"no such domain", func() error { return page.Domains.DeleteDomain(ctx, "example.net") }, dmarcd.ErrNotFound},
 		{"no such token", func() error { return page.Tokens.RevokeToken(ctx, "tok_1") }, dmarcd.ErrNotFound},
 		{"no token at all", func() error { return page.Tokens.RevokeToken(ctx, "'") }, dmarcd.ErrNotFound},
+		{"nobody invited", func() error { return page.Invites.WithdrawInvite(ctx, "new@example.com") }, dmarcd.ErrNotFound},
 		{"the last owner", func() error { return page.Members.RemoveMember(ctx, viewer.ID) }, dmarcd.ErrInvalid},
 		{"no role", func() error { return page.Members.SetRole(ctx, viewer.ID, "emperor") }, dmarcd.ErrInvalid},
 		{"no such rejected report", func() error {
@@ -122,39 +124,6 @@ func TestRefusedChangesLeaveNoTrace(t *testing.T) {
 	after, err := team.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
 	if diff := cmp.Diff(before, after); err != nil || diff != "" {
 		t.Errorf("got other entries (%v) (-before +after):\n%s", err, diff)
-	}
-}
-
-func TestMailboxErrorsStandAtTheirFields(t *testing.T) {
-	t.Parallel()
-	s := newService(t, storetest.SQLite(t))
-	_, viewer := s.owner(t, "acme", "ann@example.com")
-	mailboxes := s.Team(viewer).Mailboxes
-	for _, row := range []struct {
-		name  string
-		wrong func(*web.NewMailbox)
-		field string
-	}{
-		{"no server", func(m *web.NewMailbox) { m.Server = "" }, "server"},
-		{"a port that is none", func(m *web.NewMailbox) { m.Server = "imap.example.org:imaps" }, "server"},
-		{"port 0", func(m *web.NewMailbox) { m.Server = "imap.example.org:0" }, "server"},
-		{"no user", func(m *web.NewMailbox) { m.Username = " " }, "username"},
-		{"another encryption", func(m *web.NewMailbox) { m.Security = "rot13" }, "security"},
-		{"moved to nowhere", func(m *web.NewMailbox) { m.After = "move" }, "after"},
-	} {
-		wanted := sampleMailbox()
-		row.wrong(&wanted)
-		var invalid *dmarcd.InvalidError
-		if err := mailboxes.AddMailbox(t.Context(), wanted); !errors.As(err, &invalid) || invalid.Field != row.field {
-			t.Errorf("%s: got %#v, want an error at %s", row.name, err, row.field)
-		}
-	}
-	if err := mailboxes.AddMailbox(t.Context(), sampleMailbox()); err != nil {
-		t.Fatal(err)
-	}
-	added, err := mailboxes.Mailboxes(t.Context())
-	if err != nil || len(added) != 1 || added[0].Host != "imap.example.org:1993" {
-		t.Errorf("got %+v and %v, want the one that is right", added, err)
 	}
 }
 

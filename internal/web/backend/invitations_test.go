@@ -21,7 +21,7 @@ func TestInvitationOfAMember(t *testing.T) {
 		_, known := s.owner(t, "zoo", "bob@example.com")
 		link := func(email string) string {
 			t.Helper()
-			link, err := s.Team(owner).Members.InviteMember(t.Context(), email, "editor")
+			link, err := s.Team(owner).Invites.InviteMember(t.Context(), email, "editor")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -21,30 +20,6 @@ func (m members) Members(ctx context.Context) ([]web.Member, error) {
 		}
 	}
 	return shown, err
-}
-
-func (m members) InviteMember(ctx context.Context, email, role string) (string, error) {
-	email, err := dmarcd.ParseEmail(email)
-	if err != nil {
-		return "", err
-	}
-	as, err := dmarcd.ParseRole(role)
-	if err != nil {
-		return "", err
-	}
-	secret, hash := auth.NewInvite()
-	link, err := auth.WelcomeLink(m.options.BaseURL, secret)
-	if err != nil {
-		return "", err
-	}
-	err = m.team.Invite(ctx, hash, dmarcd.Invite{
-		Email: email, Role: as, CreatedBy: m.user, ExpiresAt: m.options.Now().Add(dmarcd.InviteLife),
-	})
-	if err != nil {
-		return "", err
-	}
-	m.note(ctx, "member.invite", email, role)
-	return link, nil
 }
 
 func (m members) SetRole(ctx context.Context, user, role string) error {

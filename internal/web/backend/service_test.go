@@ -1,6 +1,7 @@
 package backend_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -36,15 +37,22 @@ type service struct {
 	day   dmarcd.Day // today
 	// examined counts the looks at everything.
 	examined int
+	// tryMailbox is what a login to a mailbox comes to.
+	tryMailbox func(ctx context.Context, m dmarcd.Mailbox, password string) error
+	log        *bytes.Buffer
 }
 
 func newService(t *testing.T, db storetest.DB) *service {
 	t.Helper()
-	s := &service{now: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)}
+	s := &service{
+		now:        time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
+		tryMailbox: func(context.Context, dmarcd.Mailbox, string) error { return nil },
+		log:        new(bytes.Buffer),
+	}
 	s.day = dmarcd.DayOf(s.now)
 	now := func() time.Time { return s.now }
 	s.store = db.Open(t, store.Options{Now: now})
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewTextHandler(s.log, nil))
 	passwords := auth.NewPasswords()
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
@@ -66,10 +74,14 @@ func newService(t *testing.T, db storetest.DB) *service {
 		},
 		MaxUpload: 1 << 20,
 		Verify:    func(context.Context, *io.SectionReader) dmarcd.Verdict { return dmarcd.Verdict{} },
+		TryMailbox: func(ctx context.Context, m dmarcd.Mailbox, password string) error {
+			return s.tryMailbox(ctx, m, password)
+		},
 		AddMailbox: func(ctx context.Context, team *store.Team, m dmarcd.Mailbox, password string) (dmarcd.Mailbox, error) {
 			return team.AddMailbox(ctx, m, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed " + password), nil })
 		},
-		BaseURL: "https://dmarc.example/api", ReportDomain: "reports.example",
+		LoginRefused: "the server refuses the login",
+		BaseURL:      "https://dmarc.example/api", ReportDomain: "reports.example",
 		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
 		Now:       now, Log: log,
 	})
@@ -134,7 +146,8 @@ func (s *service) owner(t *testing.T, team, email string) (*store.Team, web.View
 	return s.store.Team(made.ID), s.viewer(t, session)
 }
 
-// fill gives a team a domain with reports, something rejected, a token and a mailbox.
+// fill gives a team a domain with reports, something rejected, a token, a mailbox and
+// an open invitation.
 func (s *service) fill(t *testing.T, team *store.Team) {
 	t.Helper()
 	if _, err := team.AddDomain(t.Context(), sampleDomain, s.now); err != nil {
@@ -153,6 +166,16 @@ func (s *service) fill(t *testing.T, team *store.Team) {
 		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
 		Folder: "INBOX", After: dmarcd.AfterKeep,
 	}, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, err := team.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = team.Invite(t.Context(), [32]byte{1}, dmarcd.Invite{
+		Email: "invited@example.com", Role: dmarcd.RoleViewer, CreatedBy: members[0].User.ID, ExpiresAt: s.now.Add(time.Hour),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // victim is what another team tries to reach.
 type victim struct {
-	report, rejected, token, mailbox, user string
+	report, rejected, token, mailbox, user, invited string
 }
 
 // attack is a call with the victim's names and ids, and what comes back: how many
@@ -143,9 +143,19 @@ func attacks(s *service) map[string]attack {
 			members, err := other.Members.Members(t.Context())
 			return len(members) - 1, err // themselves
 		},
-		"Members.InviteMember": func(t *testing.T, other web.Team, _ victim) (int, error) {
-			_, err := other.Members.InviteMember(t.Context(), "somebody@example.com", "viewer")
-			return 0, err
+		"Invites.Invites": func(t *testing.T, other web.Team, _ victim) (int, error) {
+			open, err := other.Invites.Invites(t.Context())
+			return len(open), err
+		},
+		"Invites.InviteMember": func(t *testing.T, other web.Team, v victim) (int, error) {
+			if _, err := other.Invites.InviteMember(t.Context(), v.invited, "viewer"); err != nil {
+				return 0, err
+			}
+			open, err := other.Invites.Invites(t.Context())
+			return len(open) - 1, err
+		},
+		"Invites.WithdrawInvite!": func(t *testing.T, other web.Team, v victim) (int, error) {
+			return 0, other.Invites.WithdrawInvite(t.Context(), v.invited)
 		},
 		"Members.SetRole!": func(t *testing.T, other web.Team, v victim) (int, error) {
 			return 0, other.Members.SetRole(t.Context(), v.user, "viewer")
@@ -248,15 +258,17 @@ func victimOf(t *testing.T, team *store.Team, viewer web.Viewer) victim {
 	rejected, errRejected := team.Rejected(t.Context(), 0, 10)
 	tokens, errTokens := team.Tokens(t.Context())
 	mailboxes, errMailboxes := team.Mailboxes(t.Context())
-	if err := errors.Join(errReports, errRejected, errTokens, errMailboxes); err != nil {
+	invites, errInvites := team.Invites(t.Context())
+	if err := errors.Join(errReports, errRejected, errTokens, errMailboxes, errInvites); err != nil {
 		t.Fatal(err)
 	}
-	if len(reports) != 1 || len(rejected) != 1 || len(tokens) != 1 || len(mailboxes) != 1 || !tokens[0].RevokedAt.IsZero() {
-		t.Fatalf("got %d reports, %d rejected, tokens %v and %d mailboxes, want one of each", len(reports), len(rejected), tokens, len(mailboxes))
+	if len(reports) != 1 || len(rejected) != 1 || len(tokens) != 1 || len(mailboxes) != 1 || len(invites) != 1 || !tokens[0].RevokedAt.IsZero() {
+		t.Fatalf("got %d reports, %d rejected, tokens %v, %d mailboxes and %d invites, want one of each",
+			len(reports), len(rejected), tokens, len(mailboxes), len(invites))
 	}
 	return victim{
 		report: reports[0].ID.String(), rejected: rejected[0].ID.String(), token: tokens[0].ID.String(),
-		mailbox: mailboxes[0].ID.String(), user: viewer.ID,
+		mailbox: mailboxes[0].ID.String(), user: viewer.ID, invited: invites[0].Email,
 	}
 }
 

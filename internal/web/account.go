@@ -1,0 +1,167 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Profile is what users see of themselves.
+type Profile struct {
+	Name, Email string
+	// Password tells whether the user has one; without, they sign in by the
+	// identity provider.
+	Password bool
+	// Sessions are where they are signed in, the last used first.
+	Sessions []SignedIn
+}
+
+// SignedIn is a browser on which a user is signed in.
+type SignedIn struct {
+	ID string
+	// UserAgent is what the browser calls itself, Address from where it signed in.
+	UserAgent, Address string
+	SignedInAt, SeenAt time.Time
+	// Here tells that it is the one that asks.
+	Here bool
+}
+
+type accountView struct {
+	Profile        Profile
+	Name, Password Form
+	// Provider is how the identity provider is called.
+	Provider string
+	Sessions Table
+	// EndOthers ends all sessions but this one; its label is "" where there are no
+	// others.
+	EndOthers Action
+}
+
+const accountPath = Prefix + "/account"
+
+func nameForm(name string) Form {
+	return Form{Path: accountPath + "/name", Method: "post", Submit: "Save the name", Fields: []Field{
+		{Name: "name", Label: "Name", Type: "text", Value: name, Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty."},
+	}}
+}
+
+func (s *Web) passwordForm() Form {
+	return Form{Path: accountPath + "/password", Method: "post", Submit: "Change the password", Fields: []Field{
+		{Name: "current", Label: "Present password", Type: "password", Autocomplete: "current-password", Required: true},
+		s.newPasswordField("New password"),
+	}}
+}
+
+// newPasswordField asks for a password to sign in with from now on.
+func (s *Web) newPasswordField(label string) Field {
+	return Field{
+		Name: "password", Label: label, Type: "password", Autocomplete: "new-password", Required: true,
+		MinLength: s.options.MinPassword, Hint: "At least " + strconv.Itoa(s.options.MinPassword) + " characters. A few words in a row are fine.",
+	}
+}
+
+// account shows the page as it is, without anything wrong in its forms.
+func (s *Web) account(c *call) error {
+	return s.showAccount(c, http.StatusOK, func(*accountView) {})
+}
+
+// showAccount shows the page after edit has put in what was wrong.
+func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
+	profile, err := s.options.OwnAccount.Profile(c.r.Context(), c.browser())
+	if err != nil {
+		return err
+	}
+	view := accountView{
+		Profile: profile, Name: nameForm(profile.Name), Password: s.passwordForm(), Provider: s.options.ProviderName,
+		Sessions: sessionTable(profile.Sessions),
+	}
+	if len(profile.Sessions) > 1 {
+		view.EndOthers = Action{
+			Label: "End all others", Path: accountPath + "/sessions/end", Danger: true,
+			Question: "End all other sessions? Their browsers have to sign in again.",
+		}
+	}
+	edit(&view)
+	if c.wantsCSV("sessions") {
+		return c.csv(view.Sessions)
+	}
+	return c.render(status, Page{Template: "account", Title: "Your account"}, view)
+}
+
+func sessionTable(sessions []SignedIn) Table {
+	t := Table{
+		ID: "sessions", Caption: "Sessions", CSV: accountPath + "?csv=sessions",
+		Columns: []Column{{Title: "Browser", Wide: true}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
+	}
+	for _, session := range sessions {
+		browser, last := text(browserName(session.UserAgent)), actions()
+		if session.Here {
+			browser = browser.noted("this browser")
+		} else {
+			last = actions(Action{
+				Label: "End", Path: accountPath + "/sessions/" + url.PathEscape(session.ID) + "/end", Danger: true,
+				Question: "End the session? Its browser has to sign in again.",
+			})
+		}
+		t.Rows = append(t.Rows, []Cell{browser, code(session.Address), at(session.SignedInAt), at(session.SeenAt), last})
+	}
+	return t
+}
+
+func (s *Web) setName(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	err = s.options.OwnAccount.SetName(c.r.Context(), c.browser(), written.Get("name"))
+	if err != nil {
+		form, ok := nameForm("").filled(written, err)
+		if !ok {
+			return err
+		}
+		return s.showAccount(c, http.StatusUnprocessableEntity, func(v *accountView) { v.Name = form })
+	}
+	return c.done(accountPath, "name-set")
+}
+
+func (s *Web) setPassword(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	err = s.options.OwnAccount.SetPassword(c.r.Context(), c.browser(), written.Get("current"), written.Get("password"))
+	status := http.StatusUnprocessableEntity
+	switch {
+	case err == nil:
+		return c.done(accountPath, "password-set")
+	case errors.Is(err, dmarcd.ErrForbidden):
+		return &failure{http.StatusForbidden, "You have no password here", "You sign in by the identity provider. Change the password there."}
+	case errors.Is(err, dmarcd.ErrUnauthorized):
+		err = &dmarcd.InvalidError{Field: "current", Message: "This is not your present password."}
+	case errors.Is(err, dmarcd.ErrLimit):
+		status, err = http.StatusTooManyRequests, &dmarcd.InvalidError{Message: "Too many attempts. Wait a minute, then try again."}
+	}
+	form, ok := s.passwordForm().filled(written, err)
+	if !ok {
+		return err
+	}
+	return s.showAccount(c, status, func(v *accountView) { v.Password = form })
+}
+
+func (s *Web) endSession(c *call) error {
+	if err := s.options.OwnAccount.EndSession(c.r.Context(), c.browser(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(accountPath, "session-ended")
+}
+
+func (s *Web) endOtherSessions(c *call) error {
+	if err := s.options.OwnAccount.EndOtherSessions(c.r.Context(), c.browser()); err != nil {
+		return err
+	}
+	return c.done(accountPath, "sessions-ended")
+}
