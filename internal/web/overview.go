@@ -134,7 +134,7 @@ func domainTable(found Overview, query url.Values, order sorting) Table {
 			Link{"Add a domain", Prefix + "/domains/new"},
 		}
 	}
-	t.Columns[0].Note = "State"
+	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
 	for _, d := range found.Domains {
 		name := link(d.Name, domainPath(d.Name))
 		policy := policyCell(d.Policy)

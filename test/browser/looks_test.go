@@ -131,22 +131,42 @@ const blankCharts = `[...document.querySelectorAll("figure:has(.numbers)")].filt
 	return pixels.every((pixel) => pixel === pixels[0]);
 }).length`
 
-// tooWide names the elements that make the page wider than the screen.
-const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
-	.filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !element.closest(".table, .tabs, nav.main, .skip"))
-	.slice(0, 5).map((element) => element.outerHTML.slice(0, 120))`
+// tooWide names the elements that make the page wider than a screen of that width. A
+// phone's browser would zoom out, so that it cannot be asked for its width.
+const tooWide = `document.documentElement.scrollWidth <= %[1]d ? [] : ["the page", ...[...document.querySelectorAll("body *")]
+	.filter((element) => element.getBoundingClientRect().right > %[1]d + 1 && !element.closest(".table, .tabs, nav.main, .skip"))
+	.slice(0, 5).map((element) => element.outerHTML.slice(0, 120))]`
+
+// tooLong is by how much the page goes on below its end.
+const tooLong = `document.documentElement.scrollHeight -
+	Math.max(innerHeight, Math.ceil(document.querySelector(".foot").getBoundingClientRect().bottom + scrollY))`
+
+// narrow is a wide screen on which everything is shown four times as large
+// (WCAG 1.4.10).
+var narrow = look{name: "narrow", scheme: "light", width: 320, height: 256}
+
+// fits wants the page to be as wide and as long as what it shows.
+func (b *tab) fits(name string, l look) {
+	b.t.Helper()
+	l.wear(b)
+	for _, element := range read(b, evaluate[[]string](fmt.Sprintf(tooWide, l.width))) {
+		b.t.Errorf("%s, %s: wider than the screen: %s", name, l.name, element)
+	}
+	if long := read(b, evaluate[int](tooLong)); long > 1 {
+		b.t.Errorf("%s, %s: got %d pixels below the end of the page want none", name, l.name, long)
+	}
+}
 
 // inspect looks at the present page in every way. The name tells which it is.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
+	b.fits(name, narrow)
 	for _, l := range looks {
 		l.wear(b)
 		if blank := read(b, evaluate[int](blankCharts)); blank > 0 {
 			b.t.Errorf("%s, %s: got %d charts that are not drawn want none (scripts/build-assets.sh bundles what draws them)", name, l.name, blank)
 		}
-		for _, element := range read(b, evaluate[[]string](tooWide)) {
-			b.t.Errorf("%s, %s: wider than the screen: %s", name, l.name, element)
-		}
+		b.fits(name, l)
 		for _, violation := range b.axe(!l.phone) {
 			b.t.Errorf("%s, %s: %s", name, l.name, violation)
 		}

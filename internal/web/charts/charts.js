@@ -26,7 +26,9 @@ function draw(figure) {
     paint();
   }).observe(plot);
   document.addEventListener("dmarcd:theme", paint);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"]) {
+    matchMedia(query).addEventListener("change", paint);
+  }
 }
 
 for (const figure of document.querySelectorAll("figure[data-chart]")) {

@@ -1,16 +1,35 @@
-import { base, numbers } from "./palette.js";
+import { amount, base, numbers } from "./palette.js";
 
 const month = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" });
+
+// So many days are drawn as they are; of more the eye sees the weekends alone.
+const mostDays = 120;
+
+// byWeek adds up weeks, of which the first may be cut off and the last is whole.
+function byWeek(days, rows) {
+  const weeks = { days: [], rows: [], ends: {} };
+  for (let end = days.length; end > 0; end -= 7) {
+    const start = Math.max(end - 7, 0);
+    weeks.days.unshift(days[start]);
+    weeks.ends[days[start]] = days[end - 1];
+    weeks.rows.unshift(rows.slice(start, end).reduce((sum, row) => sum.map((amount, i) => amount + row[i])));
+  }
+  return weeks;
+}
 
 // daysOption makes stacked bars of a table with a row for each day.
 export function daysOption(figure, colours, width) {
   const table = figure.querySelector("table");
-  const days = [...table.querySelectorAll("tbody time")].map((time) => time.dateTime);
   const heads = [...table.querySelectorAll("thead th")].slice(1);
-  const rows = [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll("data")].map((data) => Number(data.value)));
+  const told = {
+    days: [...table.querySelectorAll("tbody time")].map((time) => time.dateTime),
+    rows: [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll("data")].map((data) => Number(data.value))),
+  };
+  const weekly = told.days.length > mostDays;
+  const { days, rows, ends } = weekly ? byWeek(told.days, told.rows) : told;
   // The list below the plot says what each number means.
   const marks = [...figure.querySelectorAll(".marks time")].map((time, i) => ({
-    xAxis: time.dateTime,
+    xAxis: days.findLast((day) => day <= time.dateTime),
     label: { formatter: String(i + 1) },
   }));
   return {
@@ -18,11 +37,11 @@ export function daysOption(figure, colours, width) {
     tooltip: {
       ...base(colours).tooltip,
       trigger: "axis",
-      axisPointer: { type: "shadow" },
+      axisPointer: { type: "shadow", label: { formatter: ({ value }) => (weekly ? `${value} to ${ends[value]}` : value) } },
       valueFormatter: (value) => numbers.format(value),
     },
     legend: { top: 0, right: 0, icon: "roundRect", itemWidth: 12, itemHeight: 12, textStyle: { color: colours.text } },
-    grid: { left: 4, right: 8, top: marks.length > 0 ? 56 : 36, bottom: 4, containLabel: true },
+    grid: { left: 4, right: 8, top: marks.length > 0 || weekly ? 56 : 36, bottom: 4, containLabel: true },
     xAxis: {
       type: "category",
       data: days,
@@ -34,7 +53,8 @@ export function daysOption(figure, colours, width) {
       type: "value",
       minInterval: 1,
       splitLine: { lineStyle: { color: colours.line } },
-      axisLabel: { color: colours.quiet, formatter: (value) => numbers.format(value) },
+      axisLabel: { color: colours.quiet, formatter: (value) => amount(value, width) },
+      ...(weekly && { name: "by week", nameTextStyle: { color: colours.quiet, align: "right" } }),
     },
     series: heads.map((head, i) => ({
       name: head.textContent,

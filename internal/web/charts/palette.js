@@ -5,6 +5,7 @@ export function palette(figure) {
   probe.hidden = true;
   figure.append(probe);
   const colour = (name) => {
+    probe.className = name.startsWith("chart-") ? "tone-probe" : "";
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
@@ -41,3 +42,10 @@ export function base(colours) {
 }
 
 export const numbers = new Intl.NumberFormat("en");
+
+const shortNumbers = new Intl.NumberFormat("en", { notation: "compact" });
+
+// amount writes a number so that it fits beside an axis.
+export function amount(value, width) {
+  return value >= 1e7 || (width < 480 && value >= 1e4) ? shortNumbers.format(value) : numbers.format(value);
+}

@@ -1,0 +1,92 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// TestManyDomainsWithLongNames looks at a list that is longer and wider than the
+// screen: it moves in its place, and the page does not.
+func TestManyDomainsWithLongNames(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	label := strings.Repeat("a", 60)
+	names := []string{strings.Join([]string{label, label, label, "example"}, ".")}
+	for i := range 60 {
+		names = append(names, fmt.Sprintf("d%02d.example", i))
+	}
+	s.run(append([]string{"domain", "add", "--team", "default"}, names...)...)
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	b.says("1–50 of 61")
+	for _, path := range []string{"/app/", "/app/domains/" + names[0], "/app/domains/" + names[0] + "/setup", "/app/domains/" + names[0] + "/settings"} {
+		b.visit(path, http.StatusOK)
+		for _, l := range append(looks, narrow) {
+			b.fits(path[:min(len(path), 40)], l)
+		}
+	}
+}
+
+// chartColours are those that the first chart of the page is drawn with.
+const chartColours = `(() => {
+	const canvas = document.querySelector(".plot canvas");
+	const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+	copy.drawImage(canvas, 0, 0);
+	const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+	const seen = new Set();
+	for (let i = 0; i < pixels.length; i += 4) {
+		if (pixels[i + 3] === 255) seen.add(pixels[i] + " " + pixels[i + 1] + " " + pixels[i + 2]);
+	}
+	return [...seen];
+})()`
+
+// TestChartsOnPaperAndInSystemColours draws a chart of a dark page on paper, and one
+// where the system rules the colours.
+func TestChartsOnPaperAndInSystemColours(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
+	s.run("domain", "add", "--team", "default", "example.com")
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	b.upload(file(t, "report.xml", aggregateReport("example.com")))
+	b.visit("/app/", http.StatusOK)
+	const compliant, failing = "47 152 104", "212 73 63" // --chart-good and --chart-bad of a light page
+	for _, media := range []emulation.SetEmulatedMediaParams{
+		{Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}},
+		{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}, {Name: "forced-colors", Value: "active"}}},
+	} {
+		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+			t.Fatal(err)
+		}
+		seen := strings.Join(read(b, evaluate[[]string](chartColours)), ", ")
+		if !strings.Contains(seen, compliant) || !strings.Contains(seen, failing) {
+			t.Errorf("%q: got the colours %s want %s and %s among them", media.Media, seen, compliant, failing)
+		}
+		if media.Media == "print" {
+			if paper := b.text("main"); !strings.Contains(paper, "days in UTC") || strings.Contains(paper, "Add a domain") {
+				t.Errorf("on paper: got %q want the days and no buttons", paper)
+			}
+		}
+	}
+}
+
+// TestMenuClosesBehindTheKeyboard opens the menu by the keyboard and goes on.
+func TestMenuClosesBehindTheKeyboard(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	b.do(chromedp.Focus(chromedp.CSS("details.menu > summary")), chromedp.KeyEvent("\r"))
+	if !b.has("details.menu[open]") {
+		t.Fatal("got a closed menu want Enter to open it")
+	}
+	b.do(chromedp.Focus(chromedp.CSS("main a.button")))
+	if b.has("details.menu[open]") {
+		t.Error("got an open menu want it closed behind the focus")
+	}
+}
