@@ -68,16 +68,13 @@ func allDomains(ctx context.Context, t *store.Team) ([]dmarcd.Domain, error) {
 
 func (p *program) printDomains(domains []dmarcd.Domain, reportDomain string, asJSON bool) error {
 	shapes := convert(domains, func(d dmarcd.Domain) wire.OperatorDomain { return wire.NewOperatorDomain(d, reportDomain) })
-	if asJSON {
-		return printJSON(p.out, shapes)
-	}
 	heading := []string{"DOMAIN", "ACTIVE", "POLICY", "PURPOSE", "CHECKED", "REPORTS TO", "RECORD"}
-	return printTable(p.out, heading, convert(shapes, func(d wire.OperatorDomain) []string {
+	return printList(p.out, asJSON, shapes, heading, func(d wire.OperatorDomain) []string {
 		return []string{
 			d.Domain.Domain, yesNo(d.Active), orDash(&d.DMARCPolicy), orDash(d.DomainUsagePurpose),
 			orDash(d.CheckedAt), orDash(d.ReportAddress), orDash(&d.DMARCRecord),
 		}
-	}))
+	})
 }
 
 func (p *program) domainVerifyCommand() *cobra.Command {

@@ -42,19 +42,15 @@ func (p *program) mailboxListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shapes := convert(mailboxes, wire.NewMailbox)
-			if *asJSON {
-				return printJSON(p.out, shapes)
-			}
 			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "LAST LOOK", "FAILED AT", "ERROR"}
-			return printTable(p.out, heading, convert(shapes, func(m wire.Mailbox) []string {
+			return printList(p.out, *asJSON, convert(mailboxes, wire.NewMailbox), heading, func(m wire.Mailbox) []string {
 				after := m.After
 				if m.MoveTo != nil {
 					after += ":" + *m.MoveTo
 				}
 				server := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
 				return []string{m.ID, server, m.User, m.Folder, after, orDash(m.SeenAt), orDash(m.ErrorAt), orDash(m.Error)}
-			}))
+			})
 		})
 	}
 	return cmd

@@ -21,6 +21,14 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
+// printList prints things as JSON, or as a table with a row for each.
+func printList[T any](w io.Writer, asJSON bool, list []T, heading []string, row func(T) []string) error {
+	if asJSON {
+		return printJSON(w, list)
+	}
+	return printTable(w, heading, convert(list, row))
+}
+
 // printTable prints rows below a heading in columns. What a terminal would obey
 // is replaced: a cell may hold a record from the DNS.
 func printTable(w io.Writer, heading []string, rows [][]string) error {

@@ -61,17 +61,13 @@ func (p *program) reportListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shapes := convert(reports, wire.NewKeptReport)
-			if *asJSON {
-				return printJSON(p.out, shapes)
-			}
 			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "GENUINE", "INTAKE", "RECEIVED"}
-			return printTable(p.out, heading, convert(shapes, func(r wire.KeptReport) []string {
+			return printList(p.out, *asJSON, convert(reports, wire.NewKeptReport), heading, func(r wire.KeptReport) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
 					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), r.Genuine, r.Intake, r.ReceivedAt,
 				}
-			}))
+			})
 		})
 	}
 	return cmd
@@ -93,14 +89,10 @@ func (p *program) reportRejectedCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shapes := convert(rejected, wire.NewRejected)
-			if *asJSON {
-				return printJSON(p.out, shapes)
-			}
 			heading := []string{"ID", "KIND", "INTAKE", "NAME", "MEMBER", "BYTES", "RECEIVED", "REASON"}
-			return printTable(p.out, heading, convert(shapes, func(r wire.Rejected) []string {
+			return printList(p.out, *asJSON, convert(rejected, wire.NewRejected), heading, func(r wire.Rejected) []string {
 				return []string{r.ID, orDash(r.Kind), r.Intake, orDash(r.Name), orDash(&r.Member), strconv.FormatInt(r.Size, 10), r.ReceivedAt, r.Reason}
-			}))
+			})
 		})
 	}
 	return cmd

@@ -55,13 +55,10 @@ func (p *program) teamListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shapes := convert(teams, wire.NewTeam)
-			if *asJSON {
-				return printJSON(p.out, shapes)
-			}
-			return printTable(p.out, []string{"ID", "NAME", "API", "CREATED"}, convert(shapes, func(t wire.Team) []string {
+			heading := []string{"ID", "NAME", "API", "CREATED"}
+			return printList(p.out, *asJSON, convert(teams, wire.NewTeam), heading, func(t wire.Team) []string {
 				return []string{t.ID, t.Name, yesNo(t.API), t.CreatedAt}
-			}))
+			})
 		})
 	}
 	return cmd

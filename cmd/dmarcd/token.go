@@ -82,14 +82,10 @@ func (p *program) tokenListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shapes := convert(tokens, wire.NewToken)
-			if *asJSON {
-				return printJSON(p.out, shapes)
-			}
 			heading := []string{"ID", "NAME", "SCOPE", "CREATED", "EXPIRES", "LAST USE", "REVOKED"}
-			return printTable(p.out, heading, convert(shapes, func(t wire.Token) []string {
+			return printList(p.out, *asJSON, convert(tokens, wire.NewToken), heading, func(t wire.Token) []string {
 				return []string{t.ID, orDash(&t.Name), t.Scope, t.CreatedAt, orDash(t.ExpiresAt), orDash(t.UsedAt), orDash(t.RevokedAt)}
-			}))
+			})
 		})
 	}
 	return cmd

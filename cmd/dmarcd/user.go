@@ -149,16 +149,13 @@ func (p *program) userListCommand() *cobra.Command {
 				}
 				shapes[i] = newUserShape(user, memberships)
 			}
-			if *asJSON {
-				return printJSON(p.out, shapes)
-			}
 			heading := []string{"ID", "EMAIL", "NAME", "PASSWORD", "OPERATOR", "TEAMS", "CREATED", "LAST SIGN-IN"}
-			return printTable(p.out, heading, convert(shapes, func(u userShape) []string {
+			return printList(p.out, *asJSON, shapes, heading, func(u userShape) []string {
 				teams := strings.Join(convert(u.Teams, func(m membershipShape) string { return m.Team + " (" + m.Role + ")" }), ", ")
 				return []string{
 					u.ID, u.Email, orDash(&u.Name), yesNo(u.Password), yesNo(u.Operator), orDash(&teams), u.CreatedAt, orDash(u.SignedInAt),
 				}
-			}))
+			})
 		})
 	}
 	return cmd

@@ -21,29 +21,15 @@ func (a *API) listDaily(c *call) error {
 			return err
 		}
 	}
-	days, err := readDays(c)
+	asked, err := readCounts(c, "domain")
 	if err != nil {
 		return err
 	}
-	values, err := query(c)
+	found, err := readDaily(c, asked, after, limit+1)
 	if err != nil {
 		return err
 	}
-	by, err := readWord(values, "by", "domain")
-	if err != nil {
-		return err
-	}
-	var domain string
-	if values.Has("domain") {
-		if domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
-			return err
-		}
-	}
-	counts, err := readDaily(c, domain, by == "domain", days, after, limit+1)
-	if err != nil {
-		return err
-	}
-	page, err := wire.NewPage(counts, limit, formatDailyCursor, func(d store.DailyCounts) (wire.Daily, error) {
+	page, err := wire.NewPage(found, limit, formatDailyCursor, func(d store.DailyCounts) (wire.Daily, error) {
 		return wire.NewDaily(d.Day, d.Domain, d.Counts), nil
 	})
 	if err != nil {
@@ -53,9 +39,9 @@ func (a *API) listDaily(c *call) error {
 	return nil
 }
 
-func readDaily(c *call, domain string, each bool, days dmarcd.Days, after *store.DailyCursor, limit int) ([]store.DailyCounts, error) {
-	ctx := c.r.Context()
-	if domain == "" && each {
+func readDaily(c *call, asked counts[string], after *store.DailyCursor, limit int) ([]store.DailyCounts, error) {
+	ctx, days := c.r.Context(), asked.days
+	if asked.domain == "" && asked.by == "domain" {
 		var from store.DailyCursor
 		if after != nil {
 			from = *after
@@ -67,8 +53,8 @@ func readDaily(c *call, domain string, each bool, days dmarcd.Days, after *store
 		next := after.Day + 1
 		days.From = &next
 	}
-	if domain != "" {
-		return c.team.DomainDaily(ctx, domain, days, limit)
+	if asked.domain != "" {
+		return c.team.DomainDaily(ctx, asked.domain, days, limit)
 	}
 	return c.team.Daily(ctx, days, limit)
 }

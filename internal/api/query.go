@@ -43,6 +43,32 @@ func readPage(c *call) (page, error) {
 	return p, nil
 }
 
+// counts is what a list of counts is asked about.
+type counts[Group ~string] struct {
+	days   dmarcd.Days
+	domain string // "": all of the team
+	by     Group  // one of the ways to group them, "" where none is asked for
+}
+
+func readCounts[Group ~string](c *call, groups ...Group) (counts[Group], error) {
+	days, err := readDays(c)
+	if err != nil {
+		return counts[Group]{}, err
+	}
+	values, err := query(c)
+	if err != nil {
+		return counts[Group]{}, err
+	}
+	asked := counts[Group]{days: days}
+	if asked.by, err = readWord(values, "by", groups...); err != nil {
+		return counts[Group]{}, err
+	}
+	if values.Has("domain") {
+		asked.domain, err = dmarcd.ParseName(values.Get("domain"))
+	}
+	return asked, err
+}
+
 func readDays(c *call) (dmarcd.Days, error) {
 	values, err := query(c)
 	if err != nil {

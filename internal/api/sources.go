@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -15,29 +14,15 @@ func (a *API) listSources(c *call) error {
 	if err != nil {
 		return err
 	}
-	days, err := readDays(c)
+	asked, err := readCounts(c, insight.Groups()...)
 	if err != nil {
 		return err
 	}
-	values, err := query(c)
+	mail, err := a.options.Sources.Read(c.r.Context(), c.team, asked.domain, asked.days)
 	if err != nil {
 		return err
 	}
-	by, err := readWord(values, "by", insight.Groups()...)
-	if err != nil {
-		return err
-	}
-	var domain string
-	if values.Has("domain") {
-		if domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
-			return err
-		}
-	}
-	mail, err := a.options.Sources.Read(c.r.Context(), c.team, domain, days)
-	if err != nil {
-		return err
-	}
-	list, err := mail.Sources(insight.Query{Group: cmp.Or(by, insight.GroupNetwork), After: after, Limit: limit})
+	list, err := mail.Sources(insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit})
 	if err != nil {
 		return err
 	}
