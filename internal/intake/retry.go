@@ -23,8 +23,9 @@ type Shelf interface {
 // Retry reads something that was rejected once more, as it came: the verdict on the
 // mail stays, because keys of that time may be gone from the DNS. Where it can be used
 // now it is taken off the shelf, which settled tells. It returns what became of all
-// that was sent with it. What is not there, or whose bytes are gone, is
-// dmarcd.ErrNotFound.
+// that was sent with it: each of these has an entry of its own, which stays until it is
+// read again itself, and is then known already. What is not there, or whose bytes are
+// gone, is dmarcd.ErrNotFound.
 func (a *Acceptor) Retry(ctx context.Context, shelf Shelf, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
 	rejected, err := shelf.RejectedByID(ctx, id)
 	if err != nil {

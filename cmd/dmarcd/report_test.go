@@ -1,0 +1,84 @@
+package main
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+)
+
+// zipFile makes an archive of files, by name and content.
+func zipFile(t *testing.T, path string, files ...string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	for i := 0; i < len(files); i += 2 {
+		w, err := archive.Create(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRetryIsForOneEntry reads one member of an archive again. What came with it is
+// counted once, and stays listed until somebody has it read again too.
+func TestRetryIsForOneEntry(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	folder := t.TempDir()
+	run := func(wantStatus int, wantStdout string, args ...string) string {
+		t.Helper()
+		args = append(args, "--data="+folder, "--database="+filepath.Join(folder, "dmarcd.db"))
+		status, stdout, stderr := runProgram(t, server, "", args...)
+		if status != wantStatus || wantStdout != "" && stdout != wantStdout {
+			t.Fatalf("%v: got status %d, %q and %q, want %d and %q", args, status, stdout, stderr, wantStatus, wantStdout)
+		}
+		return stdout
+	}
+	type entry struct{ ID, Member string }
+	rejected := func() (left []entry) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(run(exitDone, "", "report", "rejected", "--team", "acme", "--json")), &left); err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	run(exitDone, "", "team", "create", "acme")
+	run(exitDone, "", "domain", "add", "--team", "acme", "example.com")
+	archive := filepath.Join(folder, "two.zip")
+	records := []string{recordFrom("192.0.2.1"), recordFrom("192.0.2.2")}
+	zipFile(t, archive, "a.xml", reportOf("a.example", records...), "b.xml", reportOf("b.example", records...))
+	run(exitRefused, "1 file read, 2 rejected; 0 new records, 0 messages\n", "import", "--team", "acme", "--limit-records=1", archive)
+
+	both := rejected()
+	if len(both) != 2 {
+		t.Fatalf("got %+v, want an entry for each member", both)
+	}
+	run(exitDone, "1 of 1 could be used\n", "report", "retry", "--team", "acme", both[0].ID)
+	if left := rejected(); len(left) != 1 || left[0] != both[1] {
+		t.Errorf("got %+v, want %+v to stay", left, both[1])
+	}
+	run(exitDone, "1 of 1 could be used\n", "report", "retry", "--team", "acme")
+	if left := rejected(); len(left) != 0 {
+		t.Errorf("got %+v, want nothing left", left)
+	}
+	if listed := run(exitDone, "", "report", "list", "--team", "acme"); strings.Count(listed, "rep_") != 2 {
+		t.Errorf("got %s, want each report once", listed)
+	}
+}
