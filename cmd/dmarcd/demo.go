@@ -16,11 +16,12 @@ import (
 func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Serve a sample team with a year of reports",
-		Long: `Makes up a year of reports about five domains and serves them: one that does everything
-right, one in trouble, one that is parked, one that is spoofed, and one on its way from
-none to reject. It lives in a folder for temporary files, which goes when it ends, asks a
-DNS of its own, and touches nothing else.`,
+		Short: "Serve two sample teams with a year of reports",
+		Long: `Makes up a year of reports about six domains and serves them: one that does everything
+right, one in trouble, one that is parked, one that is spoofed, one on its way from none
+to reject, and a new one in a team of its own. It lives in a folder for temporary files,
+which goes when it ends, asks a DNS of its own, and touches nothing else: the mailbox that
+it shows is never read.`,
 		Example: `  dmarcd demo
   dmarcd demo --listen 127.0.0.1:9090`,
 		Args: cobra.NoArgs,
@@ -49,10 +50,10 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 	})
 	done()
 	if err != nil {
-		return fmt.Errorf("make up the sample team: %w", err)
+		return fmt.Errorf("make up the sample teams: %w", err)
 	}
 	daemon, err := app.New(ctx, demo.Config, app.Options{
-		Log: p.logger(demo.Config.Log), Out: p.out, Version: version, Known: demo.Known,
+		Log: p.logger(demo.Config.Log), Out: p.out, Version: version, Known: demo.Known, Invite: demo.Invite,
 	})
 	if err != nil {
 		return err

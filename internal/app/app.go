@@ -45,6 +45,15 @@ type Options struct {
 	Version string
 	// Known are senders that are recognised before those that everybody knows.
 	Known []senders.Sender
+	// Invite is a link to tell of at the start, in the place of that of the first
+	// user; the zero value is none.
+	Invite Invite
+}
+
+// Invite is a one-time link.
+type Invite struct {
+	// Secret is what the link holds, For the name of whom it lets in.
+	Secret, For string
 }
 
 // App is the daemon.

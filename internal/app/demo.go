@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -22,12 +24,14 @@ import (
 // demoSeed chooses the story that the demo tells.
 const demoSeed = 1
 
-// Demo is a sample team with a year of reports, in a database of its own.
+// Demo is two sample teams with a year of reports, in a database of its own.
 type Demo struct {
 	// Config is the configuration to serve it with.
 	Config config.Config
 	// Known recognises the senders of the story.
 	Known []senders.Sender
+	// Invite is the link by which the owner of the teams signs in.
+	Invite Invite
 
 	dns *demo.Server
 }
@@ -36,7 +40,7 @@ type Demo struct {
 func (d *Demo) Run(ctx context.Context) error { return d.dns.Run(ctx) }
 
 // NewDemo fills the data folder of a configuration, which must be empty, with the
-// sample team. progress is told how much of it is done, of 1.
+// sample teams. progress is told how much of it is done, of 1.
 func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)) (_ *Demo, err error) {
 	cfg.Database, cfg.ReportDomain, cfg.SMTPListen = filepath.Join(cfg.Data, "demo.db"), demo.ReportDomain, ""
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
@@ -53,27 +57,16 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 	if _, err := s.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	created, err := s.CreateTeam(ctx, dmarcd.DefaultTeam, true)
+	addresses := make(map[string]string)
+	story := demo.New(demo.Options{Seed: demoSeed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
+	clock = story.Deeds()[0].At
+	office, err := newOffice(ctx, s, cfg.ReportDomain, addresses, &clock)
 	if err != nil {
 		return nil, err
 	}
-	team := s.Team(created.ID)
-	addresses := make(map[string]string)
-	story := demo.New(demo.Options{Seed: demoSeed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
-	clock = story.Begin()
-	for _, domain := range story.Domains() {
-		added, err := team.AddDomain(ctx, domain.Name, now)
-		if err != nil {
-			return nil, err
-		}
-		addresses[domain.Name] = added.ReportAddress(cfg.ReportDomain)
-		if err := team.SetPurpose(ctx, domain.Name, domain.Purpose); err != nil {
-			return nil, err
-		}
-	}
 	telling := &telling{
-		story: story, team: team, config: cfg, clock: &clock,
-		acceptor: NewAcceptor(cfg, slog.New(slog.DiscardHandler)), turns: story.Turns(), now: now,
+		story: story, office: office, config: cfg, clock: &clock,
+		acceptor: NewAcceptor(cfg, slog.New(slog.DiscardHandler)), turns: story.Turns(), deeds: story.Deeds(), now: now,
 	}
 	for day := story.Begin(); day.Before(now); day = day.AddDate(0, 0, 1) {
 		if err := telling.day(ctx, day); err != nil {
@@ -81,7 +74,13 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 		}
 		progress(float64(day.Sub(story.Begin())) / float64(now.Sub(story.Begin())))
 	}
-	return newDemo(cfg, story, now)
+	clock = now
+	made, err := newDemo(cfg, story, now)
+	if err != nil {
+		return nil, err
+	}
+	made.Invite, err = office.close(ctx)
+	return made, err
 }
 
 func newDemo(cfg config.Config, story *demo.Story, now time.Time) (*Demo, error) {
@@ -105,49 +104,74 @@ func newDemo(cfg config.Config, story *demo.Story, now time.Time) (*Demo, error)
 // telling brings a story into a database, day by day.
 type telling struct {
 	story    *demo.Story
-	team     *store.Team
+	office   *office
 	config   config.Config
 	clock    *time.Time
 	acceptor *intake.Acceptor
 	turns    []time.Time // those that are still to come
+	deeds    []demo.Deed // likewise
 	now      time.Time   // what is sent later has not come yet
 }
 
-// day tells one day: what changed in the DNS, then the reports that came.
+// day tells one day: what people did, what changed in the DNS, then what came.
 func (t *telling) day(ctx context.Context, day time.Time) error {
+	for len(t.deeds) > 0 && t.deeds[0].At.Before(day.AddDate(0, 0, 1)) {
+		if err := t.office.do(ctx, t.deeds[0]); err != nil {
+			return fmt.Errorf("%s: %w", t.deeds[0].Action, err)
+		}
+		t.deeds = t.deeds[1:]
+	}
 	for len(t.turns) > 0 && t.turns[0].Before(day.AddDate(0, 0, 1)) {
 		if err := t.look(ctx, t.turns[0]); err != nil {
 			return err
 		}
 		t.turns = t.turns[1:]
 	}
+	for _, misfit := range t.story.Misfits() {
+		if !misfit.SentAt.Before(day) && misfit.SentAt.Before(day.AddDate(0, 0, 1)) {
+			if err := t.deliver(ctx, slices.Values([]demo.Document{misfit})); err != nil {
+				return err
+			}
+		}
+	}
+	return t.deliver(ctx, t.story.DocumentsAbout(day))
+}
+
+// deliver brings in what was sent, each to the team that has the domain.
+func (t *telling) deliver(ctx context.Context, documents iter.Seq[demo.Document]) error {
 	var opened []*intake.Opened
 	defer func() {
 		for _, o := range opened {
 			o.Close()
 		}
 	}()
-	var deliveries []*dmarcd.Delivery
-	for document := range t.story.DocumentsAbout(day) {
+	deliveries := map[*store.Team][]*dmarcd.Delivery{}
+	for document := range documents {
 		if document.SentAt.After(t.now) {
 			continue
 		}
 		*t.clock = document.SentAt
+		var verdict dmarcd.Verdict
+		if document.Kind != "" {
+			verdict.Genuine = dmarcd.GenuineYes
+		}
 		o, err := t.acceptor.Read(ctx, intake.Message{
-			Intake: dmarcd.IntakeSMTP, Name: document.Name, Verdict: dmarcd.Verdict{Genuine: dmarcd.GenuineYes},
+			Intake: document.Intake, Name: document.Name, Verdict: verdict,
 			Content: bytes.NewReader(document.Content), Size: int64(len(document.Content)),
 		})
 		if err != nil {
 			return err
 		}
 		opened = append(opened, o)
-		deliveries = append(deliveries, o.Delivery)
+		team := t.office.teamOf[document.Domain]
+		deliveries[team] = append(deliveries[team], o.Delivery)
 	}
-	if len(deliveries) == 0 {
-		return nil
+	for team, sent := range deliveries {
+		if _, err := team.Receive(ctx, sent); err != nil {
+			return err
+		}
 	}
-	_, err := t.team.Receive(ctx, deliveries)
-	return err
+	return nil
 }
 
 // look examines all domains as they were at a moment.
@@ -159,7 +183,7 @@ func (t *telling) look(ctx context.Context, at time.Time) error {
 		Now: func() time.Time { return at },
 	})
 	for _, domain := range t.story.Domains() {
-		if err := examine(ctx, checker, t.team, domain.Name, t.config.ReportDomain, dnscheck.Scheduled); err != nil {
+		if err := examine(ctx, checker, t.office.teamOf[domain.Name], domain.Name, t.config.ReportDomain, dnscheck.Scheduled); err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,9 @@ Documentation: %[3]s/docs
 	if err != nil || link == "" {
 		return err
 	}
+	if whom := a.options.Invite.For; whom != "" {
+		return a.say("\nThis link signs you in on the web page as %s, once:\n\n    %s\n", whom, link)
+	}
 	return a.say(`
 Nobody can sign in on the web page yet. This link makes the first user, once, within %d days:
 
@@ -68,6 +71,9 @@ func (a *App) firstToken(ctx context.Context) (string, error) {
 // firstLink returns the link by which the first user signs in, if there is none
 // and nobody was given one, else "".
 func (a *App) firstLink(ctx context.Context) (string, error) {
+	if told := a.options.Invite.Secret; told != "" {
+		return auth.WelcomeLink(a.config.BaseURL, told)
+	}
 	secret, hash := auth.NewInvite()
 	made, err := a.store.FirstInvite(ctx, hash)
 	if err != nil || !made {

@@ -1,7 +1,8 @@
-// Package demo makes up a year in the life of five domains: the reports that
-// receivers would have sent about them, the DNS records that they had at every
-// moment, and the networks that the mail came from. What the reports say follows
-// from the records of the day, so that a check and a report tell the same story.
+// Package demo makes up a year in the life of six domains of two teams: the reports
+// that receivers would have sent about them, the DNS records that they had at every
+// moment, the networks that the mail came from, and what people of the teams did. What
+// the reports say follows from the records of the day, so that a check and a report
+// tell the same story.
 //
 // Everything is made from a seed and a date, and nothing of it exists: names are
 // those of RFC 2606, addresses those of RFC 5737, RFC 3849 and RFC 2544, numbers of
@@ -59,7 +60,9 @@ func New(options Options) *Story {
 
 // Domain is one of the domains of the story.
 type Domain struct {
-	Name    string
+	Name string
+	// Team is the name of the team that has it.
+	Team    string
 	Purpose dmarcd.Purpose
 	// About says in a sentence what the domain is an example of.
 	About string
@@ -69,7 +72,7 @@ type Domain struct {
 func (s *Story) Domains() []Domain {
 	all := make([]Domain, len(s.domains))
 	for i, d := range s.domains {
-		all[i] = Domain{Name: d.name, Purpose: d.purpose, About: d.about}
+		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, About: d.about}
 	}
 	return all
 }
@@ -81,7 +84,7 @@ func (s *Story) Begin() time.Time { return s.dayBefore(daysOfStory) }
 // their order, from the beginning of the story on. Checks at these moments find all
 // that there was to find.
 func (s *Story) Turns() []time.Time {
-	agos := []int{daysOfStory}
+	agos := []int{daysOfStory, hostingShrank}
 	for i := range s.domains {
 		agos = append(agos, s.domains[i].turns()...)
 	}

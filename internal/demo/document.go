@@ -10,7 +10,9 @@ import (
 
 // Document is a report as it was sent.
 type Document struct {
+	// Kind is "" for what is no report.
 	Kind   dmarcd.ReportKind
+	Intake dmarcd.Intake
 	Domain string
 	// Name is that of the file: an XML or JSON document, or a mail.
 	Name string
@@ -69,5 +71,7 @@ func (s *Story) document(kind dmarcd.ReportKind, d *domain, name string, ago int
 	if err := write(&content); err != nil {
 		panic("demo: a buffer refused a report: " + err.Error()) // it never does
 	}
-	return Document{Kind: kind, Domain: d.name, Name: name, SentAt: s.dayBefore(ago - 1).Add(sent), Content: content.Bytes()}
+	return Document{
+		Kind: kind, Intake: dmarcd.IntakeSMTP, Domain: d.name, Name: name, SentAt: s.dayBefore(ago - 1).Add(sent), Content: content.Bytes(),
+	}
 }

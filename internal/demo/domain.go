@@ -12,6 +12,7 @@ import (
 // the oldest first, each of which holds until the next.
 type domain struct {
 	name    string
+	team    string
 	purpose dmarcd.Purpose
 	about   string
 	streams []stream

@@ -66,7 +66,7 @@ func (l Load) document(domain string, number int) Document {
 		panic("demo: a buffer refused a report: " + err.Error()) // it never does
 	}
 	return Document{
-		Kind: dmarcd.KindAggregate, Domain: domain, SentAt: end,
+		Kind: dmarcd.KindAggregate, Intake: dmarcd.IntakeSMTP, Domain: domain, SentAt: end,
 		Name:    fmt.Sprintf("%s!%s!%d!%d!%d.xml", r.domain, domain, report.Metadata.Begin, report.Metadata.End, number),
 		Content: content.Bytes(),
 	}

@@ -13,14 +13,14 @@ const (
 
 // plot returns what happens to the domains.
 func plot() []domain {
-	return []domain{harbourlight(), tinwhistle(), oldmill(), brightpay(), fernlea()}
+	return []domain{harbourlight(), tinwhistle(), oldmill(), brightpay(), fernlea(), paperkite()}
 }
 
 // harbourlight does everything right. What fails is a mailing list, and what
 // strangers try.
 func harbourlight() domain {
 	return domain{
-		name: "harbourlight.example", purpose: dmarcd.PurposeBusiness,
+		name: "harbourlight.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
 		about:    "A shipping company that rejects what is not its own, for most of a year.",
 		policies: []policy{{since: 365, p: quarantine}, {since: 301, p: reject}},
 		spf: []sending{{
@@ -54,7 +54,7 @@ func harbourlight() domain {
 // record needs too many look-ups, so that mail from its own office fails.
 func tinwhistle() domain {
 	return domain{
-		name: "tinwhistle.example", purpose: dmarcd.PurposeBusiness,
+		name: "tinwhistle.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
 		about:    "An instrument maker with a broken SPF record, an unsigned web shop, and a policy that was tightened too soon.",
 		policies: []policy{{since: 365, p: none}, {since: 66, p: quarantine}, {since: 52, p: none}},
 		spf: []sending{
@@ -86,6 +86,7 @@ func tinwhistle() domain {
 func oldmill() domain {
 	return domain{
 		name:     "oldmill.example",
+		team:     FirstTeam,
 		about:    "A parked domain that sends no mail; all that receivers see is spoofed, and rejected.",
 		policies: []policy{{since: 365, p: reject}},
 		spf:      []sending{{since: 365, all: "-all"}},
@@ -96,7 +97,7 @@ func oldmill() domain {
 // brightpay is worth spoofing, and asks nobody to refuse it.
 func brightpay() domain {
 	return domain{
-		name: "brightpay.example", purpose: dmarcd.PurposeBusiness,
+		name: "brightpay.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
 		about:    "A payment service whose own mail is in order, and that is spoofed heavily because its policy asks for nothing.",
 		policies: []policy{{since: 365, p: none}},
 		spf: []sending{{
@@ -118,7 +119,7 @@ func brightpay() domain {
 // fernlea goes the whole way from watching to rejecting.
 func fernlea() domain {
 	return domain{
-		name: "fernlea.example", purpose: dmarcd.PurposeEducation,
+		name: "fernlea.example", team: FirstTeam, purpose: dmarcd.PurposeEducation,
 		about: "A school that went from watching to rejecting within the year, one sender after the other.",
 		policies: []policy{
 			{since: 365, p: none},
@@ -145,6 +146,27 @@ func fernlea() domain {
 			stream{house: listhaven, perDay: 26, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
 			stream{house: almaMail, perDay: 40, rhythm: office, selector: "selector1", forwarded: true},
 		),
+	}
+}
+
+// paperkite belongs to another team. It is new, small and on its way.
+func paperkite() domain {
+	return domain{
+		name: "paperkite.example", team: SecondTeam, purpose: dmarcd.PurposeBusiness,
+		about:    "An agency that opened four months ago, in a team of its own.",
+		policies: []policy{{since: 365, p: none}, {since: 60, p: quarantine}},
+		spf:      []sending{{since: 365, include: []*house{cloudpost, sendwell}, all: "~all"}},
+		keys: []key{
+			{selector: "selector1", since: 365, bits: 2048},
+			{selector: "k1", since: 80, bits: 2048},
+		},
+		mx: []*house{cloudpost},
+		streams: []stream{
+			{house: cloudpost, since: 120, perDay: 90, rhythm: office, selector: "selector1"},
+			{house: sendwell, since: 120, until: 80, perDay: 300, rhythm: newsletter, envelope: sendwell.envelope(), signs: true},
+			{house: sendwell, since: 80, perDay: 300, rhythm: newsletter, envelope: sendwell.envelope(), selector: "k1", signs: true},
+			{house: almaMail, since: 110, perDay: 4, rhythm: office, selector: "selector1", forwarded: true},
+		},
 	}
 }
 

@@ -24,10 +24,10 @@ func (s *Story) Zone(at time.Time) *Zone {
 	z := newZone()
 	z.authority("example")
 	z.authority("arpa")
-	for _, h := range houses {
-		z.house(h)
-	}
 	ago := s.ago(at)
+	for _, h := range houses {
+		z.house(h, ago)
+	}
 	for i := range s.domains {
 		s.publish(z, &s.domains[i], ago)
 	}
@@ -35,8 +35,12 @@ func (s *Story) Zone(at time.Time) *Zone {
 	return z
 }
 
-// house adds the hosts of a house and the SPF records of its own.
-func (z *Zone) house(h *house) {
+// hostingShrank is how many days ago a network was taken out of the SPF records of
+// the mail hosting, which many include.
+const hostingShrank = 147
+
+// house adds the hosts of a house and the SPF records of its own on a day.
+func (z *Zone) house(h *house, ago int) {
 	if h.domain == "" {
 		return
 	}
@@ -57,6 +61,8 @@ func (z *Zone) house(h *house) {
 			z.text(asked.name, "v=spf1 "+networks+" -all")
 		case asked == names[0]:
 			z.text(asked.name, "v=spf1 include:"+names[1].name+" include:"+names[2].name+" -all")
+		case h == cloudpost && ago > hostingShrank:
+			z.text(asked.name, "v=spf1 ip4:192.0.2.128/28 ip4:192.0.2.144/28 -all")
 		default:
 			z.text(asked.name, "v=spf1 ip4:192.0.2.128/28 -all") // a network that is not used any more
 		}

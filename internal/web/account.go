@@ -95,7 +95,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 func sessionTable(sessions []SignedIn) Table {
 	t := Table{
 		ID: "sessions", Caption: "Sessions", CSV: accountPath + "?csv=sessions",
-		Columns: []Column{{Title: "Browser", Wide: true}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
+		Columns: []Column{{Title: "Browser", Wide: true, Note: "Which"}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
 	}
 	for _, session := range sessions {
 		browser, last := text(browserName(session.UserAgent)), actions()

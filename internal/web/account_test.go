@@ -90,7 +90,7 @@ func TestBrowserNames(t *testing.T) {
 	} {
 		b := &backend{viewer: sampleViewer(), userAgent: &userAgent}
 		body := get(t, newWeb(t, b), "/app/account?csv=sessions").Body.String()
-		if _, rows, _ := strings.Cut(body, "\n"); !strings.HasPrefix(rows, want+",") {
+		if _, rows, _ := strings.Cut(body, "\n"); !strings.HasPrefix(rows, want+",,") {
 			t.Errorf("%q: got %q, want %s", userAgent, rows, want)
 		}
 	}

@@ -67,7 +67,7 @@ func (s *Web) showMailboxes(c *call, status int, form Form) error {
 func mailboxTable(mailboxes []Mailbox, mayRemove bool) Table {
 	t := Table{
 		ID: "mailboxes", Caption: "Mailboxes", CSV: Prefix + "/settings/mailboxes?csv=mailboxes",
-		Columns: []Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true}, {Title: "Last read"}, {Title: "Actions"}},
+		Columns: []Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Last read"}, {Title: "Actions"}},
 		Empty:   Empty{"No mailboxes", "Reports that go to a mailbox elsewhere can be read from there by IMAP. An owner of the team adds it here.", Link{}},
 	}
 	for _, m := range mailboxes {

@@ -65,7 +65,7 @@ func (s *Web) showMembers(c *call, status int, form Form, link string) error {
 func memberTable(members []Member, viewer Viewer) Table {
 	t := Table{
 		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
-		Columns: []Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions"}},
+		Columns: []Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
 	}
 	for _, m := range members {
 		last := actions()

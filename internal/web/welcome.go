@@ -53,11 +53,13 @@ func (s *Web) newWelcomeView(path string, invitation Invitation) welcomeView {
 	if invitation.Email != "" {
 		email.Hint = "The link is for this address."
 	}
-	v.Form.Fields = []Field{
-		email,
-		{Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty."},
-		s.newPasswordField("Password"),
+	v.Form.Fields = []Field{email}
+	if !invitation.Known {
+		v.Form.Fields = append(v.Form.Fields, Field{
+			Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty.",
+		})
 	}
+	v.Form.Fields = append(v.Form.Fields, s.newPasswordField("Password"))
 	return v
 }
 

@@ -3,10 +3,13 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/internal/demo"
 )
 
 // look is a way to look at a page.
@@ -91,7 +94,8 @@ func TestLooks(t *testing.T) {
 	stranger := s.open(t)
 	stranger.visit(s.link, http.StatusOK)
 	stranger.inspect("welcome")
-	stranger.welcome(s.link, "ada@example.com")
+	stranger.welcome(s.link, demo.Ada)
+	stranger.lookAround()
 	stranger.visit("/app/nothing", http.StatusNotFound)
 	stranger.inspect("not-found")
 	stranger.signOut()
@@ -102,11 +106,42 @@ func TestLooks(t *testing.T) {
 		t.Run(fmt.Sprintf("tab %d", worker+1), func(t *testing.T) {
 			t.Parallel()
 			b := s.open(t)
-			b.signIn("ada@example.com")
+			b.signIn(demo.Ada)
 			for i := worker; i < len(shownPages); i += tabs {
 				b.show(shownPages[i])
 			}
 		})
+	}
+}
+
+// lookAround wants something of everything in the sample teams, and to be able to
+// switch between them.
+func (b *tab) lookAround() {
+	b.t.Helper()
+	for _, page := range []struct {
+		path string
+		says []string
+	}{
+		{"/app/reports/rejected", []string{"automatic reply.eml", "report of bigmail.xml"}},
+		{"/app/settings/tokens", []string{"nightly export", "active", "revoked"}},
+		{"/app/settings/members", []string{"owner", "editor", "viewer", "ines@fernlea.example"}},
+		{"/app/settings/mailboxes", []string{"imap.cloudpost.example:993"}},
+		{"/app/settings/audit", []string{"domain.add", "member.join", "token.revoke", "mailbox.add"}},
+		{"/app/domains/tinwhistle.example/history", []string{"include:_a.spf.cloudpost.example now lists"}},
+		{"/app/installation/teams", []string{demo.FirstTeam, demo.SecondTeam}},
+	} {
+		b.visit(page.path, http.StatusOK)
+		for _, want := range page.says {
+			b.says(want)
+		}
+	}
+	for _, team := range []struct{ name, domain string }{{demo.SecondTeam, "paperkite.example"}, {demo.FirstTeam, "tinwhistle.example"}} {
+		b.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
+		b.press(team.name)
+		b.says(team.domain)
+	}
+	if strings.Contains(b.site.log.String(), "mailbox not read") {
+		b.t.Error("got a mailbox that the demo tried to read want it left alone")
 	}
 }
 

@@ -1,0 +1,95 @@
+package demo_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/demo"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+)
+
+// TestDeedsFitTogether wants everything done by somebody who is in the team by then
+// and may do it, and to what is there.
+func TestDeedsFitTogether(t *testing.T) {
+	t.Parallel()
+	deeds := story().Deeds()
+	if !slices.IsSortedFunc(deeds, func(a, b demo.Deed) int { return a.At.Compare(b.At) }) {
+		t.Error("got deeds out of order")
+	}
+	type in struct{ team, name string }
+	roles, there := map[in]dmarcd.Role{}, map[in]bool{}
+	for _, d := range deeds {
+		if !d.At.Before(end) {
+			t.Errorf("%+v: got a deed to come", d)
+		}
+		needs := dmarcd.RightManage
+		switch d.Action {
+		case demo.Joined:
+			roles[in{d.Team, d.By}], needs = dmarcd.Role(d.Detail), dmarcd.RightSee
+			if demo.NameOf(d.By) == "" {
+				t.Errorf("%s: got no name", d.By)
+			}
+		case demo.AddedDomain, demo.CreatedToken:
+			there[in{d.Team, d.Target}] = true
+		case demo.SetPurpose, demo.RevokedToken:
+			if !there[in{d.Team, d.Target}] {
+				t.Errorf("%+v: got a deed to what is not there", d)
+			}
+		case demo.UploadedReport:
+			needs = dmarcd.RightChange
+		case demo.Invited, demo.AddedMailbox:
+		}
+		if !roles[in{d.Team, d.By}].Can(needs) {
+			t.Errorf("%+v: got a deed of somebody who may not do it", d)
+		}
+	}
+	for _, d := range story().Domains() {
+		if !there[in{d.Team, d.Name}] {
+			t.Errorf("%s: got nobody who adds it to %s", d.Name, d.Team)
+		}
+	}
+	for _, role := range []dmarcd.Role{dmarcd.RoleOwner, dmarcd.RoleEditor, dmarcd.RoleViewer} {
+		found := false
+		for who, has := range roles {
+			found = found || who.team == demo.FirstTeam && has == role
+		}
+		if !found {
+			t.Errorf("got no %s in the first team", role)
+		}
+	}
+	if owner := (in{demo.SecondTeam, demo.Ada}); roles[owner] != dmarcd.RoleOwner || roles[in{demo.FirstTeam, demo.Ada}] != dmarcd.RoleOwner {
+		t.Error("got nobody who owns both teams")
+	}
+}
+
+func TestMisfitsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, misfit := range story().Misfits() {
+		var read int
+		err := unpack.Walk(t.Context(), bytes.NewReader(misfit.Content), unpack.DefaultLimits(), func(part *unpack.Part) error {
+			if part.Kind != unpack.Aggregate {
+				return nil
+			}
+			reader := aggregate.NewReader(part, aggregate.DefaultLimits())
+			for _, err := range reader.All() {
+				if err != nil {
+					break
+				}
+				read++
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %v", misfit.Name, err)
+		}
+		if read > 0 || misfit.Kind != "" || misfit.Intake == "" || misfit.SentAt.After(end.Add(-24*time.Hour)) {
+			t.Errorf("%s: got %d records of a %q by %q at %s, want nothing readable, some days ago", misfit.Name, read, misfit.Kind, misfit.Intake, misfit.SentAt)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package demo
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// brokenName is the name of a file that somebody uploads, and that is broken, and
+// brokenAgo how many days ago that was.
+const (
+	brokenName = "report of bigmail.xml"
+	brokenAgo  = 7
+)
+
+// Misfits returns what was sent to the first team and is no report: the notice of
+// somebody who is away, which came by mail, and a report that was cut off, which
+// somebody uploads.
+func (s *Story) Misfits() []Document {
+	return []Document{s.absence(), s.broken()}
+}
+
+// absence is the answer of a mailbox to mail that was not for it.
+func (s *Story) absence() Document {
+	const ago = 12
+	sent := s.workday(ago)
+	mail := strings.Join([]string{
+		"From: Receiving desk <desk@telco.example>",
+		"To: " + s.options.ReportAddress("brightpay.example"),
+		"Subject: Automatic reply: Report domain: brightpay.example",
+		"Date: " + sent.Format(time.RFC1123Z),
+		"Message-ID: <away." + sent.Format("20060102") + "@telco.example>",
+		"Auto-Submitted: auto-replied",
+		"Content-Type: text/plain; charset=utf-8",
+		"",
+		"The desk is closed until Monday. Your message will be read then.",
+		"",
+	}, "\r\n")
+	return Document{
+		Intake: dmarcd.IntakeSMTP, Domain: "brightpay.example", Name: "automatic reply.eml", SentAt: sent, Content: []byte(mail),
+	}
+}
+
+// broken is a report that ends in the middle of its first record.
+func (s *Story) broken() Document {
+	whole := s.documentsOf(&s.domains[0], brokenAgo+1)[0]
+	begun, _, _ := bytes.Cut(whole.Content, []byte("</source_ip>"))
+	return Document{
+		Intake: dmarcd.IntakeUpload, Domain: whole.Domain, Name: brokenName, SentAt: s.workday(brokenAgo), Content: begun,
+	}
+}
