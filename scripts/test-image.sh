@@ -50,6 +50,7 @@ expect volumes "$(config Volumes)" "map[/data:{}]"
 container=$("${store[@]}" from --pull-never dmarcd)
 root=$("${store[@]}" mount "$container")
 expect "owner of /data" "$(stat --format=%u:%g "$root/data")" 65532:65532
+expect "files" "$(cd "$root" && find . -maxdepth 1 -type f | sort)" "$(cd bin && find . -maxdepth 1 \( -name dmarcd -o -name '*.mmdb' \) | sort)"
 expect "version" "$("${store[@]}" run "$container" -- /dmarcd version)" "$(bin/dmarcd version)"
 
 # The server runs on nothing but the files of the image, as the user of it, with
