@@ -10,8 +10,9 @@ import (
 
 // Retention is how long the team keeps what, in days; 0 is for ever.
 type Retention struct {
-	// Counters are the sums by day, Records the rows of reports and the parts of
-	// messages in failure reports, Originals what was sent.
+	// Counters are the sums by day with the reports that they are of, Records the
+	// rows of aggregate reports and what failure and TLS reports say, Originals
+	// what was sent.
 	Counters, Records, Originals int
 }
 
@@ -26,8 +27,8 @@ func retentionForm(r Retention) Form {
 		return Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
 	}
 	return Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save", Fields: []Field{
-		length("counters", "Sums by day", "What charts are drawn from.", r.Counters),
-		length("records", "Records", "The rows of reports, with addresses and results, and what failure reports show of messages.", r.Records),
+		length("counters", "Sums by day", "What the overview and the timelines are drawn from, and the list of reports.", r.Counters),
+		length("records", "Records", "The rows of aggregate reports, with addresses and results, and what failure and TLS reports say.", r.Records),
 		length("originals", "Originals", "Mails and files as they were sent.", r.Originals),
 	}}
 }
