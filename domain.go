@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"net/url"
 	"strings"
 	"time"
 )
@@ -39,6 +40,25 @@ func (d Domain) ReportAddress(reportDomain string) string {
 		return ""
 	}
 	return d.ReportMailbox + "@" + reportDomain
+}
+
+// TLSReportPath is the path below which reporters deliver TLS reports by HTTPS. The
+// ReportMailbox of a domain follows.
+const TLSReportPath = "/tlsrpt/"
+
+// TLSReportURIs returns where TLS reports about the domain may go (RFC 8460 §3): to
+// its reporting address, none of them where no report domain is configured, and
+// where clients reach this server by https, also there.
+func (d Domain) TLSReportURIs(reportDomain, baseURL string) []string {
+	address := d.ReportAddress(reportDomain)
+	if address == "" {
+		return nil
+	}
+	uris := []string{"mailto:" + address}
+	if base, err := url.Parse(baseURL); err == nil && base.Scheme == "https" {
+		uris = append(uris, "https://"+base.Host+TLSReportPath+d.ReportMailbox)
+	}
+	return uris
 }
 
 // Purpose is what a domain is declared to be used for; "" is undeclared.

@@ -13,15 +13,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// TLSReportPath is where the addresses begin to which reporters deliver TLS reports
-// (RFC 8460 §3). The local part of a domain's reporting address follows. It lies
-// outside the prefix of the interface.
-const TLSReportPath = "/tlsrpt/"
-
 // ServeTLSReport answers a reporter who delivers a TLS report to an address below
-// TLSReportPath. Whoever knows the address may: there is no token.
+// dmarcd.TLSReportPath, outside the prefix of the interface. Whoever knows the
+// address may: there is no token.
 func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
-	note(w, "route", "POST "+TLSReportPath+"{mailbox}")
+	note(w, "route", "POST "+dmarcd.TLSReportPath+"{mailbox}")
 	if err := a.receiveTLSReport(w, r); err != nil {
 		a.fail(w, r, err)
 	}
@@ -39,7 +35,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", http.MethodPost)
 		return errMethodNotAllowed
 	}
-	mailbox, err := url.PathUnescape(strings.TrimPrefix(r.URL.EscapedPath(), TLSReportPath))
+	mailbox, err := url.PathUnescape(strings.TrimPrefix(r.URL.EscapedPath(), dmarcd.TLSReportPath))
 	if err != nil || !storable(mailbox) {
 		return errNoSuchMailbox
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -16,7 +17,7 @@ import (
 // deliver sends a TLS report as a reporter does, without a token.
 func (s *service) deliver(method, mailbox string, body io.Reader) answer {
 	s.t.Helper()
-	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://api.example"+api.TLSReportPath+mailbox, body)
+	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://api.example"+dmarcd.TLSReportPath+mailbox, body)
 	r.Header.Set("Content-Type", "application/tlsrpt+gzip")
 	w := httptest.NewRecorder()
 	s.api.ServeTLSReport(w, r)

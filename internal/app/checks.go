@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -28,7 +29,7 @@ func (a *App) checks() *jobs.Checks {
 		Check: func(ctx context.Context, due jobs.Due) error {
 			team := a.store.Team(due.Team)
 			if due.Full {
-				return examine(ctx, a.checker, team, due.Name, a.config.ReportDomain, dnscheck.Scheduled)
+				return examine(ctx, a.checker, team, due.Name, a.config, dnscheck.Scheduled)
 			}
 			_, _, err := a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
 			return err
@@ -37,7 +38,7 @@ func (a *App) checks() *jobs.Checks {
 }
 
 // examine looks at everything about a domain and keeps what is new.
-func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, name, reportDomain string, occasion dnscheck.Occasion) error {
+func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, name string, cfg config.Config, occasion dnscheck.Occasion) error {
 	domain, err := team.Domain(ctx, name)
 	if err != nil {
 		return err
@@ -50,9 +51,9 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 	if err != nil {
 		return err
 	}
-	address := domain.ReportAddress(reportDomain)
 	check := checker.Examine(ctx, dnscheck.Request{
-		Domain: name, Purpose: domain.Purpose, Selectors: selectors, ReportAddress: address, TLSReportAddress: address,
+		Domain: name, Purpose: domain.Purpose, Selectors: selectors,
+		ReportAddress: domain.ReportAddress(cfg.ReportDomain), TLSReportURIs: domain.TLSReportURIs(cfg.ReportDomain, cfg.BaseURL),
 	})
 	check.Asked = occasion != dnscheck.Scheduled
 	entry := store.CheckEntry{Document: wire.Document(check), Since: last.ID, Unseen: check.Facts.Unseen()}

@@ -183,7 +183,7 @@ func (t *telling) look(ctx context.Context, at time.Time) error {
 		Now: func() time.Time { return at },
 	})
 	for _, domain := range t.story.Domains() {
-		if err := examine(ctx, checker, t.office.teamOf[domain.Name], domain.Name, t.config.ReportDomain, dnscheck.Scheduled); err != nil {
+		if err := examine(ctx, checker, t.office.teamOf[domain.Name], domain.Name, t.config, dnscheck.Scheduled); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/web"
@@ -42,7 +43,7 @@ func (a *App) dispatch(api *api.API, page http.Handler) http.Handler {
 		case ok:
 			note(w, "route", path)
 			handler.ServeHTTP(w, r)
-		case strings.HasPrefix(path, "/tlsrpt/"):
+		case strings.HasPrefix(path, dmarcd.TLSReportPath):
 			api.ServeTLSReport(w, r)
 		case strings.HasPrefix(path, web.Prefix+"/"):
 			page.ServeHTTP(w, r)

@@ -59,7 +59,7 @@ func (a *App) pageBackend() *backend.Backend {
 		Welcome:   &auth.Welcome{Store: a.store, Passwords: passwords, Now: time.Now},
 		Checker:   a.checker,
 		Examine: func(ctx context.Context, team *store.Team, name string) error {
-			return examine(ctx, a.checker, team, name, a.config.ReportDomain, dnscheck.Requested)
+			return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
 		},
 		Insight:      a.sources,
 		Acceptor:     a.acceptor,

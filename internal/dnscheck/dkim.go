@@ -84,7 +84,7 @@ func keyFacts(l dkim.Lookup, from Origin) dmarcd.DKIMKey {
 	}
 	for _, p := range problems {
 		fact.Problems = append(fact.Problems, dmarcd.Problem{
-			Kind: string(p.Kind), At: l.Selector, Part: p.Tag, Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+			Kind: string(p.Kind), At: l.Selector, Part: kept(p.Tag), Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}
 	return fact

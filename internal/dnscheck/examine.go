@@ -34,9 +34,12 @@ type Request struct {
 	// Selectors holds the DKIM selectors known for the domain; well-known ones
 	// are tried beside them.
 	Selectors []Selector
-	// ReportAddress is the mail address that aggregate reports should go to, and
-	// TLSReportAddress the same for TLS reports; "" where any will do.
-	ReportAddress, TLSReportAddress string
+	// ReportAddress is the mail address that aggregate reports should go to; ""
+	// where any will do.
+	ReportAddress string
+	// TLSReportURIs are where TLS reports should go, to one of them at least; none
+	// where any will do.
+	TLSReportURIs []string
 	// Purpose is what the domain is declared to be used for. A domain with a
 	// purpose is not taken for a parked one.
 	Purpose dmarcd.Purpose

@@ -36,7 +36,7 @@ var dkimTellings = map[string]telling{
 	string(dkim.NotForEmail):    {"dkim.not-for-mail", ""},
 	string(dkim.UnknownFlag):    {"dkim.ignored-part", "t lists {text}, which does not exist"},
 	string(dkim.TestMode):       {"dkim.testing", ""},
-	string(dkim.UnknownTag):     {"dkim.ignored-part", "there is a tag {text}, which does not exist"},
+	string(dkim.UnknownTag):     {"dkim.ignored-part", "there is a tag {part}, which does not exist"},
 	string(dkim.TagCase):        {"dkim.ignored-part", "the tag {text} is not in lower case"},
 	string(dkim.HistoricTag):    {"dkim.ignored-part", "there is a tag {text}, which was given up"},
 	string(dkim.TrailingSpace):  {"dkim.ignored-part", "a space follows the last semicolon"},

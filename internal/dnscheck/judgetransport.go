@@ -63,7 +63,7 @@ var mtastsTellings = map[string]telling{
 	string(mtasts.LongMaxAge):           {"mta-sts.invalid-record", "max_age is more than {limit} seconds"},
 	string(mtasts.TooLarge):             {"mta-sts.invalid-record", "it has more than {limit} bytes"},
 	string(mtasts.DuplicateField):       {"mta-sts.untidy", "{part} appears twice"},
-	string(mtasts.UnknownField):         {"mta-sts.untidy", "there is a field {text}, which does not exist"},
+	string(mtasts.UnknownField):         {"mta-sts.untidy", "there is a field {part}, which does not exist"},
 	string(mtasts.FieldCase):            {"mta-sts.untidy", "the field {text} is not in lower case"},
 	string(mtasts.SpacedVersion):        {"mta-sts.untidy", "a space follows the version"},
 	string(mtasts.TrailingSpace):        {"mta-sts.untidy", "a space ends the record"},
@@ -149,7 +149,7 @@ var tlsrptTellings = map[string]telling{
 	string(tlsrpt.DuplicateURI):      {"tls-rpt.untidy", "{text} is listed twice"},
 	string(tlsrpt.TooManyURIs):       {"tls-rpt.untidy", "more than 100 destinations are listed"},
 	string(tlsrpt.RepeatedField):     {"tls-rpt.untidy", "{part} appears twice"},
-	string(tlsrpt.UnknownField):      {"tls-rpt.untidy", "there is a field {text}, which does not exist"},
+	string(tlsrpt.UnknownField):      {"tls-rpt.untidy", "there is a field {part}, which does not exist"},
 	string(tlsrpt.FieldCase):         {"tls-rpt.untidy", "the field {text} is not in lower case"},
 	string(tlsrpt.SpacedVersion):     {"tls-rpt.untidy", "a space follows the version"},
 	string(tlsrpt.TrailingSpace):     {"tls-rpt.untidy", "a space ends the record"},
@@ -161,24 +161,32 @@ var tlsrptTellings = map[string]telling{
 // tlsrpt tells whether failures of encryption are reported.
 func (j *judgement) tlsrpt() {
 	f := j.facts.TLSRPT
-	wanted := j.request.TLSReportAddress
+	wanted := j.request.TLSReportURIs
+	there := slices.ContainsFunc(f.Destinations, func(d string) bool { return containsFold(wanted, d) })
 	destinations := slices.Clone(f.Destinations)
-	if wanted != "" || len(destinations) == 0 {
-		destinations = append(destinations, "mailto:"+orNone(wanted, "tls-reports@"+j.facts.Domain))
+	if !there {
+		destinations = append(destinations, wanted...)
+	}
+	if len(destinations) == 0 {
+		destinations = []string{"mailto:tls-reports@" + j.facts.Domain}
 	}
 	record := txtRecord(tlsrpt.QueryName(j.facts.Domain), "v=TLSRPTv1; rua="+strings.Join(destinations, ","))
 	for _, p := range f.Problems {
 		j.tell(tlsrptTellings, p, nil, record)
 	}
-	there := slices.ContainsFunc(f.Destinations, func(d string) bool { return strings.EqualFold(d, "mailto:"+wanted) })
 	switch {
 	case f.Status == inconclusive:
 		j.say("tls-rpt.inconclusive", words{"reason": f.Reason})
 	case f.Status == tlsrpt.StatusNone.String() && len(f.Problems) == 0:
 		j.sayRecord("tls-rpt.missing", nil, record)
-	case f.Status == tlsrpt.StatusOK.String() && wanted != "" && !there:
-		j.sayRecord("tls-rpt.reports-elsewhere", words{"wanted": wanted}, record)
+	case f.Status == tlsrpt.StatusOK.String() && len(wanted) > 0 && !there:
+		j.sayRecord("tls-rpt.reports-elsewhere", words{"wanted": strings.Join(wanted, " or ")}, record)
 	}
+}
+
+// containsFold reports whether a list has a text, in whatever case.
+func containsFold(list []string, text string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, text) })
 }
 
 // daneTellings says how the problems of DANE are told.

@@ -63,7 +63,7 @@ func mtastsProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
 	var facts []dmarcd.Problem
 	for _, p := range problems {
 		facts = append(facts, dmarcd.Problem{
-			Kind: string(p.Kind), At: at, Part: p.Field, Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+			Kind: string(p.Kind), At: at, Part: kept(p.Field), Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}
 	return facts

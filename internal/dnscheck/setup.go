@@ -11,8 +11,10 @@ import (
 
 // Setup returns the records to publish so that reports about a domain come to its
 // address at the report domain, and whether they were seen. Without a report domain
-// there are none. It asks no DNS: what it says is as old as the latest check.
-func Setup(domain dmarcd.Domain, reportDomain string, published dmarcd.Published) []dmarcd.SetupRecord {
+// there are none. TLS reports may also come by HTTPS, where baseURL, by which clients
+// reach this server, says so. It asks no DNS: what it says is as old as the latest
+// check.
+func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.Published) []dmarcd.SetupRecord {
 	address := domain.ReportAddress(reportDomain)
 	if address == "" {
 		return nil
@@ -25,9 +27,10 @@ func Setup(domain dmarcd.Domain, reportDomain string, published dmarcd.Published
 	if consent, needed := consentRecord(domain.Name, reportDomain, published); needed {
 		records = append(records, consent)
 	}
+	tls := domain.TLSReportURIs(reportDomain, baseURL)
 	return append(records, dmarcd.SetupRecord{
-		Purpose: dmarcd.SetupTLS, Name: "_smtp._tls." + domain.Name, Value: "v=TLSRPTv1; rua=mailto:" + address,
-		Known: published.TLSKnown, Seen: asksTLS(published.TLSRecord, address),
+		Purpose: dmarcd.SetupTLS, Name: tlsrpt.QueryName(domain.Name), Value: "v=TLSRPTv1; rua=" + strings.Join(tls, ","),
+		Known: published.TLSKnown, Seen: asksTLS(published.TLSRecord, tls),
 		Why: "Asks senders to report mail to you that could not be encrypted.",
 	})
 }
@@ -75,8 +78,10 @@ func asksDMARC(text, address string) bool {
 	return ok && slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) })
 }
 
-// asksTLS is asksDMARC for TLS reports.
-func asksTLS(text, address string) bool {
+// asksTLS reports whether a TLS-RPT record has reports sent to one of the URIs.
+func asksTLS(text string, uris []string) bool {
 	record, ok := tlsrpt.ParseRecord(text)
-	return ok && slices.ContainsFunc(record.RUA, func(u tlsrpt.URI) bool { return strings.EqualFold(u.Address, address) })
+	return ok && slices.ContainsFunc(record.RUA, func(u tlsrpt.URI) bool {
+		return containsFold(uris, u.Text) || containsFold(uris, "mailto:"+u.Address)
+	})
 }

@@ -28,6 +28,7 @@ func TestSetup(t *testing.T) {
 		name         string
 		domain       dmarcd.Domain
 		reportDomain string
+		baseURL      string
 		published    dmarcd.Published
 		want         []step
 	}{
@@ -61,6 +62,30 @@ func TestSetup(t *testing.T) {
 			},
 		},
 		{
+			name: "TLS reports by HTTPS too", domain: domain("", ""), reportDomain: "reports.example.com", baseURL: "https://dmarc.example.com:8443/mail/api",
+			want: []step{
+				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
+				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:box@reports.example.com,https://dmarc.example.com:8443/tlsrpt/box", false, false},
+			},
+		},
+		{
+			name: "TLS reports by HTTPS alone are asked for", domain: domain("", ""), reportDomain: "reports.example.com", baseURL: "https://dmarc.example.com/api",
+			published: dmarcd.Published{TLSRecord: "v=TLSRPTv1; rua=https://dmarc.example.com/tlsrpt/box", TLSKnown: true},
+			want: []step{
+				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
+				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:box@reports.example.com,https://dmarc.example.com/tlsrpt/box", true, true},
+			},
+		},
+		{
+			name: "reporters speak no plain HTTP", domain: domain("", ""), reportDomain: "reports.example.com", baseURL: "http://localhost:8080/api",
+			published: dmarcd.Published{TLSRecord: "v=TLSRPTv1; rua=https://localhost:8080/tlsrpt/box", TLSKnown: true},
+			want: []step{
+				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
+				{dmarcd.SetupTLS, "v=TLSRPTv1; rua=mailto:box@reports.example.com", true, false},
+			},
+		},
+		{name: "HTTPS without a report domain", domain: domain("", ""), baseURL: "https://dmarc.example.com/api"},
+		{
 			name: "the check saw that no consent is needed", domain: domain("v=DMARC1; p=none; rua=mailto:"+address, "mail.example.com"),
 			reportDomain: "reports.example.net", published: dmarcd.Published{Consent: "not needed"},
 			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:" + address, true, true}, tls},
@@ -69,7 +94,7 @@ func TestSetup(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var got []step
-			for _, r := range dnscheck.Setup(row.domain, row.reportDomain, row.published) {
+			for _, r := range dnscheck.Setup(row.domain, row.reportDomain, row.baseURL, row.published) {
 				got = append(got, step{r.Purpose, r.Value, r.Known, r.Seen})
 				if r.Name == "" || r.Why == "" {
 					t.Errorf("got %+v, want a name and a reason", r)

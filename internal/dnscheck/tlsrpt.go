@@ -27,7 +27,7 @@ func (e *examination) lookTLSRPT(ctx context.Context) {
 	}
 	for _, p := range problems {
 		f.Problems = append(f.Problems, dmarcd.Problem{
-			Kind: string(p.Kind), At: tlsrpt.QueryName(e.Domain), Part: p.Field, Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+			Kind: string(p.Kind), At: tlsrpt.QueryName(e.Domain), Part: kept(p.Field), Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}
 }

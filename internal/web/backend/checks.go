@@ -68,7 +68,8 @@ func (c checks) Setup(ctx context.Context, name string) (wire.Setup, error) {
 		return wire.Setup{}, err
 	}
 	address := domain.ReportAddress(c.options.ReportDomain)
-	return wire.NewSetup(domain, address, dnscheck.Setup(domain, c.options.ReportDomain, latest.Published(address))), nil
+	records := dnscheck.Setup(domain, c.options.ReportDomain, c.options.BaseURL, latest.Published(address))
+	return wire.NewSetup(domain, address, records), nil
 }
 
 // Verify goes on when the browser leaves: cut short it would be kept as
