@@ -36,10 +36,18 @@ const maxRecord = 4096
 func (s *Web) builder(c *call) error {
 	const path = Prefix + "/builder"
 	query := c.r.URL.Query()
-	view := builderView{Domain: exampleDomain, Record: strings.TrimSpace(query.Get("record"))}
-	name, err := dmarcd.ParseName(query.Get("domain"))
-	if err == nil {
-		view.Domain = name
+	owner, pasted := readPasted(query.Get("record"))
+	view := builderView{Domain: exampleDomain, Record: pasted}
+	written := strings.TrimSpace(query.Get("domain"))
+	if owner != "" {
+		written = owner
+	}
+	var badName error
+	if written != "" {
+		var name string
+		if name, badName = dmarcd.ParseName(strings.TrimPrefix(strings.ToLower(written), "_dmarc.")); badName == nil {
+			view.Domain = name
+		}
 	}
 	if view.Record == "" {
 		view.Record = buildRecord(query)
@@ -63,6 +71,9 @@ func (s *Web) builder(c *call) error {
 		}
 	}
 	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
+	if invalid, ok := fieldError(badName); ok {
+		view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message+" What stands beside is for "+exampleDomain+"."
+	}
 	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
 }
 

@@ -38,6 +38,25 @@ func TestBuilder(t *testing.T) {
 		},
 		{"not a record", url.Values{"record": {"v=spf1 -all"}}, []string{"Receivers pass over this text"}},
 		{"a broken record", url.Values{"record": {"v=DMARC1; p=all; rua=mailto:a@example.com"}}, []string{"acts as p=none"}},
+		{
+			"a line of a zone",
+			url.Values{"record": {`_dmarc.Example.org. 3600 IN TXT "v=DMARC1; p=reject; " "rua=mailto:a@example.org"`}},
+			[]string{"<code data-copy>v=DMARC1; p=reject; rua=mailto:a@example.org</code>", "<code data-copy>_dmarc.example.org</code>"},
+		},
+		{"a record in quotes", url.Values{"record": {`"v=DMARC1\; p=reject"`}}, []string{"<code data-copy>v=DMARC1; p=reject</code>"}},
+		{
+			"a line without quotes",
+			url.Values{"record": {"_dmarc.example.org. TXT v=DMARC1; p=reject"}},
+			[]string{"<code data-copy>v=DMARC1; p=reject</code>", "<code data-copy>_dmarc.example.org</code>"},
+		},
+		{"a line with another record before", url.Values{"record": {"p=none v=DMARC1"}}, []string{"Receivers pass over this text"}},
+		{"quotes in the middle", url.Values{"record": {`v=DMARC1; p=none; x="y"`}}, []string{`<code data-copy>v=DMARC1; p=none; x="y"</code>`}},
+		{"the name that has the record", url.Values{"domain": {"_dmarc.example.org"}}, []string{"<code data-copy>_dmarc.example.org</code>"}},
+		{
+			"not a name",
+			url.Values{"domain": {"example..org"}},
+			[]string{`value="example..org"`, `id="error-domain"`, "What stands beside is for example.com."},
+		},
 		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"The tag p stands there twice"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -72,6 +72,20 @@ func ownPath(path string) string {
 	return path
 }
 
+// cameFrom returns the page of ours that a form was sent from, or the first page
+// where the browser does not tell.
+func (c *call) cameFrom() string {
+	from, err := url.Parse(c.r.Referer())
+	if err != nil || from.Host != c.r.Host {
+		return Prefix + "/"
+	}
+	return ownPath(from.RequestURI())
+}
+
+// wantsFragment reports whether a script asks, which puts a part of a page in its
+// place.
+func (c *call) wantsFragment() bool { return strings.Contains(c.r.Header.Get("Accept"), "fragment") }
+
 // pageNumber reads which page of a list is asked for, from 1.
 func pageNumber(query url.Values) int {
 	n, err := strconv.Atoi(query.Get("page"))

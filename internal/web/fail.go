@@ -20,6 +20,7 @@ var (
 	errNoSuchPage       = &failure{http.StatusNotFound, "There is nothing here", "The address may be mistyped, or what it showed was deleted. Go back to the overview, or look for it in the lists."}
 	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This cannot be done here", "The page does not take that kind of request. Go back and use its forms."}
 	errNotAllowed       = &failure{http.StatusForbidden, "Your role does not allow this", "Ask an owner of the team for another role, or an operator where it concerns the whole installation."}
+	errSignedOut        = &failure{http.StatusUnauthorized, "You are signed out", "Nothing was done. Sign in in another tab, and then try again here."}
 	errNoTeam           = &failure{http.StatusForbidden, "You are in no team", "Ask an owner of a team for a link that lets you in, open it here, and you see what the team has."}
 	errOtherSite        = &failure{http.StatusForbidden, "The form came from another site", "It was not carried out. Open the page here, and send the form again."}
 	errBadForm          = &failure{http.StatusBadRequest, "The form could not be read", "It is broken or too large. Go back, and send it again."}

@@ -102,6 +102,72 @@ func TestUnknownIsNotMissing(t *testing.T) {
 	}
 }
 
+// TestSessionThatEnded is sent on by who was signed in until a moment ago.
+func TestSessionThatEnded(t *testing.T) {
+	t.Parallel()
+	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	for _, row := range []struct {
+		name, method, path, referer, accept, session string
+		want                                         int
+		location, says                               string
+	}{
+		{name: "never here", method: "GET", path: "/app/sources?days=7", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources%3Fdays%3D7"},
+		{name: "a page", method: "GET", path: "/app/sources", session: "ended", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources&why=session", says: "Your session has ended. Sign in"},
+		{name: "the first page", method: "GET", path: "/app/", session: "ended", want: 303, location: "/app/sign-in?why=session", says: "Your session has ended. Sign in"},
+		{
+			name: "a form", method: "POST", path: "/app/domains/new", referer: "http://example.com/app/domains/new", session: "ended",
+			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", says: "the form was not carried out",
+		},
+		{
+			name: "a form of which nobody tells the page", method: "POST", path: "/app/domains/new", referer: "https://evil.example/app/x",
+			want: 303, location: "/app/sign-in?why=form", says: "the form was not carried out",
+		},
+		{name: "a script", method: "POST", path: "/app/reports/upload", accept: "text/html;profile=fragment", session: "ended", want: 401},
+		{name: "a script that watches", method: "GET", path: "/app/domains/example.com/setup/steps", accept: "text/html;profile=fragment", want: 401},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(row.method, row.path, http.NoBody)
+			r.Header.Set("Referer", row.referer)
+			r.Header.Set("Accept", row.accept)
+			if row.session != "" {
+				r.AddCookie(&http.Cookie{Name: "dmarcd_session", Value: row.session})
+			}
+			w := httptest.NewRecorder()
+			pages.ServeHTTP(w, r)
+			if w.Code != row.want || w.Header().Get("Location") != row.location {
+				t.Fatalf("got %d to %q, want %d to %q", w.Code, w.Header().Get("Location"), row.want, row.location)
+			}
+			if row.location == "" {
+				return
+			}
+			if body := get(t, pages, row.location).Body.String(); !strings.Contains(body, row.says) {
+				t.Errorf("got a page without %q, want it to say so", row.says)
+			}
+		})
+	}
+}
+
+// TestFilterKeepsTheRest sends a filter from a page whose address says more.
+func TestFilterKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/app/", "/app/sources", "/app/domains/example.com/sources"} {
+		body := get(t, newWeb(t, &backend{viewer: sampleViewer()}), path+"?days=7&sort=name&search=x&page=2&after=cursor").Body.String()
+		_, filter, _ := strings.Cut(body, `<form class="filter"`)
+		filter, _, _ = strings.Cut(filter, "</form>")
+		for _, want := range []string{`name="days" value="7"`, `name="sort" value="name"`, `autocomplete="off"`} {
+			if !strings.Contains(filter, want) {
+				t.Errorf("%s: got a filter without %s, want it kept", path, want)
+			}
+		}
+		for _, unwanted := range []string{`name="page"`, `name="after"`, `name="from"`} {
+			if strings.Contains(filter, unwanted) {
+				t.Errorf("%s: got a filter with %s, want the first page of the same days", path, unwanted)
+			}
+		}
+	}
+}
+
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

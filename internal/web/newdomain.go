@@ -34,7 +34,7 @@ func (s *Web) addDomain(c *call) error {
 	}
 	name, err := c.team.Domains.AddDomain(c.r.Context(), written.Get("domain"))
 	if errors.Is(err, dmarcd.ErrConflict) {
-		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has this domain already."}
+		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has this domain already. Look for it in the overview."}
 	}
 	if err != nil {
 		form, ok := domainForm().filled(written, err)

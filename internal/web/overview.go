@@ -74,7 +74,10 @@ type overviewFilter struct {
 	Search, Policy string
 	Trouble        bool
 	Policies       []Choice
-	Set            bool
+	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
+	// where nothing is filtered.
+	Kept  []Choice
+	Clear string
 }
 
 func (s *Web) overview(c *call) error {
@@ -98,12 +101,15 @@ func (s *Web) overview(c *call) error {
 		Filter: overviewFilter{
 			Search: asked.Search, Policy: asked.Policy, Trouble: asked.Trouble,
 			Policies: []Choice{{"", "any policy"}, {"reject", "reject"}, {"quarantine", "quarantine"}, {"none", "none"}, {"missing", "no policy"}, {"unknown", "not known yet"}},
-			Set:      asked.Search != "" || asked.Policy != "" || asked.Trouble,
+			Kept:     kept(query, "search", "policy", "trouble"),
 		},
 		Period: periodChoice(path, query, asked.Period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
 		Table:  domainTable(found, query, order),
 		Pager:  numberedPager(path, query, page, domainsPerPage, found.Matching),
+	}
+	if asked.Search != "" || asked.Policy != "" || asked.Trouble {
+		view.Filter.Clear = withQuery(path, query, "search", "", "policy", "", "trouble", "", "page", "")
 	}
 	view.Chart.CSV = withQuery(path, query, "csv", view.Chart.ID)
 	switch {

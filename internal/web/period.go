@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -61,17 +62,23 @@ type PeriodLink struct {
 	Current bool
 }
 
-// periodChoice offers the usual lengths.
-func periodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
-	choice := PeriodChoice{Period: period, Path: path}
+// kept returns what a form that asks for the names has to send along, so that the
+// rest of the address stays as it is. Another list begins with its first page.
+func kept(query url.Values, names ...string) []Choice {
+	names = append(names, "done", "csv", "page", "after")
+	var fields []Choice
 	for name, values := range query {
-		switch name {
-		case "from", "to", "days", "done", "csv", "page", "after":
-		default:
-			choice.Hidden = append(choice.Hidden, Choice{name, values[0]})
+		if !slices.Contains(names, name) {
+			fields = append(fields, Choice{name, values[0]})
 		}
 	}
-	sortChoices(choice.Hidden)
+	sortChoices(fields)
+	return fields
+}
+
+// periodChoice offers the usual lengths.
+func periodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
+	choice := PeriodChoice{Period: period, Path: path, Hidden: kept(query, "from", "to", "days")}
 	for _, l := range []struct {
 		days int
 		text string

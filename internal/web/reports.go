@@ -100,11 +100,27 @@ func (s *Web) loadReports(c *call, path string, asked ReportQuery) (reportsView,
 	if err != nil {
 		return reportsView{}, err
 	}
-	return reportsView{
+	view := reportsView{
 		Query: asked, Filter: reportFilter(path, asked), MayEdit: c.viewer.MayEdit(),
 		Table: reportTable(found.Items, withQuery(path, query, "csv", "reports", "after", "")),
 		Pager: cursorPager(path, query, next(found)),
-	}, nil
+	}
+	view.Table.Empty = asked.nothing(path)
+	if path != Prefix+"/reports" {
+		view.Table = view.Table.without("Domain")
+	}
+	return view, nil
+}
+
+// nothing says why there may be no report, and what to do about it.
+func (q ReportQuery) nothing(path string) Empty {
+	switch {
+	case q.Organization != "" || q.ID != "" || q.Domain != "" && path == Prefix+"/reports":
+		return Empty{"No report matches", "Names and ids have to be written whole. Change the filter, or choose more days.", Link{"Show all reports", path}}
+	case q.Domain != "":
+		return Empty{"No reports", "None came in these days. Choose more, or see in the set-up guide which record asks for them.", Link{"Set-up guide", domainPath(q.Domain) + "/setup"}}
+	}
+	return Empty{"No reports", "None came in these days. Choose more, upload one, or see the set-up guide of a domain.", Link{"Upload a report", Prefix + "/reports/upload"}}
 }
 
 // reportFilter is the form that narrows the list.
@@ -113,12 +129,12 @@ func reportFilter(path string, asked ReportQuery) Form {
 		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportKinds()...)...)},
 	}
 	if path == Prefix+"/reports" {
-		fields = append(fields, Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain})
+		fields = append(fields, Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
 	}
 	return Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
-		Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization},
-		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ID},
+		Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization, Placeholder: "the whole name"},
+		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ID, Placeholder: "the whole id"},
 		Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []Choice{{"", "any"}, {"yes", "yes"}, {"no", "no"}, {"unknown", "unknown"}}},
 		Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
 		Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
@@ -141,7 +157,6 @@ func reportTable(reports []dmarcd.Report, csv string) Table {
 			{Title: "Genuine", Note: "Version"},
 			{Title: "Quirks", Numeric: true},
 		},
-		Empty: Empty{"No reports", "None came in that match. Choose more days, upload one, or see the set-up guide of a domain.", Link{"Upload a report", Prefix + "/reports/upload"}},
 	}
 	for _, r := range reports {
 		genuine := badge(string(orGenuine(r.Verdict.Genuine)))

@@ -31,6 +31,8 @@ type SignInAttempt struct {
 type signInView struct {
 	Form Form
 	Next string
+	// Why says why somebody has to sign in again, "" for who has not been here.
+	Why string
 	// SingleSignOn leads to the identity provider; its text is "" for none.
 	SingleSignOn Link
 }
@@ -50,8 +52,18 @@ func signInFrame() Page {
 	return Page{Template: "signin", Title: "Sign in", Bare: true}
 }
 
+// signInReasons say why somebody has to sign in again, by the word in the address.
+// As with doneMessages the words are ours alone.
+var signInReasons = map[string]string{
+	"session": "Your session has ended. Sign in to go on where you were.",
+	"form":    "Your session has ended, and the form was not carried out. Sign in, and send it again.",
+}
+
 func (s *Web) signInPage(c *call) error {
-	return c.render(http.StatusOK, signInFrame(), s.newSignInView(c.r.URL.Query().Get("next")))
+	query := c.r.URL.Query()
+	view := s.newSignInView(query.Get("next"))
+	view.Why = signInReasons[query.Get("why")]
+	return c.render(http.StatusOK, signInFrame(), view)
 }
 
 func (s *Web) signIn(c *call) error {

@@ -107,6 +107,10 @@ type sourcesView struct {
 	Flow   Chart
 	Pager  Pager
 	Path   string // of the page, for its filter
+	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
+	// where nothing is filtered.
+	Kept  []Choice
+	Clear string
 	// Readiness is nil where there is nothing to say about it.
 	Readiness *Readiness
 }
@@ -180,10 +184,13 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		return sourcesView{}, err
 	}
 	view := sourcesView{
-		Query: asked, Path: path, Readiness: found.Readiness,
+		Query: asked, Path: path, Kept: kept(query, "search", "failing"), Readiness: found.Readiness,
 		Period: periodChoice(path, query, asked.Period, s.options.Now()),
 		Pager:  cursorPager(path, query, found.Next),
 		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
+	}
+	if asked.Search != "" || asked.Failing {
+		view.Clear = withQuery(path, query, "search", "", "failing", "", "after", "")
 	}
 	for _, g := range groups {
 		view.Groups = append(view.Groups, tab{
@@ -191,6 +198,13 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		})
 	}
 	view.Table = sourceTable(found.Sources, asked, order)
+	switch {
+	case view.Clear != "":
+		view.Table.Empty = Empty{"No source matches", "Change or clear the filter above.", Link{"Show all sources", view.Clear}}
+	case domain != "":
+		view.Table.Empty.Advice = "No report told of mail in this time. Choose more days, or see in the set-up guide whether reports come here."
+		view.Table.Empty.Action = Link{"Set-up guide", domainPath(domain) + "/setup"}
+	}
 	view.Table.CSV = withQuery(path, query, "csv", "sources", "after", "")
 	return view, nil
 }

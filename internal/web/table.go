@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,6 +143,22 @@ func (c Cell) plain() string {
 		return ""
 	}
 	return defuse(c.Text)
+}
+
+// without returns the table without the column of a title, which says the same in
+// each row.
+func (t Table) without(title string) Table {
+	for i, column := range t.Columns {
+		if column.Title != title {
+			continue
+		}
+		t.Columns = slices.Delete(slices.Clone(t.Columns), i, i+1)
+		for n, row := range t.Rows {
+			t.Rows[n] = slices.Delete(row, i, i+1)
+		}
+		return t
+	}
+	return t
 }
 
 // lines returns the table as the lines of a file, the heads first. Notes have a

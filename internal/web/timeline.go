@@ -23,6 +23,8 @@ type timelineView struct {
 	Chart       Chart
 	Disposition Chart
 	Events      Table
+	// Empty is shown where no mail was reported.
+	Empty Empty
 }
 
 func (s *Web) timeline(c *call) error {
@@ -42,6 +44,10 @@ func (s *Web) timeline(c *call) error {
 		Period: periodChoice(path, query, period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, policyMarks(found.Events)),
 		Events: eventTable(found.Events),
+		Empty: Empty{
+			"No messages were reported", "Choose more days, or see in the set-up guide whether reports come here.",
+			Link{"Set-up guide", path + "/setup"},
+		},
 	}
 	view.Disposition = dispositionChart(found)
 	view.Chart.CSV = withQuery(path, query, "csv", "messages")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -67,7 +66,7 @@ func (s *Web) upload(c *call) error {
 		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more files with reports."}
 	}
 	view := newUploadView(s.options.MaxUpload, receipts)
-	if strings.Contains(c.r.Header.Get("Accept"), "fragment") {
+	if c.wantsFragment() {
 		return c.fragment(uploadFrame(), "receipts", view)
 	}
 	return c.render(http.StatusOK, uploadFrame(), view)

@@ -121,13 +121,26 @@ func (s *Web) serve(c *call) error {
 	return matched.handle(c)
 }
 
-// leadToSignIn remembers a page that can be shown again; a form cannot.
+// leadToSignIn remembers a page that can be shown again. A form cannot be sent again
+// by itself: its page is remembered, and the sign-in page says so. A script is told
+// by the status.
 func (s *Web) leadToSignIn(c *call) error {
-	target := Prefix + "/sign-in"
-	if c.r.Method == http.MethodGet && c.r.URL.Path != Prefix+"/" {
-		target += "?" + url.Values{"next": {c.r.URL.RequestURI()}}.Encode()
+	if c.wantsFragment() {
+		return errSignedOut
 	}
-	return c.redirect(target)
+	query := url.Values{}
+	next := c.r.URL.RequestURI()
+	switch {
+	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
+		query.Set("why", "form")
+		next = c.cameFrom()
+	case c.session != "":
+		query.Set("why", "session")
+	}
+	if next != Prefix+"/" {
+		query.Set("next", next)
+	}
+	return c.redirect(withQuery(Prefix+"/sign-in", query))
 }
 
 // note hands the access log a fact about the request, if the writer leads to

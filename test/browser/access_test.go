@@ -163,7 +163,7 @@ func TestWhoIsRefusedWhat(t *testing.T) {
 		c.tryAsAnother(p)
 	}
 	for _, p := range accountForms {
-		if got := c.try(nobody, p); got.status != http.StatusSeeOther || got.header.Get("Location") != "/app/sign-in" {
+		if got := c.try(nobody, p); got.status != http.StatusSeeOther || got.header.Get("Location") != "/app/sign-in?why=form" {
 			t.Errorf("%s as a stranger: got status %d to %q want the sign-in page", p.path, got.status, got.header.Get("Location"))
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -72,6 +74,72 @@ func TestChartsOnPaperAndInSystemColours(t *testing.T) {
 				t.Errorf("on paper: got %q want the days and no buttons", paper)
 			}
 		}
+	}
+}
+
+// TestSessionEndsUnderAForm signs out behind the back of two pages: what was sent is
+// said not to be done, and nothing claims that it was.
+func TestSessionEndsUnderAForm(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	b.visit("/app/reports/upload", http.StatusOK)
+	b.forgetCookies()
+	b.do(
+		chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file(t, "report.xml", aggregateReport("example.com"))}),
+		chromedp.Click(chromedp.CSS("main form button")),
+		chromedp.Poll[chromedp.Void](`document.querySelector("[data-upload-status]").textContent.includes("Sign in")`),
+	)
+	if got := b.text("main"); strings.Contains(got, "Done") || strings.Contains(got, "Password") {
+		t.Errorf("got %q want no receipts and no page within the page", got)
+	}
+
+	b.signIn("ada@example.com")
+	b.visit("/app/domains/new", http.StatusOK)
+	b.write("domain", "example.com")
+	b.forgetCookies()
+	b.press("Add the domain")
+	b.says("the form was not carried out")
+	b.write("email", "ada@example.com")
+	b.write("password", password)
+	b.press("Sign in")
+	if got, want := b.path(), "/app/domains/new"; got != want {
+		t.Errorf("got %s want %s, where the form stands", got, want)
+	}
+}
+
+// forgetCookies takes away the session, as its end would.
+func (b *tab) forgetCookies() {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestBackRestoresTheFilter narrows a list twice and goes back once.
+func TestBackRestoresTheFilter(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	s.run("domain", "add", "--team", "default", "example.com", "example.org")
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	b.visit("/app/?sort=name&days=7", http.StatusOK)
+	b.write("search", "org")
+	b.press("Filter")
+	b.load(evaluate[chromedp.Void](`(() => {
+		const policy = document.querySelector("#policy");
+		policy.value = "missing";
+		policy.dispatchEvent(new Event("change", { bubbles: true }));
+	})()`))
+	if got, want := b.path(), "/app/?search=org&policy=missing&days=7&sort=name"; got != want {
+		t.Errorf("got %s want %s", got, want)
+	}
+	// The page may come back as it was left, without being loaded again.
+	b.do(evaluate[chromedp.Void](`setTimeout(() => history.back())`))
+	eventually(t, stepLimit, "the page before", func() bool { return b.path() == "/app/?search=org&days=7&sort=name" })
+	if got := read(b, evaluate[string](`document.querySelector("#search").value + " " + document.querySelector("#policy").value`)); got != "org " {
+		t.Errorf("got the filter %q want what the address says", got)
 	}
 }
 

@@ -13,4 +13,10 @@ for (const form of document.querySelectorAll("form.filter, form.inline")) {
       }
     }
   });
+  // A page that the button back brings as it was left shows what its address says.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      form.reset();
+    }
+  });
 }

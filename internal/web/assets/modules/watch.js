@@ -8,8 +8,15 @@ for (const element of document.querySelectorAll("[data-watch]")) {
     }
     if (!document.hidden) {
       try {
-        const answer = await fetch(element.dataset.watch, { headers: { Accept: "text/html" }, redirect: "error" });
+        const answer = await fetch(element.dataset.watch, { headers: { Accept: "text/html;profile=fragment" }, redirect: "error" });
         const text = answer.ok ? await answer.text() : "";
+        if (answer.status === 401) {
+          const ended = document.createElement("p");
+          ended.className = "notice warning";
+          ended.textContent = "You are signed out, and this page no longer watches. Load it again to sign in.";
+          element.prepend(ended);
+          return;
+        }
         // The same text again would take away what the reader selected.
         if (text && text !== element.dataset.shown) {
           element.dataset.shown = text;

@@ -1,0 +1,50 @@
+package web
+
+import "strings"
+
+// readPasted returns the record in a text that somebody pasted: the record itself, or
+// a line of a zone as programs print it, with the record in quotes and perhaps in
+// several pieces (RFC 1035 §5.1). owner is the name that such a line begins with, ""
+// where there is none.
+func readPasted(text string) (owner, record string) {
+	text = strings.TrimSpace(text)
+	before, quoted, isQuoted := strings.Cut(text, `"`)
+	if isQuoted {
+		record = unquote(quoted)
+	} else if i := strings.Index(strings.ToLower(text), "v=dmarc1"); i > 0 {
+		before, record = text[:i], text[i:]
+	} else {
+		return "", text
+	}
+	fields := strings.Fields(before)
+	if len(fields) == 0 {
+		return "", record
+	}
+	if !strings.EqualFold(fields[len(fields)-1], "TXT") {
+		return "", text // something else than a line of a zone
+	}
+	if len(fields) > 1 {
+		owner = fields[0]
+	}
+	return owner, record
+}
+
+// unquote joins the pieces of a text that begins behind its first quote. A backslash
+// stands before a character that is meant as it is.
+func unquote(s string) string {
+	var b strings.Builder
+	inside := true
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			inside = !inside
+		case !inside:
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
