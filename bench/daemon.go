@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -58,22 +59,56 @@ func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err erro
 		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json",
 		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=" + benchReportDomain, "DMARCD_SMTP_RATE=0",
 	}
+	if err := d.start(true); err != nil {
+		return nil, err
+	}
+	return d, d.open(ctx, dsn)
+}
+
+// startDemo starts the binary with the sample team.
+func startDemo(ctx context.Context, s settings) (_ *daemon, err error) {
+	d := new(daemon)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if d.folder, err = os.MkdirTemp("", "dmarcd-bench-data-"); err != nil {
+		return nil, err
+	}
+	d.process = exec.CommandContext(ctx, s.binary, "demo") //nolint:gosec // our own program
+	d.process.Env = []string{"TMPDIR=" + d.folder, "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json"}
+	if err := d.start(false); err != nil {
+		return nil, err
+	}
+	databases, err := filepath.Glob(filepath.Join(d.folder, "*", "demo.db"))
+	if err != nil || len(databases) != 1 {
+		return nil, errors.Join(err, fmt.Errorf("the demo made %d databases", len(databases)))
+	}
+	return d, d.open(ctx, databases[0])
+}
+
+// start starts the process and waits until it serves, and until it receives mail where
+// it is to.
+func (d *daemon) start(mail bool) error {
 	log, err := d.process.StderrPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.process.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := d.awaitAddresses(log); err != nil {
-		return nil, err
-	}
+	return d.awaitAddresses(log, mail)
+}
+
+// open opens the database of the daemon beside it.
+func (d *daemon) open(ctx context.Context, dsn string) (err error) {
 	if d.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
-		return nil, err
+		return err
 	}
-	team, err := d.store.TeamByName(ctx, "default")
+	team, err := d.store.TeamByName(ctx, dmarcd.DefaultTeam)
 	d.team = d.store.Team(team.ID)
-	return d, err
+	return err
 }
 
 // benchReportDomain is the domain of the reporting addresses.
@@ -81,9 +116,9 @@ const benchReportDomain = "reports.bench.example"
 
 // awaitAddresses reads the log until the daemon says where it listens, and then
 // has the rest read and dropped.
-func (d *daemon) awaitAddresses(log io.Reader) error {
+func (d *daemon) awaitAddresses(log io.Reader, mail bool) error {
 	lines := bufio.NewReader(log)
-	for d.address == "" || d.mail == "" {
+	for d.address == "" || mail && d.mail == "" {
 		line, err := lines.ReadBytes('\n')
 		var entry struct{ Msg, Address string }
 		if json.Unmarshal(line, &entry) == nil {

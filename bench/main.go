@@ -42,7 +42,7 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail, counters or pages")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail, counters, pages or demo")
 	engineName := flag.String("engine", "", "measure only on SQLite or PostgreSQL")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
@@ -69,6 +69,9 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build the daemon (run it from the root of the repository): %w", err)
 	}
+	if err := linkNetworks(folder); err != nil {
+		return err
+	}
 	for _, suite := range []suite{
 		{"reports", measureReports},
 		{"list", measureList},
@@ -80,6 +83,7 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 		{"mail", measureMail},
 		{"counters", measureCounters},
 		{"pages", measurePages},
+		{"demo", measureDemo},
 	} {
 		if only != "" && only != suite.name {
 			continue
@@ -96,6 +100,25 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 			for _, f := range figures {
 				fmt.Println("|", strings.Join([]string{engine.name(), f.what, f.value, f.goal}, " | "), "|")
 			}
+		}
+	}
+	return nil
+}
+
+// linkNetworks puts the databases of networks beside the daemon, where `make build`
+// has made them.
+func linkNetworks(folder string) error {
+	found, err := filepath.Glob("bin/*.mmdb")
+	if err != nil {
+		return err
+	}
+	for _, file := range found {
+		file, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(file, filepath.Join(folder, filepath.Base(file))); err != nil {
+			return err
 		}
 	}
 	return nil

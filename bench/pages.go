@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -27,20 +30,70 @@ func measurePages(ctx context.Context, s settings, e engine) (_ []figure, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.dns.Set(checkZone()); err != nil {
+		return nil, err
+	}
 	const domains = 1000
 	if err := addRecords(ctx, d, domains, s.records); err != nil {
 		return nil, err
 	}
+	for more := true; more; { // as the daemon would within a minute
+		if more, err = d.store.MakeSheets(ctx); err != nil {
+			return nil, err
+		}
+	}
+	const days = "?from=2025-01-01&to=2025-01-30" // within the days of the samples
+	figures, err := timePages(ctx, d, domainName(5), days, []string{
+		"/domains/" + domainName(5) + "/sources?from=2024-10-04&to=2025-07-31",
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, peak, err := d.memory()
+	return append(figures, figure{"the most memory that the daemon took", fmt.Sprintf("%d MiB", peak>>20), ""}), err
+}
+
+// measureDemo asks for every page of the sample team.
+func measureDemo(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+	if e.name() != "SQLite" {
+		return nil, nil // it has a database of its own
+	}
+	d, err := startDemo(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	domains, err := d.team.Domains(ctx, "", 1)
+	if err != nil || len(domains) == 0 {
+		return nil, cmp.Or(err, errors.New("no domain is there"))
+	}
+	return timePages(ctx, d, domains[0].Name, "?days=365", nil)
+}
+
+// timePages asks for every page of the team, about one domain where they are about one,
+// in the days of a query, and for some pages more.
+func timePages(ctx context.Context, d *daemon, domain, days string, more []string) ([]figure, error) {
 	cookie, err := signIn(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	paths, err := pagePaths(ctx, d)
+	if err := checkOnce(ctx, d, domain); err != nil {
+		return nil, err
+	}
+	paths, err := pagePaths(ctx, d, domain, days)
 	if err != nil {
 		return nil, err
 	}
+	for _, group := range insight.Groups() {
+		list := "/sources" + days + "&group=" + string(group)
+		largest, err := firstLink(ctx, d, cookie, list, "/sources/"+string(group)+"/")
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, list, largest)
+	}
 	var figures []figure
-	for _, path := range paths {
+	for _, path := range append(paths, more...) {
 		times, bytes, err := timePage(ctx, "http://"+d.address+"/app"+path, cookie)
 		if err != nil {
 			return nil, err
@@ -56,21 +109,85 @@ func measurePages(ctx context.Context, s settings, e engine) (_ []figure, err er
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// pagePaths are all pages that can be read.
-func pagePaths(ctx context.Context, d *daemon) ([]string, error) {
+// checkOnce waits until the DNS of a domain has been looked at.
+func checkOnce(ctx context.Context, d *daemon, domain string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if d.token != "" { // the demo checks by itself
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.address+"/api/domains/"+domain+"/verify", http.NoBody)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+d.token)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		if err := answer.Body.Close(); err != nil {
+			return err
+		}
+	}
+	for {
+		_, err := d.team.LatestCheck(ctx, domain)
+		if err == nil || !errors.Is(err, dmarcd.ErrNotFound) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s was not checked: %w", domain, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// pagePaths are all pages that can be read, but those of sources.
+func pagePaths(ctx context.Context, d *daemon, name, days string) ([]string, error) {
 	reports, err := d.team.Reports(ctx, store.ReportFilter{}, 0, 1)
 	if err != nil || len(reports) == 0 {
 		return nil, cmp.Or(err, errors.New("no report is there"))
 	}
-	domain := "/domains/" + domainName(5)
-	const days = "?from=2025-01-01&to=2025-01-30" // within the days of the samples
+	domain := "/domains/" + name
 	return []string{
-		"/" + days, "/" + days + "&sort=-passing&search=d0001", "/domains/new", domain + days, domain + "/sources" + days,
-		domain + "/sources" + days + "&group=address", domain + "/sources?from=2024-10-04&to=2025-07-31", domain + "/check", domain + "/history",
-		domain + "/spf", domain + "/setup", domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + domainName(5),
+		"/" + days, "/" + days + "&sort=-passing&search=1", "/domains/new", domain + days, domain + "/sources" + days,
+		domain + "/sources" + days + "&group=address", domain + "/check", domain + "/history", domain + "/spf", domain + "/setup",
+		domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + name,
 		"/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected", "/builder", "/settings/tokens", "/settings/members",
 		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users",
 	}, nil
+}
+
+// firstLink returns the first link on a page whose path begins like that.
+func firstLink(ctx context.Context, d *daemon, cookie *http.Cookie, page, beginning string) (string, error) {
+	answer, err := getPage(ctx, "http://"+d.address+"/app"+page, cookie, "identity")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return "", err
+	}
+	_, rest, found := strings.Cut(string(text), `href="/app`+beginning)
+	link, _, ended := strings.Cut(rest, `"`)
+	if !found || !ended {
+		return "", fmt.Errorf("%s has no link to %s", page, beginning)
+	}
+	return beginning + html.UnescapeString(link), nil
+}
+
+// getPage asks for a page, and expects to get it.
+func getPage(ctx context.Context, url string, cookie *http.Cookie, encoding string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.AddCookie(cookie)
+	request.Header.Set("Accept-Encoding", encoding) // so that the client leaves it as it is
+	answer, err := http.DefaultClient.Do(request)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s: %s", url, answer.Status), answer.Body.Close())
+	}
+	return answer, err
 }
 
 // signIn makes a user past HTTP and returns the cookie of a session.
@@ -100,22 +217,13 @@ func signIn(ctx context.Context, d *daemon) (*http.Cookie, error) {
 func timePage(ctx context.Context, url string, cookie *http.Cookie) (times []time.Duration, bytes int64, err error) {
 	for range pageRounds {
 		began := time.Now()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			return nil, 0, err
-		}
-		request.AddCookie(cookie)
-		request.Header.Set("Accept-Encoding", "gzip") // so that the client leaves it as it is
-		answer, err := http.DefaultClient.Do(request)
+		answer, err := getPage(ctx, url, cookie, "gzip")
 		if err != nil {
 			return nil, 0, err
 		}
 		bytes, err = io.Copy(io.Discard, answer.Body)
 		if err := errors.Join(err, answer.Body.Close()); err != nil {
 			return nil, 0, err
-		}
-		if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNotFound {
-			return nil, 0, fmt.Errorf("%s: %s", url, answer.Status)
 		}
 		times = append(times, time.Since(began))
 	}

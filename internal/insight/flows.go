@@ -41,9 +41,7 @@ func (m *Mail) Flows(q Query) []Flow {
 	}
 	var others sum
 	for _, s := range senders[told:] {
-		for outcome, messages := range s.outcomes.messages {
-			others.messages[outcome] = min(others.messages[outcome]+messages, dmarcd.MaxCount)
-		}
+		others.merge(s.outcomes)
 	}
 	flows = appendFlows(flows, OtherSenders, &others)
 	slices.SortFunc(flows, func(a, b Flow) int {

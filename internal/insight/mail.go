@@ -38,15 +38,17 @@ func newMail(records Records, sent *dmarcd.SentMail, days dmarcd.Days) *Mail {
 		records: records, sent: sent, networks: newNetworks(),
 		addresses: make([]address, len(sent.Addresses)), signers: make([]networkPlace, len(sent.Identities)),
 	}
+	parts := m.all()
+	messages := gather(len(parts), recordsOf(parts), len(sent.Addresses), func(messages []int64, from, to int) {
+		for _, p := range parts[from:to] {
+			for i := range p.records {
+				addMessages(&messages[p.records[i].Address], &p.records[i].Count)
+			}
+		}
+	}, addMessages)
 	for i, text := range sent.Addresses {
 		addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
-		m.addresses[i].addr = addr.Unmap()
-	}
-	for i := range sent.Shares {
-		for _, r := range sent.Shares[i].Records {
-			a := &m.addresses[r.Address]
-			a.messages = min(a.messages+r.Count, dmarcd.MaxCount)
-		}
+		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), messages[i]
 	}
 	m.limitDays(days)
 	return m
@@ -100,6 +102,14 @@ func (m *Mail) Counts() dmarcd.Counts {
 type part struct {
 	share   int
 	records []dmarcd.Sent
+}
+
+func recordsOf(parts []part) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p.records)
+	}
+	return n
 }
 
 // all returns all records.

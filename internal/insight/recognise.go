@@ -16,9 +16,12 @@ const maxNamed = 2000
 
 // recognise finds out who sent the mail.
 func (s *Service) recognise(ctx context.Context, m *Mail) error {
-	for i := range m.addresses {
-		m.addresses[i].origin = s.atlas.Locate(m.addresses[i].addr)
-	}
+	const lookup = 50 // is that much more work than to add up a record
+	split(len(m.addresses), len(m.addresses)*lookup, func(from, to int) {
+		for i := from; i < to; i++ {
+			m.addresses[i].origin = s.atlas.Locate(m.addresses[i].addr)
+		}
+	})
 	if err := s.nameAddresses(ctx, m); err != nil {
 		return err
 	}
@@ -40,16 +43,7 @@ func (s *Service) recognise(ctx context.Context, m *Mail) error {
 
 // nameAddresses gives addresses their names, as far as they are known and needed.
 func (s *Service) nameAddresses(ctx context.Context, m *Mail) error {
-	byMessages := make([]int, 0, len(m.addresses))
-	for i := range m.addresses {
-		if m.addresses[i].addr.IsValid() {
-			byMessages = append(byMessages, i)
-		}
-	}
-	slices.SortFunc(byMessages, func(a, b int) int {
-		return cmp.Or(cmp.Compare(m.addresses[b].messages, m.addresses[a].messages), m.addresses[a].addr.Compare(m.addresses[b].addr))
-	})
-	byMessages = byMessages[:min(len(byMessages), maxNamed)]
+	byMessages := m.largestAddresses(maxNamed)
 	if len(byMessages) == 0 {
 		return nil
 	}
@@ -62,6 +56,31 @@ func (s *Service) nameAddresses(ctx context.Context, m *Mail) error {
 		m.addresses[at].host = names[m.addresses[at].addr]
 	}
 	return err
+}
+
+// largestAddresses returns the places of the addresses with the most messages.
+func (m *Mail) largestAddresses(n int) []int {
+	var messages []int64
+	for i := range m.addresses {
+		if m.addresses[i].addr.IsValid() {
+			messages = append(messages, m.addresses[i].messages)
+		}
+	}
+	least := int64(0)
+	if len(messages) > n { // only some are worth comparing further
+		slices.Sort(messages)
+		least = messages[len(messages)-n]
+	}
+	var places []int
+	for i := range m.addresses {
+		if m.addresses[i].addr.IsValid() && m.addresses[i].messages >= least {
+			places = append(places, i)
+		}
+	}
+	slices.SortFunc(places, func(a, b int) int {
+		return cmp.Or(cmp.Compare(m.addresses[b].messages, m.addresses[a].messages), m.addresses[a].addr.Compare(m.addresses[b].addr))
+	})
+	return places[:min(len(places), n)]
 }
 
 // passed returns the domains that passed DKIM or SPF. One that did not says nothing:

@@ -67,7 +67,7 @@ func (m *Mail) Source(q Query) (Source, error) {
 	return found, nil
 }
 
-func largestFirst(a, b source) int {
+func largestFirst(a, b *source) int {
 	return cmp.Or(cmp.Compare(b.Counts.Total(), a.Counts.Total()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 }
 

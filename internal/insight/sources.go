@@ -37,20 +37,20 @@ type List struct {
 func (m *Mail) Sources(q Query) (List, error) {
 	column := m.column(q.Group)
 	sources := m.group(column, m.all())
-	sources = slices.DeleteFunc(sources, func(s source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
+	sources = slices.DeleteFunc(sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
 	list := List{Matching: len(sources)}
-	for i := range sources {
-		list.Counts.Add(sources[i].Counts)
-		sources[i].rank = placeOf(sources[i].Row, q.Sort)
+	for _, s := range sources {
+		list.Counts.Add(s.Counts)
+		s.rank = placeOf(s.Row, q.Sort)
 	}
 	compare := order(q.Sort)
-	slices.SortFunc(sources, func(a, b source) int { return compare(a.rank, b.rank) })
+	slices.SortFunc(sources, func(a, b *source) int { return compare(a.rank, b.rank) })
 	if q.After != "" {
 		after, err := parseCursor[place](q.After)
 		if err != nil {
 			return List{}, err
 		}
-		sources = slices.DeleteFunc(sources, func(s source) bool { return compare(s.rank, after) <= 0 })
+		sources = slices.DeleteFunc(sources, func(s *source) bool { return compare(s.rank, after) <= 0 })
 	}
 	if len(sources) > q.Limit {
 		sources = sources[:q.Limit]
@@ -97,48 +97,76 @@ func (s *sum) counts() dmarcd.Counts {
 	return c
 }
 
-// group adds up records by their sources in a column, in no order.
-func (m *Mail) group(column column, parts []part) []source {
-	sums := make([]sum, len(column.keys))
-	for _, p := range parts {
-		day := m.sent.Shares[p.share].Day
-		for i := range p.records {
-			r := &p.records[i]
-			sums[column.of(p.share, r)].add(r, day)
-		}
+// merge adds what another sum has.
+func (s *sum) merge(other *sum) {
+	if !other.seen {
+		return
 	}
-	var sources []source
+	for outcome, messages := range other.messages {
+		s.messages[outcome] = min(s.messages[outcome]+messages, dmarcd.MaxCount)
+	}
+	if !s.seen {
+		s.seen, s.first, s.last = true, other.first, other.last
+	}
+	s.first, s.last = min(s.first, other.first), max(s.last, other.last)
+}
+
+// group adds up records by their sources in a column, in no order.
+func (m *Mail) group(column column, parts []part) []*source {
+	sums := m.sums(column, parts)
+	var sources []*source
 	for at := range sums {
 		s := &sums[at]
 		if !s.seen {
 			continue
 		}
-		found := source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), outcomes: s}
+		found := &source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), outcomes: s}
 		found.Name, found.Detail = m.name(column.group, found.at, found.Key)
 		sources = append(sources, found)
 	}
 	return sources
 }
 
+// sums adds up records at the places of their sources.
+func (m *Mail) sums(column column, parts []part) []sum {
+	return gather(len(parts), recordsOf(parts), len(column.keys), func(sums []sum, from, to int) {
+		for _, p := range parts[from:to] {
+			day := m.sent.Shares[p.share].Day
+			for i := range p.records {
+				r := &p.records[i]
+				sums[column.of(p.share, r)].add(r, day)
+			}
+		}
+	}, (*sum).merge)
+}
+
+// addMessages adds messages to a sum.
+func addMessages(sum, messages *int64) { *sum = min(*sum+*messages, dmarcd.MaxCount) }
+
 // addTrends adds the messages of each day to sources of a column.
-func (m *Mail) addTrends(column column, sources []source) {
+func (m *Mail) addTrends(column column, sources []*source) {
 	days := m.span()
 	if days == 0 || len(sources) == 0 {
 		return
 	}
-	shown := make([][]int64, len(column.keys))
-	for i := range sources {
-		sources[i].Trend = make([]int64, days)
-		shown[sources[i].at] = sources[i].Trend
+	const hidden = -1
+	shown := slices.Repeat([]int{hidden}, len(column.keys)) // where the trend of a source begins
+	for i, s := range sources {
+		shown[s.at] = i * days
 	}
-	for i := range m.sent.Shares {
-		share := &m.sent.Shares[i]
-		day := share.Day - m.first
-		for j := range share.Records {
-			if trend := shown[column.of(i, &share.Records[j])]; trend != nil {
-				trend[day] = min(trend[day]+share.Records[j].Count, dmarcd.MaxCount)
+	parts := m.all()
+	trends := gather(len(parts), recordsOf(parts), len(sources)*days, func(trends []int64, from, to int) {
+		for _, p := range parts[from:to] {
+			day := int(m.sent.Shares[p.share].Day - m.first)
+			for i := range p.records {
+				if trend := shown[column.of(p.share, &p.records[i])]; trend != hidden {
+					addMessages(&trends[trend+day], &p.records[i].Count)
+				}
 			}
 		}
+	}, addMessages)
+	for i, s := range sources {
+		s.Trend = trends[i*days : (i+1)*days : (i+1)*days]
 	}
 }
 

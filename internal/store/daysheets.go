@@ -14,68 +14,65 @@ const allDomains dmarcd.DomainID = 0
 // onSheet is the condition that a sheet tells all changes of its day.
 const onSheet = `day_sheets.team_id = team_days.team_id AND day_sheets.day = team_days.day AND team_days.on_sheet = team_days.changes`
 
-// mailDay is a day with mail, and how many records its sheet has; -1 where it is not
-// on a sheet.
-type mailDay struct {
-	day     dmarcd.Day
-	records int
+// mailDays are days with mail.
+type mailDays struct {
+	days []dmarcd.Day
+	// onSheets is how many records there are on sheets.
+	onSheets int
 }
 
-// sentOnSheets returns the records of some days, of all domains of the team or of the
-// one with that name and id. Days that are not on a sheet are read one record after
-// the other.
-func (t *Team) sentOnSheets(ctx context.Context, from, to dmarcd.Day, name string, id dmarcd.DomainID, limit int) (*dmarcd.SentMail, error) {
-	days, err := collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, -1)
+func (t *Team) mailDays(ctx context.Context, from, to dmarcd.Day) (mailDays, error) {
+	var m mailDays
+	var err error
+	m.days, err = collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, 0)
 		FROM team_days LEFT JOIN day_sheets ON `+onSheet+`
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
-		ORDER BY team_days.day`, []any{t.id, from, to}, func(scan scanner) (mailDay, error) {
-		var d mailDay
-		return d, scan(&d.day, &d.records)
+		ORDER BY team_days.day`, []any{t.id, from, to}, func(scan scanner) (day dmarcd.Day, err error) {
+		var records int
+		err = scan(&day, &records)
+		m.onSheets += records
+		return day, err
 	})
-	if err != nil {
-		return nil, err
+	return m, err
+}
+
+// readDays reads the records of some days, of all domains of the team or of the one with
+// that name and id. Days that are not on a sheet are read one record after the other.
+func (t *Team) readDays(ctx context.Context, mail *mailReader, days mailDays, name string, id dmarcd.DomainID) error {
+	if len(days.days) == 0 {
+		return nil
 	}
-	records := 0
-	for _, d := range days {
-		records += max(d.records, 0)
-	}
-	if id == allDomains && records > limit {
-		return nil, dmarcd.ErrLimit // before the sheets are read
-	}
-	mail := newMailReader(limit)
 	read := make(map[dmarcd.Day]bool)
-	if records > 0 {
-		_, err = collectRead(ctx, t.store, `SELECT day_sheets.day, day_sheets.sheet FROM day_sheets JOIN team_days ON `+onSheet+`
-			WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, from, to},
-			func(scan scanner) (none struct{}, err error) {
-				var day dmarcd.Day
-				var sheet sql.RawBytes
-				if err := scan(&day, &sheet); err != nil {
-					return none, err
-				}
-				read[day] = true
-				return none, mail.readSheet(day, sheet, id)
-			})
-		if err != nil {
-			return nil, err
-		}
+	_, err := collectRead(ctx, t.store, `SELECT day_sheets.day, day_sheets.sheet FROM day_sheets JOIN team_days ON `+onSheet+`
+		WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, days.days[0], days.days[len(days.days)-1]},
+		func(scan scanner) (none struct{}, err error) {
+			var day dmarcd.Day
+			var sheet sql.RawBytes
+			if err := scan(&day, &sheet); err != nil {
+				return none, err
+			}
+			read[day] = true
+			return none, mail.readSheet(day, sheet, id)
+		})
+	if err != nil {
+		return err
 	}
-	return &mail.SentMail, t.readOther(ctx, mail, name, days, read)
+	return t.readOther(ctx, mail, name, days.days, read)
 }
 
 // readOther reads the records of the days that are not read yet, in as few steps as
 // there are gaps between those that are.
-func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []mailDay, read map[dmarcd.Day]bool) error {
+func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []dmarcd.Day, read map[dmarcd.Day]bool) error {
 	left := maxLoose
 	for i := 0; i < len(days); i++ {
-		if read[days[i].day] {
+		if read[days[i]] {
 			continue
 		}
 		first := i
-		for i+1 < len(days) && !read[days[i+1].day] {
+		for i+1 < len(days) && !read[days[i+1]] {
 			i++
 		}
-		loose, err := t.looseShares(ctx, name, days[first].day, days[i].day, left)
+		loose, err := t.looseShares(ctx, name, days[first], days[i], left)
 		if err != nil {
 			return err
 		}

@@ -60,6 +60,30 @@ func TestSheets(t *testing.T) {
 	})
 }
 
+// TestDomainIsReadFromSheets has a domain with so many records that its part of the
+// sheets is read faster than the records.
+func TestDomainIsReadFromSheets(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "example.net")
+		var many []aggregate.Record
+		for i := range int64(600) {
+			many = append(many, storetest.Passed(ours, 5+i%3), storetest.Failed(ours, 5+i%7))
+		}
+		receive(in, in.team,
+			storetest.Aggregate("1", "example.net", 100, storetest.Passed("example.net", 7)),
+			storetest.Aggregate("2", ours, 100, many...),
+			storetest.Aggregate("3", ours, 101, storetest.Passed(ours, 3)),
+		)
+		before := sentLines(in, in.team, ours, dmarcd.Days{})
+		makeSheets(in, in.store)
+		in.damage(`DELETE FROM records WHERE report_id IN (SELECT report_id FROM shares WHERE day = 100)`)
+		after := sentLines(in, in.team, ours, dmarcd.Days{})
+		if diff := cmp.Diff(before, after); diff != "" || len(after) != len(many)+1 {
+			in.Errorf("got %d records, want %d: -before +after\n%s", len(after), len(many)+1, diff)
+		}
+	})
+}
+
 // TestSheetsOfWhatGoes holds that nothing is left on a sheet of what went.
 func TestSheetsOfWhatGoes(t *testing.T) {
 	for name, remove := range map[string]func(in *inbox){

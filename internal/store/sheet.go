@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -11,17 +12,18 @@ import (
 const sheetForm = 1
 
 // A sheet is a row of numbers in their shortest form (uvarint), with texts as their
-// length and bytes: the form; the addresses; the details; the reporters; the From
-// domains, each a number of texts and those; the number of shares, and for each its
-// report, its number, its domain, the places of its reporter and From domain, and its
-// number of records; and for each of these its number, the places of its address and
-// its details, its outcome and its count.
+// length and bytes: the form; the addresses, of which those of IPv4 are a text of five
+// bytes, the first of them 0; the details; the reporters; the From domains, each a
+// number of texts and those; the number of shares, and for each its
+// report, its number, its domain, the places of its reporter and From domain, its number
+// of records, and how many bytes these take; and for each of these its number, the places
+// of its address and its details, its outcome and its count.
 
 // newSheet writes the records that a reader has, all of one day.
 func newSheet(mail *mailReader) []byte {
 	var reporters, froms places
 	b := []byte{sheetForm}
-	b = appendList(b, mail.Addresses)
+	b = appendAddresses(b, mail.Addresses)
 	b = appendList(b, mail.texts)
 	for i := range mail.Shares {
 		reporters.add(mail.Shares[i].Organization)
@@ -30,6 +32,7 @@ func newSheet(mail *mailReader) []byte {
 	b = appendList(b, reporters.texts)
 	b = appendList(b, froms.texts)
 	b = binary.AppendUvarint(b, uint64(len(mail.Shares)))
+	var records []byte
 	for i := range mail.Shares {
 		share := &mail.Shares[i]
 		for _, n := range []uint64{
@@ -38,13 +41,20 @@ func newSheet(mail *mailReader) []byte {
 		} {
 			b = binary.AppendUvarint(b, n)
 		}
-		for _, r := range share.Records {
-			b = binary.AppendUvarint(b, uint64(r.N))
-			b = binary.AppendUvarint(b, uint64(r.Address))
-			b = binary.AppendUvarint(b, uint64(r.Identities))
-			b = binary.AppendUvarint(b, uint64(r.Outcome))
-			b = binary.AppendUvarint(b, uint64(r.Count)) //nolint:gosec // not negative
-		}
+		records = appendRecords(records[:0], share.Records)
+		b = binary.AppendUvarint(b, uint64(len(records)))
+		b = append(b, records...)
+	}
+	return b
+}
+
+func appendRecords(b []byte, records []dmarcd.Sent) []byte {
+	for _, r := range records {
+		b = binary.AppendUvarint(b, uint64(r.N))
+		b = binary.AppendUvarint(b, uint64(r.Address))
+		b = binary.AppendUvarint(b, uint64(r.Identities))
+		b = binary.AppendUvarint(b, uint64(r.Outcome))
+		b = binary.AppendUvarint(b, uint64(r.Count)) //nolint:gosec // not negative
 	}
 	return b
 }
@@ -68,6 +78,19 @@ func (p *places) add(text string) uint64 {
 	return at
 }
 
+func appendAddresses(b []byte, texts []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(texts)))
+	for _, text := range texts {
+		if addr, ok := parseIPv4(text); ok {
+			b = append(b, 5, 0, addr[0], addr[1], addr[2], addr[3])
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	return b
+}
+
 func appendList(b []byte, texts []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(texts)))
 	for _, text := range texts {
@@ -85,32 +108,26 @@ func (r *mailReader) readSheet(day dmarcd.Day, sheet []byte, domain dmarcd.Domai
 	if s.number() != sheetForm {
 		return errSheet
 	}
-	addresses := make([]uint32, s.length())
-	for i := range addresses {
-		addresses[i] = r.address(s.text())
-	}
-	identities := make([]uint32, s.length())
-	for i := range identities {
-		at, err := r.identities(s.text())
-		if err != nil {
-			return errors.Join(errSheet, err)
-		}
-		identities[i] = at
-	}
-	reporters, froms := s.list(), s.list()
+	addresses, details := s.list(), s.list()
+	reporters, froms := s.texts(), s.texts()
 	for range s.length() {
 		share := dmarcd.SentShare{
 			Report: dmarcd.ReportID(s.number()), N: int(s.number()), Domain: dmarcd.DomainID(s.number()), Day: day, //nolint:gosec // as they were written
 			Organization: at(s, reporters), HeaderFrom: at(s, froms),
 		}
-		share.Records = s.records(addresses, identities)
-		if s.damaged {
+		records, size := s.number(), s.length()
+		if s.damaged || records > uint64(size) { //nolint:gosec // not negative
 			return errSheet
 		}
 		if domain != allDomains && share.Domain != domain {
+			s.next += size
 			continue
 		}
-		if err := r.expect(len(share.Records)); err != nil {
+		if err := r.expect(int(records)); err != nil { //nolint:gosec // not more than there are bytes
+			return err
+		}
+		share.Records = make([]dmarcd.Sent, records)
+		if err := r.readRecords(s, addresses, details, share.Records); err != nil {
 			return err
 		}
 		r.Shares = append(r.Shares, share)
@@ -120,6 +137,51 @@ func (r *mailReader) readSheet(day dmarcd.Day, sheet []byte, domain dmarcd.Domai
 	}
 	return nil
 }
+
+// readRecords reads records. It is where the time goes.
+func (r *mailReader) readRecords(s *sheetReader, addresses, details sheetList, records []dmarcd.Sent) error {
+	for i := range records {
+		n, address, identities := s.number(), s.number(), s.number()
+		outcome, count := s.number(), s.number()
+		if address >= uint64(len(addresses.places)) || identities >= uint64(len(details.places)) || outcome >= uint64(dmarcd.Outcomes) {
+			return errSheet
+		}
+		if addresses.places[address] == unread {
+			addresses.places[address] = r.addressOnSheet(s.textAt(addresses.offsets[address]))
+		}
+		if details.places[identities] == unread {
+			place, err := r.identities(s.textAt(details.offsets[identities]))
+			if err != nil {
+				return errors.Join(errSheet, err)
+			}
+			details.places[identities] = place
+		}
+		records[i] = dmarcd.Sent{
+			N: uint32(n), Address: addresses.places[address], Identities: details.places[identities], //nolint:gosec // as it was written
+			Outcome: dmarcd.Outcome(outcome), Count: int64(count), //nolint:gosec // as it was written
+		}
+	}
+	if s.damaged {
+		return errSheet
+	}
+	return nil
+}
+
+// addressOnSheet is address in the form of sheets. No text begins with a zero byte:
+// PostgreSQL has none.
+func (r *mailReader) addressOnSheet(text []byte) uint32 {
+	if len(text) == 5 && text[0] == 0 {
+		return r.addressIPv4([4]byte(text[1:]))
+	}
+	return r.address(text)
+}
+
+// sheetList is a list of texts on a sheet: where each begins, and its place among those
+// of all sheets that are read. One that no record has is not read.
+type sheetList struct{ offsets, places []uint32 }
+
+// unread is the place of a text that was not read yet.
+const unread = math.MaxUint32
 
 // sheetReader reads from a sheet. Once something is wrong it is damaged, and what it
 // returns has no meaning.
@@ -166,7 +228,13 @@ func (s *sheetReader) text() []byte {
 	return s.b[s.next-n : s.next]
 }
 
-func (s *sheetReader) list() []string {
+// textAt reads the text that begins at an offset.
+func (s *sheetReader) textAt(offset uint32) []byte {
+	there := sheetReader{b: s.b, next: int(offset)}
+	return there.text()
+}
+
+func (s *sheetReader) texts() []string {
 	texts := make([]string, s.length())
 	for i := range texts {
 		texts[i] = string(s.text())
@@ -174,21 +242,14 @@ func (s *sheetReader) list() []string {
 	return texts
 }
 
-// records reads the records of a share. It is where the time goes.
-func (s *sheetReader) records(addresses, identities []uint32) []dmarcd.Sent {
-	records := make([]dmarcd.Sent, s.length())
-	for i := range records {
-		r := &records[i]
-		r.N = uint32(s.number()) //nolint:gosec // as it was written
-		r.Address = at(s, addresses)
-		r.Identities = at(s, identities)
-		r.Outcome = dmarcd.Outcome(s.number()) //nolint:gosec // as it was written
-		r.Count = int64(s.number())            //nolint:gosec // as it was written
-		if r.Outcome >= dmarcd.Outcomes {
-			s.fail()
-		}
+func (s *sheetReader) list() sheetList {
+	n := s.length()
+	l := sheetList{offsets: make([]uint32, n), places: make([]uint32, n)}
+	for i := range n {
+		l.offsets[i], l.places[i] = uint32(s.next), unread //nolint:gosec // no sheet is as long
+		s.text()
 	}
-	return records
+	return l
 }
 
 // at reads a place in a list and returns what stands there.

@@ -19,7 +19,7 @@ import (
 
 // sentBy writes the records of some days for people, in order.
 func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days) ([]string, error) {
-	mail, err := team.Sent(ctx, name, days, 1000)
+	mail, err := team.Sent(ctx, name, days, 10_000)
 	if err != nil {
 		return nil, err
 	}
