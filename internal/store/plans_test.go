@@ -15,7 +15,8 @@ func TestReadsUseIndexes(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
 	in.add(ours)
-	id := in.receive(report("1", ours, storetest.Passed(ours, 1)))[0].ID
+	id := in.receive(report("1", ours, storetest.Passed(ours, 3000)))[0].ID
+	makeSheets(t, in.store)
 	day, ctx := today, t.Context()
 	some := dmarcd.Days{From: &day, To: &day}
 	reads := map[string]func() error{
@@ -34,6 +35,7 @@ func TestReadsUseIndexes(t *testing.T) {
 		"a report":  func() error { _, err := in.team.Report(ctx, id); return err },
 		"records":   func() error { _, err := in.team.Records(ctx, id, store.RecordCursor{Begun: true}, 10); return err },
 		"originals": func() error { _, err := in.team.ReportOriginal(ctx, id); return err },
+		"who sent":  func() error { _, err := in.team.Sent(ctx, "", some, 10); return err },
 		"rejected":  func() error { _, err := in.team.Rejected(ctx, 0, 10); return err },
 	}
 	for name, read := range reads {
@@ -50,5 +52,16 @@ func TestReadsUseIndexes(t *testing.T) {
 				t.Errorf("%s: %s", name, line)
 			}
 		}
+	}
+}
+
+// TestChoresUseIndexes holds what is asked every minute to indexes.
+func TestChoresUseIndexes(t *testing.T) {
+	t.Parallel()
+	in := newInbox(t, storetest.SQLite(t))
+	plan, err := in.store.Explain(t.Context(), func() { makeSheets(t, in.store) })
+	in.must(err)
+	if len(plan) != 1 || !strings.Contains(plan[0], "INDEX team_days_not_on_sheet") {
+		t.Errorf("got %q, want the index of the days that changed", plan)
 	}
 }
