@@ -40,7 +40,7 @@ func (s *Web) check(c *call) error {
 	latest, err := c.team.Checks.LatestCheck(c.r.Context(), head.Head.Name)
 	switch {
 	case err == nil:
-		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest.Findings), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/check?csv=seen")
+		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/check?csv=seen")
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
@@ -53,8 +53,9 @@ func (s *Web) check(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// groupFindings puts the findings of each level together, the worst first.
-func groupFindings(findings []wire.Finding) []findingGroup {
+// groupFindings puts the findings of each level together, the worst first. The next
+// step is not among them: it stands above all.
+func groupFindings(check wire.KeptCheck) []findingGroup {
 	groups := []findingGroup{
 		{Title: "Mend now", Level: string(dmarcd.LevelError)},
 		{Title: "Mend soon", Level: string(dmarcd.LevelWarning)},
@@ -62,8 +63,9 @@ func groupFindings(findings []wire.Finding) []findingGroup {
 		{Title: "As it should be", Level: string(dmarcd.LevelGood)},
 	}
 	for i := range groups {
-		for _, f := range findings {
-			if f.Level == groups[i].Level {
+		for _, f := range check.Findings {
+			isNext := check.NextStep != nil && f.ID == check.NextStep.ID && f.What == check.NextStep.What
+			if f.Level == groups[i].Level && !isNext {
 				groups[i].Findings = append(groups[i].Findings, f)
 			}
 		}

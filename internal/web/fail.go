@@ -18,6 +18,7 @@ func (f *failure) Error() string { return f.title }
 
 var (
 	errNoSuchPage       = &failure{http.StatusNotFound, "There is nothing here", "The address may be mistyped, or what it showed was deleted. Go back to the overview, or look for it in the lists."}
+	errNoSuchPart       = &failure{http.StatusUnprocessableEntity, "This part of the list is not known", "The address may be cut off. Go back to the list, and begin with its first page."}
 	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This cannot be done here", "The page does not take that kind of request. Go back and use its forms."}
 	errNotAllowed       = &failure{http.StatusForbidden, "Your role does not allow this", "Ask an owner of the team for another role, or an operator where it concerns the whole installation."}
 	errSignedOut        = &failure{http.StatusUnauthorized, "You are signed out", "Nothing was done. Sign in in another tab, and then try again here."}
@@ -43,6 +44,8 @@ func pageOf(err error) *failure {
 		return f
 	case errors.As(err, &tooLarge):
 		return errTooLarge
+	case errors.As(err, &invalid) && invalid.Field == "after":
+		return errNoSuchPart
 	case errors.As(err, &invalid):
 		return &failure{http.StatusUnprocessableEntity, "This cannot be used as it is", invalid.Message}
 	case errors.Is(err, dmarcd.ErrNotFound):

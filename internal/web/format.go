@@ -40,6 +40,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"plus":       func(a, b int64) int64 { return a + b },
 		"minus":      func(a, b int) int { return a - b },
 		"last":       func(list []string) int { return len(list) - 1 },
+		"isName":     isName,
 		"seen":       func(seen *bool) bool { return seen != nil && *seen },
 		"trimSuffix": func(s, suffix string) string { return strings.TrimSpace(strings.TrimSuffix(s, suffix)) },
 	}
@@ -150,3 +151,9 @@ func gradeTone(grade string) string {
 
 // joinLines puts lists into one text.
 func joinLines(lists ...[]string) string { return strings.Join(slices.Concat(lists...), "; ") }
+
+// isName reports whether a text is a name or an address, which somebody may want to
+// copy, and no word or sentence.
+func isName(s string) bool {
+	return strings.ContainsAny(s, ".:@") && !strings.ContainsAny(s, " ;")
+}

@@ -3,6 +3,7 @@ package web_test
 import (
 	"compress/gzip"
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -75,6 +76,7 @@ func TestFailures(t *testing.T) {
 		{"forbidden", dmarcd.ErrForbidden, 403, "Your role does not allow this"},
 		{"database away", dmarcd.ErrTemporary, 503, "The database cannot be reached"},
 		{"too large", dmarcd.ErrLimit, 413, "This is too large"},
+		{"bad cursor", &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next."}, 422, "begin with its first page"},
 		{"bad input", &dmarcd.InvalidError{Message: "Write it otherwise."}, 422, "Write it otherwise."},
 		{"a fault of ours", errors.New("secret cause"), 500, "Something went wrong on our side"},
 	} {
@@ -164,6 +166,33 @@ func TestFilterKeepsTheRest(t *testing.T) {
 			if strings.Contains(filter, unwanted) {
 				t.Errorf("%s: got a filter with %s, want the first page of the same days", path, unwanted)
 			}
+		}
+	}
+}
+
+// TestNextStepStandsOnce counts what a check wants done next.
+func TestNextStepStandsOnce(t *testing.T) {
+	t.Parallel()
+	body := html.UnescapeString(get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/domains/example.com/check").Body.String())
+	next := sampleCheck().NextStep
+	if got := strings.Count(body, next.What); got != 1 {
+		t.Errorf("got the next step %d times, want once", got)
+	}
+}
+
+// TestNamesCanBeCopied looks for what copy.js puts its buttons behind.
+func TestNamesCanBeCopied(t *testing.T) {
+	t.Parallel()
+	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	for _, row := range []struct{ path, want string }{
+		{"/app/", `<a href="/app/domains/example.com" data-copy>example.com</a>`},
+		{"/app/sources?group=address", `data-copy>Mailbox Example</a>`},
+		{"/app/reports/rep_1", `<code data-copy>192.0.2.1`},
+		{"/app/reports/rep_1", `<bdi data-copy>example.com</bdi></h1>`},
+		{"/app/domains/example.com/setup", `<code data-copy>_dmarc.example.com</code>`},
+	} {
+		if body := get(t, pages, row.path).Body.String(); !strings.Contains(body, row.want) {
+			t.Errorf("%s: got no %s, want it", row.path, row.want)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func domainTable(found Overview, query url.Values, order sorting) Table {
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
 	for _, d := range found.Domains {
-		name := link(d.Name, domainPath(d.Name))
+		name := link(d.Name, domainPath(d.Name)).copyable()
 		policy := policyCell(d.Policy)
 		switch {
 		case !d.Known:

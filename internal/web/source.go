@@ -125,7 +125,7 @@ func partTables(parts []SourcePart, asked SourceQuery, path string, query url.Va
 		for _, row := range part.Rows {
 			total := row.Counts.Total()
 			t.Rows = append(t.Rows, []Cell{
-				link(row.Name, sourcePath(below, row.Key)).noted(row.Detail), count(total), share(row.Counts.Compliant, total),
+				below.cell(row), count(total), share(row.Counts.Compliant, total),
 				share(row.Counts.SPF, total), share(row.Counts.DKIM, total),
 			})
 		}
@@ -161,7 +161,7 @@ func reportRecordTable(records []Record, csv string) Table {
 		Empty: Empty{"No records", "The report has no rows, or they were deleted after the retention.", Link{}},
 	}
 	for _, r := range records {
-		from := text(r.HeaderFrom)
+		from := code(r.HeaderFrom)
 		if r.EnvelopeFrom != "" && r.EnvelopeFrom != r.HeaderFrom {
 			from.Before, from.Note = "envelope", r.EnvelopeFrom
 		}

@@ -76,7 +76,8 @@ type SourceRow struct {
 	Counts dmarcd.Counts
 	// Trend is the messages of each day of the period.
 	Trend []int64
-	// First and Last are the days on which it was first and last seen.
+	// First and Last are the days of the period on which it was first and last seen:
+	// what was before is not looked at.
 	First, Last dmarcd.Day
 }
 
@@ -220,8 +221,8 @@ func sourceTable(rows []SourceRow, asked SourceQuery, order sorting) Table {
 			order.column("SPF", "spf", true),
 			order.column("DKIM", "dkim", true),
 			{Title: "Trend"},
-			order.column("First seen", "first", false),
-			order.column("Last seen", "last", false),
+			order.column("First in this time", "first", false),
+			order.column("Last in this time", "last", false),
 		},
 		Empty: Empty{"No sources", "No report told of mail in this time. Choose more days, or see whether reports come in.", Link{"Reports", Prefix + "/reports"}},
 	}
@@ -229,7 +230,7 @@ func sourceTable(rows []SourceRow, asked SourceQuery, order sorting) Table {
 	for _, row := range rows {
 		total := row.Counts.Total()
 		t.Rows = append(t.Rows, []Cell{
-			link(row.Name, sourcePath(asked, row.Key)).noted(row.Detail), count(total), share(row.Counts.Compliant, total),
+			asked.cell(row), count(total), share(row.Counts.Compliant, total),
 			share(row.Counts.SPF, total), share(row.Counts.DKIM, total), spark(row.Trend), text(row.First.String()), text(row.Last.String()),
 		})
 	}
@@ -243,6 +244,16 @@ func plainGroup(group Group) string {
 		}
 	}
 	return ""
+}
+
+// cell names a source and leads to it. What programs understand can be copied.
+func (q SourceQuery) cell(row SourceRow) Cell {
+	cell := link(row.Name, sourcePath(q, row.Key)).noted(row.Detail)
+	switch q.Group {
+	case GroupAddress, GroupSelector, GroupFrom, GroupEnvelope:
+		return cell.copyable()
+	}
+	return cell
 }
 
 // sourcePath leads to one source, within the same days and domain.

@@ -68,8 +68,9 @@ type Cell struct {
 	Kind CellKind
 	// Text is what is read, Note stands smaller below it, after the word Before.
 	Text, Note, Before string
-	// Href makes a link of the text.
+	// Href makes a link of the text; Copy offers to copy it.
 	Href string
+	Copy bool
 	// Tone colours a badge; see tone.
 	Tone string
 	// Number is that of a number, and the part of a share; Whole is what it is
@@ -106,6 +107,12 @@ func actions(buttons ...Action) Cell { return Cell{Kind: CellActions, Actions: b
 // linked makes a link of a cell.
 func (c Cell) linked(href string) Cell {
 	c.Href = href
+	return c
+}
+
+// copyable offers to copy a cell.
+func (c Cell) copyable() Cell {
+	c.Copy = true
 	return c
 }
 
