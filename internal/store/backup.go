@@ -19,7 +19,7 @@ var backupTables = []struct{ name, columns string }{
 	{"checks", "id, team_id, domain_id, first_at, last_at, grade, document, changes, errors"},
 	{"events", "id, team_id, domain_id, at, kind, before, after"},
 	{"domain_days", "team_id, domain_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf"},
-	{"team_days", "team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, changes, on_sheet"},
+	{"team_days", "team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, changes, broken, on_sheet, sheet_at"},
 	{"day_sheets", "team_id, day, records, sheet"},
 	{"originals", "team_id, hash, size, packed, stored_at"},
 	{"original_chunks", "team_id, hash, n, packed"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -11,40 +12,57 @@ import (
 // allDomains in place of a domain means that any will do.
 const allDomains dmarcd.DomainID = 0
 
-// onSheet is the condition that a sheet tells all changes of its day.
-const onSheet = `day_sheets.team_id = team_days.team_id AND day_sheets.day = team_days.day AND team_days.on_sheet = team_days.changes`
+// onSheet is the condition that nothing is on the sheet of a day that went since; what
+// came since may be missing.
+const onSheet = `day_sheets.team_id = team_days.team_id AND day_sheets.day = team_days.day AND team_days.on_sheet >= team_days.broken`
 
 // mailDays are days with mail.
 type mailDays struct {
-	days []dmarcd.Day
+	all []dmarcd.Day
+	// growing are those whose sheets miss what came since they were made.
+	growing []dmarcd.Day
 	// onSheets is how many records there are on sheets.
 	onSheets int
 }
 
 func (t *Team) mailDays(ctx context.Context, from, to dmarcd.Day) (mailDays, error) {
-	var m mailDays
-	var err error
-	m.days, err = collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, 0)
+	var days mailDays
+	_, err := collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, 0), team_days.on_sheet < team_days.changes
 		FROM team_days LEFT JOIN day_sheets ON `+onSheet+`
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
-		ORDER BY team_days.day`, []any{t.id, from, to}, func(scan scanner) (day dmarcd.Day, err error) {
+		ORDER BY team_days.day`, []any{t.id, from, to}, func(scan scanner) (none struct{}, err error) {
+		var day dmarcd.Day
 		var records int
-		err = scan(&day, &records)
-		m.onSheets += records
-		return day, err
+		var grows bool
+		err = scan(&day, &records, &grows)
+		days.all = append(days.all, day)
+		if days.onSheets += records; grows && records > 0 {
+			days.growing = append(days.growing, day)
+		}
+		return none, err
 	})
-	return m, err
+	return days, err
 }
 
 // readDays reads the records of some days, of all domains of the team or of the one with
-// that name and id. Days that are not on a sheet are read one record after the other.
+// that name and id. What is not on a sheet is read one record after the other.
 func (t *Team) readDays(ctx context.Context, mail *mailReader, days mailDays, name string, id dmarcd.DomainID) error {
-	if len(days.days) == 0 {
+	if len(days.all) == 0 {
 		return nil
+	}
+	// What came since a sheet was made is found before the sheet is read: had
+	// something gone meanwhile, the sheet would not be used.
+	since := make(map[dmarcd.Day]looseShares)
+	for _, day := range days.growing {
+		loose, err := t.looseShares(ctx, name, day, day, math.MaxInt32)
+		if err != nil {
+			return err
+		}
+		since[day] = loose
 	}
 	read := make(map[dmarcd.Day]bool)
 	_, err := collectRead(ctx, t.store, `SELECT day_sheets.day, day_sheets.sheet FROM day_sheets JOIN team_days ON `+onSheet+`
-		WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, days.days[0], days.days[len(days.days)-1]},
+		WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, days.all[0], days.all[len(days.all)-1]},
 		func(scan scanner) (none struct{}, err error) {
 			var day dmarcd.Day
 			var sheet sql.RawBytes
@@ -52,18 +70,38 @@ func (t *Team) readDays(ctx context.Context, mail *mailReader, days mailDays, na
 				return none, err
 			}
 			read[day] = true
-			return none, mail.readSheet(day, sheet, id)
+			before := len(mail.Shares)
+			err = mail.readSheet(day, sheet, id)
+			if loose, grows := since[day]; grows {
+				for i := range mail.Shares[before:] {
+					loose.drop(&mail.Shares[before+i])
+				}
+				since[day] = loose
+			}
+			return none, err
 		})
 	if err != nil {
 		return err
 	}
-	return t.readOther(ctx, mail, name, days.days, read)
+	left := maxLoose
+	for _, day := range days.growing {
+		loose := since[day]
+		if !read[day] {
+			continue
+		}
+		if left -= loose.records; left < 0 {
+			return dmarcd.ErrLimit
+		}
+		if err := t.readLoose(ctx, mail, loose); err != nil {
+			return err
+		}
+	}
+	return t.readOther(ctx, mail, name, days.all, read, left)
 }
 
 // readOther reads the records of the days that are not read yet, in as few steps as
-// there are gaps between those that are.
-func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []dmarcd.Day, read map[dmarcd.Day]bool) error {
-	left := maxLoose
+// there are gaps between those that are, and as many records as are left at most.
+func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []dmarcd.Day, read map[dmarcd.Day]bool, left int) error {
 	for i := 0; i < len(days); i++ {
 		if read[days[i]] {
 			continue
@@ -89,6 +127,10 @@ func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, day
 // sheetsPerStep is how many sheets one step makes.
 const sheetsPerStep = 100
 
+// sheetAge is how long a sheet may miss a few changes: a day of which reports come in
+// all the time is not put on a sheet each time.
+const sheetAge = time.Hour
+
 // MakeSheets puts some of the days on sheets whose records changed, and reports
 // whether there may be more. A day whose records change meanwhile is left for the next
 // time.
@@ -100,7 +142,8 @@ func (s *Store) MakeSheets(ctx context.Context) (more bool, err error) {
 	}
 	changed, err := collectRead(ctx, s, `SELECT team_id, day, changes FROM team_days
 		WHERE (compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes
-		ORDER BY team_id, day LIMIT $1`, []any{sheetsPerStep}, func(scan scanner) (change, error) {
+			AND (on_sheet < broken OR changes - on_sheet >= 10 + on_sheet / 10 OR sheet_at <= $1)
+		ORDER BY team_id, day LIMIT $2`, []any{unix(s.now().Add(-sheetAge)), sheetsPerStep}, func(scan scanner) (change, error) {
 		var c change
 		return c, scan(&c.team, &c.day, &c.changes)
 	})
@@ -132,7 +175,8 @@ func (t *Team) makeSheet(ctx context.Context, day dmarcd.Day, changes int64) err
 	return t.store.tx(ctx, func(tx tx) error {
 		// Whoever changes the records of the day waits for this row, or has
 		// changed it.
-		current, err := tx.exec(ctx, `UPDATE team_days SET on_sheet = $1 WHERE team_id = $2 AND day = $3 AND changes = $1`, changes, t.id, day)
+		current, err := tx.exec(ctx, `UPDATE team_days SET on_sheet = $1, sheet_at = $2 WHERE team_id = $3 AND day = $4 AND changes = $1`,
+			changes, unix(t.store.now()), t.id, day)
 		if err != nil || current == 0 {
 			return err
 		}

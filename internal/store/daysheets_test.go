@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -80,6 +81,47 @@ func TestDomainIsReadFromSheets(t *testing.T) {
 		after := sentLines(in, in.team, ours, dmarcd.Days{})
 		if diff := cmp.Diff(before, after); diff != "" || len(after) != len(many)+1 {
 			in.Errorf("got %d records, want %d: -before +after\n%s", len(after), len(many)+1, diff)
+		}
+	})
+}
+
+// TestSheetsGrow has reports come in about a day that is on a sheet: they are read from
+// beside it, and it is made again once they are many, or it is old.
+func TestSheetsGrow(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "example.net")
+		raw := in.db.SQL(in)
+		came := 0
+		come := func(name string) {
+			came++
+			receive(in, in.team, storetest.Aggregate(fmt.Sprint(came), name, 100, storetest.Passed(name, int64(5000+came))))
+		}
+		records := func() (n int) {
+			makeSheets(in, in.store)
+			in.must(raw.QueryRowContext(in.Context(), `SELECT records FROM day_sheets`).Scan(&n))
+			if got := sentLines(in, in.team, "", daysOf(100, 100)); len(got) != came {
+				in.Errorf("%d on the sheet: got %q, want %d records", n, got, came)
+			}
+			return n
+		}
+		come(ours)
+		if got := records(); got != 1 {
+			in.Errorf("got %d records on the first sheet, want 1", got)
+		}
+		for range 9 {
+			come("example.net")
+			if got := records(); got != 1 {
+				in.Errorf("after %d: got %d records on the sheet, want it left alone", came, got)
+			}
+		}
+		come(ours)
+		if got := records(); got != came {
+			in.Errorf("got %d records on the sheet, want %d", got, came)
+		}
+		come(ours)
+		in.clock.advance(time.Hour)
+		if got := records(); got != came {
+			in.Errorf("after an hour: got %d records on the sheet, want %d", got, came)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func integrityChecks() []integrityCheck {
 			LIMIT 1`},
 		// A record without messages is on no sheet.
 		{"a sheet has not the records of its day", `SELECT team_days.team_id FROM team_days JOIN day_sheets ON ` + onSheet + `
-			WHERE day_sheets.records <> (SELECT COUNT(*) FROM domains
+			WHERE team_days.on_sheet = team_days.changes AND day_sheets.records <> (SELECT COUNT(*) FROM domains
 					JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
 					JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0
 					JOIN records ON records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0

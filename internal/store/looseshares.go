@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
@@ -20,8 +21,30 @@ type looseShares struct {
 	// narrowed and args are what the query for the records needs.
 	narrowed string
 	args     []any
-	shares   map[dmarcd.SentPlace]dmarcd.SentShare // in the places the number of a record is 0
+	shares   map[dmarcd.SentPlace]looseShare // in the places the number of a record is 0
 	records  int
+}
+
+// looseShare is a share before its records are read.
+type looseShare struct {
+	dmarcd.SentShare
+	records int // at least 1: a share is work too
+}
+
+// drop takes a share out that was read elsewhere.
+func (l *looseShares) drop(share *dmarcd.SentShare) {
+	place := dmarcd.SentPlace{Report: share.Report, Share: share.N}
+	l.records -= l.shares[place].records
+	delete(l.shares, place)
+}
+
+// first returns the first report of the shares.
+func (l *looseShares) first() dmarcd.ReportID {
+	first := dmarcd.ReportID(math.MaxInt64)
+	for place := range l.shares {
+		first = min(first, place.Report)
+	}
+	return first
 }
 
 // sentShares are the shares whose records count in some days: $1 is the team, $2 and
@@ -35,7 +58,7 @@ const sentShares = ` FROM domains
 // looseShares returns the shares of one domain, or of all where name is "". Of those
 // that have more records than limit some are missing.
 func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day, limit int) (looseShares, error) {
-	loose := looseShares{args: []any{t.id, from, to}, shares: make(map[dmarcd.SentPlace]dmarcd.SentShare)}
+	loose := looseShares{args: []any{t.id, from, to}, shares: make(map[dmarcd.SentPlace]looseShare)}
 	if name != "" {
 		// What is not asked for is left out: the engines plan a query by its text.
 		loose.narrowed, loose.args = ` AND domains.name = $4`, append(loose.args, plain(name))
@@ -43,10 +66,10 @@ func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day
 	query := `SELECT shares.report_id, shares.n, shares.domain_id, reports.organization, shares.day, shares.header_from, shares.records` +
 		sentShares + loose.narrowed + ` LIMIT ` + strconv.Itoa(limit+1)
 	_, err := collectRead(ctx, t.store, query, loose.args, func(scan scanner) (none struct{}, err error) {
-		var share dmarcd.SentShare
-		var records int
-		err = scan(&share.Report, &share.N, &share.Domain, &share.Organization, &share.Day, &share.HeaderFrom, &records)
-		loose.records += max(records, 1) // a share is work too
+		var share looseShare
+		err = scan(&share.Report, &share.N, &share.Domain, &share.Organization, &share.Day, &share.HeaderFrom, &share.records)
+		share.records = max(share.records, 1)
+		loose.records += share.records
 		loose.shares[dmarcd.SentPlace{Report: share.Report, Share: share.N}] = share
 		return none, err
 	})
@@ -70,16 +93,17 @@ func (t *Team) readLoose(ctx context.Context, mail *mailReader, loose looseShare
 	}
 	// All records of a share come as one text: to take a row out of the engine costs
 	// several times what it costs to read it there.
-	field, record := fmt.Sprintf("CAST($%d AS TEXT)", len(loose.args)+1), fmt.Sprintf("CAST($%d AS TEXT)", len(loose.args)+2)
+	next := len(loose.args) + 1
+	field, record := fmt.Sprintf("CAST($%d AS TEXT)", next), fmt.Sprintf("CAST($%d AS TEXT)", next+1)
 	t.store.queries.Add(1)
 	rows, err := t.store.read.QueryContext(ctx, `SELECT records.report_id, records.share, string_agg(
 			records.n || `+field+` || records.count || `+field+`
 				|| (CASE WHEN records.dkim = 'pass' THEN 1 ELSE 0 END + CASE WHEN records.spf = 'pass' THEN 2 ELSE 0 END
 					+ CASE records.disposition WHEN 'quarantine' THEN 4 WHEN 'reject' THEN 8 ELSE 0 END)
 				|| `+field+` || records.source || `+field+` || records.details, `+record+`)
-		FROM records JOIN (SELECT shares.report_id, shares.n`+sentShares+loose.narrowed+`) AS sent
+		FROM records JOIN (SELECT shares.report_id, shares.n`+sentShares+loose.narrowed+fmt.Sprintf(` AND shares.report_id >= $%d`, next+2)+`) AS sent
 			ON records.report_id = sent.report_id AND records.share = sent.n
-		GROUP BY records.report_id, records.share`, append(loose.args, fieldEnd, recordEnd)...)
+		GROUP BY records.report_id, records.share`, append(loose.args, fieldEnd, recordEnd, loose.first())...)
 	if err != nil {
 		return t.store.kind(err)
 	}
@@ -92,12 +116,12 @@ func (t *Team) readLoose(ctx context.Context, mail *mailReader, loose looseShare
 		}
 		share, known := loose.shares[place]
 		if !known {
-			continue // it came in between the two queries
+			continue // it came in between the two queries, or was dropped
 		}
 		if share.Records, err = mail.records(text); err != nil {
 			return err
 		}
-		mail.Shares = append(mail.Shares, share)
+		mail.Shares = append(mail.Shares, share.SentShare)
 	}
 	return t.store.kind(rows.Err())
 }

@@ -34,27 +34,30 @@ func addCounts(table string) string {
 
 // tally is by how much counters are to change: those of domains by day. A change may
 // be negative.
-type tally map[tallyKey]dmarcd.Counts
+type tally struct {
+	counts map[tallyKey]dmarcd.Counts
+	// taken are the days from which something is taken back.
+	taken map[dmarcd.Day]bool
+}
 
 type tallyKey struct {
 	domain dmarcd.DomainID
 	day    dmarcd.Day
 }
 
-func newTally() tally { return make(tally) }
+func newTally() tally {
+	return tally{counts: make(map[tallyKey]dmarcd.Counts), taken: make(map[dmarcd.Day]bool)}
+}
 
 func (t tally) add(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts) {
-	t.change(domain, day, c, 1)
+	key := tallyKey{domain, day}
+	t.counts[key] = plus(t.counts[key], c, 1)
 }
 
 func (t tally) subtract(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts) {
-	t.change(domain, day, c, -1)
-}
-
-func (t tally) change(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts, sign int64) {
 	key := tallyKey{domain, day}
-	sum := t[key]
-	t[key] = plus(sum, c, sign)
+	t.counts[key] = plus(t.counts[key], c, -1)
+	t.taken[day] = true
 }
 
 // plus returns a + sign·b without a bound: these are differences, not sums.
@@ -69,14 +72,14 @@ func plus(a, b dmarcd.Counts, sign int64) dmarcd.Counts {
 }
 
 // count changes the counters of domains and of the team, and notes that the records
-// which count in these days are not the same any more. All rows are changed in one
+// which count in these days are not the same any more, and where some went. All rows are changed in one
 // order (domains, then their days, then the team's days), so that two transactions do
 // not wait for each other in a circle, and each once: PostgreSQL refuses to change a
 // row twice in one statement.
 func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
 	domains := make(map[dmarcd.DomainID]dmarcd.Counts)
 	days := make(map[dmarcd.Day]dmarcd.Counts)
-	for key, c := range changes {
+	for key, c := range changes.counts {
 		domains[key.domain] = plus(domains[key.domain], c, 1)
 		days[key.day] = plus(days[key.day], c, 1)
 	}
@@ -96,21 +99,26 @@ func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
 	}
 	var byTeam [][]any
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		byTeam = append(byTeam, append([]any{t.id, day, 1}, countValues(days[day])...))
+		broken := 0
+		if changes.taken[day] {
+			broken = 1
+		}
+		byTeam = append(byTeam, append([]any{t.id, day, 1, broken}, countValues(days[day])...))
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, `+countColumns+`) VALUES `, byTeam,
-		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1`)
+	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, `+countColumns+`) VALUES `, byTeam,
+		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1,
+			broken = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.broken END`)
 	return err
 }
 
 // domainDays returns the rows of the changes of domains, in their order.
 func (t *Team) domainDays(changes tally) [][]any {
-	keys := slices.SortedFunc(maps.Keys(changes), func(a, b tallyKey) int {
+	keys := slices.SortedFunc(maps.Keys(changes.counts), func(a, b tallyKey) int {
 		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))
 	})
 	var rows [][]any
 	for _, key := range keys {
-		if c := changes[key]; c != (dmarcd.Counts{}) {
+		if c := changes.counts[key]; c != (dmarcd.Counts{}) {
 			rows = append(rows, append([]any{t.id, key.domain, key.day}, countValues(c)...))
 		}
 	}

@@ -164,7 +164,8 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 				rejected = team_days.rejected - gone.rejected,
 				dkim = team_days.dkim - gone.dkim,
 				spf = team_days.spf - gone.spf,
-				changes = team_days.changes + 1
+				changes = team_days.changes + 1,
+				broken = team_days.changes + 1
 			FROM domain_days AS gone
 			WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
 			t.id, id)

@@ -1,9 +1,12 @@
 -- +goose Up
 
--- changes counts how often something changed in the records that count in the day;
--- on_sheet is how many of the changes the sheet of the day has.
+-- changes counts how often something changed in the records that count in the day, and
+-- broken is the last of these changes by which some of them went; on_sheet is the last
+-- that the sheet of the day has, and sheet_at when it was made.
 ALTER TABLE team_days ADD COLUMN changes  BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE team_days ADD COLUMN broken   BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE team_days ADD COLUMN on_sheet BIGINT NOT NULL DEFAULT -1;
+ALTER TABLE team_days ADD COLUMN sheet_at BIGINT NOT NULL DEFAULT 0;
 
 -- A sheet has all records that count in a team's day, as far as they tell who sent
 -- mail: one row is read instead of tens of thousands. It is made from the records,
