@@ -52,51 +52,58 @@ func (t *Team) readDays(ctx context.Context, mail *mailReader, days mailDays, na
 	}
 	// What came since a sheet was made is found before the sheet is read: had
 	// something gone meanwhile, the sheet would not be used.
-	since := make(map[dmarcd.Day]looseShares)
+	since := make(map[dmarcd.Day]*looseShares)
 	for _, day := range days.growing {
 		loose, err := t.looseShares(ctx, name, day, day, math.MaxInt32)
 		if err != nil {
 			return err
 		}
-		since[day] = loose
+		since[day] = &loose
 	}
+	read, err := t.readSheets(ctx, mail, days.all[0], days.all[len(days.all)-1], id, since)
+	if err != nil {
+		return err
+	}
+	left := maxLoose
+	for _, day := range days.growing {
+		if !read[day] {
+			continue
+		}
+		if left -= since[day].records; left < 0 {
+			return dmarcd.ErrLimit
+		}
+		if err := t.readLoose(ctx, mail, *since[day]); err != nil {
+			return err
+		}
+	}
+	return t.readOther(ctx, mail, name, days.all, read, left)
+}
+
+// readSheets reads all sheets that can be used, drops what is on them from what came
+// since, and returns their days.
+func (t *Team) readSheets(ctx context.Context, mail *mailReader, from, to dmarcd.Day, id dmarcd.DomainID, since map[dmarcd.Day]*looseShares) (map[dmarcd.Day]bool, error) {
 	read := make(map[dmarcd.Day]bool)
 	_, err := collectRead(ctx, t.store, `SELECT day_sheets.day, day_sheets.sheet FROM day_sheets JOIN team_days ON `+onSheet+`
-		WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, days.all[0], days.all[len(days.all)-1]},
+		WHERE day_sheets.team_id = $1 AND day_sheets.day BETWEEN $2 AND $3`, []any{t.id, from, to},
 		func(scan scanner) (none struct{}, err error) {
 			var day dmarcd.Day
 			var sheet sql.RawBytes
 			if err := scan(&day, &sheet); err != nil {
 				return none, err
 			}
-			read[day] = true
 			before := len(mail.Shares)
-			err = mail.readSheet(day, sheet, id)
-			if loose, grows := since[day]; grows {
+			if err := mail.readSheet(day, sheet, id); err != nil {
+				return none, err
+			}
+			read[day] = true
+			if loose := since[day]; loose != nil {
 				for i := range mail.Shares[before:] {
 					loose.drop(&mail.Shares[before+i])
 				}
-				since[day] = loose
 			}
-			return none, err
+			return none, nil
 		})
-	if err != nil {
-		return err
-	}
-	left := maxLoose
-	for _, day := range days.growing {
-		loose := since[day]
-		if !read[day] {
-			continue
-		}
-		if left -= loose.records; left < 0 {
-			return dmarcd.ErrLimit
-		}
-		if err := t.readLoose(ctx, mail, loose); err != nil {
-			return err
-		}
-	}
-	return t.readOther(ctx, mail, name, days.all, read, left)
+	return read, err
 }
 
 // readOther reads the records of the days that are not read yet, in as few steps as
@@ -129,7 +136,7 @@ const sheetsPerStep = 100
 
 // sheetAge is how long a sheet may miss a few changes: a day of which reports come in
 // all the time is not put on a sheet each time.
-const sheetAge = time.Hour
+const sheetAge = 10 * time.Minute
 
 // MakeSheets puts some of the days on sheets whose records changed, and reports
 // whether there may be more. A day whose records change meanwhile is left for the next

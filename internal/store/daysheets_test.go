@@ -1,12 +1,15 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -119,9 +122,9 @@ func TestSheetsGrow(t *testing.T) {
 			in.Errorf("got %d records on the sheet, want %d", got, came)
 		}
 		come(ours)
-		in.clock.advance(time.Hour)
+		in.clock.advance(10 * time.Minute)
 		if got := records(); got != came {
-			in.Errorf("after an hour: got %d records on the sheet, want %d", got, came)
+			in.Errorf("after some time: got %d records on the sheet, want %d", got, came)
 		}
 	})
 }
@@ -160,6 +163,61 @@ func TestSheetsOfWhatGoes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSheetsWhileReportsAreReplaced has sheets made and read while each report is
+// replaced again and again: no answer has two versions of one.
+func TestSheetsWhileReportsAreReplaced(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		const reports, versions = 5, 8
+		ctx, done := context.WithCancel(in.Context())
+		var group errgroup.Group
+		group.Go(func() error {
+			defer done()
+			for version := range int64(versions) {
+				for id := range int64(reports) {
+					again := storetest.Aggregate(fmt.Sprint(id), ours, 100, storetest.Passed(ours, 5000+version*reports+id))
+					if _, err := in.team.Receive(in.Context(), []*dmarcd.Delivery{storetest.Delivery(again)}); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		group.Go(func() error {
+			for ctx.Err() == nil {
+				in.clock.advance(time.Hour)
+				if _, err := in.store.MakeSheets(in.Context()); err != nil && !errors.Is(err, dmarcd.ErrTemporary) {
+					return err
+				}
+			}
+			return nil
+		})
+		group.Go(func() error {
+			for ctx.Err() == nil {
+				mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, 100)
+				if err != nil {
+					return err
+				}
+				seen := make(map[int64]int64)
+				for _, share := range mail.Shares {
+					for _, r := range share.Records {
+						if before, twice := seen[r.Count%reports]; twice {
+							return fmt.Errorf("a report has %d and %d messages at once", before, r.Count)
+						}
+						seen[r.Count%reports] = r.Count
+					}
+				}
+			}
+			return nil
+		})
+		in.must(group.Wait())
+		in.must(sheetsTellTheRecords(in.Context(), in.team))
+		makeSheets(in, in.store)
+		in.must(sheetsTellTheRecords(in.Context(), in.team))
+		in.sound()
+	})
 }
 
 // TestDamagedSheet cuts a sheet wherever it can be cut.
