@@ -124,13 +124,15 @@ func TestManyParts(t *testing.T) {
 	for i := range 130 {
 		all = append(all, mail{source: fmt.Sprintf("192.0.2.%d", i), count: int64(1000 - i), dkim: true})
 	}
-	got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(insight.Query{Group: insight.GroupCountry, Key: "NL"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range got.Parts {
-		if part.Group == insight.GroupAddress && (len(part.Rows) != 100 || part.More != 30 || part.Rows[0].Key != "192.0.2.0") {
-			t.Errorf("got %d addresses from %s on and %d more, want 100 from 192.0.2.0 on and 30 more", len(part.Rows), part.Rows[0].Key, part.More)
+	for limit, want := range map[int]int{0: 100, 50: 100, 120: 120, 1000: 130} {
+		got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(insight.Query{Group: insight.GroupCountry, Key: "NL", Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range got.Parts {
+			if part.Group == insight.GroupAddress && (len(part.Rows) != want || part.More != 130-want || part.Rows[0].Key != "192.0.2.0") {
+				t.Errorf("limit %d: got %d addresses from %s on and %d more, want %d from 192.0.2.0 on", limit, len(part.Rows), part.Rows[0].Key, part.More, want)
+			}
 		}
 	}
 }

@@ -38,7 +38,8 @@ type Part struct {
 	More int
 }
 
-// maxPartRows bounds how many sources of another group are told.
+// maxPartRows bounds how many sources of another group are told, unless a query asks
+// for more.
 const maxPartRows = 100
 
 // Source returns the source that the query names by Group and Key, or
@@ -58,7 +59,7 @@ func (m *Mail) Source(q Query) (Source, error) {
 		}
 		rows := m.group(m.column(group), parts)
 		slices.SortFunc(rows, largestFirst)
-		part := Part{Group: group, More: max(len(rows)-maxPartRows, 0)}
+		part := Part{Group: group, More: max(len(rows)-max(q.Limit, maxPartRows), 0)}
 		for _, row := range rows[:len(rows)-part.More] {
 			part.Rows = append(part.Rows, row.Row)
 		}

@@ -36,6 +36,12 @@ func TestBuilder(t *testing.T) {
 			url.Values{"record": {"v=DMARC1; p=reject; pct=50"}},
 			[]string{"The tag pct was removed by RFC 9989.", "For 50 % of failing mail (pct)"},
 		},
+		{
+			"below the organization, to receivers that know no tree",
+			url.Values{"domain": {"mail.example.co.uk"}, "record": {"v=DMARC1; p=reject"}},
+			[]string{"These receivers look at the name itself and at example.co.uk, and find no record."},
+		},
+		{"a tag for subdomains", url.Values{"record": {"v=DMARC1; p=reject; sp=none"}}, []string{"<small>The tag sp says so.</small></td></tr>"}},
 		{"not a record", url.Values{"record": {"v=spf1 -all"}}, []string{"Receivers pass over this text"}},
 		{"a broken record", url.Values{"record": {"v=DMARC1; p=all; rua=mailto:a@example.com"}}, []string{"acts as p=none"}},
 		{

@@ -73,10 +73,20 @@ func newAction(d dmarc.Discovery) receiverAction {
 }
 
 func legacyAction(d dmarc.LegacyDiscovery) receiverAction {
-	if d.Policy == dmarc.Unstated {
+	switch {
+	case d.Record == nil:
+		return receiverAction{"", "These receivers look at the name itself and at " + d.Organization + ", and find no record."}
+	case d.Policy == dmarc.Unstated:
 		return receiverAction{"", "The record is not usable: no policy applies."}
 	}
-	a := receiverAction{Policy: d.Policy.String(), Why: "These receivers know neither np nor t."}
+	tag := "p"
+	if d.Domain != d.RecordDomain && d.Record.SP != dmarc.Unstated {
+		tag = "sp"
+	}
+	a := receiverAction{Policy: d.Policy.String(), Why: "The tag " + tag + " says so."}
+	if d.Record.NP != dmarc.Unstated || d.Record.Testing {
+		a.Why += " These receivers know neither np nor t."
+	}
 	if d.Percent < 100 {
 		a.Why = "For " + strconv.Itoa(d.Percent) + " % of failing mail (pct); the rest is treated one level weaker."
 	}

@@ -64,7 +64,7 @@ func (s *Web) source(c *call) error {
 	query := c.r.URL.Query()
 	asked := s.sourceQuery(query, query.Get("domain"))
 	asked.Group, asked.Key = Group(c.params["group"]), c.params["source"]
-	if c.wantsCSV("records") {
+	if query.Has("csv") {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
 	if plainGroup(asked.Group) == "" {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -176,7 +177,19 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if c.wantsCSV("sources") {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
+	view := sourcesView{
+		Query: asked, Path: path, Kept: kept(query, "search", "failing"), Groups: groupTabs(path, query, asked.Group),
+		Period: periodChoice(path, query, asked.Period, s.options.Now()),
+	}
+	if asked.Search != "" || asked.Failing {
+		view.Clear = withQuery(path, query, "search", "", "failing", "", "after", "")
+	}
 	found, err := c.team.Sources.Sources(c.r.Context(), asked)
+	if tooMuch, ok := fieldError(err); ok && errors.Is(err, dmarcd.ErrLimit) {
+		week := withQuery(path, query, "days", "7", "from", "", "to", "", "after", "")
+		view.Table.Empty = Empty{"This is too much mail to look through", tooMuch.Message, Link{"Show a week", week}}
+		return view, nil
+	}
 	if err != nil {
 		return sourcesView{}, err
 	}
@@ -184,21 +197,11 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if err != nil {
 		return sourcesView{}, err
 	}
-	view := sourcesView{
-		Query: asked, Path: path, Kept: kept(query, "search", "failing"), Readiness: found.Readiness,
-		Period: periodChoice(path, query, asked.Period, s.options.Now()),
-		Pager:  cursorPager(path, query, found.Next),
-		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
-	}
-	if asked.Search != "" || asked.Failing {
-		view.Clear = withQuery(path, query, "search", "", "failing", "", "after", "")
-	}
-	for _, g := range groups {
-		view.Groups = append(view.Groups, tab{
-			Link{g.title, withQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == asked.Group,
-		})
-	}
+	view.Readiness = found.Readiness
+	view.Pager = cursorPager(path, query, found.Next)
+	view.Flow = flowChart(flows, withQuery(path, query, "csv", "flow"))
 	view.Table = sourceTable(found.Sources, asked, order)
+	view.Table.CSV = withQuery(path, query, "csv", "sources", "after", "")
 	switch {
 	case view.Clear != "":
 		view.Table.Empty = Empty{"No source matches", "Change or clear the filter above.", Link{"Show all sources", view.Clear}}
@@ -206,8 +209,16 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		view.Table.Empty.Advice = "No report told of mail in this time. Choose more days, or see in the set-up guide whether reports come here."
 		view.Table.Empty.Action = Link{"Set-up guide", domainPath(domain) + "/setup"}
 	}
-	view.Table.CSV = withQuery(path, query, "csv", "sources", "after", "")
 	return view, nil
+}
+
+// groupTabs lead to the same mail in other groups.
+func groupTabs(path string, query url.Values, current Group) []tab {
+	tabs := make([]tab, len(groups))
+	for i, g := range groups {
+		tabs[i] = tab{Link{g.title, withQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == current}
+	}
+	return tabs
 }
 
 // sourceTable shows sources with how each does.
