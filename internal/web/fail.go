@@ -68,6 +68,8 @@ type errorPage struct {
 	Title, Advice string
 	// RequestID is what the log calls the request, "" where it has no id.
 	RequestID string
+	// Back leads to the page whose form was refused, "" where nothing was sent.
+	Back string
 }
 
 // fail answers a call with the page of an error. Of a fault of ours the reader
@@ -82,6 +84,9 @@ func (s *Web) fail(c *call, err error) {
 		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)
 	}
 	shown := errorPage{Status: page.status, Title: page.title, Advice: page.advice, RequestID: id}
+	if c.r.Method == http.MethodPost {
+		shown.Back = c.cameFrom()
+	}
 	if err := c.render(page.status, Page{Template: "error", Title: page.title}, shown); err != nil {
 		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)
 		http.Error(c.w, page.title, page.status)

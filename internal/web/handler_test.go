@@ -212,6 +212,26 @@ func TestTooMuchMail(t *testing.T) {
 	}
 }
 
+// TestFailuresLeadBack refuses a form, and looks for the way back to it.
+func TestFailuresLeadBack(t *testing.T) {
+	t.Parallel()
+	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	const settings = "/app/domains/example.com/settings"
+	for referer, want := range map[string]string{
+		"http://example.com" + settings: `href="` + settings + `">Back to the page`,
+		"https://evil.example/app/x":    `href="/app/">Back to the page`,
+	} {
+		r := post("/app/domains/example.com/delete", url.Values{"confirm": {"another"}})
+		r.Header.Set("Referer", referer)
+		if w := send(pages, r); w.Code != 422 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("from %s: got %d without %s, want it", referer, w.Code, want)
+		}
+	}
+	if body := get(t, pages, "/app/nothing").Body.String(); strings.Contains(body, "Back to the page") {
+		t.Error("got a way back from a page, want it from forms alone")
+	}
+}
+
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

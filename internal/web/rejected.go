@@ -10,15 +10,17 @@ import (
 type rejectedView struct {
 	Table Table
 	Pager Pager
+	// What became of one that was read again.
+	receiptsView
 }
 
 func rejectedFrame() Page {
 	return Page{Template: "rejected", Title: "Rejected", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}}}
 }
 
+const rejectedPath = Prefix + "/reports/rejected"
+
 func (s *Web) rejected(c *call) error {
-	const path = Prefix + "/reports/rejected"
-	query := c.r.URL.Query()
 	part := func(after string) (wire.Page[dmarcd.Rejected], error) {
 		return c.team.Rejected.Rejected(c.r.Context(), after)
 	}
@@ -29,13 +31,20 @@ func (s *Web) rejected(c *call) error {
 		}
 		return c.csv(rejectedTable(all, true, ""))
 	}
-	found, err := part(query.Get("after"))
+	return s.showRejected(c, receiptsView{})
+}
+
+// showRejected shows a part of the list, below what became of one of it.
+func (s *Web) showRejected(c *call, receipts receiptsView) error {
+	query := c.r.URL.Query()
+	found, err := c.team.Rejected.Rejected(c.r.Context(), query.Get("after"))
 	if err != nil {
 		return err
 	}
 	return c.render(http.StatusOK, rejectedFrame(), rejectedView{
-		Table: rejectedTable(found.Items, c.viewer.MayEdit(), withQuery(path, query, "csv", "rejected", "after", "")),
-		Pager: cursorPager(path, query, next(found)),
+		Table:        rejectedTable(found.Items, c.viewer.MayEdit(), withQuery(rejectedPath, query, "csv", "rejected", "after", "")),
+		Pager:        cursorPager(rejectedPath, query, next(found)),
+		receiptsView: receipts,
 	})
 }
 
@@ -83,11 +92,11 @@ func (s *Web) rejectedOriginal(c *call) error {
 	return c.download(found)
 }
 
-// retry reads it again. What came of it is shown as after an upload.
+// retry reads it again, and shows what came of it above the list.
 func (s *Web) retry(c *call) error {
 	receipts, err := c.team.Rejected.Retry(c.r.Context(), c.params["id"])
 	if err != nil {
 		return err
 	}
-	return c.render(http.StatusOK, uploadFrame(), newUploadView(s.options.MaxUpload, receipts))
+	return s.showRejected(c, receiptsView{receiptTable(readFile{receipts: receipts}), true})
 }

@@ -12,17 +12,24 @@ import (
 type uploadView struct {
 	// MaxUpload bounds a file, in bytes.
 	MaxUpload int64
-	// Receipts is what became of the last upload; Sent tells that there was one.
+	receiptsView
+}
+
+// receiptsView is what became of something that was read.
+type receiptsView struct {
 	Receipts Table
-	Sent     bool
+	// Sent tells that something was read.
+	Sent bool
+}
+
+// readFile is a file, and what came of reading it.
+type readFile struct {
+	name     string // "" where it is not told
+	receipts []dmarcd.Receipt
 }
 
 func uploadFrame() Page {
 	return Page{Template: "upload", Title: "Upload", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}}}
-}
-
-func newUploadView(maxUpload int64, receipts []dmarcd.Receipt) uploadView {
-	return uploadView{MaxUpload: maxUpload, Receipts: receiptTable(receipts), Sent: true}
 }
 
 func (s *Web) uploadPage(c *call) error {
@@ -44,7 +51,7 @@ func (s *Web) upload(c *call) error {
 	if err != nil {
 		return errBadForm
 	}
-	var receipts []dmarcd.Receipt
+	var read []readFile
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -60,12 +67,12 @@ func (s *Web) upload(c *call) error {
 		if err != nil {
 			return err
 		}
-		receipts = append(receipts, came...)
+		read = append(read, readFile{part.FileName(), came})
 	}
-	if len(receipts) == 0 {
+	if len(read) == 0 {
 		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more files with reports."}
 	}
-	view := newUploadView(s.options.MaxUpload, receipts)
+	view := uploadView{s.options.MaxUpload, receiptsView{receiptTable(read...), true}}
 	if c.wantsFragment() {
 		return c.fragment(uploadFrame(), "receipts", view)
 	}
@@ -81,27 +88,33 @@ func brokenUpload(err error) error {
 	return errBadForm
 }
 
-func receiptTable(receipts []dmarcd.Receipt) Table {
+func receiptTable(read ...readFile) Table {
 	t := Table{
-		ID: "receipts", Caption: "What became of the upload",
+		ID: "receipts", Caption: "What became of it",
 		Columns: []Column{
-			{Title: "Result"},
+			{Title: "Result", Wide: true},
+			{Title: "File", Wide: true},
 			{Title: "Kind"},
 			{Title: "Reporter", Wide: true},
-			{Title: "Domain"},
+			{Title: "Domain", Wide: true},
 			{Title: "Records", Numeric: true},
 			{Title: "Messages", Numeric: true},
-			{Title: "Where", Wide: true},
 		},
 	}
-	for _, r := range receipts {
-		status := badge(string(r.Status)).noted(r.Reason)
-		if r.Status != dmarcd.Refused {
-			status = status.linked(Prefix + "/reports/" + r.ID.String())
+	for _, file := range read {
+		for _, r := range file.receipts {
+			status := badge(string(r.Status)).noted(r.Reason)
+			if r.Status != dmarcd.Refused {
+				status = status.linked(Prefix + "/reports/" + r.ID.String())
+			}
+			name := text(file.name).noted(r.Member)
+			if file.name == "" {
+				name = text(r.Member)
+			}
+			t.Rows = append(t.Rows, []Cell{
+				status, name, text(string(r.Kind)), text(r.Organization).noted(r.ExternalID), text(r.Domain), count(int64(r.Records)), count(r.Messages),
+			})
 		}
-		t.Rows = append(t.Rows, []Cell{
-			status, text(string(r.Kind)), text(r.Organization).noted(r.ExternalID), text(r.Domain), count(int64(r.Records)), count(r.Messages), text(r.Member),
-		})
 	}
 	return t
 }

@@ -49,6 +49,28 @@ func TestUpload(t *testing.T) {
 	}
 }
 
+// TestReceiptsNameTheFile uploads two files, of which one may be refused.
+func TestReceiptsNameTheFile(t *testing.T) {
+	t.Parallel()
+	body := send(newWeb(t, &backend{viewer: sampleViewer()}), uploadOf(t, map[string]string{"a.xml": "<feedback/>", "b.zip": "PK"})).Body.String()
+	for _, want := range []string{`<td class="wide">a.xml<small>report.xml</small></td>`, `<td class="wide">b.zip</td>`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got receipts without %s, want each with its file", want)
+		}
+	}
+}
+
+func TestRetryIsToldAboveTheList(t *testing.T) {
+	t.Parallel()
+	b := &backend{viewer: sampleViewer()}
+	w := send(newWeb(t, b), post("/app/reports/rejected/rej_1/retry", nil))
+	body := w.Body.String()
+	receipts, list := strings.Index(body, "What became of it"), strings.Index(body, "Read again")
+	if w.Code != 200 || receipts < 0 || list < receipts || strings.Contains(body, "Drop files here") {
+		t.Errorf("got %d with the receipts at %d and the list at %d, want the list of what was rejected below the receipts", w.Code, receipts, list)
+	}
+}
+
 func TestRefusedUploads(t *testing.T) {
 	t.Parallel()
 	b := &backend{viewer: sampleViewer()}

@@ -143,6 +143,23 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	}
 }
 
+// TestDoneIsToldOnce looks at the DNS, and loads the page again.
+func TestDoneIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
+	s.run("domain", "add", "--team", "default", "example.com")
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	b.visit("/app/domains/example.com/check", http.StatusOK)
+	b.click("main button.primary")
+	b.says("The DNS was looked at just now.")
+	eventually(t, stepLimit, "the address says it no more", func() bool { return b.path() == "/app/domains/example.com/check" })
+	b.load(chromedp.Reload())
+	if b.has(".flash") {
+		t.Error("got what was done again, want it told once")
+	}
+}
+
 // TestMenuClosesBehindTheKeyboard opens the menu by the keyboard and goes on.
 func TestMenuClosesBehindTheKeyboard(t *testing.T) {
 	t.Parallel()
