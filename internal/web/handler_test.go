@@ -190,6 +190,8 @@ func TestNamesCanBeCopied(t *testing.T) {
 		{"/app/reports/rep_1", `<code data-copy>192.0.2.1`},
 		{"/app/reports/rep_1", `<bdi data-copy>example.com</bdi></h1>`},
 		{"/app/domains/example.com/setup", `<code data-copy>_dmarc.example.com</code>`},
+		{"/app/domains/example.com/check", `<dt>Name</dt><dd><code data-copy>_dmarc.example.com</code>`},
+		{"/app/domains/example.com/check", `<dt>Value</dt><dd><code data-copy>v=DMARC1; p=reject; rua=mailto:r4x7@reports.example</code>`},
 	} {
 		if body := get(t, pages, row.path).Body.String(); !strings.Contains(body, row.want) {
 			t.Errorf("%s: got no %s, want it", row.path, row.want)

@@ -48,3 +48,19 @@ func unquote(s string) string {
 	}
 	return b.String()
 }
+
+// zoneLine is a record in the parts that the forms of DNS providers ask for.
+type zoneLine struct{ Name, Type, Value string }
+
+// newZoneLine takes a line of a zone apart; nil for what is none.
+func newZoneLine(line string) *zoneLine {
+	fields := strings.SplitN(line, " ", 3)
+	if len(fields) < 3 || !strings.HasSuffix(fields[0], ".") || fields[1] != strings.ToUpper(fields[1]) {
+		return nil
+	}
+	z := &zoneLine{strings.TrimSuffix(fields[0], "."), fields[1], fields[2]}
+	if text, quoted := strings.CutPrefix(z.Value, `"`); quoted {
+		z.Value = unquote(text)
+	}
+	return z
+}
