@@ -151,7 +151,7 @@ func domainTable(found Overview, query url.Values, order sorting) Table {
 			name = name.noted("reports do not come here yet")
 		}
 		t.Rows = append(t.Rows, []Cell{
-			name, gradeCell(d.Grade).linked(domainPath(d.Name)+"/check"), policy, count(d.Counts.Total()),
+			name, gradeCell(d.Grade).linked(domainPath(d.Name) + "/check"), policy, count(d.Counts.Total()),
 			share(d.Counts.Compliant, d.Counts.Total()), spark(d.Trend),
 		})
 	}
