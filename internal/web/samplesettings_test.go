@@ -51,8 +51,8 @@ func sampleMailboxes() []web.Mailbox {
 
 func sampleAudit() []web.AuditEntry {
 	return []web.AuditEntry{
-		{At: now.Add(-time.Hour), Actor: "ada@example.com", Action: "token.created", Target: "nightly export", Detail: "scope read", Address: "192.0.2.99"},
-		{At: now.AddDate(0, 0, -1), Actor: hostile, Action: "domain.added", Target: hostile, Address: "2001:db8::99"},
+		{At: now.Add(-time.Hour), Actor: "ada@example.com", Action: "token.create", Target: "nightly export", Detail: "scope read", Address: "192.0.2.99"},
+		{At: now.AddDate(0, 0, -1), Actor: hostile, Action: "of.tomorrow", Target: hostile, Address: "2001:db8::99"},
 	}
 }
 

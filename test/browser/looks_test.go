@@ -126,7 +126,7 @@ func (b *tab) lookAround() {
 		{"/app/settings/tokens", []string{"nightly export", "active", "revoked"}},
 		{"/app/settings/members", []string{"owner", "editor", "viewer", "ines@fernlea.example"}},
 		{"/app/settings/mailboxes", []string{"imap.cloudpost.example:993"}},
-		{"/app/settings/audit", []string{"domain.add", "member.join", "token.revoke", "mailbox.add"}},
+		{"/app/settings/audit", []string{"added a domain", "joined the team", "revoked a token", "added a mailbox"}},
 		{"/app/domains/tinwhistle.example/history", []string{"include:_a.spf.cloudpost.example now lists"}},
 		{"/app/installation/teams", []string{demo.FirstTeam, demo.SecondTeam}},
 	} {

@@ -47,6 +47,6 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 		return got == http.StatusUnauthorized
 	})
 	b.visit("/app/settings/audit", http.StatusOK)
-	b.says("token.create")
-	b.says("token.revoke")
+	b.says("made a token")
+	b.says("revoked a token")
 }
