@@ -98,5 +98,5 @@ func TestInvitationIsWithdrawn(t *testing.T) {
 		t.Errorf("the link that was withdrawn: got status %d want 404 and the reason", got.status)
 	}
 	b.visit("/app/settings/audit", http.StatusOK)
-	b.says("member.uninvite")
+	b.says("withdrew an invitation")
 }
