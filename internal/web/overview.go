@@ -111,6 +111,9 @@ func (s *Web) overview(c *call) error {
 	if asked.Search != "" || asked.Policy != "" || asked.Trouble {
 		view.Filter.Clear = withQuery(path, query, "search", "", "policy", "", "trouble", "", "page", "")
 	}
+	if found.All == 0 {
+		view.Table.Empty = view.Table.Empty.offeredTo(c.viewer.MayEdit())
+	}
 	view.Chart.CSV = withQuery(path, query, "csv", view.Chart.ID)
 	switch {
 	case c.wantsCSV("domains"):

@@ -28,14 +28,17 @@ const (
 )
 
 // periodOf reads the days that a page is about: from and to, else the last
-// days. What cannot be read is taken as not said, because the form shows what
-// is meant.
+// days. Ends the wrong way round are turned, and what cannot be read is taken as
+// not said, because the form shows what is meant.
 func periodOf(query url.Values, now time.Time) Period {
 	today := dmarcd.DayOf(now)
 	from, errFrom := dmarcd.ParseDay(query.Get("from"))
 	to, errTo := dmarcd.ParseDay(query.Get("to"))
 	if errTo != nil || to > today {
 		to = today
+	}
+	if errFrom == nil && errTo == nil && from > to {
+		from, to = to, min(from, today)
 	}
 	if errFrom == nil && from <= to {
 		return Period{max(from, to-maxDays+1), to}

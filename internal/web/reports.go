@@ -106,6 +106,9 @@ func (s *Web) loadReports(c *call, path string, asked ReportQuery) (reportsView,
 		Pager: cursorPager(path, query, next(found)),
 	}
 	view.Table.Empty = asked.nothing(path)
+	if view.Table.Empty.Action.Href == uploadPath {
+		view.Table.Empty = view.Table.Empty.offeredTo(view.MayEdit)
+	}
 	if path != Prefix+"/reports" {
 		view.Table = view.Table.without("Domain")
 	}
@@ -120,7 +123,7 @@ func (q ReportQuery) nothing(path string) Empty {
 	case q.Domain != "":
 		return Empty{"No reports", "None came in these days. Choose more, or see in the set-up guide which record asks for them.", Link{"Set-up guide", domainPath(q.Domain) + "/setup"}}
 	}
-	return Empty{"No reports", "None came in these days. Choose more, upload one, or see the set-up guide of a domain.", Link{"Upload a report", Prefix + "/reports/upload"}}
+	return Empty{"No reports", "None came in these days. Choose more, upload one, or see the set-up guide of a domain.", Link{"Upload a report", uploadPath}}
 }
 
 // reportFilter is the form that narrows the list.

@@ -47,6 +47,14 @@ type Empty struct {
 	Action        Link
 }
 
+// offeredTo returns it without its action where the reader may not take it.
+func (e Empty) offeredTo(may bool) Empty {
+	if !may {
+		e.Action = Link{}
+	}
+	return e
+}
+
 // CellKind says how a cell is shown.
 type CellKind string
 

@@ -28,6 +28,9 @@ type readFile struct {
 	receipts []dmarcd.Receipt
 }
 
+// uploadPath is where reports are uploaded.
+const uploadPath = Prefix + "/reports/upload"
+
 func uploadFrame() Page {
 	return Page{Template: "upload", Title: "Upload", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}}}
 }
@@ -104,6 +107,9 @@ func receiptTable(read ...readFile) Table {
 	for _, file := range read {
 		for _, r := range file.receipts {
 			status := badge(string(r.Status)).noted(r.Reason)
+			if r.Status == dmarcd.Unclaimed {
+				status = status.noted("It counts once the team has the domain.")
+			}
 			if r.Status != dmarcd.Refused {
 				status = status.linked(Prefix + "/reports/" + r.ID.String())
 			}
