@@ -116,8 +116,8 @@ type Sources interface {
 // Reports knows the reports of the team.
 type Reports interface {
 	Reports(ctx context.Context, query ReportQuery) (wire.Page[dmarcd.Report], error)
-	// Report returns a report with at most so many of its records.
-	Report(ctx context.Context, id string, records int) (ReportDocument, error)
+	// Report returns a report with at most so many of its records, from a cursor on.
+	Report(ctx context.Context, id, after string, records int) (ReportDocument, error)
 	Original(ctx context.Context, id string) (Original, error)
 	// Upload reads a file with reports in it. name is what it is called.
 	Upload(ctx context.Context, name string, body io.Reader) ([]dmarcd.Receipt, error)

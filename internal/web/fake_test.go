@@ -291,11 +291,11 @@ func (b *backend) Reports(_ context.Context, q web.ReportQuery) (wire.Page[dmarc
 	return wire.Page[dmarcd.Report]{Items: kept}, b.fail
 }
 
-func (b *backend) Report(_ context.Context, id string, limit int) (web.ReportDocument, error) {
+func (b *backend) Report(_ context.Context, id, after string, limit int) (web.ReportDocument, error) {
 	for _, r := range sampleReports() {
 		if r.ID.String() == id {
 			document := sampleDocument(r)
-			if b.parts && limit > 1000 {
+			if b.parts && limit > 1000 && after == "" {
 				document.Records = slices.Concat(document.Records, document.Records)
 			}
 			return document, b.fail

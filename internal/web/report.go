@@ -15,10 +15,10 @@ type ReportDocument struct {
 	dmarcd.Report
 	// Facts is what the report says of itself and of the policy, in its order.
 	Facts []Fact
-	// Records are those of an aggregate report, as many as were asked for;
-	// Truncated tells that there are more.
-	Records   []Record
-	Truncated bool
+	// Records are those of an aggregate report, as many as were asked for; Next is
+	// the place behind them, "" at the end.
+	Records []Record
+	Next    string
 	// Policies are those of a TLS report.
 	Policies []TLSPolicy
 	// Message is what a failure report shows of the message: its header, after
@@ -56,23 +56,25 @@ type reportView struct {
 	// Failures are those of a TLS report.
 	Failures Table
 	Original string
+	Pager    Pager
 }
 
-// maxRecords is how many records of a report the page shows.
-const maxRecords = 1000
+// recordsPerPage is how many records of a report the page shows at once.
+const recordsPerPage = 250
 
 func (s *Web) report(c *call) error {
-	limit := maxRecords
+	query := c.r.URL.Query()
+	after, limit := query.Get("after"), recordsPerPage
 	if c.wantsCSV("records") {
-		limit = maxCSVRows
+		after, limit = "", maxCSVRows
 	}
-	found, err := c.team.Reports.Report(c.r.Context(), c.params["id"], limit)
+	found, err := c.team.Reports.Report(c.r.Context(), c.params["id"], after, limit)
 	if err != nil {
 		return err
 	}
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
-		Report: found, Original: path + "/original",
+		Report: found, Original: path + "/original", Pager: cursorPager(path, query, found.Next),
 		Table:    reportRecordTable(found.Records, path+"?csv=records"),
 		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
 	}

@@ -53,7 +53,7 @@ func sampleDocument(r dmarcd.Report) web.ReportDocument {
 	}}
 	switch r.Kind {
 	case dmarcd.KindAggregate:
-		doc.Records, doc.Truncated = sampleRecords(), true
+		doc.Records, doc.Next = sampleRecords(), "further"
 	case dmarcd.KindFailure:
 		doc.Message = "From: <x@example.com>\nSubject: " + hostile
 	case dmarcd.KindTLS:

@@ -1,6 +1,9 @@
 package backend
 
 import (
+	"math"
+	"strconv"
+
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -12,6 +15,27 @@ func parseCursor(after string) (store.Cursor, error) {
 	}
 	at, id, err := wire.ParseCursor(after)
 	return store.Cursor{At: at, ID: id}, err
+}
+
+// formatRecordPlace and parseRecordPlace write and read a place in a report, as the
+// API has it; "" is its beginning.
+func formatRecordPlace(c store.RecordCursor) string {
+	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
+}
+
+func parseRecordPlace(after string) (store.RecordCursor, error) {
+	if after == "" {
+		return store.RecordCursor{}, nil
+	}
+	share, rest, err := wire.ParsePlace(after)
+	if err != nil {
+		return store.RecordCursor{}, err
+	}
+	n, err := strconv.ParseInt(rest, 10, 32)
+	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
+		return store.RecordCursor{}, wire.ErrAfter
+	}
+	return store.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
 }
 
 // asItIs is the shape of what pages show as the store has it.

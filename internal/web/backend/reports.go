@@ -42,7 +42,11 @@ func (r reports) byID(ctx context.Context, id string) (dmarcd.Report, error) {
 	return r.team.Report(ctx, parsed)
 }
 
-func (r reports) Report(ctx context.Context, id string, limit int) (web.ReportDocument, error) {
+func (r reports) Report(ctx context.Context, id, after string, limit int) (web.ReportDocument, error) {
+	place, err := parseRecordPlace(after)
+	if err != nil {
+		return web.ReportDocument{}, err
+	}
 	report, err := r.byID(ctx, id)
 	if err != nil {
 		return web.ReportDocument{}, err
@@ -51,12 +55,13 @@ func (r reports) Report(ctx context.Context, id string, limit int) (web.ReportDo
 	if err != nil || report.Kind != dmarcd.KindAggregate {
 		return document, err
 	}
-	records, err := r.team.Records(ctx, report.ID, store.RecordCursor{}, limit+1)
+	records, err := r.team.Records(ctx, report.ID, place, limit+1)
 	if err != nil {
 		return web.ReportDocument{}, err
 	}
-	if document.Truncated = len(records) > limit; document.Truncated {
+	if len(records) > limit {
 		records = records[:limit]
+		document.Next = formatRecordPlace(records[limit-1].Cursor)
 	}
 	for _, kept := range records {
 		record := newRecord(kept.Record)

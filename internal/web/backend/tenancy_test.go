@@ -99,7 +99,7 @@ func attacks(s *service) map[string]attack {
 			return len(page.Items), err
 		},
 		"Reports.Report!": func(t *testing.T, other web.Team, v victim) (int, error) {
-			_, err := other.Reports.Report(t.Context(), v.report, 10)
+			_, err := other.Reports.Report(t.Context(), v.report, "", 10)
 			return 0, err
 		},
 		"Reports.Original!": func(t *testing.T, other web.Team, v victim) (int, error) {
