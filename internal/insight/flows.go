@@ -37,11 +37,11 @@ func (m *Mail) Flows(q Query) []Flow {
 	}
 	var flows []Flow
 	for _, s := range senders[:told] {
-		flows = appendFlows(flows, s.Name, s.outcomes)
+		flows = appendFlows(flows, s.Name, s.sum)
 	}
 	var others sum
 	for _, s := range senders[told:] {
-		others.merge(s.outcomes)
+		others.merge(s.sum)
 	}
 	flows = appendFlows(flows, OtherSenders, &others)
 	slices.SortFunc(flows, func(a, b Flow) int {

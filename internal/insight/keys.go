@@ -2,7 +2,6 @@ package insight
 
 import (
 	"cmp"
-	"slices"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -30,14 +29,12 @@ var notToldNames = map[Group]string{
 type column struct {
 	group Group
 	keys  []string
+	basis basis
+	// places are the places of the sources at those of the basis, unless that is
+	// byRecord.
+	places []uint32
 	// of returns the place of the source of a record of the share at a place.
 	of func(share int, r *dmarcd.Sent) uint32
-}
-
-// find returns the place of a key.
-func (c column) find(key string) (uint32, bool) {
-	at := slices.Index(c.keys, key)
-	return uint32(max(at, 0)), at >= 0 //nolint:gosec // there are fewer than records
 }
 
 // column returns the column of a group.
@@ -45,34 +42,37 @@ func (m *Mail) column(group Group) column {
 	var keys keyList
 	c := column{group: group}
 	switch group {
-	case GroupNetwork:
+	case GroupCountry:
+		c.places = placesOf(&keys, m.addresses, func(a *address) string { return a.origin.Country })
+	case GroupAddress:
+		for i, text := range m.sent.Addresses { // no two are the same
+			keys.list, c.places = append(keys.list, cmp.Or(text, notTold)), append(c.places, uint32(i))
+		}
+	case GroupReporter:
+		c.basis, c.places = byShare, placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.Organization })
+	case GroupFrom:
+		c.basis, c.places = byShare, placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.HeaderFrom })
+	case GroupEnvelope:
+		c.basis, c.places = byIdentities, placesOf(&keys, m.sent.Identities, envelope)
+	case GroupSelector:
+		c.basis = byRecord
+		c.of = m.selectorPlaces(&keys)
+	default:
+		c.basis = byRecord
 		for i := range m.networks.list {
 			keys.list = append(keys.list, m.networks.list[i].key)
 		}
 		c.of = func(_ int, r *dmarcd.Sent) uint32 { return uint32(m.networkOf(r)) }
-	case GroupCountry:
-		places := placesOf(&keys, m.addresses, func(a *address) string { return a.origin.Country })
-		c.of = func(_ int, r *dmarcd.Sent) uint32 { return places[r.Address] }
-	case GroupAddress:
-		keys.list = m.sent.Addresses
-		if missing := slices.Index(keys.list, ""); missing >= 0 {
-			keys.list = slices.Clone(keys.list)
-			keys.list[missing] = notTold
-		}
-		c.of = func(_ int, r *dmarcd.Sent) uint32 { return r.Address }
-	case GroupReporter:
-		places := placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.Organization })
-		c.of = func(share int, _ *dmarcd.Sent) uint32 { return places[share] }
-	case GroupFrom:
-		places := placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.HeaderFrom })
-		c.of = func(share int, _ *dmarcd.Sent) uint32 { return places[share] }
-	case GroupEnvelope:
-		places := placesOf(&keys, m.sent.Identities, envelope)
-		c.of = func(_ int, r *dmarcd.Sent) uint32 { return places[r.Identities] }
-	case GroupSelector:
-		c.of = m.selectorPlaces(&keys)
 	}
 	c.keys = keys.list
+	switch c.basis {
+	case byAddress:
+		c.of = func(_ int, r *dmarcd.Sent) uint32 { return c.places[r.Address] }
+	case byIdentities:
+		c.of = func(_ int, r *dmarcd.Sent) uint32 { return c.places[r.Identities] }
+	case byShare:
+		c.of = func(share int, _ *dmarcd.Sent) uint32 { return c.places[share] }
+	}
 	return c
 }
 

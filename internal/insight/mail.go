@@ -8,7 +8,7 @@ import (
 )
 
 // Mail is what the reports of some days say about the mail of one domain or of all
-// domains of a team. It is not changed once it is read.
+// domains of a team. It remembers what it added up, and is not safe for concurrent use.
 type Mail struct {
 	records Records
 	sent    *dmarcd.SentMail
@@ -20,6 +20,8 @@ type Mail struct {
 	// first and last are the ends of the days: those asked for or, where an end is
 	// open, those of the records.
 	first, last dmarcd.Day
+	// whole is all mail, chosen the mail of the source that was asked for last.
+	whole, chosen *selection
 }
 
 // address is where mail came from.
@@ -38,17 +40,14 @@ func newMail(records Records, sent *dmarcd.SentMail, days dmarcd.Days) *Mail {
 		records: records, sent: sent, networks: newNetworks(),
 		addresses: make([]address, len(sent.Addresses)), signers: make([]networkPlace, len(sent.Identities)),
 	}
-	parts := m.all()
-	messages := gather(len(parts), recordsOf(parts), len(sent.Addresses), func(messages []int64, from, to int) {
-		for _, p := range parts[from:to] {
-			for i := range p.records {
-				addMessages(&messages[p.records[i].Address], &p.records[i].Count)
-			}
-		}
-	}, addMessages)
+	m.whole = &selection{mail: m}
+	for i := range sent.Shares {
+		m.whole.add(i, sent.Shares[i].Records)
+	}
+	byAddress := m.whole.sums(byAddress)
 	for i, text := range sent.Addresses {
 		addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
-		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), messages[i]
+		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), byAddress[i].total()
 	}
 	m.limitDays(days)
 	return m
@@ -90,60 +89,8 @@ func (m *Mail) span() int {
 // Counts returns the sum of all records.
 func (m *Mail) Counts() dmarcd.Counts {
 	var all sum
-	for _, p := range m.all() {
-		for _, r := range p.records {
-			all.add(&r, 0)
-		}
+	for _, s := range m.whole.sums(byShare) {
+		all.merge(&s)
 	}
 	return all.counts()
-}
-
-// part is some records of the share at a place.
-type part struct {
-	share   int
-	records []dmarcd.Sent
-}
-
-func recordsOf(parts []part) int {
-	n := 0
-	for _, p := range parts {
-		n += len(p.records)
-	}
-	return n
-}
-
-// all returns all records.
-func (m *Mail) all() []part {
-	parts := make([]part, len(m.sent.Shares))
-	for i := range parts {
-		parts[i] = part{i, m.sent.Shares[i].Records}
-	}
-	return parts
-}
-
-// of returns the records of the source that the query names, or all where it names
-// none.
-func (m *Mail) of(q Query) []part {
-	if q.Key == "" {
-		return m.all()
-	}
-	column := m.column(q.Group)
-	wanted, ok := column.find(q.Key)
-	if !ok {
-		return nil
-	}
-	var parts []part
-	for i := range m.sent.Shares {
-		var some []dmarcd.Sent
-		records := m.sent.Shares[i].Records
-		for j := range records {
-			if column.of(i, &records[j]) == wanted {
-				some = append(some, records[j])
-			}
-		}
-		if len(some) > 0 {
-			parts = append(parts, part{i, some})
-		}
-	}
-	return parts
 }

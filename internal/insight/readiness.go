@@ -40,8 +40,8 @@ const (
 func (m *Mail) Readiness() Readiness {
 	var r Readiness
 	var blamed []Row
-	for _, s := range m.group(m.column(GroupNetwork), m.all()) {
-		hit := s.outcomes.affected()
+	for _, s := range m.group(m.column(GroupNetwork), m.whole) {
+		hit := s.sum.affected()
 		r.All.Add(s.Counts)
 		r.Affected.Add(hit)
 		if !m.networks.list[s.at].isKnown() && s.Counts.Compliant == 0 {
@@ -55,17 +55,6 @@ func (m *Mail) Readiness() Readiness {
 	}
 	r.judge(m.daysWithMail(), blamed)
 	return r
-}
-
-// affected counts what is not compliant.
-func (s *sum) affected() dmarcd.Counts {
-	var c dmarcd.Counts
-	for o, messages := range s.messages {
-		if outcome := dmarcd.Outcome(o); !outcome.Compliant() {
-			c.Add(outcome.Counts(messages))
-		}
-	}
-	return c
 }
 
 func (m *Mail) daysWithMail() int {

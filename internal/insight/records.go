@@ -40,7 +40,7 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 		}
 		after = &place
 	}
-	places := m.recordPlaces(m.of(q), after, q.Limit+1)
+	places := m.recordPlaces(m.of(q).parts, after, q.Limit+1)
 	var page RecordPage
 	if len(places) > q.Limit {
 		places = places[:q.Limit]
@@ -64,9 +64,8 @@ func (m *Mail) recordPlaces(parts []part, after *recordPlace, limit int) []recor
 		share := &m.sent.Shares[p.share]
 		return recordPlace{Day: share.Day, Report: share.Report, Share: share.N}
 	}
-	slices.SortFunc(parts, func(a, b part) int { return compareRecords(first(a), first(b)) })
 	var places []recordPlace
-	for _, p := range parts {
+	for _, p := range slices.SortedFunc(slices.Values(parts), func(a, b part) int { return compareRecords(first(a), first(b)) }) {
 		place := first(p)
 		for i := range p.records {
 			place.N = int(p.records[i].N)

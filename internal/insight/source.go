@@ -45,22 +45,22 @@ const maxPartRows = 100
 // Source returns the source that the query names by Group and Key, or
 // dmarcd.ErrNotFound where there is no mail of it.
 func (m *Mail) Source(q Query) (Source, error) {
-	parts := m.of(q)
-	if q.Key == "" || len(parts) == 0 {
+	records := m.of(q)
+	if q.Key == "" || records.records == 0 {
 		return Source{}, dmarcd.ErrNotFound
 	}
 	column := m.column(q.Group)
-	whole := m.group(column, parts)
+	whole := m.group(column, records)
 	m.addTrends(column, whole)
-	found := Source{Row: whole[0].Row, Days: m.daysOf(parts), Facts: m.facts(q.Group, whole[0].at, parts)}
+	found := Source{Row: whole[0].Row, Days: m.daysOf(records), Facts: m.facts(q.Group, whole[0].at, records)}
 	for _, group := range Groups() {
 		if group == q.Group {
 			continue
 		}
-		rows := m.group(m.column(group), parts)
-		slices.SortFunc(rows, largestFirst)
-		part := Part{Group: group, More: max(len(rows)-max(q.Limit, maxPartRows), 0)}
-		for _, row := range rows[:len(rows)-part.More] {
+		rows := m.group(m.column(group), records)
+		told := max(q.Limit, maxPartRows)
+		part := Part{Group: group, More: max(len(rows)-told, 0)}
+		for _, row := range foremost(rows, told, largestFirst) {
 			part.Rows = append(part.Rows, row.Row)
 		}
 		found.Parts = append(found.Parts, part)
@@ -73,21 +73,20 @@ func largestFirst(a, b *source) int {
 }
 
 // daysOf adds up records by day.
-func (m *Mail) daysOf(parts []part) []DayCounts {
+func (m *Mail) daysOf(records *selection) []DayCounts {
 	counted := make(map[dmarcd.Day]*sum)
 	for i := range m.span() {
 		counted[m.first+dmarcd.Day(i)] = new(sum)
 	}
-	for _, p := range parts {
-		day := m.sent.Shares[p.share].Day
-		of := counted[day]
-		if of == nil {
-			of = new(sum)
-			counted[day] = of
+	for i, of := range records.sums(byShare) {
+		if !of.seen {
+			continue
 		}
-		for i := range p.records {
-			of.add(&p.records[i], day)
+		day := m.sent.Shares[i].Day
+		if counted[day] == nil {
+			counted[day] = new(sum)
 		}
+		counted[day].merge(&of)
 	}
 	days := make([]DayCounts, 0, len(counted))
 	for day, of := range counted {
@@ -99,7 +98,7 @@ func (m *Mail) daysOf(parts []part) []DayCounts {
 
 // facts says what is known of the source at a place of a group, whose records these
 // are.
-func (m *Mail) facts(group Group, at uint32, parts []part) []Fact {
+func (m *Mail) facts(group Group, at uint32, records *selection) []Fact {
 	var facts []Fact
 	add := func(name, value string) {
 		if value != "" {
@@ -110,7 +109,7 @@ func (m *Mail) facts(group Group, at uint32, parts []part) []Fact {
 	case GroupAddress:
 		from := &m.addresses[at]
 		add("Name", from.host)
-		add("Network", m.networks.list[m.networkOf(&parts[0].records[0])].name)
+		add("Network", m.networks.list[m.networkOf(&records.parts[0].records[0])].name)
 		add("Autonomous system", systemName(from.origin.Network))
 		add("Country", countryOf(from))
 		return facts
@@ -119,14 +118,10 @@ func (m *Mail) facts(group Group, at uint32, parts []part) []Fact {
 		add("Kind of sender", string(of.kind))
 		add("Autonomous system", systemName(senders.Network{Number: of.number, Name: of.name}))
 	}
-	seen := make([]bool, len(m.addresses))
 	addresses := 0
-	for _, p := range parts {
-		for i := range p.records {
-			if from := p.records[i].Address; !seen[from] {
-				seen[from] = true
-				addresses++
-			}
+	for _, of := range records.sums(byAddress) {
+		if of.seen {
+			addresses++
 		}
 	}
 	add("Addresses", strconv.Itoa(addresses))

@@ -36,7 +36,7 @@ type List struct {
 // dmarcd.ErrInvalid.
 func (m *Mail) Sources(q Query) (List, error) {
 	column := m.column(q.Group)
-	sources := m.group(column, m.all())
+	sources := m.group(column, m.whole)
 	sources = slices.DeleteFunc(sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
 	list := List{Matching: len(sources)}
 	for _, s := range sources {
@@ -44,7 +44,6 @@ func (m *Mail) Sources(q Query) (List, error) {
 		s.rank = placeOf(s.Row, q.Sort)
 	}
 	compare := order(q.Sort)
-	slices.SortFunc(sources, func(a, b *source) int { return compare(a.rank, b.rank) })
 	if q.After != "" {
 		after, err := parseCursor[place](q.After)
 		if err != nil {
@@ -52,8 +51,9 @@ func (m *Mail) Sources(q Query) (List, error) {
 		}
 		sources = slices.DeleteFunc(sources, func(s *source) bool { return compare(s.rank, after) <= 0 })
 	}
-	if len(sources) > q.Limit {
-		sources = sources[:q.Limit]
+	more := len(sources) > q.Limit
+	sources = foremost(sources, q.Limit, func(a, b *source) int { return compare(a.rank, b.rank) })
+	if more {
 		list.Next = formatCursor(sources[q.Limit-1].rank)
 	}
 	m.addTrends(column, sources)
@@ -66,82 +66,26 @@ func (m *Mail) Sources(q Query) (List, error) {
 // source is a source while it is being looked at.
 type source struct {
 	Row
-	at       uint32 // its place in the column
-	outcomes *sum
-	rank     place
+	at   uint32 // its place in the column
+	sum  *sum
+	rank place
 }
 
-// sum adds up records.
-type sum struct {
-	messages    [dmarcd.Outcomes]int64
-	first, last dmarcd.Day
-	seen        bool
-}
-
-func (s *sum) add(r *dmarcd.Sent, day dmarcd.Day) {
-	// As Counts are: no sum is past where JSON numbers are exact.
-	s.messages[r.Outcome] = min(s.messages[r.Outcome]+r.Count, dmarcd.MaxCount)
-	if !s.seen {
-		s.seen, s.first, s.last = true, day, day
-	}
-	s.first, s.last = min(s.first, day), max(s.last, day)
-}
-
-func (s *sum) counts() dmarcd.Counts {
-	var c dmarcd.Counts
-	for outcome, messages := range s.messages {
-		if messages > 0 {
-			c.Add(dmarcd.Outcome(outcome).Counts(messages))
-		}
-	}
-	return c
-}
-
-// merge adds what another sum has.
-func (s *sum) merge(other *sum) {
-	if !other.seen {
-		return
-	}
-	for outcome, messages := range other.messages {
-		s.messages[outcome] = min(s.messages[outcome]+messages, dmarcd.MaxCount)
-	}
-	if !s.seen {
-		s.seen, s.first, s.last = true, other.first, other.last
-	}
-	s.first, s.last = min(s.first, other.first), max(s.last, other.last)
-}
-
-// group adds up records by their sources in a column, in no order.
-func (m *Mail) group(column column, parts []part) []*source {
-	sums := m.sums(column, parts)
+// group returns the sources of records in a column, in no order.
+func (m *Mail) group(column column, records *selection) []*source {
+	sums := records.by(column)
 	var sources []*source
 	for at := range sums {
 		s := &sums[at]
 		if !s.seen {
 			continue
 		}
-		found := &source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), outcomes: s}
+		found := &source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), sum: s}
 		found.Name, found.Detail = m.name(column.group, found.at, found.Key)
 		sources = append(sources, found)
 	}
 	return sources
 }
-
-// sums adds up records at the places of their sources.
-func (m *Mail) sums(column column, parts []part) []sum {
-	return gather(len(parts), recordsOf(parts), len(column.keys), func(sums []sum, from, to int) {
-		for _, p := range parts[from:to] {
-			day := m.sent.Shares[p.share].Day
-			for i := range p.records {
-				r := &p.records[i]
-				sums[column.of(p.share, r)].add(r, day)
-			}
-		}
-	}, (*sum).merge)
-}
-
-// addMessages adds messages to a sum.
-func addMessages(sum, messages *int64) { *sum = min(*sum+*messages, dmarcd.MaxCount) }
 
 // addTrends adds the messages of each day to sources of a column.
 func (m *Mail) addTrends(column column, sources []*source) {
@@ -154,8 +98,8 @@ func (m *Mail) addTrends(column column, sources []*source) {
 	for i, s := range sources {
 		shown[s.at] = i * days
 	}
-	parts := m.all()
-	trends := gather(len(parts), recordsOf(parts), len(sources)*days, func(trends []int64, from, to int) {
+	parts := m.whole.parts
+	trends := gather(len(parts), m.whole.records, len(sources)*days, func(trends []int64, from, to int) {
 		for _, p := range parts[from:to] {
 			day := int(m.sent.Shares[p.share].Day - m.first)
 			for i := range p.records {

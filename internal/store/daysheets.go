@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"math"
 	"time"
 
@@ -23,24 +24,29 @@ type mailDays struct {
 	growing []dmarcd.Day
 	// onSheets is how many records there are on sheets.
 	onSheets int
+	// state is another whenever records came or went.
+	state string
 }
 
 func (t *Team) mailDays(ctx context.Context, from, to dmarcd.Day) (mailDays, error) {
 	var days mailDays
-	_, err := collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, 0), team_days.on_sheet < team_days.changes
+	var state []byte
+	_, err := collectRead(ctx, t.store, `SELECT team_days.day, COALESCE(day_sheets.records, 0), team_days.on_sheet, team_days.changes
 		FROM team_days LEFT JOIN day_sheets ON `+onSheet+`
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
 		ORDER BY team_days.day`, []any{t.id, from, to}, func(scan scanner) (none struct{}, err error) {
 		var day dmarcd.Day
 		var records int
-		var grows bool
-		err = scan(&day, &records, &grows)
+		var sheet, changes int64
+		err = scan(&day, &records, &sheet, &changes)
 		days.all = append(days.all, day)
-		if days.onSheets += records; grows && records > 0 {
+		if days.onSheets += records; sheet < changes && records > 0 {
 			days.growing = append(days.growing, day)
 		}
+		state = binary.AppendVarint(binary.AppendVarint(state, int64(day)), changes)
 		return none, err
 	})
+	days.state = string(state)
 	return days, err
 }
 

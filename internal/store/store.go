@@ -42,6 +42,7 @@ type Store struct {
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
+	recent         recentMail
 }
 
 // Open connects to the database named by dsn: a postgres:// URL, or else the

@@ -12,21 +12,32 @@ import (
 // Sent returns the records that count in the given days: of one domain, or of all
 // present domains of the team where name is "". An unknown domain has none. More
 // records than limit are dmarcd.ErrLimit; so are more than can be read in a short
-// time, as long as they are not on sheets.
+// time, as long as they are not on sheets. What comes back may be shared with others, and
+// must not be changed.
 func (t *Team) Sent(ctx context.Context, name string, days dmarcd.Days, limit int) (*dmarcd.SentMail, error) {
 	from, to := bounds(days)
-	mail := newMailReader(limit)
-	if name != "" {
-		return &mail.SentMail, t.readDomain(ctx, mail, name, from, to)
-	}
 	of, err := t.mailDays(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	if of.onSheets > limit {
-		return nil, dmarcd.ErrLimit // before they are read
+	key := recentKey{t.id, name, from, to, of.state}
+	if known, records := t.store.recent.get(key); known != nil && records <= limit {
+		return known, nil
 	}
-	return &mail.SentMail, t.readDays(ctx, mail, of, "", allDomains)
+	mail := newMailReader(limit)
+	switch {
+	case name != "":
+		err = t.readDomain(ctx, mail, name, from, to, of)
+	case of.onSheets > limit:
+		err = dmarcd.ErrLimit // before they are read
+	default:
+		err = t.readDays(ctx, mail, of, "", allDomains)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.store.recent.put(key, &mail.SentMail)
+	return &mail.SentMail, nil
 }
 
 const (
@@ -38,19 +49,12 @@ const (
 )
 
 // readDomain reads the records of a domain, from sheets where that is faster.
-func (t *Team) readDomain(ctx context.Context, mail *mailReader, name string, from, to dmarcd.Day) error {
+func (t *Team) readDomain(ctx context.Context, mail *mailReader, name string, from, to dmarcd.Day, of mailDays) error {
 	loose, err := t.looseShares(ctx, name, from, to, maxLoose)
 	if err != nil {
 		return err
 	}
-	if loose.records <= fewLoose {
-		return t.readLoose(ctx, mail, loose)
-	}
-	of, err := t.mailDays(ctx, from, to)
-	if err != nil {
-		return err
-	}
-	if loose.records <= maxLoose && loose.records*sheetGain < of.onSheets {
+	if loose.records <= fewLoose || loose.records <= maxLoose && loose.records*sheetGain < of.onSheets {
 		return t.readLoose(ctx, mail, loose)
 	}
 	domain, err := t.Domain(ctx, name)

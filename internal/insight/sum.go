@@ -1,0 +1,68 @@
+package insight
+
+import "github.com/dmarcd/dmarcd"
+
+// sum adds up records.
+type sum struct {
+	messages    [dmarcd.Outcomes]int64
+	first, last dmarcd.Day
+	seen        bool
+}
+
+func (s *sum) add(r *dmarcd.Sent, day dmarcd.Day) {
+	addMessages(&s.messages[r.Outcome], &r.Count)
+	s.see(day, day)
+}
+
+// see notes days with records.
+func (s *sum) see(first, last dmarcd.Day) {
+	if !s.seen {
+		s.seen, s.first, s.last = true, first, last
+		return
+	}
+	s.first, s.last = min(s.first, first), max(s.last, last)
+}
+
+// merge adds what another sum has.
+func (s *sum) merge(other *sum) {
+	if !other.seen {
+		return
+	}
+	for outcome := range other.messages {
+		addMessages(&s.messages[outcome], &other.messages[outcome])
+	}
+	s.see(other.first, other.last)
+}
+
+// addMessages adds messages to a sum. As Counts are, none is past where JSON numbers
+// are exact.
+func addMessages(sum, messages *int64) { *sum = min(*sum+*messages, dmarcd.MaxCount) }
+
+func (s *sum) counts() dmarcd.Counts {
+	var c dmarcd.Counts
+	for outcome, messages := range s.messages {
+		if messages > 0 {
+			c.Add(dmarcd.Outcome(outcome).Counts(messages))
+		}
+	}
+	return c
+}
+
+// affected counts what is not compliant.
+func (s *sum) affected() dmarcd.Counts {
+	var c dmarcd.Counts
+	for o, messages := range s.messages {
+		if outcome := dmarcd.Outcome(o); !outcome.Compliant() {
+			c.Add(outcome.Counts(messages))
+		}
+	}
+	return c
+}
+
+func (s *sum) total() int64 {
+	total := int64(0)
+	for i := range s.messages {
+		addMessages(&total, &s.messages[i])
+	}
+	return total
+}
