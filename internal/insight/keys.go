@@ -55,8 +55,7 @@ func (m *Mail) column(group Group) column {
 	case GroupEnvelope:
 		c.basis, c.places = byIdentities, placesOf(&keys, m.sent.Identities, envelope)
 	case GroupSelector:
-		c.basis = byRecord
-		c.of = m.selectorPlaces(&keys)
+		c.basis, c.places, c.of = m.selectorPlaces(&keys)
 	default:
 		c.basis = byRecord
 		for i := range m.networks.list {
@@ -106,38 +105,32 @@ func placesOf[T any](keys *keyList, things []T, key func(*T) string) []uint32 {
 	return places
 }
 
-// selectorPlaces returns the places of the selectors of records. Where there are
-// several signatures, it depends on the From domain which one counts.
-func (m *Mail) selectorPlaces(keys *keyList) func(share int, r *dmarcd.Sent) uint32 {
+// selectorPlaces returns the places of selectors. Where there are several signatures, it
+// depends on the From domain which one counts, and so on the record.
+func (m *Mail) selectorPlaces(keys *keyList) (basis, []uint32, func(share int, r *dmarcd.Sent) uint32) {
+	several := false
+	for i := range m.sent.Identities {
+		several = several || len(m.sent.Identities[i].DKIM) > 1
+	}
+	if !several {
+		return byIdentities, placesOf(keys, m.sent.Identities, func(s *dmarcd.SentIdentities) string { return selectorName(s, "") }), nil
+	}
 	type signed struct {
 		identities uint32
 		from       string
 	}
-	single := make([]uint32, len(m.sent.Identities))
-	several := make(map[signed]uint32)
-	for i := range m.sent.Identities {
-		if identities := &m.sent.Identities[i]; len(identities.DKIM) < 2 {
-			single[i] = keys.place(selectorName(identities, ""))
-		}
-	}
-	for i := range m.sent.Shares {
-		from := m.sent.Shares[i].HeaderFrom
-		for _, r := range m.sent.Shares[i].Records {
-			if identities := &m.sent.Identities[r.Identities]; len(identities.DKIM) > 1 {
-				key := signed{r.Identities, from}
-				if _, known := several[key]; !known {
-					several[key] = keys.place(selectorName(identities, from))
-				}
+	places := make(map[signed]uint32)
+	for _, p := range m.whole.parts {
+		from := m.sent.Shares[p.share].HeaderFrom
+		for _, r := range p.records {
+			key := signed{r.Identities, from}
+			if _, known := places[key]; !known {
+				places[key] = keys.place(selectorName(&m.sent.Identities[r.Identities], from))
 			}
 		}
 	}
-	return func(share int, r *dmarcd.Sent) uint32 {
-		if len(several) > 0 {
-			if at, ok := several[signed{r.Identities, m.sent.Shares[share].HeaderFrom}]; ok {
-				return at
-			}
-		}
-		return single[r.Identities]
+	return byRecord, nil, func(share int, r *dmarcd.Sent) uint32 {
+		return places[signed{r.Identities, m.sent.Shares[share].HeaderFrom}]
 	}
 }
 

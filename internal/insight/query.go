@@ -47,6 +47,8 @@ type Query struct {
 	// most.
 	After string
 	Limit int
+	// Parts is how many sources of each other group Source tells at most, 0 for 20.
+	Parts int
 }
 
 // errAfter is what somebody is told who made a cursor.

@@ -12,7 +12,7 @@ type selection struct {
 	parts   []part
 	records int
 	// bases and groups are the sums that were needed so far.
-	bases  [byRecord][]sum
+	bases  *[byRecord][]sum
 	groups map[Group][]sum
 	group  Group // of the source whose records they are, with its key
 	key    string
@@ -90,18 +90,27 @@ const (
 	byRecord // it takes more than one of the others
 )
 
-// sums adds up the records at the places of the addresses, identities or shares.
+// sums adds up the records at the places of the addresses, identities or shares. One
+// look at them is for all three.
 func (s *selection) sums(by basis) []sum {
-	if s.bases[by] == nil {
-		switch by {
-		case byAddress:
-			s.bases[by] = s.gather(len(s.mail.sent.Addresses), func(_ int, r *dmarcd.Sent) uint32 { return r.Address })
-		case byIdentities:
-			s.bases[by] = s.gather(len(s.mail.sent.Identities), func(_ int, r *dmarcd.Sent) uint32 { return r.Identities })
-		default:
-			s.bases[by] = s.gather(len(s.mail.sent.Shares), func(share int, _ *dmarcd.Sent) uint32 { return uint32(share) }) //nolint:gosec // a place
-		}
+	if s.bases != nil {
+		return s.bases[by]
 	}
+	sent := s.mail.sent
+	identities := len(sent.Addresses)
+	shares := identities + len(sent.Identities)
+	sums := gather(len(s.parts), s.records, shares+len(sent.Shares), func(sums []sum, from, to int) {
+		for _, p := range s.parts[from:to] {
+			day, share := sent.Shares[p.share].Day, &sums[shares+p.share]
+			for i := range p.records {
+				r := &p.records[i]
+				sums[r.Address].add(r, day)
+				sums[identities+int(r.Identities)].add(r, day)
+				share.add(r, day)
+			}
+		}
+	}, (*sum).merge)
+	s.bases = &[byRecord][]sum{byAddress: sums[:identities], byIdentities: sums[identities:shares], byShare: sums[shares:]}
 	return s.bases[by]
 }
 
@@ -112,7 +121,14 @@ func (s *selection) by(column column) []sum {
 	}
 	var sums []sum
 	if column.basis == byRecord {
-		sums = s.gather(len(column.keys), column.of)
+		sums = gather(len(s.parts), s.records, len(column.keys), func(sums []sum, from, to int) {
+			for _, p := range s.parts[from:to] {
+				day := s.mail.sent.Shares[p.share].Day
+				for i := range p.records {
+					sums[column.of(p.share, &p.records[i])].add(&p.records[i], day)
+				}
+			}
+		}, (*sum).merge)
 	} else {
 		sums = make([]sum, len(column.keys))
 		for i, of := range s.sums(column.basis) {
@@ -124,17 +140,4 @@ func (s *selection) by(column column) []sum {
 	}
 	s.groups[column.group] = sums
 	return sums
-}
-
-// gather adds up the records at places.
-func (s *selection) gather(places int, place func(share int, r *dmarcd.Sent) uint32) []sum {
-	return gather(len(s.parts), s.records, places, func(sums []sum, from, to int) {
-		for _, p := range s.parts[from:to] {
-			day := s.mail.sent.Shares[p.share].Day
-			for i := range p.records {
-				r := &p.records[i]
-				sums[place(p.share, r)].add(r, day)
-			}
-		}
-	}, (*sum).merge)
 }

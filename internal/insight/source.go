@@ -38,9 +38,8 @@ type Part struct {
 	More int
 }
 
-// maxPartRows bounds how many sources of another group are told, unless a query asks
-// for more.
-const maxPartRows = 100
+// partRows is how many sources of another group are told to whoever does not say.
+const partRows = 20
 
 // Source returns the source that the query names by Group and Key, or
 // dmarcd.ErrNotFound where there is no mail of it.
@@ -58,7 +57,7 @@ func (m *Mail) Source(q Query) (Source, error) {
 			continue
 		}
 		rows := m.group(m.column(group), records)
-		told := max(q.Limit, maxPartRows)
+		told := cmp.Or(q.Parts, partRows)
 		part := Part{Group: group, More: max(len(rows)-told, 0)}
 		for _, row := range foremost(rows, told, largestFirst) {
 			part.Rows = append(part.Rows, row.Row)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
@@ -61,6 +62,10 @@ type Origin struct {
 // It is safe for concurrent use.
 type Atlas struct {
 	networks, countries *database
+	// networksAt and countriesAt are what was read at places in the databases: to
+	// read it takes longer than to find where it stands, and many addresses lead to
+	// the same place.
+	networksAt, countriesAt sync.Map
 }
 
 // database is a database that was read into memory: a file that is mapped instead
@@ -135,28 +140,45 @@ func (a *Atlas) network(addr netip.Addr) Network {
 	if a.networks == nil {
 		return Network{}
 	}
-	var found struct {
-		Number uint32 `maxminddb:"autonomous_system_number"`
-		Name   string `maxminddb:"autonomous_system_organization"`
-	}
-	if err := a.networks.reader.Lookup(addr).Decode(&found); err != nil {
-		return Network{} // another kind of database, or a damaged entry
-	}
-	return Network(found)
+	return readOnce(&a.networksAt, a.networks.reader.Lookup(addr), func(entry maxminddb.Result) Network {
+		var found struct {
+			Number uint32 `maxminddb:"autonomous_system_number"`
+			Name   string `maxminddb:"autonomous_system_organization"`
+		}
+		if err := entry.Decode(&found); err != nil {
+			return Network{} // another kind of database, or a damaged entry
+		}
+		return Network(found)
+	})
 }
 
 func (a *Atlas) country(addr netip.Addr) string {
 	if a.countries == nil {
 		return ""
 	}
-	entry := a.countries.reader.Lookup(addr)
-	for _, path := range [][]any{{"country_code"}, {"country", "iso_code"}} {
-		var code string
-		if err := entry.DecodePath(&code, path...); err == nil && isCountry(code) {
-			return code
+	return readOnce(&a.countriesAt, a.countries.reader.Lookup(addr), func(entry maxminddb.Result) string {
+		for _, path := range [][]any{{"country_code"}, {"country", "iso_code"}} {
+			var code string
+			if err := entry.DecodePath(&code, path...); err == nil && isCountry(code) {
+				return code
+			}
 		}
+		return ""
+	})
+}
+
+// readOnce returns what read makes of an entry of a database, or made of it before.
+func readOnce[T any](known *sync.Map, entry maxminddb.Result, read func(maxminddb.Result) T) T {
+	var none T
+	if !entry.Found() {
+		return none
 	}
-	return ""
+	if found, ok := known.Load(entry.Offset()); ok {
+		return found.(T) //nolint:forcetypeassert // no other is stored
+	}
+	found := read(entry)
+	known.Store(entry.Offset(), found)
+	return found
 }
 
 // isCountry reports whether a code is two letters in upper case.

@@ -65,7 +65,7 @@ func (s *Web) source(c *call) error {
 	asked := s.sourceQuery(query, query.Get("domain"))
 	asked.Group, asked.Key = Group(c.params["group"]), c.params["source"]
 	if query.Has("csv") {
-		asked.After, asked.Limit = "", maxCSVRows
+		asked.After, asked.Limit, asked.Parts = "", maxCSVRows, maxCSVRows
 	}
 	if plainGroup(asked.Group) == "" {
 		return errNoSuchPage

@@ -55,6 +55,9 @@ type SourceQuery struct {
 	// file is 100,000.
 	After string
 	Limit int
+	// Parts is how many sources of each other group the page of a source shows, 0 for
+	// a few.
+	Parts int
 }
 
 // SourceList is a part of the sources.

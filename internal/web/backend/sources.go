@@ -48,7 +48,7 @@ func (s *sources) mail(ctx context.Context, query web.SourceQuery) (*insight.Mai
 
 func insightQuery(q web.SourceQuery) insight.Query {
 	return insight.Query{
-		Group: insight.Group(q.Group), Key: q.Key, Search: q.Search, Failing: q.Failing, Sort: q.Sort, After: q.After, Limit: q.Limit,
+		Group: insight.Group(q.Group), Key: q.Key, Search: q.Search, Failing: q.Failing, Sort: q.Sort, After: q.After, Limit: q.Limit, Parts: q.Parts,
 	}
 }
 
