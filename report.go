@@ -155,19 +155,12 @@ func countsOf(count int64, dkim, spf bool, disposition aggregate.Policy) Counts 
 
 // Add adds other to c. Sums stay below 2^53, where JSON numbers are exact.
 func (c *Counts) Add(other Counts) {
-	for _, sum := range []struct {
-		to   *int64
-		more int64
-	}{
-		{&c.Compliant, other.Compliant},
-		{&c.NonCompliant, other.NonCompliant},
-		{&c.Quarantined, other.Quarantined},
-		{&c.Rejected, other.Rejected},
-		{&c.DKIM, other.DKIM},
-		{&c.SPF, other.SPF},
-	} {
-		*sum.to = min(*sum.to+sum.more, MaxCount)
-	}
+	c.Compliant = min(c.Compliant+other.Compliant, MaxCount)
+	c.NonCompliant = min(c.NonCompliant+other.NonCompliant, MaxCount)
+	c.Quarantined = min(c.Quarantined+other.Quarantined, MaxCount)
+	c.Rejected = min(c.Rejected+other.Rejected, MaxCount)
+	c.DKIM = min(c.DKIM+other.DKIM, MaxCount)
+	c.SPF = min(c.SPF+other.SPF, MaxCount)
 }
 
 // MaxCount is where sums stay.

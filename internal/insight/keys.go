@@ -120,9 +120,9 @@ func (m *Mail) selectorPlaces(keys *keyList) (basis, []uint32, func(share int, r
 		from       string
 	}
 	places := make(map[signed]uint32)
-	for _, p := range m.whole.parts {
-		from := m.sent.Shares[p.share].HeaderFrom
-		for _, r := range p.records {
+	for i := range m.sent.Shares {
+		from := m.sent.Shares[i].HeaderFrom
+		for _, r := range m.sent.Shares[i].Records {
 			key := signed{r.Identities, from}
 			if _, known := places[key]; !known {
 				places[key] = keys.place(selectorName(&m.sent.Identities[r.Identities], from))

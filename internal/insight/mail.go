@@ -12,14 +12,17 @@ import (
 type Mail struct {
 	records Records
 	sent    *dmarcd.SentMail
-	// addresses and signers stand at the places of the addresses and identities:
-	// where mail came from, and the known sender that signed it, if one did.
+	// addresses, homes and signers stand at the places of the addresses and
+	// identities: where mail came from, and the known sender that signed it, if one
+	// did.
 	addresses []address
+	homes     []home
 	signers   []networkPlace
 	networks  networks
 	// first and last are the ends of the days: those asked for or, where an end is
 	// open, those of the records.
 	first, last dmarcd.Day
+	total       int // records
 	// whole is all mail, chosen the mail of the source that was asked for last.
 	whole, chosen *selection
 }
@@ -30,24 +33,29 @@ type address struct {
 	origin   senders.Origin
 	host     string // its name, "" if none is known
 	messages int64
-	// sender is the known sender that it belongs to, if it does; system is its
-	// autonomous system.
-	sender, system networkPlace
 }
+
+// home is the known sender that an address belongs to, if it does, and else its
+// autonomous system. It is small: every record leads to one.
+type home struct{ sender, system networkPlace }
 
 func newMail(records Records, sent *dmarcd.SentMail, days dmarcd.Days) *Mail {
 	m := &Mail{
 		records: records, sent: sent, networks: newNetworks(),
-		addresses: make([]address, len(sent.Addresses)), signers: make([]networkPlace, len(sent.Identities)),
+		addresses: make([]address, len(sent.Addresses)), homes: make([]home, len(sent.Addresses)), signers: make([]networkPlace, len(sent.Identities)),
 	}
 	m.whole = &selection{mail: m}
 	for i := range sent.Shares {
-		m.whole.add(i, sent.Shares[i].Records)
+		m.total += len(sent.Shares[i].Records)
 	}
-	byAddress := m.whole.sums(byAddress)
+	messages := gather(m, len(sent.Addresses), func(messages []int64, _ int, records []dmarcd.Sent) {
+		for i := range records {
+			addMessages(&messages[records[i].Address], &records[i].Count)
+		}
+	}, addMessages)
 	for i, text := range sent.Addresses {
 		addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
-		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), byAddress[i].total()
+		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), messages[i]
 	}
 	m.limitDays(days)
 	return m

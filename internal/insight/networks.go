@@ -71,7 +71,7 @@ func systemKey(number uint32) string { return "AS" + strconv.FormatUint(uint64(n
 // networkOf returns the network of a record: a known sender by the address, else by
 // who signed, else the autonomous system of the address.
 func (m *Mail) networkOf(r *dmarcd.Sent) networkPlace {
-	from := &m.addresses[r.Address]
+	from := m.homes[r.Address]
 	if from.sender != noNetwork {
 		return from.sender
 	}

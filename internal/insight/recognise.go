@@ -28,10 +28,10 @@ func (s *Service) recognise(ctx context.Context, m *Mail) error {
 	for i := range m.addresses {
 		a := &m.addresses[i]
 		if sender, ok := s.catalogue.Identify(senders.Clues{Host: a.host, Network: a.origin.Network.Number}); ok {
-			a.sender = m.networks.addSender(sender)
+			m.homes[i].sender = m.networks.addSender(sender)
 			continue
 		}
-		a.system = m.networks.addSystem(a)
+		m.homes[i].system = m.networks.addSystem(a)
 	}
 	for i := range m.sent.Identities {
 		if sender, ok := s.catalogue.Identify(senders.Clues{Domains: passed(&m.sent.Identities[i])}); ok {

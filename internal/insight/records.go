@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -40,7 +39,7 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 		}
 		after = &place
 	}
-	places := m.recordPlaces(m.of(q).parts, after, q.Limit+1)
+	places := m.recordPlaces(m.of(q), after, q.Limit+1)
 	var page RecordPage
 	if len(places) > q.Limit {
 		places = places[:q.Limit]
@@ -59,17 +58,25 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 
 // recordPlaces returns the places of the first records after one, in their order. The
 // records of a share are in it already.
-func (m *Mail) recordPlaces(parts []part, after *recordPlace, limit int) []recordPlace {
-	first := func(p part) recordPlace {
-		share := &m.sent.Shares[p.share]
-		return recordPlace{Day: share.Day, Report: share.Report, Share: share.N}
+func (m *Mail) recordPlaces(of *selection, after *recordPlace, limit int) []recordPlace {
+	begin := func(share int) recordPlace {
+		s := &m.sent.Shares[share]
+		return recordPlace{Day: s.Day, Report: s.Report, Share: s.N}
 	}
+	var shares []int
+	for i, sum := range of.sums(byShare) {
+		if sum.seen && (after == nil || compareRecords(begin(i), recordPlace{after.Day, after.Report, after.Share, 0}) >= 0) {
+			shares = append(shares, i)
+		}
+	}
+	// Each has a record, but all of the first may be before.
+	shares = foremost(shares, limit+1, func(a, b int) int { return compareRecords(begin(a), begin(b)) })
 	var places []recordPlace
-	for _, p := range slices.SortedFunc(slices.Values(parts), func(a, b part) int { return compareRecords(first(a), first(b)) }) {
-		place := first(p)
-		for i := range p.records {
-			place.N = int(p.records[i].N)
-			if after != nil && compareRecords(place, *after) <= 0 {
+	for _, share := range shares {
+		place, records := begin(share), m.sent.Shares[share].Records
+		for i := range records {
+			place.N = int(records[i].N)
+			if !of.has(share, &records[i]) || after != nil && compareRecords(place, *after) <= 0 {
 				continue
 			}
 			if places = append(places, place); len(places) == limit {

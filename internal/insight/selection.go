@@ -6,77 +6,38 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// selection is some of the records.
+// selection is some of the records: all, or those of one source.
 type selection struct {
-	mail    *Mail
-	parts   []part
-	records int
+	mail *Mail
+	// column and place are the source; of is nil in the column where it is all.
+	column column
+	key    string
+	place  uint32
 	// bases and groups are the sums that were needed so far.
 	bases  *[byRecord][]sum
 	groups map[Group][]sum
-	group  Group // of the source whose records they are, with its key
-	key    string
 }
 
-// part is some records of the share at a place.
-type part struct {
-	share   int
-	records []dmarcd.Sent
-}
-
-func (s *selection) add(share int, records []dmarcd.Sent) {
-	if len(records) > 0 {
-		s.parts = append(s.parts, part{share, records})
-		s.records += len(records)
-	}
+// has tells whether a record of the share at a place is among them.
+func (s *selection) has(share int, r *dmarcd.Sent) bool {
+	return s.column.of == nil || s.column.of(share, r) == s.place
 }
 
 // of returns the records of the source that the query names, or all where it names
-// none.
+// none. There may be none.
 func (m *Mail) of(q Query) *selection {
 	if q.Key == "" {
 		return m.whole
 	}
-	if m.chosen != nil && m.chosen.group == q.Group && m.chosen.key == q.Key {
-		return m.chosen
-	}
-	m.chosen = &selection{mail: m, group: q.Group, key: q.Key}
-	column := m.column(q.Group)
-	wanted := slices.Index(column.keys, q.Key)
-	if wanted < 0 {
-		return m.chosen
-	}
-	chosen := make([][]dmarcd.Sent, len(m.whole.parts))
-	split(len(chosen), m.whole.records, func(from, to int) {
-		for i := from; i < to; i++ {
-			p := m.whole.parts[i]
-			chosen[i] = choose(p.records, func(r *dmarcd.Sent) bool { return column.of(p.share, r) == uint32(wanted) }) //nolint:gosec // not negative
+	if m.chosen == nil || m.chosen.column.group != q.Group || m.chosen.key != q.Key {
+		column := m.column(q.Group)
+		place := slices.Index(column.keys, q.Key)
+		if place < 0 {
+			place = len(column.keys) // of none
 		}
-	})
-	for i, records := range chosen {
-		m.chosen.add(m.whole.parts[i].share, records)
+		m.chosen = &selection{mail: m, column: column, key: q.Key, place: uint32(place)} //nolint:gosec // not negative
 	}
 	return m.chosen
-}
-
-// choose returns the records that are wanted. All are as they are, without a copy.
-func choose(records []dmarcd.Sent, wanted func(*dmarcd.Sent) bool) []dmarcd.Sent {
-	n := 0
-	for i := range records {
-		if wanted(&records[i]) {
-			n++
-		}
-	}
-	if n == len(records) {
-		return records
-	}
-	some := make([]dmarcd.Sent, 0, n)
-	for i := range records {
-		if wanted(&records[i]) {
-			some = append(some, records[i])
-		}
-	}
-	return some
 }
 
 // basis is what decides to which source of a group a record belongs. Several groups
@@ -99,14 +60,13 @@ func (s *selection) sums(by basis) []sum {
 	sent := s.mail.sent
 	identities := len(sent.Addresses)
 	shares := identities + len(sent.Identities)
-	sums := gather(len(s.parts), s.records, shares+len(sent.Shares), func(sums []sum, from, to int) {
-		for _, p := range s.parts[from:to] {
-			day, share := sent.Shares[p.share].Day, &sums[shares+p.share]
-			for i := range p.records {
-				r := &p.records[i]
+	sums := gather(s.mail, shares+len(sent.Shares), func(sums []sum, share int, records []dmarcd.Sent) {
+		day, ofShare := sent.Shares[share].Day, &sums[shares+share]
+		for i := range records {
+			if r := &records[i]; s.has(share, r) {
 				sums[r.Address].add(r, day)
 				sums[identities+int(r.Identities)].add(r, day)
-				share.add(r, day)
+				ofShare.add(r, day)
 			}
 		}
 	}, (*sum).merge)
@@ -121,11 +81,11 @@ func (s *selection) by(column column) []sum {
 	}
 	var sums []sum
 	if column.basis == byRecord {
-		sums = gather(len(s.parts), s.records, len(column.keys), func(sums []sum, from, to int) {
-			for _, p := range s.parts[from:to] {
-				day := s.mail.sent.Shares[p.share].Day
-				for i := range p.records {
-					sums[column.of(p.share, &p.records[i])].add(&p.records[i], day)
+		sums = gather(s.mail, len(column.keys), func(sums []sum, share int, records []dmarcd.Sent) {
+			day := s.mail.sent.Shares[share].Day
+			for i := range records {
+				if r := &records[i]; s.has(share, r) {
+					sums[column.of(share, r)].add(r, day)
 				}
 			}
 		}, (*sum).merge)

@@ -44,14 +44,20 @@ const partRows = 20
 // Source returns the source that the query names by Group and Key, or
 // dmarcd.ErrNotFound where there is no mail of it.
 func (m *Mail) Source(q Query) (Source, error) {
-	records := m.of(q)
-	if q.Key == "" || records.records == 0 {
+	if q.Key == "" {
 		return Source{}, dmarcd.ErrNotFound
 	}
-	column := m.column(q.Group)
-	whole := m.group(column, records)
-	m.addTrends(column, whole)
-	found := Source{Row: whole[0].Row, Days: m.daysOf(records), Facts: m.facts(q.Group, whole[0].at, records)}
+	records := m.of(q)
+	sources := m.group(records.column, records)
+	if len(sources) == 0 {
+		return Source{}, dmarcd.ErrNotFound
+	}
+	found := Source{Row: sources[0].Row, Days: m.daysOf(records), Facts: m.facts(q.Group, sources[0].at, records)}
+	if m.span() > 0 {
+		for _, day := range found.Days {
+			found.Trend = append(found.Trend, day.Total())
+		}
+	}
 	for _, group := range Groups() {
 		if group == q.Group {
 			continue
@@ -108,7 +114,8 @@ func (m *Mail) facts(group Group, at uint32, records *selection) []Fact {
 	case GroupAddress:
 		from := &m.addresses[at]
 		add("Name", from.host)
-		add("Network", m.networks.list[m.networkOf(&records.parts[0].records[0])].name)
+		of := foremost(m.group(m.column(GroupNetwork), records), 1, largestFirst)[0]
+		add("Network", m.networks.list[of.at].name)
 		add("Autonomous system", systemName(from.origin.Network))
 		add("Country", countryOf(from))
 		return facts

@@ -74,13 +74,20 @@ type source struct {
 // group returns the sources of records in a column, in no order.
 func (m *Mail) group(column column, records *selection) []*source {
 	sums := records.by(column)
-	var sources []*source
+	seen := 0
+	for at := range sums {
+		if sums[at].seen {
+			seen++
+		}
+	}
+	all, sources := make([]source, 0, seen), make([]*source, 0, seen)
 	for at := range sums {
 		s := &sums[at]
 		if !s.seen {
 			continue
 		}
-		found := &source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), sum: s}
+		all = append(all, source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), sum: s})
+		found := &all[len(all)-1]
 		found.Name, found.Detail = m.name(column.group, found.at, found.Key)
 		sources = append(sources, found)
 	}
@@ -98,14 +105,11 @@ func (m *Mail) addTrends(column column, sources []*source) {
 	for i, s := range sources {
 		shown[s.at] = i * days
 	}
-	parts := m.whole.parts
-	trends := gather(len(parts), m.whole.records, len(sources)*days, func(trends []int64, from, to int) {
-		for _, p := range parts[from:to] {
-			day := int(m.sent.Shares[p.share].Day - m.first)
-			for i := range p.records {
-				if trend := shown[column.of(p.share, &p.records[i])]; trend != hidden {
-					addMessages(&trends[trend+day], &p.records[i].Count)
-				}
+	trends := gather(m, len(sources)*days, func(trends []int64, share int, records []dmarcd.Sent) {
+		day := int(m.sent.Shares[share].Day - m.first)
+		for i := range records {
+			if trend := shown[column.of(share, &records[i])]; trend != hidden {
+				addMessages(&trends[trend+day], &records[i].Count)
 			}
 		}
 	}, addMessages)

@@ -3,15 +3,17 @@ package insight
 import (
 	"runtime"
 	"sync"
+
+	"github.com/dmarcd/dmarcd"
 )
 
-// splitAbove is how much work is split. To begin and to gather takes some
-// microseconds, as do thousands of records.
+// splitAbove is how many records are looked at by several. To begin and to gather takes
+// some microseconds, as do thousands of records.
 const splitAbove = 50_000
 
 // split has n things worked on by as many workers as there are processors, each with
-// the things from one place up to another; by one where amount, which says how much
-// work they are, is small.
+// the things from one place up to another; by one where amount, which says how many
+// records they are worth, is small.
 func split(n, amount int, work func(from, to int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if amount < splitAbove {
@@ -24,15 +26,17 @@ func split(n, amount int, work func(from, to int)) {
 	group.Wait()
 }
 
-// gather is split for work that adds something up: each worker has a list of sums of
-// its own, and add puts them together.
-func gather[T any](n, amount, sums int, work func(own []T, from, to int), add func(sum, own *T)) []T {
+// gather adds something up over all records, a share at a time. Each worker has a list
+// of sums of its own, and add puts them together.
+func gather[T any](m *Mail, sums int, work func(own []T, share int, records []dmarcd.Sent), add func(sum, own *T)) []T {
 	all := make([]T, sums)
 	var mu sync.Mutex
 	first := true
-	split(n, amount, func(from, to int) {
+	split(len(m.sent.Shares), m.total, func(from, to int) {
 		own := make([]T, sums)
-		work(own, from, to)
+		for i := from; i < to; i++ {
+			work(own, i, m.sent.Shares[i].Records)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if first {

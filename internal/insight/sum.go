@@ -58,11 +58,3 @@ func (s *sum) affected() dmarcd.Counts {
 	}
 	return c
 }
-
-func (s *sum) total() int64 {
-	total := int64(0)
-	for i := range s.messages {
-		addMessages(&total, &s.messages[i])
-	}
-	return total
-}

@@ -25,8 +25,10 @@ const (
 	// maxWaiting is how many addresses wait to be looked up. What does not fit is
 	// asked for again by whoever looks at the page next.
 	maxWaiting = 10_000
-	// maxRemembered is how many failures are remembered.
+	// maxRemembered is how many failures are remembered, and how many names that
+	// the keeper told; those for keptFor.
 	maxRemembered = 10_000
+	keptFor       = time.Minute
 	// atOnce is how many addresses are looked up at the same time, and perSave how
 	// many results are kept together.
 	atOnce  = 8
@@ -70,6 +72,10 @@ type Names struct {
 	// are not to be tried before a moment.
 	asked   map[netip.Addr]struct{}
 	resting map[netip.Addr]time.Time
+	// told is what the keeper told since a moment: whoever goes from page to page
+	// asks about the same addresses.
+	told  map[netip.Addr]ReverseName
+	since time.Time
 }
 
 // NewNames returns names that are looked up with the resolver and kept by the keeper.
@@ -84,11 +90,11 @@ func NewNames(resolver dns.Resolver, keeper NameKeeper, now func() time.Time, lo
 // others are looked up later if that was not done lately, and so are those whose
 // names are old. It does not wait for the DNS. It is safe for concurrent use.
 func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]string, error) {
-	kept, err := n.keeper.ReverseNames(ctx, addrs)
+	now := n.now()
+	kept, err := n.kept(ctx, addrs, now)
 	if err != nil {
 		return nil, fmt.Errorf("find names of addresses: %w", err)
 	}
-	now := n.now()
 	names := make(map[netip.Addr]string, len(kept))
 	fresh := make(map[netip.Addr]bool, len(kept))
 	for _, k := range kept {
@@ -105,6 +111,34 @@ func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]s
 		}
 	}
 	return names, nil
+}
+
+// kept returns what is kept about addresses.
+func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]ReverseName, error) {
+	var all []ReverseName
+	var others []netip.Addr
+	n.mu.Lock()
+	if n.told == nil || len(n.told) > maxRemembered || now.Sub(n.since) >= keptFor {
+		n.told, n.since = make(map[netip.Addr]ReverseName), now
+	}
+	for _, addr := range addrs {
+		if told, ok := n.told[addr]; ok {
+			all = append(all, told)
+		} else {
+			others = append(others, addr)
+		}
+	}
+	n.mu.Unlock()
+	if len(others) == 0 {
+		return all, nil
+	}
+	more, err := n.keeper.ReverseNames(ctx, others)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, told := range more {
+		n.told[told.Addr] = told
+	}
+	return append(all, more...), err
 }
 
 // enqueue has an address looked up unless it waits or rests, or there is no room.
@@ -210,5 +244,6 @@ func (n *Names) rest(batch []netip.Addr, found []ReverseName) {
 	}
 	for _, f := range found {
 		delete(n.resting, f.Addr)
+		delete(n.told, f.Addr)
 	}
 }

@@ -102,7 +102,7 @@ func (r Readiness) Summary() string {
 		number(r.Known) + " of them from senders that are probably yours."
 }
 
-const sourcesPerPage = 100
+const sourcesPerPage = 50
 
 type sourcesView struct {
 	Query  SourceQuery
