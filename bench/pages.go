@@ -84,15 +84,19 @@ func timePages(ctx context.Context, d *daemon, domain, days string, more []strin
 	if err != nil {
 		return nil, err
 	}
+	var figures []figure
 	for _, group := range insight.Groups() {
 		list := "/sources" + days + "&group=" + string(group)
+		began := time.Now()
 		largest, err := firstLink(ctx, d, cookie, list, "/sources/"+string(group)+"/")
 		if err != nil {
 			return nil, err
 		}
+		if len(figures) == 0 {
+			figures = append(figures, figure{"`/app" + list + "`, the first time", fmt.Sprintf("%.1f ms", milliseconds(time.Since(began))), ""})
+		}
 		paths = append(paths, list, largest)
 	}
-	var figures []figure
 	for _, path := range append(paths, more...) {
 		times, bytes, err := timePage(ctx, "http://"+d.address+"/app"+path, cookie)
 		if err != nil {
@@ -152,7 +156,7 @@ func pagePaths(ctx context.Context, d *daemon, name, days string) ([]string, err
 		domain + "/sources" + days + "&group=address", domain + "/check", domain + "/history", domain + "/spf", domain + "/setup",
 		domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + name,
 		"/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected", "/builder", "/settings/tokens", "/settings/members",
-		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users",
+		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users", "/account",
 	}, nil
 }
 

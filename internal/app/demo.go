@@ -75,6 +75,11 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 		progress(float64(day.Sub(story.Begin())) / float64(now.Sub(story.Begin())))
 	}
 	clock = now
+	for more := true; more; { // so that the first look at a year is fast, too
+		if more, err = s.MakeSheets(ctx); err != nil {
+			return nil, err
+		}
+	}
 	made, err := newDemo(cfg, story, now)
 	if err != nil {
 		return nil, err

@@ -50,13 +50,14 @@ func harbourlight() domain {
 
 // tinwhistle is in trouble. Its support software sent as the domain for months
 // before anybody knew; a key was taken away too early and missed for a week; the
-// policy was tightened too soon and taken back; and since three weeks ago its SPF
-// record needs too many look-ups, so that mail from its own office fails.
+// policy was tightened too soon and taken back, and is being tried again since
+// yesterday; and since three weeks ago its SPF record needs too many look-ups, so that
+// mail from its own office fails.
 func tinwhistle() domain {
 	return domain{
 		name: "tinwhistle.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
 		about:    "An instrument maker with a broken SPF record, an unsigned web shop, and a policy that was tightened too soon.",
-		policies: []policy{{since: 365, p: none}, {since: 66, p: quarantine}, {since: 52, p: none}},
+		policies: []policy{{since: 365, p: none}, {since: 66, p: quarantine}, {since: 52, p: none}, {since: 1, p: quarantine, testing: true}},
 		spf: []sending{
 			{since: 365, include: []*house{cloudpost, sendwell}, ip: []*house{tinwhistleOffice}, all: "~all"},
 			{since: 96, include: []*house{cloudpost, sendwell, deskhelp}, ip: []*house{tinwhistleOffice}, all: "~all"},

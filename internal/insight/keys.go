@@ -2,6 +2,8 @@ package insight
 
 import (
 	"cmp"
+	"math"
+	"slices"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -108,29 +110,36 @@ func placesOf[T any](keys *keyList, things []T, key func(*T) string) []uint32 {
 // selectorPlaces returns the places of selectors. Where there are several signatures, it
 // depends on the From domain which one counts, and so on the record.
 func (m *Mail) selectorPlaces(keys *keyList) (basis, []uint32, func(share int, r *dmarcd.Sent) uint32) {
-	several := false
+	const several = math.MaxUint32
+	single := make([]uint32, len(m.sent.Identities))
 	for i := range m.sent.Identities {
-		several = several || len(m.sent.Identities[i].DKIM) > 1
+		if single[i] = several; len(m.sent.Identities[i].DKIM) < 2 {
+			single[i] = keys.place(selectorName(&m.sent.Identities[i], ""))
+		}
 	}
-	if !several {
-		return byIdentities, placesOf(keys, m.sent.Identities, func(s *dmarcd.SentIdentities) string { return selectorName(s, "") }), nil
+	if !slices.Contains(single, several) {
+		return byIdentities, single, nil
 	}
-	type signed struct {
-		identities uint32
-		from       string
-	}
-	places := make(map[signed]uint32)
+	var names keyList
+	froms := placesOf(&names, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.HeaderFrom })
+	signed := func(share int, r *dmarcd.Sent) uint64 { return uint64(froms[share])<<32 | uint64(r.Identities) }
+	places := make(map[uint64]uint32)
 	for i := range m.sent.Shares {
-		from := m.sent.Shares[i].HeaderFrom
-		for _, r := range m.sent.Shares[i].Records {
-			key := signed{r.Identities, from}
-			if _, known := places[key]; !known {
-				places[key] = keys.place(selectorName(&m.sent.Identities[r.Identities], from))
+		for j := range m.sent.Shares[i].Records {
+			r := &m.sent.Shares[i].Records[j]
+			if single[r.Identities] != several {
+				continue
+			}
+			if _, known := places[signed(i, r)]; !known {
+				places[signed(i, r)] = keys.place(selectorName(&m.sent.Identities[r.Identities], m.sent.Shares[i].HeaderFrom))
 			}
 		}
 	}
 	return byRecord, nil, func(share int, r *dmarcd.Sent) uint32 {
-		return places[signed{r.Identities, m.sent.Shares[share].HeaderFrom}]
+		if place := single[r.Identities]; place != several {
+			return place
+		}
+		return places[signed(share, r)]
 	}
 }
 
