@@ -334,7 +334,7 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 func TestModel(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
-	const games = 30 // enough for every commit; `make soak` plays them all
+	const games = 15 // enough for every commit; `make soak` plays them all
 	played := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		if played++; played > games && !t.Failed() && os.Getenv("DMARCD_SOAK") == "" {

@@ -14,7 +14,7 @@ import (
 
 const (
 	killVariable = "DMARCD_E2E_KILLS"
-	defaultKills = 12
+	defaultKills = 8
 	writers      = 4
 )
 
