@@ -322,3 +322,15 @@ func text(t *testing.T, s *demo.Story, at time.Time) string {
 	}
 	return b.String()
 }
+
+func BenchmarkStory(b *testing.B) {
+	for b.Loop() {
+		records, bytesMade := 0, 0
+		for document := range story().Documents() {
+			records += bytes.Count(document.Content, []byte("<record>"))
+			bytesMade += len(document.Content)
+		}
+		b.ReportMetric(float64(records), "records/op")
+		b.SetBytes(int64(bytesMade))
+	}
+}

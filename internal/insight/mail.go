@@ -93,12 +93,3 @@ func (m *Mail) span() int {
 	}
 	return max(n, 0)
 }
-
-// Counts returns the sum of all records.
-func (m *Mail) Counts() dmarcd.Counts {
-	var all sum
-	for _, s := range m.whole.sums(byShare) {
-		all.merge(&s)
-	}
-	return all.counts()
-}

@@ -26,6 +26,7 @@ func lines(rows []insight.Row) []string {
 func TestSourcesByGroup(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), daysOf(1, 3))
+	counts := dmarcd.Counts{Summary: dmarcd.Summary{Compliant: 130, NonCompliant: 36}, Quarantined: 10, Rejected: 20, DKIM: 100, SPF: 80}
 	for _, test := range []struct {
 		group insight.Group
 		want  []string
@@ -78,8 +79,8 @@ func TestSourcesByGroup(t *testing.T) {
 		if diff := cmp.Diff(test.want, lines(got.Sources)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", test.group, diff)
 		}
-		if got.Next != "" || got.Counts != m.Counts() || got.Matching != len(test.want) {
-			t.Errorf("%s: got next %q, %d with %+v; want the end, %d with %+v", test.group, got.Next, got.Matching, got.Counts, len(test.want), m.Counts())
+		if got.Next != "" || got.Counts != counts || got.Matching != len(test.want) {
+			t.Errorf("%s: got next %q, %d with %+v; want the end, %d with %+v", test.group, got.Next, got.Matching, got.Counts, len(test.want), counts)
 		}
 	}
 }
