@@ -156,7 +156,7 @@ func pagePaths(ctx context.Context, d *daemon, name, days string) ([]string, err
 		domain + "/sources" + days + "&group=address", domain + "/check", domain + "/history", domain + "/spf", domain + "/setup",
 		domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + name,
 		"/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected", "/builder", "/settings/tokens", "/settings/members",
-		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users", "/account",
+		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users", "/installation/audit", "/account",
 	}, nil
 }
 

@@ -131,6 +131,7 @@ func TestViewerPages(t *testing.T) {
 		{"/app/reports/upload", http.StatusForbidden},
 		{"/app/installation/teams", http.StatusForbidden},
 		{"/app/installation/users", http.StatusForbidden},
+		{"/app/installation/audit", http.StatusForbidden},
 	} {
 		t.Run(row.path, func(t *testing.T) {
 			t.Parallel()

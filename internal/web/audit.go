@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -12,44 +13,71 @@ type AuditEntry struct {
 	At time.Time
 	// Actor is who, Action what was done, Target to what, Address from where.
 	Actor, Action, Target, Detail, Address string
+	// Team is the name of the team in the log of the installation, "" where it is
+	// about none.
+	Team string
 }
 
 type auditView struct {
-	Tabs  []tab
-	Table Table
-	Pager Pager
+	Heading string
+	Tabs    []tab
+	Table   Table
+	Pager   Pager
 }
 
+// audit shows the changes of the team.
 func (s *Web) audit(c *call) error {
-	const path = Prefix + "/settings/audit"
-	query := c.r.URL.Query()
-	part := func(after string) (wire.Page[AuditEntry], error) {
+	view := auditView{Heading: "Settings", Tabs: settingsTabs(c.viewer, "Audit log")}
+	return c.showAudit(settingsFrame("audit", "Audit log"), view, auditTable, func(after string) (wire.Page[AuditEntry], error) {
 		return c.team.Keeping.Audit(c.r.Context(), after)
-	}
+	})
+}
+
+// installationAudit shows the changes of all teams, and those that are about none.
+func (s *Web) installationAudit(c *call) error {
+	view := auditView{Heading: "Installation", Tabs: installationTabs("Audit log")}
+	installation := s.options.Installation(c.viewer)
+	return c.showAudit(installationFrame("audit", "Audit log"), view, installationAuditTable, func(after string) (wire.Page[AuditEntry], error) {
+		return installation.Audit(c.r.Context(), after)
+	})
+}
+
+func (c *call) showAudit(page Page, view auditView, table func([]AuditEntry) Table, part func(after string) (wire.Page[AuditEntry], error)) error {
 	if c.wantsCSV("audit") {
 		all, err := wholeList(part)
 		if err != nil {
 			return err
 		}
-		return c.csv(auditTable(all, ""))
+		return c.csv(table(all))
 	}
+	path, query := c.r.URL.Path, c.r.URL.Query()
 	found, err := part(query.Get("after"))
 	if err != nil {
 		return err
 	}
-	t := auditTable(found.Items, withQuery(path, query, "csv", "audit", "after", ""))
-	return c.render(http.StatusOK, settingsFrame("audit", "Audit log"),
-		auditView{settingsTabs(c.viewer, "Audit log"), t, cursorPager(path, query, next(found))})
+	view.Table, view.Pager = table(found.Items), cursorPager(path, query, next(found))
+	view.Table.CSV = withQuery(path, query, "csv", "audit", "after", "")
+	return c.render(http.StatusOK, page, view)
 }
 
-func auditTable(entries []AuditEntry, csv string) Table {
+func auditTable(entries []AuditEntry) Table {
 	t := Table{
-		ID: "audit", Caption: "Changes", CSV: csv,
+		ID: "audit", Caption: "Changes",
 		Columns: []Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true, Note: "Detail"}, {Title: "From where"}},
 		Empty:   Empty{"No changes yet", "Every change that a member, a token or an operator makes is kept here.", Link{}},
 	}
 	for _, e := range entries {
 		t.Rows = append(t.Rows, []Cell{at(e.At), text(e.Actor), text(actionWords(e.Action)), text(e.Target).noted(e.Detail), code(e.Address)})
+	}
+	return t
+}
+
+// installationAuditTable is auditTable with the teams.
+func installationAuditTable(entries []AuditEntry) Table {
+	t := auditTable(entries)
+	t.Columns = slices.Insert(t.Columns, 1, Column{Title: "Team"})
+	for i, e := range entries {
+		t.Rows[i] = slices.Insert(t.Rows[i], 1, text(e.Team))
 	}
 	return t
 }

@@ -174,6 +174,9 @@ type Housekeeping interface {
 
 // Installation is what the pages ask about all teams. It is for operators.
 type Installation interface {
+	// Audit returns the changes of all teams, and those about none, the latest first,
+	// from a cursor on.
+	Audit(ctx context.Context, after string) (wire.Page[AuditEntry], error)
 	Teams(ctx context.Context) ([]TeamRow, error)
 	CreateTeam(ctx context.Context, name string, api bool) error
 	SetAPI(ctx context.Context, team string, allowed bool) error

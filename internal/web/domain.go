@@ -83,10 +83,15 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 // the policy or of where reports go.
 func (d DomainHead) Known() bool { return !d.KnownAt.IsZero() }
 
-// PolicyBadge is the policy that applies.
+// PolicyBadge is the policy that applies, with that of the record where it says
+// another, as in testing: lists of domains show that one.
 func (d DomainHead) PolicyBadge() Cell {
 	if !d.Known() {
 		return badge("unknown")
 	}
-	return policyCell(strings.ToLower(d.Applied))
+	cell := policyCell(strings.ToLower(d.Applied))
+	if d.Policy != "" && d.Applied != "" && d.Policy != strings.ToLower(d.Applied) {
+		cell.Note = "the record says " + d.Policy
+	}
+	return cell
 }

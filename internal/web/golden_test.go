@@ -63,6 +63,7 @@ var pages = []struct {
 	{name: "account-elsewhere", path: "/app/account", empty: true},
 	{name: "installation-teams", path: "/app/installation/teams"},
 	{name: "installation-users", path: "/app/installation/users"},
+	{name: "installation-audit", path: "/app/installation/audit"},
 	{name: "sign-in", path: "/app/sign-in?next=%2Fapp%2Fsources"},
 	{name: "welcome", path: "/app/welcome/" + goodInvitation},
 	{name: "not-found", path: "/app/nothing"},

@@ -40,6 +40,7 @@ func installationTabs(current string) []tab {
 	return []tab{
 		{Link{"Teams", Prefix + "/installation/teams"}, current == "Teams"},
 		{Link{"Users", Prefix + "/installation/users"}, current == "Users"},
+		{Link{"Audit log", Prefix + "/installation/audit"}, current == "Audit log"},
 	}
 }
 

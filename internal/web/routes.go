@@ -73,5 +73,6 @@ func (s *Web) routes() []route {
 		{post, "/installation/teams/{id}/api", accessOperate, s.setAPI},
 		{get, "/installation/users", accessOperate, s.users},
 		{post, "/installation/users/{id}/remove", accessOperate, s.removeUser},
+		{get, "/installation/audit", accessOperate, s.installationAudit},
 	}
 }

@@ -61,6 +61,7 @@ var places = []place{
 	{path: "/app/settings/audit", need: owner},
 	{path: "/app/installation/teams", need: operator},
 	{path: "/app/installation/users", need: operator},
+	{path: "/app/installation/audit", need: operator},
 
 	{path: "/app/domains/new", need: editor, form: url.Values{"domain": {"another.example"}}},
 	{path: "/app/domains/{domain}/check", need: editor, form: url.Values{}},

@@ -84,6 +84,7 @@ var shownPages = []shown{
 	{name: "account", path: "/app/account"},
 	{name: "installation-teams", path: "/app/installation/teams"},
 	{name: "installation-users", path: "/app/installation/users"},
+	{name: "installation-audit", path: "/app/installation/audit"},
 }
 
 // TestLooks looks at every page of the sample team in every way: axe finds nothing to

@@ -174,5 +174,13 @@ func TestInstallation(t *testing.T) {
 		if got := strings.Join(actions, ", "); err != nil || got != want {
 			t.Errorf("got the entries %q and %v, want %q", got, err, want)
 		}
+		log, err := page.Audit(t.Context(), "")
+		of := make(map[string]string)
+		for _, e := range log.Items {
+			of[e.Action] = e.Team
+		}
+		if err != nil || log.Items[0].Action != "user.remove" || of["user.remove"] != "" || of["member.join"] != "acme" {
+			t.Errorf("got the log %+v and %v, want that of the installation and of acme", log.Items, err)
+		}
 	})
 }

@@ -47,18 +47,5 @@ func (h housekeeping) SetRetention(ctx context.Context, keep web.Retention) erro
 }
 
 func (h housekeeping) Audit(ctx context.Context, after string) (wire.Page[web.AuditEntry], error) {
-	var page wire.Page[web.AuditEntry]
-	before, err := parseCursor(after)
-	if err != nil {
-		return page, err
-	}
-	entries, err := h.team.Audit(ctx, store.AuditFilter{}, before, auditPerPage+1)
-	if err != nil {
-		return page, err
-	}
-	return wire.NewPage(entries, auditPerPage, func(e dmarcd.AuditEntry) string {
-		return wire.FormatCursor(e.At, int64(e.ID))
-	}, func(e dmarcd.AuditEntry) (web.AuditEntry, error) {
-		return web.AuditEntry{At: e.At, Actor: e.Actor, Action: e.Action, Target: e.Target, Detail: e.Detail, Address: e.Address}, nil
-	})
+	return auditPage(ctx, after, h.team.Audit, func(dmarcd.TeamID) string { return "" })
 }
