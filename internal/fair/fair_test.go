@@ -1,0 +1,183 @@
+package fair_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
+)
+
+// hold acquires, and fails the test if that is impossible.
+func hold(t *testing.T, l *fair.Limiter[string], key string, weight int64) (release func()) {
+	t.Helper()
+	release, err := l.Acquire(t.Context(), key, weight)
+	if err != nil {
+		t.Fatalf("acquire %d for %s: %v", weight, key, err)
+	}
+	return release
+}
+
+func TestTheKeyThatHoldsLeastGoesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 2})
+		first, second := hold(t, l, "busy", 1), hold(t, l, "busy", 1)
+		var mu sync.Mutex
+		var order []string
+		wait := func(key string) {
+			go func() {
+				release := hold(t, l, key, 1)
+				mu.Lock()
+				order = append(order, key)
+				mu.Unlock()
+				time.Sleep(time.Minute)
+				release()
+			}()
+			synctest.Wait()
+		}
+		wait("busy")
+		wait("busy")
+		wait("quiet")
+		first()
+		synctest.Wait()
+		second()
+		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []string{"quiet", "busy", "busy"}; !slices.Equal(order, want) {
+			t.Errorf("got the order %v, want %v", order, want)
+		}
+	})
+}
+
+func TestOneKeyLeavesUnitsToOthers(t *testing.T) {
+	t.Parallel()
+	l := fair.New[string](fair.Options{Capacity: 4, PerKey: 3})
+	for range 3 {
+		defer hold(t, l, "busy", 1)()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() {
+		_, err := l.Acquire(ctx, "busy", 1)
+		stopped <- err
+	}()
+	defer hold(t, l, "quiet", 1)()
+	cancel()
+	if err := <-stopped; !errors.Is(err, context.Canceled) {
+		t.Errorf("the fourth of one key: got %v, want context.Canceled", err)
+	}
+}
+
+func TestALargeWeightIsNotOvertakenForever(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 10})
+		small := hold(t, l, "a", 1)
+		admitted := make(chan func(), 2)
+		go func() { admitted <- hold(t, l, "large", 100) }()
+		synctest.Wait()
+		go func() { admitted <- hold(t, l, "b", 1) }()
+		synctest.Wait()
+		if len(admitted) != 0 {
+			t.Fatal("a later, smaller weight was admitted before the large one")
+		}
+		small()
+		(<-admitted)()
+		(<-admitted)()
+	})
+}
+
+func TestTooManyWaitersOfAKeyAreTurnedAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1, Waiting: 1})
+		release := hold(t, l, "a", 1)
+		done := make(chan struct{})
+		go func() {
+			hold(t, l, "a", 1)()
+			close(done)
+		}()
+		synctest.Wait()
+		if _, err := l.Acquire(t.Context(), "a", 1); !errors.Is(err, dmarcd.ErrTemporary) {
+			t.Errorf("got %v, want ErrTemporary", err)
+		}
+		release()
+		release() // has no effect
+		<-done
+	})
+}
+
+func TestAnEndedContextIsNotAdmitted(t *testing.T) {
+	t.Parallel()
+	l := fair.New[string](fair.Options{Capacity: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Acquire(ctx, "a", 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	hold(t, l, "b", 1)()
+}
+
+// TestTheBoundsHold has many keys acquire, wait, give up and release at random.
+func TestTheBoundsHold(t *testing.T) {
+	t.Parallel()
+	const capacity, perKey, keys = 7, 4, 5
+	l := fair.New[int](fair.Options{Capacity: capacity, PerKey: perKey})
+	var all atomic.Int64
+	var each [keys]atomic.Int64
+	var group sync.WaitGroup
+	for worker := range 20 {
+		random := rand.New(rand.NewPCG(1, uint64(worker)))
+		group.Go(func() {
+			for range 300 {
+				key, weight := random.IntN(keys), random.Int64N(perKey)+1
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(2000))*time.Microsecond)
+				release, err := l.Acquire(ctx, key, weight)
+				cancel()
+				if err != nil {
+					continue
+				}
+				if held := all.Add(weight); held > capacity {
+					t.Errorf("%d units are held, of %d", held, capacity)
+				}
+				if held := each[key].Add(weight); held > perKey {
+					t.Errorf("%d units are held for one key, of %d", held, perKey)
+				}
+				each[key].Add(-weight)
+				all.Add(-weight)
+				release()
+			}
+		})
+	}
+	group.Wait()
+	release, err := l.Acquire(t.Context(), 0, perKey)
+	if err != nil {
+		t.Fatalf("acquire after all was released: %v", err)
+	}
+	release()
+}
+
+func BenchmarkAcquire(b *testing.B) {
+	for _, keys := range []int{1, 100} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			l := fair.New[int](fair.Options{Capacity: 1 << 20})
+			for key := range keys {
+				_, _ = l.Acquire(b.Context(), key, 1)
+			}
+			for b.Loop() {
+				release, _ := l.Acquire(b.Context(), 0, 1)
+				release()
+			}
+		})
+	}
+}
