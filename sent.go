@@ -15,6 +15,30 @@ type SentMail struct {
 	Shares []SentShare
 }
 
+// Records returns how many records there are.
+func (m *SentMail) Records() int {
+	records := 0
+	for i := range m.Shares {
+		records += len(m.Shares[i].Records)
+	}
+	return records
+}
+
+// What a SentMail takes in memory, in bytes: a record, a share, an address and the
+// identities of a record, each with its texts. Those of identities are an average.
+const (
+	sentRecordBytes     = 24
+	sentShareBytes      = 128
+	sentAddressBytes    = 32
+	sentIdentitiesBytes = 320
+)
+
+// Bytes returns about how much memory it takes.
+func (m *SentMail) Bytes() int64 {
+	return int64(m.Records())*sentRecordBytes + int64(len(m.Shares))*sentShareBytes +
+		int64(len(m.Addresses))*sentAddressBytes + int64(len(m.Identities))*sentIdentitiesBytes
+}
+
 // SentIdentities are the domains that a record names beside its From domain.
 type SentIdentities struct {
 	EnvelopeFrom string

@@ -15,9 +15,9 @@ type dialect struct {
 	// lockMigration begins a migration, so that replicas which start together
 	// take turns; "" where one writer is the rule anyway.
 	lockMigration string
-	// uninterruptible has single reads run to their end even if the caller
-	// leaves. They take microseconds, while the ability to interrupt one
-	// costs the SQLite driver a goroutine for each.
+	// uninterruptible has reads of single rows run to their end even if the
+	// caller has gone. They take microseconds, and being able to interrupt one
+	// costs a goroutine in database/sql and another in the SQLite driver.
 	uninterruptible bool
 	// prepare has transactions prepare their statements, where the driver does
 	// not do so by itself.

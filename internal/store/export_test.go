@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strings"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
@@ -53,4 +54,45 @@ func DetailsRoundTrip(record aggregate.Record) (aggregate.Record, error) {
 	var back aggregate.Record
 	err := parseDetails(formatDetails(record), &back)
 	return back, err
+}
+
+// ReadForever runs a read that ends with ctx alone.
+func (s *Store) ReadForever(ctx context.Context) error {
+	_, err := collectRead(ctx, s, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
+		SELECT n FROM numbers WHERE n < 0`, nil, func(scan scanner) (n int64, err error) { return n, scan(&n) })
+	return err
+}
+
+// ReadText runs a query of the test's own that returns one number.
+func (s *Store) ReadText(ctx context.Context, query string) (n int, err error) {
+	err = s.queryRow(ctx, query, nil, &n)
+	return n, err
+}
+
+// Statements returns how many prepared statements are cached.
+func (s *Store) Statements() int {
+	p := s.read.(*preparing)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.cached)
+}
+
+// RecentMail is the cache of what was read last.
+type RecentMail struct{ cache recentMail }
+
+// Put caches mail for a domain.
+func (m *RecentMail) Put(domain string, mail *dmarcd.SentMail) {
+	m.cache.put(recentKey{domain: domain}, mail)
+}
+
+// Get returns what is cached for a domain, or nil.
+func (m *RecentMail) Get(domain string) *dmarcd.SentMail {
+	return m.cache.get(recentKey{domain: domain})
+}
+
+// Len returns how many answers the cache holds, and how many bytes it counts.
+func (m *RecentMail) Len() (answers int, bytes int64) {
+	m.cache.mu.Lock()
+	defer m.cache.mu.Unlock()
+	return len(m.cache.cached), m.cache.bytes
 }

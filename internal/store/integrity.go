@@ -14,7 +14,7 @@ import (
 func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 	if s.dialect.name == sqliteDialect.name {
 		var verdict string
-		if err := s.queryRow(ctx, `PRAGMA quick_check(1)`, nil, &verdict); err != nil {
+		if err := s.longQueryRow(ctx, `PRAGMA quick_check(1)`, nil, &verdict); err != nil {
 			return "", fmt.Errorf("check the database file: %w", err)
 		}
 		if verdict != "ok" {
@@ -23,7 +23,7 @@ func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 	}
 	for _, check := range integrityChecks() {
 		var team dmarcd.TeamID
-		err := s.queryRow(ctx, check.query, nil, &team)
+		err := s.longQueryRow(ctx, check.query, nil, &team)
 		if err == nil {
 			return check.problem + " in " + team.String(), nil
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
@@ -64,8 +65,8 @@ func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day
 		loose.narrowed, loose.args = ` AND domains.name = $4`, append(loose.args, plain(name))
 	}
 	query := `SELECT shares.report_id, shares.n, shares.domain_id, reports.organization, shares.day, shares.header_from, shares.records` +
-		sentShares + loose.narrowed + ` LIMIT ` + strconv.Itoa(limit+1)
-	_, err := collectRead(ctx, t.store, query, loose.args, func(scan scanner) (none struct{}, err error) {
+		sentShares + loose.narrowed + fmt.Sprintf(` LIMIT $%d`, len(loose.args)+1)
+	_, err := collectRead(ctx, t.store, query, append(slices.Clip(loose.args), limit+1), func(scan scanner) (none struct{}, err error) {
 		var share looseShare
 		err = scan(&share.Report, &share.N, &share.Domain, &share.Organization, &share.Day, &share.HeaderFrom, &share.records)
 		share.records = max(share.records, 1)
@@ -88,6 +89,10 @@ func (t *Team) readLoose(ctx context.Context, mail *mailReader, loose looseShare
 	if len(loose.shares) == 0 {
 		return nil
 	}
+	return t.store.longRead(ctx, func(read tx) error { return t.scanLoose(ctx, read, mail, loose) })
+}
+
+func (t *Team) scanLoose(ctx context.Context, read tx, mail *mailReader, loose looseShares) error {
 	if err := mail.expect(loose.records); err != nil {
 		return err
 	}
@@ -96,7 +101,7 @@ func (t *Team) readLoose(ctx context.Context, mail *mailReader, loose looseShare
 	next := len(loose.args) + 1
 	field, record := fmt.Sprintf("CAST($%d AS TEXT)", next), fmt.Sprintf("CAST($%d AS TEXT)", next+1)
 	t.store.queries.Add(1)
-	rows, err := t.store.read.QueryContext(ctx, `SELECT records.report_id, records.share, string_agg(
+	rows, err := read.run.QueryContext(ctx, `SELECT records.report_id, records.share, string_agg(
 			records.n || `+field+` || records.count || `+field+`
 				|| (CASE WHEN records.dkim = 'pass' THEN 1 ELSE 0 END + CASE WHEN records.spf = 'pass' THEN 2 ELSE 0 END
 					+ CASE records.disposition WHEN 'quarantine' THEN 4 WHEN 'reject' THEN 8 ELSE 0 END)

@@ -1,50 +1,116 @@
 package store
 
 import (
+	"container/list"
 	"context"
 	"database/sql"
 	"sync"
 )
 
-// preparing is a pool that prepares each query once and keeps it: reading the
-// text of a query takes SQLite as long as running it. The texts are those in
-// this package, so there is no end to bound.
+// maxStatements bounds the prepared statements of a pool. The queries of this
+// package are fewer; some come in several lengths.
+const maxStatements = 256
+
+// preparing is a pool that prepares queries and caches the statements by their text:
+// SQLite needs as long to compile a query as to run it. Beyond maxStatements
+// the least recently used one is closed.
 type preparing struct {
 	*sql.DB
-	statements sync.Map // by text, *sql.Stmt
+	mu     sync.Mutex
+	cached map[string]*list.Element // of *statement
+	recent list.List                // the most recently used first
+}
+
+// statement is a prepared query.
+type statement struct {
+	*sql.Stmt
+	query string
+	// users is how many callers are about to run it, evicted that the last of
+	// them closes it. The pool's mutex guards both.
+	users   int
+	evicted bool
+}
+
+func newPreparing(db *sql.DB) *preparing {
+	return &preparing{DB: db, cached: make(map[string]*list.Element)}
 }
 
 // QueryContext implements runner.
 func (p *preparing) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	statement, err := p.prepare(ctx, query) //nolint:sqlclosecheck // kept for the life of the pool
+	s, err := p.acquire(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return statement.QueryContext(ctx, args...)
+	defer p.release(s)
+	return s.QueryContext(ctx, args...)
 }
 
 // QueryRowContext implements runner.
 func (p *preparing) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	statement, err := p.prepare(ctx, query) //nolint:sqlclosecheck // kept for the life of the pool
+	s, err := p.acquire(ctx, query)
 	if err != nil {
-		return p.DB.QueryRowContext(ctx, query, args...) // which tells the error
+		return p.DB.QueryRowContext(ctx, query, args...) // which returns the error
 	}
-	return statement.QueryRowContext(ctx, args...)
+	defer p.release(s)
+	return s.QueryRowContext(ctx, args...)
 }
 
-func (p *preparing) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	if known, ok := p.statements.Load(query); ok {
-		return known.(*sql.Stmt), nil //nolint:forcetypeassert // nothing else is stored
+// acquire returns the statement of a query; release must follow.
+func (p *preparing) acquire(ctx context.Context, query string) (*statement, error) {
+	if s := p.lookup(query); s != nil {
+		return s, nil
 	}
-	statement, err := p.PrepareContext(ctx, query)
+	prepared, err := p.PrepareContext(ctx, query) //nolint:sqlclosecheck // closed when it is evicted
 	if err != nil {
 		return nil, err
 	}
-	if known, raced := p.statements.LoadOrStore(query, statement); raced {
-		_ = statement.Close()         //nolint:sqlclosecheck // unused
-		return known.(*sql.Stmt), nil //nolint:forcetypeassert // nothing else is stored
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if raced := p.cached[query]; raced != nil {
+		_ = prepared.Close() // unused
+		return p.use(raced), nil
 	}
-	return statement, nil
+	s := &statement{Stmt: prepared, query: query, users: 1}
+	p.cached[query] = p.recent.PushFront(s)
+	p.evict()
+	return s, nil
+}
+
+func (p *preparing) lookup(query string) *statement {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found := p.cached[query]; found != nil {
+		return p.use(found)
+	}
+	return nil
+}
+
+// use counts a user of a statement; p.mu is held.
+func (p *preparing) use(found *list.Element) *statement {
+	p.recent.MoveToFront(found)
+	s := found.Value.(*statement) //nolint:forcetypeassert // nothing else is in the list
+	s.users++
+	return s
+}
+
+// evict removes statements beyond maxStatements; p.mu is held.
+func (p *preparing) evict() {
+	for p.recent.Len() > maxStatements {
+		oldest := p.recent.Remove(p.recent.Back()).(*statement) //nolint:forcetypeassert // nothing else is in the list
+		delete(p.cached, oldest.query)
+		if oldest.evicted = true; oldest.users == 0 {
+			_ = oldest.Close() // its rows report errors
+		}
+	}
+}
+
+// release ends a use. Rows that are still being read keep an evicted statement open.
+func (p *preparing) release(s *statement) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.users--; s.evicted && s.users == 0 {
+		_ = s.Close() // its rows report errors
+	}
 }
 
 // preparingTx is a transaction that prepares each statement once.

@@ -61,17 +61,38 @@ func (s *Store) writerConn(ctx context.Context) (*sql.Conn, error) {
 }
 
 // queryRow runs a query outside a transaction and scans its only row; no row is
-// ErrNotFound.
+// ErrNotFound. It is for reads that take microseconds: see pointRead.
 func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return tx{store: s, run: s.read}.queryRow(s.reading(ctx), query, args, dest...)
+	return s.pointRead(ctx, func(ctx context.Context, read tx) error { return read.queryRow(ctx, query, args, dest...) })
 }
 
-// reading returns the context under which a short read runs.
-func (s *Store) reading(ctx context.Context) context.Context {
-	if s.dialect.uninterruptible {
-		return context.WithoutCancel(ctx)
+// longQueryRow is queryRow for a query whose time grows with the data: it can be
+// interrupted.
+func (s *Store) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return s.longRead(ctx, func(read tx) error { return read.queryRow(ctx, query, args, dest...) })
+}
+
+// pointRead runs f, a read of one row by an index. ctx bounds how long it waits for a
+// connection. On SQLite the query itself runs to its end: to make it interruptible
+// takes two goroutines, which cost as much as the query.
+func (s *Store) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
+	return s.longRead(ctx, func(read tx) error {
+		if s.dialect.uninterruptible {
+			ctx = context.WithoutCancel(ctx)
+		}
+		return f(ctx, read)
+	})
+}
+
+// longRead runs f, which reads outside a transaction under ctx.
+func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
+	select {
+	case s.readers <- struct{}{}:
+	case <-ctx.Done():
+		return s.kind(ctx.Err())
 	}
-	return ctx
+	defer func() { <-s.readers }()
+	return f(tx{store: s, run: s.read})
 }
 
 // exec runs one statement in a transaction of its own and returns how many rows
@@ -122,9 +143,13 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 	return all, t.store.kind(rows.Err())
 }
 
-// collectRead is collect outside a transaction.
-func collectRead[T any](ctx context.Context, s *Store, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
-	return collect(s.reading(ctx), tx{store: s, run: s.read}, query, args, scan)
+// collectRead is collect outside a transaction. It ends when ctx does.
+func collectRead[T any](ctx context.Context, s *Store, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+	err = s.longRead(ctx, func(read tx) error {
+		all, err = collect(ctx, read, query, args, scan)
+		return err
+	})
+	return all, err
 }
 
 // kind gives an error of the engine its kind, where it has one.

@@ -9,23 +9,27 @@ import (
 )
 
 const (
-	// leastRecent is how many records are worth remembering: fewer are read faster
-	// than anybody notices.
-	leastRecent = 5000
-	// maxRecent is how many are remembered in all, which takes some 60 MB.
-	maxRecent = 2_000_000
-	// recentAge is how long they are, after they were asked for last.
+	// minRecent is the least number of records worth caching: fewer are read in
+	// milliseconds.
+	minRecent = 5000
+	// maxRecentBytes bounds the cache.
+	maxRecentBytes = 64 << 20
+	// recentAge is how long an answer is cached after its last use.
 	recentAge = 5 * time.Minute
 )
 
-// recentMail remembers what was read last: whoever looks at the sources of some days
-// goes from group to group, and from source to source. It is safe for concurrent use.
+// recentMail caches what was read last: users go from group to group and from source to
+// source of the same days. It holds at most maxRecentBytes, and nothing that was not
+// used for recentAge. It is safe for concurrent use.
 type recentMail struct {
-	mu   sync.Mutex
-	kept []recent // in the order of their use
+	mu     sync.Mutex
+	cached []recent // the least recently used first
+	bytes  int64
+	// expiring tells that a timer is set for the first entry.
+	expiring bool
 }
 
-// recentKey is what was asked for, and the state of the records then. What it leads to
+// recentKey is the question, and the state of the records when it was asked. The answer
 // belongs to the team.
 type recentKey struct {
 	team     dmarcd.TeamID
@@ -35,55 +39,75 @@ type recentKey struct {
 }
 
 type recent struct {
-	key     recentKey
-	mail    *dmarcd.SentMail
-	records int
-	usedAt  time.Time
+	key    recentKey
+	mail   *dmarcd.SentMail
+	bytes  int64
+	usedAt time.Time
 }
 
-// get returns what is remembered, or nil.
-func (m *recentMail) get(key recentKey) (mail *dmarcd.SentMail, records int) {
+// get returns the cached answer, or nil.
+func (m *recentMail) get(key recentKey) *dmarcd.SentMail {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := slices.IndexFunc(m.kept, func(r recent) bool { return r.key == key })
+	m.expire()
+	at := slices.IndexFunc(m.cached, func(r recent) bool { return r.key == key })
 	if at < 0 {
-		return nil, 0
+		return nil
 	}
-	found := m.kept[at]
+	found := m.cached[at]
 	found.usedAt = time.Now()
-	m.kept = append(slices.Delete(m.kept, at, at+1), found)
-	return found.mail, found.records
+	m.cached = append(slices.Delete(m.cached, at, at+1), found)
+	return found.mail
 }
 
-// put remembers what was read, in place of what the same question led to before.
+// put caches an answer in place of the previous one to the same question.
 func (m *recentMail) put(key recentKey, mail *dmarcd.SentMail) {
-	records := 0
-	for i := range mail.Shares {
-		records += len(mail.Shares[i].Records)
-	}
-	if records < leastRecent || records > maxRecent {
+	if mail.Records() < minRecent || mail.Bytes() > maxRecentBytes {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept = slices.DeleteFunc(m.kept, func(r recent) bool {
+	m.expire()
+	m.drop(func(r recent) bool {
 		r.key.state = key.state
 		return r.key == key
 	})
-	m.kept = append(m.kept, recent{key, mail, records, time.Now()})
-	sum := 0
-	for i, r := range slices.Backward(m.kept) {
-		if sum += r.records; sum > maxRecent {
-			m.kept = slices.Delete(m.kept, 0, i+1)
-			break
-		}
+	m.cached = append(m.cached, recent{key, mail, mail.Bytes(), time.Now()})
+	for m.bytes += mail.Bytes(); m.bytes > maxRecentBytes; {
+		oldest := m.cached[0].key
+		m.drop(func(r recent) bool { return r.key == oldest })
 	}
-	time.AfterFunc(recentAge, m.forget)
+	m.schedule()
 }
 
-// forget forgets what nobody asked for since some time.
-func (m *recentMail) forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.kept = slices.DeleteFunc(m.kept, func(r recent) bool { return time.Since(r.usedAt) >= recentAge })
+// drop removes entries; m.mu is held.
+func (m *recentMail) drop(unwanted func(recent) bool) {
+	m.cached = slices.DeleteFunc(m.cached, func(r recent) bool {
+		if !unwanted(r) {
+			return false
+		}
+		m.bytes -= r.bytes
+		return true
+	})
+}
+
+// expire removes what was not used for recentAge; m.mu is held.
+func (m *recentMail) expire() {
+	now := time.Now()
+	m.drop(func(r recent) bool { return now.Sub(r.usedAt) >= recentAge })
+}
+
+// schedule has the first entry removed when it expires, and then the next; m.mu is held.
+func (m *recentMail) schedule() {
+	if m.expiring || len(m.cached) == 0 {
+		return
+	}
+	m.expiring = true
+	time.AfterFunc(time.Until(m.cached[0].usedAt.Add(recentAge)), func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.expiring = false
+		m.expire()
+		m.schedule()
+	})
 }

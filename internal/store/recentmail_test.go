@@ -2,9 +2,12 @@ package store_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -49,6 +52,54 @@ func TestSentIsRemembered(t *testing.T) {
 			if got := len(read(name).Shares); got != 0 {
 				in.Errorf("%q: got %d shares after the domain was deleted, want none", name, got)
 			}
+		}
+	})
+}
+
+func manySent(records int) *dmarcd.SentMail {
+	return &dmarcd.SentMail{Shares: []dmarcd.SentShare{{Records: make([]dmarcd.Sent, records)}}}
+}
+
+// TestRecentMailExpires checks that an answer leaves the cache five minutes after its
+// last use, whether or not anything is read after that.
+func TestRecentMailExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var cache store.RecentMail
+		cache.Put("used", manySent(10_000))
+		cache.Put("unused", manySent(10_000))
+		time.Sleep(4 * time.Minute)
+		if cache.Get("used") == nil {
+			t.Error("got nothing after 4 minutes, want the cached answer")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if answers, _ := cache.Len(); answers != 1 {
+			t.Errorf("after 6 minutes got %d answers, want the one that was used", answers)
+		}
+		time.Sleep(3*time.Minute + time.Second)
+		synctest.Wait()
+		if answers, bytes := cache.Len(); answers != 0 || bytes != 0 {
+			t.Errorf("5 minutes after the last use got %d answers of %d bytes, want none", answers, bytes)
+		}
+	})
+}
+
+func TestRecentMailIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var cache store.RecentMail
+		const half = 1_300_000 // records take somewhat less than half of the cache
+		for _, domain := range []string{"a", "b", "a", "c"} {
+			cache.Put(domain, manySent(half))
+		}
+		cache.Put("too large", manySent(3*half))
+		cache.Put("too small", manySent(10))
+		if answers, bytes := cache.Len(); answers != 2 || bytes > 64<<20 {
+			t.Errorf("got %d answers of %d bytes, want 2", answers, bytes)
+		}
+		if cache.Get("a") == nil || cache.Get("c") == nil {
+			t.Error("the answers used last are not cached")
 		}
 	})
 }

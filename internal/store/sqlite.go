@@ -61,7 +61,7 @@ func openSQLite(path string) (reader, writer *sql.DB, err error) {
 
 	readOnly := slices.Concat(sqlitePragmas, []pragma{{name: "query_only", set: "1", want: "1"}})
 	reader = sql.OpenDB(newSQLiteConnector(path, readOnly))
-	readers := max(4, 2*runtime.GOMAXPROCS(0))
+	readers := max(8, 2*runtime.GOMAXPROCS(0))
 	reader.SetMaxOpenConns(readers)
 	reader.SetMaxIdleConns(readers)
 	return reader, writer, nil

@@ -38,6 +38,7 @@ type Options struct {
 type Store struct {
 	reader, writer *sql.DB // the same pool on PostgreSQL
 	read           runner  // reader, with its statements prepared where that helps
+	readers        chan struct{} // a slot for each read outside a transaction; see pointRead
 	dialect        dialect
 	options        Options
 	queries        atomic.Int64
@@ -64,11 +65,12 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	} else {
 		s.dialect = sqliteDialect
 		s.reader, s.writer, err = openSQLite(dsn)
-		s.read = &preparing{DB: s.reader}
+		s.read = newPreparing(s.reader)
 	}
 	if err != nil {
 		return nil, err
 	}
+	s.readers = make(chan struct{}, s.reader.Stats().MaxOpenConnections)
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}
@@ -88,10 +90,10 @@ func (s *Store) Close() error {
 	return errors.Join(s.reader.Close(), s.writer.Close())
 }
 
-// Ping asks the database for an answer.
+// Ping asks the database for an answer, which must come before ctx ends.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
-	return s.queryRow(ctx, `SELECT 1`, nil, &one)
+	return s.longQueryRow(ctx, `SELECT 1`, nil, &one)
 }
 
 // Stats are figures for metrics.

@@ -107,8 +107,12 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 }
 
 // Domain returns the domain with that name, or ErrNotFound.
-func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
-	return t.domain(t.store.reading(ctx), tx{store: t.store, run: t.store.read}, name, "")
+func (t *Team) Domain(ctx context.Context, name string) (found dmarcd.Domain, err error) {
+	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		found, err = t.domain(ctx, read, name, "")
+		return err
+	})
+	return found, err
 }
 
 func (t *Team) domain(ctx context.Context, tx tx, name, lock string) (dmarcd.Domain, error) {

@@ -58,7 +58,7 @@ const troubled = `(domains.active = FALSE OR domains.policy NOT IN ('quarantine'
 func (t *Team) DomainRows(ctx context.Context, filter OverviewFilter) (Overview, error) {
 	var found Overview
 	conditions, args := filter.conditions()
-	err := t.store.queryRow(ctx, `SELECT count(*), CAST(COALESCE(SUM(CASE WHEN TRUE`+conditions+` THEN 1 ELSE 0 END), 0) AS BIGINT)
+	err := t.store.longQueryRow(ctx, `SELECT count(*), CAST(COALESCE(SUM(CASE WHEN TRUE`+conditions+` THEN 1 ELSE 0 END), 0) AS BIGINT)
 		FROM domains WHERE team_id = $1 AND deleted_at = 0`, append([]any{t.id}, args...), &found.All, &found.Matching)
 	if err != nil || found.Matching <= filter.Offset {
 		return found, err

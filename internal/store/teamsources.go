@@ -21,7 +21,7 @@ func (t *Team) Sent(ctx context.Context, name string, days dmarcd.Days, limit in
 		return nil, err
 	}
 	key := recentKey{t.id, name, from, to, of.state}
-	if known, records := t.store.recent.get(key); known != nil && records <= limit {
+	if known := t.store.recent.get(key); known != nil && known.Records() <= limit {
 		return known, nil
 	}
 	mail := newMailReader(limit)

@@ -34,8 +34,12 @@ func (s *Store) Users(ctx context.Context) ([]dmarcd.User, error) {
 
 // UserByEmail returns the user with that address, as dmarcd.ParseEmail returns
 // it, or ErrNotFound.
-func (s *Store) UserByEmail(ctx context.Context, email string) (dmarcd.User, error) {
-	return tx{store: s, run: s.read}.userByEmail(s.reading(ctx), email)
+func (s *Store) UserByEmail(ctx context.Context, email string) (found dmarcd.User, err error) {
+	err = s.pointRead(ctx, func(ctx context.Context, read tx) error {
+		found, err = read.userByEmail(ctx, email)
+		return err
+	})
+	return found, err
 }
 
 func (t tx) userByEmail(ctx context.Context, email string) (dmarcd.User, error) {
