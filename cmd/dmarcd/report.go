@@ -154,7 +154,7 @@ func (p *program) retry(cmd *cobra.Command, cfg config.Config, t *store.Team, id
 	defer done()
 	used := 0
 	for _, id := range ids {
-		settled, _, err := acceptor.Retry(cmd.Context(), t, id)
+		settled, _, err := acceptor.Retry(cmd.Context(), 0, t, id) // without lanes the team does not matter
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
 			p.say("%s: it is not there, or its bytes are gone\n", id)

@@ -10,42 +10,30 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// maxReading is how many uploads are read at once, which bounds the memory. Others
-// wait for their turn on disk.
-const maxReading = 4
-
-// accept reads a message and has the team keep what is in it, after judge has
-// looked at it. It returns what became of each item.
-func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, message intake.Message, judge func(*dmarcd.Delivery)) (receipts []dmarcd.Receipt, err error) {
-	err = a.inTurn(w, r, func() error {
-		opened, err := a.options.Acceptor.Read(r.Context(), message)
-		if err != nil {
-			return err
-		}
-		defer opened.Close()
-		judge(opened.Delivery)
-		all, err := team.Receive(r.Context(), []*dmarcd.Delivery{opened.Delivery})
-		if err == nil {
-			receipts = all[0]
-		}
-		return err
-	})
-	return receipts, err
+// accept reads a message and has the team store what is in it, after judge has seen it.
+// It returns what became of each item.
+func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, message intake.Message, judge func(*dmarcd.Delivery)) ([]dmarcd.Receipt, error) {
+	defer a.received(w)()
+	opened, err := a.options.Acceptor.Read(r.Context(), message)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	judge(opened.Delivery)
+	receipts, err := a.options.Acceptor.Store(r.Context(), team, opened.Delivery)
+	if err != nil {
+		return nil, err
+	}
+	return receipts[0], nil
 }
 
-// inTurn calls read when it is the request's turn.
-func (a *API) inTurn(w http.ResponseWriter, r *http.Request, read func() error) error {
-	// The request has been read. Its time limit would end the context, as if the
-	// client had left.
+// received lifts the time limits of a request whose body has been read, because what is
+// read may have to wait for its turn. The function that it returns sets the limit for the
+// answer.
+func (a *API) received(w http.ResponseWriter) (answer func()) {
+	// The limit would end the context, as if the client had left.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	defer a.beginAnswer(w)
-	select {
-	case a.reading <- struct{}{}:
-		defer func() { <-a.reading }()
-	case <-r.Context().Done():
-		return r.Context().Err()
-	}
-	return read()
+	return func() { a.beginAnswer(w) }
 }
 
 // asRead is the judgement of whoever takes reports of every kind.

@@ -75,9 +75,7 @@ type API struct {
 	failed  *buckets[string] // refused tokens, by address
 	// reporters are the strangers who deliver TLS reports, by address.
 	reporters *buckets[string]
-	// reading has an entry for each upload that is being read.
-	reading chan struct{}
-	cors    cors
+	cors      cors
 }
 
 // New returns an API.
@@ -92,7 +90,6 @@ func New(options Options) (*API, error) {
 		tokens:    newBuckets[dmarcd.TokenID](options.RateLimit, options.Now),
 		failed:    newBuckets[string](options.RateLimit, options.Now),
 		reporters: newBuckets[string](options.RateLimit, options.Now),
-		reading:   make(chan struct{}, maxReading),
 		cors:      newCORS(options.CORSOrigins),
 	}
 	routes, err := a.routes()
@@ -105,11 +102,12 @@ func New(options Options) (*API, error) {
 
 // call is one request on its way through the API.
 type call struct {
-	w     http.ResponseWriter
-	r     *http.Request
-	team  *store.Team // nil on a route that needs no token
-	token dmarcd.TokenID
-	named string // the name or id in the path, not yet looked at
+	w      http.ResponseWriter
+	r      *http.Request
+	team   *store.Team // nil on a route that needs no token
+	teamID dmarcd.TeamID
+	token  dmarcd.TokenID
+	named  string // the name or id in the path, not yet parsed
 }
 
 // ServeHTTP implements http.Handler.
@@ -156,7 +154,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	case !token.May(matched.scope):
 		return errReadOnlyToken
 	}
-	c.team, c.token = a.options.Store.Team(token.Team), token.ID
+	c.team, c.teamID, c.token = a.options.Store.Team(token.Team), token.Team, token.ID
 	return matched.handle(c)
 }
 

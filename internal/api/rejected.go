@@ -53,11 +53,9 @@ func (a *API) retryRejected(c *call) error {
 	if err != nil {
 		return err
 	}
-	var receipts []dmarcd.Receipt
-	err = a.inTurn(c.w, c.r, func() error {
-		_, receipts, err = a.options.Acceptor.Retry(c.r.Context(), c.team, rejected.ID)
-		return err
-	})
+	answer := a.received(c.w)
+	_, receipts, err := a.options.Acceptor.Retry(c.r.Context(), c.teamID, c.team, rejected.ID)
+	answer()
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return errOriginalGone
 	}

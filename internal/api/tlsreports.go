@@ -53,7 +53,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer body.Close()
 	receipts, err := a.accept(w, r, a.options.Store.Team(recipient.Team),
-		intake.Message{Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size()}, onlyTLS)
+		intake.Message{Team: recipient.Team, Outsider: true, Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size()}, onlyTLS)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (a *API) uploadReport(c *call) error {
 		return err
 	}
 	defer body.Close()
-	message := intake.Message{Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size()}
+	message := intake.Message{Team: c.teamID, Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size()}
 	if a.options.Verify != nil {
 		message.Verdict = a.options.Verify(c.r.Context(), body.Reader())
 	}

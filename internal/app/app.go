@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,8 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 	a.acceptor = NewAcceptor(cfg, a.log)
+	a.acceptor.Lanes = intake.NewLanes(runtime.GOMAXPROCS(0))
+	a.acceptor.Received = a.metrics.observeReceipts
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
 		return nil, err
 	}

@@ -89,6 +89,7 @@ func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 		Folder:   a.config.Intake.Folder,
 		Interval: a.config.Intake.FolderInterval,
 		Acceptor: a.acceptor,
+		Team:     team.ID,
 		Keeper:   a.store.Team(team.ID),
 		Log:      a.log,
 	}, nil

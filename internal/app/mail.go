@@ -87,29 +87,42 @@ func (m *mail) close() error {
 	return errors.Join(errs...)
 }
 
-// handleMails keeps what is in mails of the spool, those of one team together.
+// handleMails stores what is in mails of the spool.
 func (a *App) handleMails(ctx context.Context, batch []*spool.Entry) []error {
-	errs := make([]error, len(batch))
+	errs := make([]error, 0, len(batch))
+	for len(errs) < len(batch) {
+		errs = append(errs, a.handleSome(ctx, batch[len(errs):])...)
+	}
+	for i, err := range errs {
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("a mail waits in the spool", "mail", batch[i].Name, "error", err)
+		}
+	}
+	return errs
+}
+
+// handleSome stores what is in mails up to the first heavy one, those of one team
+// together. It returns an error or nil for each of these.
+func (a *App) handleSome(ctx context.Context, batch []*spool.Entry) []error {
+	var errs []error
 	teams := make(map[dmarcd.TeamID][]received)
 	for i, entry := range batch {
 		opened, err := a.openMail(ctx, entry)
+		errs = append(errs, err)
 		if err != nil {
-			errs[i] = err
 			continue
 		}
 		defer opened.Close()
 		for _, recipient := range entry.Envelope.Recipients {
 			teams[recipient.Team] = append(teams[recipient.Team], received{i, opened.Delivery})
 		}
+		if opened.Heavy() {
+			break
+		}
 	}
 	for team, mails := range teams {
 		for i, err := range a.keepMails(ctx, team, mails) {
 			errs[mails[i].entry] = errors.Join(errs[mails[i].entry], err)
-		}
-	}
-	for i, err := range errs {
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("a mail waits in the spool", "mail", batch[i].Name, "error", err)
 		}
 	}
 	return errs
@@ -129,7 +142,7 @@ func (a *App) openMail(ctx context.Context, entry *spool.Entry) (*intake.Opened,
 	}
 	defer func() { _ = content.Close() }() // read-only
 	return a.acceptor.Read(ctx, intake.Message{
-		Intake: dmarcd.IntakeSMTP, Verdict: a.smtpVerdict(ctx, content, entry.Envelope),
+		Team: entry.Envelope.Recipients[0].Team, Intake: dmarcd.IntakeSMTP, Verdict: a.smtpVerdict(ctx, content, entry.Envelope),
 		Content: content, Size: entry.Size,
 	})
 }
@@ -142,10 +155,9 @@ func (a *App) keepMails(ctx context.Context, team dmarcd.TeamID, mails []receive
 	for i, mail := range mails {
 		deliveries[i] = mail.delivery
 	}
-	receipts, err := a.store.Team(team).Receive(ctx, deliveries)
+	_, err := a.acceptor.Store(ctx, a.store.Team(team), deliveries...)
 	switch {
 	case err == nil:
-		a.metrics.observeReceipts(dmarcd.IntakeSMTP, receipts)
 	case len(mails) == 1, errors.Is(err, dmarcd.ErrTemporary), ctx.Err() != nil:
 		for i := range errs {
 			errs[i] = err

@@ -25,26 +25,40 @@ func (a *App) mailboxes() *imap.Service {
 	}
 }
 
-// acceptMessages keeps what messages of a mailbox bring, all or none.
+// acceptMessages stores what messages of a mailbox bring. Where it returns an error, some
+// of them may be stored; they are known the next time.
 func (a *App) acceptMessages(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) error {
-	deliveries := make([]*dmarcd.Delivery, len(messages))
-	for i, message := range messages {
-		opened, err := a.openMessage(ctx, mailbox, message)
+	for len(messages) > 0 {
+		n, err := a.acceptSome(ctx, mailbox, messages)
 		if err != nil {
 			return err
 		}
+		messages = messages[n:]
+	}
+	return nil
+}
+
+// acceptSome stores what messages up to the first heavy one bring, all or none, and
+// returns how many these are.
+func (a *App) acceptSome(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) (int, error) {
+	var deliveries []*dmarcd.Delivery
+	for _, message := range messages {
+		opened, err := a.openMessage(ctx, mailbox, message)
+		if err != nil {
+			return 0, err
+		}
 		defer opened.Close()
-		deliveries[i] = opened.Delivery
+		deliveries = append(deliveries, opened.Delivery)
+		if opened.Heavy() {
+			break
+		}
 	}
-	receipts, err := a.store.Team(mailbox.Team).Receive(ctx, deliveries)
-	if err == nil {
-		a.metrics.observeReceipts(dmarcd.IntakeIMAP, receipts)
-	}
-	return err
+	_, err := a.acceptor.Store(ctx, a.store.Team(mailbox.Team), deliveries...)
+	return len(deliveries), err
 }
 
 func (a *App) openMessage(ctx context.Context, mailbox dmarcd.Mailbox, message imap.Message) (*intake.Opened, error) {
-	m := intake.Message{Intake: dmarcd.IntakeIMAP, Name: fmt.Sprintf("%s, message %d", mailbox.Folder, message.UID)}
+	m := intake.Message{Team: mailbox.Team, Intake: dmarcd.IntakeIMAP, Name: fmt.Sprintf("%s, message %d", mailbox.Folder, message.UID)}
 	if message.Body != nil {
 		info, err := message.Body.Stat()
 		if err != nil {

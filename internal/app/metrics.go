@@ -78,11 +78,9 @@ func (m *metrics) observeMail(outcome smtpd.Outcome) {
 	m.mails.WithLabelValues(string(outcome)).Inc()
 }
 
-func (m *metrics) observeReceipts(way dmarcd.Intake, receipts [][]dmarcd.Receipt) {
-	for _, all := range receipts {
-		for _, receipt := range all {
-			m.reports.WithLabelValues(string(way), string(receipt.Kind), string(receipt.Status)).Inc()
-		}
+func (m *metrics) observeReceipts(way dmarcd.Intake, receipts []dmarcd.Receipt) {
+	for _, receipt := range receipts {
+		m.reports.WithLabelValues(string(way), string(receipt.Kind), string(receipt.Status)).Inc()
 	}
 }
 

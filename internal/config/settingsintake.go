@@ -41,7 +41,7 @@ func limitSettings() []Setting {
 			"how many records a report may have"),
 		define("limit.time", durationKind(), "1m", durationFrom(time.Second, time.Hour),
 			func(c *Config) *time.Duration { return &c.Limit.Time },
-			"how long the reading of one message may take"),
+			"how long the reading of one message may compute (time of the processor)"),
 	}
 }
 

@@ -14,8 +14,14 @@ import (
 
 // Message is one thing that was sent: a mail, an upload or a file.
 type Message struct {
-	Intake  dmarcd.Intake
-	Verdict dmarcd.Verdict
+	// Team is the team that the message is for. It is read on that team's account;
+	// see Lanes.
+	Team dmarcd.TeamID
+	// Outsider tells that the sender has no account, as with TLS reports by HTTPS. Mails
+	// by SMTP always count as such.
+	Outsider bool
+	Intake   dmarcd.Intake
+	Verdict  dmarcd.Verdict
 	// Name is what it is called, for people, or "".
 	Name string
 	// Content holds the Size bytes of it. It is read twice, and only until Read
@@ -31,10 +37,12 @@ type Keeper interface {
 	Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error)
 }
 
-// Acceptor makes deliveries of messages. All fields but Failure and RefuseForged must
-// be set, and must not be changed once it is used. It must not be copied. Its methods
-// are safe for concurrent use.
+// Acceptor makes deliveries of messages. All fields but Lanes, Failure, RefuseForged and
+// Received must be set, and must not be changed once it is used. It must not be copied.
+// Its methods are safe for concurrent use.
 type Acceptor struct {
+	// Lanes bounds how many messages are read at once; nil means any number.
+	Lanes *Lanes
 	// Limits bound each message. Temporary files go to its folder.
 	Limits Limits
 	// Failure says what personal data is kept of failure reports.
@@ -47,6 +55,9 @@ type Acceptor struct {
 	// Fault is told of a panic of ours while a message was read, with the stack. The
 	// message is kept aside, and others are not held up.
 	Fault func(error)
+	// Received is called with the receipts of each delivery that Store has stored; nil
+	// means that no caller is interested.
+	Received func(dmarcd.Intake, []dmarcd.Receipt)
 
 	packer packer
 }
@@ -57,28 +68,47 @@ type Opened struct {
 	Delivery *dmarcd.Delivery
 
 	packed, documents Copy
+	slot              *slot
 }
 
-// Close gives the space of the delivery back.
+// Heavy reports whether the delivery takes long to store. It then occupies one of a few
+// slots until Close: whoever collects several deliveries must store and close them
+// before reading the next message, which might wait for that very slot.
+func (o *Opened) Heavy() bool { return o.slot.heavy }
+
+// Close gives the space and the slot of the delivery back.
 func (o *Opened) Close() {
 	o.packed.Close()
 	o.documents.Close()
+	o.slot.release()
 }
 
-// Accept reads the messages and has the keeper keep them, all or none. It returns the
-// receipts of each message, in their order. Its errors are those of Read and of the
-// keeper.
-func (a *Acceptor) Accept(ctx context.Context, keeper Keeper, messages ...Message) ([][]dmarcd.Receipt, error) {
-	deliveries := make([]*dmarcd.Delivery, 0, len(messages))
-	for _, m := range messages {
-		opened, err := a.Read(ctx, m)
-		if err != nil {
-			return nil, err
-		}
-		defer opened.Close()
-		deliveries = append(deliveries, opened.Delivery)
+// Accept reads a message and stores what it holds. It returns what became of each item.
+// Its errors are those of Read and Store.
+func (a *Acceptor) Accept(ctx context.Context, keeper Keeper, m Message) ([]dmarcd.Receipt, error) {
+	opened, err := a.Read(ctx, m)
+	if err != nil {
+		return nil, err
 	}
-	return keeper.Receive(ctx, deliveries)
+	defer opened.Close()
+	receipts, err := a.Store(ctx, keeper, opened.Delivery)
+	if err != nil {
+		return nil, err
+	}
+	return receipts[0], nil
+}
+
+// Store has the keeper store deliveries, all or none. It returns the receipts of each of
+// them, in their order. All deliveries are stored through it, so that Received is called
+// for each.
+func (a *Acceptor) Store(ctx context.Context, keeper Keeper, deliveries ...*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+	receipts, err := keeper.Receive(ctx, deliveries)
+	if err == nil && a.Received != nil {
+		for i, d := range deliveries {
+			a.Received(d.Intake, receipts[i])
+		}
+	}
+	return receipts, err
 }
 
 // Read makes a delivery of a message. What is no report that can be used is among its
@@ -87,17 +117,15 @@ func (a *Acceptor) Accept(ctx context.Context, keeper Keeper, messages ...Messag
 // ctx.
 //
 // An error means that the message was not judged and may be tried again: it is that of
-// ctx, or a dmarcd.ErrTemporary where the content or a temporary file failed.
+// ctx, or a dmarcd.ErrTemporary where the content or a temporary file failed, or too many
+// messages of the team wait already.
 func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
-	folder := a.Limits.Containers.Folder
-	o := &Opened{
-		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
-		packed:    Copy{folder: folder},
-		documents: Copy{folder: folder},
-	}
-	var err error
-	if o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed); err == nil {
+	o, err := a.open(ctx, m)
+	if err == nil {
 		err = a.read(ctx, m, o)
+	}
+	if err == nil && storesMuch(o.Delivery) {
+		err = o.slot.turnHeavy(ctx)
 	}
 	if err != nil {
 		o.Close()
@@ -106,14 +134,45 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 		}
 		return nil, fmt.Errorf("read what was sent: %w", err)
 	}
+	if !o.slot.heavy {
+		o.slot.release()
+	}
 	return o, nil
 }
 
+// open waits for the lane of a message and packs its original. The delivery must be
+// closed, also after an error.
+func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
+	folder := a.Limits.Containers.Folder
+	o := &Opened{
+		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
+		packed:    Copy{folder: folder},
+		documents: Copy{folder: folder},
+	}
+	var err error
+	if o.slot, err = a.Lanes.enter(ctx, m); err == nil {
+		o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed)
+	}
+	return o, err
+}
+
+// errTime ends the reading of a message that takes too long.
+var errTime = errors.New("over the time limit")
+
 // read adds what is in a message to its delivery.
 func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
-	limited, cancel := context.WithTimeout(ctx, a.Limits.Time)
-	defer cancel()
-	err := guarded(func() error { return a.items(ctx, limited, m, o) })
+	used, stop := startCPUTimer()
+	defer stop()
+	progress := func(expanded int64) error {
+		if used() >= a.Limits.Time {
+			return errTime
+		}
+		if expanded > lightExpanded {
+			return o.slot.turnHeavy(ctx)
+		}
+		return nil
+	}
+	err := guarded(func() error { return a.items(ctx, progress, m, o) })
 	var fault *faultError
 	switch {
 	case errors.As(err, &fault):
@@ -121,7 +180,7 @@ func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 		o.refuse("the reader failed; it was kept, and can be read again after an upgrade")
 	case errors.Is(err, dmarcd.ErrLimit):
 		o.refuse(err.Error())
-	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+	case errors.Is(err, errTime):
 		o.refuse(fmt.Sprintf("over the limit of %s for the time of reading", a.Limits.Time))
 	default:
 		return err
@@ -143,12 +202,12 @@ const maxDocuments = 32 << 20
 // limitDocuments names maxDocuments.
 const limitDocuments unpack.Limit = "bytes of what reports say"
 
-// items adds every item of a message to its delivery. Reading ends with limited, the
-// records with ctx.
-func (a *Acceptor) items(ctx, limited context.Context, m Message, o *Opened) error {
+// items adds every item of a message to its delivery.
+func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Message, o *Opened) error {
 	documents := 0
 	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents}
-	return in.items(limited, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
+	in.limits.Containers.Progress = progress
+	return in.items(ctx, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
 		if reason, refused := a.refusal(item, m.Verdict); refused {
 			o.Delivery.Refusals = append(o.Delivery.Refusals,
 				dmarcd.Refusal{Kind: reportKind(item.Kind), Member: item.Path, Reason: plain(reason)})
@@ -199,15 +258,14 @@ func guarded(f func() error) (err error) {
 // Refuse makes a delivery of a message that its transport could not bring whole, with
 // the reason: it is kept aside with what there is of it.
 func (a *Acceptor) Refuse(ctx context.Context, m Message, reason string) (*Opened, error) {
-	o := &Opened{
-		Delivery: &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
-		packed:   Copy{folder: a.Limits.Containers.Folder},
-	}
-	var err error
-	if o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed); err != nil {
+	o, err := a.open(ctx, m)
+	if err != nil {
 		o.Close()
 		return nil, fmt.Errorf("keep what was sent: %w", err)
 	}
 	o.refuse(plain(reason))
+	if !o.slot.heavy {
+		o.slot.release()
+	}
 	return o, nil
 }

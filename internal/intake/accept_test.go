@@ -302,7 +302,7 @@ func TestOverALimit(t *testing.T) {
 		{"input", three, func(l *intake.Limits) { l.Containers.Input = 10 }, "over the limit of 10 for input bytes"},
 		{"members", three, func(l *intake.Limits) { l.Containers.Members = 2 }, "over the limit of 2 for members"},
 		{"expanded", three, func(l *intake.Limits) { l.Containers.Expanded = int64(len(good)) + 1 }, fmt.Sprintf("over the limit of %d for expanded bytes", len(good)+1)},
-		{"time", three, func(l *intake.Limits) { l.Time = 1 }, "over the limit of 1ns for the time of reading"},
+		{"time", three, func(l *intake.Limits) { l.Time = 0 }, "over the limit of 0s for the time of reading"},
 		{
 			"documents",
 			stored(t, bigTLS, bigTLS, bigTLS, bigTLS, bigTLS, bigTLS),
@@ -443,26 +443,38 @@ func TestAccept(t *testing.T) {
 	short := opening + record("192.0.2.1", 1, "pass") + closing
 	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing
 	k := &keeper{}
-	got, err := acceptor(t).Accept(t.Context(), k, message([]byte(short)), message([]byte("hello")), message([]byte(long)))
-	if err != nil {
-		t.Fatalf("got error %v, want none", err)
+	var told []string
+	taking := acceptor(t)
+	taking.Received = func(way dmarcd.Intake, receipts []dmarcd.Receipt) {
+		told = append(told, fmt.Sprint(way, len(receipts)))
 	}
-	want := [][]dmarcd.Receipt{
-		{{Kind: dmarcd.KindAggregate, Status: dmarcd.Stored, Records: 1}},
-		nil,
-		{{Kind: dmarcd.KindAggregate, Status: dmarcd.Stored, Records: 5000}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("receipts (-want +got):\n%s", diff)
+	for _, tt := range []struct {
+		content string
+		want    []dmarcd.Receipt
+	}{
+		{short, []dmarcd.Receipt{{Kind: dmarcd.KindAggregate, Status: dmarcd.Stored, Records: 1}}},
+		{"hello", nil},
+		{long, []dmarcd.Receipt{{Kind: dmarcd.KindAggregate, Status: dmarcd.Stored, Records: 5000}}},
+	} {
+		got, err := taking.Accept(t.Context(), k, message([]byte(tt.content)))
+		if err != nil {
+			t.Fatalf("got error %v, want none", err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("receipts (-want +got):\n%s", diff)
+		}
 	}
 	if len(k.got) != 3 || len(k.got[1].Refusals) != 1 {
 		t.Errorf("got %d deliveries, want three with a refusal in the second", len(k.got))
 	}
+	if want := []string{"upload1", "upload0", "upload1"}; !slices.Equal(told, want) {
+		t.Errorf("got %v, want the receipts of each delivery: %v", told, want)
+	}
 
 	missing := acceptor(t)
 	missing.Limits.Containers.Folder = filepath.Join(t.TempDir(), "missing")
-	if _, err := missing.Accept(t.Context(), k, message([]byte(short)), message([]byte(long))); !errors.Is(err, dmarcd.ErrTemporary) || len(k.got) != 3 {
-		t.Errorf("got error %v and %d deliveries, want nothing kept where one cannot be read", err, len(k.got))
+	if _, err := missing.Accept(t.Context(), k, message([]byte(long))); !errors.Is(err, dmarcd.ErrTemporary) || len(k.got) != 3 {
+		t.Errorf("got error %v and %d deliveries, want nothing stored of what cannot be read", err, len(k.got))
 	}
 
 	k.err = dmarcd.ErrTemporary

@@ -29,8 +29,9 @@ type Limits struct {
 	// default of its package.
 	Aggregate aggregate.Limits
 	TLS       tlsrpt.Limits
-	// Time is how long an Acceptor may read one message. It must be set. Read leaves
-	// time to its context.
+	// Time is how long an Acceptor may compute to read one message: time of the
+	// processor, where the system tells it. It must be set. Read leaves time to its
+	// context.
 	Time time.Duration
 }
 

@@ -20,13 +20,13 @@ type Shelf interface {
 	SettleRejected(ctx context.Context, id dmarcd.RejectedID) error
 }
 
-// Retry reads something that was rejected once more, as it came: the verdict on the
+// Retry reads something that was rejected for a team once more, as it came: the verdict on the
 // mail stays, because keys of that time may be gone from the DNS. Where it can be used
 // now it is taken off the shelf, which settled tells. It returns what became of all
 // that was sent with it: each of these has an entry of its own, which stays until it is
 // read again itself, and is then known already. What is not there, or whose bytes are
 // gone, is dmarcd.ErrNotFound.
-func (a *Acceptor) Retry(ctx context.Context, shelf Shelf, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
+func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
 	rejected, err := shelf.RejectedByID(ctx, id)
 	if err != nil {
 		return false, nil, err
@@ -40,20 +40,20 @@ func (a *Acceptor) Retry(ctx context.Context, shelf Shelf, id dmarcd.RejectedID)
 		return false, nil, fmt.Errorf("read what was kept: %w", err)
 	}
 	defer content.Close()
-	all, err := a.Accept(ctx, shelf, Message{
-		Intake: rejected.Intake, Verdict: rejected.Verdict, Name: rejected.Name, Content: content, Size: content.Size(),
+	receipts, err = a.Accept(ctx, shelf, Message{
+		Team: team, Intake: rejected.Intake, Verdict: rejected.Verdict, Name: rejected.Name, Content: content, Size: content.Size(),
 	})
 	if err != nil {
 		return false, nil, err
 	}
-	if slices.ContainsFunc(all[0], func(r dmarcd.Receipt) bool {
+	if slices.ContainsFunc(receipts, func(r dmarcd.Receipt) bool {
 		return r.Status == dmarcd.Refused && r.Member == rejected.Member
 	}) {
-		return false, all[0], nil
+		return false, receipts, nil
 	}
 	// It may be gone: somebody else had it read again, too.
 	if err := shelf.SettleRejected(ctx, id); err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil, err
 	}
-	return true, all[0], nil
+	return true, receipts, nil
 }

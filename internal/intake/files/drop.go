@@ -30,8 +30,10 @@ type Drop struct {
 	Folder   string
 	Interval time.Duration
 	Acceptor *intake.Acceptor
-	Keeper   intake.Keeper
-	Log      *slog.Logger
+	// Team is the team whose Keeper stores the reports.
+	Team   dmarcd.TeamID
+	Keeper intake.Keeper
+	Log    *slog.Logger
 }
 
 // Run looks at the folder every interval until ctx ends, and returns nil then. It
@@ -98,7 +100,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 	var unread error
 	var refused string // the last reason
 	kept, rejected := 0, 0
-	importer := &Importer{Acceptor: d.Acceptor, Keeper: d.Keeper, Tell: func(r Result) {
+	importer := &Importer{Acceptor: d.Acceptor, Team: d.Team, Keeper: d.Keeper, Tell: func(r Result) {
 		switch {
 		case errors.Is(r.Err, dmarcd.ErrLimit):
 			rejected++

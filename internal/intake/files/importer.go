@@ -23,7 +23,9 @@ const (
 // Importer has the reports in files kept.
 type Importer struct {
 	Acceptor *intake.Acceptor
-	Keeper   intake.Keeper
+	// Team is the team whose Keeper stores the reports.
+	Team   dmarcd.TeamID
+	Keeper intake.Keeper
 	// Journal remembers what was read; nil is for an import that cannot go on.
 	Journal *Journal
 	// Tell is called for each file, and for each mail of a mailbox, once it is kept
@@ -91,6 +93,7 @@ type batch struct {
 	kept    int // deliveries
 	records int
 	bytes   int64
+	heavy   bool // the last delivery is
 }
 
 // note is what the journal is told once the batch is kept.
@@ -118,7 +121,7 @@ func (b *batch) note(n note) {
 }
 
 func (b *batch) full() bool {
-	return b.kept >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
+	return b.heavy || b.kept >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
 }
 
 // add adds a result, with its delivery if there is one.
@@ -129,6 +132,7 @@ func (b *batch) add(r Result, o *intake.Opened) {
 		return
 	}
 	b.kept++
+	b.heavy = o.Heavy()
 	b.bytes += o.Delivery.Original.Size
 	for i := range o.Delivery.Reports {
 		b.records += o.Delivery.Reports[i].Records
@@ -194,7 +198,7 @@ func (r *batchReader) input(ctx context.Context, in *input, bytes int64) error {
 		content := &watched{r: in.content}
 		var err error
 		opened, err = r.importer.Acceptor.Read(ctx, intake.Message{
-			Intake: dmarcd.IntakeImport, Name: in.name, Content: content, Size: in.size,
+			Team: r.importer.Team, Intake: dmarcd.IntakeImport, Name: in.name, Content: content, Size: in.size,
 		})
 		switch {
 		case err == nil:
@@ -231,7 +235,7 @@ func (i *Importer) keep(ctx context.Context, b *batch) error {
 		}
 	}
 	if len(deliveries) > 0 {
-		receipts, err := i.Keeper.Receive(ctx, deliveries)
+		receipts, err := i.Acceptor.Store(ctx, i.Keeper, deliveries...)
 		if err != nil {
 			return err
 		}

@@ -37,6 +37,11 @@ func (b *budget) alive() error {
 	if err := b.stopped(); err != nil {
 		return b.fail(err)
 	}
+	if b.limits.Progress != nil {
+		if err := b.limits.Progress(b.expanded); err != nil {
+			return b.fail(err)
+		}
+	}
 	return nil
 }
 

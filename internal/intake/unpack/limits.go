@@ -6,8 +6,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Limits bound one walk. All of them must be set: a limit of zero lets nothing
-// through. Time is bounded by the context.
+// Limits bound one walk. All of them but Progress must be set: a limit of zero lets nothing
+// through. Time is bounded by the context, or by Progress.
 type Limits struct {
 	// Input is how many bytes may be read from the reader given to Walk.
 	Input int64
@@ -26,6 +26,9 @@ type Limits struct {
 	Nesting int
 	// Folder is where temporary files go; "" is the system's folder for them.
 	Folder string
+	// Progress, unless it is nil, is called before each read with the number of bytes
+	// that containers have yielded so far. It may wait; its error ends the walk.
+	Progress func(expanded int64) error
 }
 
 // DefaultLimits returns the limits that serve every report seen in the wild

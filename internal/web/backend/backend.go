@@ -55,16 +55,10 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// maxReading is how many uploads are read at once, which bounds the memory.
-const maxReading = 4
-
 // Backend answers the pages. It is safe for concurrent use.
 type Backend struct {
 	options Options
-	// reading has an entry for each upload that is being read.
-	reading chan struct{}
-
-	mu sync.Mutex
+	mu      sync.Mutex
 	// looking holds the domains whose DNS is being looked at for somebody who
 	// waits.
 	looking map[watched]struct{}
@@ -72,7 +66,7 @@ type Backend struct {
 
 // New returns a backend.
 func New(options Options) *Backend {
-	return &Backend{options: options, reading: make(chan struct{}, maxReading), looking: map[watched]struct{}{}}
+	return &Backend{options: options, looking: map[watched]struct{}{}}
 }
 
 // Team returns what the viewer may ask about the team that they chose. The value is

@@ -43,12 +43,7 @@ func (r rejected) Retry(ctx context.Context, id string) ([]dmarcd.Receipt, error
 	if err != nil {
 		return nil, dmarcd.ErrNotFound
 	}
-	done, err := r.turn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	_, receipts, err := r.options.Acceptor.Retry(ctx, r.team, parsed)
+	_, receipts, err := r.options.Acceptor.Retry(ctx, r.id, r.team, parsed)
 	if err == nil {
 		r.note(ctx, "report.retry", id, "")
 	}
