@@ -30,7 +30,7 @@ var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bim
 
 // foundations hold what several protocols do in the same way. They keep the rules of
 // the protocols.
-var foundations = []string{"dns/txt", "internal/reporturi"}
+var foundations = []string{"dns/txt", "internal/reporturi", "internal/recovered"}
 
 // services do the work. They do not import each other, and declare what they
 // need of the store as interfaces of their own.
@@ -59,8 +59,8 @@ var rooms = map[string][]string{
 	"dns/dnstest": {"dns"},
 	"dns/txt":     {"dns"},
 	"dmarc":       {"dns", "dns/txt", "internal/reporturi"},
-	"spf":         {"dns"},
-	"dkim":        {"dns", "dns/txt"},
+	"spf":         {"dns", "internal/recovered"},
+	"dkim":        {"dns", "dns/txt", "internal/recovered"},
 	"mtasts":      {"dns", "dns/txt"},
 	"tlsrpt":      {"dns", "dns/txt", "internal/reporturi"},
 	"bimi":        {"dns", "dns/txt"},
@@ -70,32 +70,33 @@ var rooms = map[string][]string{
 
 	"internal/clientaddr": nil,
 	"internal/fair":       {"."},
+	"internal/recovered":  nil,
 	"internal/reporturi":  {"dns"},
 	"internal/corpustest": {"dns", "dns/dnstest"},
 
 	"internal/config":                {"."},
 	"internal/wire":                  {"."},
-	"internal/store":                 join(protocols, ".", "internal/fair"),
+	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/store/storetest":       join(protocols, ".", "internal/store"),
-	"internal/resolver":              {"dns"},
+	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 
-	"internal/dnscheck": join(protocols, ".", "internal/fair"),
-	"internal/jobs":     join(protocols, ".", "internal/fair"),
+	"internal/dnscheck": join(protocols, ".", "internal/fair", "internal/recovered"),
+	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":     {"."},
-	"internal/insight":  join(protocols, ".", "internal/senders", "internal/fair"),
+	"internal/insight":  join(protocols, ".", "internal/senders", "internal/fair", "internal/recovered"),
 
-	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair"),
+	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered"),
 	"internal/intake/unpack":  join(protocols, "."),
 	"internal/intake/shape":   join(protocols, ".", "internal/intake", "internal/wire"),
-	"internal/intake/files":   {".", "internal/intake", "internal/intake/unpack"},
-	"internal/intake/spool":   {".", "internal/fair"},
-	"internal/intake/smtpd":   {".", "internal/intake/spool", "internal/fair"},
-	"internal/intake/imap":    {".", "internal/fair"},
+	"internal/intake/files":   {".", "internal/intake", "internal/intake/unpack", "internal/recovered"},
+	"internal/intake/spool":   {".", "internal/fair", "internal/recovered"},
+	"internal/intake/smtpd":   {".", "internal/intake/spool", "internal/fair", "internal/recovered"},
+	"internal/intake/imap":    {".", "internal/fair", "internal/recovered"},
 	"internal/intake/genuine": join(protocols, ".", "internal/fair"),
 	"internal/secret":         {"."},
 
-	"internal/senders":          {".", "dns"},
+	"internal/senders":          {".", "dns", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
@@ -105,7 +106,7 @@ var rooms = map[string][]string{
 	"internal/web":         join(protocols, ".", "internal/clientaddr", "internal/wire"),
 	"internal/web/backend": join(workers, "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/fair", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
-		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo"),
+		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":    {anything},
 	"test/e2e":      {anything},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -25,6 +27,7 @@ type metrics struct {
 	dnsTime      *prometheus.HistogramVec
 	mails        *prometheus.CounterVec
 	reports      *prometheus.CounterVec
+	panics       *prometheus.CounterVec
 }
 
 func newMetrics(s *store.Store, version string) *metrics {
@@ -50,12 +53,15 @@ func newMetrics(s *store.Store, version string) *metrics {
 		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dmarcd_reports_total", Help: "Reports that came in, by intake, kind and status.",
 		}, []string{"intake", "kind", "status"}),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dmarcd_panics_total", Help: "Recovered panics by the part of the program; each is a bug and is in the log with its stack.",
+		}, []string{"where"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "dmarcd_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, build, databaseCollector{s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, build, databaseCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -82,6 +88,15 @@ func (m *metrics) observeReceipts(way dmarcd.Intake, receipts []dmarcd.Receipt) 
 	for _, receipt := range receipts {
 		m.reports.WithLabelValues(string(way), string(receipt.Kind), string(receipt.Status)).Inc()
 	}
+}
+
+// recovered is the recovered.Boundary of everything that handles outside data.
+func (a *App) recovered(e *recovered.Error) { a.reportPanic(e) }
+
+// reportPanic logs and counts a panic; facts are further attributes of the log line.
+func (a *App) reportPanic(e *recovered.Error, facts ...any) {
+	a.metrics.panics.WithLabelValues(e.Where).Inc()
+	a.log.With(facts...).Error("panic recovered", "where", e.Where, "panic", fmt.Sprint(e.Value), "stack", string(e.Stack))
 }
 
 // databaseCollector reads the figures of the store when they are asked for.

@@ -2,13 +2,12 @@ package app
 
 import (
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // observed wraps all that is served: it gives each request an id, recovers from
@@ -25,7 +24,7 @@ func (a *App) observed(next http.Handler) http.Handler {
 		defer func() {
 			failure := recover()
 			if failure != nil && failure != http.ErrAbortHandler { //nolint:errorlint // a sentinel that is thrown as it is
-				a.log.ErrorContext(r.Context(), "panic", "panic", fmt.Sprint(failure), "stack", string(debug.Stack()), "request_id", id)
+				a.reportPanic(recovered.New("http", failure), "request_id", id)
 				if rec.status == 0 {
 					writeMessage(rec, http.StatusInternalServerError, "Internal error")
 					failure = nil

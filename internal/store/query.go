@@ -23,7 +23,9 @@ type tx struct {
 	run   runner
 }
 
-// tx runs f in a transaction and commits what it did if it returns nil.
+// tx runs f in a transaction and commits what it did if it returns nil. If f panics,
+// the transaction is rolled back and the panic goes on: conn.Close waits for an open
+// transaction, and with it the only writer of SQLite would be lost.
 func (s *Store) tx(ctx context.Context, f func(tx) error) error {
 	conn, err := s.writerConn(ctx)
 	if err != nil {
@@ -34,8 +36,8 @@ func (s *Store) tx(ctx context.Context, f func(tx) error) error {
 	if err != nil {
 		return s.kind(err)
 	}
+	defer func() { _ = run.Rollback() }() // no effect after a commit; else f has the error to return
 	if err := f(tx{store: s, run: s.inTx(run)}); err != nil {
-		_ = run.Rollback() // the error of f is the one to tell
 		return err
 	}
 	return s.kind(run.Commit())
