@@ -44,8 +44,8 @@ type KeptOriginal struct {
 
 // NewReport is a report that was read and is to be kept.
 type NewReport struct {
-	// Report is what it says of itself; ID, Intake, Verdict and ReceivedAt are
-	// those of the delivery and are not looked at.
+	// Report is what it says of itself; ID, Intake, Verdict, ReceivedAt and State
+	// are ignored. A report with a HeldReason is held.
 	Report
 	// Key tells which report of which reporter it is, Content what it says: equal
 	// keys are versions of one report, equal content is the same report.
@@ -76,6 +76,7 @@ const (
 	Replaced  ReceiptStatus = "replaced"  // it takes the place of another version
 	Duplicate ReceiptStatus = "duplicate" // it was known, nothing changed
 	Unclaimed ReceiptStatus = "unclaimed" // stored, and for no domain of the team
+	Held      ReceiptStatus = "held"      // stored, but not counted until an editor releases it
 	Refused   ReceiptStatus = "rejected"
 )
 
@@ -84,7 +85,7 @@ type Receipt struct {
 	Kind   ReportKind
 	Member string
 	Status ReceiptStatus
-	// Reason says why something was rejected.
+	// Reason says why something was rejected or held.
 	Reason string
 
 	// The rest is empty where it was rejected. ID is that of the report as it is

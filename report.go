@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -63,6 +64,36 @@ type Verdict struct {
 	Reason string
 }
 
+// ReportState says whether the messages of a report are counted, and if not, why.
+type ReportState string
+
+// The states.
+const (
+	ReportCounted  ReportState = "counted"
+	ReportExcluded ReportState = "excluded" // an editor excluded it; later versions stay excluded
+	ReportReplaced ReportState = "replaced" // another version counts instead
+	ReportHeld     ReportState = "held"     // stored, but not counted until an editor releases it
+)
+
+const (
+	// MaxRecordCount is the most messages of one record that are plausible.
+	MaxRecordCount = 1_000_000_000
+	// MaxReportMessages is the most messages of one report that are plausible.
+	MaxReportMessages = 10_000_000_000
+)
+
+// Implausible returns why an aggregate report with these figures is held, "" if it
+// is plausible. largest is the greatest count of a record.
+func Implausible(largest, messages int64) string {
+	switch {
+	case largest > MaxRecordCount:
+		return fmt.Sprintf("Implausible: a record counts %d messages. More than %d in one record are held until an editor releases the report.", largest, MaxRecordCount)
+	case messages > MaxReportMessages:
+		return fmt.Sprintf("Implausible: the report counts %d messages. More than %d in one report are held until an editor releases it.", messages, MaxReportMessages)
+	}
+	return ""
+}
+
 // Quirk is a deviation from the specifications that a report has, and how often.
 type Quirk struct {
 	Name  string
@@ -99,8 +130,10 @@ type Report struct {
 	// Member says where in the original the report was found; "" is the original
 	// itself.
 	Member string
-	// Replaced tells that a later version of the report counts instead.
-	Replaced bool
+	// State says whether the report counts.
+	State ReportState
+	// HeldReason says why a report is held, "" if it is not.
+	HeldReason string
 
 	// Document is all else that the report says, as JSON.
 	Document string
@@ -153,15 +186,23 @@ func countsOf(count int64, dkim, spf bool, disposition aggregate.Policy) Counts 
 	return c
 }
 
-// Add adds other to c. Sums stay below 2^53, where JSON numbers are exact.
+// Add adds other to c. Each sum saturates at MaxCount.
 func (c *Counts) Add(other Counts) {
-	c.Compliant = min(c.Compliant+other.Compliant, MaxCount)
-	c.NonCompliant = min(c.NonCompliant+other.NonCompliant, MaxCount)
-	c.Quarantined = min(c.Quarantined+other.Quarantined, MaxCount)
-	c.Rejected = min(c.Rejected+other.Rejected, MaxCount)
-	c.DKIM = min(c.DKIM+other.DKIM, MaxCount)
-	c.SPF = min(c.SPF+other.SPF, MaxCount)
+	c.Summary.Add(other.Summary)
+	c.Quarantined = AddCount(c.Quarantined, other.Quarantined)
+	c.Rejected = AddCount(c.Rejected, other.Rejected)
+	c.DKIM = AddCount(c.DKIM, other.DKIM)
+	c.SPF = AddCount(c.SPF, other.SPF)
 }
 
-// MaxCount is where sums stay.
-const MaxCount = 1<<53 - 1
+// MaxCount is where each sum of messages saturates. The total of two such sums is
+// below 2^53, where JSON numbers are exact.
+const MaxCount = 1<<52 - 1
+
+// AddCount adds two counts that are not negative. The sum saturates at MaxCount.
+func AddCount(a, b int64) int64 {
+	if a >= MaxCount-min(b, MaxCount) {
+		return MaxCount
+	}
+	return a + b
+}

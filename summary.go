@@ -14,6 +14,12 @@ type Summary struct {
 // Total is the number of all messages.
 func (s Summary) Total() int64 { return s.Compliant + s.NonCompliant }
 
+// Add adds other to s. Each sum saturates at MaxCount.
+func (s *Summary) Add(other Summary) {
+	s.Compliant = AddCount(s.Compliant, other.Compliant)
+	s.NonCompliant = AddCount(s.NonCompliant, other.NonCompliant)
+}
+
 // Day is a day in UTC, counted from 1970-01-01.
 type Day int32
 

@@ -72,6 +72,7 @@ type importCounts struct {
 	Replaced   int   `json:"replaced"`
 	Duplicate  int   `json:"duplicate"`
 	Unclaimed  int   `json:"unclaimed"`
+	Held       int   `json:"held"`
 	Rejected   int   `json:"rejected"`
 	Unreadable int   `json:"unreadable"`
 	Records    int   `json:"records"`
@@ -164,8 +165,12 @@ func (r *importing) receipt(name string, receipt dmarcd.Receipt) {
 		c.Duplicate++
 	case dmarcd.Unclaimed:
 		c.Unclaimed++
+	case dmarcd.Held:
+		c.Held++
 	case dmarcd.Refused:
 		c.Rejected++
+	}
+	if receipt.Reason != "" {
 		where := name
 		if receipt.Member != "" {
 			where += ": " + receipt.Member
@@ -174,7 +179,7 @@ func (r *importing) receipt(name string, receipt dmarcd.Receipt) {
 	}
 	if receipt.Status != dmarcd.Duplicate {
 		c.Records += receipt.Records
-		c.Messages += receipt.Messages
+		c.Messages = dmarcd.AddCount(c.Messages, receipt.Messages)
 	}
 }
 
@@ -201,6 +206,7 @@ func (r *importing) sum() error {
 		{c.Replaced, fmt.Sprintf("%d replaced", c.Replaced)},
 		{c.Duplicate, fmt.Sprintf("%d known already", c.Duplicate)},
 		{c.Unclaimed, fmt.Sprintf("%d for no domain of the team", c.Unclaimed)},
+		{c.Held, fmt.Sprintf("%d held", c.Held)},
 		{c.Rejected, fmt.Sprintf("%d rejected", c.Rejected)},
 	} {
 		if part.n > 0 {

@@ -64,7 +64,7 @@ func receiptsStatus(receipts []dmarcd.Receipt) int {
 	status := http.StatusUnprocessableEntity
 	for _, receipt := range receipts {
 		switch receipt.Status {
-		case dmarcd.Stored, dmarcd.Replaced, dmarcd.Unclaimed:
+		case dmarcd.Stored, dmarcd.Replaced, dmarcd.Unclaimed, dmarcd.Held:
 			return http.StatusCreated
 		case dmarcd.Duplicate:
 			status = http.StatusOK

@@ -63,6 +63,9 @@ func tell(d *dmarcd.Delivery) []string {
 		for _, s := range r.Shares {
 			lines = append(lines, fmt.Sprintf("share %q: %d records, %+v", s.From, s.Records, s.Counts))
 		}
+		if r.HeldReason != "" {
+			lines = append(lines, "held: "+r.HeldReason)
+		}
 		if r.Damage != "" {
 			lines = append(lines, "damage: "+r.Damage)
 		}
@@ -106,8 +109,18 @@ func TestDelivery(t *testing.T) {
 			"sums stay where numbers are exact",
 			[]byte(opening + recordOf("example.com", "reject", "fail", "fail", biggest) + recordOf("example.com", "reject", "fail", "fail", 1) + closing),
 			[]string{
-				`aggregate "" ` + about + `2 records, 0 of 9007199254740991 compliant`,
-				`share "example.com": 2 records, {Summary:{Compliant:0 NonCompliant:9007199254740991} Quarantined:0 Rejected:9007199254740991 DKIM:0 SPF:0}`,
+				`aggregate "" ` + about + `2 records, 0 of 4503599627370495 compliant`,
+				`share "example.com": 2 records, {Summary:{Compliant:0 NonCompliant:4503599627370495} Quarantined:0 Rejected:4503599627370495 DKIM:0 SPF:0}`,
+				"held: " + dmarcd.Implausible(biggest, 4503599627370495),
+			},
+		},
+		{
+			"an implausible record is held for itself",
+			[]byte(opening + recordOf("example.com", "reject", "fail", "fail", 1_000_000_001) + closing),
+			[]string{
+				`aggregate "" ` + about + `1 records, 0 of 1000000001 compliant`,
+				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:1000000001} Quarantined:0 Rejected:1000000001 DKIM:0 SPF:0}`,
+				"held: " + dmarcd.Implausible(1_000_000_001, 1_000_000_001),
 			},
 		},
 		{

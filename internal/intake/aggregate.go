@@ -14,8 +14,10 @@ import (
 type Aggregate struct {
 	Report aggregate.Report
 	// Messages is the sum of the counts of all records, Compliant that of the
-	// compliant ones. A sum that would exceed 2^53-1 stays there.
+	// compliant ones. Compliant and the rest each saturate at dmarcd.MaxCount.
 	Messages, Compliant int64
+	// Largest is the greatest count of a record.
+	Largest int64
 	// Sources is how many different sources the records name.
 	Sources int
 	// Bytes is the length of the document.
@@ -38,6 +40,7 @@ func (in *reading) aggregate(r io.Reader) (*Aggregate, error) {
 	shares := newSharing()
 	// A hash takes the same few bytes for every source, whatever stands there.
 	sources := make(map[[16]byte]struct{})
+	var sum dmarcd.Counts
 	collected := true
 	for record, err := range reader.All() {
 		if err == nil {
@@ -47,18 +50,17 @@ func (in *reading) aggregate(r io.Reader) (*Aggregate, error) {
 			in.copies.cut(begin)
 			return nil, err
 		}
-		a.Messages = addCount(a.Messages, record.Count)
-		if record.Compliant() {
-			a.Compliant = addCount(a.Compliant, record.Count)
-		}
-		sum := sha256.Sum256([]byte(record.Source))
-		sources[[16]byte(sum[:])] = struct{}{}
+		sum.Add(dmarcd.CountsOf(record))
+		a.Largest = max(a.Largest, record.Count)
+		source := sha256.Sum256([]byte(record.Source))
+		sources[[16]byte(source[:])] = struct{}{}
 		if collected = collected && in.fits(len(a.records)+1, in.copies.Size()-begin); collected {
 			a.records = append(a.records, record)
 		} else {
 			a.records = nil
 		}
 	}
+	a.Messages, a.Compliant = sum.Total(), sum.Compliant
 	a.Report = reader.Report()
 	a.Sources = len(sources)
 	a.Bytes = in.copies.Size() - begin

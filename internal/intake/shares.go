@@ -7,16 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-const (
-	// maxCount is where sums stay: JSON numbers are exact up to there.
-	maxCount = 1<<53 - 1
-	// maxShares is how many From domains a report may tell of. They are all held in
-	// memory, and anybody can send mail under as many names as they like.
-	maxShares = 100_000
-)
-
-// addCount adds to a sum.
-func addCount(sum, more int64) int64 { return min(sum+more, maxCount) }
+// maxShares is the most From domains that a report may have. They are all held in
+// memory, and an attacker can send mail under any number of names.
+const maxShares = 100_000
 
 // sharing sums the records of an aggregate report up by their From domains.
 type sharing struct {

@@ -45,56 +45,29 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 // claim gives each of the domains, in their order, what is left for it: shares are
 // looked for by their From domain first, by the policy domain after that.
 func (t *Team) claim(ctx context.Context, tx tx, added []owner) error {
-	c := claimed{changes: newTally()}
-	var err error
-	if c.room, err = t.newRoom(ctx, tx); err != nil {
-		return err
-	}
-	for _, domain := range added {
-		c.room.domains[domain.id] = maxSum // it counts nothing yet
-	}
+	changes := make(tally)
 	for _, column := range []string{"from_path", "policy_path"} {
 		for _, domain := range added {
 			path := pathOf(domain.name)
 			_, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1
 				WHERE team_id = $2 AND domain_id = 0 AND `+column+` >= $3 AND `+column+` < $4
-				RETURNING report_id, n, replaced, domain_id, day, `+countColumns,
-				[]any{domain.id, t.id, path, afterPath(path)}, c.scan)
+				RETURNING (SELECT reports.state FROM reports WHERE reports.id = shares.report_id), domain_id, day, `+countColumns,
+				[]any{domain.id, t.id, path, afterPath(path)}, changes.claim)
 			if err != nil {
 				return err
 			}
 		}
 	}
-	for _, share := range c.tooMany {
-		if _, err := tx.exec(ctx, `UPDATE shares SET domain_id = 0 WHERE team_id = $1 AND report_id = $2 AND n = $3`,
-			t.id, share.report, share.n); err != nil {
-			return err
-		}
-	}
-	return t.count(ctx, tx, c.changes)
+	return t.count(ctx, tx, changes, t.newLocks(tx)) // the domains are new: none is full
 }
 
-// claimed is what shares that were claimed count.
-type claimed struct {
-	room    room
-	changes tally
-	// tooMany are those that the counters cannot take; they stay unclaimed.
-	tooMany []shareRef
-}
-
-// scan counts a share. It returns nothing, so that any number can be claimed at once.
-func (c *claimed) scan(scan scanner) (none struct{}, err error) {
-	var share shareRef
-	var replaced bool
-	var has counted
-	err = scan(append([]any{&share.report, &share.n, &replaced, &has.domain, &has.day}, countFields(&has.counts)...)...)
-	switch {
-	case err != nil || replaced:
-	case !c.room.fits([]owner{{id: has.domain}}, []dmarcd.Share{{Counts: has.counts}}):
-		c.tooMany = append(c.tooMany, share)
-	default:
-		c.room.take(has.domain, has.counts.Total())
-		c.changes.add(has.domain, has.day, has.counts)
+// claim adds a share that was claimed, if its report counts. It returns nothing, so
+// that any number of shares can be claimed at once.
+func (t tally) claim(scan scanner) (none struct{}, err error) {
+	var state dmarcd.ReportState
+	c, err := scanCounted(func(dest ...any) error { return scan(append([]any{&state}, dest...)...) })
+	if err == nil && state == dmarcd.ReportCounted {
+		t.add(c.tallyKey, c.counts)
 	}
 	return none, err
 }

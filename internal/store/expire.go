@@ -177,17 +177,17 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
-	changes, room := newTally(), room{domains: make(map[dmarcd.DomainID]int64)}
+	changes, locks := make(tally), t.newLocks(tx)
 	for _, id := range reports {
 		counted, err := t.removeReport(ctx, tx, id)
 		if err != nil {
 			return false, err
 		}
-		if err := t.takeBack(ctx, tx, room, changes, counted); err != nil {
+		if err := locks.count(ctx, changes, counted, false); err != nil {
 			return false, err
 		}
 	}
-	return len(reports) == expireStep, t.count(ctx, tx, changes)
+	return len(reports) == expireStep, t.count(ctx, tx, changes, locks)
 }
 
 // expireDays removes the days in which nothing is counted any more. It is a step of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -43,54 +44,63 @@ func integrityChecks() []integrityCheck {
 	const present = ` JOIN domains ON domains.team_id = %[1]s.team_id AND domains.id = %[1]s.domain_id AND domains.deleted_at = 0 `
 	daysOfPresent, sharesOfPresent := fmt.Sprintf(present, "domain_days"), fmt.Sprintf(present, "shares")
 	return []integrityCheck{
-		{"a team's days are not the sum of its domains'", `SELECT team_id FROM (
-				SELECT team_id, day, ` + countColumns + ` FROM team_days
-				UNION ALL
-				SELECT domain_days.team_id, day, ` + negativeCounts("domain_days") + ` FROM domain_days` + daysOfPresent + `
-			) AS both_ways GROUP BY team_id, day HAVING ` + countsLeft(countColumns) + ` LIMIT 1`},
-		{"a domain's sums are not those of its days", `SELECT team_id FROM (
-				SELECT team_id, id, compliant, non_compliant FROM domains WHERE deleted_at = 0
-				UNION ALL
-				SELECT domain_days.team_id, domain_id, -domain_days.compliant, -domain_days.non_compliant FROM domain_days` + daysOfPresent + `
-			) AS both_ways GROUP BY team_id, id HAVING ` + countsLeft("compliant, non_compliant") + ` LIMIT 1`},
-		{"a domain's days are not the sum of its reports'", `SELECT team_id FROM (
-				SELECT domain_days.team_id, domain_id, day, ` + qualifiedCounts("domain_days") + ` FROM domain_days` + daysOfPresent + `
-				UNION ALL
-				SELECT shares.team_id, domain_id, day, ` + negativeCounts("shares") + ` FROM shares` + sharesOfPresent + ` WHERE shares.replaced = FALSE
-			) AS both_ways GROUP BY team_id, domain_id, day HAVING ` + countsLeft(countColumns) + ` LIMIT 1`},
-		{"a report and its parts disagree whether they count", `SELECT shares.team_id
-			FROM shares JOIN reports ON reports.id = shares.report_id
-			WHERE shares.replaced <> reports.replaced OR shares.team_id <> reports.team_id LIMIT 1`},
+		{"a team's days are not the sum of its domains'", unequal(`team_id, day`,
+			counters{`team_id, day`, countColumns, `team_days`},
+			counters{`domain_days.team_id, day`, qualifiedCounts("domain_days"), `domain_days` + daysOfPresent})},
+		{"a domain's sums are not those of its days", unequal(`team_id, domain_id`,
+			counters{`team_id, id AS domain_id`, `compliant, non_compliant`, `domains WHERE deleted_at = 0`},
+			counters{`domain_days.team_id, domain_id`, `domain_days.compliant, domain_days.non_compliant`, `domain_days` + daysOfPresent})},
+		{"a domain's days are not the sum of its reports'", unequal(`team_id, domain_id, day`,
+			counters{`domain_days.team_id, domain_id, day`, qualifiedCounts("domain_days"), `domain_days` + daysOfPresent},
+			counters{`shares.team_id, domain_id, day`, qualifiedCounts("shares"), `shares` + sharesOfPresent +
+				`JOIN reports ON reports.id = shares.report_id AND reports.state = 'counted'`})},
+		{"a report and its parts are not of one team", `SELECT shares.team_id
+			FROM shares JOIN reports ON reports.id = shares.report_id WHERE shares.team_id <> reports.team_id LIMIT 1`},
 		// A sum at its bound may stand for more.
 		{"a report's counts are not the sum of its records", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.id = shares.report_id
-			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND ` + visibleShare + `
-				AND CASE WHEN shares.compliant + shares.non_compliant < ` + fmt.Sprint(maxSum) + ` THEN
-					(SELECT COALESCE(SUM(records.count), 0) FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n)
-					<> shares.compliant + shares.non_compliant ELSE FALSE END
+			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
+				AND shares.compliant < ` + maxCount + ` AND shares.non_compliant < ` + maxCount + `
+				AND (SELECT COALESCE(SUM(CAST(records.count AS DOUBLE PRECISION)), 0)
+						FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n)
+					<> shares.compliant + shares.non_compliant
 			LIMIT 1`},
 		{"a report has records missing", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.id = shares.report_id
-			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND ` + visibleShare + `
+			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
 				AND (SELECT COUNT(*) FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
 			LIMIT 1`},
 		// A record without messages is on no sheet.
 		{"a sheet has not the records of its day", `SELECT team_days.team_id FROM team_days JOIN day_sheets ON ` + onSheet + `
 			WHERE team_days.on_sheet = team_days.changes AND day_sheets.records <> (SELECT COUNT(*) FROM domains
 					JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
-					JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0
+					JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
 					JOIN records ON records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
-				WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.replaced = FALSE AND shares.kind = 'aggregate')
+				WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.kind = 'aggregate')
 			LIMIT 1`},
 	}
 }
 
-// negativeCounts is qualifiedCounts with the opposite sign.
-func negativeCounts(table string) string {
-	return `-` + strings.ReplaceAll(qualifiedCounts(table), `, `, `, -`)
-}
+// maxCount is dmarcd.MaxCount in SQL.
+var maxCount = strconv.FormatInt(dmarcd.MaxCount, 10)
 
-// countsLeft is the condition that the sum of one of the columns is not 0.
-func countsLeft(columns string) string {
-	return `SUM(` + strings.ReplaceAll(columns, `, `, `) <> 0 OR SUM(`) + `) <> 0`
+// counters are the rows of a table that hold counts.
+type counters struct{ keys, counts, from string }
+
+// unequal is a query for a team with sums that are not the saturated sums of their
+// parts, which have the same keys. Sums of floating-point numbers do not overflow, and
+// are exact up to where counts saturate.
+func unequal(keys string, sums, parts counters) string {
+	var have, want, differ []string
+	for i, column := range strings.Split(sums.counts, ", ") {
+		have = append(have, fmt.Sprintf(`%s AS have%d, 0 AS want%d`, column, i, i))
+		differ = append(differ, fmt.Sprintf(`SUM(have%[1]d) <> CASE WHEN SUM(CAST(want%[1]d AS DOUBLE PRECISION)) >= %[2]s THEN %[2]s
+			ELSE SUM(CAST(want%[1]d AS DOUBLE PRECISION)) END`, i, maxCount))
+	}
+	for column := range strings.SplitSeq(parts.counts, ", ") {
+		want = append(want, `0, `+column)
+	}
+	return `SELECT team_id FROM (SELECT ` + sums.keys + `, ` + strings.Join(have, ", ") + ` FROM ` + sums.from + `
+			UNION ALL SELECT ` + parts.keys + `, ` + strings.Join(want, ", ") + ` FROM ` + parts.from + `
+		) AS both_ways GROUP BY ` + keys + ` HAVING ` + strings.Join(differ, " OR ") + ` LIMIT 1`
 }

@@ -28,8 +28,8 @@ func TestIntegrityFindsDamage(t *testing.T) {
 			"a domain's days",
 		},
 		{
-			"a report that counts", `UPDATE reports SET replaced = TRUE`, `UPDATE reports SET replaced = FALSE`,
-			"a report and its parts",
+			"a report that counts", `UPDATE reports SET state = 'held'`, `UPDATE reports SET state = 'counted'`,
+			"a domain's days",
 		},
 		{
 			"a record's count", `UPDATE records SET count = count + 1`, `UPDATE records SET count = count - 1`,

@@ -52,9 +52,9 @@ func (l *looseShares) first() dmarcd.ReportID {
 // $3 are the days.
 const sentShares = ` FROM domains
 		JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id
-		JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0
+		JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
 	WHERE domains.team_id = $1 AND domains.deleted_at = 0
-		AND shares.day BETWEEN $2 AND $3 AND shares.replaced = FALSE AND shares.kind = 'aggregate'`
+		AND shares.day BETWEEN $2 AND $3 AND shares.kind = 'aggregate'`
 
 // looseShares returns the shares of one domain, or of all where name is "". Of those
 // that have more records than limit some are missing.

@@ -48,7 +48,7 @@ func moves() *rapid.Generator[[]move] {
 	from := rapid.SampledFrom([]string{"example.com", "www.example.com", "a.example.com", "x.b.a.example.com", "example.org", "strange.example", ""})
 	record := rapid.Custom(func(t *rapid.T) aggregate.Record {
 		kind := rapid.SampledFrom([]func(string, int64) aggregate.Record{storetest.Passed, storetest.Failed}).Draw(t, "kind")
-		return kind(from.Draw(t, "from"), rapid.SampledFrom([]int64{0, 1, 5, 2000, 3000}).Draw(t, "count"))
+		return kind(from.Draw(t, "from"), rapid.SampledFrom([]int64{0, 1, 5, 2000, 3000, most}).Draw(t, "count"))
 	})
 	sent := rapid.Custom(func(t *rapid.T) sending {
 		return sending{
@@ -79,7 +79,7 @@ type model struct {
 type modelVersion struct {
 	key, content dmarcd.Hash
 	genuine      dmarcd.Genuine
-	replaced     bool
+	state        dmarcd.ReportState
 	day          dmarcd.Day
 	shares       []*modelShare
 }
@@ -109,23 +109,24 @@ func (m *model) owner(from, policy string) string {
 
 func (m *model) receive(report dmarcd.NewReport, genuine dmarcd.Genuine) dmarcd.ReceiptStatus {
 	status := dmarcd.Stored
-	var counting *modelVersion
+	var current *modelVersion
 	for _, v := range m.versions {
 		switch {
 		case v.key != report.Key:
 		case v.content == report.Content:
 			return dmarcd.Duplicate
-		case !v.replaced:
-			counting = v
+		case v.state == dmarcd.ReportCounted || v.state == dmarcd.ReportExcluded:
+			current = v
 		}
 	}
-	if counting != nil {
-		if counting.genuine == dmarcd.GenuineYes && genuine == dmarcd.GenuineNo {
-			return dmarcd.Refused
-		}
-		counting.replaced, status = true, dmarcd.Replaced
+	version := &modelVersion{key: report.Key, content: report.Content, genuine: genuine, day: dmarcd.DayOf(report.Begin), state: dmarcd.ReportCounted}
+	switch {
+	case report.HeldReason != "", current != nil && current.genuine == dmarcd.GenuineYes && genuine == dmarcd.GenuineNo:
+		version.state, status = dmarcd.ReportHeld, dmarcd.Held
+	case current != nil:
+		version.state, status = current.state, dmarcd.Replaced
+		current.state = dmarcd.ReportReplaced
 	}
-	version := &modelVersion{key: report.Key, content: report.Content, genuine: genuine, day: dmarcd.DayOf(report.Begin)}
 	claimed := false
 	for _, share := range report.Shares {
 		owner := m.owner(share.From, report.Domain)
@@ -174,7 +175,7 @@ func (m *model) expire(before dmarcd.Day) {
 func (m *model) counted() map[string]dmarcd.Summary {
 	sums := make(map[string]dmarcd.Summary)
 	m.each(func(version *modelVersion, share *modelShare) {
-		if share.owner == "" || share.deleted || version.replaced || share.sum.Total() == 0 {
+		if share.owner == "" || share.deleted || version.state != dmarcd.ReportCounted || share.sum.Total() == 0 {
 			return
 		}
 		for _, key := range []string{share.owner + " " + version.day.String(), share.owner, version.day.String(), ""} {

@@ -11,98 +11,167 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// most is the greatest number that JSON tells exactly.
-const most = 1<<53 - 1
+const (
+	// most is the greatest count of a record, full where a sum saturates.
+	most = 1<<53 - 1
+	full = 1<<52 - 1
+)
 
-func TestGreatestCount(t *testing.T) {
+// released is a report that an editor released, or that was stored before implausible
+// ones were held: it counts whatever it says.
+func released(report dmarcd.NewReport) dmarcd.NewReport {
+	report.HeldReason = ""
+	return report
+}
+
+func TestImplausibleReportsAreHeld(t *testing.T) {
+	million := func(records int, count int64) (all []aggregate.Record) {
+		for range records {
+			all = append(all, storetest.Passed(ours, count))
+		}
+		return all
+	}
+	rows := []struct {
+		name    string
+		records []aggregate.Record
+		want    dmarcd.ReceiptStatus
+	}{
+		{"largest record", million(1, 1_000_000_000), dmarcd.Stored},
+		{"a record too large", million(1, 1_000_000_001), dmarcd.Held},
+		{"the largest that can be written", million(1, most), dmarcd.Held},
+		{"a small record beside it", append(million(1, most), storetest.Failed(ours, 1)), dmarcd.Held},
+		{"largest report", million(10, 1_000_000_000), dmarcd.Stored},
+		{"a report too large", append(million(10, 1_000_000_000), storetest.Failed(ours, 1)), dmarcd.Held},
+	}
+	eachInbox(t, func(in *inbox) {
+		for _, row := range rows {
+			in.row(row.name, func(in *inbox) {
+				in.add(ours)
+				odd := report("1", ours, row.records...)
+				receipt := in.receive(odd)[0]
+				if receipt.Status != row.want || (receipt.Reason != "") != (row.want == dmarcd.Held) {
+					in.Errorf("got %s, %q; want %s", receipt.Status, receipt.Reason, row.want)
+				}
+				if row.want != dmarcd.Held {
+					return
+				}
+				in.wantReceived("duplicate", odd)
+				stored, err := in.team.Report(in.Context(), receipt.ID)
+				in.must(err)
+				if stored.State != dmarcd.ReportHeld || stored.HeldReason != receipt.Reason {
+					in.Errorf("stored as %s, %q", stored.State, stored.HeldReason)
+				}
+				_, err = in.team.ReportOriginal(in.Context(), receipt.ID)
+				in.must(err)
+				// It neither keeps the real report out nor stops the counting.
+				in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5)))
+				in.wantReceived("held", report("1", ours, storetest.Passed(ours, most), storetest.Passed(ours, 7)))
+				in.wantReceived("stored", report("2", ours, storetest.Failed(ours, 2)))
+				in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 5, NonCompliant: 2}})
+			})
+		}
+	})
+}
+
+func TestHeldReportOfNoDomain(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.wantReceived("held", report("1", ours, storetest.Passed(ours, most)))
+		in.add(ours)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+	})
+}
+
+// TestCountersSaturate: a full counter never causes a later report to be refused.
+func TestCountersSaturate(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "other.example")
-		greatest := report("1", ours, storetest.Failed(ours, most))
-		in.wantReceived("stored duplicate", greatest, greatest)
-		in.wantReceived("duplicate rejected stored", greatest, report("2", ours, storetest.Passed(ours, 1)),
-			report("3", ours, storetest.Passed("other.example", most)))
-		in.wantReceived("stored", report("4", ours, storetest.Passed(ours, 0)))
-		in.wantCounted(map[string]dmarcd.Summary{ours: {NonCompliant: most}, "other.example": passed(most)})
-		rejected, err := in.team.Rejected(in.Context(), 0, 10)
-		in.must(err)
-		if len(rejected) != 1 {
-			in.Errorf("got %d rejected, want 1", len(rejected))
+		in.wantReceived("stored stored", released(report("1", ours, storetest.Passed(ours, most))), released(report("2", ours, storetest.Passed(ours, full-10))))
+		in.wantReceived("stored stored stored", report("3", ours, storetest.Passed(ours, 4), storetest.Failed("sub."+ours, 4)),
+			report("4", ours, storetest.Passed(ours, 0)), report("5", ours, storetest.Passed("other.example", 3)))
+		wantFull(in, map[string]dmarcd.Summary{ours: {Compliant: full, NonCompliant: 4}, "other.example": passed(3)}, dmarcd.Summary{Compliant: full, NonCompliant: 4})
+
+		// Once what filled them is replaced, they say what is there.
+		in.wantReceived("replaced", report("1", ours, storetest.Passed(ours, 1)))
+		wantFull(in, map[string]dmarcd.Summary{ours: {Compliant: full - 5, NonCompliant: 4}, "other.example": passed(3)}, dmarcd.Summary{Compliant: full - 2, NonCompliant: 4})
+		in.wantReceived("replaced", report("2", ours, storetest.Passed(ours, 2)))
+		in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 7, NonCompliant: 4}, "other.example": passed(3)})
+	})
+}
+
+// wantFull is wantCounted where the sum of the team saturates.
+func wantFull(in *inbox, want map[string]dmarcd.Summary, team dmarcd.Summary) {
+	in.Helper()
+	in.sound()
+	from := dmarcd.Day(-1 << 31)
+	for name, want := range want {
+		for _, days := range []dmarcd.Days{{}, {From: &from}} {
+			got, err := in.team.DomainSummary(in.Context(), name, days)
+			in.must(err)
+			if got != want {
+				in.Errorf("%s: got %+v, want %+v", name, got, want)
+			}
 		}
-		in.delete(ours)
-		in.purge()
-		in.add(ours)
-		in.wantReceived("stored", report("2", ours, storetest.Passed(ours, 1)))
-	})
+	}
+	got, err := in.team.Summary(in.Context(), dmarcd.Days{})
+	in.must(err)
+	if got != team {
+		in.Errorf("the team: got %+v, want %+v", got, team)
+	}
 }
 
-func TestCountsThatFillUp(t *testing.T) {
-	eachInbox(t, func(in *inbox) {
-		in.add(ours)
-		in.wantReceived("stored stored rejected stored",
-			report("1", ours, storetest.Passed(ours, most-10)), report("2", ours, storetest.Passed(ours, 4)),
-			report("3", ours, storetest.Passed(ours, 4), storetest.Failed("sub."+ours, 4)), report("4", ours, storetest.Passed(ours, 6)))
-		in.wantCounted(map[string]dmarcd.Summary{ours: passed(most)})
-	})
-}
-
-// TestRecordsThatOverflow have more messages than a share can tell.
+// TestRecordsThatOverflow have more messages than 64 bits hold.
 func TestRecordsThatOverflow(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		var records []aggregate.Record
-		for range 1100 {
-			records = append(records, storetest.Passed(ours, most))
+		for i := range 2100 {
+			records = append(records, storetest.Passed(fmt.Sprintf("d%d.%s", i, ours), most), storetest.Passed(ours, most))
 		}
-		in.wantReceived("unclaimed", report("1", ours, records...))
+		in.wantReceived("unclaimed", released(report("1", ours, records...)))
 		in.add(ours)
-		in.wantCounted(map[string]dmarcd.Summary{ours: passed(most)})
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
+		in.wantReceived("replaced replaced", released(report("1", ours, records[1:]...)), report("1", ours, storetest.Passed(ours, 9)))
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(9)})
 	})
 }
 
-// TestClaimOfTooMuch leaves unclaimed what a domain cannot count.
-func TestClaimOfTooMuch(t *testing.T) {
-	eachInbox(t, func(in *inbox) {
-		var reports []dmarcd.NewReport
-		for i := range 30 {
-			reports = append(reports, report(fmt.Sprint(i), ours, storetest.Passed(ours, most)))
-		}
-		in.receive(reports...)
-		in.receive(report("small", ours, storetest.Passed(ours, 0)), report("both", ours, storetest.Passed(ours, most), storetest.Failed(ours, most)))
-		in.add(ours)
-		in.wantCounted(map[string]dmarcd.Summary{ours: passed(most)})
-		unclaimed, err := in.team.Reports(in.Context(), store.ReportFilter{Unclaimed: true}, 0, 2000)
-		in.must(err)
-		if len(unclaimed) != 30 {
-			in.Errorf("%d reports are unclaimed, want all but one of the great ones", len(unclaimed))
-		}
-	})
-}
-
-// TestTeamOfFullDomains has more messages than 64 bits hold.
+// TestTeamOfFullDomains has days, and domains, that together are past 64 bits.
 func TestTeamOfFullDomains(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
-		const domains, fit = 520, 512
+		const domains = 2100
 		var names []string
 		var reports []dmarcd.NewReport
 		for i := range domains {
 			name := fmt.Sprintf("d%d.example", i)
 			names = append(names, name)
-			reports = append(reports, report(fmt.Sprint(i), name, storetest.Passed(name, most)))
+			reports = append(reports, released(storetest.Aggregate(fmt.Sprint(i), name, today-dmarcd.Day(i), storetest.Passed(name, most))),
+				released(storetest.Aggregate(fmt.Sprint("day ", i), name, today, storetest.Failed(name, most))))
 		}
 		_, err := in.team.AddDomains(in.Context(), names, time.Time{})
 		in.must(err)
-		became := map[dmarcd.ReceiptStatus]int{}
-		for _, receipt := range in.receive(reports...) {
-			became[receipt.Status]++
-		}
-		if became[dmarcd.Stored] != fit || became[dmarcd.Refused] != domains-fit {
-			in.Errorf("got %v; want %d stored and the rest rejected", became, fit)
-		}
+		in.receive(reports...)
 		in.sound()
 		sum, err := in.team.Summary(in.Context(), dmarcd.Days{})
 		in.must(err)
-		if want := passed(fit * most); sum != want {
+		if want := (dmarcd.Summary{Compliant: full, NonCompliant: full}); sum != want {
 			in.Errorf("got %+v, want %+v", sum, want)
 		}
+		for _, sort := range []string{"-messages", "passing"} {
+			_, err := in.team.DomainRows(in.Context(), store.OverviewFilter{Sort: sort, Limit: 5})
+			in.must(err)
+		}
+	})
+}
+
+// TestDeletedDomainOfAFullDay: what is left of a full day is counted anew.
+func TestDeletedDomainOfAFullDay(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "full.example", "other.example")
+		in.wantReceived("stored stored stored", released(report("1", "full.example", storetest.Passed("full.example", most))),
+			released(report("2", "other.example", storetest.Passed("other.example", full-20))), report("3", ours, storetest.Passed(ours, 30)))
+		in.delete("full.example")
+		wantFull(in, map[string]dmarcd.Summary{ours: passed(30)}, passed(full))
+		in.delete("other.example")
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(30)})
 	})
 }
 

@@ -78,9 +78,9 @@ func BenchmarkBareInserts(b *testing.B) {
 					b.Fatal(err)
 				}
 				//nolint:sqlclosecheck // the transaction closes it
-				report, err := tx.PrepareContext(b.Context(), `INSERT INTO reports (id, team_id, kind, identity, content, replaced, organization, external_id,
+				report, err := tx.PrepareContext(b.Context(), `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
 					domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
-					VALUES ($1, 1, 'aggregate', $2, $2, FALSE, 'receiver.example', '1', 'example.com', 0, 0, 50, 50, 50, '', '', 'import', 'unknown', '', 0, $2, '', '{}')`)
+					VALUES ($1, 1, 'aggregate', $2, $2, 'receiver.example', '1', 'example.com', 0, 0, 50, 50, 50, '', '', 'import', 'unknown', '', 0, $2, '', '{}')`)
 				if err != nil {
 					b.Fatal(err)
 				}

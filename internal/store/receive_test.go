@@ -63,11 +63,11 @@ func TestVersionsOfAReport(t *testing.T) {
 		in.must(err)
 		counting := 0
 		for _, r := range reports {
-			if !r.Replaced {
+			if r.State == dmarcd.ReportCounted {
 				counting++
 			}
 		}
-		if len(reports) != 3 || counting != 1 || reports[0].Replaced {
+		if len(reports) != 3 || counting != 1 || reports[0].State != dmarcd.ReportCounted {
 			in.Errorf("got %d versions of which %d count, want 3 and 1, the last first", len(reports), counting)
 		}
 	})
@@ -92,7 +92,7 @@ func TestForgedVersions(t *testing.T) {
 		want       dmarcd.ReceiptStatus
 		wantPassed int64
 	}{
-		{"forged against genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.Refused, 1},
+		{"forged against genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.Held, 1},
 		{"unknown against genuine", dmarcd.GenuineYes, dmarcd.GenuineUnknown, dmarcd.Replaced, 100},
 		{"a bare file against genuine", dmarcd.GenuineYes, "", dmarcd.Replaced, 100},
 		{"genuine against genuine", dmarcd.GenuineYes, dmarcd.GenuineYes, dmarcd.Replaced, 100},
@@ -105,21 +105,21 @@ func TestForgedVersions(t *testing.T) {
 			in.row(row.name, func(in *inbox) {
 				in.add(ours)
 				in.deliver(genuinely(row.before, old))
-				for range 2 { // the second time it is known, or refused as before
+				for range 2 { // the second time it is known
 					receipt := in.deliver(genuinely(row.now, other))[0]
 					if receipt.Status != row.want && receipt.Status != dmarcd.Duplicate {
 						in.Errorf("got %s, want %s", receipt.Status, row.want)
 					}
 				}
 				in.wantCounted(map[string]dmarcd.Summary{ours: passed(row.wantPassed)})
-				rejected, err := in.team.Rejected(in.Context(), 0, 10)
+				held, err := in.team.Reports(in.Context(), store.ReportFilter{State: dmarcd.ReportHeld}, 0, 10)
 				in.must(err)
-				if (len(rejected) == 1) != (row.want == dmarcd.Refused) {
-					in.Fatalf("got %d things rejected", len(rejected))
+				if (len(held) == 1) != (row.want == dmarcd.Held) {
+					in.Fatalf("got %d reports held", len(held))
 				}
-				for _, r := range rejected {
-					if r.Verdict.Genuine != row.now || r.Reason == "" || r.Size == 0 || r.Kind != dmarcd.KindAggregate {
-						in.Errorf("kept aside as %+v", r)
+				for _, r := range held {
+					if r.Verdict.Genuine != row.now || r.HeldReason == "" {
+						in.Errorf("held as %+v", r)
 					}
 				}
 			})
@@ -127,16 +127,17 @@ func TestForgedVersions(t *testing.T) {
 	})
 }
 
+// TestForgedThenGenuine: identical content is a duplicate, however it is verified.
 func TestForgedThenGenuine(t *testing.T) {
 	old, other := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 100))
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		in.deliver(genuinely(dmarcd.GenuineYes, old))
 		got := statuses(in.deliver(genuinely(dmarcd.GenuineNo, other), genuinely(dmarcd.GenuineYes, other), genuinely(dmarcd.GenuineNo, old)))
-		if want := "rejected replaced duplicate"; got != want {
+		if want := "held duplicate duplicate"; got != want {
 			in.Errorf("got %q, want %q", got, want)
 		}
-		in.wantCounted(map[string]dmarcd.Summary{ours: passed(100)})
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(1)})
 	})
 }
 

@@ -7,25 +7,25 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// removeReport removes a report with all that hangs on it. It changes no counters,
+// removeReport removes a report with all that belongs to it. It changes no counters,
 // but returns what the report counted.
 func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) ([]counted, error) {
 	_, err := tx.exec(ctx, `DELETE FROM records WHERE report_id IN (SELECT id FROM reports WHERE team_id = $1 AND id = $2)`, t.id, id)
 	if err != nil {
 		return nil, err
 	}
-	var all []counted
-	_, err = collect(ctx, tx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 RETURNING replaced, domain_id, day, `+countColumns,
-		[]any{t.id, id}, func(scan scanner) (none struct{}, err error) {
-			var replaced bool
-			c, err := scanCounted(func(dest ...any) error { return scan(append([]any{&replaced}, dest...)...) })
-			if !replaced {
-				all = append(all, c)
-			}
-			return none, err
-		})
+	all, err := collect(ctx, tx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 RETURNING domain_id, day, `+countColumns,
+		[]any{t.id, id}, scanCounted)
 	if err != nil {
 		return nil, err
+	}
+	var state dmarcd.ReportState
+	err = tx.queryRow(ctx, `SELECT state FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, id}, &state)
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		return nil, err
+	}
+	if state != dmarcd.ReportCounted {
+		all = nil
 	}
 	return all, t.removeBareReport(ctx, tx, id)
 }
@@ -60,7 +60,7 @@ func (t *Team) removeUnusedOriginal(ctx context.Context, tx tx, hash []byte) err
 		return err
 	}
 	removed, err := tx.exec(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2
-		AND NOT EXISTS (SELECT 1 FROM reports WHERE reports.team_id = $1 AND reports.original = $2)
+		AND NOT EXISTS (SELECT 1 FROM reports WHERE reports.team_id = $1 AND reports.original = $2 AND reports.state <> 'deleted')
 		AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = $2)`, t.id, hash)
 	if err != nil || removed == 0 {
 		return err

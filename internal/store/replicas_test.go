@@ -94,7 +94,7 @@ func TestReplicasReceiveVersions(t *testing.T) {
 		in.must(err)
 		counting := map[string]int{}
 		for _, r := range reports {
-			if !r.Replaced {
+			if r.State == dmarcd.ReportCounted {
 				counting[r.ExternalID]++
 			}
 		}

@@ -90,7 +90,7 @@ func family(kind string) string {
 
 // canonicalIndex takes out of an index definition what the engines add to it.
 func canonicalIndex(definition string) string {
-	for _, noise := range []string{"public.", "USING btree ", "(", ")", "'", `"`, "::bigint"} {
+	for _, noise := range []string{"public.", "USING btree ", "(", ")", "'", `"`, "::bigint", "::text"} {
 		definition = strings.ReplaceAll(definition, noise, " ")
 	}
 	return strings.Join(strings.Fields(definition), " ")

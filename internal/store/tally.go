@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,84 +12,122 @@ import (
 )
 
 // countColumns are the columns that hold dmarcd.Counts, in the order of
-// countFields.
+// countPointers.
 const countColumns = `compliant, non_compliant, quarantined, rejected, dkim, spf`
 
+func countPointers(c *dmarcd.Counts) []*int64 {
+	return []*int64{&c.Compliant, &c.NonCompliant, &c.Quarantined, &c.Rejected, &c.DKIM, &c.SPF}
+}
+
 func countFields(c *dmarcd.Counts) []any {
-	return []any{&c.Compliant, &c.NonCompliant, &c.Quarantined, &c.Rejected, &c.DKIM, &c.SPF}
+	var fields []any
+	for _, field := range countPointers(c) {
+		fields = append(fields, field)
+	}
+	return fields
 }
 
 func countValues(c dmarcd.Counts) []any {
-	return []any{c.Compliant, c.NonCompliant, c.Quarantined, c.Rejected, c.DKIM, c.SPF}
+	var values []any
+	for _, field := range countPointers(&c) {
+		values = append(values, *field)
+	}
+	return values
 }
+
+// changed returns the SQL for a counter plus a change, which may be negative. A full
+// counter stays full: what it should be after a subtraction is not known from its
+// value, and recount tells.
+func changed(counter, change string) string {
+	return fmt.Sprintf(`CASE WHEN %[1]s >= %[3]d OR %[1]s + %[2]s >= %[3]d THEN %[3]d WHEN %[1]s + %[2]s < 0 THEN 0 ELSE %[1]s + %[2]s END`,
+		counter, change, int64(dmarcd.MaxCount))
+}
+
+// isFull is the condition that one of the counters of a row may be saturated: none is
+// greater than the sum of these two.
+var isFull = fmt.Sprintf(`compliant + non_compliant >= %d`, int64(dmarcd.MaxCount))
 
 // addCounts is the end of a statement that adds what it inserts to the counts that
 // are there.
 func addCounts(table string) string {
 	var set []string
 	for column := range strings.SplitSeq(countColumns, ", ") {
-		set = append(set, column+` = `+table+`.`+column+` + excluded.`+column)
+		set = append(set, column+` = `+changed(table+`.`+column, `excluded.`+column))
 	}
 	return ` DO UPDATE SET ` + strings.Join(set, ", ")
 }
 
-// tally is by how much counters are to change: those of domains by day. A change may
-// be negative.
-type tally struct {
-	counts map[tallyKey]dmarcd.Counts
-	// taken are the days from which something is taken back.
-	taken map[dmarcd.Day]bool
+// subtractCounts is the part of an UPDATE of a table that subtracts the counts of
+// another.
+func subtractCounts(table, other string) string {
+	var set []string
+	for column := range strings.SplitSeq(countColumns, ", ") {
+		set = append(set, column+` = `+changed(table+`.`+column, `(-`+other+`.`+column+`)`))
+	}
+	return strings.Join(set, ", ")
 }
+
+// tally is by how much the counters of domains change, by day.
+type tally map[tallyKey]change
 
 type tallyKey struct {
 	domain dmarcd.DomainID
 	day    dmarcd.Day
 }
 
-func newTally() tally {
-	return tally{counts: make(map[tallyKey]dmarcd.Counts), taken: make(map[dmarcd.Day]bool)}
+// change is by how much the counters of a row change.
+type change struct {
+	dmarcd.Counts
+	// taken tells that something was subtracted.
+	taken bool
+	// inexact tells that the change exceeded what a counter can hold.
+	inexact bool
 }
 
-func (t tally) add(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts) {
-	key := tallyKey{domain, day}
-	t.counts[key] = plus(t.counts[key], c, 1)
-}
-
-func (t tally) subtract(domain dmarcd.DomainID, day dmarcd.Day, c dmarcd.Counts) {
-	key := tallyKey{domain, day}
-	t.counts[key] = plus(t.counts[key], c, -1)
-	t.taken[day] = true
-}
-
-// plus returns a + sign·b without a bound: these are differences, not sums.
-func plus(a, b dmarcd.Counts, sign int64) dmarcd.Counts {
-	return dmarcd.Counts{
-		Summary:     dmarcd.Summary{Compliant: a.Compliant + sign*b.Compliant, NonCompliant: a.NonCompliant + sign*b.NonCompliant},
-		Quarantined: a.Quarantined + sign*b.Quarantined,
-		Rejected:    a.Rejected + sign*b.Rejected,
-		DKIM:        a.DKIM + sign*b.DKIM,
-		SPF:         a.SPF + sign*b.SPF,
+// plus adds sign·c. A field saturates at dmarcd.MaxCount in both directions.
+func (d change) plus(c dmarcd.Counts, sign int64) change {
+	add := countPointers(&c)
+	for i, field := range countPointers(&d.Counts) {
+		sum := *field + sign*(*add[i])
+		*field = max(-dmarcd.MaxCount, min(sum, dmarcd.MaxCount))
+		d.inexact = d.inexact || *field != sum
 	}
+	return d
 }
 
-// count changes the counters of domains and of the team, and notes that the records
-// which count in these days are not the same any more, and where some went. All rows are changed in one
-// order (domains, then their days, then the team's days), so that two transactions do
-// not wait for each other in a circle, and each once: PostgreSQL refuses to change a
-// row twice in one statement.
-func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
-	domains := make(map[dmarcd.DomainID]dmarcd.Counts)
-	days := make(map[dmarcd.Day]dmarcd.Counts)
-	for key, c := range changes.counts {
-		domains[key.domain] = plus(domains[key.domain], c, 1)
-		days[key.day] = plus(days[key.day], c, 1)
+// merge adds another change.
+func (d change) merge(other change) change {
+	d = d.plus(other.Counts, 1)
+	d.taken, d.inexact = d.taken || other.taken, d.inexact || other.inexact
+	return d
+}
+
+func (t tally) add(key tallyKey, c dmarcd.Counts) { t[key] = t[key].plus(c, 1) }
+
+func (t tally) subtract(key tallyKey, c dmarcd.Counts) {
+	d := t[key].plus(c, -1)
+	d.taken = true
+	t[key] = d
+}
+
+// count changes the counters of domains and of the team, bumps the change counter of
+// each day, and marks the rollups of days from which something was subtracted as
+// stale. All rows are changed in one order (domains, then their days, then the team's
+// days), so that transactions do not deadlock, and each once: PostgreSQL refuses to
+// change a row twice in one statement.
+func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLocks) error {
+	domains, days := make(map[dmarcd.DomainID]change), make(map[dmarcd.Day]change)
+	for key, d := range changes {
+		domains[key.domain] = domains[key.domain].merge(d)
+		days[key.day] = days[key.day].merge(d)
 	}
 	for _, id := range slices.Sorted(maps.Keys(domains)) {
-		if domains[id] == (dmarcd.Counts{}) {
+		d := domains[id]
+		if d.Summary == (dmarcd.Summary{}) {
 			continue
 		}
-		_, err := tx.exec(ctx, `UPDATE domains SET compliant = compliant + $1, non_compliant = non_compliant + $2
-			WHERE team_id = $3 AND id = $4`, domains[id].Compliant, domains[id].NonCompliant, t.id, id)
+		_, err := tx.exec(ctx, `UPDATE domains SET compliant = `+changed(`compliant`, `$1`)+`, non_compliant = `+changed(`non_compliant`, `$2`)+`
+			WHERE team_id = $3 AND id = $4`, d.Compliant, d.NonCompliant, t.id, id)
 		if err != nil {
 			return err
 		}
@@ -97,32 +136,41 @@ func (t *Team) count(ctx context.Context, tx tx, changes tally) error {
 		` ON CONFLICT (team_id, domain_id, day)`+addCounts("domain_days")); err != nil {
 		return err
 	}
+	if err := t.recountDomains(ctx, tx, changes, domains, locks); err != nil {
+		return err
+	}
 	var byTeam [][]any
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		broken := 0
-		if changes.taken[day] {
+		if days[day].taken {
 			broken = 1
 		}
-		byTeam = append(byTeam, append([]any{t.id, day, 1, broken}, countValues(days[day])...))
+		byTeam = append(byTeam, append([]any{t.id, day, 1, broken}, countValues(days[day].Counts)...))
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, `+countColumns+`) VALUES `, byTeam,
+	if _, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, `+countColumns+`) VALUES `, byTeam,
 		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1,
-			broken = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.broken END`)
-	return err
+			broken = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.broken END`); err != nil {
+		return err
+	}
+	return t.recountDays(ctx, tx, days)
 }
 
 // domainDays returns the rows of the changes of domains, in their order.
 func (t *Team) domainDays(changes tally) [][]any {
-	keys := slices.SortedFunc(maps.Keys(changes.counts), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))
-	})
 	var rows [][]any
-	for _, key := range keys {
-		if c := changes.counts[key]; c != (dmarcd.Counts{}) {
+	for _, key := range changes.keys() {
+		if c := changes[key].Counts; c != (dmarcd.Counts{}) {
 			rows = append(rows, append([]any{t.id, key.domain, key.day}, countValues(c)...))
 		}
 	}
 	return rows
+}
+
+// keys returns the keys in the order in which their rows are changed.
+func (t tally) keys() []tallyKey {
+	return slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))
+	})
 }
 
 // qualifiedCounts is countColumns of a table.

@@ -18,29 +18,26 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 		return sum, err
 	}
 	from, to := bounds(days)
+	var compliant, rest saturated
 	// Grouping by the domain leaves no row where there is none.
-	err := t.store.queryRow(ctx, `SELECT
-			CAST(COALESCE(SUM(domain_days.compliant), 0) AS BIGINT),
-			CAST(COALESCE(SUM(domain_days.non_compliant), 0) AS BIGINT)
+	err := t.store.queryRow(ctx, `SELECT `+saturating(`domain_days.compliant`)+`, `+saturating(`domain_days.non_compliant`)+`
 		FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id
 			AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $3 AND $4
 		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0
 		GROUP BY domains.id`,
-		[]any{t.id, name, from, to}, &sum.Compliant, &sum.NonCompliant)
-	return sum, err
+		[]any{t.id, name, from, to}, append(compliant.fields(), rest.fields()...)...)
+	return dmarcd.Summary{Compliant: compliant.sum(), NonCompliant: rest.sum()}, err
 }
 
 // Summary sums up the messages counted for all present domains of the team in
 // the given days.
 func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
 	from, to := bounds(days)
-	var sum dmarcd.Summary
-	err := t.store.queryRow(ctx, `SELECT
-			CAST(COALESCE(SUM(compliant), 0) AS BIGINT),
-			CAST(COALESCE(SUM(non_compliant), 0) AS BIGINT)
+	var compliant, rest saturated
+	err := t.store.queryRow(ctx, `SELECT `+saturating(`compliant`)+`, `+saturating(`non_compliant`)+`
 		FROM team_days WHERE team_id = $1 AND day BETWEEN $2 AND $3`,
-		[]any{t.id, from, to}, &sum.Compliant, &sum.NonCompliant)
-	return sum, err
+		[]any{t.id, from, to}, append(compliant.fields(), rest.fields()...)...)
+	return dmarcd.Summary{Compliant: compliant.sum(), NonCompliant: rest.sum()}, err
 }
 
 // bounds gives open ends a value.

@@ -154,7 +154,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 			return err
 		}
 		// The team's days are locked in the order in which count does.
-		_, err = collect(ctx, tx, `SELECT team_days.day FROM team_days
+		days, err := collect(ctx, tx, `SELECT team_days.day FROM team_days
 			WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
 			ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanDay)
 		if err != nil {
@@ -162,18 +162,20 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 		}
 		// The team's sums are those of its present domains.
 		_, err = tx.exec(ctx, `UPDATE team_days SET
-				compliant = team_days.compliant - gone.compliant,
-				non_compliant = team_days.non_compliant - gone.non_compliant,
-				quarantined = team_days.quarantined - gone.quarantined,
-				rejected = team_days.rejected - gone.rejected,
-				dkim = team_days.dkim - gone.dkim,
-				spf = team_days.spf - gone.spf,
+				`+subtractCounts("team_days", "gone")+`,
 				changes = team_days.changes + 1,
 				broken = team_days.changes + 1
 			FROM domain_days AS gone
 			WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
 			t.id, id)
-		return err
+		if err != nil {
+			return err
+		}
+		gone := make(map[dmarcd.Day]change, len(days))
+		for _, day := range days {
+			gone[day] = change{taken: true}
+		}
+		return t.recountDays(ctx, tx, gone)
 	})
 }
 

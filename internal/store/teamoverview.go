@@ -99,9 +99,9 @@ var overviewOrders = map[string]string{
 	"name":   `domains.name`,
 	"grade":  `CASE domains.grade WHEN 'A+' THEN 0 WHEN 'A' THEN 1 WHEN 'B' THEN 2 WHEN 'C' THEN 3 WHEN 'D' THEN 4 WHEN 'E' THEN 5 WHEN 'F' THEN 6 END`,
 	"policy": `CASE domains.policy WHEN 'reject' THEN 3 WHEN 'quarantine' THEN 2 WHEN 'none' THEN 1 ELSE 0 END`,
-	"messages": `COALESCE((SELECT SUM(compliant + non_compliant) FROM domain_days
+	"messages": `COALESCE((SELECT SUM(CAST(compliant + non_compliant AS DOUBLE PRECISION)) FROM domain_days
 		WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND DAYS), 0)`,
-	"passing": `(SELECT CAST(SUM(compliant) AS DOUBLE PRECISION) / NULLIF(SUM(compliant + non_compliant), 0) FROM domain_days
+	"passing": `(SELECT SUM(CAST(compliant AS DOUBLE PRECISION)) / NULLIF(SUM(CAST(compliant + non_compliant AS DOUBLE PRECISION)), 0) FROM domain_days
 		WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND DAYS)`,
 }
 

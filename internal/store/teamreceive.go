@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -35,7 +33,7 @@ type reception struct {
 	tx      tx
 	now     time.Time
 	owners  *attribution
-	room    room
+	locks   *domainLocks
 	changes tally
 	signers selectors
 	// shares and records hold rows of several reports: full statements are faster.
@@ -44,8 +42,8 @@ type reception struct {
 
 func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 	return &reception{
-		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), changes: newTally(), signers: make(selectors),
-		shares: tx.bulk(ctx, `INSERT INTO shares (report_id, n, team_id, domain_id, kind, day, replaced,
+		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
+		shares: tx.bulk(ctx, `INSERT INTO shares (report_id, n, team_id, domain_id, kind, day,
 			header_from, from_path, policy_path, records, `+countColumns+`) VALUES `, shareColumns),
 		records: tx.bulk(ctx, `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details) VALUES `, recordColumns),
 	}
@@ -53,7 +51,7 @@ func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 
 // The numbers of columns that are inserted into.
 const (
-	shareColumns  = 17
+	shareColumns  = 16
 	recordColumns = 9
 )
 
@@ -82,7 +80,7 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	if err := r.keepSelectors(ctx); err != nil {
 		return nil, err
 	}
-	return receipts, r.team.count(ctx, r.tx, r.changes)
+	return receipts, r.team.count(ctx, r.tx, r.changes, r.locks)
 }
 
 // lockOwners locks the domains that the deliveries count for, in one order, so that
@@ -100,21 +98,11 @@ func (r *reception) lockOwners(ctx context.Context, deliveries []*dmarcd.Deliver
 			}
 		}
 	}
-	delete(ids, 0)
-	var err error
-	if r.room, err = r.team.newRoom(ctx, r.tx); err != nil {
-		return err
+	present, err := r.locks.lockAll(ctx, ids)
+	if err == nil && !present {
+		err = errMoved
 	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		present, err := r.team.lock(ctx, r.tx, r.room, id)
-		if err != nil {
-			return err
-		}
-		if !present {
-			return errMoved
-		}
-	}
-	return nil
+	return err
 }
 
 // keep keeps one delivery.
@@ -126,11 +114,6 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 		receipt, err := r.keepReport(ctx, delivery, report)
 		if err != nil {
 			return nil, err
-		}
-		if receipt.Status == dmarcd.Refused {
-			if err := r.reject(ctx, delivery, dmarcd.Refusal{Kind: report.Kind, Member: report.Member, Reason: receipt.Reason}); err != nil {
-				return nil, err
-			}
 		}
 		needed = needed || receipt.Status != dmarcd.Duplicate
 		receipts = append(receipts, receipt)

@@ -13,11 +13,11 @@ import (
 
 // visibleReport is the condition that a report is about something that the team
 // has: a domain, or a name that waits for one.
-const visibleReport = `EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND ` + visibleShare + `)`
+const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND ` + visibleShare + `))`
 
 const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
 	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict,
-	reports.received_at, reports.member, reports.replaced`
+	reports.received_at, reports.member, reports.state, reports.held_reason`
 
 func scanReport(scan scanner) (dmarcd.Report, error) {
 	var r dmarcd.Report
@@ -26,7 +26,7 @@ func scanReport(scan scanner) (dmarcd.Report, error) {
 	var answer dmarcd.Genuine
 	err := scan(&r.ID, &r.Kind, &r.Organization, &r.ExternalID, &r.Domain, &begin, &end,
 		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &verdict,
-		&receivedAt, &r.Member, &r.Replaced)
+		&receivedAt, &r.Member, &r.State, &r.HeldReason)
 	r.Begin, r.End, r.ReceivedAt = fromUnix(begin), fromUnix(end), fromUnix(receivedAt)
 	r.Quirks, r.Verdict = parseQuirks(quirks), parseVerdict(answer, verdict)
 	return r, err
@@ -50,6 +50,8 @@ type ReportFilter struct {
 	// Unclaimed asks for reports with records that are about no domain of the
 	// team.
 	Unclaimed bool
+	// State is whether the report counts.
+	State dmarcd.ReportState
 }
 
 // conditions returns what the filter asks for as SQL, and its arguments from $first
@@ -94,6 +96,9 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 	}
 	if f.Unclaimed {
 		and(`EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND shares.domain_id = 0)`)
+	}
+	if f.State != "" {
+		and(`reports.state = %s`, plain(string(f.State)))
 	}
 	return b.String(), args
 }
@@ -147,6 +152,7 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 	return collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
 			records.disposition, records.dkim, records.spf, shares.header_from, records.details
 		FROM records JOIN shares ON shares.report_id = records.report_id AND shares.n = records.share
+			JOIN reports ON reports.id = shares.report_id AND reports.state <> 'deleted'
 			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
 		WHERE records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND shares.team_id = $1 AND `+visibleShare+`
 		ORDER BY records.share, records.n LIMIT $5`,

@@ -163,7 +163,7 @@ func reportTable(reports []dmarcd.Report, csv string) Table {
 	}
 	for _, r := range reports {
 		genuine := badge(string(orGenuine(r.Verdict.Genuine)))
-		if r.Replaced {
+		if r.State == dmarcd.ReportReplaced {
 			genuine = genuine.noted("replaced by a later version")
 		}
 		t.Rows = append(t.Rows, []Cell{

@@ -39,7 +39,7 @@ func sampleReports() []dmarcd.Report {
 	odd.ExternalID, odd.Domain, odd.Member, odd.Damage = formula, hostile, hostile, "The archive ends early."
 	odd.Quirks = []dmarcd.Quirk{{Name: "missing-version", Count: 1}, {Name: hostile, Count: 3}}
 	odd.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: hostile, Reason: hostile}
-	odd.Intake, odd.Replaced = dmarcd.IntakeUpload, true
+	odd.Intake, odd.State = dmarcd.IntakeUpload, dmarcd.ReportReplaced
 	failure := report(3, dmarcd.KindFailure, "mailbox.example")
 	failure.Verdict = dmarcd.Verdict{}
 	return []dmarcd.Report{

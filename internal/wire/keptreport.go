@@ -27,6 +27,8 @@ type KeptReport struct {
 	ReceivedAt   string   `json:"received_at"`
 	Member       string   `json:"member"`
 	Replaced     bool     `json:"replaced"`
+	Counted      bool     `json:"counted"`
+	HeldReason   *string  `json:"held_reason"` // null where the report is not held
 }
 
 // NewKeptReport returns the shape of a report in a list.
@@ -35,7 +37,8 @@ func NewKeptReport(r dmarcd.Report) KeptReport {
 		ID: r.ID.String(), Kind: string(r.Kind), Organization: optionalText(r.Organization), ReportID: optionalText(r.ExternalID),
 		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
 		Records: r.Records, Messages: r.Messages, Compliant: r.Compliant, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
-		Intake: string(r.Intake), Genuine: genuine(r.Verdict), ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.Replaced,
+		Intake: string(r.Intake), Genuine: genuine(r.Verdict), ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.State == dmarcd.ReportReplaced,
+		Counted: r.State == dmarcd.ReportCounted, HeldReason: optionalText(r.HeldReason),
 	}
 }
 

@@ -91,6 +91,7 @@ func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) d
 		EachRecord: each(records),
 	}
 	var sum dmarcd.Counts
+	var largest int64
 	numbers := make(map[string]int)
 	for _, r := range records {
 		n, ok := numbers[r.HeaderFrom]
@@ -103,8 +104,10 @@ func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) d
 		report.Shares[n].Records++
 		report.Shares[n].Add(counts)
 		sum.Add(counts)
+		largest = max(largest, r.Count)
 	}
 	report.Messages, report.Compliant = sum.Total(), sum.Compliant
+	report.HeldReason = dmarcd.Implausible(largest, report.Messages)
 	if len(report.Shares) == 0 {
 		report.Shares = []dmarcd.Share{{}}
 	}

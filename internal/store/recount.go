@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// domainLocks are the domains that a transaction has locked, so that none of them is
+// deleted, or counted for by others, before it ends.
+type domainLocks struct {
+	team *Team
+	tx   tx
+	// full tells of each whether its sums were saturated when it was locked.
+	full map[dmarcd.DomainID]bool
+}
+
+func (t *Team) newLocks(tx tx) *domainLocks {
+	return &domainLocks{team: t, tx: tx, full: make(map[dmarcd.DomainID]bool)}
+}
+
+// lock locks a domain and reports whether it is present. 0 is none.
+func (l *domainLocks) lock(ctx context.Context, id dmarcd.DomainID) (present bool, err error) {
+	if _, locked := l.full[id]; locked || id == 0 {
+		return locked, nil
+	}
+	var full bool
+	err = l.tx.queryRow(ctx, `SELECT `+isFull+` FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.dialect.lockRow,
+		[]any{l.team.id, id}, &full)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		l.full[id] = full
+	}
+	return err == nil, err
+}
+
+// lockAll locks several domains in one order, so that transactions do not deadlock.
+func (l *domainLocks) lockAll(ctx context.Context, ids map[dmarcd.DomainID]struct{}) (present bool, err error) {
+	present = true
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		here, err := l.lock(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		present = present && (here || id == 0)
+	}
+	return present, nil
+}
+
+// recountDomains computes the counters anew that their changes do not determine: those
+// from which something was subtracted while they were saturated, and those whose
+// change was too large. A domain that is not full has no full day.
+func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains map[dmarcd.DomainID]change, locks *domainLocks) error {
+	for _, key := range changes.keys() {
+		if d := changes[key]; !d.inexact && !(d.taken && locks.full[key.domain]) {
+			continue
+		}
+		c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("shares")+` FROM shares JOIN reports ON reports.id = shares.report_id
+			WHERE shares.team_id = $1 AND shares.domain_id = $2 AND shares.day = $3 AND reports.state = 'counted'`, t.id, key.domain, key.day)
+		if err != nil {
+			return err
+		}
+		if err := setCounts(ctx, tx, `domain_days`, `domain_id`, c, t.id, key.domain, key.day); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(domains)) {
+		if d := domains[id]; !d.inexact && !(d.taken && locks.full[id]) {
+			continue
+		}
+		c, err := sumCounts(ctx, tx, `SELECT `+countColumns+` FROM domain_days WHERE team_id = $1 AND domain_id = $2`, t.id, id)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, `UPDATE domains SET compliant = $1, non_compliant = $2 WHERE team_id = $3 AND id = $4`,
+			c.Compliant, c.NonCompliant, t.id, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recountDays is recountDomains for the days of the team, whose rows are locked: they
+// were just changed.
+func (t *Team) recountDays(ctx context.Context, tx tx, days map[dmarcd.Day]change) error {
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		if !days[day].taken && !days[day].inexact {
+			continue
+		}
+		var full bool
+		if err := tx.queryRow(ctx, `SELECT `+isFull+` FROM team_days WHERE team_id = $1 AND day = $2`, []any{t.id, day}, &full); err != nil {
+			return err
+		}
+		if !full && !days[day].inexact {
+			continue
+		}
+		if err := t.recountDay(ctx, tx, day); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Team) recountDay(ctx context.Context, tx tx, day dmarcd.Day) error {
+	c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("domain_days")+` FROM domain_days
+			JOIN domains ON domains.id = domain_days.domain_id AND domains.team_id = domain_days.team_id AND domains.deleted_at = 0
+		WHERE domain_days.team_id = $1 AND domain_days.day = $2`, t.id, day)
+	if err != nil {
+		return err
+	}
+	return setCounts(ctx, tx, `team_days`, `team_id`, c, t.id, t.id, day)
+}
+
+// sumCounts adds up the counts that a query returns. The engines would not saturate.
+func sumCounts(ctx context.Context, tx tx, query string, args ...any) (dmarcd.Counts, error) {
+	var sum dmarcd.Counts
+	_, err := collect(ctx, tx, query, args, func(scan scanner) (none struct{}, err error) {
+		var c dmarcd.Counts
+		err = scan(countFields(&c)...)
+		sum.Add(c)
+		return none, err
+	})
+	return sum, err
+}
+
+// setCounts sets the counters of a day.
+func setCounts(ctx context.Context, tx tx, table, owner string, c dmarcd.Counts, team dmarcd.TeamID, id any, day dmarcd.Day) error {
+	_, err := tx.exec(ctx, `UPDATE `+table+` SET (`+countColumns+`) = ($4, $5, $6, $7, $8, $9)
+		WHERE team_id = $1 AND `+owner+` = $2 AND day = $3`, append([]any{team, id, day}, countValues(c)...)...)
+	return err
+}
+
+// saturating returns the SQL of two sums of a column from which saturated computes its
+// sum: the sum itself may not fit into 64 bits.
+func saturating(column string) string {
+	return `CAST(COALESCE(SUM(` + column + ` / 1048576), 0) AS BIGINT), CAST(COALESCE(SUM(` + column + ` % 1048576), 0) AS BIGINT)`
+}
+
+// saturated reads the two columns of saturating.
+type saturated struct{ high, low int64 }
+
+func (s *saturated) fields() []any { return []any{&s.high, &s.low} }
+
+func (s *saturated) sum() int64 {
+	return dmarcd.AddCount(min(s.high, dmarcd.MaxCount>>20+1)<<20, s.low)
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// deleted is the state of a report that is hidden until its rows are purged.
+const deleted dmarcd.ReportState = "deleted"
+
+// stateChange changes whether a report counts.
+type stateChange struct {
+	id       dmarcd.ReportID
+	from, to dmarcd.ReportState
+}
+
+// changeStates changes the states of reports, and adds to changes what that does to the
+// counters. Shares of deleted domains are left out: their days are not part of the
+// team's sums any more. A report that is in another state than expected is errMoved.
+//
+// The caller holds the team's row, so that no share is claimed meanwhile.
+func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, changes tally, wanted []stateChange) error {
+	// At most one version is current at any time: what becomes current comes last.
+	slices.SortStableFunc(wanted, func(a, b stateChange) int { return rank(a.to) - rank(b.to) })
+	for _, change := range wanted {
+		changed, err := tx.exec(ctx, `UPDATE reports SET state = $1, held_reason = '' WHERE team_id = $2 AND id = $3 AND state = $4`,
+			change.to, t.id, change.id, change.from)
+		if err == nil && changed == 0 {
+			err = errMoved
+		}
+		if err != nil {
+			return err
+		}
+		was, is := change.from == dmarcd.ReportCounted, change.to == dmarcd.ReportCounted
+		if was == is {
+			continue
+		}
+		counted, err := collect(ctx, tx, `SELECT domain_id, day, `+countColumns+` FROM shares WHERE team_id = $1 AND report_id = $2`,
+			[]any{t.id, change.id}, scanCounted)
+		if err != nil {
+			return err
+		}
+		if err := locks.count(ctx, changes, counted, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rank(state dmarcd.ReportState) int {
+	if state == dmarcd.ReportCounted {
+		return 1
+	}
+	return 0
+}
+
+// counted is what a share counts for a domain in a day.
+type counted struct {
+	tallyKey
+	counts dmarcd.Counts
+}
+
+func scanCounted(scan scanner) (counted, error) {
+	var c counted
+	err := scan(append([]any{&c.domain, &c.day}, countFields(&c.counts)...)...)
+	return c, err
+}
+
+// count adds the counts of present domains to changes, or subtracts them.
+func (l *domainLocks) count(ctx context.Context, changes tally, all []counted, add bool) error {
+	for _, c := range all {
+		present, err := l.lock(ctx, c.domain)
+		switch {
+		case err != nil:
+			return err
+		case !present:
+		case add:
+			changes.add(c.tallyKey, c.counts)
+		default:
+			changes.subtract(c.tallyKey, c.counts)
+		}
+	}
+	return nil
+}
