@@ -73,6 +73,7 @@ var rooms = map[string][]string{
 	"internal/recovered":  nil,
 	"internal/reporturi":  {"dns"},
 	"internal/corpustest": {"dns", "dns/dnstest"},
+	"internal/costtest":   nil,
 
 	"internal/config":                {"."},
 	"internal/wire":                  {"."},

@@ -56,7 +56,10 @@ func (r *Reader) aligned(c *Record, identifier, mode string) bool {
 
 // organization returns the organizational domain by the Public Suffix List.
 func (r *Reader) organization(domain string) string {
-	const most = 4096
+	const most, longestName = 4096, 255
+	if len(domain) > longestName {
+		return domain // it is no name, and hashing it takes long
+	}
 	if known, ok := r.organize[domain]; ok {
 		return known
 	}

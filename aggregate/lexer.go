@@ -185,7 +185,7 @@ func (l *lexer) tag() (token, error) {
 	if tok := l.plainTag(); tok != 0 {
 		return tok, nil
 	}
-	n, err := l.markupLength(tagLength)
+	n, err := l.markupLength((*measure).tag)
 	if err != nil {
 		return 0, err
 	}
@@ -255,16 +255,18 @@ func (l *lexer) splitName(b []byte) []byte {
 }
 
 // markupLength measures the markup at the beginning of the window, which grows
-// until all of it is there. It returns 0 where it is no markup.
-func (l *lexer) markupLength(measure func([]byte) (n, guess int)) (int, error) {
+// until all of it is there. It returns 0 where it is no markup. No byte is looked
+// at twice.
+func (l *lexer) markupLength(find func(*measure, []byte) (n int, done bool)) (int, error) {
+	var m measure
 	for {
-		n, guess := measure(l.window[l.pos:l.end])
-		if n >= 0 {
+		n, done := find(&m, l.window[l.pos:l.end])
+		if done {
 			return n, nil
 		}
-		if guess >= 0 {
-			l.quirks.noteIf(guess > 0, MalformedTag)
-			return guess, nil
+		if m.guessed {
+			l.quirks.noteIf(m.guess > 0, MalformedTag)
+			return m.guess, nil
 		}
 		if err := l.more(); err != nil {
 			l.pos = l.end
@@ -273,28 +275,54 @@ func (l *lexer) markupLength(measure func([]byte) (n, guess int)) (int, error) {
 	}
 }
 
-// tagLength returns the length of the tag at the beginning of b, or -1 where its
-// end is not in b. A tag cannot have a "<" in it: where one comes first, guess is
-// where the tag would end but for a quote that is not closed, or 0; otherwise it
-// is -1.
-func tagLength(b []byte) (n, guess int) {
-	var quote byte
-	hidden := 0
-	for i := 1; i < len(b); i++ {
+// measure is how far the length of a markup is known.
+type measure struct {
+	at    int  // where to go on
+	quote byte // the quotation mark that is open
+	// guess is where the markup would end but for a quote that is not closed or a
+	// question mark that is missing, 0 if nowhere. It holds once guessed is set:
+	// markup cannot have a "<" in it.
+	guess   int
+	guessed bool
+}
+
+// tag returns the length of the tag at the beginning of b, if its end is in b.
+func (m *measure) tag(b []byte) (n int, done bool) {
+	for i := max(m.at, 1); i < len(b); i++ {
 		switch c := b[i]; {
 		case c == '<':
-			return -1, hidden
-		case c == '>' && quote == 0:
-			return i + 1, -1
-		case c == '>' && hidden == 0:
-			hidden = i + 1
-		case c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote = c
+			m.guessed = true
+			return 0, false
+		case c == '>' && m.quote == 0:
+			return i + 1, true
+		case c == '>' && m.guess == 0:
+			m.guess = i + 1
+		case c == m.quote:
+			m.quote = 0
+		case m.quote == 0 && (c == '"' || c == '\''):
+			m.quote = c
 		}
 	}
-	return -1, -1
+	m.at = len(b)
+	return 0, false
+}
+
+// instruction is tag for a processing instruction, for which the guess is the
+// first ">".
+func (m *measure) instruction(b []byte) (n int, done bool) {
+	for i := max(m.at, len("<?")); i < len(b); i++ {
+		switch {
+		case b[i] == '<':
+			m.guessed = true
+			return 0, false
+		case b[i] == '>' && b[i-1] == '?':
+			return i + 1, true
+		case b[i] == '>' && m.guess == 0:
+			m.guess = i + 1
+		}
+	}
+	m.at = len(b)
+	return 0, false
 }
 
 // isNameStart reports whether a name may begin with c. Bytes of characters beyond

@@ -28,13 +28,15 @@ func (l *lexer) skipPast(mark string, first int) error {
 // verbatim reads a CDATA section.
 func (l *lexer) verbatim() (token, error) {
 	const opening, closing = "<![CDATA[", "]]>"
+	searched := 0 // no closing begins before
 	for {
 		b := l.window[l.pos+len(opening) : l.end]
-		if n := bytes.Index(b, []byte(closing)); n >= 0 {
-			l.text = b[:n]
-			l.pos += len(opening) + n + len(closing)
+		if n := bytes.Index(b[searched:], []byte(closing)); n >= 0 {
+			l.text = b[:searched+n]
+			l.pos += len(opening) + searched + n + len(closing)
 			return tokenVerbatim, nil
 		}
+		searched = max(0, len(b)-len(closing)+1)
 		if err := l.more(); err != nil {
 			l.pos = l.end
 			return 0, err
@@ -45,7 +47,7 @@ func (l *lexer) verbatim() (token, error) {
 // instruction passes over a processing instruction; the XML declaration is a
 // token. One that lacks its "?" ends at the next ">".
 func (l *lexer) instruction() (token, error) {
-	n, err := l.markupLength(instructionLength)
+	n, err := l.markupLength((*measure).instruction)
 	if err != nil {
 		return 0, err
 	}
@@ -59,23 +61,6 @@ func (l *lexer) instruction() (token, error) {
 		return tokenDeclaration, nil
 	}
 	return 0, nil
-}
-
-// instructionLength is tagLength for a processing instruction, for which the guess
-// is the first ">".
-func instructionLength(b []byte) (n, guess int) {
-	first := 0
-	for i := len("<?"); i < len(b); i++ {
-		switch {
-		case b[i] == '<':
-			return -1, first
-		case b[i] == '>' && b[i-1] == '?':
-			return i + 1, -1
-		case b[i] == '>' && first == 0:
-			first = i + 1
-		}
-	}
-	return -1, -1
 }
 
 // doctype passes over a document type declaration with all that is declared in

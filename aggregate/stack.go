@@ -10,6 +10,13 @@ type stack struct {
 	// rootName is the name of the first element, "" before it.
 	rootName string
 	declared bool // there was an XML declaration
+
+	// innermost is the index of the innermost open element of each name, in lower
+	// case, among the first indexed elements. It is built where an end tag does not
+	// match the innermost element, so that well-formed documents do without it.
+	innermost map[string]int
+	indexed   int
+	lower     []byte // scratch space for a name in lower case
 }
 
 // openElement is one element that is not yet closed.
@@ -17,6 +24,9 @@ type openElement struct {
 	node node
 	// name is where its local name begins in stack.names.
 	name int
+	// outer is the index of the next element outwards of the same name, -1 if there
+	// is none. It is set once the element is indexed.
+	outer int
 }
 
 // top returns the innermost open element, outside where there is none.
@@ -33,31 +43,76 @@ func (s *stack) push(n node, name []byte) {
 }
 
 func (s *stack) pop() node {
-	last := s.open[len(s.open)-1]
-	s.open = s.open[:len(s.open)-1]
+	top := len(s.open) - 1
+	last := s.open[top]
+	if s.indexed > top {
+		name := s.lowerCase(s.names[last.name:])
+		if last.outer < 0 {
+			delete(s.innermost, string(name))
+		} else {
+			s.innermost[string(name)] = last.outer
+		}
+		s.indexed = top
+	}
+	s.open = s.open[:top]
 	s.names = s.names[:last.name]
 	return last.node
 }
 
-// cut closes all elements but the outer ones, and tells which.
+// cut closes all elements but the outer ones, and calls closed for each.
 func (s *stack) cut(outer int, closed func(node)) {
 	for len(s.open) > outer {
 		closed(s.pop())
 	}
 }
 
-// named returns the index of the innermost open element of that name, -1 where
-// there is none. The usual case is the first one that is looked at.
+// named returns the index of the innermost open element of that name in any case,
+// -1 if there is none. Its cost does not depend on the number of open elements.
 func (s *stack) named(name []byte) int {
-	end := len(s.names)
-	for i := len(s.open) - 1; i >= 0; i-- {
-		candidate := s.names[s.open[i].name:end]
-		if bytes.Equal(candidate, name) || len(candidate) == len(name) && bytes.EqualFold(candidate, name) {
-			return i
-		}
-		end = s.open[i].name
+	top := len(s.open) - 1
+	if top < 0 {
+		return -1
+	}
+	if bytes.Equal(s.names[s.open[top].name:], name) {
+		return top
+	}
+	if s.innermost == nil {
+		s.innermost = make(map[string]int)
+	}
+	for ; s.indexed <= top; s.indexed++ {
+		s.index(s.indexed)
+	}
+	if i, ok := s.innermost[string(s.lowerCase(name))]; ok {
+		return i
 	}
 	return -1
+}
+
+// index adds the element at i to the index of names. All outer ones are in it.
+func (s *stack) index(i int) {
+	end := len(s.names)
+	if i+1 < len(s.open) {
+		end = s.open[i+1].name
+	}
+	name := s.lowerCase(s.names[s.open[i].name:end])
+	outer, ok := s.innermost[string(name)]
+	if !ok {
+		outer = -1
+	}
+	s.open[i].outer = outer
+	s.innermost[string(name)] = i
+}
+
+// lowerCase returns a name in lower case. The result is valid until the next call.
+func (s *stack) lowerCase(name []byte) []byte {
+	s.lower = s.lower[:0]
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		s.lower = append(s.lower, c)
+	}
+	return s.lower
 }
 
 // start opens the element of the start tag that was read.
@@ -179,6 +234,9 @@ func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 			r.quirks.note(MismatchedTags)
 			r.stack.cut(i+1, r.dropped)
 			return found, capital, true
+		}
+		if n == feedback || n == wrapper {
+			break // what is around it has no other landmarks
 		}
 		value = false
 	}

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 )
@@ -35,40 +36,56 @@ type fields map[string][]string
 // none. Empty lines are passed over: some reporters put them between fields.
 func parseFields(block string) (f fields, malformed int) {
 	f = make(fields)
-	last, count := "", 0
+	count := 0
+	var last []string // the values of the field that a folded line goes on with
+	var folded []byte // its last value, while it grows
+	flush := func() {
+		if len(last) > 0 && len(folded) > 0 {
+			last[len(last)-1] = bounded(string(bytes.TrimSpace(folded)))
+		}
+		last, folded = nil, folded[:0]
+	}
+	defer flush()
 	for line := range strings.Lines(block) {
 		line = strings.TrimRight(line, "\r\n")
 		switch {
 		case strings.TrimSpace(line) == "":
-			last = ""
+			flush()
 		case line[0] == ' ' || line[0] == '\t':
-			f.extend(last, line)
+			if len(last) > 0 {
+				folded = extend(folded, last[len(last)-1], line)
+			}
 		case !fieldLine.MatchString(line):
 			malformed++
-			last = ""
+			flush()
 		case count == maxFields:
 			return f, malformed
 		default:
+			flush()
 			name, value, _ := strings.Cut(line, ":")
-			last = strings.ToLower(strings.TrimRight(name, " \t"))
-			f[last] = append(f[last], bounded(strings.TrimSpace(value)))
+			name = strings.ToLower(strings.TrimRight(name, " \t"))
+			f[name] = append(f[name], bounded(strings.TrimSpace(value)))
+			last = f[name]
 			count++
 		}
 	}
 	return f, malformed
 }
 
-// extend adds a folded line to the last field of that name.
-func (f fields) extend(name, line string) {
-	values := f[name]
-	if len(values) == 0 {
-		return
+// extend adds a folded line to a value, of which folded holds what there is once
+// it has more than its first line. The slice grows, so that many short lines take
+// no longer than a long one.
+func extend(folded []byte, first, line string) []byte {
+	if len(folded) == 0 {
+		folded = append(folded, first...)
 	}
-	value := &values[len(values)-1]
-	if len(*value) >= maxValue {
-		return
+	if len(folded) >= maxValue {
+		return folded
 	}
-	*value = bounded(strings.TrimSpace(*value + " " + strings.TrimSpace(line)))
+	if len(folded) > 0 {
+		folded = append(folded, ' ')
+	}
+	return append(folded, strings.TrimSpace(line)...)
 }
 
 // first returns the first value of a field, "" if there is none.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -249,8 +248,19 @@ func unit(head []byte) (rune, bool) {
 	if len(head) < digits {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(head[:digits]), 16, 16)
-	return rune(n), err == nil
+	n := rune(0)
+	for _, c := range head[:digits] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c|0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | rune(c)
+	}
+	return n, true
 }
 
 func errTextTooLong() error { return refuse(RefusedLimit, "a text is too long") }

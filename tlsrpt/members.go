@@ -54,15 +54,28 @@ var (
 // memberAliases are names of drafts before RFC 8460, in plain form.
 var memberAliases = map[string]string{"failureerrorcode": memberReason}
 
+// plainMembers holds all members in plain form.
+var plainMembers = func() map[string]string {
+	all := make(map[string]string)
+	for _, table := range [][]string{reportMembers, rangeMembers, entryMembers, policyMembers, summaryMembers, failureMembers} {
+		for _, member := range table {
+			all[plainName(member)] = member
+		}
+	}
+	return all
+}()
+
 // findMember returns the index of the member that a name stands for, or -1.
 func (t *tally) findMember(name string, members []string) int {
 	if i := slices.Index(members, name); i >= 0 {
 		return i
 	}
 	plain := plainName(name)
-	if i := slices.IndexFunc(members, func(m string) bool { return plainName(m) == plain }); i >= 0 {
-		t.note(MemberForm)
-		return i
+	if member, ok := plainMembers[plain]; ok {
+		if i := slices.Index(members, member); i >= 0 {
+			t.note(MemberForm)
+			return i
+		}
 	}
 	if alias, ok := memberAliases[plain]; ok {
 		if i := slices.Index(members, alias); i >= 0 {
@@ -77,5 +90,7 @@ func (t *tally) findMember(name string, members []string) int {
 // plainName returns a name without what tells kebab-case, snake_case and CamelCase
 // apart.
 func plainName(name string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name))
+	return strings.ToLower(separators.Replace(name))
 }
+
+var separators = strings.NewReplacer("-", "", "_", "", " ", "")

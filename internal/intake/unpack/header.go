@@ -13,6 +13,10 @@ const maxHeaderField = 16 << 10
 // without hyphens. Of a repeated field the first counts.
 type header map[string]string
 
+// headerBuilder collects the fields of a header. A folded field has many lines, so
+// its value is a slice that grows and not a string that is copied for each line.
+type headerBuilder map[string]*[]byte
+
 // wantedFields are the fields that a header keeps. Reporters write
 // "ContentType" and "Content_Type", so hyphens do not count.
 var wantedFields = map[string]bool{
@@ -26,13 +30,23 @@ var fieldSpelling = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "")
 // fields are passed over, but for one that shows that the body has begun
 // without an empty line before it.
 func (s *scanner) header() (header, error) {
-	h := make(header)
+	b := make(headerBuilder)
+	err := s.fields(b)
+	h := make(header, len(b))
+	for name, value := range b {
+		h[name] = string(*value)
+	}
+	return h, err
+}
+
+// fields adds the fields of a header to b.
+func (s *scanner) fields(b headerBuilder) error {
 	field := ""       // the field that a folded line goes on with
 	lineStart := true // a long line comes in pieces
 	for first := true; !s.ended; first = false {
 		line, err := s.next()
 		if err != nil {
-			return h, err
+			return err
 		}
 		whole := lineStart
 		lineStart = bytes.HasSuffix(line, []byte("\n"))
@@ -40,29 +54,29 @@ func (s *scanner) header() (header, error) {
 		switch {
 		case s.ended:
 		case !whole:
-			h.extend(field, text)
+			b.extend(field, text)
 		case len(text) == 0:
-			return h, nil
+			return nil
 		case s.boundary(line):
 			s.ended = true
 		case text[0] == ' ' || text[0] == '\t':
-			h.extend(field, text)
+			b.extend(field, text)
 		case headerLine.Match(text) && !bytes.HasPrefix(text, []byte("<")):
-			field = h.add(text)
+			field = b.add(text)
 		case text[0] == '<' || text[0] == '{':
 			s.take(line)
-			return h, nil
+			return nil
 		case first:
 			line = bytes.Clone(line) // looking ahead may overwrite it
 			if !s.fieldFollows() {
 				s.take(line)
-				return h, nil
+				return nil
 			}
 		default:
 			field = ""
 		}
 	}
-	return h, nil
+	return nil
 }
 
 // fieldFollows reports whether the next line is a header field.
@@ -71,21 +85,23 @@ func (s *scanner) fieldFollows() bool {
 	return headerLine.Match(ahead)
 }
 
-// add keeps a field, and returns its name if it does.
-func (h header) add(line []byte) string {
-	name, value, _ := strings.Cut(string(line), ":")
-	name = fieldSpelling.Replace(strings.ToLower(name))
-	if _, repeated := h[name]; repeated || !wantedFields[name] {
+// add stores a field, and returns its name if it does.
+func (b headerBuilder) add(line []byte) string {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	field := fieldSpelling.Replace(strings.ToLower(string(name)))
+	if _, repeated := b[field]; repeated || !wantedFields[field] {
 		return ""
 	}
-	h[name] = shorten(strings.TrimSpace(value), maxHeaderField)
-	return name
+	text := []byte(shorten(string(bytes.TrimSpace(value)), maxHeaderField))
+	b[field] = &text
+	return field
 }
 
 // extend adds a folded line to a field.
-func (h header) extend(field string, text []byte) {
-	if field != "" && len(h[field])+len(text) < maxHeaderField {
-		h[field] += " " + strings.TrimSpace(string(text))
+func (b headerBuilder) extend(field string, text []byte) {
+	value, ok := b[field]
+	if ok && len(*value)+len(text) < maxHeaderField {
+		*value = append(append(*value, ' '), bytes.TrimSpace(text)...)
 	}
 }
 

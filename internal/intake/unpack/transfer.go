@@ -3,6 +3,7 @@ package unpack
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 )
@@ -86,22 +87,46 @@ func sextet(c rune) (uint32, bool) {
 // begins no valid sequence stays as it is, as §6.7 proposes.
 type quotedReader struct {
 	r       *bufio.Reader
-	decoded []byte // the line
-	rest    []byte // what is left of it
+	line    []byte // the line, or the piece of a long one, that is being decoded
+	held    int    // the bytes at the end of line that are not decoded yet
+	decoded []byte
+	rest    []byte // what is left of decoded
 }
 
 func (d *quotedReader) Read(p []byte) (int, error) {
 	for len(d.rest) == 0 {
-		line, err := d.r.ReadSlice('\n')
-		if len(line) == 0 {
-			return 0, err // ErrBufferFull comes with a full line only
+		piece, err := d.r.ReadSlice('\n')
+		if len(piece) == 0 && d.held == 0 {
+			return 0, err
 		}
-		d.decoded = unquote(d.decoded[:0], line)
+		d.line = append(append(d.line[:0], d.line[len(d.line)-d.held:]...), piece...)
+		d.held = 0
+		if errors.Is(err, bufio.ErrBufferFull) {
+			d.held = undecided(d.line)
+		}
+		d.decoded = unquote(d.decoded[:0], d.line[:len(d.line)-d.held])
 		d.rest = d.decoded
 	}
 	n := copy(p, d.rest)
 	d.rest = d.rest[n:]
 	return n, nil
+}
+
+// undecided returns how many bytes at the end of a piece of a line depend on what
+// follows: an escape that is not complete, and blanks, which count unless the line
+// ends behind them. More than a buffer of blanks counts in any case.
+func undecided(piece []byte) int {
+	text := bytes.TrimRight(piece, " \t\r")
+	n := len(piece) - len(text)
+	switch {
+	case n > sniffBytes:
+		return 0
+	case bytes.HasSuffix(text, []byte("=")):
+		return n + 1
+	case n == 0 && len(text) > 1 && text[len(text)-2] == '=':
+		return 2
+	}
+	return n
 }
 
 // unquote appends the decoded line to decoded.

@@ -106,7 +106,7 @@ func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end
 // nextMember finds the first local header at or behind offset, reading a block
 // at a time.
 func nextMember(archive *io.SectionReader, offset int64, block []byte) (m member, found bool, err error) {
-	start, err := find(archive, offset, magicZip, block)
+	start, err := find(archive, offset, block, magicZip)
 	if err != nil || start < 0 {
 		return member{}, false, err
 	}
@@ -140,26 +140,30 @@ func nextMember(archive *io.SectionReader, offset int64, block []byte) (m member
 // storedLength returns the length of stored data at offset, which lasts until
 // the next thing that begins.
 func storedLength(archive *io.SectionReader, offset int64, block []byte) (int64, error) {
-	end := archive.Size()
-	for _, mark := range [][]byte{zipDescriptor, magicZip} {
-		at, err := find(archive, offset, mark, block)
-		if err != nil {
-			return 0, err
-		}
-		if at >= 0 {
-			end = min(end, at)
-		}
+	end, err := find(archive, offset, block, zipDescriptor, magicZip)
+	if err != nil {
+		return 0, err
+	}
+	if end < 0 {
+		end = archive.Size()
 	}
 	return end - offset, nil
 }
 
-// find returns the offset of the first mark at or behind offset, -1 if there is
-// none. It reads a block at a time.
-func find(archive *io.SectionReader, offset int64, mark, block []byte) (int64, error) {
+// find returns the offset of the first of the marks, which are equally long, at or
+// behind offset, -1 if there is none. It reads a block at a time and nothing beyond
+// the block in which a mark is: an archive may have a thousand members.
+func find(archive *io.SectionReader, offset int64, block []byte, marks ...[]byte) (int64, error) {
 	for offset < archive.Size() {
 		n, err := archive.ReadAt(block, offset)
-		if i := bytes.Index(block[:n], mark); i >= 0 {
-			return offset + int64(i), nil
+		first := -1
+		for _, mark := range marks {
+			if i := bytes.Index(block[:n], mark); i >= 0 && (first < 0 || i < first) {
+				first = i
+			}
+		}
+		if first >= 0 {
+			return offset + int64(first), nil
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return 0, err
@@ -167,8 +171,8 @@ func find(archive *io.SectionReader, offset int64, mark, block []byte) (int64, e
 		if n < len(block) {
 			break
 		}
-		// The mark may begin in this block and end in the next.
-		offset += int64(n - len(mark) + 1)
+		// A mark may begin in this block and end in the next.
+		offset += int64(n - len(marks[0]) + 1)
 	}
 	return -1, nil
 }

@@ -1,0 +1,40 @@
+// Package costtest compares how long two pieces of work take, for tests that hold
+// that the cost of hostile input grows no faster than its length. It measures on the
+// machine at hand and compares minima, so that other load does not decide.
+package costtest
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+const (
+	// attempts is how often each piece of work is measured at most. The first
+	// attempt mostly does; the others are for busy machines.
+	attempts = 12
+	// least is the shortest time that can be compared: clocks and collections of
+	// garbage decide below it.
+	least = 200 * time.Microsecond
+)
+
+// AtMost fails the test if large takes more than factor times as long as small. Both
+// are called several times. It must not be called by parallel tests.
+func AtMost(t testing.TB, factor float64, small, large func()) {
+	t.Helper()
+	shortest, longest := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range attempts {
+		shortest = min(shortest, measure(small))
+		longest = min(longest, measure(large))
+		if float64(longest) <= factor*float64(max(shortest, least)) {
+			return
+		}
+	}
+	t.Errorf("got %v against %v, a factor of %.1f, want at most %.1f", longest, shortest, float64(longest)/float64(shortest), factor)
+}
+
+func measure(work func()) time.Duration {
+	start := time.Now()
+	work()
+	return time.Since(start)
+}
