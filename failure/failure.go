@@ -125,7 +125,7 @@ const (
 func Parse(m Message, o Options) (Report, error) {
 	p := parser{message: m, options: o}
 	switch {
-	case len(bytes.TrimSpace(m.Feedback)) > 0:
+	case isFeedback(m):
 		if err := p.feedback(); err != nil {
 			return Report{}, err
 		}
@@ -140,3 +140,6 @@ func Parse(m Message, o Options) (Report, error) {
 	p.report.Quirks = p.quirks.list()
 	return p.report, nil
 }
+
+// isFeedback reports whether the message has a machine-readable part.
+func isFeedback(m Message) bool { return len(bytes.TrimSpace(m.Feedback)) > 0 }

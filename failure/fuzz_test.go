@@ -1,6 +1,7 @@
 package failure_test
 
 import (
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,10 +26,17 @@ func FuzzFailure(f *testing.F) {
 		if err != nil {
 			return
 		}
+		redacted := failure.Redact(message, failure.Options{KeepBody: true})
+		if again, err := failure.Parse(redacted, failure.Options{KeepBody: true}); err != nil || !reflect.DeepEqual(again, report) {
+			t.Errorf("the redacted message: got %+v, %v, want %+v", again, err, report)
+		}
 		if report.Incidents < 1 {
 			t.Errorf("got %d incidents, want at least 1", report.Incidents)
 		}
-		for _, shown := range append([]string{report.OriginalMailFrom, report.From, report.Body, report.DKIMIdentity}, report.OriginalRcptTo...) {
+		_, body, _ := strings.Cut(string(redacted.Original), "\n\n")
+		for _, shown := range append([]string{
+			report.OriginalMailFrom, report.From, report.Body, report.DKIMIdentity, string(redacted.Text), body,
+		}, report.OriginalRcptTo...) {
 			if !utf8.ValidString(shown) {
 				t.Errorf("got %q, want UTF-8", shown)
 			}

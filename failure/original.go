@@ -1,24 +1,14 @@
 package failure
 
-import (
-	"regexp"
-	"strings"
-)
-
-// headerEnd finds the empty line between a header and a body.
-var headerEnd = regexp.MustCompile(`\r?\n\r?\n`)
+import "strings"
 
 // original reads the header of the mail that failed.
 func (p *parser) original() {
-	text := strings.TrimLeft(strings.ToValidUTF8(string(p.message.Original), "�"), "\r\n")
-	p.quirks.noteIf(text == "", OriginalMissing)
-	header, body := text, ""
-	if at := headerEnd.FindStringIndex(text); at != nil {
-		header, body = text[:at[0]], text[at[1]:]
-	}
+	header, body := splitOriginal(p.message.Original)
+	p.quirks.noteIf(header == "" && body == "", OriginalMissing)
 	f, _ := parseFields(header)
 	r := &p.report
-	r.Header = strings.ReplaceAll(header, "\r\n", "\n")
+	r.Header = header
 	r.From = f.first("from")
 	if id := f.first("message-id"); id != "" {
 		r.MessageID = id
@@ -27,8 +17,17 @@ func (p *parser) original() {
 		r.Date = when
 	}
 	if p.options.KeepBody {
-		r.Body = strings.ReplaceAll(body, "\r\n", "\n")
+		r.Body = body
 	}
+}
+
+// splitOriginal returns the header and the body of the mail that failed, as valid UTF-8
+// with line feeds alone.
+func splitOriginal(original []byte) (header, body string) {
+	text := strings.TrimLeft(strings.ToValidUTF8(string(original), "�"), "\r\n")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	header, body, _ = strings.Cut(text, "\n\n")
+	return header, body
 }
 
 // fillIn takes from the mails what the report itself does not tell.

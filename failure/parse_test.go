@@ -328,6 +328,8 @@ func TestLocalPartsAreHidden(t *testing.T) {
 		"mailto:alice@sender.example?subject=x":    "mailto:redacted@sender.example?subject=x",
 		"smtp.mailfrom=alice@sender.example":       "smtp.mailfrom=redacted@sender.example",
 		"header.i=@sender.example":                 "header.i=redacted@sender.example",
+		"header.id=no-reply@sender.example":        "header.id=redacted@sender.example",
+		"policy.iprev=a@sender.example":            "policy.iprev=redacted@sender.example",
 		"alïce@sender.example":                     "redacted@sender.example",
 	} {
 		message := failure.Message{Feedback: []byte("Auth-Failure: spf\n"), Original: []byte("\nX: y\n\n" + text)}

@@ -14,14 +14,39 @@ var (
 	// hold the recipient's address, and what has several at signs is hidden up
 	// to the last.
 	anyAddress = regexp.MustCompile(`(?:(?:"[^"\r\n]*"|[^\s<>()\[\],;:@"])+@)+(?:\[[^\]\s]*\]|[^\s<>()\[\],;:@"'/?&=]+)`)
-	// property finds what stands before an address without a blank between, as
-	// in "smtp.mailfrom=name@example.com" (RFC 8601 §2.2): that is not part of
-	// the address.
-	property = regexp.MustCompile(`(?i)^(smtp\.(?:mailfrom|mail|rcptto|rcpt|helo|auth)|header\.(?:from|sender|i|d)|envelope-(?:from|to)|from|i)=`)
+	// property matches a property name directly before an address, as in
+	// "smtp.mailfrom=name@example.com" (RFC 8601 §2.2): a property type with any
+	// property, or one of the names that Received-SPF and DKIM use. The name is not
+	// part of the address.
+	property = regexp.MustCompile(`(?i)^((?:smtp|header|body|policy|auth|dns)\.[a-z0-9-]+|envelope-(?:from|to)|from|i)=`)
 	// peopleFields are the fields whose text beside the addresses is the names
 	// of persons.
 	peopleFields = regexp.MustCompile(`(?i)^(from|to|cc|bcc|sender|reply-to|resent-[a-z-]+|delivered-to|x-original-to|return-path|errors-to|disposition-notification-to):`)
 )
+
+// Redact returns the message without the personal data that o leaves out. Parse reads
+// the same report from the result as from m with the same options. What is not part of
+// a failure report, such as the text for people beside the feedback, is not in a
+// Message and so not in the result either.
+func Redact(m Message, o Options) Message {
+	if !isFeedback(m) {
+		m = withoutQuote(m)
+	}
+	header, body := splitOriginal(m.Original)
+	if !o.KeepBody {
+		body = ""
+	}
+	feedback, text := strings.ToValidUTF8(string(m.Feedback), "�"), strings.ToValidUTF8(string(m.Text), "�")
+	if !o.KeepLocalParts {
+		feedback = hideHeader(strings.ReplaceAll(feedback, "\r\n", "\n"))
+		text, header, body = hideLocalParts(text), hideHeader(header), hideLocalParts(body)
+	}
+	redacted := Message{Date: m.Date, Feedback: []byte(feedback), Text: []byte(text)}
+	if header != "" || body != "" {
+		redacted.Original = []byte(header + "\n\n" + body)
+	}
+	return redacted
+}
 
 // redact hides the local parts of all addresses, unless they are to be kept.
 // A Message-ID looks like an address and is none.

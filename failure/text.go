@@ -18,15 +18,22 @@ var textLine = regexp.MustCompile(`(?m)^[ \t]*([A-Za-z][A-Za-z ]*):[ \t]*([^\r\n
 // people, of the only kind that is known.
 func IsText(head []byte) bool { return textReport.Match(head) }
 
+// withoutQuote moves the header that a report for people quotes to Original, unless the
+// mail that failed was sent too.
+func withoutQuote(m Message) Message {
+	if at := copyOfHeaders.FindIndex(m.Text); at != nil {
+		if len(m.Original) == 0 {
+			m.Original = m.Text[at[1]:]
+		}
+		m.Text = m.Text[:at[0]]
+	}
+	return m
+}
+
 // text reads a report for people.
 func (p *parser) text() {
+	p.message = withoutQuote(p.message)
 	text := string(p.message.Text)
-	if at := copyOfHeaders.FindStringIndex(text); at != nil {
-		if p.message.Original == nil {
-			p.message.Original = []byte(strings.TrimLeft(text[at[1]:], "\r\n"))
-		}
-		text = text[:at[0]]
-	}
 	facts := make(fields)
 	for _, match := range textLine.FindAllStringSubmatch(text, maxFields) {
 		name := strings.ToLower(match[1])

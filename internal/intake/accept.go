@@ -68,6 +68,7 @@ type Opened struct {
 	Delivery *dmarcd.Delivery
 
 	packed, documents Copy
+	redaction         redaction
 	slot              *slot
 }
 
@@ -80,6 +81,7 @@ func (o *Opened) Heavy() bool { return o.slot.heavy }
 func (o *Opened) Close() {
 	o.packed.Close()
 	o.documents.Close()
+	o.redaction.content.Close()
 	o.slot.release()
 }
 
@@ -124,6 +126,12 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 	if err == nil {
 		err = a.read(ctx, m, o)
 	}
+	if err == nil {
+		m, err = o.redaction.apply(m)
+	}
+	if err == nil {
+		o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed)
+	}
 	if err == nil && storesMuch(o.Delivery) {
 		err = o.slot.turnHeavy(ctx)
 	}
@@ -140,19 +148,18 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 	return o, nil
 }
 
-// open waits for the lane of a message and packs its original. The delivery must be
-// closed, also after an error.
+// open waits for the lane of a message. The delivery must be closed, also after an
+// error.
 func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 	folder := a.Limits.Containers.Folder
 	o := &Opened{
 		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
 		packed:    Copy{folder: folder},
 		documents: Copy{folder: folder},
+		redaction: redaction{options: a.Failure, content: Copy{folder: folder}},
 	}
 	var err error
-	if o.slot, err = a.Lanes.enter(ctx, m); err == nil {
-		o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed)
-	}
+	o.slot, err = a.Lanes.enter(ctx, m)
 	return o, err
 }
 
@@ -205,7 +212,7 @@ const limitDocuments unpack.Limit = "bytes of what reports say"
 // items adds every item of a message to its delivery.
 func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Message, o *Opened) error {
 	documents := 0
-	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents}
+	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents, redaction: &o.redaction}
 	in.limits.Containers.Progress = progress
 	return in.items(ctx, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
 		if reason, refused := a.refusal(item, m.Verdict); refused {
@@ -259,6 +266,9 @@ func guarded(f func() error) (err error) {
 // the reason: it is kept aside with what there is of it.
 func (a *Acceptor) Refuse(ctx context.Context, m Message, reason string) (*Opened, error) {
 	o, err := a.open(ctx, m)
+	if err == nil {
+		o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed)
+	}
 	if err != nil {
 		o.Close()
 		return nil, fmt.Errorf("keep what was sent: %w", err)

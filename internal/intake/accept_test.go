@@ -214,6 +214,9 @@ func TestDelivery(t *testing.T) {
 			if d.Intake != dmarcd.IntakeUpload || d.Name != "a file" || d.Verdict != m.Verdict {
 				t.Errorf("got %q, %q and %v, want what the message says", d.Intake, d.Name, d.Verdict)
 			}
+			if len(d.Reports) > 0 && d.Reports[0].Kind == dmarcd.KindFailure {
+				return // its original is redacted, see TestFailureReportsAreRedacted
+			}
 			if want := dmarcd.Hash(sha256.Sum256(tt.input)); d.Original.Hash != want || d.Original.Size != int64(len(tt.input)) {
 				t.Errorf("got %x of %d bytes, want %x of %d", d.Original.Hash, d.Original.Size, want, len(tt.input))
 			}

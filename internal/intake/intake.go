@@ -103,6 +103,8 @@ type reading struct {
 	// copies holds the documents whose records are read again, one behind the other:
 	// an archive of a thousand reports takes one temporary file.
 	copies *Copy
+	// redaction collects the failure reports, nil if no original is stored.
+	redaction *redaction
 
 	collectedRecords int
 	collectedBytes   int64
@@ -149,6 +151,11 @@ func (in *reading) item(item *Item, part *unpack.Part) (err error) {
 		item.TLS = &report
 		return err
 	case unpack.Failure:
+		if in.redaction != nil {
+			if err := in.redaction.add(part.Failure); err != nil {
+				return err
+			}
+		}
 		report, err := failure.Parse(part.Failure, in.options)
 		item.Failure = &report
 		item.sameness = failureSameness(part.Failure)

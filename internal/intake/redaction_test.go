@@ -1,0 +1,93 @@
+package intake_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/intake"
+)
+
+// originalOf returns the bytes that are stored of a delivery.
+func originalOf(t *testing.T, d *dmarcd.Delivery) string {
+	t.Helper()
+	content, err := io.ReadAll(intake.Unpack(d.Original.Packed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(content)) != d.Original.Size {
+		t.Errorf("got %d bytes, want the %d of the original", len(content), d.Original.Size)
+	}
+	return string(content)
+}
+
+func TestFailureReportsAreRedacted(t *testing.T) {
+	t.Parallel()
+	mailbox := "From a Thu Jan  1 00:00:00 1970\n" + failureMail("jane") +
+		"\nFrom b Thu Jan  1 00:00:00 1970\n" + strings.ReplaceAll(failureMail("joe"), "<1@", "<2@")
+	complaint := strings.Replace(failureMail("jane"), "auth-failure", "abuse", 1)
+	for _, tt := range []struct {
+		name    string
+		input   []byte
+		options failure.Options
+		without []string // texts of the input that must be gone
+	}{
+		{"a mail", []byte(failureMail("jane")), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
+		{"a mailbox", []byte(mailbox), failure.Options{}, []string{"jane", "joe", "bob@", "Bob", "Dear all"}},
+		{"an archive", archive(t, "a.eml", failureMail("jane")), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
+		{"an archive with another report", archive(t, "a.eml", failureMail("jane"), "b.xml", opening+closing), failure.Options{}, []string{"jane", "Dear all"}},
+		{"a complaint, which is rejected", []byte(complaint), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
+		{"with the body", []byte(failureMail("jane")), failure.Options{KeepBody: true}, []string{"jane", "bob@", "Bob"}},
+		{"with the addresses", []byte(failureMail("jane")), failure.Options{KeepLocalParts: true}, []string{"Dear all"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := acceptor(t)
+			a.Failure = tt.options
+			d := deliver(t, a, message(tt.input))
+			stored := originalOf(t, d)
+			for _, text := range tt.without {
+				if strings.Contains(stored, text) {
+					t.Errorf("the original holds %q:\n%s", text, stored)
+				}
+			}
+			// The redacted original can be read again, and says the same.
+			again := deliver(t, a, message([]byte(stored)))
+			if diff := cmp.Diff(failuresOf(d), failuresOf(again)); diff != "" {
+				t.Errorf("read again (-first +second):\n%s", diff)
+			}
+			if got := originalOf(t, again); got != stored {
+				t.Errorf("redacted twice: got\n%s\nwant\n%s", got, stored)
+			}
+		})
+	}
+}
+
+// failuresOf returns the documents of the failure reports, and why others were rejected.
+func failuresOf(d *dmarcd.Delivery) []string {
+	var all []string
+	for _, report := range d.Reports {
+		if report.Kind == dmarcd.KindFailure {
+			all = append(all, report.Organization+" "+report.ExternalID+" "+report.Domain)
+		}
+	}
+	for _, refusal := range d.Refusals {
+		all = append(all, refusal.Reason)
+	}
+	return all
+}
+
+func TestNothingIsRedactedWhereAllIsStored(t *testing.T) {
+	t.Parallel()
+	a := acceptor(t)
+	a.Failure = failure.Options{KeepLocalParts: true, KeepBody: true}
+	sent := []byte(failureMail("jane"))
+	if got := originalOf(t, deliver(t, a, message(sent))); !bytes.Equal([]byte(got), sent) {
+		t.Errorf("got\n%s\nwant the bytes that were sent", got)
+	}
+}
