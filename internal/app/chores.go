@@ -14,6 +14,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon, Log: a.log},
 		{Name: "put the records of days on sheets", Step: a.store.MakeSheets, Poll: jobs.Minutely, Log: a.log},
 		{Name: "remove what is past its time", Step: expire, Poll: jobs.Hourly, Log: a.log},
+		{Name: "return free pages", Step: a.store.Reclaim, Poll: jobs.Minutely, Log: a.log},
 		{Name: "purge sessions that are over", Step: a.store.PurgeSignIns, Poll: jobs.Hourly, Log: a.log},
 	}
 }

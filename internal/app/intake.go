@@ -98,5 +98,7 @@ func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 // retention returns how long data of teams is kept that do not say.
 func (a *App) retention() store.Retention {
 	set := a.config.Retention
-	return store.Retention{Originals: set.Originals, Rejected: set.Rejected, Records: set.Records, Counters: set.Counters}
+	return store.Retention{
+		Originals: set.Originals, Rejected: set.Rejected, Records: set.Records, Counters: set.Counters, Failure: set.Failure,
+	}
 }

@@ -85,6 +85,8 @@ type Retention struct {
 	Records, Counters time.Duration
 	// Rejected is that of what could not be used.
 	Rejected time.Duration
+	// Failure is that of failure reports, which are about single messages of people.
+	Failure time.Duration
 }
 
 // Secret is the section "secret".

@@ -41,6 +41,7 @@ var intakeTexts = [][2]string{
 	{"retention.records", "8760h"},
 	{"retention.counters", "87600h"},
 	{"retention.rejected", "0s"},
+	{"retention.failure", "24h"},
 	{"secret.file", "/etc/dmarcd/seal.key"},
 	{"senders.networks", "/etc/dmarcd/networks.mmdb"},
 	{"senders.countries", "/etc/dmarcd/countries.mmdb"},
@@ -66,7 +67,7 @@ func withIntake(c config.Config) config.Config {
 		MaxConnections: 50, MaxPerAddress: 5, MaxRecipients: 10, Rate: 0.5, Timeout: time.Minute,
 	}
 	c.IMAP = config.IMAP{Interval: 15 * time.Minute}
-	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour}
+	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour}
 	c.Secret = config.Secret{File: "/etc/dmarcd/seal.key"}
 	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb"}
 	c.OIDC = config.OIDC{

@@ -137,6 +137,9 @@ func keepSettings() []Setting {
 		define("retention.rejected", durationKind(), "2160h", age,
 			func(c *Config) *time.Duration { return &c.Retention.Rejected },
 			"how long what could not be used is kept; 0s = for ever"),
+		define("retention.failure", durationKind(), "336h", age,
+			func(c *Config) *time.Duration { return &c.Retention.Failure },
+			"how long failure reports are stored, read or not, with their originals; 0s = for ever"),
 		define("secret.file", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.Secret.File },
 			"the file with the key that seals the passwords of mailboxes; made at the first use").

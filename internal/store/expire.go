@@ -40,6 +40,8 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 		age    time.Duration
 		remove func(context.Context, tx, time.Time) (bool, error)
 	}{
+		{keep.Failure, t.expireFailureReports},
+		{keep.Failure, t.expireRejectedFailures},
 		{keep.Rejected, t.expireRejected},
 		{keep.Originals, t.expireOriginals},
 		{keep.Records, t.expireRecords},
@@ -65,9 +67,33 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 // expireStep is how many deliveries or reports one step removes.
 const expireStep = 50
 
+// expireFailureReports removes failure reports with their originals.
+func (t *Team) expireFailureReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND kind = 'failure' AND received_at < $2
+		ORDER BY received_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanReportID)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range reports {
+		if _, err := t.removeReport(ctx, tx, id); err != nil { // it counts nothing
+			return false, err
+		}
+	}
+	return len(reports) == expireStep, nil
+}
+
+func (t *Team) expireRejectedFailures(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	return t.removeRejected(ctx, tx, before, ` AND kind = 'failure'`)
+}
+
 func (t *Team) expireRejected(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	return t.removeRejected(ctx, tx, before, "")
+}
+
+// removeRejected removes rejected items, narrowed by a condition, with their originals.
+func (t *Team) removeRejected(ctx context.Context, tx tx, before time.Time, narrowed string) (bool, error) {
 	originals, err := collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND id IN
-			(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2 ORDER BY received_at LIMIT $3)
+			(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2`+narrowed+` ORDER BY received_at LIMIT $3)
 		RETURNING original`, []any{t.id, unix(before), expireStep}, scanBytes)
 	if err != nil {
 		return false, err

@@ -17,14 +17,17 @@ type Retention struct {
 	// Counters is the same for the messages of a day, and for the reports that
 	// counted them: a report that is sent again is recognised until then.
 	Counters time.Duration
+	// Failure is the age at which failure reports are removed, read or not, with
+	// their originals. They are about single messages of people, and count nothing.
+	Failure time.Duration
 }
 
 // AsConfigured in a field of a team's Retention stands for the setting of the
 // installation.
 const AsConfigured = -time.Second
 
-// SetRetention sets how long the team's data is kept. Rejected is not looked at: it
-// is the installation's.
+// SetRetention sets how long the team's data is kept. Rejected and Failure are
+// ignored: they are settings of the installation.
 func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 	_, err := t.store.exec(ctx, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
 		int64(keep.Originals/time.Second), int64(keep.Records/time.Second), int64(keep.Counters/time.Second), t.id)
@@ -38,7 +41,7 @@ func (t *Team) Retention(ctx context.Context) (Retention, error) {
 	err := t.store.queryRow(ctx, `SELECT keep_originals, keep_records, keep_counters FROM teams WHERE id = $1`,
 		[]any{t.id}, &originals, &records, &counters)
 	return Retention{
-		Originals: time.Duration(originals) * time.Second, Rejected: AsConfigured,
+		Originals: time.Duration(originals) * time.Second, Rejected: AsConfigured, Failure: AsConfigured,
 		Records: time.Duration(records) * time.Second, Counters: time.Duration(counters) * time.Second,
 	}, err
 }
@@ -54,5 +57,6 @@ func (keep Retention) Or(configured Retention) Retention {
 	return Retention{
 		Originals: choose(keep.Originals, configured.Originals), Rejected: choose(keep.Rejected, configured.Rejected),
 		Records: choose(keep.Records, configured.Records), Counters: choose(keep.Counters, configured.Counters),
+		Failure: choose(keep.Failure, configured.Failure),
 	}
 }

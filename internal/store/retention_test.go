@@ -99,7 +99,7 @@ func TestRetentionOfTeams(t *testing.T) {
 			in.must(team.SetRetention(in.Context(), row.keep))
 			got, err := team.Retention(in.Context())
 			in.must(err)
-			row.keep.Rejected = store.AsConfigured
+			row.keep.Rejected, row.keep.Failure = store.AsConfigured, store.AsConfigured
 			if got != row.keep {
 				in.Errorf("%s: got %+v, want %+v", row.name, got, row.keep)
 			}
@@ -188,5 +188,33 @@ func TestPurgeOfReportsIsInSmallSteps(t *testing.T) {
 			in.Errorf("%d records are left, want those of the other domain", got)
 		}
 		in.wantCounted(map[string]dmarcd.Summary{"other.example": passed(1)})
+	})
+}
+
+func TestFailureReportsHaveTheirOwnRetention(t *testing.T) {
+	keep := store.Retention{Failure: ofDays(14)}
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		failed := report("1", ours)
+		failed.Kind, failed.EachRecord, failed.Shares = dmarcd.KindFailure, nil, []dmarcd.Share{{From: ours, Records: 1}}
+		complaint := storetest.Delivery()
+		complaint.Original = storetest.Original([]byte("a complaint"))
+		complaint.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindFailure, Reason: "other feedback report"}}
+		other := report("2", ours, storetest.Passed(ours, 5))
+		in.deliver(storetest.Delivery(failed), complaint, storetest.Delivery(other))
+		for _, step := range []struct {
+			wait                         time.Duration
+			reports, rejected, originals int
+		}{
+			{ofDays(14), 2, 1, 3},
+			{time.Second, 1, 0, 1},
+		} {
+			in.clock.advance(step.wait)
+			in.expire(keep)
+			if got := [3]int{in.rows("reports"), in.rows("rejected"), in.rows("originals")}; got != [3]int{step.reports, step.rejected, step.originals} {
+				in.Errorf("got %v reports, rejected and originals, want %d, %d and %d", got, step.reports, step.rejected, step.originals)
+			}
+		}
+		in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 5}})
 	})
 }

@@ -36,6 +36,7 @@ var sqlitePragmas = []pragma{
 	{name: "foreign_keys", set: "1", want: "1"},
 	{name: "busy_timeout", set: "3000", want: "3000"},
 	{name: "temp_store", set: "memory", want: "2"},
+	{name: "secure_delete", set: "1", want: "1"}, // what is deleted is overwritten
 }
 
 type pragma struct{ name, set, want string }
@@ -77,7 +78,9 @@ type sqliteConnector struct {
 }
 
 func newSQLiteConnector(path string, pragmas []pragma) *sqliteConnector {
-	query := url.Values{"_txlock": {"immediate"}}
+	// The file has to be told before anything is written to it. One that was made
+	// without it stays so: only a VACUUM, which blocks every writer, would change it.
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"auto_vacuum(incremental)"}}
 	for _, p := range pragmas {
 		query.Add("_pragma", p.name+"("+p.set+")")
 	}

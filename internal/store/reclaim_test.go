@@ -1,0 +1,77 @@
+package store_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// TestRemovedRowsLeaveTheFile stores something on SQLite, removes it, and looks for it
+// in the file: it is overwritten, and its space is given back.
+func TestRemovedRowsLeaveTheFile(t *testing.T) {
+	t.Parallel()
+	ctx, path := t.Context(), filepath.Join(t.TempDir(), "dmarcd.db")
+	now := time.Now()
+	open := func() *store.Store {
+		s, err := store.Open(ctx, path, store.Options{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Migrate(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	team, err := s.CreateTeam(ctx, "a team", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := []byte("a-very-personal-local-part@example.com")
+	refused := storetest.Delivery()
+	refused.Original = storetest.Original(bytes.Repeat(secret, 100_000))
+	refused.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindFailure, Reason: "A test."}}
+	if _, err := s.Team(team.ID).Receive(ctx, []*dmarcd.Delivery{refused}); err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		if err := s.Close(); err != nil { // the last connection writes the log into the file
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = open()
+		return info.Size()
+	}
+	before := size()
+	now = now.Add(2 * time.Hour)
+	if _, err := s.Expire(ctx, store.Retention{Failure: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		if more, err = s.Reclaim(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := size(); after > before/2 {
+		t.Errorf("the file has %d bytes, and had %d before its rows were removed", after, before)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(content, secret) {
+		t.Error("what was removed is still in the file")
+	}
+}
