@@ -72,10 +72,10 @@ type Opened struct {
 	slot              *slot
 }
 
-// Heavy reports whether the delivery takes long to store. It then occupies one of a few
+// Heavy reports whether the delivery is in the lane of those that take long. It then occupies one of a few
 // slots until Close: whoever collects several deliveries must store and close them
 // before reading the next message, which might wait for that very slot.
-func (o *Opened) Heavy() bool { return o.slot.heavy }
+func (o *Opened) Heavy() bool { return o.slot.heavy && o.slot.lanes != nil }
 
 // Close gives the space and the slot of the delivery back.
 func (o *Opened) Close() {
