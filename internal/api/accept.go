@@ -13,7 +13,7 @@ import (
 // accept reads a message and has the team store what is in it, after judge has seen it.
 // It returns what became of each item.
 func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, message intake.Message, judge func(*dmarcd.Delivery)) ([]dmarcd.Receipt, error) {
-	defer a.received(w)()
+	defer a.bodyRead(w)()
 	opened, err := a.options.Acceptor.Read(r.Context(), message)
 	if err != nil {
 		return nil, err
@@ -27,10 +27,10 @@ func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, m
 	return receipts[0], nil
 }
 
-// received lifts the time limits of a request whose body has been read, because what is
+// bodyRead lifts the time limits of a request whose body has been read, because what is
 // read may have to wait for its turn. The function that it returns sets the limit for the
 // answer.
-func (a *API) received(w http.ResponseWriter) (answer func()) {
+func (a *API) bodyRead(w http.ResponseWriter) (answer func()) {
 	// The limit would end the context, as if the client had left.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return func() { a.beginAnswer(w) }

@@ -24,6 +24,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
 // Options are what an API is made of.
@@ -34,8 +35,10 @@ type Options struct {
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes, and what
 	// other intakes kept aside.
 	Acceptor *intake.Acceptor
-	// MaxUpload is how many bytes may be uploaded at once.
+	// MaxUpload is how many bytes may be uploaded at once. Uploads admits them; nil is
+	// a gate of its own.
 	MaxUpload int64
+	Uploads   *upload.Gate
 	// Verify says whether a mail is from whom it says, and gives the zero value
 	// for what is no mail. Where it is nil nobody can tell.
 	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
@@ -83,6 +86,9 @@ func New(options Options) (*API, error) {
 	base, err := url.Parse(options.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the base URL: %w", err)
+	}
+	if options.Uploads == nil {
+		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
 	a := &API{
 		options:   options,

@@ -80,11 +80,7 @@ func (a *API) newList(c *call, long bool) *list {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "private, no-cache")
 	header.Add("Vary", "Accept-Encoding")
-	l := &list{
-		out:      c.w,
-		control:  http.NewResponseController(c.w),
-		deadline: func() time.Time { return time.Now().Add(a.options.WriteTimeout) },
-	}
+	l := &list{out: c.w, control: http.NewResponseController(c.w), deadline: a.partDeadline()}
 	if long && acceptsGzip(c.r.Header.Get("Accept-Encoding")) {
 		header.Set("Content-Encoding", "gzip")
 		l.zip, _ = gzip.NewWriterLevel(c.w, gzip.BestSpeed) // the level exists

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -61,10 +60,10 @@ func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) 
 	if c.r.Method == http.MethodHead {
 		return nil
 	}
-	control := http.NewResponseController(c.w)
+	control, deadline := http.NewResponseController(c.w), a.partDeadline()
 	for n > 0 {
 		// Not every writer has deadlines; a server's has.
-		_ = control.SetWriteDeadline(time.Now().Add(a.options.WriteTimeout))
+		_ = control.SetWriteDeadline(deadline())
 		if _, failed := c.w.Write(part[:n]); failed != nil {
 			return nil //nolint:nilerr // the client left
 		}

@@ -53,7 +53,7 @@ func (a *API) retryRejected(c *call) error {
 	if err != nil {
 		return err
 	}
-	answer := a.received(c.w)
+	answer := a.bodyRead(c.w)
 	_, receipts, err := a.options.Acceptor.Retry(c.r.Context(), c.teamID, c.team, rejected.ID)
 	answer()
 	if errors.Is(err, dmarcd.ErrNotFound) {

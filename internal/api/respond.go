@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // encode returns v as JSON with a line end, and leaves < > & as they are: a
@@ -33,6 +34,22 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that left cannot be told
+}
+
+// slowAnswers is how many times as long as others an answer may take that is written in
+// parts.
+const slowAnswers = 5
+
+// partDeadline returns what tells the deadline for the next part of an answer: each may
+// take as long as a whole one, and all together a few times that.
+func (a *API) partDeadline() func() time.Time {
+	end := time.Now().Add(slowAnswers * a.options.WriteTimeout)
+	return func() time.Time {
+		if next := time.Now().Add(a.options.WriteTimeout); next.Before(end) {
+			return next
+		}
+		return end
+	}
 }
 
 // writeCacheable answers a GET with 200, or with 304 where the client has the

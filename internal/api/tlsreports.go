@@ -47,7 +47,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	note(w, "team", recipient.Team.String())
-	body, err := a.receiveBody(w, r)
+	body, err := a.receiveBody(w, r, recipient.Team)
 	if err != nil {
 		return err
 	}

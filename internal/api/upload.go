@@ -2,12 +2,12 @@ package api
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
 // uploadReport reads the body, whatever container it is and whatever it calls
@@ -16,7 +16,7 @@ func (a *API) uploadReport(c *call) error {
 	if c.r.Header.Get("Content-Encoding") != "" {
 		return errContentEncoding
 	}
-	body, err := a.receiveBody(c.w, c.r)
+	body, err := a.receiveBody(c.w, c.r, c.teamID)
 	if err != nil {
 		return err
 	}
@@ -33,35 +33,49 @@ func (a *API) uploadReport(c *call) error {
 	return nil
 }
 
-const (
-	// An upload may take uploadGrace whatever its size, and must come with
-	// uploadRate bytes a second after that: a slow line is waited for, somebody
-	// who only wants to hold a connection is not.
-	uploadGrace = 30 * time.Second
-	uploadRate  = 8 << 10
-)
-
-// receiveBody copies the body of a request to where it can be read more than once.
-// The copy must be closed.
-func (a *API) receiveBody(w http.ResponseWriter, r *http.Request) (*intake.Copy, error) {
+// receiveBody copies the body of a request to where it can be read more than once. The
+// copy must be closed, and counts as one of the uploads of the team until then.
+func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.TeamID) (*received, error) {
 	maxBytes := a.options.MaxUpload
 	if r.ContentLength > maxBytes {
 		return nil, errUploadTooLarge(maxBytes)
 	}
-	patient := &patientBody{body: r.Body, control: http.NewResponseController(w), began: time.Now()}
-	body, err := intake.CopyOf(patient, a.options.Acceptor.Limits.Containers.Folder, maxBytes)
+	body := a.options.Uploads.Body(w, r, team)
+	content, err := intake.CopyOf(body, a.options.Acceptor.Limits.Containers.Folder, maxBytes)
 	a.beginAnswer(w)
-	switch {
-	case errors.Is(err, dmarcd.ErrLimit):
-		return nil, errUploadTooLarge(maxBytes)
-	case errors.Is(err, dmarcd.ErrTemporary):
-		return nil, err
-	case err != nil:
-		return nil, errBodyCut
-	case body.Size() == 0:
+	if err != nil {
+		body.Close()
+		return nil, bodyError(err, maxBytes)
+	}
+	if content.Size() == 0 {
+		body.Close()
+		content.Close()
 		return nil, errEmptyBody
 	}
-	return body, nil
+	return &received{content, body}, nil
+}
+
+// bodyError returns what to answer where a body could not be received.
+func bodyError(err error, maxBytes int64) error {
+	switch {
+	case errors.Is(err, dmarcd.ErrLimit):
+		return errUploadTooLarge(maxBytes)
+	case errors.Is(err, dmarcd.ErrTemporary):
+		return err
+	default:
+		return errBodyCut
+	}
+}
+
+// received is the copy of a body.
+type received struct {
+	*intake.Copy
+	body *upload.Body
+}
+
+func (r *received) Close() {
+	r.Copy.Close()
+	r.body.Close()
 }
 
 // beginAnswer gives the answer its time. The server's own clock runs since the
@@ -69,22 +83,4 @@ func (a *API) receiveBody(w http.ResponseWriter, r *http.Request) (*intake.Copy,
 func (a *API) beginAnswer(w http.ResponseWriter) {
 	// Not every writer has deadlines; a server's has.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.options.WriteTimeout))
-}
-
-// patientBody is a body that must keep coming, in place of the server's time limit
-// for the whole of a request.
-type patientBody struct {
-	body     io.Reader
-	control  *http.ResponseController
-	began    time.Time
-	received int64
-}
-
-func (b *patientBody) Read(p []byte) (int, error) {
-	earned := time.Duration(b.received/uploadRate) * time.Second
-	// Not every writer has deadlines; a server's has.
-	_ = b.control.SetReadDeadline(b.began.Add(uploadGrace + earned))
-	n, err := b.body.Read(p)
-	b.received += int64(n)
-	return n, err
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
 // drainTimeout is how long requests may take to end after a stop was asked for.
@@ -68,6 +69,7 @@ type App struct {
 	checker       *dnscheck.Checker
 	authenticator *auth.Authenticator
 	acceptor      *intake.Acceptor
+	uploads       *upload.Gate
 	atlas         *senders.Atlas
 	names         *senders.Names
 	sources       *insight.Service
@@ -102,6 +104,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 	a.acceptor = NewAcceptor(cfg, a.log)
+	a.uploads = upload.NewGate(upload.DefaultLimits())
 	a.acceptor.Lanes = intake.NewLanes(runtime.GOMAXPROCS(0))
 	a.acceptor.Received = a.metrics.observeReceipts
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
@@ -126,7 +129,10 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err := a.greet(ctx); err != nil {
 		return nil, err
 	}
+	bound := newConnections(cfg.HTTP.MaxConnections, cfg.HTTP.MaxPerAddress, cfg.TrustedProxies)
+	a.listener = bound.listen(a.listener)
 	a.server = newServer(handler, a.config.HTTP, a.log)
+	a.server.ConnState = bound.state
 	return a, nil
 }
 
@@ -180,6 +186,7 @@ func (a *App) handler() (http.Handler, error) {
 		Checker:       a.checker,
 		Acceptor:      a.acceptor,
 		MaxUpload:     int64(a.config.Limit.Upload),
+		Uploads:       a.uploads,
 		Verify:        a.uploadVerdict,
 		Sources:       a.sources,
 		BaseURL:       a.config.BaseURL,

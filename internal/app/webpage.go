@@ -30,6 +30,7 @@ func (a *App) webPage() (*web.Web, error) {
 		APIDocs:       a.config.BaseURL + "/docs",
 		SecureCookies: strings.HasPrefix(a.config.BaseURL, "https:"),
 		MaxUpload:     int64(a.config.Limit.Upload),
+		Uploads:       a.uploads,
 		Now:           time.Now,
 		Log:           a.log,
 	}

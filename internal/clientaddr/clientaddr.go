@@ -22,6 +22,28 @@ func Of(r *http.Request) string {
 	return host
 }
 
+// Network returns the network that a request is from; see NetworkOf. It is the zero
+// value where the address is unknown.
+func Network(r *http.Request) netip.Prefix {
+	address, err := netip.ParseAddr(Of(r))
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return NetworkOf(address)
+}
+
+// NetworkOf returns the network that is counted as one client: an IPv4 address, or the
+// /64 of an IPv6 address, of which every client has at least one.
+func NetworkOf(address netip.Addr) netip.Prefix {
+	address = plain(address)
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = 64
+	}
+	network, _ := address.Prefix(bits) // the zero value for the zero address
+	return network
+}
+
 // Behind returns next for clients of which some come through the proxies: it
 // sees their own addresses as the RemoteAddr of their requests, with port 0.
 // Without proxies nothing that a client sends is believed, and next is returned

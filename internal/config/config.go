@@ -95,6 +95,9 @@ type HTTP struct {
 	IdleTimeout time.Duration
 	// MaxHeaderBytes bounds the request line and the header fields.
 	MaxHeaderBytes int
+	// MaxConnections is how many clients may be connected, MaxPerAddress how many from
+	// one address (IPv6: one /64) that is no trusted proxy.
+	MaxConnections, MaxPerAddress int
 }
 
 // Resolver is the section "resolver".

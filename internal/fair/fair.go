@@ -1,12 +1,15 @@
 // Package fair limits work that outsiders can cause, fairly by key: the key is a team
-// or the network of a client, and the unit is a slot or a byte. It keeps no state about
-// keys that neither hold nor wait.
+// or the network of a client, and the unit is a slot or a byte. Apart from what Memory
+// asks for it keeps no state about keys that neither hold nor wait.
 package fair
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -21,11 +24,16 @@ type Options struct {
 	PerKey int64
 	// Waiting is how many callers may wait for one key; 0 means no bound.
 	Waiting int
+	// Memory is how long the use of a key counts against it: a key that was quiet goes
+	// before those that have used the limiter all the time, however many these are. The
+	// weight of past use halves every Memory; 0 means that only what is held counts.
+	Memory time.Duration
 }
 
 // Limiter admits work up to a capacity. Of the keys that wait, the one that holds the
-// fewest units goes first, then the one that has waited longest; within a key the order
-// is that of arrival. It is safe for concurrent use.
+// fewest units goes first, then the one that has used least lately (see
+// Options.Memory), then the one that has waited longest; within a key the order is that
+// of arrival. It is safe for concurrent use.
 type Limiter[K comparable] struct {
 	options Options
 
@@ -40,6 +48,9 @@ type Limiter[K comparable] struct {
 type account struct {
 	held    int64
 	waiting []*waiter
+	// used is the past use in units times seconds, as it counted at usedAt.
+	used   float64
+	usedAt time.Time
 }
 
 type waiter struct {
@@ -92,7 +103,8 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		}
 		// It was admitted in the same moment; the caller finds out about ctx by itself.
 	}
-	return sync.OnceFunc(func() { l.release(key, weight) }), nil
+	began := time.Now()
+	return sync.OnceFunc(func() { l.release(key, weight, began) }), nil
 }
 
 // admit admits waiters while they fit. The first in line is never overtaken by another
@@ -114,16 +126,25 @@ func (l *Limiter[K]) admit() {
 // next returns the key whose turn it is, nil if none waits below its own bound.
 func (l *Limiter[K]) next() *account {
 	var next *account
+	now := time.Now()
 	for _, of := range l.keys {
 		if len(of.waiting) == 0 || of.held+of.waiting[0].weight > l.options.PerKey {
 			continue
 		}
-		if next == nil || of.held < next.held ||
-			of.held == next.held && of.waiting[0].arrival < next.waiting[0].arrival {
+		if next == nil || cmp.Or(cmp.Compare(of.held, next.held), cmp.Compare(l.usedBy(of, now), l.usedBy(next, now)),
+			cmp.Compare(of.waiting[0].arrival, next.waiting[0].arrival)) < 0 {
 			next = of
 		}
 	}
 	return next
+}
+
+// usedBy returns what the past use of a key counts now.
+func (l *Limiter[K]) usedBy(of *account, now time.Time) float64 {
+	if of.used == 0 {
+		return 0
+	}
+	return of.used * math.Exp2(-float64(now.Sub(of.usedAt))/float64(l.options.Memory))
 }
 
 // withdraw takes a waiter out of the line and reports whether it was still there.
@@ -142,19 +163,55 @@ func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 	return false
 }
 
-func (l *Limiter[K]) release(key K, weight int64) {
+func (l *Limiter[K]) release(key K, weight int64, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.keys[key]
 	of.held -= weight
 	l.held -= weight
+	if now := time.Now(); l.options.Memory > 0 {
+		of.used = l.usedBy(of, now) + float64(weight)*now.Sub(began).Seconds()
+		of.usedAt = now
+	}
 	l.forget(key, of)
 	l.admit()
 }
 
-// forget drops a key that neither holds nor waits.
+const (
+	// maxRemembered is how many keys are known that neither hold nor wait.
+	maxRemembered = 256
+	// negligible is a past use that no longer counts, in units times seconds.
+	negligible = 0.001
+)
+
+// forget drops a key that neither holds nor waits, unless its use is remembered. Of too
+// many keys those are dropped that have used least.
 func (l *Limiter[K]) forget(key K, of *account) {
-	if of.held == 0 && len(of.waiting) == 0 {
+	if of.held > 0 || len(of.waiting) > 0 {
+		return
+	}
+	now := time.Now()
+	if l.usedBy(of, now) < negligible {
 		delete(l.keys, key)
+		return
+	}
+	idle := 0
+	least, leastUsed := key, math.Inf(1)
+	for other, account := range l.keys {
+		if account.held > 0 || len(account.waiting) > 0 {
+			continue
+		}
+		used := l.usedBy(account, now)
+		if used < negligible {
+			delete(l.keys, other)
+			continue
+		}
+		idle++
+		if used < leastUsed {
+			least, leastUsed = other, used
+		}
+	}
+	if idle > maxRemembered {
+		delete(l.keys, least)
 	}
 }

@@ -78,6 +78,68 @@ func TestOneKeyLeavesUnitsToOthers(t *testing.T) {
 	}
 }
 
+// TestAQuietKeyGoesBeforeManyBusyOnes has 50 keys use a limiter in turn, each with one
+// caller that waits. A key that was quiet is next all the same, but only while use is
+// remembered.
+func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
+	t.Parallel()
+	for memory, want := range map[time.Duration]int{0: 50, time.Minute: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			l := fair.New[string](fair.Options{Capacity: 1, Memory: memory})
+			ctx, cancel := context.WithCancel(t.Context())
+			var served atomic.Int64
+			for i := range 50 {
+				go func() {
+					for {
+						release, err := l.Acquire(ctx, fmt.Sprint("busy", i), 1)
+						if err != nil {
+							return
+						}
+						time.Sleep(time.Second)
+						served.Add(1)
+						release()
+					}
+				}()
+			}
+			time.Sleep(200*time.Second + time.Millisecond)
+			before := served.Load()
+			release := hold(t, l, "quiet", 1)
+			if got := int(served.Load() - before); got != want {
+				t.Errorf("memory %v: got %d busy keys before the quiet one, want %d", memory, got, want)
+			}
+			release()
+			cancel()
+		})
+	}
+}
+
+// TestUseIsForgotten counts on equal terms once the use was long ago.
+func TestUseIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1, Memory: time.Second})
+		release := hold(t, l, "once busy", 1)
+		time.Sleep(time.Minute)
+		release()
+		time.Sleep(time.Hour)
+		release = hold(t, l, "other", 1)
+		order := make(chan string, 2)
+		for _, key := range []string{"once busy", "quiet"} {
+			go func() {
+				release := hold(t, l, key, 1)
+				order <- key
+				release()
+			}()
+			synctest.Wait()
+		}
+		release()
+		if first := <-order; first != "once busy" {
+			t.Errorf("got %s first, want the one that has waited longest", first)
+		}
+		<-order
+	})
+}
+
 func TestALargeWeightIsNotOvertakenForever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // copyInMemory is how many bytes of a copy are kept in memory before a temporary file
 // is made: nearly everything that is sent is shorter.
-const copyInMemory = 1 << 20
+const copyInMemory = 256 << 10
 
 // Copy is a copy of something that can only be read once. It is in memory where it is
 // short, else in a temporary file without a name. It is not safe for concurrent use

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/fair"
@@ -35,13 +36,17 @@ type payer struct {
 // maxWaiting is how many messages of a payer may wait for a lane.
 const maxWaiting = 64
 
+// memory is how long reading and storing counts against a payer: one that was quiet goes
+// before any number of busy ones.
+const memory = time.Minute
+
 // NewLanes returns lanes for a machine with that many cores.
 func NewLanes(cores int) *Lanes {
 	light := int64(max(4, 2*cores))
 	heavy := int64(max(1, cores/2)) // the others stay free for light messages and requests
 	return &Lanes{
-		light: fair.New[payer](fair.Options{Capacity: light, PerKey: light / 2, Waiting: maxWaiting}),
-		heavy: fair.New[payer](fair.Options{Capacity: heavy, PerKey: (heavy + 1) / 2, Waiting: maxWaiting}),
+		light: fair.New[payer](fair.Options{Capacity: light, PerKey: light / 2, Waiting: maxWaiting, Memory: memory}),
+		heavy: fair.New[payer](fair.Options{Capacity: heavy, PerKey: (heavy + 1) / 2, Waiting: maxWaiting, Memory: memory}),
 	}
 }
 

@@ -39,17 +39,19 @@ func (s *Web) uploadPage(c *call) error {
 	return c.render(http.StatusOK, uploadFrame(), uploadView{MaxUpload: s.options.MaxUpload})
 }
 
-// uploadTime is how long an upload may take, in place of the server's limit for a
-// request: whoever is signed in may have a slow line.
+// uploadTime is how long the files of an upload may take to be received, to wait for
+// their turn and to be stored, in place of the server's limit for an answer.
 const uploadTime = 10 * time.Minute
 
 // upload takes the files of a form one after the other, without holding any of
 // them in memory. A script asks for the receipts alone.
 func (s *Web) upload(c *call) error {
 	// Not every writer has deadlines; a server's has.
-	control, until := http.NewResponseController(c.w), time.Now().Add(uploadTime)
-	_, _ = control.SetReadDeadline(until), control.SetWriteDeadline(until)
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, s.options.MaxUpload)
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(uploadTime))
+	team, _ := dmarcd.ParseTeamID(c.viewer.Team.ID)
+	body := s.options.Uploads.Body(c.w, c.r, team)
+	defer body.Close()
+	c.r.Body = http.MaxBytesReader(c.w, io.NopCloser(body), s.options.MaxUpload)
 	parts, err := c.r.MultipartReader()
 	if err != nil {
 		return errBadForm
@@ -85,8 +87,11 @@ func (s *Web) upload(c *call) error {
 // brokenUpload tells a body that is too large from one that is broken.
 func brokenUpload(err error) error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	switch {
+	case errors.As(err, &tooLarge):
 		return errTooLarge
+	case errors.Is(err, dmarcd.ErrTemporary):
+		return err
 	}
 	return errBadForm
 }

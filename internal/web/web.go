@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
 // Prefix is the path under which all pages stand.
@@ -45,8 +46,10 @@ type Options struct {
 	Attributions []Link
 	// SecureCookies is true where clients reach the page by https alone.
 	SecureCookies bool
-	// MaxUpload bounds an uploaded file, in bytes.
+	// MaxUpload bounds an uploaded file, in bytes. Uploads admits them; nil is a gate
+	// of its own.
 	MaxUpload int64
+	Uploads   *upload.Gate
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -69,6 +72,9 @@ func New(options Options) (*Web, error) {
 	templates, err := parseTemplates(assets)
 	if err != nil {
 		return nil, err
+	}
+	if options.Uploads == nil {
+		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
 	w := &Web{options: options, assets: assets, templates: templates, origin: http.NewCrossOriginProtection()}
 	w.router = router{routes: w.routes()}

@@ -1,0 +1,120 @@
+package app
+
+import (
+	"container/list"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
+)
+
+// connections bounds how many connections clients hold, in all and from one network.
+// Proxies that are trusted have no bound of their own: their connections are those of
+// many clients. When all are in use, one that waits for a request gives way.
+type connections struct {
+	max, perNetwork int
+	proxies         []netip.Prefix
+
+	mu        sync.Mutex
+	open      map[net.Conn]*connection
+	byNetwork map[netip.Prefix]int
+	waiting   *list.List // of net.Conn: those without a request, the oldest first
+}
+
+// connection is one that is open.
+type connection struct {
+	network netip.Prefix
+	waiting *list.Element // nil while a request is served
+}
+
+func newConnections(maximum, perNetwork int, proxies []netip.Prefix) *connections {
+	return &connections{
+		max: maximum, perNetwork: perNetwork, proxies: proxies,
+		open: make(map[net.Conn]*connection), byNetwork: make(map[netip.Prefix]int), waiting: list.New(),
+	}
+}
+
+// listen returns l without the connections that are too many.
+func (c *connections) listen(l net.Listener) net.Listener { return boundedListener{l, c} }
+
+type boundedListener struct {
+	net.Listener
+	connections *connections
+}
+
+func (l boundedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil || l.connections.add(conn) {
+			return conn, err
+		}
+		_ = conn.Close() // the client has too many, or nothing gives way
+	}
+}
+
+// add counts a connection, and reports whether there is a place for it.
+func (c *connections) add(conn net.Conn) bool {
+	remote, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
+	address := remote.Addr().Unmap()
+	network := clientaddr.NetworkOf(address)
+	trusted := slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !trusted && c.byNetwork[network] >= c.perNetwork {
+		return false
+	}
+	if len(c.open) >= c.max {
+		oldest := c.waiting.Front()
+		if oldest == nil {
+			return false
+		}
+		gone := oldest.Value.(net.Conn) //nolint:errcheck,forcetypeassert // nothing else is in the list
+		c.forget(gone)
+		_ = gone.Close() // the server notices
+	}
+	c.open[conn] = &connection{network: network, waiting: c.waiting.PushBack(conn)}
+	c.byNetwork[network]++
+	return true
+}
+
+// state is the ConnState hook of the server.
+func (c *connections) state(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.open[conn]
+	if known == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		if known.waiting != nil {
+			c.waiting.Remove(known.waiting)
+			known.waiting = nil
+		}
+	case http.StateIdle:
+		if known.waiting == nil {
+			known.waiting = c.waiting.PushBack(conn)
+		}
+	case http.StateClosed, http.StateHijacked:
+		c.forget(conn)
+	case http.StateNew:
+	}
+}
+
+// forget gives the place of a connection to others.
+func (c *connections) forget(conn net.Conn) {
+	known := c.open[conn]
+	if known == nil {
+		return
+	}
+	delete(c.open, conn)
+	if known.waiting != nil {
+		c.waiting.Remove(known.waiting)
+	}
+	if c.byNetwork[known.network]--; c.byNetwork[known.network] == 0 {
+		delete(c.byNetwork, known.network)
+	}
+}
