@@ -69,6 +69,7 @@ var rooms = map[string][]string{
 	"failure":     {"dns", "dmarc"},
 
 	"internal/clientaddr": nil,
+	"internal/upload":     {".", "internal/clientaddr", "internal/fair"},
 	"internal/fair":       {"."},
 	"internal/recovered":  nil,
 	"internal/reporturi":  {"dns"},
@@ -102,11 +103,11 @@ var rooms = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
 
-	"internal/api":         join(workers, "internal/fair", "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
+	"internal/api":         join(workers, "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/clientaddr", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/web/backend": join(workers, "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
-	"internal/app": join(append(slices.Clone(workers), transports...), "internal/fair", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
+	"internal/app": join(append(slices.Clone(workers), transports...), "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
 		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":    {anything},

@@ -52,7 +52,7 @@ func TestDefaults(t *testing.T) {
 			ReadTimeout:    30 * time.Second,
 			WriteTimeout:   2 * time.Minute,
 			IdleTimeout:    2 * time.Minute,
-			MaxHeaderBytes: 65536,
+			MaxHeaderBytes: 65536, MaxConnections: 2048, MaxPerAddress: 256,
 		},
 		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
 		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
@@ -104,7 +104,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 			ReadTimeout:    1500 * time.Millisecond,
 			WriteTimeout:   time.Hour + 30*time.Minute,
 			IdleTimeout:    90 * time.Second,
-			MaxHeaderBytes: 8192,
+			MaxHeaderBytes: 8192, MaxConnections: 300, MaxPerAddress: 30,
 		},
 		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
 		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
@@ -133,6 +133,8 @@ read_timeout = "1.5s"
 write_timeout = "1h30m"
 idle_timeout = "90s"
 max_header_bytes = 8192
+max_connections = 300
+max_per_address = 30
 
 [resolver]
 timeout = "750ms"
@@ -163,6 +165,8 @@ http:
   write_timeout: 1h30m
   idle_timeout: 90s
   max_header_bytes: 8192
+  max_connections: 300
+  max_per_address: 30
 resolver.timeout: 750ms
 schedule:
   interval: 15m
@@ -189,6 +193,8 @@ domains:
 		"DMARCD_HTTP_WRITE_TIMEOUT=1h30m",
 		"DMARCD_HTTP_IDLE_TIMEOUT=90s",
 		"DMARCD_HTTP_MAX_HEADER_BYTES=8192",
+		"DMARCD_HTTP_MAX_CONNECTIONS=300",
+		"DMARCD_HTTP_MAX_PER_ADDRESS=30",
 		"DMARCD_RESOLVER_TIMEOUT=750ms",
 		"DMARCD_SCHEDULE_INTERVAL=15m",
 		"DMARCD_SCHEDULE_FULL_INTERVAL=12h",
@@ -213,6 +219,8 @@ domains:
 		"http-write-timeout":     "1h30m",
 		"http-idle-timeout":      "90s",
 		"http-max-header-bytes":  "8192",
+		"http-max-connections":   "300",
+		"http-max-per-address":   "30",
 		"resolver-timeout":       "750ms",
 		"schedule-interval":      "15m",
 		"schedule-full-interval": "12h",

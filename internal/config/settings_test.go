@@ -32,6 +32,8 @@ func TestNames(t *testing.T) {
 		"http.write_timeout DMARCD_HTTP_WRITE_TIMEOUT --http-write-timeout",
 		"http.idle_timeout DMARCD_HTTP_IDLE_TIMEOUT --http-idle-timeout",
 		"http.max_header_bytes DMARCD_HTTP_MAX_HEADER_BYTES --http-max-header-bytes",
+		"http.max_connections DMARCD_HTTP_MAX_CONNECTIONS --http-max-connections",
+		"http.max_per_address DMARCD_HTTP_MAX_PER_ADDRESS --http-max-per-address",
 		"resolver.timeout DMARCD_RESOLVER_TIMEOUT --resolver-timeout",
 		"schedule.interval DMARCD_SCHEDULE_INTERVAL --schedule-interval",
 		"schedule.full_interval DMARCD_SCHEDULE_FULL_INTERVAL --schedule-full-interval",

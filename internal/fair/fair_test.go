@@ -88,8 +88,9 @@ func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 			l := fair.New[string](fair.Options{Capacity: 1, Memory: memory})
 			ctx, cancel := context.WithCancel(t.Context())
 			var served atomic.Int64
+			var busy sync.WaitGroup
 			for i := range 50 {
-				go func() {
+				busy.Go(func() {
 					for {
 						release, err := l.Acquire(ctx, fmt.Sprint("busy", i), 1)
 						if err != nil {
@@ -99,7 +100,7 @@ func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 						served.Add(1)
 						release()
 					}
-				}()
+				})
 			}
 			time.Sleep(200*time.Second + time.Millisecond)
 			before := served.Load()
@@ -109,6 +110,7 @@ func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 			}
 			release()
 			cancel()
+			busy.Wait()
 		})
 	}
 }
