@@ -110,13 +110,15 @@ var rooms = map[string][]string{
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
 		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
-	"cmd/dmarcd":    {anything},
-	"test/e2e":      {anything},
-	"test/realdns":  {anything},
-	"test/realmail": {anything},
-	"test/oidc":     {anything},
-	"test/browser":  {anything},
-	"bench":         {anything},
+	"cmd/dmarcd":     {anything},
+	"test/e2e":       {anything},
+	"test/realdns":   {anything},
+	"test/realmail":  {anything},
+	"test/oidc":      {anything},
+	"test/browser":   {anything},
+	"test/daemon":    nil,
+	"test/adversary": {anything},
+	"bench":          {anything},
 }
 
 // confined are imports that only some packages, and what lies below them, may

@@ -1,0 +1,152 @@
+package adversary_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// report is an aggregate report as a reporter writes it.
+type report struct {
+	org, email, id string
+	domain         string
+	day            string
+	rows           []row
+}
+
+// row is a record of it.
+type row struct {
+	source    string
+	count     string
+	compliant bool
+}
+
+// about returns a report about a domain with that many messages.
+func about(domain, id string, compliant, nonCompliant int64) report {
+	return report{
+		org: "reporter.test", email: "noreply@reporter.test", id: id, domain: domain, day: "2026-11-14",
+		rows: []row{{"192.0.2.1", fmt.Sprint(compliant), true}, {"192.0.2.2", fmt.Sprint(nonCompliant), false}},
+	}
+}
+
+func (r report) xml() string {
+	var b strings.Builder
+	r.write(&b, func(yield func(row) bool) {
+		for _, row := range r.rows {
+			if !yield(row) {
+				return
+			}
+		}
+	})
+	return b.String()
+}
+
+// write writes the report with those rows. Errors are left to the writer.
+func (r report) write(w io.Writer, rows func(yield func(row) bool)) {
+	begin, err := time.Parse(time.DateOnly, r.day)
+	if err != nil {
+		panic(err) // a test has a wrong date
+	}
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
+<feedback><version>1.0</version>
+<report_metadata><org_name>%s</org_name><email>%s</email><report_id>%s</report_id>
+<date_range><begin>%d</begin><end>%d</end></date_range></report_metadata>
+<policy_published><domain>%s</domain><p>none</p></policy_published>
+`, r.org, r.email, r.id, begin.Unix(), begin.Unix()+86399, r.domain)
+	rows(func(row row) bool {
+		result := "fail"
+		if row.compliant {
+			result = "pass"
+		}
+		fmt.Fprintf(w, "<record><row><source_ip>%s</source_ip><count>%s</count><policy_evaluated><disposition>none</disposition>"+
+			"<dkim>%s</dkim><spf>fail</spf></policy_evaluated></row><identifiers><header_from>%s</header_from></identifiers></record>\n",
+			row.source, row.count, result, r.domain)
+		return true
+	})
+	fmt.Fprint(w, "</feedback>\n")
+}
+
+// distinct returns a report in gzip whose records all have another address,
+// from the number first on.
+func distinct(t testing.TB, domain, id string, first, records int) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := about(domain, id, 0, 0)
+	r.write(w, func(yield func(row) bool) {
+		for n := first; n < first+records; n++ {
+			// Neighbours differ in the first octet, so that no network gathers them.
+			source := fmt.Sprintf("%d.%d.%d.%d", 20+n%180, n/180%256, n/180/256%256, n/180/256/256)
+			if !yield(row{source, "1", n%2 == 0}) {
+				return
+			}
+		}
+	})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// closings returns a document of 61 open elements and very many end tags that
+// close none of them, in gzip within the permitted ratio.
+func closings(t testing.TB, size int) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	block := strings.Repeat("</x>", 4<<10)
+	noise := uint64(88172645463325252)
+	fmt.Fprint(w, "<feedback>")
+	for i := range 60 {
+		fmt.Fprintf(w, "<e%d>", i)
+	}
+	for written := 0; written < size; written += len(block) {
+		fmt.Fprint(w, block)
+		for range 8 { // what does not compress, or the ratio gives it away
+			noise ^= noise << 13
+			noise ^= noise >> 7
+			noise ^= noise << 17
+			fmt.Fprintf(w, "<!--%x-->", noise)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+func gzipped(t testing.TB, content string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// mailFrom returns a mail of a domain with an attachment. More header fields
+// may stand before the others.
+func mailFrom(domain, attachment string, header ...string) string {
+	encoded := base64.StdEncoding.EncodeToString([]byte(attachment))
+	var lines strings.Builder
+	for len(encoded) > 76 {
+		lines.WriteString(encoded[:76] + "\r\n")
+		encoded = encoded[76:]
+	}
+	return strings.Join(append(header, ""), "\r\n") +
+		"From: Reports <noreply@" + domain + ">\r\nTo: reports@" + reportDomain + "\r\nSubject: Report Domain\r\n" +
+		"Date: Sun, 15 Nov 2026 09:30:00 +0000\r\nMessage-ID: <" + fmt.Sprint(serial.Add(1)) + "@" + domain + ">\r\nMIME-Version: 1.0\r\n" +
+		"Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n\r\n" + lines.String() + encoded + "\r\n"
+}

@@ -1,0 +1,105 @@
+// Package daemon runs the real binary for black-box tests. It builds it once,
+// starts it with settings, waits until it serves, measures the memory of the
+// process with its children, and stops it. It knows the operating contract
+// (commands, settings, log lines that name the listeners, signals) and nothing
+// of the inside.
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// StartLimit bounds a start. It is generous: the machine may be busy.
+	StartLimit = time.Minute
+	// StopLimit is what the operating contract promises for SIGTERM, with as
+	// much again for a busy machine.
+	StopLimit = 20 * time.Second
+	// CommandLimit bounds a command other than serve.
+	CommandLimit = 2 * time.Minute
+)
+
+// Build compiles the daemon into a folder and returns the path of the binary.
+// Flags are those of go build, such as -race.
+func Build(folder string, flags ...string) (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	program := filepath.Join(folder, "dmarcd")
+	command := exec.Command("go", append(append([]string{"build"}, flags...), "-o", program, "./cmd/dmarcd")...)
+	command.Dir = filepath.Join(filepath.Dir(here), "..", "..")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the daemon: %w\n%s", err, output)
+	}
+	return program, nil
+}
+
+// Installation is a binary with a database and a data folder.
+type Installation struct {
+	Program string
+	// Settings are NAME=value pairs. They are the whole environment of the
+	// processes: nothing comes from that of the test. Of two values the later
+	// one holds.
+	Settings []string
+}
+
+// With returns the installation with further settings.
+func (in Installation) With(settings ...string) Installation {
+	in.Settings = append(in.Settings[:len(in.Settings):len(in.Settings)], settings...)
+	return in
+}
+
+// Result is what a command left behind.
+type Result struct {
+	Stdout, Stderr string
+	Status         int
+}
+
+// Run runs a command of the binary to its end.
+func (in Installation) Run(t testing.TB, stdin string, args ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), CommandLimit)
+	defer cancel()
+	process := exec.CommandContext(ctx, in.Program, args...)
+	process.Env, process.Dir = in.Settings, t.TempDir()
+	process.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	process.Stdout, process.Stderr = &stdout, &stderr
+	err := process.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("dmarcd %s: %v", strings.Join(args, " "), err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("dmarcd %s: still running after %v", strings.Join(args, " "), CommandLimit)
+	}
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Status: process.ProcessState.ExitCode()}
+}
+
+// Do runs a command that must succeed and returns its standard output without
+// the last line break.
+func (in Installation) Do(t testing.TB, args ...string) string {
+	t.Helper()
+	r := in.Run(t, "", args...)
+	if r.Status != 0 {
+		t.Fatalf("dmarcd %s: got status %d want 0; it said: %s", strings.Join(args, " "), r.Status, r.Stderr)
+	}
+	return strings.TrimSpace(r.Stdout)
+}
+
+// List runs a command that must succeed and decodes the JSON that it prints.
+func (in Installation) List(t testing.TB, into any, args ...string) {
+	t.Helper()
+	args = append(args, "--json")
+	if printed := in.Do(t, args...); json.Unmarshal([]byte(printed), into) != nil {
+		t.Fatalf("dmarcd %s: got %s want JSON of another shape", strings.Join(args, " "), printed)
+	}
+}

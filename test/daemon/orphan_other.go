@@ -1,0 +1,8 @@
+//go:build !linux
+
+package daemon
+
+import "syscall"
+
+// dieWithParent does nothing: only Linux can.
+func dieWithParent(*syscall.SysProcAttr) {}
