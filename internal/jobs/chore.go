@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // How often it is asked whether there is something to do.
@@ -22,20 +24,31 @@ type Chore struct {
 	Step func(ctx context.Context) (more bool, err error)
 	// Poll is the time between two looks where nothing is left.
 	Poll time.Duration
-	Log  *slog.Logger
+	// Recovered reports panics of Step.
+	Recovered recovered.Boundary
+	Log       *slog.Logger
 }
 
-// Run works until ctx ends.
+// Run works until ctx ends. After an error or a panic it waits for longer each time.
 func (c *Chore) Run(ctx context.Context) error {
+	failures := 0
 	for {
-		more, err := c.Step(ctx)
+		var more bool
+		err := c.Recovered.Call(c.Name, func() (err error) {
+			more, err = c.Step(ctx)
+			return err
+		})
 		tell(ctx, c.Log, c.Name, err)
 		if more && err == nil && ctx.Err() == nil {
+			failures = 0
 			continue
 		}
 		pause := c.Poll
-		if err != nil {
-			pause = min(pause, retryAfter)
+		if err == nil {
+			failures = 0
+		} else {
+			pause = min(pause, backOff(failures))
+			failures++
 		}
 		if !sleep(ctx, pause) {
 			return nil

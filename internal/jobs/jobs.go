@@ -13,8 +13,16 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// retryAfter is how long a job waits after an error of the store.
-const retryAfter = 5 * time.Second
+// retryAfter is how long a job waits after an error, maxRetryAfter after many in a row.
+const (
+	retryAfter    = 5 * time.Second
+	maxRetryAfter = time.Minute
+)
+
+// backOff returns how long to wait after an error that followed so many others.
+func backOff(failures int) time.Duration {
+	return min(retryAfter<<min(failures, 10), maxRetryAfter)
+}
 
 // sleep waits for d or until ctx ends, and reports whether ctx goes on.
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/jobs"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // backlog is a store of due domains whose claims and checks are counted.
@@ -179,6 +180,35 @@ func TestChoreStepsUntilNothingIsLeft(t *testing.T) {
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestChoreBacksOffAfterPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		steps, reported := 0, 0
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Chore{
+			Name: "purge", Poll: jobs.Hourly, Log: slog.New(slog.DiscardHandler),
+			Recovered: func(*recovered.Error) { reported++ },
+			Step: func(context.Context) (bool, error) {
+				steps++
+				panic("odd row")
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(10 * time.Minute)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if steps < 8 || steps > 15 {
+			t.Errorf("%d steps in 10 minutes, want about one a minute", steps)
+		}
+		if reported != steps {
+			t.Errorf("%d panics reported of %d", reported, steps)
 		}
 	})
 }

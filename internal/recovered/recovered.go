@@ -19,6 +19,8 @@ type Error struct {
 	Value any
 	// Stack is the stack of the goroutine that panicked.
 	Stack []byte
+
+	reported bool
 }
 
 // Error returns the boundary and the value, without the stack.
@@ -37,19 +39,22 @@ func Is(err error) bool {
 }
 
 // Boundary receives each recovered panic once; it logs and counts. A nil Boundary
-// recovers without reporting. It is called concurrently.
+// recovers without reporting: that is left to the next one that the error passes. It is
+// called concurrently.
 type Boundary func(*Error)
 
-// Call runs f and returns its error. If f panics, the panic is reported and
-// returned as an *Error. The place where is a short constant such as "check".
+// Call runs f and returns its error. If f panics, or returns a panic that was not
+// reported yet, that is reported; a panic is returned as an *Error. The place where is a
+// short constant such as "check".
 func (b Boundary) Call(where string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			e := New(where, value)
-			if b != nil {
-				b(e)
-			}
-			err = e
+			err = New(where, value)
+		}
+		var e *Error
+		if b != nil && errors.As(err, &e) && !e.reported {
+			e.reported = true
+			b(e)
 		}
 	}()
 	return f()

@@ -20,6 +20,8 @@ func TestCall(t *testing.T) {
 		f     func() error
 		panic string // what is reported, "" for nothing
 		is    error
+		// reportedBelow tells that it is a panic which needs no report.
+		reportedBelow bool
 	}{
 		{name: "nothing happens", f: func() error { return nil }},
 		{name: "an error stays as it is", f: func() error { return ordinary }, is: ordinary},
@@ -33,6 +35,12 @@ func TestCall(t *testing.T) {
 			g.Wait()
 			return nil
 		}, panic: "panic in reader: deep"},
+		{name: "recovered below without a report", f: func() error {
+			return fmt.Errorf("step: %w", recovered.Boundary(nil).Call("step", func() error { explode("odd"); return nil }))
+		}, panic: "panic in step: odd"},
+		{name: "reported below", f: func() error {
+			return recovered.Boundary(func(*recovered.Error) {}).Call("step", func() error { explode("odd"); return nil })
+		}, reportedBelow: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +50,7 @@ func TestCall(t *testing.T) {
 			if tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("got error %v, want %v", err, tt.is)
 			}
-			if got := recovered.Is(err); got != (tt.panic != "") {
+			if got := recovered.Is(err); got != (tt.panic != "" || tt.reportedBelow) {
 				t.Errorf("got Is %v for %v", got, err)
 			}
 			if tt.panic == "" {

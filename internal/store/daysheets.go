@@ -137,34 +137,47 @@ func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, day
 	return nil
 }
 
-// sheetsPerStep is how many sheets one step makes.
-const sheetsPerStep = 100
+// sheetsPerStep is how many rollups of one team a step rebuilds.
+const sheetsPerStep = 20
 
 // sheetAge is how long a sheet may miss a few changes: a day of which reports come in
 // all the time is not put on a sheet each time.
 const sheetAge = 10 * time.Minute
 
-// MakeSheets puts some of the days on sheets whose records changed, and reports
-// whether there may be more. A day whose records change meanwhile is left for the next
-// time.
+// staleSheet selects the days whose rollup is to be rebuilt; $1 is the latest time at
+// which a rollup that misses few changes was built.
+const staleSheet = `(compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes
+	AND (on_sheet < broken OR changes - on_sheet >= 10 + on_sheet / 10 OR sheet_at <= $1)`
+
+// MakeSheets rebuilds rollups of days whose records changed, some for each team, and
+// reports whether there may be more. A day whose records change meanwhile is left for the
+// next time; what fails for one team is done for the others all the same, see eachTeam.
 func (s *Store) MakeSheets(ctx context.Context) (more bool, err error) {
+	built := unix(s.now().Add(-sheetAge))
+	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM team_days WHERE `+staleSheet, []any{built}, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	return s.eachTeam(ctx, "day rollups", teams, func(ctx context.Context, t *Team) (bool, error) {
+		return t.makeSheets(ctx, built)
+	})
+}
+
+func (t *Team) makeSheets(ctx context.Context, built int64) (more bool, err error) {
 	type change struct {
-		team    dmarcd.TeamID
 		day     dmarcd.Day
 		changes int64
 	}
-	changed, err := collectRead(ctx, s, `SELECT team_id, day, changes FROM team_days
-		WHERE (compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes
-			AND (on_sheet < broken OR changes - on_sheet >= 10 + on_sheet / 10 OR sheet_at <= $1)
-		ORDER BY team_id, day LIMIT $2`, []any{unix(s.now().Add(-sheetAge)), sheetsPerStep}, func(scan scanner) (change, error) {
+	changed, err := collectRead(ctx, t.store, `SELECT day, changes FROM team_days WHERE `+staleSheet+` AND team_id = $2
+		ORDER BY day LIMIT $3`, []any{built, t.id, sheetsPerStep}, func(scan scanner) (change, error) {
 		var c change
-		return c, scan(&c.team, &c.day, &c.changes)
+		return c, scan(&c.day, &c.changes)
 	})
 	if err != nil {
 		return false, err
 	}
 	for _, c := range changed {
-		if err := s.Team(c.team).makeSheet(ctx, c.day, c.changes); err != nil {
+		if err := t.makeSheet(ctx, c.day, c.changes); err != nil {
 			return false, err
 		}
 	}

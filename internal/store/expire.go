@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -10,21 +9,17 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Expire removes some of what is older than it is to be kept and reports whether
-// there may be more. Each call is a few short transactions for each team.
+// Expire removes some of what is past its retention and reports whether there may be
+// more. Each call is a few short transactions for each team; what fails for one team is
+// done for the others all the same, see eachTeam.
 func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, err error) {
-	teams, err := s.Teams(ctx)
+	teams, err := collectRead(ctx, s, `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
 	if err != nil {
 		return false, err
 	}
-	for _, team := range teams {
-		again, err := s.Team(team.ID).expire(ctx, configured)
-		if err != nil {
-			return false, fmt.Errorf("remove what is past its time: %w", err)
-		}
-		more = more || again
-	}
-	return more, nil
+	return s.eachTeam(ctx, "retention", teams, func(ctx context.Context, t *Team) (bool, error) {
+		return t.expire(ctx, configured)
+	})
 }
 
 func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err error) {

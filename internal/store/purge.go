@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -12,15 +11,25 @@ import (
 // enough not to hold up a writer.
 const purgeRows = 500
 
-// Purge removes some of the rows that deleted domains left behind and reports
-// whether there may be more. It is called until there are none.
+// Purge removes some of the rows that deleted domains left behind, a step for each team,
+// and reports whether there may be more. It is called until there are none; what fails
+// for one team is done for the others all the same, see eachTeam.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
-	err = s.txAgain(ctx, func(t tx) error {
+	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM domains WHERE deleted_at > 0`, nil, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	return s.eachTeam(ctx, "purge of deleted domains", teams, func(ctx context.Context, t *Team) (bool, error) {
+		return t.purge(ctx)
+	})
+}
+
+func (t *Team) purge(ctx context.Context) (more bool, err error) {
+	err = t.store.txAgain(ctx, func(tx tx) error {
 		more = false
-		var team dmarcd.TeamID
 		var id dmarcd.DomainID
-		err := t.queryRow(ctx, `SELECT team_id, id FROM domains WHERE deleted_at > 0
-			ORDER BY deleted_at LIMIT 1`+s.dialect.skipLocked, nil, &team, &id)
+		err := tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND deleted_at > 0
+			ORDER BY deleted_at LIMIT 1`+t.store.dialect.skipLocked, []any{t.id}, &id)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return nil
 		}
@@ -38,20 +47,17 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 			`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN
 				(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		} {
-			removed, err := t.exec(ctx, step, team, id, purgeRows)
+			removed, err := tx.exec(ctx, step, t.id, id, purgeRows)
 			if err != nil || removed >= purgeRows {
 				return err
 			}
 		}
-		shares, err := s.Team(team).removeShares(ctx, t, id)
+		shares, err := t.removeShares(ctx, tx, id)
 		if err != nil || shares {
 			return err
 		}
-		_, err = t.exec(ctx, `DELETE FROM domains WHERE id = $1`, id)
+		_, err = tx.exec(ctx, `DELETE FROM domains WHERE team_id = $1 AND id = $2`, t.id, id)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("purge deleted domains: %w", err)
-	}
-	return more, nil
+	return more, err
 }

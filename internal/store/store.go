@@ -36,14 +36,15 @@ type Options struct {
 
 // Store is the system's view of the database. It is safe for concurrent use.
 type Store struct {
-	reader, writer *sql.DB // the same pool on PostgreSQL
-	read           runner  // reader, with its statements prepared where that helps
+	reader, writer *sql.DB       // the same pool on PostgreSQL
+	read           runner        // reader, with its statements prepared where that helps
 	readers        chan struct{} // a slot for each read outside a transaction; see pointRead
 	dialect        dialect
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
 	recent         recentMail
+	rests          rests
 }
 
 // Open connects to the database named by dsn: a postgres:// URL, or else the

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
+)
+
+// After a failure a team's part of a job is retried after minRest, and after twice as
+// long for each further failure, up to maxRest.
+const (
+	minRest = 5 * time.Second
+	maxRest = time.Hour
+)
+
+// rests are the parts of jobs that failed and wait for their next attempt. The zero
+// value is ready to use.
+type rests struct {
+	mu sync.Mutex
+	of map[restKey]rest
+}
+
+type restKey struct {
+	job  string
+	team dmarcd.TeamID
+}
+
+type rest struct {
+	failures int
+	until    time.Time
+}
+
+func (r *rests) resting(key restKey, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return now.Before(r.of[key].until)
+}
+
+// note records how an attempt ended.
+func (r *rests) note(key restKey, now time.Time, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.of, key)
+		return
+	}
+	if r.of == nil {
+		r.of = make(map[restKey]rest)
+	}
+	next := rest{failures: r.of[key].failures + 1}
+	next.until = now.Add(min(minRest<<min(next.failures-1, 16), maxRest))
+	r.of[key] = next
+}
+
+// eachTeam runs step for each of the teams and reports whether one of them has more to
+// do. An error or a panic of one team does not keep the step from the others: the errors
+// are joined, and the team rests before its next attempt.
+func (s *Store) eachTeam(ctx context.Context, job string, teams []dmarcd.TeamID, step func(context.Context, *Team) (bool, error)) (more bool, err error) {
+	var errs []error
+	for _, id := range teams {
+		key := restKey{job, id}
+		if s.rests.resting(key, s.now()) {
+			continue
+		}
+		var again bool
+		err := recovered.Boundary(nil).Call(job, func() (err error) { // the caller's boundary reports it
+			again, err = step(ctx, s.Team(id))
+			return err
+		})
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		s.rests.note(key, s.now(), err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s of %s: %w", job, id, err))
+			continue
+		}
+		more = more || again
+	}
+	return more, errors.Join(errs...)
+}
+
+func scanTeamID(scan scanner) (dmarcd.TeamID, error) {
+	var id dmarcd.TeamID
+	err := scan(&id)
+	return id, err
+}
