@@ -46,11 +46,9 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	limits.MessageBytes = int64(cfg.Limit.Mail)
 	limits.Connections = cfg.SMTP.MaxConnections
 	limits.ConnectionsPerClient = cfg.SMTP.MaxPerAddress
+	limits.ConnectionsPerNetwork = 2 * cfg.SMTP.MaxPerAddress
 	limits.Recipients = cfg.SMTP.MaxRecipients
 	limits.MailsPerMinute = int(math.Ceil(cfg.SMTP.Rate))
-	if cfg.SMTP.Rate == 0 {
-		limits.MailsPerMinute = math.MaxInt32
-	}
 	limits.IdleTimeout = cfg.SMTP.Timeout
 	m.server = smtpd.New(smtpd.Config{
 		Hostname: cfg.SMTP.Hostname, ReportDomain: cfg.ReportDomain, TLS: encryption, Limits: limits,
@@ -78,9 +76,14 @@ func startTLS(certificate, key string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// close closes what was not served.
+// close closes the listener, unless the server has done so, and the spool.
 func (m *mail) close() error {
 	var errs []error
+	if m.listener != nil {
+		if err := m.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
 	if m.spool != nil {
 		errs = append(errs, m.spool.Close())
 	}

@@ -97,14 +97,14 @@ func smtpSettings() []Setting {
 			"how many SMTP clients may be connected at once"),
 		define("smtp.max_per_address", wholeKind(), "20", connections,
 			func(c *Config) *int { return &c.SMTP.MaxPerAddress },
-			"how many SMTP clients may be connected from one address"),
+			"how many SMTP clients may be connected from one address; twice as many from one network (/24 or /48)"),
 		// RFC 5321 §4.5.3.1.8 wants room for at least 100.
 		define("smtp.max_recipients", wholeKind(), "100", wholeBetween(1, 10_000, ""),
 			func(c *Config) *int { return &c.SMTP.MaxRecipients },
 			"how many recipients a mail may have"),
 		define("smtp.rate", numberKind(), "600", numberUpTo(1_000_000, "off"),
 			func(c *Config) *float64 { return &c.SMTP.Rate },
-			"how many mails a minute one reporting address takes, the rest later; 0 = off"),
+			"how many mails a minute one reporting address takes, at most half of them from one network (/24 or /48), the rest later; 0 = off"),
 		// RFC 5321 §4.5.3.2.7 wants a server to wait for at least 5 minutes.
 		define("smtp.timeout", durationKind(), "5m", durationFrom(time.Second, time.Hour),
 			func(c *Config) *time.Duration { return &c.SMTP.Timeout },

@@ -1,18 +1,21 @@
 package smtpd
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
 const (
 	// refusalTimeout is how long the gate waits for a client to take a refusal.
 	refusalTimeout = time.Second
-	// clientBits is how much of an IPv6 address tells one client from another:
-	// nobody gets less than a network of that size.
+	// clientBits is how much of an IPv6 address identifies a client: smaller networks
+	// are not assigned.
 	clientBits = 64
 )
 
@@ -21,23 +24,24 @@ type gate struct {
 	net.Listener
 	limits  Limits
 	host    string
+	tls     *tls.Config
 	observe func(Outcome)
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}
-	perClient   map[netip.Prefix]int
+	// perPrefix counts connections by client and by network.
+	perPrefix map[netip.Prefix]int
 }
 
 func newGate(l net.Listener, config Config) *gate {
 	return &gate{
-		Listener: l, limits: config.Limits, host: config.Hostname, observe: config.Observe,
+		Listener: l, limits: config.Limits, host: config.Hostname, tls: config.TLS, observe: config.Observe,
 		connections: make(map[*connection]struct{}),
-		perClient:   make(map[netip.Prefix]int),
+		perPrefix:   make(map[netip.Prefix]int),
 	}
 }
 
-// Accept returns the next connection that is let in. The others are told to come
-// again later.
+// Accept returns the next connection that is let in. The others get a 421.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		raw, err := g.Listener.Accept()
@@ -46,46 +50,89 @@ func (g *gate) Accept() (net.Conn, error) {
 		}
 		if c := g.admit(raw); c != nil {
 			g.observe(Connected)
-			return c, nil
+			return newDialog(c, g.tls), nil
 		}
 		g.observe(TurnedAway)
 		g.turnAway(raw)
 	}
 }
 
-// admit counts a connection. It returns nil if that would be one too many.
+// admit counts a connection. It returns nil if that would be one too many and none can
+// be evicted.
 func (g *gate) admit(raw net.Conn) *connection {
 	remote := remoteIP(raw)
-	client := clientOf(remote)
+	client, network := clientOf(remote), clientaddr.Network(remote)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.connections) >= g.limits.Connections || g.perClient[client] >= g.limits.ConnectionsPerClient {
+	if g.perPrefix[client] >= g.limits.ConnectionsPerClient || g.perPrefix[network] >= g.limits.ConnectionsPerNetwork {
+		return nil
+	}
+	if len(g.connections) >= g.limits.Connections && !g.evictFor(network) {
 		return nil
 	}
 	c := newConnection(raw, remote, g.limits)
-	c.release = func() { g.release(c, client) }
+	c.release = func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.forget(c)
+	}
 	g.connections[c] = struct{}{}
-	g.perClient[client]++
+	g.count(remote, 1)
 	return c
 }
 
-func (g *gate) release(c *connection, client netip.Prefix) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// evictFor ends a connection that is not in the middle of a mail, in favour of a
+// network that has fewer connections than that of the evicted one. It takes the one
+// that has been idle longest of the network with the most. The caller holds the mutex.
+func (g *gate) evictFor(network netip.Prefix) bool {
+	var (
+		victim *connection
+		most   = g.perPrefix[network]
+		oldest time.Time
+	)
+	for c := range g.connections {
+		since, isIdle := c.idleSince()
+		has := g.perPrefix[clientaddr.Network(c.remote)]
+		if isIdle && (has > most || victim != nil && has == most && since.Before(oldest)) {
+			victim, most, oldest = c, has, since
+		}
+	}
+	if victim == nil || !victim.evict() {
+		return false
+	}
+	g.observe(Evicted)
+	victim.closed.Do(func() { g.forget(victim) })
+	return true
+}
+
+// forget frees the slot of a connection. The caller holds the mutex.
+func (g *gate) forget(c *connection) {
 	delete(g.connections, c)
-	if g.perClient[client]--; g.perClient[client] == 0 {
-		delete(g.perClient, client)
+	g.count(c.remote, -1)
+}
+
+// count adds to the connections of a client and of its network. For an address of which
+// both are the same prefix it counts once. The caller holds the mutex.
+func (g *gate) count(remote netip.Addr, n int) {
+	client, network := clientOf(remote), clientaddr.Network(remote)
+	prefixes := []netip.Prefix{client, network}
+	if client == network {
+		prefixes = prefixes[:1]
+	}
+	for _, prefix := range prefixes {
+		if g.perPrefix[prefix] += n; g.perPrefix[prefix] == 0 {
+			delete(g.perPrefix, prefix)
+		}
 	}
 }
 
-// turnAway tells a client in place of a greeting (RFC 5321 §3.1) that there are too
-// many connections.
+// turnAway answers a client with 421 in place of a greeting (RFC 5321 §3.1).
 func (g *gate) turnAway(raw net.Conn) {
 	r := reply(errTooManyConnections)
 	_ = raw.SetWriteDeadline(time.Now().Add(refusalTimeout)) // else the write fails
 	_, _ = fmt.Fprintf(raw, "%d %d.%d.%d %s %s\r\n",
 		r.Code, r.EnhancedCode[0], r.EnhancedCode[1], r.EnhancedCode[2], g.host, r.Message) // it may have gone
-	_ = raw.Close() // nothing more is wanted of it
+	_ = raw.Close() // nothing was read
 }
 
 // drain ends the connections that are not in the middle of a mail, and the others
@@ -122,7 +169,8 @@ func remoteIP(c net.Conn) netip.Addr {
 	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }
 
-// clientOf returns what connections are counted by.
+// clientOf returns the prefix that stands for one client, the zero value if there is no
+// address.
 func clientOf(remote netip.Addr) netip.Prefix {
 	bits := remote.BitLen()
 	if remote.Is6() {
@@ -130,7 +178,7 @@ func clientOf(remote netip.Addr) netip.Prefix {
 	}
 	client, err := remote.Prefix(bits)
 	if err != nil {
-		return netip.Prefix{} // without an address all are one client
+		return netip.Prefix{}
 	}
 	return client
 }

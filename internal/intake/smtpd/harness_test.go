@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/textproto"
 	"os"
 	"strings"
@@ -40,7 +41,42 @@ type server struct {
 
 	mu       sync.Mutex
 	observed []smtpd.Outcome
+	// remote is the address of the clients that connect from now on, nil for their own.
+	remote net.Addr
 }
+
+// from has the clients that connect from now on come from an address.
+func (s *server) from(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remote = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(address), 25))
+}
+
+// listener gives connections the address that a test wants.
+type listener struct {
+	net.Listener
+	server *server
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.server.mu.Lock()
+	defer l.server.mu.Unlock()
+	if l.server.remote == nil {
+		return c, nil
+	}
+	return addressed{c, l.server.remote}, nil
+}
+
+type addressed struct {
+	net.Conn
+	remote net.Addr
+}
+
+func (a addressed) RemoteAddr() net.Addr { return a.remote }
 
 // start starts a server. Mailboxes are abc of team 1, def of team 2, and ghi of
 // team 1; that of broken cannot be looked up.
@@ -62,14 +98,14 @@ func start(t *testing.T, changes ...func(*smtpd.Config)) *server {
 	for _, change := range changes {
 		change(&s.config)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	accepting, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.address = listener.Addr().String()
+	s.address = accepting.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
-	go func() { s.ended <- smtpd.New(s.config).Serve(ctx, listener) }()
+	go func() { s.ended <- smtpd.New(s.config).Serve(ctx, listener{accepting, s}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-s.ended; err != nil {
@@ -244,6 +280,13 @@ func (c *client) data(recipients ...string) {
 	c.t.Helper()
 	c.begin(recipients...)
 	c.say("DATA", "354 ")
+}
+
+// mail sends a short mail.
+func (c *client) mail(recipients ...string) {
+	c.t.Helper()
+	c.data(recipients...)
+	c.say("Subject: short\r\n\r\n.", "250 ")
 }
 
 // eventually returns when the condition holds.

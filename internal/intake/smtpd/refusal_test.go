@@ -2,11 +2,13 @@ package smtpd_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
@@ -57,6 +59,8 @@ func TestReplies(t *testing.T) {
 		{"size is announced", []string{mail + " SIZE=100001"}, "552 5.3.4"},
 		{"too many recipients", []string{mail, rcpt, rcpt, rcpt, rcpt}, "452 4.5.3"},
 		{"no recipient", []string{mail, "DATA"}, "502 "},
+		{"long name of the client", []string{"EHLO " + strings.Repeat("x", 300), mail}, "501 5.5.4"},
+		{"long sender", []string{"MAIL FROM:<" + strings.Repeat("x", 400) + "@reporter.example>"}, "501 5.5.4"},
 		{"second MAIL", []string{mail, rcpt, mail}, "503 5.5.1"},
 		{"VRFY", []string{"VRFY abc"}, "252 "},
 		{"EXPN", []string{"EXPN abc"}, "502 "},
@@ -213,13 +217,60 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-func TestRatePerRecipient(t *testing.T) {
+func TestRatePerMailbox(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *smtpd.Config) { c.Limits.MailsPerMinute = 2 })
+	s := start(t, func(c *smtpd.Config) { c.Limits.MailsPerMinute = 4 })
+	s.from("192.0.2.1")
 	c := s.greet(t)
-	c.begin("abc", "abc")
+	// Recipients without a mail use nothing up.
+	for range 10 {
+		c.begin("abc", "abc")
+		c.say("RSET", "250 ")
+	}
+	// A network has half of the rate.
+	c.mail("abc", "ghi")
+	c.mail("abc")
+	c.say("MAIL FROM:<noreply@reporter.example>", "250 ")
 	c.say("RCPT TO:<abc@report.example>", "450 4.7.1")
 	c.say("RCPT TO:<def@report.example>", "250 ")
+	s.from("192.0.2.200")
+	neighbour := s.greet(t)
+	neighbour.say("MAIL FROM:<noreply@reporter.example>", "250 ")
+	neighbour.say("RCPT TO:<abc@report.example>", "450 4.7.1")
+
+	s.from("198.51.100.1")
+	other := s.greet(t)
+	other.mail("abc")
+	other.mail("abc")
+	s.from("2001:db8::1")
+	third := s.greet(t)
+	third.say("MAIL FROM:<noreply@reporter.example>", "250 ")
+	third.say("RCPT TO:<abc@report.example>", "450 4.7.1")
+	third.say("RCPT TO:<ghi@report.example>", "250 ")
+}
+
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	full := fmt.Errorf("too many bytes: %w", dmarcd.ErrLimit)
+	s := start(t, func(c *smtpd.Config) {
+		c.Admit = func(_ context.Context, team dmarcd.TeamID, size int64) error {
+			switch {
+			case team == 2:
+				return full
+			case size > 100:
+				return full
+			default:
+				return nil
+			}
+		}
+	})
+	c := s.greet(t)
+	c.begin("abc")
+	c.say("RCPT TO:<def@report.example>", "452 4.2.2")
+	c.say("DATA", "354 ")
+	c.say(strings.Repeat("0123456789", 11)+"\r\n.", "452 4.2.2")
+	s.wantNothing(t)
+	c.mail("abc")
 }
 
 func TestTimeouts(t *testing.T) {

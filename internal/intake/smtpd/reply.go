@@ -17,10 +17,13 @@ var (
 	errRelay              = errors.New("not our domain")
 	errStopping           = errors.New("the server stops")
 	errNested             = errors.New("a mail has begun already")
+	errNoGreeting         = errors.New("no greeting")
+	errTooLong            = errors.New("a name or an address is too long")
+	errQuota              = errors.New("the team is over its quota")
 )
 
-// reply returns what a client is told about an error. Nothing of the cause of what it
-// cannot mend reaches it.
+// reply returns the reply to an error. The cause of an internal error does not reach the
+// client.
 func reply(err error) *smtp.SMTPError {
 	switch {
 	case errors.Is(err, errStopping):
@@ -35,6 +38,12 @@ func reply(err error) *smtp.SMTPError {
 		return answer(550, smtp.EnhancedCode{5, 7, 1}, "This server takes mail for its own domain only.")
 	case errors.Is(err, errNested):
 		return answer(503, smtp.EnhancedCode{5, 5, 1}, "A mail has begun already, send RSET first.")
+	case errors.Is(err, errNoGreeting):
+		return answer(502, smtp.EnhancedCode{5, 5, 1}, "Send EHLO first.")
+	case errors.Is(err, errTooLong):
+		return answer(501, smtp.EnhancedCode{5, 5, 4}, "The name of the client or the address of the sender is too long.")
+	case errors.Is(err, errQuota):
+		return answer(452, smtp.EnhancedCode{4, 2, 2}, "The mailbox is over its quota, please come again later.")
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return answer(550, smtp.EnhancedCode{5, 1, 1}, "There is no such mailbox here.")
 	case errors.Is(err, smtp.ErrDataTooLarge), errors.Is(err, dmarcd.ErrLimit):

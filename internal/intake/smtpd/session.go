@@ -2,7 +2,6 @@ package smtpd
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,40 +14,41 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
 const (
-	// lookupTimeout bounds the question whose mailbox an address is.
+	// lookupTimeout bounds a query for a recipient.
 	lookupTimeout = 10 * time.Second
-	// maxUnknown is how many recipients of a session may be unknown before it
-	// ends: whoever guesses addresses has to connect for every few of them.
+	// maxUnknown is how many recipients of a session may be unknown before it ends:
+	// a client that guesses addresses has to connect again for every few of them.
 	maxUnknown = 10
-	// maxMailbox is the length of the longest local part (RFC 5321 §4.5.3.1.1).
+	// The lengths of the longest local part, domain and reverse-path
+	// (RFC 5321 §4.5.3.1).
 	maxMailbox = 64
+	maxName    = 255
+	maxPath    = maxMailbox + 1 + maxName
 )
 
 // session is what one client does between two greetings. The library calls its methods
 // one after the other, but Data, with CHUNKING, from another goroutine.
 type session struct {
-	ctx        context.Context // the library's methods take none
-	server     *Server
-	protocol   *smtp.Conn
-	connection *connection
-	unknown    int
+	ctx      context.Context // the library's methods take none
+	server   *Server
+	protocol *smtp.Conn
+	dialog   *dialog
+	unknown  int
 
-	mu       sync.Mutex
-	begun    bool // between MAIL and the end of the mail
-	envelope spool.Envelope
+	mu        sync.Mutex
+	begun     bool // between MAIL and the end of the mail
+	envelope  spool.Envelope
+	mailboxes []string // of all recipients
 }
 
 func newSession(ctx context.Context, server *Server, protocol *smtp.Conn) *session {
-	raw := protocol.Conn()
-	if secured, ok := raw.(*tls.Conn); ok {
-		raw = secured.NetConn()
-	}
-	// Every connection comes through the gate, which makes nothing else.
-	return &session{ctx: ctx, server: server, protocol: protocol, connection: raw.(*connection)}
+	// Every connection comes through the gate, which returns nothing else.
+	return &session{ctx: ctx, server: server, protocol: protocol, dialog: protocol.Conn().(*dialog)}
 }
 
 // Mail begins a mail.
@@ -58,13 +58,21 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	if s.ctx.Err() != nil {
 		return reply(errStopping)
 	}
+	if !s.dialog.greeted {
+		return reply(errNoGreeting)
+	}
+	// They are held in memory as long as the mail is in the spool.
+	if len(s.protocol.Hostname()) > maxName || len(from) > maxPath {
+		return reply(errTooLong)
+	}
 	// RFC 5321 §4.1.4; the library would add the recipients of both.
 	if s.begun {
 		return reply(errNested)
 	}
-	s.connection.renew()
+	s.dialog.renew()
+	s.dialog.enter(envelope)
 	s.begun = true
-	s.envelope = spool.Envelope{RemoteIP: s.connection.remote, Helo: s.protocol.Hostname(), MailFrom: from}
+	s.envelope = spool.Envelope{RemoteIP: s.dialog.remote, Helo: s.protocol.Hostname(), MailFrom: from}
 	return nil
 }
 
@@ -81,6 +89,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if !slices.ContainsFunc(s.envelope.Recipients, func(r spool.Recipient) bool { return r.Team == recipient.Team }) {
 		s.envelope.Recipients = append(s.envelope.Recipients, recipient)
 	}
+	s.mailboxes = append(s.mailboxes, recipient.Mailbox)
 	return nil
 }
 
@@ -90,7 +99,7 @@ func (s *session) recipient(address string) (spool.Recipient, error) {
 		return spool.Recipient{}, errStopping
 	}
 	if s.unknown >= maxUnknown {
-		s.connection.drain()
+		s.dialog.drain()
 		return spool.Recipient{}, errTooManyUnknown
 	}
 	// The local part may be quoted and hold further at signs.
@@ -108,8 +117,11 @@ func (s *session) recipient(address string) (spool.Recipient, error) {
 	if err != nil {
 		return spool.Recipient{}, err
 	}
-	if !s.server.rates.allow(mailbox) {
+	if !s.server.rates.allow(mailbox, clientaddr.Network(s.dialog.remote)) {
 		return spool.Recipient{}, errRate
+	}
+	if err := s.admit(team, 0); err != nil {
+		return spool.Recipient{}, err
 	}
 	return spool.Recipient{Mailbox: mailbox, Team: team}, nil
 }
@@ -133,17 +145,36 @@ func (s *session) lookup(mailbox string) (dmarcd.TeamID, error) {
 	}
 }
 
-// Data receives the mail itself, and returns nil when it is durable.
+// admit asks whether a team may receive a mail of a size.
+func (s *session) admit(team dmarcd.TeamID, size int64) error {
+	if s.server.config.Admit == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, lookupTimeout)
+	defer cancel()
+	err := s.server.config.Admit(ctx, team, size)
+	switch {
+	case errors.Is(err, dmarcd.ErrLimit):
+		return fmt.Errorf("%w: %w", errQuota, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
+	default:
+		return nil
+	}
+}
+
+// Data receives the mail itself, and returns nil when it is durable. The transfer ends
+// with Reset, because the library reads what Data has left.
 func (s *session) Data(r io.Reader) error {
 	if !s.server.begin() {
 		return reply(errStopping)
 	}
 	defer s.server.deliveries.Done()
-	s.connection.receive(true)
-	defer s.connection.receive(false)
+	s.dialog.enter(transfer)
 
 	err := s.spool(r)
 	if err == nil {
+		s.dialog.accepted()
 		s.server.config.Observe(Spooled)
 		return nil
 	}
@@ -164,7 +195,7 @@ func (s *session) Data(r io.Reader) error {
 // spool writes the mail to the spool.
 func (s *session) spool(r io.Reader) error {
 	s.mu.Lock()
-	envelope := s.envelope
+	envelope, mailboxes := s.envelope, s.mailboxes
 	s.mu.Unlock()
 
 	draft, err := s.server.config.Spool.Create()
@@ -176,12 +207,17 @@ func (s *session) spool(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if s.connection.isBroken() {
-		return io.ErrUnexpectedEOF
+	for _, recipient := range envelope.Recipients {
+		if err := s.admit(recipient.Team, size); err != nil {
+			return err
+		}
 	}
 	envelope.ReceivedAt = s.server.config.Now().UTC().Truncate(time.Second)
 	if err := draft.Commit(envelope); err != nil {
 		return err
+	}
+	for _, mailbox := range slices.Compact(slices.Sorted(slices.Values(mailboxes))) {
+		s.server.rates.count(mailbox, clientaddr.Network(envelope.RemoteIP))
 	}
 	s.server.config.Log.Info("mail spooled", "bytes", size, "teams", len(envelope.Recipients))
 	return nil
@@ -189,11 +225,13 @@ func (s *session) spool(r io.Reader) error {
 
 // Reset forgets the mail that was begun.
 func (s *session) Reset() {
+	s.dialog.enter(idle)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun = false
 	s.envelope = spool.Envelope{}
+	s.mailboxes = nil
 }
 
-// Logout ends the session. There is nothing to let go of.
+// Logout ends the session, which holds nothing.
 func (s *session) Logout() error { return nil }

@@ -25,46 +25,67 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
-// maxLineBytes bounds a line. RFC 5321 §4.5.3.1.6 allows 1,000 bytes, but reports in
-// one long line of XML or base64 are sent. It bounds commands too, which are held in
-// memory.
-const maxLineBytes = 256 << 10
+const (
+	// maxLineBytes bounds a line of a mail. RFC 5321 §4.5.3.1.6 allows 1,000 bytes, but
+	// reports in one long line of XML or base64 are sent.
+	maxLineBytes = 256 << 10
+	// writeTimeout bounds the sending of a reply: all of them fit into the buffers of
+	// the network.
+	writeTimeout = 30 * time.Second
+)
 
 // Limits bound what clients can ask for. All of them must be set.
 type Limits struct {
 	// MessageBytes bounds one mail. It is announced (RFC 1870).
 	MessageBytes int64
-	// Connections bounds the connections at one time, in all and from one client:
-	// an IPv4 address, or a network of 64 bits of IPv6.
-	Connections, ConnectionsPerClient int
+	// Connections bounds the connections at one time. When it is reached, a client whose
+	// network has fewer of them than another displaces one that is not in the middle of
+	// a mail.
+	Connections int
+	// ConnectionsPerClient bounds those from one client, an IPv4 address or a /64 of
+	// IPv6; ConnectionsPerNetwork those from a network as of clientaddr.Network.
+	ConnectionsPerClient, ConnectionsPerNetwork int
 	// Recipients bounds the recipients of one mail. It is announced (RFC 9422).
 	Recipients int
-	// MailsPerMinute bounds the mails for one recipient; 0 stands for no bound.
+	// MailsPerMinute bounds the accepted mails of one mailbox, and half of it those from
+	// one network; 0 means no limit.
 	MailsPerMinute int
 
-	// IdleTimeout is how long a client may be silent, SessionTimeout how long a
-	// connection may last in all.
-	IdleTimeout, SessionTimeout time.Duration
-	// DrainTimeout is how long mails that are being sent may take to arrive when
-	// the server is told to stop.
+	// CommandTimeout is how long a client may take to begin a mail, from the connection
+	// or from the end of the last mail.
+	CommandTimeout time.Duration
+	// IdleTimeout is how long a client may take from MAIL to the mail itself, and how
+	// long it may be silent in the middle of a mail.
+	IdleTimeout time.Duration
+	// MinRate is how many bytes a second a mail must bring on average, once RateGrace
+	// has passed.
+	MinRate   int64
+	RateGrace time.Duration
+	// SessionTimeout is how long a connection may last in all.
+	SessionTimeout time.Duration
+	// DrainTimeout is how long a stopping server waits for mails that are being sent.
 	DrainTimeout time.Duration
 }
 
 // DefaultLimits returns limits that no honest sender comes near.
 func DefaultLimits() Limits {
 	return Limits{
-		MessageBytes:         32 << 20,
-		Connections:          200,
-		ConnectionsPerClient: 20,
-		Recipients:           100,
-		MailsPerMinute:       600,
-		IdleTimeout:          5 * time.Minute, // RFC 5321 §4.5.3.2.7
-		SessionTimeout:       30 * time.Minute,
-		DrainTimeout:         5 * time.Second,
+		MessageBytes:          32 << 20,
+		Connections:           200,
+		ConnectionsPerClient:  20,
+		ConnectionsPerNetwork: 40,
+		Recipients:            100,
+		MailsPerMinute:        600,
+		CommandTimeout:        30 * time.Second,
+		IdleTimeout:           5 * time.Minute, // RFC 5321 §4.5.3.2.7
+		MinRate:               1 << 10,
+		RateGrace:             time.Minute,
+		SessionTimeout:        30 * time.Minute,
+		DrainTimeout:          5 * time.Second,
 	}
 }
 
-// Config is what a server needs. All fields but TLS must be set.
+// Config is what a server needs. All fields but TLS and Admit must be set.
 type Config struct {
 	// Hostname is what the server calls itself.
 	Hostname string
@@ -78,9 +99,13 @@ type Config struct {
 	// error is a dmarcd.ErrNotFound for one that does not exist; any other is taken
 	// for temporary.
 	Lookup func(ctx context.Context, mailbox string) (dmarcd.TeamID, error)
-	Spool  *spool.Spool
-	Log    *slog.Logger
-	Now    func() time.Time
+	// Admit reports whether a team may receive a mail of a size, which is 0 when a
+	// recipient is named. A dmarcd.ErrLimit means that a quota is used up, and is
+	// answered with 452; any other error with 451. Nil admits all.
+	Admit func(ctx context.Context, team dmarcd.TeamID, size int64) error
+	Spool *spool.Spool
+	Log   *slog.Logger
+	Now   func() time.Time
 	// Observe is told of what happens, for metrics.
 	Observe func(Outcome)
 }
@@ -92,6 +117,7 @@ type Outcome string
 const (
 	Connected   Outcome = "connected"
 	TurnedAway  Outcome = "turned away"       // there were too many connections
+	Evicted     Outcome = "evicted"           // an idle connection made room for another
 	NoRecipient Outcome = "recipient refused" // of one recipient, for good or for now
 	Spooled     Outcome = "spooled"
 	Refused     Outcome = "refused"  // a mail, for good
@@ -159,13 +185,11 @@ func (s *Server) newProtocol(ctx context.Context) *smtp.Server {
 		return newSession(ctx, s, c), nil
 	}))
 	p.Domain = s.config.Hostname
-	p.TLSConfig = s.config.TLS
 	p.MaxMessageBytes = s.config.Limits.MessageBytes
 	p.MaxRecipients = s.config.Limits.Recipients
 	p.MaxLineLength = maxLineBytes
-	// Reading has its deadlines from connection.Read: the library's would be for a
-	// whole mail.
-	p.WriteTimeout = s.config.Limits.IdleTimeout
+	// TLS and the deadlines of reads are the dialog's and the connection's.
+	p.WriteTimeout = writeTimeout
 	p.EnableSMTPUTF8 = true
 	p.ErrorLog = protocolLog{s.config.Log}
 	return p

@@ -1,0 +1,264 @@
+package smtpd
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+const (
+	// maxCommandBytes bounds a command line. RFC 5321 §4.5.3.1.4 allows 512 bytes,
+	// and a few hundred more for the extensions that we announce.
+	maxCommandBytes = 4 << 10
+	// freeCommands and freeFailures are how many commands, and how many errors, a
+	// client has beside those for its recipients until a mail of it is accepted.
+	freeCommands = 100
+	freeFailures = 20
+	// smallChunk is the size below which a chunk of BDAT counts as a command.
+	smallChunk = 1 << 10
+)
+
+// reading is what the library reads.
+type reading int
+
+const (
+	// readsCommand: a command line.
+	readsCommand reading = iota
+	// readsData: the lines of a mail after 354, up to the final dot.
+	readsData
+	// readsChunk: the bytes that a BDAT command has announced.
+	readsChunk
+)
+
+// dialog is a connection as go-smtp sees it. It knows whether the library reads a
+// command or a mail: in the first case it returns one bounded line at a time, in the
+// second no byte beyond the end of the mail. The library itself buffers a line of any
+// length after the first chunk of a mail.
+//
+// It also does STARTTLS (RFC 3207) itself, because the lines under TLS must pass through
+// here as well. To the library a secured connection is like any other.
+//
+// Only the goroutine of the session uses it.
+type dialog struct {
+	*connection
+	wire net.Conn // the connection, or TLS on top of it
+	in   *bufio.Reader
+	// offer is the configuration of STARTTLS, nil if it is not offered.
+	offer *tls.Config
+
+	reads reading
+	line  []byte // of the command, what is not yet returned
+	chunk int64  // bytes of the chunk that are not yet returned
+	data  dataState
+	// bdat means that a BDAT command waits for its reply or its chunk.
+	bdat bool
+	// announce means that the reply to EHLO is to name STARTTLS, mute that the next
+	// reply is not for the client.
+	announce, mute bool
+	// greeted means that the client has said EHLO or HELO, since TLS if there is TLS.
+	greeted bool
+}
+
+func newDialog(c *connection, offer *tls.Config) *dialog {
+	return &dialog{connection: c, wire: c, in: bufio.NewReaderSize(c, maxCommandBytes), offer: offer}
+}
+
+// Read returns the next bytes of what the library reads.
+func (d *dialog) Read(p []byte) (int, error) {
+	if d.bdat {
+		// The library reads on without a reply: it wants the chunk.
+		d.bdat, d.reads = false, readsChunk
+	}
+	if d.reads == readsChunk && d.chunk == 0 {
+		d.reads = readsCommand
+	}
+	switch d.reads {
+	case readsData:
+		return d.readData(p)
+	case readsChunk:
+		return d.readChunk(p)
+	default:
+		return d.readCommand(p)
+	}
+}
+
+// readCommand returns bytes of one command line.
+func (d *dialog) readCommand(p []byte) (int, error) {
+	if len(d.line) == 0 {
+		if err := d.await(); err != nil {
+			return 0, err // also where the next command is here already
+		}
+		line, err := d.in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return 0, smtp.ErrTooLongLine
+		}
+		if err != nil {
+			return 0, err // a command without its end is none
+		}
+		if d.line, err = d.command(line); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, d.line)
+	d.line = d.line[n:]
+	return n, nil
+}
+
+// command prepares for what follows a command line, and returns the line that the
+// library is to see.
+func (d *dialog) command(line []byte) ([]byte, error) {
+	verb, rest := line, ""
+	if len(line) > 4 {
+		verb, rest = line[:4], string(line[4:])
+	}
+	switch strings.ToUpper(string(verb)) {
+	case "EHLO":
+		d.greeted, d.announce = true, d.offer != nil
+	case "HELO":
+		d.greeted = true
+	case "BDAT":
+		d.chunk = chunkSize(rest)
+		d.bdat = true
+		if d.chunk >= smallChunk {
+			return line, nil // the size of the mail bounds their number
+		}
+	case "STAR":
+		if d.offer != nil && strings.EqualFold(strings.TrimSpace(rest), "TTLS") {
+			return d.startTLS()
+		}
+	}
+	return line, d.countCommand()
+}
+
+// chunkSize returns the size that a BDAT command announces, read as the library does, 0
+// for one that cannot be read.
+func chunkSize(arguments string) int64 {
+	fields := strings.Fields(arguments)
+	if len(fields) == 0 {
+		return 0
+	}
+	size, err := strconv.ParseUint(fields[0], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int64(size) //nolint:gosec // 32 bits
+}
+
+// startTLS secures the connection. What the client has sent before is dropped
+// (RFC 3207 §4.2), and the library's transaction with it.
+func (d *dialog) startTLS() ([]byte, error) {
+	if err := d.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(d.wire, "220 2.0.0 Ready to start TLS\r\n"); err != nil {
+		return nil, err
+	}
+	secured := tls.Server(d.connection, d.offer)
+	if err := secured.Handshake(); err != nil {
+		return nil, err
+	}
+	d.wire, d.offer, d.greeted, d.mute = secured, nil, false, true
+	d.in.Reset(secured)
+	return []byte("RSET\r\n"), d.countCommand()
+}
+
+// readChunk returns bytes of the chunk. A chunk that ends early is an error: the library
+// takes an io.EOF for the end of the mail.
+func (d *dialog) readChunk(p []byte) (int, error) {
+	n, err := d.in.Read(p[:min(int64(len(p)), d.chunk)])
+	d.chunk -= int64(n)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// readData returns bytes of the mail, the final dot included.
+func (d *dialog) readData(p []byte) (int, error) {
+	if _, err := d.in.Peek(1); err != nil {
+		return 0, err
+	}
+	buffered, _ := d.in.Peek(min(d.in.Buffered(), len(p)))
+	n := 0
+	for n < len(buffered) && d.data != dataEnd {
+		d.data = d.data.next(buffered[n])
+		n++
+	}
+	if d.data == dataEnd {
+		d.reads = readsCommand
+	}
+	copy(p, buffered[:n])
+	return d.in.Discard(n)
+}
+
+// Write sends a reply, of which the library writes every line by itself. Some of them
+// say what the library reads next.
+func (d *dialog) Write(p []byte) (int, error) {
+	if d.mute {
+		d.mute = false
+		return len(p), nil
+	}
+	code := string(p[:min(len(p), 3)])
+	switch {
+	case code == "354":
+		d.reads, d.data = readsData, dataLineStart
+	case code == "552" && d.bdat:
+		d.reads = readsChunk // it is too large, and read all the same
+	case d.reads == readsData, d.bdat:
+		d.reads = readsCommand
+	}
+	d.bdat = false
+	if code >= "4" {
+		d.countFailure()
+	}
+	if !d.announce || !bytes.HasPrefix(p, []byte("250-")) {
+		return d.wire.Write(p)
+	}
+	d.announce = false
+	if _, err := d.wire.Write(append(bytes.Clone(p), "250-STARTTLS\r\n"...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close closes the connection, with the goodbye of TLS where there is TLS.
+func (d *dialog) Close() error { return d.wire.Close() }
+
+// dataState is where in a mail after DATA the reader is. It follows the library, whose
+// view of what ends a mail decides.
+type dataState int
+
+const (
+	dataLineStart dataState = iota
+	dataDot                 // a dot at the start of a line
+	dataDotCR               // a dot and CR at the start of a line
+	dataCR                  // CR elsewhere
+	dataText
+	dataEnd // after CR LF dot CR LF
+)
+
+// next returns the state after one more byte.
+func (s dataState) next(c byte) dataState {
+	switch {
+	case s == dataLineStart && c == '.':
+		return dataDot
+	case (s == dataLineStart || s == dataText) && c == '\r':
+		return dataCR
+	case s == dataDot && c == '\r':
+		return dataDotCR
+	case s == dataDotCR && c == '\n':
+		return dataEnd
+	case s == dataCR && c == '\n':
+		return dataLineStart
+	default:
+		return dataText
+	}
+}
