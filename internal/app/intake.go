@@ -64,7 +64,9 @@ func temporaryFolder(cfg config.Config) string {
 func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return a.mailboxes().Run(ctx) })
 	if a.mail != nil {
-		worker := &spool.Worker{Spool: a.mail.spool, Handle: a.handleMails}
+		worker := &spool.Worker{
+			Spool: a.mail.spool, Verify: a.verifyMail, Handle: a.storeMails, Reject: a.rejectMail, Boundary: a.recovered,
+		}
 		group.Go(func() error { return worker.Run(ctx) })
 		group.Go(func() error { return a.mail.server.Serve(ctx, a.mail.listener) })
 	}

@@ -56,7 +56,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 			recipient, err := a.store.RecipientOf(ctx, mailbox)
 			return recipient.Team, err
 		},
-		Spool: m.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail,
+		Spool: m.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Boundary: a.recovered,
 	})
 	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
 		return nil, fmt.Errorf("listen for SMTP (DMARCD_SMTP_LISTEN takes another address): %w", err)
@@ -90,43 +90,50 @@ func (m *mail) close() error {
 	return errors.Join(errs...)
 }
 
-// handleMails stores what is in mails of the spool.
-func (a *App) handleMails(ctx context.Context, batch []*spool.Entry) []error {
-	errs := make([]error, 0, len(batch))
-	for len(errs) < len(batch) {
-		errs = append(errs, a.handleSome(ctx, batch[len(errs):])...)
+// What is read of mails before they are stored together: so many bytes of documents,
+// which are in memory, and so much time.
+const (
+	maxTogether  = 2 << 20
+	readTogether = 500 * time.Millisecond
+)
+
+// verifyMail decides whether a mail of the spool is genuine.
+func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict {
+	content, err := entry.Open()
+	if err != nil {
+		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The mail could not be read."}
 	}
-	for i, err := range errs {
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("a mail waits in the spool", "mail", batch[i].Name, "error", err)
-		}
-	}
-	return errs
+	defer func() { _ = content.Close() }() // read-only
+	return a.smtpVerdict(ctx, content, entry.Envelope)
 }
 
-// handleSome stores what is in mails up to the first heavy one, those of one team
-// together. It returns an error or nil for each of these.
-func (a *App) handleSome(ctx context.Context, batch []*spool.Entry) []error {
-	var errs []error
-	teams := make(map[dmarcd.TeamID][]received)
+// storeMails stores the first mails of a batch in one transaction: up to a heavy one,
+// or as many as can be read in a short time. It returns an error or nil for each of
+// these.
+func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool.Entry) []error {
+	var (
+		errs  []error
+		read  []received
+		bytes int
+		start = time.Now()
+	)
 	for i, entry := range batch {
-		opened, err := a.openMail(ctx, entry)
+		opened, err := a.openMail(ctx, team, entry)
 		errs = append(errs, err)
 		if err != nil {
 			continue
 		}
 		defer opened.Close()
-		for _, recipient := range entry.Envelope.Recipients {
-			teams[recipient.Team] = append(teams[recipient.Team], received{i, opened.Delivery})
+		read = append(read, received{i, opened.Delivery})
+		for r := range opened.Delivery.Reports {
+			bytes += len(opened.Delivery.Reports[r].Document)
 		}
-		if opened.Heavy() {
+		if opened.Heavy() || bytes > maxTogether || time.Since(start) > readTogether {
 			break
 		}
 	}
-	for team, mails := range teams {
-		for i, err := range a.keepMails(ctx, team, mails) {
-			errs[mails[i].entry] = errors.Join(errs[mails[i].entry], err)
-		}
+	for i, err := range a.keepMails(ctx, team, read) {
+		errs[read[i].entry] = err
 	}
 	return errs
 }
@@ -137,23 +144,46 @@ type received struct {
 	delivery *dmarcd.Delivery
 }
 
-// openMail reads a mail of the spool and finds out whether it is genuine.
-func (a *App) openMail(ctx context.Context, entry *spool.Entry) (*intake.Opened, error) {
+// openMail reads a mail of the spool for a team.
+func (a *App) openMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry) (*intake.Opened, error) {
 	content, err := entry.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = content.Close() }() // read-only
-	return a.acceptor.Read(ctx, intake.Message{
-		Team: entry.Envelope.Recipients[0].Team, Intake: dmarcd.IntakeSMTP, Verdict: a.smtpVerdict(ctx, content, entry.Envelope),
-		Content: content, Size: entry.Size,
-	})
+	return a.acceptor.Read(ctx, message(team, entry, content))
+}
+
+// rejectMail stores a mail of the spool as rejected without reading it.
+func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, reason string) error {
+	content, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // read-only
+	opened, err := a.acceptor.Refuse(ctx, message(team, entry, content), reason)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	_, err = a.acceptor.Store(ctx, a.store.Team(team), opened.Delivery)
+	return err
+}
+
+// message returns what the acceptor needs to know of a mail of the spool.
+func message(team dmarcd.TeamID, entry *spool.Entry, content *spool.Mail) intake.Message {
+	return intake.Message{
+		Team: team, Intake: dmarcd.IntakeSMTP, Verdict: entry.Verdict, Content: content, Size: entry.Size,
+	}
 }
 
 // keepMails keeps the mails of a team at once or, where one of them is in the way of
 // the others, one by one.
 func (a *App) keepMails(ctx context.Context, team dmarcd.TeamID, mails []received) []error {
 	errs := make([]error, len(mails))
+	if len(mails) == 0 {
+		return errs
+	}
 	deliveries := make([]*dmarcd.Delivery, len(mails))
 	for i, mail := range mails {
 		deliveries[i] = mail.delivery

@@ -11,13 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
-const (
-	// refusalTimeout is how long the gate waits for a client to take a refusal.
-	refusalTimeout = time.Second
-	// clientBits is how much of an IPv6 address identifies a client: smaller networks
-	// are not assigned.
-	clientBits = 64
-)
+// refusalTimeout is how long the gate waits for a client to take a refusal.
+const refusalTimeout = time.Second
 
 // gate is a listener that lets in as many connections as the limits allow.
 type gate struct {
@@ -61,7 +56,7 @@ func (g *gate) Accept() (net.Conn, error) {
 // be evicted.
 func (g *gate) admit(raw net.Conn) *connection {
 	remote := remoteIP(raw)
-	client, network := clientOf(remote), clientaddr.Network(remote)
+	client, network := clientaddr.NetworkOf(remote), clientaddr.SiteOf(remote)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.perPrefix[client] >= g.limits.ConnectionsPerClient || g.perPrefix[network] >= g.limits.ConnectionsPerNetwork {
@@ -92,7 +87,7 @@ func (g *gate) evictFor(network netip.Prefix) bool {
 	)
 	for c := range g.connections {
 		since, isIdle := c.idleSince()
-		has := g.perPrefix[clientaddr.Network(c.remote)]
+		has := g.perPrefix[clientaddr.SiteOf(c.remote)]
 		if isIdle && (has > most || victim != nil && has == most && since.Before(oldest)) {
 			victim, most, oldest = c, has, since
 		}
@@ -114,7 +109,7 @@ func (g *gate) forget(c *connection) {
 // count adds to the connections of a client and of its network. For an address of which
 // both are the same prefix it counts once. The caller holds the mutex.
 func (g *gate) count(remote netip.Addr, n int) {
-	client, network := clientOf(remote), clientaddr.Network(remote)
+	client, network := clientaddr.NetworkOf(remote), clientaddr.SiteOf(remote)
 	prefixes := []netip.Prefix{client, network}
 	if client == network {
 		prefixes = prefixes[:1]
@@ -167,18 +162,4 @@ func remoteIP(c net.Conn) netip.Addr {
 		return netip.Addr{}
 	}
 	return tcp.AddrPort().Addr().Unmap().WithZone("")
-}
-
-// clientOf returns the prefix that stands for one client, the zero value if there is no
-// address.
-func clientOf(remote netip.Addr) netip.Prefix {
-	bits := remote.BitLen()
-	if remote.Is6() {
-		bits = clientBits
-	}
-	client, err := remote.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return client
 }

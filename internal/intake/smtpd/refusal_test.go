@@ -11,20 +11,25 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// runWorker runs a worker that tells the sizes of mails until the returned function is
+// runWorker runs a worker that reports the sizes of mails until the returned function is
 // called.
 func runWorker(t *testing.T, s *spool.Spool, handled chan<- int64) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	worker := &spool.Worker{Spool: s, Handle: func(_ context.Context, batch []*spool.Entry) []error {
-		for _, entry := range batch {
-			handled <- entry.Size
-		}
-		return make([]error, len(batch))
-	}}
+	worker := &spool.Worker{
+		Spool:  s,
+		Verify: func(context.Context, *spool.Entry) dmarcd.Verdict { return dmarcd.Verdict{} },
+		Handle: func(_ context.Context, _ dmarcd.TeamID, batch []*spool.Entry) []error {
+			for _, entry := range batch {
+				handled <- entry.Size
+			}
+			return make([]error, len(batch))
+		},
+	}
 	go func() { ended <- worker.Run(ctx) }()
 	return func() {
 		cancel()
@@ -397,4 +402,41 @@ func TestSpoolFails(t *testing.T) {
 			c.say("NOOP", "250 ")
 		})
 	}
+}
+
+// TestSessionPanics wants a panic in a session reported, its client answered and the
+// others served.
+func TestSessionPanics(t *testing.T) {
+	t.Parallel()
+	panics := make(chan *recovered.Error, 2)
+	s := start(t, func(c *smtpd.Config) {
+		c.Boundary = func(e *recovered.Error) { panics <- e }
+		c.Lookup = func(ctx context.Context, mailbox string) (dmarcd.TeamID, error) {
+			if mailbox == "bug" {
+				panic("a bug")
+			}
+			return lookup(ctx, mailbox)
+		}
+		c.Admit = func(_ context.Context, team dmarcd.TeamID, size int64) error {
+			if team == 2 && size > 0 {
+				panic("another bug")
+			}
+			return nil
+		}
+	})
+	c := s.greet(t)
+	c.begin()
+	c.say("RCPT TO:<bug@report.example>", "421 ")
+	c.expectEnd()
+	c = s.greet(t)
+	c.begin("def")
+	c.send("BDAT 4 LAST\r\nmail")
+	c.expect("421 ")
+	for _, want := range []string{"a bug", "another bug"} {
+		if e := <-panics; e.Where != "smtp" || e.Value != want || len(e.Stack) == 0 {
+			t.Errorf("got %+v want %q with its stack", e, want)
+		}
+	}
+	s.wantNothing(t)
+	s.greet(t).mail("abc")
 }

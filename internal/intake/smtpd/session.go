@@ -117,7 +117,7 @@ func (s *session) recipient(address string) (spool.Recipient, error) {
 	if err != nil {
 		return spool.Recipient{}, err
 	}
-	if !s.server.rates.allow(mailbox, clientaddr.Network(s.dialog.remote)) {
+	if !s.server.rates.allow(mailbox, clientaddr.SiteOf(s.dialog.remote)) {
 		return spool.Recipient{}, errRate
 	}
 	if err := s.admit(team, 0); err != nil {
@@ -198,7 +198,7 @@ func (s *session) spool(r io.Reader) error {
 	envelope, mailboxes := s.envelope, s.mailboxes
 	s.mu.Unlock()
 
-	draft, err := s.server.config.Spool.Create()
+	draft, err := s.server.config.Spool.Create(envelope)
 	if err != nil {
 		return err
 	}
@@ -212,12 +212,11 @@ func (s *session) spool(r io.Reader) error {
 			return err
 		}
 	}
-	envelope.ReceivedAt = s.server.config.Now().UTC().Truncate(time.Second)
-	if err := draft.Commit(envelope); err != nil {
+	if err := draft.Commit(s.server.config.Now().UTC().Truncate(time.Second)); err != nil {
 		return err
 	}
 	for _, mailbox := range slices.Compact(slices.Sorted(slices.Values(mailboxes))) {
-		s.server.rates.count(mailbox, clientaddr.Network(envelope.RemoteIP))
+		s.server.rates.count(mailbox, clientaddr.SiteOf(envelope.RemoteIP))
 	}
 	s.server.config.Log.Info("mail spooled", "bytes", size, "teams", len(envelope.Recipients))
 	return nil

@@ -23,6 +23,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 const (
@@ -43,7 +44,7 @@ type Limits struct {
 	// a mail.
 	Connections int
 	// ConnectionsPerClient bounds those from one client, an IPv4 address or a /64 of
-	// IPv6; ConnectionsPerNetwork those from a network as of clientaddr.Network.
+	// IPv6; ConnectionsPerNetwork those from a network as of clientaddr.SiteOf.
 	ConnectionsPerClient, ConnectionsPerNetwork int
 	// Recipients bounds the recipients of one mail. It is announced (RFC 9422).
 	Recipients int
@@ -85,7 +86,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Config is what a server needs. All fields but TLS and Admit must be set.
+// Config is what a server needs. All fields but TLS, Admit and Boundary must be set.
 type Config struct {
 	// Hostname is what the server calls itself.
 	Hostname string
@@ -106,8 +107,10 @@ type Config struct {
 	Spool *spool.Spool
 	Log   *slog.Logger
 	Now   func() time.Time
-	// Observe is told of what happens, for metrics.
+	// Observe is called for what happens, for metrics.
 	Observe func(Outcome)
+	// Boundary reports panics in sessions; nil reports none.
+	Boundary recovered.Boundary
 }
 
 // Outcome is something that happened to a connection, a recipient or a mail.
@@ -191,7 +194,7 @@ func (s *Server) newProtocol(ctx context.Context) *smtp.Server {
 	// TLS and the deadlines of reads are the dialog's and the connection's.
 	p.WriteTimeout = writeTimeout
 	p.EnableSMTPUTF8 = true
-	p.ErrorLog = protocolLog{s.config.Log}
+	p.ErrorLog = protocolLog{s.config.Log, s.config.Boundary}
 	return p
 }
 

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"os"
+	"time"
 )
 
 // freeCheckInterval is how many bytes of a draft are written between two looks at
@@ -12,32 +13,36 @@ const freeCheckInterval = 1 << 20
 // errFinished is the error of a draft that was committed or discarded.
 var errFinished = errors.New("the draft is finished")
 
-// Draft is a mail that is being written. It is not safe for concurrent use. Whoever
-// creates one calls Discard in the end, also after a commit.
+// Draft is a mail that is being written. It is not safe for concurrent use. Its creator
+// calls Discard in the end, also after a commit.
 type Draft struct {
-	spool *Spool
-	file  file
-	path  string
-	size  int64
+	spool    *Spool
+	envelope Envelope
+	holders  []holder
+	file     file
+	path     string
+	size     int64
 	// err is what makes the draft useless: part of it may be missing.
 	err error
 }
 
-// Create begins a mail. Its errors are a dmarcd.ErrTemporary, ErrFull among them.
-func (s *Spool) Create() (*Draft, error) {
+// Create begins a mail with an envelope, of which only the time is still open. Its
+// errors are a dmarcd.ErrTemporary, ErrFull among them.
+func (s *Spool) Create(envelope Envelope) (*Draft, error) {
 	if err := s.checkFree(); err != nil {
 		return nil, err
 	}
-	path, err := s.admit()
-	if err != nil {
+	holders := holdersOf(envelope)
+	if err := s.reserve(holders, 1, 0); err != nil {
 		return nil, err
 	}
+	path := s.path(s.newName() + draftSuffix)
 	f, err := s.disk.create(path)
 	if err != nil {
-		s.release(0)
+		s.release(holders, 1, 0)
 		return nil, temporary("create a spool file", err)
 	}
-	return &Draft{spool: s, file: f, path: path}, nil
+	return &Draft{spool: s, envelope: envelope, holders: holders, file: f, path: path}, nil
 }
 
 // Write adds to the mail. Its errors are a dmarcd.ErrTemporary, ErrFull among them,
@@ -64,7 +69,7 @@ func (d *Draft) reserve(n int) error {
 			return err
 		}
 	}
-	if err := d.spool.reserve(more); err != nil {
+	if err := d.spool.reserve(d.holders, 0, more); err != nil {
 		return err
 	}
 	d.size += more
@@ -74,9 +79,10 @@ func (d *Draft) reserve(n int) error {
 // Commit adds the envelope and makes the mail durable. When it returns nil the mail
 // will be handled, whatever happens to the machine. Otherwise nothing is kept; the
 // error is a dmarcd.ErrTemporary, or a dmarcd.ErrLimit for an envelope out of bounds.
-func (d *Draft) Commit(envelope Envelope) error {
+func (d *Draft) Commit(receivedAt time.Time) error {
 	if d.err == nil {
-		d.err = d.commit(envelope)
+		d.envelope.ReceivedAt = receivedAt
+		d.err = d.commit()
 	}
 	if d.err != nil {
 		return d.err
@@ -85,8 +91,8 @@ func (d *Draft) Commit(envelope Envelope) error {
 	return nil
 }
 
-func (d *Draft) commit(envelope Envelope) error {
-	trailer, err := appendTrailer(nil, envelope)
+func (d *Draft) commit() error {
+	trailer, err := appendTrailer(nil, d.envelope)
 	if err != nil {
 		return err
 	}
@@ -98,24 +104,19 @@ func (d *Draft) commit(envelope Envelope) error {
 	}
 
 	s := d.spool
-	name := s.reserveName()
-	entry := &Entry{Name: name, Envelope: envelope, Size: d.size, path: s.path(name + mailSuffix)}
+	name := s.newName()
+	entry := &Entry{Name: name, Envelope: d.envelope, Size: d.size, path: s.path(name + mailSuffix)}
 	if err := s.disk.rename(d.path, entry.path); err != nil {
 		return temporary("name a spool file", err)
 	}
 	d.path = entry.path
-	// The new name must be on disk too before anybody relies on it.
+	// The new name must be on disk too before the sender gets its 250.
 	if err := s.disk.syncFolder(s.config.Folder); err != nil {
 		return temporary("make the spool durable", err)
 	}
 
 	_ = d.file.Close() // all of it is on disk
-	s.release(d.size)
-	s.add(entry)
-	select {
-	case s.arrived <- struct{}{}:
-	default: // the worker has not yet noticed the one before
-	}
+	s.add(entry)       // which has the space of the draft
 	return nil
 }
 
@@ -131,47 +132,5 @@ func (d *Draft) Discard() {
 		d.spool.config.Log.Warn("spool draft stays", "error", err)
 	}
 	d.err = errFinished
-	d.spool.release(d.size)
-}
-
-// checkFree returns ErrFull if too little is free on the disk.
-func (s *Spool) checkFree() error {
-	free, err := s.disk.freeBytes(s.config.Folder)
-	if err != nil {
-		return temporary("look at the disk", err)
-	}
-	if free < s.config.Limits.FreeBytes {
-		return ErrFull
-	}
-	return nil
-}
-
-// admit counts one more draft and returns the path of its file.
-func (s *Spool) admit() (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.entries)+s.drafts >= s.config.Limits.Entries {
-		return "", ErrFull
-	}
-	s.drafts++
-	return s.path(s.newName() + draftSuffix), nil
-}
-
-// reserve counts n more bytes of a draft.
-func (s *Spool) reserve(n int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bytes+n > s.config.Limits.Bytes {
-		return ErrFull
-	}
-	s.bytes += n
-	return nil
-}
-
-// release takes a draft of a size out of the count.
-func (s *Spool) release(size int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drafts--
-	s.bytes -= size
+	d.spool.release(d.holders, 1, d.size)
 }

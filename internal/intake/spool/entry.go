@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
 // Recipient is a mailbox of ours that a mail was sent to.
@@ -39,12 +41,17 @@ type Entry struct {
 	Envelope Envelope
 	// Size is the length of the mail in bytes.
 	Size int64
+	// Verdict is set before the mail is stored.
+	Verdict dmarcd.Verdict
 
-	path string
-	// The following belong to the spool, under its mutex.
-	failures  int
-	notBefore time.Time
+	path       string
+	isVerified bool
+	open       int          // teams that do not have it yet
+	crashes    atomic.Int32 // of its handling
 }
+
+// network returns the network of the client that sent the mail.
+func (e *Entry) network() netip.Prefix { return clientaddr.SiteOf(e.Envelope.RemoteIP) }
 
 // Mail is the mail of an entry, opened: the bytes as they were sent.
 type Mail struct {
@@ -122,6 +129,9 @@ func readEntry(path string) (*Entry, error) {
 	entry := &Entry{Size: beforeFooter - length, path: path}
 	if err := json.Unmarshal(text, &entry.Envelope); err != nil {
 		return nil, fmt.Errorf("%w: envelope: %w", errDamaged, err)
+	}
+	if len(entry.Envelope.Recipients) == 0 {
+		return nil, fmt.Errorf("%w: it has no recipient", errDamaged)
 	}
 	return entry, nil
 }

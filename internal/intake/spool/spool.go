@@ -6,16 +6,19 @@
 // A mail is one file: its bytes as they were sent, then its envelope, then a footer
 // that says where the envelope begins. The file is written under the name of a
 // draft, made durable, and only then renamed, so that whatever has the name of a mail
-// is whole. A Worker hands the mails to whoever stores them, oldest first; the same
-// mail may come twice if the machine ends between the storing and the removal.
+// is whole. A Worker has the mails verified and stored; the same mail may be stored
+// twice if the machine ends between the storing and the removal.
 //
-// What a mail means, who may send one and who verifies it is left to others.
+// Teams and the networks of clients share everything fairly: the space (share.go), and
+// the work (queue.go). What a mail means, who may send one, and how one is verified and
+// stored is left to others.
 package spool
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +67,9 @@ type Config struct {
 const (
 	draftSuffix   = ".draft"   // being written
 	mailSuffix    = ".mail"    // committed
-	damagedSuffix = ".damaged" // was a mail, and cannot be read
+	damagedSuffix = ".damaged" // was a mail, and cannot be read or handled
+	busySuffix    = ".busy"    // see busy.go
+	crashSuffix   = ".crashes"
 	lockName      = "lock"
 )
 
@@ -73,14 +78,21 @@ type Spool struct {
 	config Config
 	disk   disk
 	lock   *os.File
-	// arrived is signalled when a mail was committed.
-	arrived chan struct{}
+	// changed is signalled when there may be work.
+	changed chan struct{}
 
 	mu      sync.Mutex
-	entries []*Entry // by name
-	drafts  int
-	bytes   int64 // of entries and drafts
-	serial  int64 // the last number that a name was made of
+	entries map[string]*Entry // by name
+	serial  int64             // the last number that a name was made of
+
+	total usage // of entries and drafts
+	held  map[holder]usage
+	free  int64 // bytes on the disk, when it was last looked at
+
+	verification, storing, suspects *queue
+	delayed                         delayed
+	slots                           []*slot // those that are not in use
+	slotCount                       int
 }
 
 // Open opens the spool in a folder. It takes over the mails that are there, removes
@@ -90,7 +102,11 @@ func Open(config Config) (*Spool, error) {
 }
 
 func open(config Config, d disk) (_ *Spool, err error) {
-	s := &Spool{config: config, disk: d, arrived: make(chan struct{}, 1)}
+	s := &Spool{
+		config: config, disk: d, changed: make(chan struct{}, 1),
+		entries: make(map[string]*Entry), held: make(map[holder]usage),
+		verification: newQueue(verificationBounds()), storing: newQueue(storingBounds()), suspects: newQueue(suspectBounds()),
+	}
 	if err := os.MkdirAll(config.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)
 	}
@@ -110,19 +126,53 @@ func open(config Config, d disk) (_ *Spool, err error) {
 
 // Close lets another process use the folder. Drafts must be finished, and a worker
 // must have ended, before.
-func (s *Spool) Close() error { return s.lock.Close() }
+func (s *Spool) Close() error {
+	s.closeSlots()
+	return s.lock.Close()
+}
 
 // Stats returns the number of mails in the spool, and their bytes together with those
 // of mails that are being written.
 func (s *Spool) Stats() (entries int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.entries), s.bytes
+	return len(s.entries), s.total.bytes
+}
+
+// List returns the mails in the spool, oldest first.
+func (s *Spool) List() []*Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Values(s.entries), func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Remove removes a mail. That need not be durable: a mail that comes back after a crash
+// is stored again, and its reports are known by then.
+func (s *Spool) Remove(entry *Entry) error {
+	if err := removeFile(entry.path); err != nil {
+		return err
+	}
+	if entry.crashes.Load() > 0 {
+		if err := removeFile(s.path(entry.Name + crashSuffix)); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, found := s.entries[entry.Name]; found {
+		delete(s.entries, entry.Name)
+		s.count(holdersOf(entry.Envelope), -1, -entry.Size)
+	}
+	return nil
 }
 
 // recover takes what an earlier process left.
 func (s *Spool) recover() error {
 	files, err := os.ReadDir(s.config.Folder)
+	if err != nil {
+		return err
+	}
+	crashes, err := s.takeNotes(files)
 	if err != nil {
 		return err
 	}
@@ -135,7 +185,8 @@ func (s *Spool) recover() error {
 				return err
 			}
 		case mailSuffix:
-			if err := s.take(strings.TrimSuffix(base, mailSuffix)); err != nil {
+			name := strings.TrimSuffix(base, mailSuffix)
+			if err := s.take(name, crashes[name]); err != nil {
 				return err
 			}
 		}
@@ -143,9 +194,9 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// take adds a mail that is on disk. One that cannot be read is kept for people to
-// look at, where it is in nobody's way.
-func (s *Spool) take(name string) error {
+// take adds a mail that is on disk. One that cannot be read, or cannot even be rejected
+// after too many crashes, is left to the operator under another name.
+func (s *Spool) take(name string, crashes int) error {
 	entry, err := readEntry(s.path(name + mailSuffix))
 	if errors.Is(err, errDamaged) {
 		s.config.Log.Error("spooled mail cannot be read", "entry", name, "error", err)
@@ -155,31 +206,20 @@ func (s *Spool) take(name string) error {
 		return err
 	}
 	entry.Name = name
+	entry.crashes.Store(int32(crashes)) //nolint:gosec // as many as there were starts
+	if crashes > maxCrashes {
+		return s.bury(entry)
+	}
+	s.count(holdersOf(entry.Envelope), 1, entry.Size)
 	s.add(entry)
 	return nil
 }
 
-// add puts an entry into its place, which is nearly always the last.
-func (s *Spool) add(entry *Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(s.entries, entry.Name, byName)
-	s.entries = slices.Insert(s.entries, at, entry)
-	s.bytes += entry.Size
-}
-
-// reserveName returns the name of a mail that is about to be committed.
-func (s *Spool) reserveName() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newName()
-}
-
-func byName(entry *Entry, name string) int { return strings.Compare(entry.Name, name) }
-
 // newName returns a name that sorts behind all that were given before, also where
-// the clock was put back. The caller holds the mutex.
+// the clock was put back.
 func (s *Spool) newName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.serial = max(s.serial+1, s.config.Now().UnixNano())
 	return fmt.Sprintf("%019d", s.serial)
 }
@@ -195,7 +235,7 @@ func serialOf(base string) int64 {
 
 func (s *Spool) path(base string) string { return filepath.Join(s.config.Folder, base) }
 
-// temporary marks an error of the disk as one that a sender may hope to see mended.
+// temporary marks an error of the disk as one that may pass.
 func temporary(doing string, err error) error {
 	if isFull(err) {
 		return fmt.Errorf("%s: %w: %w", doing, ErrFull, err)

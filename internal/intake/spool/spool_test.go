@@ -61,14 +61,14 @@ func envelope(helo string) spool.Envelope {
 		RemoteIP:   netip.MustParseAddr("192.0.2.1"),
 		Helo:       helo,
 		MailFrom:   "noreply@reporter.example",
-		Recipients: []spool.Recipient{{Mailbox: "abc", Team: 7}, {Mailbox: "def", Team: 8}},
+		Recipients: []spool.Recipient{{Mailbox: "abc", Team: 7}},
 		ReceivedAt: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
 	}
 }
 
 // put spools a mail.
 func put(s *spool.Spool, text string, e spool.Envelope) error {
-	draft, err := s.Create()
+	draft, err := s.Create(e)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func put(s *spool.Spool, text string, e spool.Envelope) error {
 	if _, err := io.WriteString(draft, text); err != nil {
 		return err
 	}
-	return draft.Commit(e)
+	return draft.Commit(e.ReceivedAt)
 }
 
 func mustPut(t *testing.T, s *spool.Spool, text string) {
@@ -195,7 +195,7 @@ func TestUnfinishedDraftLeavesNothing(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			s := open(t, configuration(folder))
-			draft, err := s.Create()
+			draft, err := s.Create(envelope("a"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,6 +223,7 @@ func TestDamagedFileIsPutAside(t *testing.T) {
 		{"no footer", "From: a@example.com\r\n\r\nbody, and more of it\r\n"},
 		{"envelope longer than the file", "{}\x00\x00\x00\xff" + footer},
 		{"envelope longer than any", "{}\xff\xff\xff\xff" + footer},
+		{"no recipient", "{}\x00\x00\x00\x02" + footer},
 		{"envelope is no JSON", "{]\x00\x00\x00\x02" + footer},
 	}
 	for _, test := range tests {
@@ -249,7 +250,7 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, configuration(folder))
-	draft, err := s.Create()
+	draft, err := s.Create(envelope("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 		_ = second.Close()
 		t.Error("got a second spool on the same folder, want an error")
 	}
-	if err := draft.Commit(envelope("a")); err != nil {
+	if err := draft.Commit(time.Now()); err != nil {
 		t.Errorf("got %v want the draft untouched", err)
 	}
 }
@@ -271,8 +272,8 @@ func TestRefusals(t *testing.T) {
 		faults spool.Faults
 		want   error
 	}{
-		{name: "bytes", limits: spool.Limits{Bytes: 15, Entries: 10}, want: spool.ErrFull},
-		{name: "entries", limits: spool.Limits{Bytes: 100, Entries: 1}, want: spool.ErrFull},
+		{name: "bytes", limits: spool.Limits{Bytes: 29, Entries: 10}, want: spool.ErrFull},
+		{name: "entries", limits: spool.Limits{Bytes: 100, Entries: 3}, want: spool.ErrFull},
 		{name: "free disk", limits: spool.Limits{Bytes: 100, Entries: 10, FreeBytes: 1 << 20}, faults: spool.Faults{FreeBytes: new(int64)}, want: spool.ErrFull},
 		{name: "full disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{FullDevice: true}, want: spool.ErrFull},
 		{name: "full disk noticed late", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.ENOSPC}, want: spool.ErrFull},
@@ -328,7 +329,7 @@ func TestFailedDraftStaysFailed(t *testing.T) {
 	config := configuration(t.TempDir())
 	config.Limits.Bytes = 5
 	s := open(t, config)
-	draft, err := s.Create()
+	draft, err := s.Create(envelope("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +340,7 @@ func TestFailedDraftStaysFailed(t *testing.T) {
 	if _, err := draft.Write([]byte("ok")); !errors.Is(err, spool.ErrFull) {
 		t.Errorf("got %v want the error to stay", err)
 	}
-	if err := draft.Commit(envelope("a")); !errors.Is(err, spool.ErrFull) {
+	if err := draft.Commit(time.Now()); !errors.Is(err, spool.ErrFull) {
 		t.Errorf("got %v want the error to stay", err)
 	}
 }
@@ -350,7 +351,7 @@ func TestDiskFillsWhileWriting(t *testing.T) {
 	config.Limits = spool.Limits{Bytes: 8 << 20, Entries: 10, FreeBytes: 1000}
 	free := int64(1000)
 	s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
-	draft, err := s.Create()
+	draft, err := s.Create(envelope("a"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,9 @@ package spool_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,38 +16,99 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
-// handler is a Handle that remembers what it got.
-type handler struct {
-	t       *testing.T
-	batches chan []string
-	// answer returns the error for the n-th handling of a mail, from 1.
-	answer func(text string, n int) error
-	count  map[string]int
+// recorder is what a worker calls; it remembers that.
+type recorder struct {
+	t *testing.T
+	// answer returns the error for the n-th handling of a mail for a team, from 1. It
+	// may block or panic.
+	answer func(text string, team dmarcd.TeamID, n int) error
+	// verify may block or panic.
+	verify func(text string)
+
+	mu      sync.Mutex
+	count   map[string]int
+	batches [][]string
+	stored  []string // "text for team", in order
+	rejects []string // "text for team"
+	times   []time.Time
 }
 
-func newHandler(t *testing.T, answer func(text string, n int) error) *handler {
-	return &handler{t: t, batches: make(chan []string, 100), answer: answer, count: make(map[string]int)}
+func newRecorder(t *testing.T) *recorder {
+	return &recorder{
+		t: t, count: make(map[string]int),
+		answer: func(string, dmarcd.TeamID, int) error { return nil },
+		verify: func(string) {},
+	}
 }
 
-func (h *handler) handle(_ context.Context, batch []*spool.Entry) []error {
+func (r *recorder) Verify(_ context.Context, e *spool.Entry) dmarcd.Verdict {
+	text := contents(r.t, e)
+	r.verify(text)
+	return dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: text}
+}
+
+func (r *recorder) Handle(_ context.Context, team dmarcd.TeamID, batch []*spool.Entry) []error {
 	var texts []string
 	var errs []error
+	start := time.Now()
 	for _, e := range batch {
-		text := contents(h.t, e)
-		h.count[text]++
+		text := contents(r.t, e)
 		texts = append(texts, text)
-		errs = append(errs, h.answer(text, h.count[text]))
 	}
-	h.batches <- texts
+	r.mu.Lock()
+	r.batches = append(r.batches, texts)
+	r.times = append(r.times, time.Now())
+	r.mu.Unlock()
+	for i, text := range texts {
+		name := fmt.Sprint(text, " for ", team)
+		r.mu.Lock()
+		r.count[name]++
+		n := r.count[name]
+		r.mu.Unlock()
+		err := r.answer(text, team, n)
+		errs = append(errs, err)
+		if err == nil {
+			r.mu.Lock()
+			r.stored = append(r.stored, name)
+			r.mu.Unlock()
+		}
+		if v := batch[i].Verdict; v.Genuine == dmarcd.GenuineYes && v.From != text {
+			r.t.Errorf("got the verdict %+v on %q", v, text)
+		}
+		if time.Since(start) > 0 {
+			break // the others have to be handed over again
+		}
+	}
 	return errs
 }
 
+func (r *recorder) Reject(_ context.Context, team dmarcd.TeamID, e *spool.Entry, reason string) error {
+	text := contents(r.t, e)
+	if reason == "" {
+		r.t.Error("got no reason")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rejects = append(r.rejects, fmt.Sprint(text, " for ", team))
+	if strings.Contains(text, "unrejectable") {
+		panic("it cannot be rejected")
+	}
+	return nil
+}
+
+// all returns what was stored so far, sorted.
+func (r *recorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.stored))
+}
+
 // work runs a worker until the returned function is called.
-func work(t *testing.T, s *spool.Spool, h *handler) (stop func()) {
+func work(t *testing.T, s *spool.Spool, r *recorder) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	worker := &spool.Worker{Spool: s, Handle: h.handle}
+	worker := &spool.Worker{Spool: s, Verify: r.Verify, Handle: r.Handle, Reject: r.Reject}
 	go func() { ended <- worker.Run(ctx) }()
 	return func() {
 		t.Helper()
@@ -56,45 +119,42 @@ func work(t *testing.T, s *spool.Spool, h *handler) (stop func()) {
 	}
 }
 
-func handled(string, int) error { return nil }
-
 func TestWorkerTakesWhatACrashLeft(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	s := open(t, configuration(folder))
-	mustPut(t, s, "left")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, configuration(folder))
-	h := newHandler(t, handled)
-	stop := work(t, s, h)
-	if diff := cmp.Diff([]string{"left"}, <-h.batches); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	stop()
-	if got := files(t, folder, ".mail"); len(got) != 0 {
-		t.Errorf("got %q want the mail removed", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		s := open(t, configuration(folder))
+		mustPut(t, s, "left")
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, configuration(folder))
+		r := newRecorder(t)
+		stop := work(t, s, r)
+		synctest.Wait()
+		stop()
+		if diff := cmp.Diff([]string{"left for team_7"}, r.all()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := files(t, folder, ".mail"); len(got) != 0 {
+			t.Errorf("got %q want the mail removed", got)
+		}
+	})
 }
 
 func TestWorkerSeesACommitAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, configuration(t.TempDir()))
-		h := newHandler(t, handled)
-		stop := work(t, s, h)
+		r := newRecorder(t)
+		stop := work(t, s, r)
 		defer stop()
 		for i := range 3 {
 			synctest.Wait() // the worker sleeps
-			text := fmt.Sprint("mail ", i)
-			start := time.Now()
-			mustPut(t, s, text)
-			if diff := cmp.Diff([]string{text}, <-h.batches); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if waited := time.Since(start); waited > 0 {
-				t.Errorf("got it after %s want at once", waited)
+			mustPut(t, s, fmt.Sprint("mail ", i))
+			synctest.Wait() // without any time passing
+			if got := len(r.all()); got != i+1 {
+				t.Errorf("got %d mails stored want %d", got, i+1)
 			}
 		}
 	})
@@ -108,25 +168,41 @@ func TestWorkerWorksInBatches(t *testing.T) {
 		want  []int // mails in each batch
 	}{
 		{"by number", make([]int, 45), []int{20, 20, 5}},
-		{"by size", []int{10 << 20, 6 << 20, 1 << 20, 17 << 20, 1}, []int{2, 1, 1, 1}},
+		{"by size", []int{3 << 20, 1 << 20, 1 << 20, 5 << 20, 1}, []int{2, 1, 1, 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			config := configuration(t.TempDir())
-			config.Limits.Bytes = 1 << 30
-			s := open(t, config)
-			for _, size := range test.sizes {
-				mustPut(t, s, strings.Repeat("x", size))
-			}
-			h := newHandler(t, handled)
-			stop := work(t, s, h)
-			defer stop()
-			for _, want := range test.want {
-				if got := len(<-h.batches); got != want {
-					t.Errorf("got a batch of %d want %d", got, want)
+			synctest.Test(t, func(t *testing.T) {
+				config := configuration(t.TempDir())
+				config.Limits.Bytes = 1 << 30
+				s := open(t, config)
+				r := newRecorder(t)
+				others := make(chan struct{})
+				r.answer = func(text string, _ dmarcd.TeamID, _ int) error {
+					if text == "first" {
+						<-others
+					}
+					return nil
 				}
-			}
+				stop := work(t, s, r)
+				defer stop()
+				mustPut(t, s, "first")
+				synctest.Wait()
+				for _, size := range test.sizes {
+					mustPut(t, s, strings.Repeat("x", size))
+					synctest.Wait() // it is verified
+				}
+				close(others)
+				synctest.Wait()
+				var got []int
+				for _, b := range r.batches[1:] {
+					got = append(got, len(b))
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }
@@ -146,29 +222,29 @@ func TestWorkerTriesAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := open(t, configuration(t.TempDir()))
 				mustPut(t, s, "bad")
-				mustPut(t, s, "good")
-				h := newHandler(t, func(text string, n int) error {
+				r := newRecorder(t)
+				r.answer = func(text string, _ dmarcd.TeamID, n int) error {
 					if text == "bad" && n <= 12 {
 						return test.err
 					}
 					return nil
-				})
-				stop := work(t, s, h)
+				}
+				stop := work(t, s, r)
 				defer stop()
-				if diff := cmp.Diff([]string{"bad", "good"}, <-h.batches); diff != "" {
+				synctest.Wait()
+				mustPut(t, s, "good")
+				synctest.Wait()
+				if diff := cmp.Diff([]string{"good for team_7"}, r.all()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				last := time.Now()
-				for i := range 12 {
-					if diff := cmp.Diff([]string{"bad"}, <-h.batches); diff != "" {
-						t.Errorf("(-want +got):\n%s", diff)
-					}
-					if got, want := time.Since(last), min(time.Second<<i, 5*time.Minute); got != want {
-						t.Errorf("try %d: got it after %s want %s", i+2, got, want)
-					}
-					last = time.Now()
-				}
+				time.Sleep(time.Hour)
 				synctest.Wait()
+				attempts := slices.Delete(slices.Clone(r.times), 1, 2) // that of the good one
+				for i := range 12 {
+					if got, want := attempts[i+1].Sub(attempts[i]), min(time.Second<<i, 5*time.Minute); got != want {
+						t.Errorf("attempt %d: got it after %s want %s", i+2, got, want)
+					}
+				}
 				if got := texts(t, s); len(got) != 0 {
 					t.Errorf("got %q want nothing left", got)
 				}
@@ -179,17 +255,63 @@ func TestWorkerTriesAgain(t *testing.T) {
 
 func TestWorkerKeepsWhatWasInterrupted(t *testing.T) {
 	t.Parallel()
-	s := open(t, configuration(t.TempDir()))
+	folder := t.TempDir()
+	s := open(t, configuration(folder))
 	mustPut(t, s, "mail")
 	ctx, cancel := context.WithCancel(t.Context())
-	worker := &spool.Worker{Spool: s, Handle: func(ctx context.Context, batch []*spool.Entry) []error {
-		cancel()
-		return []error{ctx.Err()}
-	}}
+	worker := &spool.Worker{
+		Spool:  s,
+		Verify: newRecorder(t).Verify,
+		Handle: func(ctx context.Context, _ dmarcd.TeamID, batch []*spool.Entry) []error {
+			cancel()
+			return []error{ctx.Err()}
+		},
+	}
 	if err := worker.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"mail"}, texts(t, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := append(files(t, folder, ".busy"), files(t, folder, ".crashes")...); len(got) != 0 {
+		t.Errorf("got %q want no crash noted", got)
+	}
+}
+
+// TestEachTeamHasItsOwnAttempts sends a mail to two teams of which one cannot store it.
+func TestEachTeamHasItsOwnAttempts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, configuration(t.TempDir()))
+		r := newRecorder(t)
+		r.answer = func(_ string, team dmarcd.TeamID, n int) error {
+			if team == 7 && n < 5 {
+				return dmarcd.ErrLimit
+			}
+			return nil
+		}
+		stop := work(t, s, r)
+		defer stop()
+		if err := put(s, "mail", mailTo("192.0.2.1", 7, 8)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"mail for team_8"}, r.all()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := texts(t, s); len(got) != 1 {
+			t.Errorf("got %q want the mail in the spool", got)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"mail for team_7", "mail for team_8"}, r.all()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := texts(t, s); len(got) != 0 {
+			t.Errorf("got %q want nothing left", got)
+		}
+	})
 }

@@ -1,0 +1,86 @@
+package spool_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
+)
+
+// TestSlowMailsDelayNoOther floods the spool with mails whose verification waits for a
+// DNS server that does not answer, or that take long to store, and wants a mail of
+// another team, or of the same team from another network, stored soon.
+func TestSlowMailsDelayNoOther(t *testing.T) {
+	t.Parallel()
+	const (
+		slow  = 10 * time.Second
+		flood = 120
+	)
+	oneNetwork := func(n int) spool.Envelope { return mailTo("192.0.2.1", dmarcd.TeamID(1+n%20)) }
+	tests := []struct {
+		name   string
+		flood  func(n int) spool.Envelope
+		victim spool.Envelope
+		within time.Duration
+	}{
+		{"another team", func(int) spool.Envelope { return mailTo("192.0.2.1", 1) }, mailTo("198.51.100.1", 2), 0},
+		{"another team, from the same network", func(int) spool.Envelope { return mailTo("192.0.2.1", 1) }, mailTo("192.0.2.2", 2), 0},
+		{"the same team", func(int) spool.Envelope { return mailTo("192.0.2.1", 1) }, mailTo("198.51.100.1", 1), 0},
+		{"many teams attacked from one network", oneNetwork, mailTo("198.51.100.1", 100), slow},
+		{"many teams and networks", func(n int) spool.Envelope {
+			return mailTo(fmt.Sprintf("192.0.%d.1", n%10), dmarcd.TeamID(1+n/10%10))
+		}, mailTo("198.51.100.1", 100), slow},
+	}
+	for _, test := range tests {
+		for _, stage := range []string{"verify", "store"} {
+			t.Run(test.name+", "+stage, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					config := configuration(t.TempDir())
+					config.Limits.Entries = 1000
+					s := open(t, config)
+					r := newRecorder(t)
+					wait := func(text string) {
+						if strings.HasPrefix(text, "flood") {
+							time.Sleep(slow)
+						}
+					}
+					if stage == "verify" {
+						r.verify = wait
+					} else {
+						r.answer = func(text string, _ dmarcd.TeamID, _ int) error {
+							wait(text)
+							return nil
+						}
+					}
+					for i := range flood {
+						if err := put(s, fmt.Sprint("flood ", i), test.flood(i)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					stop := work(t, s, r)
+					defer stop()
+					synctest.Wait()
+					if err := put(s, "victim", test.victim); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(test.within)
+					synctest.Wait()
+					if got := r.all(); !slices.Contains(got, fmt.Sprint("victim for ", test.victim.Recipients[0].Team)) {
+						t.Errorf("got %d mails stored after %s, not that of the other", len(got), test.within)
+					}
+					time.Sleep(2 * time.Hour) // nothing is forgotten
+					synctest.Wait()
+					if got := len(r.all()); got != flood+1 {
+						t.Errorf("got %d mails stored want %d", got, flood+1)
+					}
+				})
+			})
+		}
+	}
+}
