@@ -85,7 +85,7 @@ var rooms = map[string][]string{
 
 	"internal/dnscheck": join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
-	"internal/auth":     {"."},
+	"internal/auth":     {".", "internal/fair"},
 	"internal/insight":  join(protocols, ".", "internal/senders", "internal/fair", "internal/recovered"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered"),

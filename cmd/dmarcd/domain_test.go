@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 func TestDomainListKeepsRecordsFromTheTerminal(t *testing.T) {
@@ -58,5 +61,55 @@ func TestDomainAddTellsHowFarItCame(t *testing.T) {
 	status, _, stderr := runProgram(t, server, names.String(), append(settings, "domain", "add", "--team", "acme", "-")...)
 	if status != exitRefused || !strings.Contains(stderr, "500 domains added") {
 		t.Errorf("got status %d and %q, want 1 and how many were added", status, stderr)
+	}
+}
+
+// TestCommandsAgreeWithTheDaemon has commands run without, with the same and with another
+// report domain than the daemon of the database.
+func TestCommandsAgreeWithTheDaemon(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `_dmarc.sender.example. TXT "v=DMARC1; p=none; rua=mailto:else@where.example"`)
+	file := filepath.Join(t.TempDir(), "dmarcd.db")
+	database := "--database=" + file
+	for _, args := range [][]string{{"team", "create", "acme"}, {"domain", "add", "--team", "acme", "sender.example"}} {
+		if status, _, stderr := runProgram(t, server, "", append(args, database)...); status != exitDone {
+			t.Fatal(stderr)
+		}
+	}
+	s, err := store.Open(t.Context(), file, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.SetReportDomain(t.Context(), "reports.example"), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	verify := []string{"domain", "verify", "--team", "acme", "sender.example", database}
+	for _, same := range [][]string{verify, append(verify, "--report-domain=reports.example")} {
+		status, stdout, stderr := runProgram(t, server, "", same...)
+		if status != exitDone || !strings.Contains(stdout, "@reports.example") || strings.Contains(stdout, "yes") {
+			t.Errorf("%v: got status %d, %q and %q, want an inactive domain with a reporting address", same, status, stdout, stderr)
+		}
+	}
+	status, _, stderr := runProgram(t, server, "", append(verify, "--report-domain=other.example")...)
+	if status != exitFailed || !strings.Contains(stderr, `"reports.example"`) || !strings.Contains(stderr, "DMARCD_REPORT_DOMAIN") {
+		t.Errorf("got status %d and %q, want 2 and the setting that differs", status, stderr)
+	}
+}
+
+func TestReadingCommandsCreateNoDatabase(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	for _, args := range [][]string{
+		{"team", "list"}, {"token", "list", "--team", "acme"}, {"domain", "list", "--team", "acme"}, {"report", "list", "--team", "acme"},
+		{"user", "list"}, {"mailbox", "list", "--team", "acme"}, {"backup", "copy.db"}, {"doctor"},
+	} {
+		folder := filepath.Join(t.TempDir(), "data")
+		status, _, stderr := runProgram(t, server, "", append(args, "--data="+folder)...)
+		if args[0] != "doctor" && (status != exitFailed || !strings.Contains(stderr, "DMARCD_DATA")) {
+			t.Errorf("%v: got status %d and %q, want 2 and what to do", args, status, stderr)
+		}
+		if _, err := os.Stat(folder); !os.IsNotExist(err) {
+			t.Errorf("%v: got %v, want no data folder", args, err)
+		}
 	}
 }

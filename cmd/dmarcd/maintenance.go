@@ -18,7 +18,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Opening migrates.
-			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			return p.withNewStore(cmd, func(_ config.Config, s *store.Store) error {
 				_, err := fmt.Fprintf(p.out, "The %s database has the schema of this version.\n", s.Stats().Engine)
 				return err
 			})

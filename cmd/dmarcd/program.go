@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -151,18 +152,51 @@ func (p *program) configuration(cmd *cobra.Command) (config.Effective, error) {
 	return config.Load(config.Input{File: given["config"], Environ: p.environ, Flags: given})
 }
 
-// withStore runs f with the database of the configuration.
+// withStore runs f with the database of the configuration, which must exist: a command
+// that runs in the wrong folder must not leave an empty database there.
 func (p *program) withStore(cmd *cobra.Command, f func(cfg config.Config, s *store.Store) error) error {
 	effective, err := p.configuration(cmd)
 	if err != nil {
 		return err
 	}
-	log := p.logger(effective.Config.Log)
-	s, err := app.OpenStore(cmd.Context(), effective.Config, log)
+	database := effective.Config.Database
+	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) && !store.IsPostgres(database) {
+		return fmt.Errorf("there is no database %s; run the command where the daemon runs, or name its data folder with --data (DMARCD_DATA); `dmarcd serve` creates a new one", database)
+	}
+	return p.withNewStore(cmd, f)
+}
+
+// withNewStore is withStore for commands that may begin an installation: they create
+// the database if there is none.
+func (p *program) withNewStore(cmd *cobra.Command, f func(cfg config.Config, s *store.Store) error) error {
+	effective, err := p.configuration(cmd)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(effective.Config, s), s.Close())
+	cfg := effective.Config
+	s, err := app.OpenStore(cmd.Context(), cfg, p.logger(cfg.Log))
+	if err != nil {
+		return err
+	}
+	if cfg.ReportDomain, err = reportDomain(cmd.Context(), s, cfg.ReportDomain); err == nil {
+		err = f(cfg, s)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// reportDomain returns the report domain of the daemon that uses the database. A command
+// with another one would show wrong reporting addresses, and judge domains by them.
+func reportDomain(ctx context.Context, s *store.Store, configured string) (string, error) {
+	daemons, recorded, err := s.ReportDomain(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case !recorded:
+		return configured, nil
+	case configured != "" && configured != daemons:
+		return "", fmt.Errorf("the daemon of this database has report_domain = %q, and this command %q; set DMARCD_REPORT_DOMAIN to the daemon's, or restart the daemon with the new one first", daemons, configured)
+	}
+	return daemons, nil
 }
 
 // withTeam is withStore for a command with the flag --team.

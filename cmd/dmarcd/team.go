@@ -28,7 +28,7 @@ func (p *program) teamCreateCommand() *cobra.Command {
 	}
 	api := cmd.Flags().Bool("api", false, "put the team on the API whitelist")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+		return p.withNewStore(cmd, func(_ config.Config, s *store.Store) error {
 			team, err := s.CreateTeam(cmd.Context(), args[0], *api)
 			if errors.Is(err, dmarcd.ErrConflict) {
 				return fmt.Errorf("there is a team %q already: %w", args[0], dmarcd.ErrConflict)

@@ -50,7 +50,7 @@ over a safe channel.`,
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
+		return p.withNewStore(cmd, func(cfg config.Config, s *store.Store) error {
 			invite := dmarcd.Invite{Email: email, Operator: *operator, ExpiresAt: time.Now().Add(dmarcd.InviteLife)}
 			if *team != "" {
 				joined, err := teamByName(cmd.Context(), s, *team)

@@ -96,6 +96,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if a.store, err = OpenStore(ctx, cfg, options.Log); err != nil {
 		return nil, err
 	}
+	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
+		return nil, fmt.Errorf("record the report domain: %w", err)
+	}
 	a.metrics = newMetrics(a.store, options.Version)
 	a.resolver = NewResolver(cfg, a.metrics.observeDNS)
 	if err := a.resolver.Err(); err != nil {

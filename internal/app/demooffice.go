@@ -42,7 +42,7 @@ func newOffice(ctx context.Context, s *store.Store, reportDomain string, address
 		o.teams[name] = team
 	}
 	var err error
-	o.password, err = auth.NewPasswords().Hash(ctx, rand.Text())
+	o.password, err = auth.NewPasswords().Hash(ctx, "", rand.Text())
 	return o, err
 }
 

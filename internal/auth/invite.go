@@ -83,7 +83,7 @@ func (w *Welcome) Accept(ctx context.Context, secret string, answer Answer) (dma
 	}
 	claim := dmarcd.Claim{User: answer.SignedIn, Email: answer.Email, Name: answer.Name}
 	if answer.SignedIn == 0 && answer.Password != "" {
-		hash, err := w.Passwords.Hash(ctx, answer.Password)
+		hash, err := w.Passwords.Hash(ctx, secret, answer.Password) // one at a time for each link
 		if err != nil {
 			return dmarcd.User{}, err
 		}

@@ -8,20 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// The parameters are the second recommended option of RFC 9106 §4: 64 MiB, three
-// passes, four lanes, a salt of 128 bits and a tag of 256.
+// The parameters are those that OWASP recommends at least: 19 MiB, two passes, one lane;
+// with a salt of 128 bits and a tag of 256. More would make a flood of sign-ins dearer
+// for us than for the attacker. A stored hash names its own.
 const (
-	argonMemory = 64 * 1024 // KiB
-	argonPasses = 3
-	argonLanes  = 4
+	argonMemory = 19 * 1024 // KiB
+	argonPasses = 2
+	argonLanes  = 1
 	saltBytes   = 16
 	tagBytes    = 32
 )
@@ -32,32 +35,37 @@ const MinPassword = 12
 const (
 	maxPassword = 1024 // bytes: what is hashed has a limit
 	// maxHashes is how many passwords are hashed at once. It bounds the memory
-	// that strangers can have us use, to 128 MiB.
+	// that a flood of sign-ins takes.
 	maxHashes = 2
+	// maxWaiting is how many hashes may wait for one client network.
+	maxWaiting = 20
 )
 
-// Passwords hashes and verifies passwords, few at a time. One value serves the
-// whole process; it is safe for concurrent use.
+// Passwords hashes and verifies passwords, few at a time and fairly by client: a flood
+// of sign-ins from some networks does not hold up the others for long. One value serves
+// the whole process; it is safe for concurrent use.
 type Passwords struct {
-	slots chan struct{}
+	slots *fair.Limiter[string]
 }
 
 // NewPasswords returns a Passwords.
 func NewPasswords() *Passwords {
-	return &Passwords{slots: make(chan struct{}, maxHashes)}
+	return &Passwords{slots: fair.New[string](fair.Options{Capacity: maxHashes, PerKey: 1, Waiting: maxWaiting, Memory: time.Minute})}
 }
 
 // Hash returns what is stored of a password: an argon2id hash that names its own
 // parameters. A password with fewer than 12 characters, or more than 1024 bytes,
-// is an InvalidError; ErrTemporary means that ctx ended before its turn came.
-func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
+// is an InvalidError; ErrTemporary means that ctx ended before its turn came, or that too
+// many passwords from the same network wait already. The client is
+// its address, or anything else that tells clients apart.
+func (p *Passwords) Hash(ctx context.Context, client, password string) (string, error) {
 	if utf8.RuneCountInString(password) < MinPassword || len(password) > maxPassword || !utf8.ValidString(password) {
 		return "", &dmarcd.InvalidError{Field: "password", Message: "A password has at least 12 characters, and at most 1024 bytes."}
 	}
 	h := argonHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: make([]byte, saltBytes)}
 	_, _ = rand.Read(h.salt) // never fails
 	var err error
-	if h.tag, err = p.tag(ctx, h, password, tagBytes); err != nil {
+	if h.tag, err = p.tag(ctx, client, h, password, tagBytes); err != nil {
 		return "", err
 	}
 	return h.String(), nil
@@ -65,8 +73,9 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 
 // Verify reports whether the password is the one that was hashed. For the hash
 // "", which stands for a user who has no password or is not there, the answer is
-// no and takes as long: a stranger cannot tell who has a user here.
-func (p *Passwords) Verify(ctx context.Context, hash, password string) (bool, error) {
+// no and takes as long: the time does not reveal who has an account. See Hash
+// for the client.
+func (p *Passwords) Verify(ctx context.Context, client, hash, password string) (bool, error) {
 	h := argonHash{
 		memory: argonMemory, passes: argonPasses, lanes: argonLanes,
 		salt: make([]byte, saltBytes), tag: make([]byte, tagBytes),
@@ -80,7 +89,7 @@ func (p *Passwords) Verify(ctx context.Context, hash, password string) (bool, er
 	if len(password) > maxPassword {
 		password = "" // nobody's: none is that long, and none is empty
 	}
-	tag, err := p.tag(ctx, h, password, len(h.tag))
+	tag, err := p.tag(ctx, client, h, password, len(h.tag))
 	if err != nil {
 		return false, err
 	}
@@ -90,15 +99,12 @@ func (p *Passwords) Verify(ctx context.Context, hash, password string) (bool, er
 
 // tag waits for its turn and hashes. The password is normalized as RFC 8265 §4.2
 // has it: the same characters may be typed as different bytes.
-func (p *Passwords) tag(ctx context.Context, h argonHash, password string, length int) ([]byte, error) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-	}
-	if err := ctx.Err(); err != nil {
+func (p *Passwords) tag(ctx context.Context, client string, h argonHash, password string, length int) ([]byte, error) {
+	release, err := p.slots.Acquire(ctx, addressKey(client), 1)
+	if err != nil {
 		return nil, fmt.Errorf("%w: wait for other passwords to be hashed: %w", dmarcd.ErrTemporary, err)
 	}
+	defer release()
 	return argon2.IDKey([]byte(norm.NFC.String(password)), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil //nolint:gosec // 32, or as stored
 }
 

@@ -39,7 +39,7 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return 0, err
 	}
-	right, err := s.Passwords.Verify(ctx, hash, password)
+	right, err := s.Passwords.Verify(ctx, address, hash, password)
 	if err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, cur
 	if _, err := s.User(ctx, session.User.Email, current, address); err != nil {
 		return err
 	}
-	hash, err := s.Passwords.Hash(ctx, next)
+	hash, err := s.Passwords.Hash(ctx, address, next)
 	if err != nil {
 		return err
 	}

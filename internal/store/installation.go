@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -57,4 +58,22 @@ func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.
 		all[row.user] = append(all[row.user], row.Membership)
 	}
 	return all, err
+}
+
+// SetReportDomain records the report domain of the daemon. Together with the DNS it
+// decides which domains are active, so every command on the database must use the same.
+func (s *Store) SetReportDomain(ctx context.Context, domain string) error {
+	_, err := s.exec(ctx, `INSERT INTO installation (name, value) VALUES ('report_domain', $1)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, domain)
+	return err
+}
+
+// ReportDomain returns the report domain that a daemon recorded last; recorded is false
+// if none has run on this database.
+func (s *Store) ReportDomain(ctx context.Context) (domain string, recorded bool, err error) {
+	err = s.queryRow(ctx, `SELECT value FROM installation WHERE name = 'report_domain'`, nil, &domain)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return "", false, nil
+	}
+	return domain, err == nil, err
 }

@@ -27,6 +27,10 @@ func TestAccountForms(t *testing.T) {
 			status: http.StatusSeeOther, done: "name Ada",
 		},
 		{
+			name: "a session that ends meanwhile", path: "/app/account/name", form: url.Values{"name": {"Too Late"}},
+			status: http.StatusSeeOther,
+		},
+		{
 			name: "a wrong password", path: "/app/account/password", form: url.Values{"current": {"not that one"}, "password": {"the secret of ada"}},
 			status: http.StatusUnprocessableEntity, says: "This is not your present password.",
 		},

@@ -104,6 +104,9 @@ func (b *backend) Profile(context.Context, web.Browser) (web.Profile, error) {
 }
 
 func (b *backend) SetName(_ context.Context, _ web.Browser, name string) error {
+	if name == "Too Late" {
+		return dmarcd.ErrUnauthorized // the session ended meanwhile
+	}
 	if _, err := dmarcd.ParseUserName(name); err != nil {
 		return err
 	}

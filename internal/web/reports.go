@@ -35,7 +35,7 @@ type reportsView struct {
 
 func (s *Web) reportQuery(query url.Values, domain string) ReportQuery {
 	q := ReportQuery{
-		Domain: domain, Organization: query.Get("organization"), ID: query.Get("id"), Quirks: query.Get("quirks") != "",
+		Domain: normalDomain(domain), Organization: query.Get("organization"), ID: query.Get("id"), Quirks: query.Get("quirks") != "",
 		Period: periodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
 	}
 	for _, kind := range dmarcd.ReportKinds() {
@@ -48,6 +48,15 @@ func (s *Web) reportQuery(query url.Values, domain string) ReportQuery {
 		q.Genuine = genuine
 	}
 	return q
+}
+
+// normalDomain returns a domain of a filter as it is stored. What is not a domain name
+// stays as it is, and matches nothing.
+func normalDomain(written string) string {
+	if name, err := dmarcd.ParseName(written); err == nil {
+		return name
+	}
+	return written
 }
 
 func (s *Web) reports(c *call) error {

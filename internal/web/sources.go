@@ -161,7 +161,7 @@ func (s *Web) domainSources(c *call) error {
 // sourceQuery reads what a page of sources is asked for.
 func (s *Web) sourceQuery(query url.Values, domain string) SourceQuery {
 	q := SourceQuery{
-		Domain: domain, Period: periodOf(query, s.options.Now()), Group: GroupNetwork, Search: query.Get("search"),
+		Domain: normalDomain(domain), Period: periodOf(query, s.options.Now()), Group: GroupNetwork, Search: query.Get("search"),
 		Failing: query.Get("failing") != "", After: query.Get("after"), Limit: sourcesPerPage,
 	}
 	for _, g := range groups {

@@ -124,7 +124,11 @@ func (s *Web) serve(c *call) error {
 		return errNotAllowed
 	}
 	c.team = s.options.Team(c.viewer)
-	return matched.handle(c)
+	err := matched.handle(c)
+	if errors.Is(err, dmarcd.ErrUnauthorized) { // the session ended meanwhile
+		return s.leadToSignIn(c)
+	}
+	return err
 }
 
 // leadToSignIn remembers a page that can be shown again. A form cannot be sent again
