@@ -14,12 +14,14 @@ const (
 	PolicyTightened EventKind = "policy.tightened"
 	FindingAppeared EventKind = "finding.appeared"
 	FindingMended   EventKind = "finding.mended"
+	ChecksSuspended EventKind = "checks.suspended"
 )
 
 // EventKinds returns all kinds.
 func EventKinds() []EventKind {
 	return []EventKind{
 		RecordAppeared, RecordChanged, RecordVanished, PolicyLoosened, PolicyTightened, FindingAppeared, FindingMended,
+		ChecksSuspended,
 	}
 }
 
@@ -30,7 +32,7 @@ type Event struct {
 	Domain string
 	Kind   EventKind
 	// Before and After are the record, the policy or the finding concerned; ""
-	// where there was or is none.
+	// where there was or is none. After of ChecksSuspended is the reason.
 	Before, After string
 }
 

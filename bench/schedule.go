@@ -46,7 +46,7 @@ func measureSchedule(ctx context.Context, s settings, e engine) (_ []figure, err
 	}
 	planned := time.Since(began)
 
-	perMinute, claiming, err := claimAll(ctx, st, &clock, s.domains)
+	perMinute, claiming, err := claimAll(ctx, d.team, &clock, s.domains)
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +70,13 @@ func heapInUse() int64 {
 
 // claimAll moves the clock until every domain was claimed once, and returns how
 // many were in each minute.
-func claimAll(ctx context.Context, st *store.Store, clock *time.Time, domains int) (perMinute []int, took time.Duration, err error) {
+func claimAll(ctx context.Context, team *store.Team, clock *time.Time, domains int) (perMinute []int, took time.Duration, err error) {
 	began := time.Now()
 	for claimed, minute := 0, 0; claimed < domains; minute++ {
 		inMinute := 0
 		for range 60 {
 			for {
-				due, err := st.ClaimDueDomains(ctx, 24*time.Hour, 100)
+				due, err := team.ClaimDueDomains(ctx, 24*time.Hour, 100)
 				if err != nil {
 					return nil, 0, err
 				}

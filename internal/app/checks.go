@@ -16,10 +16,12 @@ import (
 // checks is the job that looks at domains by schedule.
 func (a *App) checks() *jobs.Checks {
 	return &jobs.Checks{
-		Log:  a.log,
-		Rate: a.config.Schedule.Rate,
-		Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
-			domains, err := a.store.ClaimDueDomains(ctx, lease, limit)
+		Log:       a.log,
+		Recovered: a.recovered,
+		Rate:      a.config.Schedule.Rate,
+		Teams:     a.store.DueTeams,
+		Claim: func(ctx context.Context, team dmarcd.TeamID, lease time.Duration, limit int) ([]jobs.Due, error) {
+			domains, err := a.store.Team(team).ClaimDueDomains(ctx, lease, limit)
 			due := make([]jobs.Due, len(domains))
 			for i, d := range domains {
 				due[i] = jobs.Due(d)
@@ -34,6 +36,7 @@ func (a *App) checks() *jobs.Checks {
 			_, _, err := a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
 			return err
 		},
+		Ended: func(ctx context.Context, due jobs.Due) error { return a.store.Team(due.Team).CheckEnded(ctx, due.Name) },
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,14 +34,35 @@ func newBacklog(n int) *backlog {
 	return b
 }
 
-func (b *backlog) claim(_ context.Context, _ time.Duration, limit int) ([]jobs.Due, error) {
+// teams returns the teams of what waits, each once.
+func (b *backlog) teams(context.Context) ([]dmarcd.TeamID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(limit, len(b.waiting))
-	due := b.waiting[:n]
-	b.waiting = b.waiting[n:]
-	return due, b.err
+	var teams []dmarcd.TeamID
+	for _, d := range b.waiting {
+		if !slices.Contains(teams, d.Team) {
+			teams = append(teams, d.Team)
+		}
+	}
+	return teams, b.err
 }
+
+func (b *backlog) claim(_ context.Context, team dmarcd.TeamID, _ time.Duration, limit int) ([]jobs.Due, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var due, left []jobs.Due
+	for _, d := range b.waiting {
+		if d.Team == team && len(due) < limit {
+			due = append(due, d)
+		} else {
+			left = append(left, d)
+		}
+	}
+	b.waiting = left
+	return due, nil
+}
+
+func (b *backlog) ended(context.Context, jobs.Due) error { return nil }
 
 // check takes a second.
 func (b *backlog) check(ctx context.Context, _ jobs.Due) error {
@@ -66,7 +88,7 @@ func TestChecks(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		began := time.Now()
-		job := &jobs.Checks{Claim: b.claim, Check: b.check, Rate: 10, Log: slog.New(slog.DiscardHandler)}
+		job := &jobs.Checks{Teams: b.teams, Claim: b.claim, Check: b.check, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler)}
 		go func() { done <- job.Run(ctx) }()
 		time.Sleep(21 * time.Second)
 		synctest.Wait()
@@ -109,8 +131,9 @@ func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
 				begun := 0
 				job := &jobs.Checks{
 					Rate: rate, Log: slog.New(slog.DiscardHandler),
-					Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
-						due, err := b.claim(ctx, lease, limit)
+					Teams: b.teams, Ended: b.ended,
+					Claim: func(ctx context.Context, team dmarcd.TeamID, lease time.Duration, limit int) ([]jobs.Due, error) {
+						due, err := b.claim(ctx, team, lease, limit)
 						for _, d := range due {
 							leases[d.Name] = time.Now().Add(lease)
 						}
@@ -146,16 +169,123 @@ func TestChecksWaitWhileTheStoreIsAway(t *testing.T) {
 		asked := 0
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
-		job := &jobs.Checks{Check: b.check, Rate: 10, Log: slog.New(slog.DiscardHandler), Claim: func(ctx context.Context, lease time.Duration, limit int) ([]jobs.Due, error) {
-			asked++
-			return b.claim(ctx, lease, limit)
-		}}
+		job := &jobs.Checks{
+			Check: b.check, Claim: b.claim, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler),
+			Teams: func(ctx context.Context) ([]dmarcd.TeamID, error) {
+				asked++
+				return b.teams(ctx)
+			},
+		}
 		go func() { done <- job.Run(ctx) }()
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 		stop()
 		<-done
 		if asked < 10 || asked > 15 {
-			t.Errorf("asked %d times in a minute, want every 5 s", asked)
+			t.Errorf("asked %d times in 10 minutes, want once a minute after the first few", asked)
+		}
+	})
+}
+
+// Domains whose DNS never answers hold their slots for as long as a check may take.
+// However many a team has, the checks of others begin at once.
+func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const silent, other dmarcd.TeamID = 1, 2
+		b := newBacklog(0)
+		for i := range 1000 {
+			b.waiting = append(b.waiting, jobs.Due{Team: silent, Name: fmt.Sprint("silent", i)})
+		}
+		var mu sync.Mutex
+		running, most := 0, 0
+		began := make(map[string]time.Time)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{
+			Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 50, Log: slog.New(slog.DiscardHandler),
+			Check: func(ctx context.Context, due jobs.Due) error {
+				mu.Lock()
+				began[due.Name] = time.Now()
+				if due.Team == silent {
+					running++
+					most = max(most, running)
+				}
+				mu.Unlock()
+				if due.Team == silent {
+					<-ctx.Done()
+					mu.Lock()
+					running--
+					mu.Unlock()
+				}
+				return nil
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(30 * time.Second) // all slots that the silent team can have are taken
+		due := time.Now()
+		b.mu.Lock()
+		for i := range 20 {
+			b.waiting = append(b.waiting, jobs.Due{Team: other, Name: fmt.Sprint("other", i)})
+		}
+		b.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		mu.Lock()
+		for i := range 20 {
+			at, ok := began[fmt.Sprint("other", i)]
+			if !ok || at.Sub(due) > 3*time.Second {
+				t.Errorf("check %d of the other team began: %v, after %v", i, ok, at.Sub(due))
+			}
+		}
+		if len(began) < 50 {
+			t.Errorf("%d checks began in 40 s, want the silent team's to go on", len(began))
+		}
+		if most > 16 {
+			t.Errorf("the silent team had %d slots, want at most 16", most)
+		}
+		mu.Unlock()
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCheckThatPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog(3)
+		var reported, ended []string
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{
+			Teams: b.teams, Claim: b.claim, Rate: 10, Log: slog.New(slog.DiscardHandler),
+			Recovered: func(e *recovered.Error) { reported = append(reported, e.Error()) },
+			Check: func(_ context.Context, due jobs.Due) error {
+				switch due.Name {
+				case "0":
+					panic("odd record")
+				case "1":
+					return errors.New("not saved")
+				}
+				return nil
+			},
+			Ended: func(_ context.Context, due jobs.Due) error {
+				ended = append(ended, due.Name)
+				return nil
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(5 * time.Second)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(reported, []string{"panic in check: odd record"}) {
+			t.Errorf("got panics %q, want one", reported)
+		}
+		if !slices.Equal(ended, []string{"1"}) {
+			t.Errorf("got ended %q, want only the check that returned an error", ended)
 		}
 	})
 }

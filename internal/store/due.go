@@ -8,27 +8,68 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// DueDomain is a domain whose DNS is to be looked at.
+const (
+	// maxUnfinished is how many checks of a domain in a row may begin and not end,
+	// because of a panic or the end of the process, until the schedule leaves it out.
+	maxUnfinished = 3
+	// never is the time of the next check of a domain that the schedule leaves out.
+	never = 1 << 40
+)
+
+// suspended is what an event says about a domain that the schedule leaves out.
+var suspended = fmt.Sprintf("%d checks of this domain began and did not finish, so it is no longer checked on schedule. "+
+	"A check on request resumes the schedule if it finishes.", maxUnfinished)
+
+// DueDomain is a domain whose DNS check is due.
 type DueDomain struct {
 	Team dmarcd.TeamID
 	Name string
-	// Full tells that everything is to be looked at, not only DMARC.
+	// Full means that everything is checked, not only DMARC.
 	Full bool
 }
 
-// ClaimDueDomains returns up to limit domains whose check is due, the longest
-// waiting first, and puts their next check off by lease: nobody else claims
-// them meanwhile, and if the claimer dies they are due again after it.
-func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, limit int) ([]DueDomain, error) {
-	now := s.now()
+// DueTeams returns the teams that have a domain whose check is due, in no particular
+// order.
+func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
+	// The sum keeps SQLite from reading all domains in the order of their teams.
+	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`,
+		[]any{unix(s.now())}, scanTeamID)
+	if err != nil {
+		return nil, fmt.Errorf("find teams with due checks: %w", err)
+	}
+	return teams, nil
+}
+
+// ClaimDueDomains returns up to limit domains whose check is due, the longest waiting
+// first, and leases them: they are due again after lease unless a check is saved, and
+// later each time that none is. A domain whose checks never finish is left out of the
+// schedule, with an event that says so.
+func (t *Team) ClaimDueDomains(ctx context.Context, lease time.Duration, limit int) ([]DueDomain, error) {
+	now := t.store.now()
 	var due []DueDomain
-	err := s.tx(ctx, func(t tx) (err error) {
-		due, err = collect(ctx, t, `UPDATE domains SET next_check_at = $1
-			WHERE id IN (SELECT id FROM domains WHERE next_check_at <= $2 AND deleted_at = 0
-				ORDER BY next_check_at LIMIT $3`+s.dialect.skipLocked+`)
-			RETURNING team_id, name, next_full_at <= $2`,
-			[]any{unix(now.Add(lease)), unix(now), limit}, scanDueDomain)
-		return err
+	err := t.store.tx(ctx, func(tx tx) error {
+		due = nil
+		claimed, err := collect(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
+				next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
+			WHERE team_id = $5 AND id IN (SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
+				ORDER BY next_check_at LIMIT $6`+t.store.dialect.skipLocked+`)
+			RETURNING id, name, next_full_at <= $2, unfinished`,
+			[]any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), t.id, limit}, scanClaim)
+		if err != nil {
+			return err
+		}
+		for _, c := range claimed {
+			if c.unfinished <= maxUnfinished {
+				due = append(due, DueDomain{Team: t.id, Name: c.name, Full: c.full})
+				continue
+			}
+			row := checkedDomain{Domain: dmarcd.Domain{ID: c.id, CheckedAt: now}}
+			if err := t.addEvents(ctx, tx, row, []dmarcd.Event{{Kind: dmarcd.ChecksSuspended, After: suspended}}); err != nil {
+				return err
+			}
+			t.store.options.Log.WarnContext(ctx, "scheduled checks suspended", "team", t.id, "domain", c.name, "unfinished", maxUnfinished)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim due domains: %w", err)
@@ -36,8 +77,23 @@ func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, limit 
 	return due, nil
 }
 
-func scanDueDomain(scan scanner) (DueDomain, error) {
-	var d DueDomain
-	err := scan(&d.Team, &d.Name, &d.Full)
-	return d, err
+// claim is a domain that was claimed.
+type claim struct {
+	id         dmarcd.DomainID
+	name       string
+	full       bool
+	unfinished int
+}
+
+func scanClaim(scan scanner) (claim, error) {
+	var c claim
+	err := scan(&c.id, &c.name, &c.full, &c.unfinished)
+	return c, err
+}
+
+// CheckEnded notes that a claimed check ended without a result to save, so that it does
+// not count as unfinished.
+func (t *Team) CheckEnded(ctx context.Context, name string) error {
+	_, err := t.store.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND unfinished > 0`, t.id, name)
+	return err
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,9 +60,20 @@ func TestReadsUseIndexes(t *testing.T) {
 func TestChoresUseIndexes(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
-	plan, err := in.store.Explain(t.Context(), func() { makeSheets(t, in.store) })
-	in.must(err)
-	if len(plan) != 1 || !strings.Contains(plan[0], "INDEX team_days_not_on_sheet") {
-		t.Errorf("got %q, want the index of the days that changed", plan)
+	for _, tt := range []struct {
+		name, index string
+		step        func() error
+	}{
+		{"rollups", "INDEX team_days_not_on_sheet", func() error { _, err := in.store.MakeSheets(t.Context()); return err }},
+		{"purge", "INDEX domains_deleted", func() error { _, err := in.store.Purge(t.Context()); return err }},
+		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},
+	} {
+		var failed error
+		plan, err := in.store.Explain(t.Context(), func() { failed = tt.step() })
+		in.must(err)
+		in.must(failed)
+		if len(plan) == 0 || !slices.ContainsFunc(plan, func(line string) bool { return strings.Contains(line, tt.index) }) {
+			t.Errorf("%s: got %q, want %s", tt.name, plan, tt.index)
+		}
 	}
 }

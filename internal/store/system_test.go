@@ -173,7 +173,7 @@ func TestClaims(t *testing.T) {
 			for range 4 {
 				group.Go(func() {
 					for {
-						due, err := s.ClaimDueDomains(ctx, time.Minute, 7)
+						due, err := team.ClaimDueDomains(ctx, time.Minute, 7)
 						if err != nil {
 							t.Error(err)
 						}
@@ -200,6 +200,87 @@ func TestClaims(t *testing.T) {
 				if n != 1 {
 					t.Errorf("%s: %s was claimed %d times", round, name, n)
 				}
+			}
+			clock.advance(time.Minute)
+		}
+		teams, err := s.DueTeams(ctx)
+		if err != nil || len(teams) != 0 {
+			t.Errorf("got due teams %v, %v while the lease lasts, want none", teams, err)
+		}
+	})
+}
+
+// A domain whose checks begin and never end, because they panic or end the process, is
+// left out of the schedule, and its team is told why. A check that ends takes it back.
+func TestDomainWhoseChecksNeverEnd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		claims := func() (n int) {
+			t.Helper()
+			for range 60 {
+				due, err := team.ClaimDueDomains(ctx, time.Minute, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += len(due)
+				clock.advance(time.Minute)
+			}
+			return n
+		}
+		events := func() (n int) {
+			t.Helper()
+			events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, store.Cursor{}, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(events)
+		}
+		if got := claims(); got != 3 {
+			t.Errorf("claimed %d times in an hour, want 3", got)
+		}
+		if got := events(); got != 1 {
+			t.Errorf("got %d events, want 1", got)
+		}
+		if got := claims(); got != 0 {
+			t.Errorf("claimed %d times while suspended, want 0", got)
+		}
+		check := dmarcd.Check{At: clock.Now(), Asked: true, Reason: "no answer"}
+		plan := dmarcd.Plan{Next: clock.Now().Add(time.Minute), Retry: time.Minute, MaxRetry: time.Minute}
+		if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
+			t.Fatal(err)
+		}
+		if got := claims(); got != 3 {
+			t.Errorf("claimed %d times after a check on request, want 3", got)
+		}
+		if got := events(); got != 2 {
+			t.Errorf("got %d events, want 2", got)
+		}
+	})
+}
+
+// A check that ends without a result does not count as one that never ended.
+func TestChecksThatEndWithoutAResult(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			due, err := team.ClaimDueDomains(ctx, time.Minute, 10)
+			if err != nil || len(due) != 1 {
+				t.Fatalf("claim %d: got %v, %v, want the domain", i, due, err)
+			}
+			if err := team.CheckEnded(ctx, "example.com"); err != nil {
+				t.Fatal(err)
 			}
 			clock.advance(time.Minute)
 		}

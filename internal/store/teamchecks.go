@@ -44,7 +44,8 @@ func (t *Team) saveCheck(ctx context.Context, name string, check dmarcd.Check, p
 		// A time that is still to come was written by a clock that has been
 		// set right since: it would have every look dropped until then.
 		if check.At.Before(domain.CheckedAt) && !domain.CheckedAt.After(t.store.now()) {
-			return nil
+			_, err := tx.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND id = $2`, t.id, domain.ID)
+			return err
 		}
 		row.CheckedAt = check.At.UTC().Truncate(time.Second)
 		if err := t.judge(ctx, tx, &row, check, plan); err != nil {
@@ -95,7 +96,8 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	}
 	_, err := tx.exec(ctx, `UPDATE domains SET
 			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
-			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15
+			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15,
+			unfinished = 0
 		WHERE team_id = $16 AND id = $17`,
 		row.Active, row.Record, row.Policy, unix(row.UpdatedAt), row.Grade, unix(row.CheckedAt), unix(row.KnownAt), unix(row.knownUntil),
 		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt), row.RecordDomain,

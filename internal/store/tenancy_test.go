@@ -41,6 +41,13 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
 	},
+	"ClaimDueDomains": func(ctx context.Context, other *store.Team, _ victim) error {
+		due, err := other.ClaimDueDomains(ctx, time.Minute, 100)
+		return wantNone(len(due), err)
+	},
+	"CheckEnded": func(ctx context.Context, other *store.Team, v victim) error {
+		return other.CheckEnded(ctx, v.domain.Name) // a dump of the victim's rows shows a change
+	},
 	"Domains": func(ctx context.Context, other *store.Team, _ victim) error {
 		domains, err := other.Domains(ctx, "", 100)
 		return wantNone(len(domains), err)

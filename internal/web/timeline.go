@@ -127,6 +127,8 @@ func eventCell(kind dmarcd.EventKind) Cell {
 		cell.Text, cell.Tone = "new finding", "warning"
 	case dmarcd.FindingMended:
 		cell.Text, cell.Tone = "mended", "good"
+	case dmarcd.ChecksSuspended:
+		cell.Text, cell.Tone = "checks suspended", "bad"
 	default:
 		cell.Text = string(kind)
 	}
