@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // maxConcurrent is how many questions of one probe are under way at once.
@@ -122,12 +122,12 @@ func Probe(ctx context.Context, r dns.Resolver, domain string, selectors []strin
 func lookupAll(ctx context.Context, r dns.Resolver, selectors []string, domain string) []Lookup {
 	lookups := make([]Lookup, len(selectors))
 	slots := make(chan struct{}, maxConcurrent)
-	var running sync.WaitGroup
+	var running recovered.Group
 	for i, selector := range selectors {
 		slots <- struct{}{}
 		running.Go(func() {
+			defer func() { <-slots }()
 			lookups[i] = LookupKey(ctx, r, selector, domain)
-			<-slots
 		})
 	}
 	running.Wait()

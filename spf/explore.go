@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/netip"
 	"strings"
-	"sync"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // Which limit was reached, as the fields called Truncated say it.
@@ -87,12 +87,12 @@ func (e *explorer) ask(ctx context.Context, round []request) {
 	}
 	answers := make([]dns.Answer, len(questions))
 	slots := make(chan struct{}, e.limits.Concurrency)
-	var group sync.WaitGroup
+	var group recovered.Group
 	for i, q := range questions {
 		slots <- struct{}{}
 		group.Go(func() {
+			defer func() { <-slots }()
 			answers[i] = e.resolver.Resolve(ctx, q)
-			<-slots
 		})
 	}
 	group.Wait()

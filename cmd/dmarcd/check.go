@@ -67,7 +67,7 @@ or is no domain name.`,
 			return errors.New("there is no name to check on standard input")
 		}
 		names, refused := p.parseNames(inputs)
-		resolver := app.NewResolver(effective.Config, nil)
+		resolver := app.NewResolver(effective.Config, nil, nil)
 		defer resolver.Close()
 		if err := resolver.Err(); err != nil {
 			return err

@@ -92,7 +92,7 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			resolver := app.NewResolver(cfg, nil)
+			resolver := app.NewResolver(cfg, nil, nil)
 			defer resolver.Close()
 			ctx, cancel := context.WithTimeout(cmd.Context(), verifyTimeout)
 			defer cancel()

@@ -28,6 +28,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -100,7 +101,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, fmt.Errorf("record the report domain: %w", err)
 	}
 	a.metrics = newMetrics(a.store, options.Version)
-	a.resolver = NewResolver(cfg, a.metrics.observeDNS)
+	a.resolver = NewResolver(cfg, a.metrics.observeDNS, a.recovered)
 	if err := a.resolver.Err(); err != nil {
 		a.log.Warn("no DNS server to ask: every check will be inconclusive", "error", err)
 	}
@@ -114,6 +115,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, err
 	}
 	a.names = senders.NewNames(a.resolver, nameKeeper{a.store}, time.Now, a.log)
+	a.names.Recovered = a.recovered
 	a.sources = newSources(a.atlas, options.Known, a.names)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
@@ -162,10 +164,10 @@ func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store
 // somebody waits for never stands in its line.
 const maxQuestions = 1024
 
-// NewResolver returns the DNS client of a configuration; observe may be nil.
-func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration)) *resolver.Resolver {
+// NewResolver returns the DNS client of a configuration; observe and panics may be nil.
+func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration), panics recovered.Boundary) *resolver.Resolver {
 	return resolver.New(resolver.Config{
-		Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe,
+		Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe, Recovered: panics,
 		MaxInflight: maxQuestions, MaxInflightPerServer: maxQuestions,
 	})
 }

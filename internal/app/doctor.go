@@ -178,7 +178,7 @@ func diagnoseTeams(ctx context.Context, s *store.Store) Diagnosis {
 // mail server of the report domain.
 func diagnoseDNS(ctx context.Context, cfg config.Config) []Diagnosis {
 	const part = "DNS"
-	all := NewResolver(cfg, nil)
+	all := NewResolver(cfg, nil, nil)
 	defer all.Close()
 	if err := all.Err(); err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Let DMARCD_DNS name a resolver, such as 192.0.2.53:53."}}
@@ -189,7 +189,7 @@ func diagnoseDNS(ctx context.Context, cfg config.Config) []Diagnosis {
 	for _, server := range all.Servers() {
 		one := cfg
 		one.DNS = []string{server}
-		r := NewResolver(one, nil)
+		r := NewResolver(one, nil, nil)
 		answer := r.Resolve(ctx, dns.Question{Name: "com", Type: dns.NS})
 		r.Close()
 		if answer.Outcome == dns.Inconclusive {

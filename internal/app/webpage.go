@@ -9,6 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -50,9 +51,17 @@ func (a *App) webPage() (*web.Web, error) {
 	return web.New(options)
 }
 
+// Checks of everything that users ask for on the page: how many run at once, and how
+// many of one team. As many of a team may wait.
+const (
+	maxExaminations     = 64
+	maxTeamExaminations = 8
+)
+
 // pageBackend returns what the pages ask.
 func (a *App) pageBackend() *backend.Backend {
 	passwords := auth.NewPasswords()
+	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
 	return backend.New(backend.Options{
 		Store:     a.store,
 		Sessions:  auth.NewSessions(a.store, time.Now, a.log),
@@ -60,6 +69,11 @@ func (a *App) pageBackend() *backend.Backend {
 		Welcome:   &auth.Welcome{Store: a.store, Passwords: passwords, Now: time.Now},
 		Checker:   a.checker,
 		Examine: func(ctx context.Context, team *store.Team, name string) error {
+			release, err := examining.Acquire(ctx, team.ID(), 1)
+			if err != nil {
+				return err
+			}
+			defer release()
 			return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
 		},
 		Insight:      a.sources,

@@ -74,6 +74,8 @@ func New(options Options) *Checker {
 
 // Keeper keeps the checks of one team.
 type Keeper interface {
+	// ID returns the team's id.
+	ID() dmarcd.TeamID
 	// SaveCheck keeps a check of the domain with that name, plans the next
 	// one, and returns the domain as it is then.
 	SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error)
@@ -96,7 +98,7 @@ const (
 // kept, conclusive or not. The next check is planned after the interval, or
 // earlier if this one was inconclusive.
 func (c *Checker) Check(ctx context.Context, keeper Keeper, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
-	check := c.Look(ctx, name)
+	check := c.Look(dns.ForClient(ctx, int64(keeper.ID())), name)
 	check.Asked = occasion != Scheduled
 	var domain dmarcd.Domain
 	err := c.keep(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {

@@ -2,10 +2,10 @@ package dnscheck
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // maxExamination bounds an examination whose caller set no earlier deadline.
@@ -84,9 +84,10 @@ func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 	return check
 }
 
-// run runs the parts side by side and waits for them. Each writes its own facts.
+// run runs the parts side by side and waits for them. Each writes its own facts. A panic
+// of one of them is raised again here, once all have ended.
 func (e *examination) run(ctx context.Context, parts ...func(context.Context)) {
-	var all sync.WaitGroup
+	var all recovered.Group
 	for _, part := range parts {
 		all.Go(func() { part(ctx) })
 	}

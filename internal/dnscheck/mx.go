@@ -5,10 +5,10 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // The states of the MX records of a domain, and of one of its hosts.
@@ -55,7 +55,7 @@ func (e *examination) lookMX(ctx context.Context) {
 	})
 	records = records[:min(len(records), maxHosts)]
 	f.Hosts = make([]dmarcd.MXHost, len(records))
-	var all sync.WaitGroup
+	var all recovered.Group
 	for i, r := range records {
 		all.Go(func() { f.Hosts[i] = e.mxHost(ctx, r) })
 	}

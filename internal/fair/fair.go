@@ -40,7 +40,8 @@ type Limiter[K comparable] struct {
 	mu   sync.Mutex
 	held int64
 	keys map[K]*account
-	// arrivals numbers the waiters, so that keys with equal use take turns.
+	// arrivals numbers the waiters, each anew when it becomes the first of its key, so
+	// that keys with equal use take turns.
 	arrivals uint64
 }
 
@@ -120,6 +121,12 @@ func (l *Limiter[K]) admit() {
 		next.held += w.weight
 		l.held += w.weight
 		close(w.admitted)
+		if len(next.waiting) > 0 {
+			// The key goes to the end of the line: one with many waiters does not
+			// go first as often as it has waiters that came early.
+			l.arrivals++
+			next.waiting[0].arrival = l.arrivals
+		}
 	}
 }
 
@@ -155,6 +162,9 @@ func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 	for i, other := range of.waiting {
 		if other == w {
 			of.waiting = append(of.waiting[:i], of.waiting[i+1:]...)
+			if i == 0 && len(of.waiting) > 0 {
+				of.waiting[0].arrival = w.arrival // the key keeps its place in the line
+			}
 			l.forget(key, of)
 			l.admit() // those behind it may fit
 			return true

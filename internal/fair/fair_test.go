@@ -245,3 +245,37 @@ func BenchmarkAcquire(b *testing.B) {
 		})
 	}
 }
+
+// Keys take turns even where only one of them can hold anything: one with many waiters
+// that came early does not go first with all of them.
+func TestKeysTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1})
+		first := hold(t, l, "busy", 1)
+		var mu sync.Mutex
+		var order []string
+		wait := func(key string) {
+			go func() {
+				release := hold(t, l, key, 1)
+				mu.Lock()
+				order = append(order, key)
+				mu.Unlock()
+				release()
+			}()
+			synctest.Wait()
+		}
+		for range 5 {
+			wait("busy")
+		}
+		wait("a")
+		wait("b")
+		wait("a")
+		first()
+		synctest.Wait()
+		want := []string{"busy", "a", "b", "busy", "a", "busy", "busy", "busy"}
+		if !slices.Equal(order, want) {
+			t.Errorf("got %q, want %q", order, want)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // splitAbove is how many records are looked at by several. To begin and to gather takes
@@ -19,7 +20,7 @@ func split(n, amount int, work func(from, to int)) {
 	if amount < splitAbove {
 		workers = 1
 	}
-	var group sync.WaitGroup
+	var group recovered.Group
 	for worker := range workers {
 		group.Go(func() { work(n*worker/workers, n*(worker+1)/workers) })
 	}

@@ -100,16 +100,19 @@ func (r *Resolver) askServer(ctx context.Context, s *server, q dns.Question, dea
 // all is taken last, so that a crowd before one server does not keep questions
 // from the others. It reports false if ctx ends first.
 func (r *Resolver) enter(ctx context.Context, s *server) (leave func(), ok bool) {
-	if s.inflight.Acquire(ctx, 1) != nil {
+	client := dns.ClientOf(ctx)
+	leaveServer, err := s.inflight.Acquire(ctx, client, 1)
+	if err != nil {
 		return nil, false
 	}
-	if r.inAll.Acquire(ctx, 1) != nil {
-		s.inflight.Release(1)
+	leaveAll, err := r.inAll.Acquire(ctx, client, 1)
+	if err != nil {
+		leaveServer()
 		return nil, false
 	}
 	return func() {
-		r.inAll.Release(1)
-		s.inflight.Release(1)
+		leaveAll()
+		leaveServer()
 	}, true
 }
 

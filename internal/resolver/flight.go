@@ -7,6 +7,13 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
+// asked is a question of a client. Clients do not share flights: one that waits for its
+// turn among the many questions of a client must not hold up another client.
+type asked struct {
+	dns.Question
+	client int64
+}
+
 // flight is a question under way that any number of callers wait for. It goes
 // on while one of them waits and is cancelled when the last one leaves.
 type flight struct {
@@ -20,7 +27,7 @@ type flight struct {
 
 // join adds the caller to the flight for a question, and starts one where there
 // is none. It reports false when the Resolver is closed.
-func (r *Resolver) join(ctx context.Context, q dns.Question) (*flight, bool) {
+func (r *Resolver) join(ctx context.Context, q asked) (*flight, bool) {
 	limit := time.Now().Add(maxDuration)
 	deadline, ok := ctx.Deadline()
 	if !ok || deadline.After(limit) {
@@ -49,7 +56,7 @@ func (r *Resolver) join(ctx context.Context, q dns.Question) (*flight, bool) {
 
 // leave takes a caller out of a flight. When it was the last one, the flight is
 // cancelled, and the next caller with the question starts another.
-func (r *Resolver) leave(f *flight, q dns.Question) {
+func (r *Resolver) leave(f *flight, q asked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f.waiters--
@@ -60,7 +67,7 @@ func (r *Resolver) leave(f *flight, q dns.Question) {
 }
 
 // land takes a flight off the list. The caller holds r.mu.
-func (r *Resolver) land(f *flight, q dns.Question) {
+func (r *Resolver) land(f *flight, q asked) {
 	if r.flights[q] == f {
 		delete(r.flights, q)
 	}
@@ -68,10 +75,14 @@ func (r *Resolver) land(f *flight, q dns.Question) {
 
 // fly finds the answer for everyone who waits. The answer is in the cache
 // before the flight leaves the list: no caller finds neither.
-func (r *Resolver) fly(ctx context.Context, f *flight, q dns.Question) {
+func (r *Resolver) fly(ctx context.Context, f *flight, q asked) {
 	defer f.cancel()
 	started := time.Now()
-	f.answer = r.follow(ctx, q, func() time.Time { return r.longestDeadline(f) })
+	f.answer = inconclusive(q.Question, reasonPanic)
+	_ = r.config.Recovered.Call("resolver", func() error { // the answer says what the error does
+		f.answer = r.follow(ctx, q.Question, func() time.Time { return r.longestDeadline(f) })
+		return nil
+	})
 	r.config.Observe(f.answer.Outcome, time.Since(started))
 	r.cache.store(f.answer)
 

@@ -2,11 +2,14 @@ package resolver_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
@@ -165,5 +168,53 @@ func TestLimitsOfQuestionsUnderWay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client whose questions are never answered has a part of the capacity: the questions
+// of another client, even the same ones, are asked at once.
+func TestSilentQuestionsOfOneClient(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `other.example.org. TXT "there"`)
+	r := newResolver(t, resolver.Config{MaxInflight: 8, MaxInflightPerServer: 8}, server)
+	var silent []waiter
+	for i := range 50 {
+		name := fmt.Sprintf("silent%d.example.org", i)
+		release := server.Hold(name)
+		defer release()
+		silent = append(silent, wait(t, dns.ForClient(t.Context(), 1), r, text(name)))
+	}
+	silent = append(silent, wait(t, dns.ForClient(t.Context(), 1), r, text("other.example.org"))) // waits for its turn
+	began := time.Now()
+	got := r.Resolve(dns.ForClient(t.Context(), 2), text("other.example.org"))
+	if got.Outcome != dns.Data {
+		t.Errorf("got %s (%s) after %v, want %s", got.Outcome, got.Reason, time.Since(began), dns.Data)
+	}
+	asked := 0
+	for i := range 50 {
+		asked += min(1, server.Asked(fmt.Sprintf("silent%d.example.org", i), dns.TXT))
+	}
+	if asked > 2 {
+		t.Errorf("%d questions of the silent client were under way, want at most a quarter of 8", asked)
+	}
+	r.Close()
+	for _, w := range silent {
+		<-w.answer
+	}
+}
+
+func TestPanicIsInconclusive(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `a.example.org. TXT "there"`)
+	var reported atomic.Int64
+	r := newResolver(t, resolver.Config{
+		Now:       func() time.Time { panic("no clock") },
+		Recovered: func(*recovered.Error) { reported.Add(1) },
+	}, server)
+	if got := r.Fresh().Resolve(t.Context(), text("a.example.org")); got.Outcome != dns.Inconclusive {
+		t.Errorf("got %s, want %s", got.Outcome, dns.Inconclusive)
+	}
+	if reported.Load() != 1 {
+		t.Errorf("%d panics reported, want 1", reported.Load())
 	}
 }

@@ -1,7 +1,7 @@
 // Package resolver asks recursive DNS servers and gives the answers of package
 // dns: over UDP with EDNS (RFC 6891), over TCP where a reply is truncated
 // (RFC 7766), with retries on other servers, a cache (RFC 2308), and at most
-// one exchange at a time for the same question.
+// one exchange at a time for the same question of a client (see dns.ForClient).
 //
 // It does not validate DNSSEC: it asks for the AD bit (RFC 6840 §5.7) and hands
 // on what the server claims. It does not recurse, and it knows nothing of what
@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/fair"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // The defaults of Config. The timeout lets a caller with two seconds repeat a
@@ -55,7 +55,8 @@ type Config struct {
 	// most; default 65,536.
 	CacheEntries int
 	// MaxInflight is how many questions are under way at once in all; default
-	// 512. Further ones wait for their turn.
+	// 512. Further ones wait for their turn. One client (see dns.ForClient) has at
+	// most a quarter of them.
 	MaxInflight int
 	// MaxInflightPerServer is the same for each server; default 256.
 	MaxInflightPerServer int
@@ -64,6 +65,8 @@ type Config struct {
 	// joined a question under way are not counted. It must be safe for
 	// concurrent use. It may be nil.
 	Observe func(outcome dns.Outcome, took time.Duration)
+	// Recovered reports panics while a reply is read; the question is inconclusive then.
+	Recovered recovered.Boundary
 	// Now is the clock of the cache, and of the rest that silent servers take;
 	// default time.Now.
 	Now func() time.Time
@@ -102,16 +105,16 @@ func (c Config) withDefaults() Config {
 type Resolver struct {
 	config  Config
 	servers []*server
-	err     error        // why there is no server to ask
-	next    atomic.Int64 // counts the questions
-	inAll   *semaphore.Weighted
-	buffers sync.Pool // of *[readBytes]byte
+	err     error                // why there is no server to ask
+	next    atomic.Int64         // counts the questions
+	inAll   *fair.Limiter[int64] // by client
+	buffers sync.Pool            // of *[readBytes]byte
 	cache   *cache
 
 	inFlight sync.WaitGroup
 	mu       sync.Mutex
 	closed   bool
-	flights  map[dns.Question]*flight
+	flights  map[asked]*flight
 }
 
 // New returns a Resolver. It always succeeds: where no server can be found, Err
@@ -120,10 +123,10 @@ func New(config Config) *Resolver {
 	config = config.withDefaults()
 	r := &Resolver{
 		config:  config,
-		inAll:   semaphore.NewWeighted(int64(config.MaxInflight)),
+		inAll:   newLimiter(config.MaxInflight),
 		cache:   newCache(config.CacheEntries, config.Now),
 		buffers: sync.Pool{New: func() any { return new([readBytes]byte) }},
-		flights: map[dns.Question]*flight{},
+		flights: map[asked]*flight{},
 	}
 	r.servers, r.err = findServers(config)
 	return r
@@ -196,7 +199,8 @@ func (r *Resolver) ask(ctx context.Context, q dns.Question) dns.Answer {
 	if ctx.Err() != nil {
 		return inconclusive(q, r.whyEnded(ctx))
 	}
-	f, ok := r.join(ctx, q)
+	question := asked{q, dns.ClientOf(ctx)}
+	f, ok := r.join(ctx, question)
 	if !ok {
 		return inconclusive(q, reasonClosed)
 	}
@@ -204,7 +208,7 @@ func (r *Resolver) ask(ctx context.Context, q dns.Question) dns.Answer {
 	case <-f.done:
 		return f.answer
 	case <-ctx.Done():
-		r.leave(f, q)
+		r.leave(f, question)
 		return inconclusive(q, r.whyEnded(ctx))
 	}
 }
@@ -212,6 +216,7 @@ func (r *Resolver) ask(ctx context.Context, q dns.Question) dns.Answer {
 const (
 	reasonClosed  = "the resolver is closed"
 	reasonGivenUp = "the question was given up before an answer came"
+	reasonPanic   = "an internal error prevented the lookup"
 )
 
 // whyEnded says why a context that has ended left a question without an answer.
@@ -224,4 +229,10 @@ func (r *Resolver) whyEnded(ctx context.Context) string {
 
 func inconclusive(q dns.Question, reason string) dns.Answer {
 	return dns.Answer{Question: q, Outcome: dns.Inconclusive, Reason: reason}
+}
+
+// newLimiter returns a limiter of questions under way, of which one client has at most
+// a quarter.
+func newLimiter(questions int) *fair.Limiter[int64] {
+	return fair.New[int64](fair.Options{Capacity: int64(questions), PerKey: int64(max(1, questions/4))})
 }

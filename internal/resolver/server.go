@@ -10,7 +10,8 @@ import (
 	"time"
 
 	mdns "github.com/miekg/dns"
-	"golang.org/x/sync/semaphore"
+
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
 // A server that left maxSilences questions in a row unanswered is asked after
@@ -25,9 +26,9 @@ type server struct {
 	address   string // host:port
 	host      string
 	port      uint16
-	inflight  *semaphore.Weighted
-	silences  atomic.Int64 // in a row
-	restUntil atomic.Int64 // Unix nanoseconds
+	inflight  *fair.Limiter[int64] // by client
+	silences  atomic.Int64         // in a row
+	restUntil atomic.Int64         // Unix nanoseconds
 }
 
 // findServers returns the configured servers, or else those of the system.
@@ -49,7 +50,7 @@ func findServers(c Config) ([]*server, error) {
 			address:  address,
 			host:     host,
 			port:     port,
-			inflight: semaphore.NewWeighted(int64(c.MaxInflightPerServer)),
+			inflight: newLimiter(c.MaxInflightPerServer),
 		}
 	}
 	return servers, nil

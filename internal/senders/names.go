@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 const (
@@ -61,6 +62,9 @@ type NameKeeper interface {
 // the background. Only names that lead back to their address count: the owner of an
 // address can give it any name.
 type Names struct {
+	// Recovered reports panics of lookups. It is set before Run.
+	Recovered recovered.Boundary
+
 	resolver dns.Resolver
 	keeper   NameKeeper
 	now      func() time.Time
@@ -207,15 +211,17 @@ func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 			defer cancel()
-			if name, conclusive := reverse(ctx, n.resolver, addr); conclusive {
-				mu.Lock()
-				defer mu.Unlock()
-				found = append(found, ReverseName{Addr: addr, Name: name, LookedAt: n.now().UTC().Truncate(time.Second)})
-			}
-			return nil
+			return n.Recovered.Call("reverse names", func() error {
+				if name, conclusive := reverse(ctx, n.resolver, addr); conclusive {
+					mu.Lock()
+					defer mu.Unlock()
+					found = append(found, ReverseName{Addr: addr, Name: name, LookedAt: n.now().UTC().Truncate(time.Second)})
+				}
+				return nil
+			})
 		})
 	}
-	_ = group.Wait() // none of them fails
+	_ = group.Wait() // only panics, which are reported; their addresses rest
 	return found
 }
 

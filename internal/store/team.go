@@ -15,3 +15,6 @@ type Team struct {
 func (s *Store) Team(id dmarcd.TeamID) *Team {
 	return &Team{store: s, id: id}
 }
+
+// ID returns the id of the team.
+func (t *Team) ID() dmarcd.TeamID { return t.id }

@@ -41,6 +41,7 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
 	},
+	"ID": func(context.Context, *store.Team, victim) error { return nil },
 	"ClaimDueDomains": func(ctx context.Context, other *store.Team, _ victim) error {
 		due, err := other.ClaimDueDomains(ctx, time.Minute, 100)
 		return wantNone(len(due), err)
