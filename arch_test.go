@@ -30,7 +30,7 @@ var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bim
 
 // foundations hold what several protocols do in the same way. They keep the rules of
 // the protocols.
-var foundations = []string{"dns/txt", "internal/reporturi", "internal/recovered"}
+var foundations = []string{"dns/txt", "internal/reporturi", "internal/reporttext", "internal/recovered"}
 
 // services do the work. They do not import each other, and declare what they
 // need of the store as interfaces of their own.
@@ -62,17 +62,18 @@ var rooms = map[string][]string{
 	"spf":         {"dns", "internal/recovered"},
 	"dkim":        {"dns", "dns/txt", "internal/recovered"},
 	"mtasts":      {"dns", "dns/txt"},
-	"tlsrpt":      {"dns", "dns/txt", "internal/reporturi"},
+	"tlsrpt":      {"dns", "dns/txt", "internal/reporturi", "internal/reporttext"},
 	"bimi":        {"dns", "dns/txt"},
 	"dane":        {"dns"},
-	"aggregate":   {"dns", "dmarc"},
-	"failure":     {"dns", "dmarc"},
+	"aggregate":   {"dns", "dmarc", "internal/reporttext"},
+	"failure":     {"dns", "dmarc", "internal/reporttext"},
 
 	"internal/clientaddr": nil,
 	"internal/upload":     {".", "internal/clientaddr", "internal/fair"},
 	"internal/fair":       {"."},
 	"internal/recovered":  nil,
 	"internal/reporturi":  {"dns"},
+	"internal/reporttext": nil,
 	"internal/corpustest": {"dns", "dns/dnstest"},
 	"internal/costtest":   nil,
 

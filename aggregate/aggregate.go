@@ -1,5 +1,6 @@
 // Package aggregate reads DMARC aggregate reports: RFC 9990, RFC 7489 and the
-// drafts before them, as one stream of records in constant memory.
+// drafts before them, as one stream of records in constant memory. The time for a
+// document grows with its length and nothing else.
 //
 // Reporters write much that no schema allows. The reader takes what can be
 // understood, and notes each kind of deviation once, with a count, as a Quirk of
@@ -32,6 +33,9 @@ type Limits struct {
 	// Reasons is the most override reasons that are kept of one record, and the
 	// most errors that are kept of the metadata.
 	Reasons int
+	// Latest is the latest time that a report may be about, in seconds since 1970.
+	// A later one is a quirk. There is none by default.
+	Latest int64
 }
 
 // DefaultLimits returns limits that no honest report comes near.

@@ -13,6 +13,7 @@ func (r *Reader) opened(n node) {
 		r.startRecord()
 	case reason:
 		r.row.reason = Reason{}
+		r.row.reasonText = r.row.reasonText[:0]
 	case dkim:
 		r.row.dkim = DKIMResult{}
 	case spf:
@@ -30,7 +31,7 @@ func (r *Reader) closed(n node) {
 	case record:
 		r.endRecord()
 	case reason:
-		r.quirks.noteIf(r.row.reason.Type == "", ReasonTypeMissing)
+		r.endReason()
 		r.row.reasons = keep(r, r.row.reasons, r.row.reason, r.limits.Reasons)
 	case dkim:
 		r.row.dkims = keep(r, r.row.dkims, r.row.dkim, r.limits.AuthResults)
@@ -40,6 +41,22 @@ func (r *Reader) closed(n node) {
 		if n.isValue() {
 			r.set(n, r.text(n, r.value))
 		}
+	}
+}
+
+// endReason takes the text of a reason that stands in none of its elements as its
+// comment.
+func (r *Reader) endReason() {
+	reason := &r.row.reason
+	r.quirks.noteIf(reason.Type == "", ReasonTypeMissing)
+	text := bytes.TrimSpace(r.row.reasonText)
+	switch {
+	case len(text) == 0:
+	case reason.Comment == "":
+		r.quirks.note(ReasonText)
+		reason.Comment = r.interned(text)
+	default:
+		r.quirks.note(StrayText)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/unicode"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // sniffed is how much of the beginning is looked at for the encoding.
@@ -18,7 +19,7 @@ const sniffed = 1024
 const utf8BOM = "\xef\xbb\xbf"
 
 // inUTF8 returns the document in UTF-8. The encoding is told by the byte order
-// mark, by the zero bytes of UTF-16, or by the declaration, in this order; without
+// mark, by the zero bytes of UTF-16 and UTF-32, or by the declaration, in this order; without
 // any of them it is UTF-8 (XML 1.0 appendix F). Bytes of a document in UTF-8 that
 // are no characters are left for the reader to replace; decoded reports whether
 // a decoder has already replaced them by U+FFFD.
@@ -28,23 +29,17 @@ func inUTF8(in io.Reader, quirks *tally) (out io.Reader, decoded bool, err error
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, false, err
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte(utf8BOM)):
+	if bytes.HasPrefix(head, []byte(utf8BOM)) {
 		quirks.note(ByteOrderMark)
 		_, err = buffered.Discard(len(utf8BOM))
 		label := declaredEncoding(head)
 		quirks.noteIf(label != "" && !isUTF8(label), EncodingMislabelled)
 		return buffered, false, err
-	case bytes.HasPrefix(head, []byte("\xfe\xff")), bytes.HasPrefix(head, []byte("\xff\xfe")):
-		quirks.note(ByteOrderMark)
+	}
+	if e, mark := reporttext.Unicode(head); e != nil {
+		quirks.noteIf(mark, ByteOrderMark)
 		quirks.note(OtherEncoding)
-		return decoding(buffered, unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM)), true, nil
-	case bytes.HasPrefix(head, []byte("\x00<")):
-		quirks.note(OtherEncoding)
-		return decoding(buffered, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)), true, nil
-	case bytes.HasPrefix(head, []byte("<\x00")):
-		quirks.note(OtherEncoding)
-		return decoding(buffered, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)), true, nil
+		return decoding(buffered, e), true, nil
 	}
 	if e := declared(declaredEncoding(head), quirks); e != nil {
 		quirks.note(OtherEncoding)
@@ -56,12 +51,13 @@ func inUTF8(in io.Reader, quirks *tally) (out io.Reader, decoded bool, err error
 func decoding(in io.Reader, e encoding.Encoding) io.Reader { return e.NewDecoder().Reader(in) }
 
 // declared returns the encoding of that label, or nil where the document is read
-// as UTF-8. The document is known not to be in UTF-16.
+// as UTF-8. The document is known to be neither in UTF-16 nor in UTF-32.
 func declared(label string, quirks *tally) encoding.Encoding {
 	if label == "" || isUTF8(label) {
 		return nil
 	}
-	if strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf16") {
+	if strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf16") ||
+		strings.HasPrefix(label, "utf-32") || strings.HasPrefix(label, "utf32") {
 		quirks.note(EncodingMislabelled)
 		return nil
 	}

@@ -1,6 +1,10 @@
 package aggregate
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
+)
 
 const (
 	// longRange is longer than a day even where daylight saving time ends in it.
@@ -30,14 +34,20 @@ func (r *Reader) checkHead() error {
 	switch {
 	case !hasBegin && !hasEnd:
 		return refuse(RefusedIncomplete, "the report has no time range")
-	case r.report.Policy.Domain == "":
-		return refuse(RefusedIncomplete, "the report names no policy domain")
+	case r.report.Policy.Domain == "" && r.firstFrom == "":
+		return refuse(RefusedIncomplete, "the report names neither a policy domain nor an author domain")
 	case !hasBegin:
 		m.Begin = m.End
 	case !hasEnd:
 		m.End = m.Begin
 	}
 	q := &r.quirks
+	if r.report.Policy.Domain == "" {
+		q.note(PolicyDomainMissing)
+		r.report.Policy.Domain = r.firstFrom
+	}
+	q.noteIf(hasBegin && !reporttext.Plausible(m.Begin, r.limits.Latest), TimeImplausible)
+	q.noteIf(hasEnd && !reporttext.Plausible(m.End, r.limits.Latest), TimeImplausible)
 	q.noteIf(!hasBegin || !hasEnd, RangeIncomplete)
 	q.noteIf(m.Begin == m.End && hasBegin && hasEnd, RangeEmpty)
 	q.noteIf(m.Begin > m.End, RangeReversed)

@@ -147,28 +147,35 @@ func (l *lexer) skipBlanks() (bool, error) {
 // prefix; nil where there is none.
 func attribute(attributes []byte, name string) []byte {
 	for {
-		attributes = bytes.TrimLeft(attributes, " \t\r\n/>")
-		n := 0
-		for n < len(attributes) && isNameByte(attributes[n]) {
-			n++
-		}
-		found, rest := attributes[:n], bytes.TrimLeft(attributes[n:], " \t\r\n")
-		if n == 0 || len(rest) == 0 || rest[0] != '=' {
-			return nil
-		}
-		rest = bytes.TrimLeft(rest[1:], " \t\r\n")
-		if len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
-			return nil
-		}
-		value, behind, closed := bytes.Cut(rest[1:], rest[:1])
-		if !closed {
-			return nil
-		}
-		if string(found) == name {
+		found, value, rest := nextAttribute(attributes)
+		if found == nil || string(found) == name {
 			return value
 		}
-		attributes = behind
+		attributes = rest
 	}
+}
+
+// nextAttribute returns the name and the value of the first attribute, and what
+// follows it; nil where there is none.
+func nextAttribute(attributes []byte) (name, value, rest []byte) {
+	attributes = bytes.TrimLeft(attributes, " \t\r\n/>")
+	n := 0
+	for n < len(attributes) && isNameByte(attributes[n]) {
+		n++
+	}
+	rest = bytes.TrimLeft(attributes[n:], " \t\r\n")
+	if n == 0 || len(rest) == 0 || rest[0] != '=' {
+		return nil, nil, nil
+	}
+	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+	if len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
+		return nil, nil, nil
+	}
+	value, behind, closed := bytes.Cut(rest[1:], rest[:1])
+	if !closed {
+		return nil, nil, nil
+	}
+	return attributes[:n], value, behind
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

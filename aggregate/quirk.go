@@ -34,6 +34,7 @@ const (
 	ElementCase
 	ElementAlias
 	ElementUnknown
+	ElementForeign
 	ElementRepeated
 	ElementsDropped
 
@@ -43,6 +44,7 @@ const (
 	ValueUnknown
 	DomainCase
 	DomainForm
+	DomainULabels
 
 	VersionMissing
 	VersionUnusual
@@ -53,21 +55,25 @@ const (
 	TimeFraction
 	TimeMilliseconds
 	TimeText
+	TimeImplausible
 	RangeIncomplete
 	RangeEmpty
 	RangeReversed
 	RangeLong
 	PolicyIncomplete
+	PolicyDomainMissing
 
 	RecordIncomplete
 	CountMissing
 	CountInvalid
+	CountForm
 	SourceIPForm
 	SourceIPUnreadable
 	DispositionMissing
 	DispositionPass
 	EvaluatedMissing
 	ReasonTypeMissing
+	ReasonText
 	HeaderFromMissing
 	EnvelopeFromMissing
 	AuthResultsMissing
@@ -113,40 +119,46 @@ var quirks = [quirkCount]struct{ name, meaning string }{
 	ElementCase:      {"element-case", "The name of an element has capital letters."},
 	ElementAlias:     {"element-alias", "An element has another name than the specifications give it."},
 	ElementUnknown:   {"element-unknown", "An element that no specification has there was left out."},
+	ElementForeign:   {"element-foreign", "An element of a namespace that is not the report's was left out."},
 	ElementRepeated:  {"element-repeated", "An element that may occur once is repeated; the first one counts."},
 	ElementsDropped:  {"elements-dropped", "More results, reasons or errors than the limit allows were left out."},
 
-	ValuePadded:  {"value-padded", "A value has blanks around it."},
-	ValueCase:    {"value-case", "A word of a fixed vocabulary has capital letters."},
-	ValueAlias:   {"value-alias", "A word stands for another one, such as hardfail for fail."},
-	ValueUnknown: {"value-unknown", "A word is not in the vocabulary of its element; it was kept as it stands."},
-	DomainCase:   {"domain-case", "A domain has capital letters."},
-	DomainForm:   {"domain-form", "A domain is written as an address or with a trailing dot."},
+	ValuePadded:   {"value-padded", "A value has blanks around it."},
+	ValueCase:     {"value-case", "A word of a fixed vocabulary has capital letters."},
+	ValueAlias:    {"value-alias", "A word stands for another one, such as hardfail for fail."},
+	ValueUnknown:  {"value-unknown", "A word is not in the vocabulary of its element; it was kept as it stands."},
+	DomainCase:    {"domain-case", "A domain has capital letters."},
+	DomainForm:    {"domain-form", "A domain is written as an address or with a trailing dot."},
+	DomainULabels: {"domain-u-labels", "A domain is written in U-labels; it was converted to A-labels."},
 
-	VersionMissing:   {"version-missing", "There is no version."},
-	VersionUnusual:   {"version-unusual", "The version is not 1.0."},
-	OrgNameMissing:   {"org-name-missing", "The reporter does not give its name; the domain of its address stands in."},
-	EmailMissing:     {"email-missing", "The reporter does not give its address."},
-	ReportIDMissing:  {"report-id-missing", "The report has no id."},
-	ReportIDForm:     {"report-id-form", "The report id is in brackets or has characters that it may not have."},
-	TimeFraction:     {"time-fraction", "A time has a fraction of a second."},
-	TimeMilliseconds: {"time-milliseconds", "A time is in milliseconds."},
-	TimeText:         {"time-text", "A time is a date and not a number of seconds."},
-	RangeIncomplete:  {"range-incomplete", "One end of the time range is missing or cannot be read."},
-	RangeEmpty:       {"range-empty", "The time range begins when it ends."},
-	RangeReversed:    {"range-reversed", "The time range ends before it begins."},
-	RangeLong:        {"range-long", "The time range is longer than a day."},
-	PolicyIncomplete: {"policy-incomplete", "A required part of the published policy is missing or empty."},
+	VersionMissing:      {"version-missing", "There is no version."},
+	VersionUnusual:      {"version-unusual", "The version is not 1.0."},
+	OrgNameMissing:      {"org-name-missing", "The reporter does not give its name; the domain of its address stands in."},
+	EmailMissing:        {"email-missing", "The reporter does not give its address."},
+	ReportIDMissing:     {"report-id-missing", "The report has no id."},
+	ReportIDForm:        {"report-id-form", "The report id is in brackets or has characters that it may not have."},
+	TimeFraction:        {"time-fraction", "A time has a fraction of a second."},
+	TimeMilliseconds:    {"time-milliseconds", "A time is in milliseconds."},
+	TimeText:            {"time-text", "A time is a date and not a number of seconds."},
+	TimeImplausible:     {"time-implausible", "A time is before 2011 or more than two days in the future; the report counts on the day it was received if it begins then."},
+	RangeIncomplete:     {"range-incomplete", "One end of the time range is missing or cannot be read."},
+	RangeEmpty:          {"range-empty", "The time range begins when it ends."},
+	RangeReversed:       {"range-reversed", "The time range ends before it begins."},
+	RangeLong:           {"range-long", "The time range is longer than a day."},
+	PolicyIncomplete:    {"policy-incomplete", "A required part of the published policy is missing or empty."},
+	PolicyDomainMissing: {"policy-domain-missing", "The report names no policy domain; the author domain of its first record stands in."},
 
 	RecordIncomplete:    {"record-incomplete", "A record that is not closed was skipped."},
 	CountMissing:        {"count-missing", "A record without a count was skipped."},
 	CountInvalid:        {"count-invalid", "A record was skipped: its count is no whole number from 0 to 2^53-1."},
+	CountForm:           {"count-form", "A count is written with a fraction of zeros or with commas."},
 	SourceIPForm:        {"source-ip-form", "A source address is not in canonical form."},
 	SourceIPUnreadable:  {"source-ip-unreadable", "A source address cannot be read; it was kept as it stands."},
 	DispositionMissing:  {"disposition-missing", "A record has no disposition."},
 	DispositionPass:     {"disposition-pass", "A record has the disposition pass, which only RFC 9990 knows."},
 	EvaluatedMissing:    {"evaluated-missing", "A record lacks the evaluated result of DKIM or SPF."},
 	ReasonTypeMissing:   {"reason-type-missing", "A reason has no type."},
+	ReasonText:          {"reason-text", "The text of a reason is outside of its comment; it was taken as the comment."},
 	HeaderFromMissing:   {"header-from-missing", "A record does not name the author domain."},
 	EnvelopeFromMissing: {"envelope-from-missing", "A record does not name the envelope sender, which RFC 7489 asks for."},
 	AuthResultsMissing:  {"auth-results-missing", "A record has neither DKIM nor SPF results."},

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Reader reads one report. It is not safe for concurrent use.
+// Reader reads the reports of a document, of which most have one. It is not safe
+// for concurrent use.
 type Reader struct {
 	in     io.Reader
 	limits Limits
@@ -22,6 +23,8 @@ type Reader struct {
 	latest  [nodeCount]string // the last value of each element
 
 	stack stack
+	root  int    // how many elements are around the report
+	home  string // the namespace of the report, "" if it has none
 	seen  uint64 // the elements met that may occur once
 	value []byte // the text of the open value
 
@@ -31,10 +34,16 @@ type Reader struct {
 	complete bool // record is to be handed out
 	begun    int  // records that were begun
 	met      int  // records that were complete, whether they count or not
-	organize map[string]string
-	content  hash.Hash
-	scratch  []byte
-	ended    error
+	// firstFrom is the first author domain that a record names.
+	firstFrom string
+	// follows says that the lexer is at the start tag of another report, begins that
+	// reading it begins there.
+	follows, begins bool
+	encoding        tally // the quirks of the document's encoding
+	organize        map[string]string
+	content         hash.Hash
+	scratch         []byte
+	ended           error
 }
 
 // NewReader returns a reader of the report in the document. Nothing is read yet.
@@ -96,11 +105,19 @@ func (r *Reader) advance() error {
 	}
 	r.complete = false
 	for !r.complete {
-		tok, err := r.lex.next(r.stack.top().isValue())
+		tok, err := tokenStart, error(nil)
+		if !r.begins {
+			tok, err = r.lex.next(r.stack.top().isValue())
+		}
+		r.begins = false
 		if err != nil {
 			return r.broken(err)
 		}
 		if err := r.take(tok); err != nil {
+			if errors.Is(err, errFollows) {
+				r.follows = true
+				return r.finish(true)
+			}
 			return err
 		}
 		if r.has(feedback) && r.stack.top() == outside {
@@ -147,6 +164,7 @@ func (r *Reader) begin() error {
 	case strings.EqualFold(string(bytes.TrimSpace(head)), "unused"):
 		return refuse(RefusedUnused, `the document is the word "unused": the reporter had nothing to report`)
 	}
+	r.encoding = r.quirks
 	declaration := bytes.HasPrefix(head, []byte("<?xml"))
 	r.quirks.noteIf(blanks && declaration, LeadingJunk)
 	return nil
@@ -189,6 +207,8 @@ func (r *Reader) takeText(text []byte, verbatim bool) error {
 	switch top := r.stack.top(); {
 	case top.isValue():
 		return r.addText(text, verbatim)
+	case top == reason:
+		return r.addReasonText(text, verbatim)
 	case top == ignored || top == extension:
 	case len(bytes.TrimSpace(text)) == 0:
 	case top == outside:
@@ -208,6 +228,15 @@ func (r *Reader) addText(text []byte, verbatim bool) error {
 	return nil
 }
 
+// addReasonText adds text that stands in a reason and in none of its elements.
+func (r *Reader) addReasonText(text []byte, verbatim bool) error {
+	r.row.reasonText = r.appendText(r.row.reasonText, text, verbatim)
+	if len(r.row.reasonText) > r.limits.TextBytes {
+		return refuse(RefusedLimit, "a value is too long")
+	}
+	return nil
+}
+
 // finish ends the report. It returns io.EOF where the report is one.
 func (r *Reader) finish(early bool) error {
 	if !r.has(feedback) {
@@ -215,7 +244,7 @@ func (r *Reader) finish(early bool) error {
 	}
 	if early {
 		r.quirks.note(Truncated)
-		r.stack.cut(0, r.cutOff)
+		r.stack.cut(r.root, r.cutOff)
 	} else if err := r.readRest(); err != nil {
 		return err
 	}
@@ -235,25 +264,6 @@ func (r *Reader) refuseOther() error {
 		return refuse(RefusedNotXML, "the content is not XML")
 	}
 	return refuse(RefusedOtherXML, "the root element is <"+r.stack.rootName+">, not <feedback>")
-}
-
-// readRest looks at what follows the report: blanks, comments and the ends of the
-// elements around it are fine.
-func (r *Reader) readRest() error {
-	for {
-		tok, err := r.lex.next(false)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil && !errors.Is(err, errTooLong) {
-			return err
-		}
-		if tok != tokenEnd || len(r.stack.open) == 0 {
-			r.quirks.note(TrailingJunk)
-			return nil
-		}
-		r.stack.pop()
-	}
 }
 
 func (r *Reader) has(n node) bool { return r.seen&(1<<n) != 0 }

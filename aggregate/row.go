@@ -5,13 +5,15 @@ import "slices"
 // rowText holds what is read of a record before it is whole. The lists are used
 // again for the next record.
 type rowText struct {
-	count   string
-	reason  Reason
-	dkim    DKIMResult
-	spf     SPFResult
-	reasons []Reason
-	dkims   []DKIMResult
-	spfs    []SPFResult
+	count  string
+	reason Reason
+	// reasonText is the text in a reason that is in none of its elements.
+	reasonText []byte
+	dkim       DKIMResult
+	spf        SPFResult
+	reasons    []Reason
+	dkims      []DKIMResult
+	spfs       []SPFResult
 }
 
 func (r *Reader) startRecord() {
@@ -31,6 +33,9 @@ func (r *Reader) endRecord() {
 	}
 	c := &r.record
 	c.Count = messages
+	if r.firstFrom == "" {
+		r.firstFrom = c.HeaderFrom
+	}
 	c.Addr, c.Source = r.address(c.Source)
 	c.Reasons = cloned(r.row.reasons)
 	c.DKIMResults = cloned(r.row.dkims)

@@ -5,6 +5,8 @@ import "bytes"
 // stack holds the open elements.
 type stack struct {
 	open []openElement
+	// bindings are the namespaces that open elements declare, outermost first.
+	bindings []binding
 	// names holds the local names of the open elements one behind the other.
 	names []byte
 	// rootName is the name of the first element, "" before it.
@@ -24,6 +26,8 @@ type openElement struct {
 	node node
 	// name is where its local name begins in stack.names.
 	name int
+	// bindings is how many namespaces are declared around it.
+	bindings int
 	// outer is the index of the next element outwards of the same name, -1 if there
 	// is none. It is set once the element is indexed.
 	outer int
@@ -37,9 +41,12 @@ func (s *stack) top() node {
 	return s.open[len(s.open)-1].node
 }
 
-func (s *stack) push(n node, name []byte) {
-	s.open = append(s.open, openElement{node: n, name: len(s.names)})
+func (s *stack) push(n node, name, attributes []byte) {
+	s.open = append(s.open, openElement{node: n, name: len(s.names), bindings: len(s.bindings)})
 	s.names = append(s.names, name...)
+	if len(attributes) > 0 && n != ignored {
+		s.declare(attributes)
+	}
 }
 
 func (s *stack) pop() node {
@@ -56,6 +63,7 @@ func (s *stack) pop() node {
 	}
 	s.open = s.open[:top]
 	s.names = s.names[:last.name]
+	s.bindings = s.bindings[:last.bindings]
 	return last.node
 }
 
@@ -139,7 +147,7 @@ func (r *Reader) start() error {
 			return r.takeValue(n, text)
 		}
 	}
-	r.stack.push(n, r.lex.name)
+	r.stack.push(n, r.lex.name, r.lex.attributes)
 	return nil
 }
 
@@ -164,6 +172,14 @@ func (r *Reader) place() (node, error) {
 		return r.placeOutside(name)
 	case ignored, extension:
 		return ignored, nil
+	}
+	switch {
+	case r.isForeign():
+		// RFC 9990 allows elements of other namespaces in a record.
+		r.quirks.noteIf(parent != record, ElementForeign)
+		return ignored, nil
+	case isFeedback(name) && (r.begun > 0 || r.has(metadata) || r.has(policy)):
+		return 0, errFollows
 	}
 	found, capital, ok := parent.find(name)
 	if !ok {
@@ -191,24 +207,22 @@ func (r *Reader) placeOutside(name []byte) (node, error) {
 	if r.stack.rootName == "" {
 		r.stack.rootName = string(name)
 	}
-	if !bytes.EqualFold(name, []byte("feedback")) {
+	if !isFeedback(name) {
 		return outside, nil
 	}
 	r.quirks.noteIf(!r.stack.declared, DeclarationMissing)
 	r.quirks.noteIf(string(name) != "feedback", ElementCase)
 	r.quirks.noteIf(len(r.stack.open) > 0, StrayWrapper)
 	r.readNamespace()
+	r.root = len(r.stack.open)
 	r.seen |= 1 << feedback
 	return feedback, nil
 }
 
 // readNamespace finds the namespace of the root element.
 func (r *Reader) readNamespace() {
-	declaration := "xmlns"
-	if len(r.lex.prefix) > 0 {
-		declaration += ":" + string(r.lex.prefix)
-	}
-	value := attribute(r.lex.attributes, declaration)
+	r.home, _ = r.stack.namespace(r.lex.prefix, r.lex.attributes)
+	value := attribute(r.lex.attributes, declarationOf(r.lex.prefix))
 	r.report.Namespace = string(bytes.TrimSpace(r.appendText(nil, value, false)))
 	switch r.report.Namespace {
 	case "", namespaceRFC7489, namespaceRFC9990:
@@ -243,8 +257,8 @@ func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 	return element{}, false, false
 }
 
-// placeUnknown places an element that no specification has there. RFC 9990 allows
-// elements of other namespaces in a record.
+// placeUnknown places an element that no specification has there. One with a prefix
+// that is not declared may be an extension of a record.
 func (r *Reader) placeUnknown(parent node) node {
 	switch {
 	case parent.isValue():

@@ -4,8 +4,10 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 const (
@@ -19,8 +21,8 @@ const (
 )
 
 // time reads one end of the time range: seconds since 1970 by the specifications,
-// also with decimals, in milliseconds, or as a date of RFC 3339. What cannot be
-// read counts as absent.
+// also with decimals, in milliseconds, or as a date in one of the usual forms. What
+// cannot be read counts as absent.
 func (r *Reader) time(n node, value string) int64 {
 	whole, fraction, hasFraction := strings.Cut(value, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
@@ -39,8 +41,8 @@ func (r *Reader) time(n node, value string) int64 {
 }
 
 func (r *Reader) timeText(n node, value string) int64 {
-	date, err := time.Parse(time.RFC3339, value)
-	if err != nil || date.Unix() < 0 || date.Unix() > latestSeconds {
+	date, _, ok := reporttext.Time(value)
+	if !ok || date.Unix() < 0 || date.Unix() > latestSeconds {
 		return r.timeUnreadable(n)
 	}
 	r.quirks.note(TimeText)
@@ -53,11 +55,12 @@ func (r *Reader) timeUnreadable(n node) int64 {
 }
 
 // domain puts a domain into the form of dns.Name. Some reporters give a whole
-// mail address, of which the domain is kept.
+// mail address, of which the domain is kept, or a name in U-labels, which DNS and
+// the teams that own it do not know.
 func (r *Reader) domain(value string) string {
 	name := value
 	for i := range len(name) {
-		if c := name[i]; c >= 'A' && c <= 'Z' || c == '@' {
+		if c := name[i]; c >= 'A' && c <= 'Z' || c == '@' || c >= utf8.RuneSelf {
 			break
 		} else if i == len(name)-1 && c != '.' {
 			return name // the usual case
@@ -72,7 +75,9 @@ func (r *Reader) domain(value string) string {
 		}
 	}
 	r.quirks.noteIf(plain != name, DomainForm)
-	return plain
+	labels := reporttext.ALabels(plain)
+	r.quirks.noteIf(labels != plain, DomainULabels)
+	return labels
 }
 
 // trimDomain cuts the given characters and blanks off the end.
@@ -98,24 +103,22 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// address reads a source address, also in brackets, with a zone, or behind the
-// "IPv6:" of an address literal, and returns it with its canonical form.
+// address reads a source address in one of the usual forms, and returns it with its
+// canonical form.
 func (r *Reader) address(text string) (netip.Addr, string) {
 	addr, err := netip.ParseAddr(text)
 	if err == nil && addr.Is4() {
 		return addr, text // there is only one way to write it
 	}
-	if err != nil {
-		bare := strings.Trim(text, "[]")
-		if len(bare) > len("ipv6:") && strings.EqualFold(bare[:len("ipv6:")], "ipv6:") {
-			bare = bare[len("ipv6:"):]
-		}
-		if addr, err = netip.ParseAddr(strings.TrimSpace(bare)); err != nil {
+	if err == nil {
+		addr = addr.Unmap().WithZone("")
+	} else {
+		var ok bool
+		if addr, ok = reporttext.Address(text); !ok {
 			r.quirks.note(SourceIPUnreadable)
 			return netip.Addr{}, text
 		}
 	}
-	addr = addr.Unmap().WithZone("")
 	r.scratch = addr.AppendTo(r.scratch[:0])
 	if string(r.scratch) == text {
 		return addr, text
@@ -131,9 +134,30 @@ func (r *Reader) count(text string) (int64, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(text, 10, countBits)
+	if err != nil {
+		n, err = strconv.ParseInt(plainNumber(text), 10, countBits)
+		r.quirks.noteIf(err == nil && n >= 0, CountForm)
+	}
 	if err != nil || n < 0 {
 		r.quirks.note(CountInvalid)
 		return 0, false
 	}
 	return n, true
+}
+
+// plainNumber returns a whole number without a fraction of zeros and without the
+// commas between groups of three digits. Other texts stay as they are.
+func plainNumber(text string) string {
+	whole, fraction, _ := strings.Cut(text, ".")
+	if strings.Trim(fraction, "0") != "" {
+		return text
+	}
+	const group = 3
+	groups := strings.Split(whole, ",")
+	for i, digits := range groups {
+		if i > 0 && len(digits) != group || i == 0 && len(groups) > 1 && (digits == "" || len(digits) > group) {
+			return text
+		}
+	}
+	return strings.Join(groups, "")
 }

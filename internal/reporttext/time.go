@@ -1,0 +1,82 @@
+package reporttext
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	// Earliest is when the first reports were sent, 2011-01-01, in seconds since
+	// 1970. An earlier time is a mistake of the reporter.
+	Earliest = 1_293_840_000
+	// Ahead is how far in the future the time of a report may be: clocks differ,
+	// and so do time zones.
+	Ahead = 48 * time.Hour
+)
+
+// timeForms are the forms of times. Those without a zone are in UTC.
+var timeForms = []struct {
+	layout string
+	zoned  bool
+}{
+	{time.RFC3339, true},
+	{"2006-01-02T15:04:05", false},
+	{"2006-01-02 15:04:05", false},
+	{"2006-01-02 15:04:05Z07:00", true},
+	{"2006-01-02 15:04:05 Z07:00", true},
+	{"2006-01-02T15:04:05Z0700", true},
+	{"2006-01-02 15:04:05 -0700", true},
+	{"2006-01-02T15:04Z07:00", true},
+	{"2006-01-02T15:04", false},
+	{"2006-01-02 15:04", false},
+	{"2006-01-02", true}, // a day needs no zone
+	{"20060102T150405Z0700", true},
+	{"20060102T150405", false},
+	{"Mon, 2 Jan 2006 15:04:05 -0700", true},
+	{"Mon, 2 Jan 2006 15:04:05", false},
+	{"2 Jan 2006 15:04:05 -0700", true},
+	{"2 Jan 2006 15:04:05", false},
+	{"Mon, 2 Jan 06 15:04:05 -0700", true},
+	{"2 Jan 06 15:04:05 -0700", true},
+	{"2 Jan 06 15:04 -0700", true},
+	{"Mon Jan 2 15:04:05 2006", false},
+}
+
+// zones are the offsets of the zones that RFC 822 §5.1 names, and of UTC. The
+// standard library takes all names for UTC.
+var zones = map[string]string{
+	"UT": "+0000", "UTC": "+0000", "GMT": "+0000",
+	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
+	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+}
+
+// Time reads a time in the forms of RFC 3339, ISO 8601, RFC 822 and its successors,
+// and asctime. It reports false where the text is none. A text without a zone is read
+// as UTC, and zoned is false for it.
+func Time(text string) (t time.Time, zoned, ok bool) {
+	const longest = 64
+	text = strings.TrimSpace(text)
+	if len(text) > longest {
+		return time.Time{}, false, false
+	}
+	if text != "" && '0' <= text[0] && text[0] <= '9' {
+		text = strings.ToUpper(text) // RFC 3339 §5.6 allows t and z
+	}
+	if i := strings.LastIndexByte(text, ' ') + 1; i > 0 {
+		if offset, ok := zones[strings.ToUpper(text[i:])]; ok {
+			text = text[:i] + offset
+		}
+	}
+	for _, form := range timeForms {
+		if t, err := time.Parse(form.layout, text); err == nil {
+			return t.UTC(), form.zoned, true
+		}
+	}
+	return time.Time{}, false, false
+}
+
+// Plausible reports whether a time in seconds since 1970 can be that of a report: no
+// earlier than Earliest, and no later than latest unless that is 0.
+func Plausible(seconds, latest int64) bool {
+	return seconds >= Earliest && (latest == 0 || seconds <= latest)
+}

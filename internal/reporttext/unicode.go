@@ -1,0 +1,58 @@
+package reporttext
+
+import (
+	"bytes"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+)
+
+// HeadBytes is how many bytes Unicode needs.
+const HeadBytes = 4
+
+// wide are the encodings of more than a byte for each character, by how a document
+// in them begins. The marks of UTF-32 come first: one begins like that of UTF-16.
+var wide = []struct {
+	mark     string
+	encoding encoding.Encoding
+}{
+	{"\x00\x00\xfe\xff", utf32.UTF32(utf32.BigEndian, utf32.ExpectBOM)},
+	{"\xff\xfe\x00\x00", utf32.UTF32(utf32.BigEndian, utf32.ExpectBOM)},
+	{"\xfe\xff", unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM)},
+	{"\xff\xfe", unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM)},
+}
+
+// Unicode returns the encoding of a document in UTF-16 or UTF-32, and whether it
+// begins with a byte order mark. The encoding is nil for all other documents. Without
+// a mark it is told by the zeros around the first character, which is one of ASCII in
+// XML and JSON (XML 1.0 appendix F, RFC 4627 §3).
+func Unicode(head []byte) (e encoding.Encoding, mark bool) {
+	for _, w := range wide {
+		if bytes.HasPrefix(head, []byte(w.mark)) {
+			return w.encoding, true
+		}
+	}
+	var zeros uint // a bit for each of the first bytes
+	for i := range min(len(head), HeadBytes) {
+		if head[i] == 0 {
+			zeros |= 1 << i
+		}
+	}
+	switch {
+	case len(head) < 2:
+		return nil, false
+	case len(head) >= HeadBytes && zeros == 0b0111 && isFirst(head[3]):
+		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), false
+	case len(head) >= HeadBytes && zeros == 0b1110 && isFirst(head[0]):
+		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), false
+	case zeros&0b11 == 0b01 && isFirst(head[1]):
+		return unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), false
+	case zeros&0b11 == 0b10 && isFirst(head[0]):
+		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), false
+	}
+	return nil, false
+}
+
+// isFirst reports whether XML or JSON may begin with the character.
+func isFirst(c byte) bool { return bytes.IndexByte([]byte("<{[ \t\r\n"), c) >= 0 }
