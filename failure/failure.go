@@ -27,12 +27,16 @@ type Message struct {
 	Original []byte
 }
 
-// Options say what personal data is kept. The zero value keeps none.
+// Options say what personal data is kept, and what is plausible. The zero value keeps
+// none.
 type Options struct {
 	// KeepLocalParts leaves addresses as they are.
 	KeepLocalParts bool
 	// KeepBody keeps the body of the mail that failed, if it was sent.
 	KeepBody bool
+	// Latest is the latest time at which a mail may have arrived, in seconds since
+	// 1970. A later one is a quirk. The zero value allows any.
+	Latest int64
 }
 
 // Report is a failure report. Text that does not come as a fixed word is as the

@@ -1,6 +1,10 @@
 package failure
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
+)
 
 // original reads the header of the mail that failed.
 func (p *parser) original() {
@@ -45,4 +49,5 @@ func (p *parser) fillIn() {
 			r.ArrivalDate = when
 		}
 	}
+	p.quirks.noteIf(!r.ArrivalDate.IsZero() && !reporttext.Plausible(r.ArrivalDate.Unix(), p.options.Latest), DateImplausible)
 }

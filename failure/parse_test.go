@@ -203,6 +203,20 @@ func TestQuirks(t *testing.T) {
 			func(r failure.Report) bool { return r.ArrivalDate.Equal(day.Add(time.Hour)) },
 		},
 		{
+			"a date that cannot be", feedback(base, "3 Nov 2025", "3 Nov 2008"),
+			[]failure.Quirk{failure.DateImplausible},
+			func(r failure.Report) bool { return r.ArrivalDate.Year() == 2008 },
+		},
+		{
+			"a domain in U-labels", feedback(base, "Reported-Domain: sender.example", "Reported-Domain: Bücher.example"), nil,
+			func(r failure.Report) bool { return r.ReportedDomain == "xn--bcher-kva.example" },
+		},
+		{
+			"a source with a port", feedback(base, "192.0.2.7", "192.0.2.7:25"),
+			[]failure.Quirk{failure.SourceIPForm},
+			func(r failure.Report) bool { return r.SourceIP == ip },
+		},
+		{
 			"no domain", feedback(base, "Reported-Domain: sender.example\n", ""),
 			[]failure.Quirk{failure.ReportedDomainMissing},
 			func(r failure.Report) bool { return r.ReportedDomain == "author.example" },

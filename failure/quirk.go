@@ -19,6 +19,7 @@ const (
 	ArrivalDateMissing
 	ArrivalDateAlias
 	DateUnreadable
+	DateImplausible
 	ReportedDomainMissing
 	SourceIPMissing
 	SourceIPForm
@@ -45,6 +46,7 @@ var quirks = [quirkCount]struct{ name, meaning string }{
 	ArrivalDateMissing:    {"arrival-date-missing", "There is no arrival date; the date of the report stands in."},
 	ArrivalDateAlias:      {"arrival-date-alias", "The arrival date has the name Received-Date, which is obsolete."},
 	DateUnreadable:        {"date-unreadable", "A date cannot be read."},
+	DateImplausible:       {"date-implausible", "The arrival date is before 2011 or more than two days in the future; the report counts on the day it was received."},
 	ReportedDomainMissing: {"reported-domain-missing", "There is no reported domain; the author domain of the mail stands in."},
 	SourceIPMissing:       {"source-ip-missing", "There is no source address."},
 	SourceIPForm:          {"source-ip-form", "The source address is not in canonical form."},

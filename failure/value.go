@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // comment finds a comment without another one inside (RFC 5322 §3.2.2).
@@ -46,27 +48,22 @@ func rfc3339(text string) (time.Time, error) { return time.Parse(time.RFC3339, t
 
 // address reads the first word of a text as an IP address.
 func address(text string) (netip.Addr, bool) {
-	word := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t[]<>(),;", r) })
-	if len(word) == 0 {
+	if addr, ok := reporttext.Address(text); ok {
+		return addr, true
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t[]<>(),;", r) })
+	if len(words) == 0 {
 		return netip.Addr{}, false
 	}
-	literal := word[0]
-	if prefix := "ipv6:"; len(literal) > len(prefix) && strings.EqualFold(literal[:len(prefix)], prefix) {
-		literal = literal[len(prefix):]
-	}
-	addr, err := netip.ParseAddr(literal)
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	return addr.WithZone("").Unmap(), true
+	return reporttext.Address(words[0])
 }
 
-// domain returns a domain in lower case, without a dot at its end and without
-// the local part of an address.
+// domain returns a domain in lower case A-labels, without a dot at its end and
+// without the local part of an address.
 func domain(text string) string {
 	text = unbracketed(withoutComments(text))
 	text = text[strings.LastIndexByte(text, '@')+1:]
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), "."))
+	return reporttext.ALabels(strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), ".")))
 }
 
 // unbracketed returns an address without angle brackets.

@@ -7,7 +7,7 @@ import "slices"
 type document struct {
 	lex    *lexer
 	limits Limits
-	quirks tally
+	quirks *tally
 	depth  int // objects and lists that are open
 	kept   int // bytes of the texts that were kept
 	known  int // members of RFC 8460 that were met

@@ -84,13 +84,20 @@ func (l *lexer) peekPastBlanks() (byte, error) {
 	}
 }
 
-// skipByteOrderMark passes over the mark that RFC 8259 §8.1 forbids and lets readers
-// ignore.
-func (l *lexer) skipByteOrderMark() {
-	const mark = "\ufeff"
-	if head, _ := l.in.Peek(len(mark)); string(head) == mark { // an error comes again
-		l.quirks.note(ByteOrderMark)
-		_, _ = l.in.Discard(len(mark)) // they were seen
+// skipToObject passes over everything up to an object at the beginning of a line. It
+// returns io.EOF where there is none.
+func (l *lexer) skipToObject() error {
+	for previous := byte(0); ; {
+		c, err := l.readByte()
+		switch {
+		case errors.Is(err, errTruncated):
+			return io.EOF
+		case err != nil:
+			return err
+		case c == '{' && previous == '\n':
+			return l.in.UnreadByte()
+		}
+		previous = c
 	}
 }
 

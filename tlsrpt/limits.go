@@ -19,6 +19,9 @@ type Limits struct {
 	// Values is the most lines, and the most MX hosts, that are kept of one policy;
 	// the rest is left out with a quirk.
 	Values int
+	// Latest is the latest time that a report may be about, in seconds since 1970.
+	// A later one is a quirk. There is none by default.
+	Latest int64
 }
 
 // DefaultLimits returns limits that no honest report comes near.

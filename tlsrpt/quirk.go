@@ -7,6 +7,7 @@ type Quirk uint8
 // The quirks. What each of them means stands in the table below.
 const (
 	ByteOrderMark Quirk = iota + 1
+	OtherEncoding
 	BadBytes
 	UnescapedControl
 	ControlCharacters
@@ -34,6 +35,7 @@ const (
 	ValuesDropped
 	DomainCase
 	DomainForm
+	DomainULabels
 	AddressForm
 	AddressUnreadable
 
@@ -45,6 +47,7 @@ const (
 	TimeForm
 	TimeNumber
 	TimeUnreadable
+	TimeImplausible
 	RangeMissing
 	RangeIncomplete
 	RangeEmpty
@@ -76,6 +79,7 @@ const (
 // and interfaces.
 var quirks = [quirkCount]struct{ name, meaning string }{
 	ByteOrderMark:     {"byte-order-mark", "The document begins with a byte order mark."},
+	OtherEncoding:     {"other-encoding", "The document is not in UTF-8."},
 	BadBytes:          {"bad-bytes", "Bytes that are no characters were replaced."},
 	UnescapedControl:  {"unescaped-control", "A text has a control character that is not escaped."},
 	ControlCharacters: {"control-characters", "Control characters in a text were left out."},
@@ -103,6 +107,7 @@ var quirks = [quirkCount]struct{ name, meaning string }{
 	ValuesDropped:     {"values-dropped", "More policy lines or MX hosts than the limit allows were left out."},
 	DomainCase:        {"domain-case", "A domain or host has capital letters."},
 	DomainForm:        {"domain-form", "A domain or host has a trailing dot."},
+	DomainULabels:     {"domain-u-labels", "A domain or host is written in U-labels; it was converted to A-labels."},
 	AddressForm:       {"address-form", "An address is not in canonical form."},
 	AddressUnreadable: {"address-unreadable", "An address cannot be read; it was kept as it stands."},
 
@@ -114,6 +119,7 @@ var quirks = [quirkCount]struct{ name, meaning string }{
 	TimeForm:        {"time-form", "A time is not in the form of RFC 3339."},
 	TimeNumber:      {"time-number", "A time is a number of seconds or milliseconds."},
 	TimeUnreadable:  {"time-unreadable", "A time cannot be read; it counts as absent."},
+	TimeImplausible: {"time-implausible", "A time is before 2011 or more than two days in the future; the report counts on the day it was received if it begins then."},
 	RangeMissing:    {"range-missing", "The report does not say which time it is about."},
 	RangeIncomplete: {"range-incomplete", "One end of the time range is missing or cannot be read."},
 	RangeEmpty:      {"range-empty", "The time range begins when it ends."},

@@ -120,7 +120,7 @@ func (b *policyBuilder) setFailure(f *Failure, member string, tok token) (err er
 
 // check notes what is missing or odd in the policy.
 func (b *policyBuilder) check(entry members) {
-	q, p := &b.quirks, &b.policy
+	q, p := b.quirks, &b.policy
 	if entry.has(entryMembers, memberPolicy) {
 		q.noteIf(p.Type == "", PolicyTypeMissing)
 		q.noteIf(p.Domain == "", PolicyDomainMissing)

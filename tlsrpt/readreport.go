@@ -10,30 +10,10 @@ import (
 // report. A report with nothing but a policy domain has as many.
 const leastMembers = 3
 
-// ReadReport reads the report in a JSON document. Nothing of RFC 8460 §4.4 has to be
-// there but enough of it to tell that the document is a TLS report.
-//
-// It returns a *RefusedError where the document is no report that can be used, and
-// the error of in. Where in ends with io.ErrUnexpectedEOF, as an archive that was
-// cut off does, the complete policies of what came before are read.
+// ReadReport reads the report in a JSON document, the first where there are several.
+// See Reader.
 func ReadReport(in io.Reader, limits Limits) (Report, error) {
-	r := reportReader{}
-	r.limits = limits.orDefault()
-	r.lex = newLexer(in, r.limits.TextBytes, &r.quirks)
-	err := r.read()
-	damaged := errors.Is(err, errTruncated) || errors.Is(err, errMalformed)
-	if err != nil && !damaged {
-		return Report{}, err
-	}
-	if err := r.judge(damaged); err != nil {
-		return Report{}, err
-	}
-	r.quirks.noteIf(errors.Is(err, errTruncated), Truncated)
-	r.quirks.noteIf(errors.Is(err, errMalformed), Malformed)
-	r.check()
-	r.report.Quirks = r.quirks.counts()
-	r.report.Content = contentOf(&r.report)
-	return r.report, nil
+	return NewReader(in, limits).Next()
 }
 
 // reportReader builds a report from a document.
@@ -46,56 +26,29 @@ type reportReader struct {
 	failures int
 }
 
-// read reads the whole document, or up to the place where it is damaged.
-func (r *reportReader) read() error {
-	r.lex.skipByteOrderMark()
-	first, err := r.lex.peekPastBlanks()
-	switch {
-	case errors.Is(err, errTruncated):
-		return refuse(RefusedEmpty, "the document is empty")
-	case err != nil:
-		return err
-	case first == '<':
-		return refuse(RefusedXML, "the content is XML or HTML and not JSON")
-	case first != '{' && first != '[':
-		return refuse(RefusedNotJSON, "the content is not a JSON object")
-	}
+// read reads a report up to its end, or up to the place where it is damaged, and
+// returns what it came to. The lexer is at its first brace.
+func (r *reportReader) read() (report Report, damage, err error) {
 	tok, err := r.lex.next()
-	if err == nil && tok == '[' {
-		r.quirks.note(StrayWrapper)
-		tok, err = r.lex.next()
+	if err == nil {
+		r.seen, err = r.object(tok, reportMembers, r.setReport)
 	}
-	if err != nil {
-		return err
+	if err != nil && !isDamage(err) {
+		return Report{}, nil, err
 	}
-	if tok != '{' {
-		return refuse(RefusedOtherJSON, "the content is JSON but not an object")
+	if refusal := r.judge(err != nil); refusal != nil {
+		return Report{}, err, refusal
 	}
-	if r.seen, err = r.object(tok, reportMembers, r.setReport); err != nil {
-		return err
-	}
-	return r.readRest()
+	r.quirks.noteIf(errors.Is(err, errTruncated), Truncated)
+	r.quirks.noteIf(errors.Is(err, errMalformed), Malformed)
+	r.check()
+	r.report.Content = contentOf(&r.report)
+	return r.report, err, nil
 }
 
-// readRest looks at what follows the report.
-func (r *reportReader) readRest() error {
-	wrapped := r.quirks[StrayWrapper] > 0
-	for {
-		c, err := r.lex.peekPastBlanks()
-		switch {
-		case errors.Is(err, errTruncated):
-			return nil
-		case err != nil:
-			return err
-		case c != ']' || !wrapped:
-			r.quirks.note(TrailingJunk)
-			return nil
-		}
-		wrapped = false
-		if _, err := r.lex.next(); err != nil {
-			return err
-		}
-	}
+// isDamage reports whether an error says that the document is damaged.
+func isDamage(err error) bool {
+	return errors.Is(err, errTruncated) || errors.Is(err, errMalformed)
 }
 
 // judge refuses a document that is no report, or one with nothing usable in it.
@@ -144,8 +97,8 @@ func (r *reportReader) setRange(member string, tok token) (err error) {
 
 // check notes what is missing or odd in the head of the report.
 func (r *reportReader) check() {
-	q, report := &r.quirks, &r.report
-	report.checkRange(q)
+	q, report := r.quirks, &r.report
+	report.checkRange(q, r.limits.Latest)
 	q.noteIf(report.OrgName == "", OrgNameMissing)
 	q.noteIf(report.ContactInfo == "", ContactMissing)
 	q.noteIf(report.ReportID == "", ReportIDMissing)

@@ -120,8 +120,8 @@ func (r Report) Organization() string {
 	return r.ContactInfo[at+1:]
 }
 
-// Sessions returns the sums of Successful and Failed over all policies. A sum that
-// would exceed 2^53-1 stays there.
+// Sessions returns the sums of Successful and Failed over all policies. Each
+// saturates at 2^52-1, so that their total is exact in JSON.
 func (r Report) Sessions() (successful, failed int64) {
 	for i := range r.Policies {
 		successful = addCount(successful, r.Policies[i].Successful)

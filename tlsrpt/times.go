@@ -3,6 +3,8 @@ package tlsrpt
 import (
 	"strings"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 const (
@@ -16,25 +18,6 @@ const (
 	// longRange is longer than a day even where daylight saving time ends in it.
 	longRange = 25 * 60 * 60
 )
-
-// timeForms are the forms that are read beside RFC 3339.
-var timeForms = []struct {
-	layout string
-	quirk  Quirk
-}{
-	{"2006-01-02T15:04:05", TimeZoneMissing},
-	{"2006-01-02 15:04:05", TimeZoneMissing},
-	{"2006-01-02 15:04:05Z07:00", TimeForm},
-	{"2006-01-02 15:04:05 Z07:00", TimeForm},
-	{"2006-01-02T15:04:05Z0700", TimeForm},
-	{"2006-01-02 15:04:05 -0700", TimeForm},
-	{"2006-01-02 15:04:05 UTC", TimeForm},
-	{"2006-01-02T15:04Z07:00", TimeForm},
-	{"2006-01-02T15:04", TimeZoneMissing},
-	{"2006-01-02", TimeForm},
-	{"Mon, 2 Jan 2006 15:04:05 -0700", TimeForm},
-	{"Mon, 2 Jan 2006 15:04:05 GMT", TimeForm},
-}
 
 // time reads one end of the time range as seconds since 1970, 0 where it cannot be
 // read. RFC 8460 §4.4 asks for the form of RFC 3339.
@@ -51,15 +34,14 @@ func (d *document) time(tok token) (int64, error) {
 }
 
 func (d *document) seconds(text string) int64 {
-	text = strings.ToUpper(text) // RFC 3339 §5.6 allows t and z
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.Unix()
 	}
-	for _, form := range timeForms {
-		if t, err := time.Parse(form.layout, text); err == nil {
-			d.quirks.note(form.quirk)
-			return t.Unix()
-		}
+	if t, zoned, ok := reporttext.Time(text); ok {
+		_, err := time.Parse(time.RFC3339, strings.ToUpper(text)) // §5.6 allows t and z
+		d.quirks.noteIf(!zoned, TimeZoneMissing)
+		d.quirks.noteIf(zoned && err != nil, TimeForm)
+		return t.Unix()
 	}
 	n, ok := wholeNumber(text)
 	if !ok || n < earliestSeconds {
@@ -73,7 +55,9 @@ func (d *document) seconds(text string) int64 {
 }
 
 // checkRange completes the time range, and notes what is odd about it.
-func (r *Report) checkRange(q *tally) {
+func (r *Report) checkRange(q *tally, latest int64) {
+	q.noteIf(r.Begin != 0 && !reporttext.Plausible(r.Begin, latest), TimeImplausible)
+	q.noteIf(r.End != 0 && !reporttext.Plausible(r.End, latest), TimeImplausible)
 	switch {
 	case r.Begin == 0 && r.End == 0:
 		q.note(RangeMissing)

@@ -3,10 +3,11 @@ package tlsrpt
 import (
 	"encoding/json"
 	"math"
-	"net/netip"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // text reads a text without blanks around it.
@@ -88,7 +89,9 @@ func (d *document) domainName(text string) string {
 	d.quirks.noteIf(plain != text, DomainForm)
 	name := lowerASCII(plain)
 	d.quirks.noteIf(name != plain, DomainCase)
-	return name
+	labels := reporttext.ALabels(name)
+	d.quirks.noteIf(labels != name, DomainULabels)
+	return labels
 }
 
 // lowerASCII leaves characters beyond ASCII alone: what is lower case for them is a
@@ -114,24 +117,18 @@ func (d *document) mxHost(text string) string {
 	return name
 }
 
-// address reads an address, also in brackets, with a zone, or behind the "IPv6:" of
-// an address literal, and returns its canonical form.
+// address reads an address in one of the usual forms, and returns its canonical form.
 func (d *document) address(tok token) (string, error) {
 	text, err := d.text(tok)
 	if err != nil || text == "" {
 		return "", err
 	}
-	const literal = "ipv6:"
-	bare := strings.Trim(text, "[]")
-	if len(bare) > len(literal) && strings.EqualFold(bare[:len(literal)], literal) {
-		bare = bare[len(literal):]
-	}
-	addr, err := netip.ParseAddr(strings.TrimSpace(bare))
-	if err != nil {
+	addr, ok := reporttext.Address(text)
+	if !ok {
 		d.quirks.note(AddressUnreadable)
-		return text, nil //nolint:nilerr // what cannot be read is kept as it stands
+		return text, nil
 	}
-	canonical := addr.Unmap().WithZone("").String()
+	canonical := addr.String()
 	d.quirks.noteIf(canonical != text, AddressForm)
 	return canonical, nil
 }
@@ -156,8 +153,12 @@ func word[T ~string](d *document, tok token, vocabulary []T) (T, error) {
 // (RFC 8259 §6).
 const maxCount = 1<<53 - 1
 
-// addCount adds two counts that are at most maxCount.
-func addCount(a, b int64) int64 { return min(a+b, maxCount) }
+// maxSum is where a sum of counts saturates. The total of two such sums is exact in
+// JSON.
+const maxSum = 1<<52 - 1
+
+// addCount adds a count to a sum.
+func addCount(sum, count int64) int64 { return min(sum+count, maxSum) }
 
 // count reads a number of sessions.
 func (d *document) count(tok token) (int64, error) {

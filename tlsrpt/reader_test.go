@@ -1,0 +1,98 @@
+package tlsrpt_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+// oneReport is a report with an id of its own and no quirks.
+func oneReport(id string) string {
+	return `{"organization-name":"a.example","contact-info":"b@a.example","report-id":"` + id +
+		`","date-range":{"start-datetime":"2026-04-01T00:00:00Z","end-datetime":"2026-04-01T23:59:59Z"},` +
+		`"policies":[{"policy":{"policy-type":"no-policy-found","policy-domain":"example.com"},` +
+		`"summary":{"total-successful-session-count":1,"total-failure-session-count":0}}]}`
+}
+
+// TestReader reads documents with several reports.
+func TestReader(t *testing.T) {
+	t.Parallel()
+	one, two, three := oneReport("1"), oneReport("2"), oneReport("3")
+	for _, test := range []struct {
+		name, document string
+		want           []string // the ids with the quirks, or the reasons
+	}{
+		{"one", one, []string{"1"}},
+		{"lines", one + "\n" + two + "\n" + three + "\n", []string{"1", "2", "3"}},
+		{"nothing between", one + two, []string{"1", "2"}},
+		{"a list", "[" + one + "," + two + "]\n", []string{"1 stray-wrapper", "2 stray-wrapper"}},
+		{"a list that is not closed", "[" + one + "," + two, []string{"1 stray-wrapper", "2 stray-wrapper"}},
+		{"a list and a line", "[" + one + "]\n" + two, []string{"1 stray-wrapper", "2"}},
+		{"lists", "[" + one + "]\n[" + two + "]", []string{"1 stray-wrapper", "2 stray-wrapper"}},
+		{"text behind", one + "\n" + two + "\nthe end", []string{"1", "2 trailing-junk"}},
+		{"a line that is no report", one + "\n{}\n" + two, []string{"1", "refused: the content is JSON but not a TLS report", "2"}},
+		{"a line that is not JSON", one + "\n{\"organization-name\" oops}\n" + two + "\n", []string{"1", "refused: the content is not JSON", "2"}},
+		{"a line that breaks off in a text", one[:len(one)-20] + "x\n" + two + "\n" + three, []string{"refused: the report is damaged and has no complete policy", "3"}},
+		{"the last one is cut off", one + "\n" + two[:len(two)-1], []string{"1", "2 truncated"}},
+		{"pieces that begin a line are no reports", "{\"policies\": [\n{\"policy\": oops},\n{\n}]}", []string{"refused: the report is damaged and has no complete policy"}},
+		{"a list of something else", "[1]", []string{"refused: the content is JSON but not an object"}},
+		{"an empty list", "[]", []string{"refused: the content is JSON but not an object"}},
+		{"nothing", "", []string{"refused: the document is empty"}},
+		{"UTF-16", inUTF16("\ufeff" + one + "\n" + two), []string{"1 byte-order-mark other-encoding", "2 byte-order-mark other-encoding"}},
+		{"a text over the limit", one + `{"organization-name":"` + strings.Repeat("a", 70<<10) + `"}` + two, []string{"1", "refused: a text is too long"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			r := tlsrpt.NewReader(strings.NewReader(test.document), tlsrpt.Limits{})
+			for {
+				report, err := r.Next()
+				refused := new(tlsrpt.RefusedError)
+				switch {
+				case err == nil:
+					got = append(got, strings.TrimSpace(report.ReportID+" "+quirkList(report)))
+					continue
+				case errors.As(err, &refused):
+					got = append(got, "refused: "+refused.Detail)
+					continue
+				case !errors.Is(err, io.EOF):
+					t.Fatal(err)
+				}
+				break
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("got (+) against want (-):\n%s", diff)
+			}
+		})
+	}
+}
+
+func inUTF16(text string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b.WriteByte(byte(unit >> 8))
+		b.WriteByte(byte(unit))
+	}
+	return b.String()
+}
+
+// TestLatest holds that a time that is too far in the future is a quirk.
+func TestLatest(t *testing.T) {
+	t.Parallel()
+	const end = 1_775_087_999 // 2026-04-01T23:59:59Z
+	for latest, want := range map[int64]int{0: 0, end: 0, end - 1: 1, 1_400_000_000: 2} {
+		report, err := tlsrpt.ReadReport(strings.NewReader(oneReport("1")), tlsrpt.Limits{Latest: latest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := quirkNames(report)["time-implausible"]; got != want {
+			t.Errorf("up to %d: got %d, want %d", latest, got, want)
+		}
+	}
+}
