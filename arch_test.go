@@ -89,7 +89,7 @@ var rooms = map[string][]string{
 	"internal/auth":     {".", "internal/fair"},
 	"internal/insight":  join(protocols, ".", "internal/senders", "internal/fair", "internal/recovered"),
 
-	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered"),
+	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),
 	"internal/intake/shape":   join(protocols, ".", "internal/intake", "internal/wire"),
 	"internal/intake/files":   {".", "internal/intake", "internal/intake/unpack", "internal/recovered"},

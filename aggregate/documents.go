@@ -24,15 +24,30 @@ func (r *Reader) Another() bool {
 	r.quirks = r.encoding
 	r.seen, r.begun, r.met = 0, 0, 0
 	r.firstFrom = ""
+	r.before = r.behind
 	r.content.Reset()
 	r.ended = nil
 	return true
+}
+
+// Length returns how many bytes of the document, in UTF-8, the report has taken so
+// far, with those between it and the report before it.
+func (r *Reader) Length() int64 {
+	switch {
+	case r.lex == nil:
+		return 0
+	case r.ended == nil:
+		return r.offset() - r.before
+	default:
+		return r.behind - r.before
+	}
 }
 
 // readRest reads what follows the report up to the next one. Blanks, comments and
 // the ends of the elements around the report are fine, and so is what must stand
 // between two documents.
 func (r *Reader) readRest() error {
+	r.behind = r.offset()
 	quirks := r.quirks // those of what follows are not the report's
 	between, junk, err := r.skipToReport()
 	r.quirks = quirks

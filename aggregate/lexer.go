@@ -37,7 +37,9 @@ type lexer struct {
 	window []byte
 	// pos and end enclose the bytes that were read and not yet used.
 	pos, end int
-	max      int
+	// passed is how many bytes of the document stood before the window.
+	passed int64
+	max    int
 	// failed is what reading ended with; io.EOF too.
 	failed error
 	quirks *tally
@@ -63,6 +65,7 @@ func (l *lexer) more() error {
 	}
 	if l.pos > 0 {
 		copy(l.window, l.window[l.pos:l.end])
+		l.passed += int64(l.pos)
 		l.pos, l.end = 0, l.end-l.pos
 	}
 	if l.end == len(l.window) {

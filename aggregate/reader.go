@@ -40,10 +40,12 @@ type Reader struct {
 	// reading it begins there.
 	follows, begins bool
 	encoding        tally // the quirks of the document's encoding
-	organize        map[string]string
-	content         hash.Hash
-	scratch         []byte
-	ended           error
+	// before and behind are where the report before this one, and this one, end.
+	before, behind int64
+	organize       map[string]string
+	content        hash.Hash
+	scratch        []byte
+	ended          error
 }
 
 // NewReader returns a reader of the report in the document. Nothing is read yet.
@@ -244,6 +246,7 @@ func (r *Reader) finish(early bool) error {
 	}
 	if early {
 		r.quirks.note(Truncated)
+		r.behind = r.offset()
 		r.stack.cut(r.root, r.cutOff)
 	} else if err := r.readRest(); err != nil {
 		return err
@@ -265,5 +268,8 @@ func (r *Reader) refuseOther() error {
 	}
 	return refuse(RefusedOtherXML, "the root element is <"+r.stack.rootName+">, not <feedback>")
 }
+
+// offset returns how many bytes of the document in UTF-8 were used.
+func (r *Reader) offset() int64 { return r.lex.passed + int64(r.lex.pos) }
 
 func (r *Reader) has(n node) bool { return r.seen&(1<<n) != 0 }

@@ -13,7 +13,7 @@ import (
 func TestCost(t *testing.T) {
 	const (
 		length  = 256 << 10
-		factor  = 8
+		factor  = 30
 		opening = "Feedback-Type: auth-failure\n"
 	)
 	fill := func(part string) []byte { return []byte(opening + strings.Repeat(part, length/len(part))) }

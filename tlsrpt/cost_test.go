@@ -13,7 +13,7 @@ import (
 func TestCost(t *testing.T) {
 	const (
 		length = 1 << 20
-		factor = 8
+		factor = 30
 	)
 	fill := func(part string) string { return `{"organization-name":"a",` + strings.Repeat(part, length/len(part)) }
 	plain := fill(`"contact-info":"a",`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
 // Aggregate is an aggregate report that was read to its end.
@@ -20,23 +21,44 @@ type Aggregate struct {
 	Largest int64
 	// Sources is how many different sources the records name.
 	Sources int
-	// Bytes is the length of the document.
+	// Bytes is the length of the document; of one of several in a file, in UTF-8.
 	Bytes int64
 
 	shares []dmarcd.Share
-	// A report has either its records in memory or a copy of its document, from
-	// which they are read again.
-	records  []aggregate.Record
-	document *io.SectionReader
-	limits   aggregate.Limits
+	// records holds the records in memory, unless copied reads a copy of them.
+	records []aggregate.Record
+	copied  func(ctx context.Context) iter.Seq2[aggregate.Record, error]
+}
+
+// aggregates reads the reports of a document, of which most have one, and hands each
+// to visit.
+func (in *reading) aggregates(part *unpack.Part, visit Visit) error {
+	first := &firstDocument{r: part, copies: in.copies, begin: in.copies.Size(), limits: in.limits.Aggregate}
+	var copies recordCopies = first
+	reader := aggregate.NewReader(first, in.limits.Aggregate)
+	for number := 1; ; number++ {
+		a, err := in.aggregate(reader, copies)
+		length := reader.Length()
+		more := reader.Another()
+		if err == nil && (more || number > 1) {
+			a.Bytes = length
+		}
+		item := &Item{Kind: part.Kind, Path: documentPath(part.Path, number), Aggregate: a}
+		if err := in.hand(item, err, part, visit); err != nil || !more {
+			return err
+		}
+		if err := part.AnotherDocument(); err != nil {
+			return err
+		}
+		first.done = true
+		copies = &laterDocument{copies: in.copies, begin: in.copies.Size()}
+	}
 }
 
 // aggregate reads a report to its end: only there is it known whether it can be used,
 // and what it says about all of its records.
-func (in *reading) aggregate(r io.Reader) (*Aggregate, error) {
-	begin := in.copies.Size()
-	a := &Aggregate{limits: in.limits.Aggregate}
-	reader := aggregate.NewReader(io.TeeReader(r, in.copies), a.limits)
+func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Aggregate, error) {
+	a := &Aggregate{}
 	shares := newSharing()
 	// A hash takes the same few bytes for every source, whatever stands there.
 	sources := make(map[[16]byte]struct{})
@@ -46,42 +68,41 @@ func (in *reading) aggregate(r io.Reader) (*Aggregate, error) {
 		if err == nil {
 			err = shares.add(record)
 		}
+		if err == nil {
+			collected = collected && in.fits(len(a.records)+1, reader.Length())
+			err = copies.add(a, record, collected)
+		}
 		if err != nil {
-			in.copies.cut(begin)
+			copies.drop()
 			return nil, err
 		}
 		sum.Add(dmarcd.CountsOf(record))
 		a.Largest = max(a.Largest, record.Count)
-		source := sha256.Sum256([]byte(record.Source))
-		sources[[16]byte(source[:])] = struct{}{}
-		if collected = collected && in.fits(len(a.records)+1, in.copies.Size()-begin); collected {
-			a.records = append(a.records, record)
-		} else {
-			a.records = nil
+		if record.Source != "" {
+			source := sha256.Sum256([]byte(record.Source))
+			sources[[16]byte(source[:])] = struct{}{}
 		}
 	}
 	a.Messages, a.Compliant = sum.Total(), sum.Compliant
 	a.Report = reader.Report()
 	a.Sources = len(sources)
-	a.Bytes = in.copies.Size() - begin
+	a.Bytes = copies.size()
 	a.shares = shares.list()
-	if collected = collected && in.fits(len(a.records), a.Bytes); collected {
+	if collected {
 		in.collectedRecords += len(a.records)
-		in.collectedBytes += a.Bytes
-		in.copies.cut(begin)
+		in.collectedBytes += reader.Length()
+		copies.drop()
 	} else {
-		a.records = nil
-		a.document = io.NewSectionReader(in.copies, begin, a.Bytes)
+		a.copied = copies.read
 	}
 	return a, nil
 }
 
 // Records returns the records once more. The records of a long report end early with
-// the error of ctx, or that of the temporary file which holds a copy of the document.
+// the error of ctx, or that of the temporary file which holds a copy of them.
 func (a *Aggregate) Records(ctx context.Context) iter.Seq2[aggregate.Record, error] {
-	if a.document != nil {
-		whole := io.NewSectionReader(a.document, 0, a.Bytes)
-		return aggregate.NewReader(stoppable{whole, ctx.Err}, a.limits).All()
+	if a.copied != nil {
+		return a.copied(ctx)
 	}
 	return func(yield func(aggregate.Record, error) bool) {
 		for _, record := range a.records {

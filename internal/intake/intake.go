@@ -12,12 +12,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -33,6 +35,9 @@ type Limits struct {
 	// processor, where the system tells it. It must be set. Read leaves time to its
 	// context.
 	Time time.Duration
+	// Now tells the time, against which the times of reports are judged; nil stands
+	// for time.Now.
+	Now func() time.Time
 }
 
 // DefaultLimits returns limits that no honest report comes near.
@@ -65,6 +70,8 @@ type Item struct {
 	// all the same, as far as it goes. It is nil where nothing is.
 	Damage error
 
+	// latest is the latest time that the report may plausibly be about.
+	latest int64
 	// sameness is a hash of all that a failure report says, also of what is not kept.
 	sameness dmarcd.Hash
 }
@@ -106,6 +113,7 @@ type reading struct {
 	// redaction collects the failure reports, nil if no original is stored.
 	redaction *redaction
 
+	latest           int64 // the latest plausible time, in seconds since 1970
 	collectedRecords int
 	collectedBytes   int64
 }
@@ -125,44 +133,87 @@ func (in *reading) forget() {
 // items hands every item in r to visit. The items can be used until the copies are
 // closed.
 func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
+	now := time.Now
+	if in.limits.Now != nil {
+		now = in.limits.Now
+	}
+	in.latest = now().Add(reporttext.Ahead).Unix()
+	in.limits.Aggregate.Latest, in.limits.TLS.Latest, in.options.Latest = in.latest, in.latest, in.latest
 	return unpack.Walk(ctx, r, in.limits.Containers, func(part *unpack.Part) error {
 		item := &Item{Kind: part.Kind, Path: part.Path}
-		err := in.item(item, part)
-		switch {
-		case err == nil && item.Err == nil:
-			item.Damage = part.Damage()
-		case concernsItem(err):
-			item = &Item{Kind: part.Kind, Path: part.Path, Err: err}
-		case err != nil:
-			return err
+		switch part.Kind {
+		case unpack.Aggregate:
+			return in.aggregates(part, visit)
+		case unpack.TLS:
+			return in.tlsReports(part, visit)
+		case unpack.Failure:
+			return in.hand(item, in.failure(item, part), part, visit)
+		default:
+			item.Err = part.Err
+			return visit(item)
 		}
-		return visit(item)
 	})
 }
 
-// item reads the report in a part.
-func (in *reading) item(item *Item, part *unpack.Part) (err error) {
-	switch part.Kind {
-	case unpack.Aggregate:
-		item.Aggregate, err = in.aggregate(part)
+// hand gives an item to visit, or the reason for which it was refused. It returns
+// errors that end the reading.
+func (in *reading) hand(item *Item, err error, part *unpack.Part, visit Visit) error {
+	item.latest = in.latest
+	switch {
+	case err == nil:
+		item.Damage = part.Damage()
+	case concernsItem(err):
+		item = &Item{Kind: item.Kind, Path: item.Path, Err: err}
+	default:
 		return err
-	case unpack.TLS:
-		report, err := tlsrpt.ReadReport(part, in.limits.TLS)
-		item.TLS = &report
-		return err
-	case unpack.Failure:
-		if in.redaction != nil {
-			if err := in.redaction.add(part.Failure); err != nil {
+	}
+	return visit(item)
+}
+
+// tlsReports reads the reports of a document, of which most have one, and hands each
+// to visit.
+func (in *reading) tlsReports(part *unpack.Part, visit Visit) error {
+	reader := tlsrpt.NewReader(part, in.limits.TLS)
+	for number := 1; ; number++ {
+		report, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if number > 1 {
+			if err := part.AnotherDocument(); err != nil {
 				return err
 			}
 		}
-		report, err := failure.Parse(part.Failure, in.options)
-		item.Failure = &report
-		item.sameness = failureSameness(part.Failure)
-		return err
+		item := &Item{Kind: part.Kind, Path: documentPath(part.Path, number), TLS: &report}
+		if err := in.hand(item, err, part, visit); err != nil {
+			return err
+		}
+	}
+}
+
+// failure reads the failure report in a part.
+func (in *reading) failure(item *Item, part *unpack.Part) error {
+	if in.redaction != nil {
+		if err := in.redaction.add(part.Failure); err != nil {
+			return err
+		}
+	}
+	report, err := failure.Parse(part.Failure, in.options)
+	item.Failure = &report
+	item.sameness = failureSameness(part.Failure)
+	return err
+}
+
+// documentPath returns the path of one of several reports of a document. The first has
+// that of the document.
+func documentPath(path string, number int) string {
+	switch {
+	case number == 1:
+		return path
+	case path == "":
+		return strconv.Itoa(number)
 	default:
-		item.Err = part.Err
-		return nil
+		return path + "/" + strconv.Itoa(number)
 	}
 }
 

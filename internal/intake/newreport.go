@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
 // reportKind returns the kind of report that an item is or should be, "" if it looks
@@ -35,10 +36,13 @@ func newReport(ctx context.Context, item *Item) dmarcd.NewReport {
 	switch {
 	case item.Aggregate != nil:
 		report = newAggregateReport(ctx, item.Aggregate)
+		report.Begin, report.End = period(item, item.Aggregate.Report.Metadata.Begin, item.Aggregate.Report.Metadata.End)
 	case item.Failure != nil:
 		report = newFailureReport(item)
+		report.Begin, report.End = period(item, item.Failure.ArrivalDate.Unix(), item.Failure.ArrivalDate.Unix())
 	default:
 		report = newTLSReport(item)
+		report.Begin, report.End = period(item, item.TLS.Begin, item.TLS.End)
 	}
 	report.Kind = reportKind(item.Kind)
 	report.Member = item.Path
@@ -55,8 +59,6 @@ func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
 			Organization: plain(m.Organization()),
 			ExternalID:   plain(m.ReportID),
 			Domain:       plain(a.Report.Policy.Domain),
-			Begin:        moment(m.Begin),
-			End:          moment(m.End),
 			Records:      a.Report.Records,
 			Messages:     a.Messages,
 			Compliant:    a.Compliant,
@@ -97,8 +99,6 @@ func newFailureReport(item *Item) dmarcd.NewReport {
 			Organization: plain(r.ReportingMTA),
 			ExternalID:   plain(r.MessageID),
 			Domain:       domain,
-			Begin:        r.ArrivalDate,
-			End:          r.ArrivalDate,
 			Records:      1,
 			Messages:     int64(r.Incidents),
 		},
@@ -121,11 +121,9 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 			Organization: plain(r.Organization()),
 			ExternalID:   plain(r.ReportID),
 			Domain:       plain(key.Domain),
-			Begin:        moment(r.Begin),
-			End:          moment(r.End),
 			Records:      len(r.Policies),
-			Messages:     dmarcd.AddCount(successful, failed),
-			Compliant:    dmarcd.AddCount(successful, 0),
+			Messages:     successful + failed,
+			Compliant:    successful,
 		},
 		Key:     keyOf(dmarcd.KindTLS, key.Organization, key.ReportID, key.Domain, key.Begin, key.End),
 		Content: r.Content,
@@ -148,13 +146,14 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 	return report
 }
 
-// moment returns the time of some seconds since 1970, the zero time for 0, which is
-// what a report has that does not tell.
-func moment(seconds int64) time.Time {
-	if seconds == 0 {
-		return time.Time{}
+// period returns the time that a report covers, given in seconds since 1970. It is zero
+// where the report does not tell when it begins, or tells a time that cannot be true:
+// such a report counts on the day it was received.
+func period(item *Item, begin, end int64) (from, to time.Time) {
+	if !reporttext.Plausible(begin, item.latest) {
+		return time.Time{}, time.Time{}
 	}
-	return time.Unix(seconds, 0).UTC()
+	return time.Unix(begin, 0).UTC(), time.Unix(end, 0).UTC()
 }
 
 // maxText is how many bytes are kept of a text that people look for. Databases refuse

@@ -19,8 +19,8 @@ type Limits struct {
 	// short texts that repeat themselves compress very well.
 	Ratio     int64
 	RatioFrom int64
-	// Members is how many files of archives, parts of mails and messages of
-	// mailboxes there may be in all.
+	// Members is how many files of archives, parts of mails, messages of
+	// mailboxes and further documents of files there may be in all.
 	Members int
 	// Nesting is how many containers may be around a report.
 	Nesting int

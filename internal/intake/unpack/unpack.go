@@ -128,6 +128,10 @@ func (p *Part) Read(b []byte) (int, error) {
 	return n, io.EOF
 }
 
+// AnotherDocument counts another report in the content as a member of the input. It
+// returns the *LimitError that ends the walk where there are too many.
+func (p *Part) AnotherDocument() error { return p.budget.member() }
+
 // Damage returns what is wrong with the container, as far as the content was
 // read: an error that wraps ErrDamaged, or nil.
 func (p *Part) Damage() error { return p.damage }
