@@ -3,6 +3,10 @@ package unpack_test
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +25,10 @@ func TestContainers(t *testing.T) {
 	const mail = "From: reports@receiver.example\nSubject: Report\nContent-Type: text/xml; name=a.xml\n\n" + report
 	const cutOff = ", the container is damaged: the archive has no directory, it is cut off"
 	small := gzipped(t, report)
+	bzipped, err := os.ReadFile(filepath.Join("testdata", "report.xml.bz2"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	archive := zipped(t, "a.xml", report, "b.xml", second)
 
 	for _, test := range []struct {
@@ -91,8 +99,54 @@ func TestContainers(t *testing.T) {
 			"rejected a.xml: the archive is encrypted",
 		}},
 		{"zip of an unknown method", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 14 }), []string{
-			"rejected a.xml: the container is damaged: zip: unsupported compression algorithm",
+			"rejected a.xml: the zip member is compressed with a method that is not supported: LZMA",
 		}},
+		{"zip of a method that is not known", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 77 }), []string{
+			"rejected a.xml: the zip member is compressed with a method that is not supported: method 77",
+		}},
+		{"zip of LZMA without a directory", withoutDirectory(zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 14 })), []string{
+			"rejected a.xml: the zip member is compressed with a method that is not supported: LZMA",
+		}},
+		{"zip of bzip2", zippedWith(t, "a.xml", string(bzipped), func(h *zip.FileHeader) {
+			h.Method = 12
+			h.UncompressedSize64 = uint64(len(report))
+			h.CRC32 = crc32.ChecksumIEEE([]byte(report))
+		}), []string{"aggregate a.xml, 351 bytes"}},
+		{"bzip2", bzipped, []string{"aggregate, 351 bytes"}},
+		{"bzip2 twice over", slices.Concat(bzipped, bzipped), []string{"aggregate, 702 bytes"}},
+		{"bzip2 cut off", bzipped[:100], []string{"rejected: the container is damaged: unexpected EOF"}},
+		{"bzip2 in gzip", gzipped(t, string(bzipped)), []string{"aggregate, 351 bytes"}},
+		{"text that begins like bzip2", []byte("BZh9 is how it begins\n"), []string{"rejected: the content is not a report: it is text"}},
+		{"xz", []byte("\xfd7zXZ\x00"), []string{"rejected: the content is not a report: it is xz data"}},
+		{"Zstandard", []byte("\x28\xb5\x2f\xfd\x00"), []string{"rejected: the content is not a report: it is Zstandard data"}},
+		{"LZMA", []byte("\x5d\x00\x00\x80\x00\xff"), []string{"rejected: the content is not a report: it is LZMA data"}},
+		{"7-Zip", []byte("7z\xbc\xaf\x27\x1c\x00"), []string{"rejected: the content is not a report: it is a 7-Zip archive"}},
+		{"RAR", []byte("Rar!\x1a\x07\x00"), []string{"rejected: the content is not a report: it is a RAR archive"}},
+		{"tar", []byte("a.xml" + strings.Repeat("\x00", 252) + "ustar\x00"), []string{"rejected: the content is not a report: it is a tar archive"}},
+		{"winmail.dat", []byte("\x78\x9f\x3e\x22\x01\x02"), []string{"rejected: the content is not a report: it is a TNEF attachment (winmail.dat)"}},
+
+		{"a list of TLS reports", []byte(" [\n " + tlsReport + "]"), []string{"tls, 80 bytes"}},
+		{"a TLS report in UTF-16", inUTF16(tlsReport), []string{"tls, 152 bytes"}},
+		{"XML in UTF-32", inUTF32(report), []string{"aggregate, 1408 bytes"}},
+		{"emlx", emlx(mail), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
+		{"emlx in gzip", gzipped(t, string(emlx(mail))), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
+		{"a number and a report", []byte("42\n" + report), []string{"aggregate, 354 bytes"}},
+
+		{"uuencode", uuencoded("a.xml", report), []string{"aggregate a.xml, 351 bytes"}},
+		{"uuencode of gzip", uuencoded("a.xml.gz", string(small)), []string{"aggregate a.xml.gz, 351 bytes"}},
+		{"uuencode after words", slices.Concat([]byte("Here it is:\n\n"), uuencoded("a.xml", report), []byte("\nRegards\n")), []string{"aggregate a.xml, 351 bytes"}},
+		{"uuencode of several", slices.Concat(uuencoded("a.xml", report), uuencoded("b.json", tlsReport)), []string{"aggregate a.xml, 351 bytes", "tls b.json, 75 bytes"}},
+		{"uuencode without trailing blanks", withoutTrailingBlanks(uuencoded("a.xml", report)), []string{"aggregate a.xml, 351 bytes"}},
+		{"uuencode cut off", uuencoded("a.xml", report)[:300], []string{"aggregate a.xml, 204 bytes, the container is damaged: unexpected EOF"}},
+		{
+			"uuencode in the text of a mail", []byte("Subject: Report\nContent-Type: text/plain\n\nHere it is:\n" + string(uuencoded("a.xml", report))),
+			[]string{`aggregate a.xml, 351 bytes, text/plain, from : "Report"`},
+		},
+		{
+			"uuencode as a transfer encoding",
+			[]byte("Subject: Report\nContent-Type: text/xml; name=b.xml\nContent-Transfer-Encoding: x-uuencode\n\n" + string(uuencoded("a.xml", report))),
+			[]string{`aggregate b.xml/a.xml, 351 bytes, text/xml, from : "Report"`},
+		},
 
 		{"zip in gzip", gzipped(t, string(archive)), []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
 		{"zip in gzip cut off", gzipped(t, string(archive))[:250], []string{"aggregate a.xml, 178 bytes, the container is damaged: unexpected EOF"}},
@@ -165,4 +219,46 @@ func changed(data []byte, at int) []byte {
 func withoutDirectory(archive []byte) []byte {
 	members, _, _ := bytes.Cut(archive, []byte("PK\x01\x02"))
 	return members
+}
+
+func inUTF32(text string) []byte {
+	data := []byte{0, 0, 0xfe, 0xff}
+	for _, r := range text {
+		data = append(data, byte(r>>24), byte(r>>16), byte(r>>8), byte(r))
+	}
+	return data
+}
+
+// emlx returns a mail as Apple Mail stores it.
+func emlx(mail string) []byte {
+	return fmt.Appendf(nil, "%-10d\n%s<?xml version=\"1.0\"?>\n<plist version=\"1.0\"><dict/></plist>\n", len(mail), mail)
+}
+
+// uuencoded returns a file in uuencode.
+func uuencoded(name, content string) []byte {
+	const perLine = 45
+	b := []byte("begin 644 " + name + "\n")
+	for len(content) > 0 {
+		n := min(len(content), perLine)
+		line := content[:n] + "\x00\x00"
+		content = content[n:]
+		b = append(b, ' '+byte(n))
+		for i := 0; i < n; i += 3 {
+			bits := uint(line[i])<<16 | uint(line[i+1])<<8 | uint(line[i+2])
+			for shift := 18; shift >= 0; shift -= 6 {
+				b = append(b, ' '+byte(bits>>shift&0x3f))
+			}
+		}
+		b = append(b, '\n')
+	}
+	return append(b, "`\nend\n"...)
+}
+
+// withoutTrailingBlanks returns a text as some gateways pass it on.
+func withoutTrailingBlanks(text []byte) []byte {
+	lines := bytes.Split(text, []byte("\n"))
+	for i := range lines {
+		lines[i] = bytes.TrimRight(lines[i], " ")
+	}
+	return bytes.Join(lines, []byte("\n"))
 }

@@ -112,6 +112,12 @@ func (w *walker) open(f format, r io.Reader, buffered *bufio.Reader, at place) e
 			}
 		}
 		return w.zipStream(buffered, at)
+	case formatBzip2:
+		return w.bzip2(buffered, at)
+	case formatEmlx:
+		return w.emlx(buffered, at)
+	case formatUU:
+		return w.uu(buffered, at)
 	case formatBase64:
 		return w.content(&base64Reader{r: buffered}, at.in(""))
 	case formatMbox:

@@ -12,8 +12,13 @@ var foreign = []struct{ magic, words string }{
 	{"\xd0\xcf\x11\xe0", "an Outlook message or Office document"},
 	{"Rar!", "a RAR archive"},
 	{"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"},
-	{"BZh", "bzip2 data"},
 	{"\xfd7zXZ", "xz data"},
+	{"LZIP", "lzip data"},
+	{"\x5d\x00\x00", "LZMA data"},
+	{"\x1f\x9d", "compress data"},
+	{"\x04\x22\x4d\x18", "LZ4 data"},
+	{"MSCF", "a Cabinet archive"},
+	{"\x78\x9f\x3e\x22", "a TNEF attachment (winmail.dat)"},
 	{"\x28\xb5\x2f\xfd", "Zstandard data"},
 	{"\x89PNG", "a picture"},
 	{"\xff\xd8\xff", "a picture"},
@@ -27,6 +32,10 @@ func describe(head []byte) string {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			return f.words
 		}
+	}
+	const tar = 257 // where the magic of a tar archive is
+	if len(head) > tar && bytes.HasPrefix(head[tar:], []byte("ustar")) {
+		return "a tar archive"
 	}
 	text := plain(head)
 	if markup.Match(text) {

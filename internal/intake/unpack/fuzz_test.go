@@ -31,6 +31,13 @@ func FuzzWalk(f *testing.F) {
 	f.Add(append(gzipped(f, report), gzipped(f, tlsReport)...))
 	f.Add(zlibbed(f, report))
 	f.Add(inBase64(gzipped(f, report)))
+	f.Add(uuencoded("a.xml.gz", string(gzipped(f, report))))
+	f.Add(emlx("Subject: x\n\n" + report))
+	f.Add(inUTF32(report))
+	f.Add(storedZip(f, "a.xml", report))
+	if bzipped, err := os.ReadFile("testdata/report.xml.bz2"); err == nil {
+		f.Add(bzipped)
+	}
 	limits := unpack.Limits{Input: 1 << 16, Expanded: 1 << 18, Ratio: 50, RatioFrom: 1 << 12, Members: 20, Nesting: 4, Folder: f.TempDir()}
 
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"bufio"
+	"compress/bzip2"
 	"errors"
 	"io"
 	"regexp"
@@ -55,6 +56,15 @@ func (w *walker) zlib(r io.Reader, at place) error {
 		return w.reject(at, damaged(err))
 	}
 	return w.content(&meter{r: z, from: from, budget: w.budget}, at.in(""))
+}
+
+// bzip2 walks through bzip2 data.
+func (w *walker) bzip2(r io.Reader, at place) error {
+	if err := w.budget.member(); err != nil {
+		return err
+	}
+	from := &counter{r: r}
+	return w.content(&meter{r: bzip2.NewReader(from), from: from, budget: w.budget}, at.in(""))
 }
 
 // gzipStream reads the members of gzip data up to the next document.

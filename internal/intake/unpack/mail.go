@@ -204,7 +204,7 @@ func wanted(f format, sure bool, media string) bool {
 		return true
 	}
 	switch f {
-	case formatUnknown, formatEmpty, formatMail, formatMbox:
+	case formatUnknown, formatEmpty, formatMail, formatMbox, formatEmlx:
 		return false
 	default:
 		return sure

@@ -26,6 +26,9 @@ const (
 	formatMail
 	formatMbox
 	formatFeedback
+	formatBzip2
+	formatEmlx
+	formatUU
 )
 
 var (
@@ -35,6 +38,7 @@ var (
 	bomUTF8       = []byte{0xef, 0xbb, 0xbf}
 	bomUTF16BE    = []byte{0xfe, 0xff}
 	bomUTF16LE    = []byte{0xff, 0xfe}
+	bomUTF32BE    = []byte{0, 0, 0xfe, 0xff}
 )
 
 var (
@@ -49,6 +53,10 @@ var (
 	mboxLine = regexp.MustCompile(`^From [^\n]*\d\d:\d\d`)
 	// mailField finds a header field that makes the lines around it a mail.
 	mailField = regexp.MustCompile(`(?im)^(from|to|subject|date|received|message-id|mime-version|content-?type|return-path|delivered-to|dkim-signature|x-original-to|authentication-results|arc-seal)[ \t]*:`)
+	// list finds the beginning of a list of objects.
+	list = regexp.MustCompile(`^\[\s*\{`)
+	// bzip2 finds the beginning of bzip2 data: the header and a block, or the end.
+	magicBzip2 = regexp.MustCompile(`^BZh[1-9](1AY&SY|\x17rE8P\x90)`)
 	// headerLine finds a line of the form of a header field (RFC 5322 §2.2).
 	headerLine = regexp.MustCompile(`^[!-9;-~]+[ \t]*:`)
 )
@@ -69,6 +77,8 @@ func sniff(head []byte) (f format, sure bool) {
 		return formatZip, true
 	case isZlib(head):
 		return formatZlib, true
+	case magicBzip2.Match(head):
+		return formatBzip2, true
 	}
 	if f, sure := sniffText(head); f != formatUnknown {
 		return f, sure
@@ -80,6 +90,8 @@ func sniff(head []byte) (f format, sure bool) {
 		return formatZip, true
 	case reportXML.Match(plain(head)):
 		return formatXML, true
+	case uuBegin.Match(plain(head)):
+		return formatUU, true
 	}
 	return formatUnknown, false
 }
@@ -101,9 +113,11 @@ func sniffText(head []byte) (f format, sure bool) {
 		return formatFeedback, true
 	case isMail(text):
 		return formatMail, true
+	case isEmlx(text):
+		return formatEmlx, true
 	case text[0] == '<' && !markup.Match(text):
 		return formatXML, bytes.HasPrefix(text, []byte("<?xml")) || reportXML.Match(text)
-	case text[0] == '{':
+	case text[0] == '{' || list.Match(text):
 		return formatJSON, reportJSON.Match(text)
 	case isBase64(text):
 		return formatBase64, true
@@ -112,9 +126,9 @@ func sniffText(head []byte) (f format, sure bool) {
 }
 
 // plain returns the text without a byte order mark and blanks before it, and
-// without the zeros of UTF-16, which is enough to find ASCII words in it.
+// without the zeros of UTF-16 and UTF-32, which is enough to find ASCII words in it.
 func plain(head []byte) []byte {
-	head = bytes.TrimPrefix(head, bomUTF8)
+	head = bytes.TrimPrefix(bytes.TrimPrefix(head, bomUTF8), bomUTF32BE)
 	if bytes.HasPrefix(head, bomUTF16BE) || bytes.HasPrefix(head, bomUTF16LE) {
 		head = head[2:]
 	}

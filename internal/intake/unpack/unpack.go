@@ -1,6 +1,6 @@
 // Package unpack finds the reports in whatever a reporter sent: bare XML or
-// JSON, gzip, zlib, zip, bare base64, whole mails of any MIME structure, mbox,
-// and these inside each other. How something is packed and whether it is a
+// JSON, gzip, bzip2, zlib, zip, bare base64, uuencode, whole mails of any MIME
+// structure, mbox, emlx, and these inside each other. How something is packed and whether it is a
 // report is told from its content, never from names and media types: reporters
 // label gzip as zip and zip as text (RFC 9990 asks for gzip, much else is sent).
 // A media type only tells which parts of a mail are mails themselves, and which
@@ -72,6 +72,9 @@ var (
 	ErrDamaged = errors.New("the container is damaged")
 	// ErrEncrypted means a member of an archive that needs a password.
 	ErrEncrypted = errors.New("the archive is encrypted")
+	// ErrMethod means a member of a zip archive that is compressed by a method
+	// which is not read.
+	ErrMethod = errors.New("the zip member is compressed with a method that is not supported")
 )
 
 // Mail holds the header fields of the mail that a part came in, decoded

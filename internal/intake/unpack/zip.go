@@ -3,10 +3,12 @@ package unpack
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/zip"
@@ -20,6 +22,24 @@ var errCutOff = errors.New("the archive has no directory, it is cut off")
 
 // flagEncrypted is the bit of a member's flags that says it needs a password.
 const flagEncrypted = 0x1
+
+// methodBzip2 is the number of bzip2 among the methods of zip.
+const methodBzip2 = 12
+
+// methods names the compressions of zip that are not read (APPNOTE 4.4.5).
+var methods = map[uint16]string{
+	1: "Shrink", 6: "Implode", 9: "Deflate64", 10: "PKWARE DCL Implode", methodBzip2: "bzip2", 14: "LZMA", 19: "LZ77",
+	20: "Zstandard", 93: "Zstandard", 95: "XZ", 98: "PPMd", 99: "AES encryption",
+}
+
+// unread returns the reason for which a member of that method is not read.
+func unread(method uint16) error {
+	name, ok := methods[method]
+	if !ok {
+		name = "method " + strconv.Itoa(int(method))
+	}
+	return fmt.Errorf("%w: %s", ErrMethod, name)
+}
 
 // zipStream walks through a zip archive that can only be read once. Its
 // directory is at its end, so it is spooled first.
@@ -57,6 +77,10 @@ func (w *walker) zip(archive *io.SectionReader, at place) error {
 		*from = counter{r: r}
 		return w.inflate(from)
 	})
+	z.RegisterDecompressor(methodBzip2, func(r io.Reader) io.ReadCloser {
+		*from = counter{r: r}
+		return io.NopCloser(bzip2.NewReader(from))
+	})
 	before := w.parts
 	for _, f := range z.File {
 		if err := w.budget.member(); err != nil {
@@ -79,6 +103,9 @@ func (w *walker) zip(archive *io.SectionReader, at place) error {
 func (w *walker) zipMember(f *zip.File, from *counter, at place) error {
 	if f.Flags&flagEncrypted != 0 {
 		return w.reject(at, ErrEncrypted)
+	}
+	if f.Method != zip.Store && f.Method != zip.Deflate && f.Method != methodBzip2 {
+		return w.reject(at, unread(f.Method))
 	}
 	content, err := f.Open()
 	if err != nil {

@@ -81,7 +81,7 @@ func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end
 		content := &meter{r: section, from: &counter{n: length}, budget: w.budget}
 		return m.data + m.packed, w.content(content, at)
 	case m.method != zip.Deflate:
-		return m.data + m.packed, w.reject(at, damaged(zip.ErrAlgorithm))
+		return m.data + m.packed, w.reject(at, unread(m.method))
 	}
 	// A ByteReader is never read beyond the end of the compressed data.
 	from := &counter{r: section}

@@ -1,0 +1,118 @@
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"regexp"
+)
+
+// uuBegin finds the line before a file in uuencode, and the first line of it: a
+// length, and characters from the blank to the grave accent.
+var uuBegin = regexp.MustCompile("(?m)^begin [0-7]{3,4} ([^\\r\\n]+)\\r?\\n[!-M`][ -`]*\\r?$")
+
+// uu walks through a text with files in uuencode. Words may stand around them.
+func (w *walker) uu(r *bufio.Reader, at place) error {
+	before := w.parts
+	for {
+		line, err := r.ReadSlice('\n')
+		if len(line) == 0 {
+			if stop := w.budget.refuses(err); stop != nil {
+				return w.cutOff(stop, at)
+			}
+			break // damage was told to the reader of the last file
+		}
+		name, ok := uuName(line)
+		if !ok {
+			continue
+		}
+		if err := w.budget.member(); err != nil {
+			return err
+		}
+		file := &uuReader{r: r}
+		if err := w.content(file, at.in(name)); err != nil {
+			return err
+		}
+		// The next file begins behind this one.
+		if _, err := io.Copy(io.Discard, file); err != nil {
+			return w.budget.alive() // damage or a limit was told to the reader
+		}
+	}
+	if w.parts == before {
+		return w.reject(at, ErrNoReport)
+	}
+	return nil
+}
+
+// uuName returns the name of the file that begins behind a line.
+func uuName(line []byte) (string, bool) {
+	mode, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("begin "))
+	if !ok {
+		return "", false
+	}
+	mode, name, ok := bytes.Cut(mode, []byte(" "))
+	return string(name), ok && len(bytes.Trim(mode, "01234567")) == 0
+}
+
+// uuReader decodes a file in uuencode up to its end.
+type uuReader struct {
+	r       *bufio.Reader
+	decoded [64]byte
+	rest    []byte // what is left of decoded
+	err     error  // comes behind rest
+}
+
+func (d *uuReader) Read(p []byte) (int, error) {
+	for len(d.rest) == 0 {
+		if d.err != nil {
+			return 0, d.err
+		}
+		line, err := d.r.ReadSlice('\n')
+		if len(line) == 0 {
+			d.err = noEOF(err) // the line "end" is missing
+			continue
+		}
+		d.line(line)
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+// line decodes a line: its length in bytes, and four characters for each three bytes.
+// Blanks at the end may be missing, unless the file is cut off there.
+func (d *uuReader) line(whole []byte) {
+	line := bytes.TrimRight(whole, "\r\n")
+	switch {
+	case string(line) == "end":
+		d.err = io.EOF
+		return
+	case len(line) == 0:
+		return
+	}
+	length := int(uuBits(line[0]))
+	line = line[1:]
+	if len(line)+1 == len(whole) {
+		length = min(length, len(line)/4*3)
+	}
+	var group [4]byte
+	for i := 0; i < length; i += 3 {
+		for j := range group {
+			group[j] = 0
+			if at := i/3*4 + j; at < len(line) {
+				group[j] = uuBits(line[at])
+			}
+		}
+		d.decoded[i] = group[0]<<2 | group[1]>>4
+		if i+1 < len(d.decoded) {
+			d.decoded[i+1] = group[1]<<4 | group[2]>>2
+		}
+		if i+2 < len(d.decoded) {
+			d.decoded[i+2] = group[2]<<6 | group[3]
+		}
+	}
+	d.rest = d.decoded[:length]
+}
+
+// uuBits returns the six bits of a character.
+func uuBits(c byte) byte { return (c - ' ') & 0x3f }
