@@ -18,9 +18,13 @@ var errMoved = fmt.Errorf("%w: the data changed meanwhile", dmarcd.ErrTemporary)
 // txAgain is tx for work that other transactions can get in the way of; it is tried
 // again then, so f may run more than once.
 func (s *Store) txAgain(ctx context.Context, f func(tx) error) error {
+	return s.Team(system).txAgain(ctx, f)
+}
+
+func (t *Team) txAgain(ctx context.Context, f func(tx) error) error {
 	for attempt := 1; ; attempt++ {
-		err := s.tx(ctx, f)
-		if err == nil || attempt == txAttempts || !s.collided(err) {
+		err := t.tx(ctx, f)
+		if err == nil || attempt == txAttempts || !t.store.collided(err) {
 			return err
 		}
 	}

@@ -198,7 +198,7 @@ func (t *Team) makeSheet(ctx context.Context, day dmarcd.Day, changes int64) err
 	for i := range mail.Shares {
 		records += len(mail.Shares[i].Records)
 	}
-	return t.store.tx(ctx, func(tx tx) error {
+	return t.tx(ctx, func(tx tx) error {
 		// Whoever changes the records of the day waits for this row, or has
 		// changed it.
 		current, err := tx.exec(ctx, `UPDATE team_days SET on_sheet = $1, sheet_at = $2 WHERE team_id = $3 AND day = $4 AND changes = $1`,

@@ -47,7 +47,7 @@ func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 func (t *Team) ClaimDueDomains(ctx context.Context, lease time.Duration, limit int) ([]DueDomain, error) {
 	now := t.store.now()
 	var due []DueDomain
-	err := t.store.tx(ctx, func(tx tx) error {
+	err := t.tx(ctx, func(tx tx) error {
 		due = nil
 		claimed, err := collect(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
 				next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
@@ -94,6 +94,6 @@ func scanClaim(scan scanner) (claim, error) {
 // CheckEnded notes that a claimed check ended without a result to save, so that it does
 // not count as unfinished.
 func (t *Team) CheckEnded(ctx context.Context, name string) error {
-	_, err := t.store.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND unfinished > 0`, t.id, name)
+	_, err := t.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND unfinished > 0`, t.id, name)
 	return err
 }

@@ -47,7 +47,7 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 			continue
 		}
 		var again bool
-		err := t.store.txAgain(ctx, func(tx tx) (err error) {
+		err := t.txAgain(ctx, func(tx tx) (err error) {
 			again, err = step.remove(ctx, tx, now.Add(-step.age))
 			return err
 		})

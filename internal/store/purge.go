@@ -25,7 +25,7 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 }
 
 func (t *Team) purge(ctx context.Context) (more bool, err error) {
-	err = t.store.txAgain(ctx, func(tx tx) error {
+	err = t.txAgain(ctx, func(tx tx) error {
 		more = false
 		var id dmarcd.DomainID
 		err := tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND deleted_at > 0

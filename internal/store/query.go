@@ -26,12 +26,15 @@ type tx struct {
 // tx runs f in a transaction and commits what it did if it returns nil. If f panics,
 // the transaction is rolled back and the panic goes on: conn.Close waits for an open
 // transaction, and with it the only writer of SQLite would be lost.
-func (s *Store) tx(ctx context.Context, f func(tx) error) error {
-	conn, err := s.writerConn(ctx)
+func (s *Store) tx(ctx context.Context, f func(tx) error) error { return s.Team(system).tx(ctx, f) }
+
+func (t *Team) tx(ctx context.Context, f func(tx) error) error {
+	s := t.store
+	conn, done, err := t.writerConn(ctx)
 	if err != nil {
 		return s.kind(err)
 	}
-	defer func() { _ = conn.Close() }() // gives it back
+	defer done()
 	run, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return s.kind(err)
@@ -56,10 +59,26 @@ func (s *Store) inTx(run *sql.Tx) runner {
 // instead of waiting for each other.
 const writerWait = 5 * time.Second
 
-func (s *Store) writerConn(ctx context.Context) (*sql.Conn, error) {
+// system in the place of a team is the program itself.
+const system dmarcd.TeamID = 0
+
+// writerConn waits for a connection that writes, and returns what gives it back. Teams
+// take turns: the pool would choose among all who wait at random.
+func (t *Team) writerConn(ctx context.Context) (conn *sql.Conn, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, writerWait)
 	defer cancel()
-	return s.writer.Conn(ctx)
+	release, err := t.store.turns.Acquire(ctx, t.id, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if conn, err = t.store.writer.Conn(ctx); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return conn, func() {
+		_ = conn.Close() // gives it back
+		release()
+	}, nil
 }
 
 // queryRow runs a query outside a transaction and scans its only row; no row is
@@ -100,12 +119,16 @@ func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
 // exec runs one statement in a transaction of its own and returns how many rows
 // it changed.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	conn, err := s.writerConn(ctx)
+	return s.Team(system).exec(ctx, query, args...)
+}
+
+func (t *Team) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	conn, done, err := t.writerConn(ctx)
 	if err != nil {
-		return 0, s.kind(err)
+		return 0, t.store.kind(err)
 	}
-	defer func() { _ = conn.Close() }() // gives it back
-	return tx{store: s, run: conn}.exec(ctx, query, args...)
+	defer done()
+	return tx{store: t.store, run: conn}.exec(ctx, query, args...)
 }
 
 func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {

@@ -29,7 +29,7 @@ const AsConfigured = -time.Second
 // SetRetention sets how long the team's data is kept. Rejected and Failure are
 // ignored: they are settings of the installation.
 func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
-	_, err := t.store.exec(ctx, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
+	_, err := t.exec(ctx, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
 		int64(keep.Originals/time.Second), int64(keep.Records/time.Second), int64(keep.Counters/time.Second), t.id)
 	return err
 }

@@ -21,6 +21,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
 // Options are the settings of a Store; the zero value is usable.
@@ -44,6 +47,7 @@ type Store struct {
 	queries        atomic.Int64
 	ids            timeIDs
 	recent         recentMail
+	turns          *fair.Limiter[dmarcd.TeamID] // at writing
 	rests          rests
 }
 
@@ -63,8 +67,10 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 		s.dialect = postgresDialect
 		s.writer, err = openPostgres(dsn)
 		s.reader, s.read = s.writer, s.writer // the driver prepares by itself
+		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: postgresConns * 3 / 4, PerKey: postgresConns / 2})
 	} else {
 		s.dialect = sqliteDialect
+		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: 1})
 		s.reader, s.writer, err = openSQLite(dsn)
 		s.read = newPreparing(s.reader)
 	}

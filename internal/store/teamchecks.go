@@ -35,7 +35,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 
 func (t *Team) saveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan, entry *CheckEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
-	err := t.store.tx(ctx, func(tx tx) error {
+	err := t.tx(ctx, func(tx tx) error {
 		row, err := t.checkedDomain(ctx, tx, name)
 		domain = row.Domain
 		if err != nil {

@@ -33,7 +33,7 @@ const (
 // already is ErrConflict, one too many is ErrForbidden.
 func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
-	err := t.store.tx(ctx, func(tx tx) error {
+	err := t.tx(ctx, func(tx tx) error {
 		added, err := t.insertDomains(ctx, tx, []string{name}, nextCheck)
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) 
 // all or, where they are too many (ErrForbidden), none. The schedule looks at
 // them one after the other, from nextCheck on.
 func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time) (added int, err error) {
-	err = t.store.tx(ctx, func(tx tx) (err error) {
+	err = t.tx(ctx, func(tx tx) (err error) {
 		added, err = t.insertDomains(ctx, tx, names, nextCheck)
 		return err
 	})
@@ -132,7 +132,7 @@ func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.D
 
 // SetPurpose declares what a domain is used for; "" takes the word back.
 func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
-	changed, err := t.store.exec(ctx, `UPDATE domains
+	changed, err := t.exec(ctx, `UPDATE domains
 		SET purpose = $1, updated_at = CASE WHEN purpose = $1 THEN updated_at ELSE $2 END
 		WHERE team_id = $3 AND name = $4 AND deleted_at = 0`,
 		purpose, unix(t.store.now()), t.id, name)
@@ -145,7 +145,7 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 // DeleteDomain removes a domain and all that is known of it from the team's
 // sight, in one short transaction. The rows themselves go later; see Purge.
 func (t *Team) DeleteDomain(ctx context.Context, name string) error {
-	return t.store.txAgain(ctx, func(tx tx) error {
+	return t.txAgain(ctx, func(tx tx) error {
 		var id dmarcd.DomainID
 		err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
 			WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,

@@ -43,7 +43,7 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 	if err != nil {
 		return dmarcd.Mailbox{}, err
 	}
-	_, err = t.store.exec(ctx, `INSERT INTO mailboxes
+	_, err = t.exec(ctx, `INSERT INTO mailboxes
 		(id, team_id, host, port, security, username, method, secret, folder, after, move_to, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
@@ -95,7 +95,7 @@ func (t *Team) SaveMailboxSecret(ctx context.Context, id dmarcd.MailboxID, seale
 // changeMailbox runs a statement that changes one mailbox, or tells that it is
 // not there.
 func (t *Team) changeMailbox(ctx context.Context, statement string, args ...any) error {
-	changed, err := t.store.exec(ctx, statement, args...)
+	changed, err := t.exec(ctx, statement, args...)
 	if err == nil && changed == 0 {
 		err = dmarcd.ErrNotFound
 	}

@@ -51,7 +51,7 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
 // changeMember changes the row of one member, and sees to it that the team keeps
 // an owner where the change takes that role.
 func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, change func(tx) (int64, error)) error {
-	err := t.store.tx(ctx, func(tx tx) error {
+	err := t.tx(ctx, func(tx tx) error {
 		// All owners are locked, in one order: two of them who remove each
 		// other at the same moment take turns.
 		owners, err := collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
@@ -108,7 +108,7 @@ func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
 // CancelInvite makes all invites into the team for an address void. None is
 // ErrNotFound.
 func (t *Team) CancelInvite(ctx context.Context, email string) error {
-	changed, err := t.store.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
+	changed, err := t.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 	if err == nil && changed == 0 {
 		err = dmarcd.ErrNotFound
 	}

@@ -17,7 +17,7 @@ import (
 // report that is known is a duplicate.
 func (t *Team) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	var receipts [][]dmarcd.Receipt
-	err := t.store.txAgain(ctx, func(tx tx) (err error) {
+	err := t.txAgain(ctx, func(tx tx) (err error) {
 		receipts, err = t.newReception(ctx, tx).run(ctx, deliveries)
 		return err
 	})

@@ -42,7 +42,7 @@ func scanRejected(scan scanner) (dmarcd.Rejected, error) {
 // and its bytes unless something else came with it; what is not there is
 // ErrNotFound.
 func (t *Team) SettleRejected(ctx context.Context, id dmarcd.RejectedID) error {
-	return t.store.txAgain(ctx, func(tx tx) error {
+	return t.txAgain(ctx, func(tx tx) error {
 		var original []byte
 		err := tx.queryRow(ctx, `DELETE FROM rejected WHERE team_id = $1 AND id = $2 RETURNING original`, []any{t.id, id}, &original)
 		if err != nil {
