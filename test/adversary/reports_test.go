@@ -46,13 +46,13 @@ func (r report) xml() string {
 	return b.String()
 }
 
-// write writes the report with those rows. Errors are left to the writer.
+// write writes the report with those rows to a writer that cannot fail.
 func (r report) write(w io.Writer, rows func(yield func(row) bool)) {
 	begin, err := time.Parse(time.DateOnly, r.day)
 	if err != nil {
 		panic(err) // a test has a wrong date
 	}
-	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
+	_, _ = fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
 <feedback><version>1.0</version>
 <report_metadata><org_name>%s</org_name><email>%s</email><report_id>%s</report_id>
 <date_range><begin>%d</begin><end>%d</end></date_range></report_metadata>
@@ -63,12 +63,12 @@ func (r report) write(w io.Writer, rows func(yield func(row) bool)) {
 		if row.compliant {
 			result = "pass"
 		}
-		fmt.Fprintf(w, "<record><row><source_ip>%s</source_ip><count>%s</count><policy_evaluated><disposition>none</disposition>"+
+		_, _ = fmt.Fprintf(w, "<record><row><source_ip>%s</source_ip><count>%s</count><policy_evaluated><disposition>none</disposition>"+
 			"<dkim>%s</dkim><spf>fail</spf></policy_evaluated></row><identifiers><header_from>%s</header_from></identifiers></record>\n",
 			row.source, row.count, result, r.domain)
 		return true
 	})
-	fmt.Fprint(w, "</feedback>\n")
+	_, _ = fmt.Fprint(w, "</feedback>\n")
 }
 
 // distinct returns a report in gzip whose records all have another address,
@@ -104,17 +104,17 @@ func closings(t testing.TB, size int) []byte {
 	w := gzip.NewWriter(&packed)
 	block := strings.Repeat("</x>", 4<<10)
 	noise := uint64(88172645463325252)
-	fmt.Fprint(w, "<feedback>")
+	_, _ = fmt.Fprint(w, "<feedback>")
 	for i := range 60 {
-		fmt.Fprintf(w, "<e%d>", i)
+		_, _ = fmt.Fprintf(w, "<e%d>", i)
 	}
 	for written := 0; written < size; written += len(block) {
-		fmt.Fprint(w, block)
+		_, _ = fmt.Fprint(w, block)
 		for range 8 { // what does not compress, or the ratio gives it away
 			noise ^= noise << 13
 			noise ^= noise >> 7
 			noise ^= noise << 17
-			fmt.Fprintf(w, "<!--%x-->", noise)
+			_, _ = fmt.Fprintf(w, "<!--%x-->", noise)
 		}
 	}
 	if err := w.Close(); err != nil {

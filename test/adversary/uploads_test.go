@@ -32,7 +32,7 @@ func TestUploadsOneByteShort(t *testing.T) {
 							return
 						}
 						defer func() { _ = conn.Close() }() // it is only a peer
-						fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: dmarcd\r\n%sContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n%s",
+						_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: dmarcd\r\n%sContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n%s",
 							path, header, len(content)+1, content)
 						_ = conn.SetReadDeadline(deadline(shortLimit)) // it fails with the read
 						answer, err := io.ReadAll(conn)

@@ -158,7 +158,7 @@ func listen(t testing.TB, serve func(net.Conn)) int {
 			}()
 		}
 	}()
-	return listener.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // a TCP listener has one
+	return listener.Addr().(*net.TCPAddr).Port // a TCP listener has one
 }
 
 // reported sends reports of a real reporter by mail and wants them counted
