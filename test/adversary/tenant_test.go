@@ -200,3 +200,21 @@ func list[T any](v *tenant, path string) []T {
 		after = *page.Next
 	}
 }
+
+// listedReport is a report in the list.
+type listedReport struct {
+	ID         string  `json:"id"`
+	Kind       string  `json:"kind"`
+	Org        *string `json:"org"`
+	ReportID   *string `json:"report_id"`
+	Messages   int64   `json:"messages"`
+	Genuine    string  `json:"genuine"`
+	Counted    bool    `json:"counted"`
+	HeldReason *string `json:"held_reason"`
+}
+
+// reports lists the reports of a team.
+func (v *tenant) reports(query string) []listedReport {
+	v.t.Helper()
+	return list[listedReport](v, "/insights/reports"+query)
+}

@@ -1,0 +1,63 @@
+package adversary_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestPrivacy sends a failure report with what must not be stored, and looks
+// for it everywhere.
+func TestPrivacy(t *testing.T) {
+	const secretUser, secretBody = "jane.roe.private", "the merger is on friday"
+	onEach(t, func(t *testing.T, a *arena) {
+		to := a.address("victim", "victim.test")
+		failure := func(id string) string {
+			return "From: noreply@reporter.test\r\nTo: " + to + "\r\nSubject: Failure report\r\nMessage-ID: <" + id + "@reporter.test>\r\nMIME-Version: 1.0\r\n" +
+				"Content-Type: multipart/report; report-type=feedback-report; boundary=b\r\n\r\n" +
+				"--b\r\nContent-Type: text/plain\r\n\r\nA message to " + secretUser + "@receiver.test failed.\r\n" +
+				"--b\r\nContent-Type: message/feedback-report\r\n\r\n" +
+				"Feedback-Type: auth-failure\r\nUser-Agent: reporter/1.0\r\nVersion: 1\r\nAuth-Failure: dmarc\r\n" +
+				"Original-Mail-From: <" + secretUser + "@victim.test>\r\nOriginal-Rcpt-To: <" + secretUser + "@receiver.test>\r\n" +
+				"Authentication-Results: receiver.test; dmarc=fail header.from=victim.test; dkim=fail header.id=no-reply@victim.test; spf=fail smtp.mailfrom=" + secretUser + "@victim.test\r\n" +
+				"Reported-Domain: victim.test\r\nSource-IP: 192.0.2.1\r\nDelivery-Result: reject\r\nArrival-Date: Sat, 14 Nov 2026 09:30:00 +0000\r\n" +
+				"--b\r\nContent-Type: message/rfc822\r\n\r\n" +
+				"From: " + secretUser + "@victim.test\r\nTo: " + secretUser + "@receiver.test\r\nSubject: hello " + secretUser + "@receiver.test\r\nMessage-ID: <" + id + "1@victim.test>\r\n\r\n" +
+				secretBody + "\r\n--b--\r\n"
+		}
+		a.victim.upload([]byte(failure("uploaded")))
+		a.mail("127.2.0.1", "noreply@reporter.test", to, failure("mailed"))
+		a.victim.upload(gzipped(t, failure("packed")))
+		var reports []listedReport
+		eventually(t, 2*answerLimit, "three failure reports are stored", func() bool {
+			reports = a.victim.reports("?kind=failure")
+			return len(reports) == 3
+		})
+		secrets := []string{secretUser, secretBody, "no-reply@"}
+		for _, r := range reports {
+			for _, path := range []string{"", "/original"} {
+				got := a.victim.send(http.MethodGet, "/insights/reports/"+r.ID+path, "", nil)
+				if got.status != http.StatusOK {
+					t.Errorf("GET %s: got %v want 200", path, got)
+				}
+				text := unpack(t, got.body)
+				for _, secret := range secrets {
+					if strings.Contains(text, secret) {
+						t.Errorf("%s: the report has %q", path, secret)
+					}
+				}
+				if path == "/original" && !strings.Contains(text, "header.id=") {
+					t.Errorf("the original: got %.2000s want the property header.id to keep its name", text)
+				}
+			}
+		}
+		a.d.Stop()
+		for name, content := range a.files() {
+			for _, secret := range []string{secretUser, secretBody} {
+				if strings.Contains(content, secret) {
+					t.Errorf("the file %s has %q", name, secret)
+				}
+			}
+		}
+	})
+}
