@@ -84,7 +84,8 @@ var rooms = map[string][]string{
 	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 
-	"internal/dnscheck": join(protocols, ".", "internal/fair", "internal/recovered"),
+	"internal/outbound": {"dns"},
+	"internal/dnscheck": join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
 	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":     {".", "internal/fair"},
 	"internal/insight":  join(protocols, ".", "internal/senders", "internal/fair", "internal/recovered"),
@@ -107,9 +108,9 @@ var rooms = map[string][]string{
 	"internal/api":         join(workers, "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/upload", "internal/clientaddr", "internal/wire"),
-	"internal/web/backend": join(workers, "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
+	"internal/web/backend": join(workers, "internal/outbound", "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
-		"internal/resolver", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
+		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},

@@ -68,7 +68,7 @@ func TestMailboxes(t *testing.T) {
 	dns, port, data := resolvertest.Start(t, ""), startIMAP(t), t.TempDir()
 	run := func(stdin string, args ...string) (int, string, string) {
 		t.Helper()
-		return runProgram(t, dns, stdin, append(args, "--data="+data)...)
+		return runProgram(t, dns, stdin, append(args, "--data="+data, "--outbound-allow=127.0.0.1")...)
 	}
 	add := func(password string, more ...string) (int, string, string) {
 		t.Helper()
@@ -95,6 +95,7 @@ func TestMailboxes(t *testing.T) {
 		{name: "an unknown security", password: mailboxPassword, more: []string{"--security", "ssl"}, status: exitFailed, says: "tls, starttls, none"},
 		{name: "a password and OAuth", password: mailboxPassword, more: []string{"--oauth-file", "-"}, status: exitFailed, says: "oauth-file"},
 		{name: "a closed port", password: mailboxPassword, more: []string{"--port", "1"}, status: exitFailed, says: "connect to 127.0.0.1:1"},
+		{name: "a private address", password: mailboxPassword, more: []string{"--host", "10.0.0.1"}, status: exitFailed, says: "DMARCD_OUTBOUND_ALLOW"},
 	} {
 		status, stdout, stderr := add(row.password, row.more...)
 		if status != row.status || stdout != "" || !strings.Contains(stderr, row.says) {

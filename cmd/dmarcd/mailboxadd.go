@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 	"github.com/dmarcd/dmarcd/internal/secret"
@@ -159,11 +160,14 @@ func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Te
 	}
 	if try {
 		// A provider may exchange the refresh token for one to keep instead.
-		login := credentials.Login(nil, func(_ context.Context, renewed imap.Credentials) error {
+		r := app.NewResolver(cfg, nil, nil)
+		defer r.Close()
+		dialer := app.NewDialer(cfg, r)
+		login := credentials.Login(dialer.Client(nil), func(_ context.Context, renewed imap.Credentials) error {
 			credentials = renewed
 			return nil
 		})
-		err := (&imap.Reader{Mailbox: m, Login: login}).Try(ctx)
+		err := (&imap.Reader{Mailbox: m, Login: login, Dial: dialer.DialContext}).Try(ctx)
 		if errors.Is(err, imap.ErrLogin) {
 			p.say("%v; nothing was added\n", err)
 			return errRefused

@@ -28,6 +28,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -67,6 +68,7 @@ type App struct {
 
 	store         *store.Store
 	resolver      *resolver.Resolver
+	dialer        *outbound.Dialer
 	checker       *dnscheck.Checker
 	authenticator *auth.Authenticator
 	acceptor      *intake.Acceptor
@@ -105,6 +107,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err := a.resolver.Err(); err != nil {
 		a.log.Warn("no DNS server to ask: every check will be inconclusive", "error", err)
 	}
+	a.dialer = NewDialer(cfg, a.resolver)
 	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 	a.acceptor = NewAcceptor(cfg, a.log)
@@ -176,11 +179,17 @@ func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration), pa
 func NewChecker(cfg config.Config, r *resolver.Resolver) *dnscheck.Checker {
 	return dnscheck.New(dnscheck.Options{
 		Resolver:     r.Fresh(),
+		Dialer:       outbound.Dialer{Allow: cfg.Outbound.Allow},
 		ReportDomain: cfg.ReportDomain,
 		Interval:     cfg.Schedule.Interval,
 		FullInterval: cfg.Schedule.FullInterval,
 		Now:          time.Now,
 	})
+}
+
+// NewDialer returns the dialer of a configuration for hosts that outsiders choose.
+func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
+	return &outbound.Dialer{Resolver: r, Allow: cfg.Outbound.Allow}
 }
 
 // handler returns all that is served by HTTP.

@@ -21,6 +21,8 @@ func (a *App) mailboxes() *imap.Service {
 		MaxBytes: int64(a.config.Limit.Mail),
 		Interval: a.config.IMAP.Interval,
 		Folder:   a.acceptor.Limits.Containers.Folder,
+		Dial:     a.dialer.DialContext,
+		HTTP:     a.dialer.Client(nil),
 		Log:      a.log,
 	}
 }

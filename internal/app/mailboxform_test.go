@@ -57,7 +57,7 @@ func refuseLogin(conn net.Conn) {
 // apart.
 func TestMailboxForm(t *testing.T) {
 	t.Parallel()
-	d := start(t, storetest.SQLite(t))
+	d := start(t, storetest.SQLite(t), "DMARCD_OUTBOUND_ALLOW=127.0.0.0/8")
 	origin := strings.TrimSuffix(d.url, "/api")
 	client := browser(t)
 	visit(t, client, origin+welcomeForm.FindString(d.out), url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
@@ -68,6 +68,8 @@ func TestMailboxForm(t *testing.T) {
 	}{
 		{"nobody listens", "127.0.0.1:1", "The server cannot be reached, or does not speak IMAP", hasty},
 		{"something else", listen(t, func(conn net.Conn) { _, _ = fmt.Fprint(conn, "SSH-2.0-nobody\r\n") }), "The server cannot be reached, or does not speak IMAP", hasty},
+		{"a private address", "10.0.0.1", "An operator can allow its network with DMARCD_OUTBOUND_ALLOW", 0},
+		{"another private address", "[64:ff9b::a00:1]:143", "An operator can allow its network with DMARCD_OUTBOUND_ALLOW", 0},
 		{"a mail server", listen(t, refuseLogin), "The server refuses the login.", 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -80,7 +82,7 @@ func TestMailboxForm(t *testing.T) {
 			if response.status != http.StatusUnprocessableEntity || !strings.Contains(page, row.says) || took < row.least {
 				t.Errorf("got %d after %s and %s, want 422 and %q after %s", response.status, took, page, row.says, row.least)
 			}
-			for _, reason := range []string{"connection refused", "SSH-2.0", "EOF", "open sesame"} {
+			for _, reason := range []string{"10.0.0.1:143:", "connection refused", "SSH-2.0", "EOF", "open sesame"} {
 				if strings.Contains(page, reason) {
 					t.Errorf("got %q in the page, want it in the log alone", reason)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
@@ -41,7 +42,7 @@ func (a *App) webPage() (*web.Web, error) {
 	if a.config.OIDC.Issuer != "" {
 		oidc, err := auth.NewOIDC(auth.OIDCOptions{
 			Issuer: a.config.OIDC.Issuer, ClientID: a.config.OIDC.ClientID, ClientSecret: a.config.OIDC.ClientSecret,
-			BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains, Now: time.Now,
+			BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains, Dial: outbound.Trusted(a.config.DNS).DialContext, Now: time.Now,
 		}, a.store)
 		if err != nil {
 			return nil, err
@@ -80,7 +81,7 @@ func (a *App) pageBackend() *backend.Backend {
 		Acceptor:     a.acceptor,
 		MaxUpload:    int64(a.config.Limit.Upload),
 		Verify:       a.uploadVerdict,
-		TryMailbox:   tryMailbox,
+		TryMailbox:   a.tryMailbox,
 		AddMailbox:   a.addMailbox,
 		LoginRefused: imap.ErrLogin.Error(),
 		BaseURL:      a.config.BaseURL,
@@ -93,15 +94,17 @@ func (a *App) pageBackend() *backend.Backend {
 
 // tryMailbox logs in to a mailbox, and puts what its server refuses at the field of
 // the form that it is about.
-func tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string) error {
+func (a *App) tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string) error {
 	credentials := imap.Credentials{Password: password}
 	if err := credentials.Validate(); err != nil {
 		return err
 	}
-	err := (&imap.Reader{Mailbox: m, Login: credentials.Login(nil, nil)}).Try(ctx)
+	err := (&imap.Reader{Mailbox: m, Login: credentials.Login(nil, nil), Dial: a.dialer.DialContext}).Try(ctx)
 	switch {
 	case errors.Is(err, imap.ErrLogin):
 		return &dmarcd.InvalidError{Field: "password", Message: "The server refuses the login. Look at user name and password; some providers want a password for programs."}
+	case errors.Is(err, outbound.ErrRefused):
+		return &dmarcd.InvalidError{Field: "host", Message: backend.AddressRefused}
 	case errors.Is(err, imap.ErrFolder):
 		return &dmarcd.InvalidError{Field: "folder", Message: "The login works, but the server does not open this folder. Look at its name."}
 	}

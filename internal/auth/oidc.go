@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,7 +40,9 @@ type OIDCOptions struct {
 	// Domains are the mail domains whose people are let in uninvited. Others need
 	// a user or an invite.
 	Domains []string
-	Now     func() time.Time
+	// Dial connects to the provider.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Now  func() time.Time
 }
 
 // Identities is where people of a provider become users.
@@ -81,7 +84,7 @@ func NewOIDC(options OIDCOptions, identities Identities) (*OIDC, error) {
 	redirect := url.URL{Scheme: base.Scheme, Host: base.Host, Path: CallbackPath}
 	return &OIDC{
 		options: options, identities: identities, signer: signer,
-		client: newProviderClient(), redirect: redirect.String(),
+		client: newProviderClient(options.Dial), redirect: redirect.String(),
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -82,10 +83,10 @@ func providerError(what string, err error) error {
 
 // newProviderClient returns a client for the few requests of a sign-in: it keeps
 // no connection, and reads no more than it needs.
-func newProviderClient() *http.Client {
+func newProviderClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{
 		Timeout:   providerTimeout,
-		Transport: limitedTransport{&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}},
+		Transport: limitedTransport{&http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dial, DisableKeepAlives: true}},
 	}
 }
 

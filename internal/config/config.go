@@ -54,6 +54,7 @@ type Config struct {
 	Log      Log
 	HTTP     HTTP
 	Resolver Resolver
+	Outbound Outbound
 	Schedule Schedule
 	Domains  Domains
 
@@ -104,6 +105,13 @@ type HTTP struct {
 type Resolver struct {
 	// Timeout is how long one DNS server is waited for.
 	Timeout time.Duration
+}
+
+// Outbound is the section "outbound".
+type Outbound struct {
+	// Allow lists networks that are reached although they are not public, when an
+	// outsider names a host in them.
+	Allow []netip.Prefix
 }
 
 // Schedule is the section "schedule".

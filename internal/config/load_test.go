@@ -107,6 +107,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 			MaxHeaderBytes: 8192, MaxConnections: 300, MaxPerAddress: 30,
 		},
 		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
+		Outbound: config.Outbound{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
 		Domains:  config.Domains{Max: 1000},
 	})
@@ -139,6 +140,9 @@ max_per_address = 30
 [resolver]
 timeout = "750ms"
 
+[outbound]
+allow = ["10.0.0.0/8"]
+
 [schedule]
 interval = "15m"
 full_interval = "12h"
@@ -168,6 +172,7 @@ http:
   max_connections: 300
   max_per_address: 30
 resolver.timeout: 750ms
+outbound.allow: 10.0.0.0/8
 schedule:
   interval: 15m
   full_interval: 12h
@@ -196,6 +201,7 @@ domains:
 		"DMARCD_HTTP_MAX_CONNECTIONS=300",
 		"DMARCD_HTTP_MAX_PER_ADDRESS=30",
 		"DMARCD_RESOLVER_TIMEOUT=750ms",
+		"DMARCD_OUTBOUND_ALLOW=10.0.0.0/8",
 		"DMARCD_SCHEDULE_INTERVAL=15m",
 		"DMARCD_SCHEDULE_FULL_INTERVAL=12h",
 		"DMARCD_SCHEDULE_RATE=2.5",
@@ -222,6 +228,7 @@ domains:
 		"http-max-connections":   "300",
 		"http-max-per-address":   "30",
 		"resolver-timeout":       "750ms",
+		"outbound-allow":         "10.0.0.0/8",
 		"schedule-interval":      "15m",
 		"schedule-full-interval": "12h",
 		"schedule-rate":          "2.5",

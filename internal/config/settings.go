@@ -96,6 +96,10 @@ func sectionSettings() []Setting {
 		define("resolver.timeout", durationKind(), "900ms", durationFrom(time.Millisecond, time.Minute),
 			func(c *Config) *time.Duration { return &c.Resolver.Timeout },
 			"how long one DNS server is waited for before the next try"),
+		define("outbound.allow", networksKind(), "", anyNetworks(),
+			func(c *Config) *[]netip.Prefix { return &c.Outbound.Allow },
+			"comma list of private or reserved networks that mailboxes, MTA-STS and BIMI may lead to").
+			defaulting("empty = public addresses alone"),
 		define("schedule.interval", durationKind(), "1h", durationFrom(time.Second, 30*24*time.Hour),
 			func(c *Config) *time.Duration { return &c.Schedule.Interval },
 			"how often the DMARC record of a domain is looked at again"),

@@ -35,6 +35,7 @@ func TestNames(t *testing.T) {
 		"http.max_connections DMARCD_HTTP_MAX_CONNECTIONS --http-max-connections",
 		"http.max_per_address DMARCD_HTTP_MAX_PER_ADDRESS --http-max-per-address",
 		"resolver.timeout DMARCD_RESOLVER_TIMEOUT --resolver-timeout",
+		"outbound.allow DMARCD_OUTBOUND_ALLOW --outbound-allow",
 		"schedule.interval DMARCD_SCHEDULE_INTERVAL --schedule-interval",
 		"schedule.full_interval DMARCD_SCHEDULE_FULL_INTERVAL --schedule-full-interval",
 		"schedule.rate DMARCD_SCHEDULE_RATE --schedule-rate",

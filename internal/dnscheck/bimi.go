@@ -63,7 +63,7 @@ func bimiPolicy(domain string, f dmarcd.DMARCFacts) bimi.Policy {
 // lookLogo fetches the image and the certificate and compares the two.
 func (e *examination) lookLogo(ctx context.Context, record bimi.Record, query bimi.Query) {
 	f := &e.facts.BIMI
-	client := e.options.Fetcher.client(e.dns)
+	client := e.client()
 	image, err := bimi.FetchImage(ctx, client, record.Location)
 	problems := image.Problems
 	hash := ""

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/dane"
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
 const (
@@ -39,9 +40,12 @@ type Options struct {
 	// Budget is how many questions one examination may ask; default
 	// DefaultBudget.
 	Budget int
-	// Fetcher fetches what records lead to over HTTPS; default NewFetcher with
-	// no options.
-	Fetcher *Fetcher
+	// Dialer connects to the hosts that records name. Names are resolved through
+	// Resolver, within the budget of the check.
+	Dialer outbound.Dialer
+	// WebRoots holds the authorities that are trusted for HTTPS; nil is those of
+	// the system.
+	WebRoots *x509.CertPool
 	// MarkRoots holds the authorities that are trusted for the certificates of
 	// BIMI. Without any, whether one of them stands behind a certificate is not
 	// judged.
@@ -65,9 +69,6 @@ type Checker struct {
 func New(options Options) *Checker {
 	if options.Budget == 0 {
 		options.Budget = DefaultBudget
-	}
-	if options.Fetcher == nil {
-		options.Fetcher = NewFetcher(FetcherOptions{})
 	}
 	return &Checker{options: options}
 }

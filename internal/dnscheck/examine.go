@@ -2,6 +2,7 @@ package dnscheck
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -82,6 +83,12 @@ func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 	}
 	check.Next = next(check.Findings)
 	return check
+}
+
+// client returns an HTTP client for hosts that records name. Finding them counts
+// towards the budget of questions.
+func (e *examination) client() *http.Client {
+	return e.options.Dialer.With(e.dns).Client(e.options.WebRoots)
 }
 
 // run runs the parts side by side and waits for them. Each writes its own facts. A panic

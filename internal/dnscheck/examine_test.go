@@ -68,7 +68,7 @@ func (c findingCase) examine(t *testing.T, web *policyWeb) dmarcd.Check {
 	if request.Domain == "" {
 		request.Domain = "example.com"
 	}
-	options := dnscheck.Options{Resolver: zone, Fetcher: web.fetcher(t, c.files), MarkRoots: web.marks, Now: noon}
+	options := dnscheck.Options{Resolver: zone, Dialer: web.dialer(t, c.files), WebRoots: web.roots, MarkRoots: web.marks, Now: noon}
 	if c.probed {
 		options.DialMX = web.dialMX
 	}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
-// TestFetcherRefusesPrivateAddresses lets a domain name addresses that are not
-// public as its policy host.
-func TestFetcherRefusesPrivateAddresses(t *testing.T) {
+// TestPolicyHostWithPrivateAddress checks domains whose policy host has addresses that
+// are not public.
+func TestPolicyHostWithPrivateAddress(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"A 127.0.0.1", "A 10.1.2.3", "A 172.16.0.1", "A 192.168.1.1", "A 169.254.169.254", "A 100.64.0.1", "A 0.0.0.0",
@@ -22,8 +23,8 @@ func TestFetcherRefusesPrivateAddresses(t *testing.T) {
 			t.Parallel()
 			zone := dnstest.New(sound + `_mta-sts.example.com TXT "v=STSv1; id=1"` + "\nmta-sts.example.com " + address)
 			check := dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
-			if got := check.Facts.MTASTS.FetchReason; !strings.Contains(got, "not a public one") {
-				t.Errorf("got the reason %q, want that the address is not a public one", got)
+			if got := check.Facts.MTASTS.FetchReason; !strings.Contains(got, outbound.ErrRefused.Error()) {
+				t.Errorf("got the reason %q, want that of every refused address", got)
 			}
 		})
 	}

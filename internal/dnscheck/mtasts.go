@@ -27,7 +27,7 @@ func (e *examination) lookMTASTS(ctx context.Context) {
 	if found.Status != mtasts.StatusOK {
 		return
 	}
-	fetched := mtasts.Fetch(ctx, e.options.Fetcher.client(e.dns), e.Domain)
+	fetched := mtasts.Fetch(ctx, e.client(), e.Domain)
 	f.Fetch, f.FetchReason = fetched.Status.String(), keptReason(fetched.Reason)
 	f.HTTPStatus, f.Location = fetched.Code, kept(fetched.Location)
 	f.Policy, f.Mode, f.MaxAge = kept(fetched.Policy.Text), fetched.Policy.Mode.String(), fetched.Policy.MaxAge

@@ -15,13 +15,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
 // served is what a web server answers.
@@ -83,9 +84,9 @@ func certificate(t *testing.T, issuer *x509.Certificate, issuerKey *ecdsa.Privat
 	return made, key
 }
 
-// fetcher returns a fetcher for which the web holds these files, by host and path,
-// and nothing else. A web without files cannot be reached.
-func (w *policyWeb) fetcher(t *testing.T, files map[string]served) *dnscheck.Fetcher {
+// dialer returns a dialer that leads to a web server with these files, by host and
+// path, whatever address is dialled. Without files no server can be reached.
+func (w *policyWeb) dialer(t *testing.T, files map[string]served) outbound.Dialer {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		file, ok := files[r.Host+r.URL.Path]
@@ -106,16 +107,16 @@ func (w *policyWeb) fetcher(t *testing.T, files map[string]served) *dnscheck.Fet
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients refuse certificates on purpose
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return dnscheck.NewFetcher(dnscheck.FetcherOptions{
-		AllowPrivate: true, Roots: w.roots,
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	return outbound.Dialer{
+		Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
+		Connect: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			if files == nil {
 				return nil, errNoServer
 			}
 			var dialer net.Dialer
 			return dialer.DialContext(ctx, network, server.Listener.Addr().String())
 		},
-	})
+	}
 }
 
 // errNoServer is told of a web without files.

@@ -71,6 +71,7 @@ func serve(t *testing.T, zone string, settings ...string) *site {
 	s.environment = slices.Concat([]string{
 		"DMARCD_DATABASE=" + s.db.DSN, "DMARCD_DATA=" + filepath.Join(s.folder, "data"), "DMARCD_LISTEN=127.0.0.1:0",
 		"DMARCD_DNS=" + s.dns.Addr(), "DMARCD_REPORT_DOMAIN=reports.example", "DMARCD_LOG_FORMAT=json",
+		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
 	}, settings)
 	s.start("serve")
 	s.token = s.printed(tokenPattern)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
 // standing is what a test compares of a check: the states of the parts.
@@ -54,7 +55,8 @@ func startOffice(t *testing.T) *office {
 	o.host.serve(policy)
 	o.options = dnscheck.Options{
 		Resolver: newResolver(t, o.unbound.address).Fresh(),
-		Fetcher:  dnscheck.NewFetcher(dnscheck.FetcherOptions{AllowPrivate: true, Roots: o.host.roots, Dial: o.host.dial}),
+		Dialer:   outbound.Dialer{Allow: loopback(), Connect: o.host.dial},
+		WebRoots: o.host.roots,
 		DialMX: func(context.Context, string, string) ([]*x509.Certificate, error) {
 			return []*x509.Certificate{certificate}, nil
 		},

@@ -1,11 +1,16 @@
 package realdns_test
 
 import (
+	"crypto/x509"
+	"net/netip"
 	"strings"
 	"testing"
 
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 )
+
+// loopback is the network of every server in these tests.
+func loopback() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
 
 // TestFetch fetches the policy with less trust than the other tests have.
 func TestFetch(t *testing.T) {
@@ -17,31 +22,33 @@ func TestFetch(t *testing.T) {
 	o := startOffice(t)
 	tests := []struct {
 		name           string
-		options        dnscheck.FetcherOptions
+		allow          []netip.Prefix
+		roots          *x509.CertPool
 		want, finding  string
 		reasonContains string
 	}{
 		{
-			name:    "address that is not public",
-			options: dnscheck.FetcherOptions{Roots: o.host.roots, Dial: o.host.dial},
-			want:    "inconclusive", finding: "mta-sts.unreachable", reasonContains: "mta-sts.example.test (127.0.0.1)",
+			name:  "address that is not public",
+			roots: o.host.roots,
+			want:  "inconclusive", finding: "mta-sts.unreachable", reasonContains: outbound.ErrRefused.Error(),
 		},
 		{
-			name:    "authority that nobody trusts",
-			options: dnscheck.FetcherOptions{AllowPrivate: true, Dial: o.host.dial},
-			want:    "bad certificate", finding: "mta-sts.bad-certificate", reasonContains: "unknown authority",
+			name:  "authority that is not trusted",
+			allow: loopback(),
+			want:  "bad certificate", finding: "mta-sts.bad-certificate", reasonContains: "unknown authority",
 		},
 		{
-			name:    "in order",
-			options: dnscheck.FetcherOptions{AllowPrivate: true, Roots: o.host.roots, Dial: o.host.dial},
-			want:    "ok", finding: "mta-sts.enforced",
+			name:  "in order",
+			allow: loopback(), roots: o.host.roots,
+			want: "ok", finding: "mta-sts.enforced",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			one := *o
-			one.options.Fetcher = dnscheck.NewFetcher(test.options)
+			one.options.Dialer = outbound.Dialer{Allow: test.allow, Connect: o.host.dial}
+			one.options.WebRoots = test.roots
 			got := one.examine(t)
 			facts := got.Facts.MTASTS
 			if facts.Fetch != test.want || !strings.Contains(facts.FetchReason, test.reasonContains) {

@@ -40,6 +40,7 @@ func startDaemon(t *testing.T, settings ...string) *daemon {
 	process.Env = append([]string{
 		"DMARCD_DATA=" + filepath.Join(folder, "data"), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_SMTP_LISTEN=127.0.0.1:0",
 		"DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=" + resolvertest.Start(t, "").Addr(), "DMARCD_LOG_FORMAT=json",
+		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
 	}, settings...)
 	process.SysProcAttr = &syscall.SysProcAttr{}
 	dieWithParent(process.SysProcAttr)

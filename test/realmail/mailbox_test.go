@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,7 @@ func newMailboxReader(t *testing.T, d *dovecot) *mailboxReader {
 		},
 		Status: func(_ context.Context, err error) { r.statuses <- err },
 		Log:    slog.New(slog.DiscardHandler),
+		Dial:   (&net.Dialer{}).DialContext,
 	}
 	return r
 }

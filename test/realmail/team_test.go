@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"testing"
 	"time"
@@ -48,7 +49,8 @@ func TestMailboxOfATeam(t *testing.T) {
 			}
 			return nil
 		},
-		Log: slog.New(slog.DiscardHandler),
+		Log:  slog.New(slog.DiscardHandler),
+		Dial: (&net.Dialer{}).DialContext,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -62,11 +62,7 @@ func (r *Reader) address() string {
 
 // dial connects, with TLS where that comes first.
 func (r *Reader) dial(ctx context.Context) (*session, error) {
-	dial := r.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	raw, err := dial(ctx, "tcp", r.address())
+	raw, err := r.Dial(ctx, "tcp", r.address())
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", r.address(), err)
 	}

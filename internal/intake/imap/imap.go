@@ -75,7 +75,8 @@ type Reader struct {
 	Status func(ctx context.Context, err error)
 	Log    *slog.Logger
 
-	// Dial connects to the server; nil is the dialer of package net.
+	// Dial connects to the server. It decides which addresses may be reached, and
+	// must be set.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS is the configuration of TLS; nil is the default one.
 	TLS *tls.Config

@@ -43,7 +43,7 @@ type Service struct {
 	// Dial and TLS are those of Reader.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS  *tls.Config
-	// HTTP asks for access tokens; nil is the default client.
+	// HTTP asks for access tokens.
 	HTTP *http.Client
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -81,22 +82,24 @@ func atField(err error) error {
 	return err
 }
 
-// The server of a mailbox is whatever the owner of a team writes, and this machine
-// may reach more than they do: hosts and ports of the network that it stands in. To
-// connect only to public addresses would keep out those whose mail server stands in
-// the same network, which is common. Instead the form is of no use to find out what is
-// there: whatever goes wrong before the server speaks IMAP has one answer, after one
-// time, whether nobody listens, a packet filter drops it, or something else than IMAP
-// is spoken. The same goes for what the list says of a mailbox later, when its name may
-// lead elsewhere. That a login or a folder is refused is told: only a mail server
-// does that, and people mistype. Operators find the reason in the log, on this page,
-// and by dmarcd mailbox add.
+// The server of a mailbox is chosen by the owner of a team, and this machine may
+// reach hosts that they cannot. Package outbound refuses addresses that are neither
+// public nor allowed by the operator, with one message for all of them. Where the
+// operator allows a network, the form must not become a port scanner for it: every
+// failure before the server speaks IMAP (nothing listens, a packet filter drops it,
+// another protocol) has one message, after one time. The same goes for the list of
+// mailboxes, since a name may resolve differently later. A refused login or folder is
+// shown: only a mail server does that, and people mistype. Operators see the reason
+// in the log, on this page, and with dmarcd mailbox add.
 
 // tryTime is after how long somebody is told that a server cannot be used.
 const tryTime = 10 * time.Second
 
 // unreached is all that is told of a server that does not speak IMAP with us.
 const unreached = "The server cannot be reached, or does not speak IMAP as it is asked to. Look at its name, port and encryption; an operator finds the reason in the log."
+
+// AddressRefused is shown for a server whose address may not be connected to.
+const AddressRefused = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 
 // try logs in to a mailbox that somebody wants to have read.
 func (m mailboxes) try(ctx context.Context, box dmarcd.Mailbox, password string) error {
@@ -119,6 +122,8 @@ func (m mailboxes) told(problem string) string {
 		return problem
 	case strings.HasPrefix(problem, m.options.LoginRefused):
 		return "The server refuses the login."
+	case strings.Contains(problem, outbound.ErrRefused.Error()):
+		return AddressRefused
 	}
 	return unreached
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/internal/web/backend"
 )
 
 func TestMailboxErrorsStandAtTheirFields(t *testing.T) {
@@ -137,7 +139,9 @@ func TestMailboxProblems(t *testing.T) {
 	if len(answers) != 1 {
 		t.Errorf("an owner: got %v, want one answer for all", answers)
 	}
-	for problem, want := range map[string]string{"the server refuses the login: NO not today": "The server refuses the login.", "": ""} {
+	for problem, want := range map[string]string{
+		"connect to mail.example:993: " + outbound.ErrRefused.Error(): backend.AddressRefused, "the server refuses the login: NO not today": "The server refuses the login.", "": "",
+	} {
 		if got := shown(owner, problem); got != want {
 			t.Errorf("%q: got %q, want %q", problem, got, want)
 		}
