@@ -2,7 +2,6 @@ package imap
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -66,18 +65,24 @@ func (r *Reader) dial(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", r.address(), err)
 	}
-	s := &session{raw: raw, meter: &meter{Conn: raw}, news: make(chan struct{}, 1)}
-	if r.Mailbox.Security == dmarcd.SecurityTLS {
-		secured := tls.Client(raw, r.tlsConfig())
-		if err := secured.HandshakeContext(ctx); err != nil {
-			_ = raw.Close() // the error of the handshake is the one to tell
-			return nil, fmt.Errorf("speak TLS with %s: %w", r.address(), err)
+	conn, greeting := raw, ""
+	switch r.Mailbox.Security {
+	case dmarcd.SecuritySTARTTLS:
+		if err = r.startTLS(ctx, raw); err != nil {
+			break
 		}
-		s.meter.Conn = secured
+		greeting = "* OK secured\r\n" // servers do not greet a second time
+		fallthrough
+	case dmarcd.SecurityTLS:
+		conn, err = r.secure(ctx, raw)
+	case dmarcd.SecurityNone:
 	}
-	s.meter.allow(answerBytes)
-	options := &imapclient.Options{
-		TLSConfig: r.tlsConfig(),
+	if err != nil {
+		_ = raw.Close() // the error before is the one to report
+		return nil, err
+	}
+	s := &session{raw: raw, guard: newGuard(conn, greeting), news: make(chan struct{}, 1)}
+	s.client = imapclient.New(s.guard, &imapclient.Options{
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
 			Mailbox: func(*imapclient.UnilateralDataMailbox) {
 				select {
@@ -86,29 +91,8 @@ func (r *Reader) dial(ctx context.Context) (*session, error) {
 				}
 			},
 		},
-	}
-	if r.Mailbox.Security != dmarcd.SecuritySTARTTLS {
-		s.client = imapclient.New(s.meter, options)
-		return s, nil
-	}
-	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // makes the library return
-	defer stop()
-	if s.client, err = imapclient.NewStartTLS(s.meter, options); err != nil {
-		_ = raw.Close() // the error of STARTTLS is the one to tell
-		return nil, fmt.Errorf("ask %s for STARTTLS: %w", r.address(), readable(err))
-	}
+	})
 	return s, nil
-}
-
-func (r *Reader) tlsConfig() *tls.Config {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if r.TLS != nil {
-		config = r.TLS.Clone()
-	}
-	if config.ServerName == "" {
-		config.ServerName = r.Mailbox.Host
-	}
-	return config
 }
 
 // enter logs in and learns what the server can do.

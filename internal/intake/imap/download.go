@@ -29,7 +29,7 @@ func groups(messages []Message, limit int64) [][]Message {
 // uids, those that it says nothing of too.
 func (s *session) announce(ctx context.Context, uids []imap.UID) ([]Message, error) {
 	told := make(map[imap.UID]Message, len(uids))
-	err := s.command(ctx, func() error {
+	err := s.fetch(ctx, commandTimeout, answerBytes, func() error {
 		options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true}
 		found, err := s.client.Fetch(imap.UIDSetNum(uids...), options).Collect()
 		for _, m := range found {
@@ -135,10 +135,10 @@ func (r *Reader) fetch(ctx context.Context, s *session, uids []uint32, section *
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
 	}
-	// A server that says less than it sends is cut off here. TLS within the
-	// connection takes a little more than the messages themselves.
-	allowed := int64(len(uids)) * (limit + limit/8 + answerBytes)
-	err := s.within(ctx, bodyTimeout, allowed, func() error {
+	// The messages of a group have limit bytes together, by the sizes that the
+	// server announced, which may be wrong. One that sends much more is cut off.
+	allowed := 2*limit + answerBytes + int64(len(uids))*headerBytes
+	err := s.fetch(ctx, bodyTimeout, allowed, func() error {
 		command := s.client.Fetch(set, &imap.FetchOptions{UID: true, BodySection: []*imap.FetchItemBodySection{section}})
 		for m := command.Next(); m != nil; m = command.Next() {
 			if err := r.takeBody(m, limit, take); err != nil {
@@ -158,7 +158,7 @@ func (r *Reader) fetch(ctx context.Context, s *session, uids []uint32, section *
 // library's reader.
 func (s *session) abandon(command *imapclient.FetchCommand) {
 	_ = s.raw.Close() // else the rest would be read to its end
-	if s.meter.failure() != nil {
+	if s.guard.failure() != nil {
 		// The message is broken, and the library's reader is on its way out. To
 		// pass over the rest of the message meanwhile would read beside it.
 		<-s.client.Closed()

@@ -8,8 +8,9 @@
 // it has. A message that the server does not deliver, or that is too large, is
 // handed over with the reason, left as it lies, and not asked for again.
 //
-// The server is not trusted. Every answer has a limit in bytes and in time, and a
-// connection that breaks either is given up and made anew.
+// The server is not trusted. Every answer has a limit in bytes and in time, and
+// passes a guard that lets the IMAP library see only what was asked for. A connection
+// that breaks a rule is closed, and made anew after a while.
 package imap
 
 import (
@@ -99,6 +100,10 @@ const (
 	// chunk is how many messages are asked for at once.
 	chunk = 20
 )
+
+// lookPause is the least time between two looks into a folder, however often the
+// server announces messages.
+const lookPause = time.Second
 
 // lookEvery is how often a folder is looked into whose server announces messages and
 // has announced none. It also ends and renews IDLE, well below the 29 minutes of

@@ -26,9 +26,8 @@ func (w *work) look(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	width := uint32(minSpan)
 	for imap.UID(w.state.LastUID)+1 < end {
-		in := nextSpan(imap.UID(w.state.LastUID), width, end)
+		in := nextSpan(imap.UID(w.state.LastUID), end, folder.NumMessages)
 		uids, err := s.search(ctx, in)
 		if err != nil {
 			return err
@@ -38,11 +37,12 @@ func (w *work) look(ctx context.Context, s *session) error {
 				return err
 			}
 		}
+		if len(uids) == 0 && in.last+1 < end {
+			w.state.LastUID = uint32(in.last) // saved with what follows: gaps may be wide
+			continue
+		}
 		if err := w.advance(ctx, uint32(in.last)); err != nil {
 			return err
-		}
-		if width = min(2*width, maxSpan); len(uids) > minSpan {
-			width = minSpan
 		}
 	}
 	return nil

@@ -8,11 +8,10 @@ import (
 
 var errTooMuch = errors.New("the server sent more than was asked for")
 
-// meter is a connection with a limit on what may come in. The IMAP library keeps
-// in memory what it reads outside of messages, and knows no limit of its own.
+// meter is a connection with a limit on the bytes that may arrive.
 //
-// The first error is the last: after it nothing more comes in. The library would
-// try again, and make words of the error; what it was is noted here.
+// The first error is final: nothing is read after it. The library would try again,
+// and turns the error into text; failure returns it as it was.
 type meter struct {
 	net.Conn
 
@@ -21,8 +20,22 @@ type meter struct {
 	rest   error // an error that came with bytes; of the reader alone
 }
 
-// allow lets so many bytes come in from now on.
+// allow lets so many bytes arrive from now on.
 func (m *meter) allow(bytes int64) { m.left.Store(bytes) }
+
+// remaining returns how many bytes may still arrive.
+func (m *meter) remaining() int64 { return m.left.Load() }
+
+// fail notes the error that ended the connection, if it is the first, and returns
+// the first.
+func (m *meter) fail(err error) error {
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		err = errSilent
+	}
+	m.failed.CompareAndSwap(nil, &err)
+	return m.failure()
+}
 
 // failure returns the error that ended the connection, or nil.
 func (m *meter) failure() error {
@@ -53,10 +66,5 @@ func (m *meter) Read(b []byte) (int, error) {
 	if err == nil {
 		return 0, nil
 	}
-	var late net.Error
-	if errors.As(err, &late) && late.Timeout() {
-		err = errSilent
-	}
-	m.failed.Store(&err)
-	return 0, err
+	return 0, m.fail(err)
 }

@@ -84,6 +84,7 @@ func (w *work) converse(ctx context.Context) error {
 	}
 	defer s.leave()
 	for {
+		settled := time.After(lookPause)
 		if err := w.look(ctx, s); err != nil {
 			return err
 		}
@@ -91,6 +92,11 @@ func (w *work) converse(ctx context.Context) error {
 		w.Status(ctx, w.unmarked)
 		if err := s.await(ctx, w.Interval); err != nil {
 			return err
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

@@ -16,7 +16,7 @@ var errSilent = errors.New("the server did not answer in time")
 // session is one connection to the server.
 type session struct {
 	client *imapclient.Client
-	meter  *meter
+	guard  *guard
 	raw    net.Conn // below TLS: closing it does not wait for the server
 	caps   imap.CapSet
 	deaf   bool // the server announces IDLE and refuses it
@@ -31,7 +31,7 @@ func (s *session) within(ctx context.Context, limit time.Duration, bytes int64, 
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errSilent)
 	defer cancel()
 	defer context.AfterFunc(limited, func() { _ = s.raw.Close() })() // it is of no more use
-	s.meter.allow(bytes)
+	s.guard.allow(bytes)
 	err := f()
 	if err == nil {
 		return nil
@@ -39,10 +39,19 @@ func (s *session) within(ctx context.Context, limit time.Duration, bytes int64, 
 	if limited.Err() != nil {
 		return context.Cause(limited)
 	}
-	if broken := s.meter.failure(); errors.Is(broken, errTooMuch) || errors.Is(broken, errSilent) {
-		return broken
+	for _, reason := range []error{errTooMuch, errSilent, errMalformed, errTooManyFound} {
+		if errors.Is(s.guard.failure(), reason) {
+			return reason
+		}
 	}
 	return err
+}
+
+// fetch is within for a FETCH.
+func (s *session) fetch(ctx context.Context, limit time.Duration, bytes int64, f func() error) error {
+	s.guard.fetching.Store(true)
+	defer s.guard.fetching.Store(false)
+	return s.within(ctx, limit, bytes, f)
 }
 
 // command is within for a command with a short answer.
@@ -88,7 +97,7 @@ func (s *session) end(ctx context.Context, folder *imap.SelectData) (imap.UID, e
 	}
 	// RFC 3501 §6.3.1 lets a server leave it out.
 	var end imap.UID
-	err := s.command(ctx, func() error {
+	err := s.fetch(ctx, commandTimeout, answerBytes, func() error {
 		found, err := s.client.Fetch(imap.SeqSetNum(folder.NumMessages), &imap.FetchOptions{UID: true}).Collect()
 		for _, m := range found {
 			end = m.UID + 1

@@ -1,0 +1,243 @@
+package imap
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// lineBytes bounds a line that the library reads. One that is dropped, or that
+	// answers a search, may have answerBytes.
+	lineBytes = 16 << 10
+	// maxLines bounds the lines that the library reads for one command: each costs
+	// it far more than the bytes do.
+	maxLines = 1000
+)
+
+var errMalformed = errors.New("the server does not speak IMAP as it is specified")
+
+// guard is a connection to a server, above TLS, that hands the IMAP library only
+// responses that the library cannot be harmed by. The library recurses as deep as
+// lists are nested, keeps lines, capabilities and flags of any number in memory, and
+// takes quadratic time for sets of numbers. What passes is
+//
+//	continuation   "+" text
+//	status         ("*" / tag) (OK / NO / BAD / PREAUTH / BYE) [code] text
+//	data           "*" CAPABILITY …, "*" n EXISTS, "*" n FETCH …
+//
+// written anew, in at most maxLines lines of lineBytes for each command. Of response
+// codes with arguments only CAPABILITY, UIDNEXT and UIDVALIDITY pass. FETCH passes
+// while one is under way, with no items but those that this package asks for or that
+// servers add of their own (see fetch.go), and is the only response with a literal.
+// Answers to searches are collected here, and
+// all other data, which was never asked for, is dropped.
+//
+// Whatever the guard passes on is what it understood, so the two cannot disagree
+// about where a literal begins.
+type guard struct {
+	*meter
+
+	in      *bufio.Reader
+	out     []byte // what the library reads next
+	literal int64  // how many bytes of a literal follow
+	inFetch bool   // the rest of a FETCH follows the literal
+
+	lines    atomic.Int64 // how many more the library may read
+	fetching atomic.Bool  // a FETCH is under way
+
+	mu     sync.Mutex
+	search *results // of the search that is under way, or nil
+}
+
+// newGuard returns a guard for a connection. The library reads greeting first.
+func newGuard(conn net.Conn, greeting string) *guard {
+	m := &meter{Conn: conn}
+	g := &guard{meter: m, in: bufio.NewReader(m), out: []byte(greeting)}
+	g.allow(answerBytes)
+	return g
+}
+
+// allow lets so many bytes arrive for the next command.
+func (g *guard) allow(bytes int64) {
+	g.meter.allow(bytes)
+	g.lines.Store(maxLines)
+}
+
+// Read implements io.Reader for the library.
+func (g *guard) Read(b []byte) (int, error) {
+	if err := g.failure(); err != nil {
+		return 0, err // the library would read on after an error
+	}
+	for len(g.out) == 0 && g.literal == 0 {
+		if err := g.next(); err != nil {
+			return 0, g.fail(err)
+		}
+	}
+	if len(g.out) > 0 {
+		n := copy(b, g.out)
+		g.out = g.out[n:]
+		return n, nil
+	}
+	n, err := g.in.Read(b[:min(int64(len(b)), g.literal)])
+	g.literal -= int64(n)
+	if err != nil {
+		err = g.fail(err)
+	}
+	return n, err
+}
+
+// next reads a line and prepares what the library may see of it.
+func (g *guard) next() error {
+	line, err := g.readLine()
+	if err != nil {
+		return err
+	}
+	switch {
+	case g.inFetch:
+		return g.passFetch(line, line)
+	case bytes.HasPrefix(line, []byte("+")):
+		return g.pass(line)
+	}
+	tag, rest, _ := bytes.Cut(line, []byte(" "))
+	if string(tag) != "*" {
+		switch word, _, _ := bytes.Cut(rest, []byte(" ")); string(bytes.ToUpper(word)) {
+		case "OK", "NO", "BAD":
+			return g.passStatus(tag, rest)
+		}
+		return errMalformed
+	}
+	word, arguments, _ := bytes.Cut(rest, []byte(" "))
+	if isNumber(word) {
+		word, arguments, _ = bytes.Cut(arguments, []byte(" "))
+	}
+	switch string(bytes.ToUpper(word)) {
+	case "OK", "NO", "BAD", "PREAUTH", "BYE":
+		return g.passStatus(tag, rest)
+	case "CAPABILITY", "EXISTS":
+		return g.pass(line)
+	case "FETCH":
+		if g.fetching.Load() {
+			return g.passFetch(line, arguments)
+		}
+	case "SEARCH":
+		return g.collect(arguments, addNumbers)
+	case "ESEARCH":
+		return g.collect(arguments, addSet)
+	}
+	return g.drop(line)
+}
+
+// readLine returns the next line without its end. It is valid until the next call.
+func (g *guard) readLine() ([]byte, error) {
+	line, err := g.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = slices.Clone(line)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			if len(line) > answerBytes {
+				return nil, errTooMuch
+			}
+			var more []byte
+			more, err = g.in.ReadSlice('\n')
+			line = append(line, more...)
+		}
+	}
+	if errors.Is(err, io.EOF) && len(line) > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(line, " \r\n"), nil
+}
+
+// pass lets the library read a line.
+func (g *guard) pass(line []byte) error {
+	line = bytes.TrimRight(line, " ")
+	if len(line) > lineBytes || g.lines.Add(-1) < 0 {
+		return errTooMuch
+	}
+	g.out = append(append(g.out[:0], line...), "\r\n"...)
+	return nil
+}
+
+// passStatus passes a status response, without a response code whose arguments are
+// of no use here.
+func (g *guard) passStatus(tag, rest []byte) error {
+	word, text, _ := bytes.Cut(rest, []byte(" "))
+	head := string(tag) + " " + string(word)
+	if !bytes.HasPrefix(text, []byte("[")) {
+		return g.pass(fmt.Appendf(nil, "%s %s", head, text))
+	}
+	code, text, closed := bytes.Cut(text[1:], []byte("]"))
+	if !closed {
+		return errMalformed
+	}
+	switch name, _, arguments := bytes.Cut(code, []byte(" ")); string(bytes.ToUpper(name)) {
+	case "CAPABILITY", "UIDNEXT", "UIDVALIDITY":
+	default:
+		if arguments {
+			return g.pass(fmt.Appendf(nil, "%s%s", head, text))
+		}
+	}
+	return g.pass(fmt.Appendf(nil, "%s [%s]%s", head, code, text))
+}
+
+// passFetch passes a line of a FETCH response, whose items are in rest.
+func (g *guard) passFetch(line, rest []byte) error {
+	size, announced, err := checkFetch(rest, g.inFetch)
+	if err != nil {
+		return err
+	}
+	g.inFetch = announced
+	if !announced {
+		return g.pass(line)
+	}
+	if size > g.remaining()+int64(g.in.Buffered()) {
+		return errTooMuch
+	}
+	g.literal = size
+	// The library reads no other form.
+	head := bytes.TrimSuffix(line[:bytes.LastIndexByte(line, '{')], []byte("~"))
+	return g.pass(fmt.Appendf(nil, "%s{%d}", head, size))
+}
+
+// drop passes over a response, with the literals in it.
+func (g *guard) drop(line []byte) error {
+	for {
+		size, announced := literalSize(line)
+		if !announced {
+			return nil
+		}
+		if _, err := io.CopyN(io.Discard, g.in, size); err != nil {
+			return err
+		}
+		var err error
+		if line, err = g.readLine(); err != nil {
+			return err
+		}
+	}
+}
+
+// literalSize returns the size of the literal that a line announces at its end
+// (RFC 9051 §4.3): {n}, {n+} or ~{n}.
+func literalSize(line []byte) (int64, bool) {
+	open := bytes.LastIndexByte(line, '{')
+	if open < 0 || !bytes.HasSuffix(line, []byte("}")) {
+		return 0, false
+	}
+	digits := bytes.TrimSuffix(line[open+1:len(line)-1], []byte("+"))
+	size, err := strconv.ParseUint(string(digits), 10, 63)
+	return int64(size), err == nil //nolint:gosec // 63 bits
+}
+
+func isNumber(word []byte) bool {
+	return len(word) > 0 && !bytes.ContainsFunc(word, func(r rune) bool { return r < '0' || r > '9' })
+}

@@ -1,0 +1,86 @@
+package imap
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// secure makes a TLS connection of one without.
+func (r *Reader) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.TLS != nil {
+		config = r.TLS.Clone()
+	}
+	if config.ServerName == "" {
+		config.ServerName = r.Mailbox.Host
+	}
+	secured := tls.Client(raw, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("speak TLS with %s: %w", r.address(), err)
+	}
+	return secured, nil
+}
+
+// startTLS asks the server to begin TLS (RFC 9051 §6.2.1). It is done here and not by
+// the library so that the guard sits above TLS.
+func (r *Reader) startTLS(ctx context.Context, raw net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // makes the reading return
+	defer stop()
+	if err := negotiate(raw); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("ask %s for STARTTLS: %w", r.address(), readable(err))
+	}
+	return nil
+}
+
+// negotiate reads the greeting, asks for STARTTLS and waits for the OK.
+func negotiate(raw net.Conn) error {
+	in := bufio.NewReader(io.LimitReader(raw, answerBytes))
+	greeting, err := readClear(in)
+	if err != nil {
+		return err
+	}
+	if !hasWords(greeting, "*", "OK") { // also PREAUTH, which leaves no time for TLS
+		return fmt.Errorf("the server greets with %.100q", greeting)
+	}
+	if _, err := io.WriteString(raw, "S1 STARTTLS\r\n"); err != nil {
+		return err
+	}
+	for {
+		line, err := readClear(in)
+		switch {
+		case err != nil:
+			return err
+		case hasWords(line, "S1", "OK"):
+			if in.Buffered() > 0 {
+				return errors.New("the server speaks in the clear after it agreed to STARTTLS")
+			}
+			return nil
+		case !bytes.HasPrefix(line, []byte("* ")):
+			return fmt.Errorf("the server answers %.100q", bytes.TrimPrefix(line, []byte("S1 ")))
+		}
+	}
+}
+
+// readClear reads a short line.
+func readClear(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		err = errTooMuch
+	}
+	return bytes.TrimRight(bytes.Clone(line), "\r\n"), err
+}
+
+// hasWords reports whether a line begins with two words.
+func hasWords(line []byte, first, second string) bool {
+	words := bytes.SplitN(line, []byte(" "), 3)
+	return len(words) > 1 && string(words[0]) == first && bytes.EqualFold(words[1], []byte(second))
+}
