@@ -82,6 +82,9 @@ type Mailbox struct {
 	// "" if it did not.
 	Error   string
 	ErrorAt time.Time
+	// PausedAt is when reading stopped until the mailbox is resumed, for the reason
+	// in Error; zero: it is read.
+	PausedAt time.Time
 	// LeaseUntil is until when one process alone reads the mailbox.
 	LeaseUntil time.Time
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -23,7 +24,7 @@ to read one within seconds after it was added, and tells here how that goes.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
-	cmd.AddCommand(p.mailboxAddCommand(), p.mailboxListCommand(), p.mailboxRemoveCommand())
+	cmd.AddCommand(p.mailboxAddCommand(), p.mailboxListCommand(), p.mailboxResumeCommand(), p.mailboxRemoveCommand())
 	return cmd
 }
 
@@ -42,46 +43,78 @@ func (p *program) mailboxListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "LAST LOOK", "FAILED AT", "ERROR"}
+			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "STATE", "LAST LOOK", "FAILED AT", "ERROR"}
 			return printList(p.out, *asJSON, convert(mailboxes, wire.NewMailbox), heading, func(m wire.Mailbox) []string {
 				after := m.After
 				if m.MoveTo != nil {
 					after += ":" + *m.MoveTo
 				}
 				server := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
-				return []string{m.ID, server, m.User, m.Folder, after, orDash(m.SeenAt), orDash(m.ErrorAt), orDash(m.Error)}
+				return []string{m.ID, server, m.User, m.Folder, after, mailboxState(m), orDash(m.SeenAt), orDash(m.ErrorAt), orDash(m.Error)}
 			})
 		})
 	}
 	return cmd
 }
 
+// mailboxState says in a word how reading a mailbox goes.
+func mailboxState(m wire.Mailbox) string {
+	switch {
+	case m.PausedAt != nil:
+		return "paused"
+	case m.Error != nil:
+		return "failing"
+	case m.SeenAt == nil:
+		return "new"
+	}
+	return "ok"
+}
+
+func (p *program) mailboxResumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume ID",
+		Short: "Read a paused mailbox again",
+		Long: `Reads a paused mailbox again. A mailbox is paused when reading it has crashed
+twice; the cause is in the log of the daemon.`,
+		Example: "  dmarcd mailbox resume box_1omg",
+		Args:    cobra.ExactArgs(1),
+		RunE:    p.changeMailbox("mailbox.resume", (*store.Team).ResumeMailbox),
+	}
+}
+
 func (p *program) mailboxRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID",
-		Short: "Read a mailbox no more, and forget its password",
-		Long: `Reads a mailbox no more, and forgets its password. The mails in it and the
+		Short: "Stop reading a mailbox, and delete its password",
+		Long: `Stops reading a mailbox, and deletes its password. The mails in it and the
 reports that it brought stay.`,
 		Example: "  dmarcd mailbox remove box_1omg",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := dmarcd.ParseMailboxID(args[0])
+		RunE:    p.changeMailbox("mailbox.remove", (*store.Team).RemoveMailbox),
+	}
+}
+
+// changeMailbox returns what a command does that changes the mailbox it is given.
+func (p *program) changeMailbox(action string,
+	change func(*store.Team, context.Context, dmarcd.MailboxID) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := dmarcd.ParseMailboxID(args[0])
+		if err != nil {
+			return err
+		}
+		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			team, err := s.TeamOfMailbox(cmd.Context(), id)
+			if err == nil {
+				err = change(s.Team(team), cmd.Context(), id)
+			}
+			if errors.Is(err, dmarcd.ErrNotFound) {
+				return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` shows a team's: %w", id, err)
+			}
 			if err != nil {
 				return err
 			}
-			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
-				team, err := s.TeamOfMailbox(cmd.Context(), id)
-				if err == nil {
-					err = s.Team(team).RemoveMailbox(cmd.Context(), id)
-				}
-				if errors.Is(err, dmarcd.ErrNotFound) {
-					return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` shows a team's: %w", id, err)
-				}
-				if err != nil {
-					return err
-				}
-				return writeDown(cmd.Context(), s.Team(team), "mailbox.remove", id.String(), "")
-			})
-		},
+			return writeDown(cmd.Context(), s.Team(team), action, id.String(), "")
+		})
 	}
 }

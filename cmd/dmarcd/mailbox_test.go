@@ -109,7 +109,7 @@ func TestMailboxes(t *testing.T) {
 	}
 	id = strings.TrimSpace(id)
 	status, list, _ := run("", "mailbox", "list", "--team", "acme")
-	if status != exitDone || !strings.Contains(list, id) || !strings.Contains(list, "move:Read") || !strings.Contains(list, "127.0.0.1:"+port) {
+	if status != exitDone || !strings.Contains(list, id) || !strings.Contains(list, "move:Read") || !strings.Contains(list, "new") || !strings.Contains(list, "127.0.0.1:"+port) {
 		t.Errorf("got status %d and the list %q", status, list)
 	}
 	_, list, _ = run("", "mailbox", "list", "--team", "acme", "--json")
@@ -122,6 +122,9 @@ func TestMailboxes(t *testing.T) {
 		if err == nil && strings.Contains(string(content), mailboxPassword) {
 			t.Errorf("%s holds the password", file)
 		}
+	}
+	if status, _, stderr := run("", "mailbox", "resume", id); status != exitDone {
+		t.Errorf("got status %d, %s", status, stderr)
 	}
 	if status, _, stderr := run("", "mailbox", "remove", id); status != exitDone {
 		t.Errorf("got status %d, %s", status, stderr)

@@ -154,10 +154,7 @@ func (p *program) readSecretFile(path string) ([]byte, error) {
 
 // addMailbox tries the login, and stores the mailbox if it works.
 func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Team, m dmarcd.Mailbox, credentials imap.Credentials, try bool) error {
-	key, err := secret.Load(cfg.Secret.File)
-	if err != nil {
-		return err
-	}
+	key := secret.File(cfg.Secret.File)
 	if try {
 		// A provider may exchange the refresh token for one to keep instead.
 		r := app.NewResolver(cfg, nil, nil)
@@ -168,6 +165,10 @@ func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Te
 			return nil
 		})
 		err := (&imap.Reader{Mailbox: m, Login: login, Dial: dialer.DialContext}).Try(ctx)
+		if err != nil {
+			failed := writeDown(ctx, t, "mailbox.login_failed", m.Username+" at "+m.Host, err.Error())
+			err = errors.Join(err, failed)
+		}
 		if errors.Is(err, imap.ErrLogin) {
 			p.say("%v; nothing was added\n", err)
 			return errRefused
@@ -177,7 +178,7 @@ func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Te
 		}
 	}
 	added, err := t.AddMailbox(ctx, m, func(m dmarcd.Mailbox) ([]byte, error) {
-		return key.Seal(credentials.Encode(), m.SecretContext()), nil
+		return key.Seal(credentials.Encode(), m.SecretContext())
 	})
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -16,13 +15,14 @@ func (a *App) mailboxes() *imap.Service {
 	return &imap.Service{
 		Leases:   a.store,
 		Team:     func(id dmarcd.TeamID) imap.Keeper { return a.store.Team(id) },
-		Sealer:   newKeyFile(a.config.Secret.File),
+		Sealer:   secret.File(a.config.Secret.File),
 		Accept:   a.acceptMessages,
 		MaxBytes: int64(a.config.Limit.Mail),
 		Interval: a.config.IMAP.Interval,
 		Folder:   a.acceptor.Limits.Containers.Folder,
 		Dial:     a.dialer.DialContext,
 		HTTP:     a.dialer.Client(nil),
+		Panics:   a.recovered,
 		Log:      a.log,
 	}
 }
@@ -73,32 +73,4 @@ func (a *App) openMessage(ctx context.Context, mailbox dmarcd.Mailbox, message i
 	}
 	m.Verdict = a.verifier().Mail(ctx, message.Body)
 	return a.acceptor.Read(ctx, m)
-}
-
-// keyFile seals with the key in a file, which is read, or made, when it is first
-// needed: most installations read no mailbox.
-type keyFile struct {
-	load func() (*secret.Key, error)
-}
-
-func newKeyFile(path string) keyFile {
-	return keyFile{sync.OnceValues(func() (*secret.Key, error) { return secret.Load(path) })}
-}
-
-// Seal seals a secret anew. It is called with what Open has opened: the key is there.
-func (f keyFile) Seal(plain []byte, place string) []byte {
-	key, err := f.load()
-	if err != nil {
-		panic(err)
-	}
-	return key.Seal(plain, place)
-}
-
-// Open opens a secret that was sealed for the same place.
-func (f keyFile) Open(sealed []byte, place string) ([]byte, error) {
-	key, err := f.load()
-	if err != nil {
-		return nil, err
-	}
-	return key.Open(sealed, place)
 }

@@ -113,11 +113,7 @@ func (a *App) tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string)
 
 // addMailbox has a team keep a mailbox with the password sealed.
 func (a *App) addMailbox(ctx context.Context, team *store.Team, m dmarcd.Mailbox, password string) (dmarcd.Mailbox, error) {
-	key, err := secret.Load(a.config.Secret.File)
-	if err != nil {
-		return dmarcd.Mailbox{}, err
-	}
 	return team.AddMailbox(ctx, m, func(added dmarcd.Mailbox) ([]byte, error) {
-		return key.Seal(imap.Credentials{Password: password}.Encode(), added.SecretContext()), nil
+		return secret.File(a.config.Secret.File).Seal(imap.Credentials{Password: password}.Encode(), added.SecretContext())
 	})
 }

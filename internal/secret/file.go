@@ -37,6 +37,30 @@ func Load(path string) (*Key, error) {
 	return read(path)
 }
 
+// File seals and opens with the key in a file, which is read each time: a key that
+// was restored or exchanged applies at once. It is safe for concurrent use.
+type File string
+
+// Seal seals plain for the context as Key.Seal does. It makes the file where there is
+// none.
+func (f File) Seal(plain []byte, context string) ([]byte, error) {
+	key, err := Load(string(f))
+	if err != nil {
+		return nil, err
+	}
+	return key.Seal(plain, context), nil
+}
+
+// Open opens what was sealed for the context as Key.Open does. It makes no file: what
+// is sealed was sealed with a key that is missing.
+func (f File) Open(sealed []byte, context string) ([]byte, error) {
+	key, err := read(string(f))
+	if err != nil {
+		return nil, err
+	}
+	return key.Open(sealed, context)
+}
+
 func read(path string) (*Key, error) {
 	file, err := os.Open(path) //nolint:gosec // the operator's own path
 	if err != nil {

@@ -3,6 +3,7 @@ package secret_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,36 @@ func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
 				t.Errorf("got %q and %q, want nothing and words with %q", got, err, row.says)
 			}
 		})
+	}
+}
+
+// TestFileFollowsItsKey exchanges the key file while it is in use.
+func TestFileFollowsItsKey(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key")
+	file := secret.File(path)
+	if _, err := file.Open([]byte("sealed"), "row"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: got %v, want that it is missing", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: got %v, want none made to open something", err)
+	}
+	sealed, err := file.Seal([]byte("plain"), "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".right"); err != nil {
+		t.Fatal(err)
+	}
+	load(t, path) // another key
+	if _, err := file.Open(sealed, "row"); !errors.Is(err, secret.ErrOtherKey) {
+		t.Errorf("another key: got %v, want %v", err, secret.ErrOtherKey)
+	}
+	if err := os.Rename(path+".right", path); err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := file.Open(sealed, "row"); err != nil || string(plain) != "plain" {
+		t.Errorf("restored: got %q and %v, want it opened", plain, err)
 	}
 }
 

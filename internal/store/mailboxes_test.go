@@ -137,11 +137,61 @@ func TestMailboxStateAndStatus(t *testing.T) {
 			"RemoveMailbox":     team.RemoveMailbox(t.Context(), want.ID),
 			"SaveMailboxState":  team.SaveMailboxState(t.Context(), want.ID, 1, 1),
 			"SaveMailboxStatus": team.SaveMailboxStatus(t.Context(), want.ID, "late"),
+			"PauseMailbox":      team.PauseMailbox(t.Context(), want.ID, "late"),
+			"ResumeMailbox":     team.ResumeMailbox(t.Context(), want.ID),
 			"SaveMailboxSecret": team.SaveMailboxSecret(t.Context(), want.ID, []byte("late")),
 		} {
 			if !errors.Is(err, dmarcd.ErrNotFound) {
 				t.Errorf("%s of a removed mailbox: got %v, want ErrNotFound", name, err)
 			}
+		}
+	})
+}
+
+func TestPausedMailboxIsNotRead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		clock := newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "acme")
+		want := addMailbox(t, team)
+		claim := func(wanted int) []dmarcd.Mailbox {
+			t.Helper()
+			claimed, err := s.ClaimMailboxes(t.Context(), time.Minute, 10)
+			if err != nil || len(claimed) != wanted {
+				t.Fatalf("got %d claimed (%v), want %d", len(claimed), err, wanted)
+			}
+			return claimed
+		}
+		held := claim(1)
+		for want := 1; want < 3; want++ {
+			if got, err := team.CountMailboxCrash(t.Context(), held[0].ID); err != nil || got != want {
+				t.Errorf("got %d crashes (%v), want %d", got, err, want)
+			}
+		}
+		if err := team.PauseMailbox(t.Context(), want.ID, "it crashed"); err != nil {
+			t.Fatal(err)
+		}
+		want.Error, want.ErrorAt, want.PausedAt = "it crashed", clock.Now(), clock.Now()
+		want.LeaseUntil = held[0].LeaseUntil
+		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
+			t.Errorf("paused:\n%s", diff)
+		}
+		if kept, err := s.RenewMailboxes(t.Context(), held, time.Minute); err != nil || len(kept) != 0 {
+			t.Errorf("got %d renewed (%v), want none", len(kept), err)
+		}
+		clock.advance(time.Hour)
+		claim(0)
+		if err := team.ResumeMailbox(t.Context(), want.ID); err != nil {
+			t.Fatal(err)
+		}
+		want.Error, want.ErrorAt, want.PausedAt = "", time.Time{}, time.Time{}
+		if diff := cmp.Diff(want, onlyMailbox(t, team)); diff != "" {
+			t.Errorf("resumed:\n%s", diff)
+		}
+		claim(1)
+		if got, err := team.CountMailboxCrash(t.Context(), want.ID); err != nil || got != 1 {
+			t.Errorf("resumed: got %d crashes (%v), want 1", got, err)
 		}
 	})
 }

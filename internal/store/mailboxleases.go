@@ -8,15 +8,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// ClaimMailboxes returns up to limit mailboxes that no process reads, with their
-// secrets, and claims them for as long as lease. LeaseUntil of each is the sign of
+// ClaimMailboxes returns up to limit mailboxes that no process reads and that are not
+// paused, with their secrets, and claims them for as long as lease. LeaseUntil of each is the sign of
 // the claim, which RenewMailboxes and ReleaseMailboxes ask for.
 func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
 	now := s.now()
 	var claimed []dmarcd.Mailbox
 	err := s.tx(ctx, func(t tx) (err error) {
 		claimed, err = collect(ctx, t, `UPDATE mailboxes SET lease_until = $1
-			WHERE id IN (SELECT id FROM mailboxes WHERE lease_until <= $2
+			WHERE id IN (SELECT id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
 				ORDER BY lease_until LIMIT $3`+s.dialect.skipLocked+`)
 			RETURNING `+mailboxColumns+`, secret`,
 			[]any{unix(now.Add(lease)), unix(now), limit}, scanClaimedMailbox)
@@ -36,8 +36,8 @@ func scanClaimedMailbox(scan scanner) (dmarcd.Mailbox, error) {
 }
 
 // RenewMailboxes holds claimed mailboxes for as long as lease from now, and
-// returns those that it could: a mailbox that was removed, or that another process
-// has claimed since, is not among them.
+// returns those that it could: a mailbox that was removed or paused, or that another
+// process has claimed since, is not among them.
 func (s *Store) RenewMailboxes(ctx context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error) {
 	return s.setLeases(ctx, held, s.now().Add(lease))
 }
@@ -58,7 +58,7 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 	err := s.tx(ctx, func(t tx) error {
 		kept = nil
 		for _, m := range held {
-			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE id = $2 AND lease_until = $3`,
+			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE id = $2 AND lease_until = $3 AND paused_at = 0`,
 				unix(until), m.ID, unix(m.LeaseUntil))
 			if err != nil {
 				return err

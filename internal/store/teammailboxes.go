@@ -8,7 +8,7 @@ import (
 )
 
 const mailboxColumns = `id, team_id, host, port, security, username, method, folder, after, move_to,
-	uid_validity, last_uid, created_at, seen_at, error, error_at, lease_until`
+	uid_validity, last_uid, created_at, seen_at, error, error_at, paused_at, lease_until`
 
 func scanMailbox(scan scanner) (dmarcd.Mailbox, error) {
 	return scanMailboxWith(scan)
@@ -17,13 +17,13 @@ func scanMailbox(scan scanner) (dmarcd.Mailbox, error) {
 // scanMailboxWith reads mailboxColumns, and what follows them into more.
 func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
 	var m dmarcd.Mailbox
-	var createdAt, seenAt, errorAt, leaseUntil int64
+	var createdAt, seenAt, errorAt, pausedAt, leaseUntil int64
 	err := scan(append([]any{
 		&m.ID, &m.Team, &m.Host, &m.Port, &m.Security, &m.Username, &m.Method, &m.Folder, &m.After, &m.MoveTo,
-		&m.UIDValidity, &m.LastUID, &createdAt, &seenAt, &m.Error, &errorAt, &leaseUntil,
+		&m.UIDValidity, &m.LastUID, &createdAt, &seenAt, &m.Error, &errorAt, &pausedAt, &leaseUntil,
 	}, more...)...)
 	m.CreatedAt, m.SeenAt = fromUnix(createdAt), fromUnix(seenAt)
-	m.ErrorAt, m.LeaseUntil = fromUnix(errorAt), fromUnix(leaseUntil)
+	m.ErrorAt, m.PausedAt, m.LeaseUntil = fromUnix(errorAt), fromUnix(pausedAt), fromUnix(leaseUntil)
 	return m, err
 }
 
@@ -83,6 +83,30 @@ func (t *Team) SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, probl
 	}
 	return t.changeMailbox(ctx, `UPDATE mailboxes SET error = $3, error_at = $4
 		WHERE team_id = $1 AND id = $2`, t.id, id, problem, now)
+}
+
+// CountMailboxCrash counts that reading a mailbox of the team panicked, and returns
+// how often it did since the mailbox was added or resumed.
+func (t *Team) CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int, error) {
+	var crashes int
+	err := t.store.tx(ctx, func(x tx) error {
+		return x.queryRow(ctx, `UPDATE mailboxes SET crashes = crashes + 1
+			WHERE team_id = $1 AND id = $2 RETURNING crashes`, []any{t.id, id}, &crashes)
+	})
+	return crashes, err
+}
+
+// PauseMailbox stops the reading of a mailbox of the team, for a reason, until
+// ResumeMailbox. The process that reads it loses its lease.
+func (t *Team) PauseMailbox(ctx context.Context, id dmarcd.MailboxID, reason string) error {
+	return t.changeMailbox(ctx, `UPDATE mailboxes SET paused_at = $3, error = $4, error_at = $3
+		WHERE team_id = $1 AND id = $2`, t.id, id, unix(t.store.now()), reason)
+}
+
+// ResumeMailbox lets a mailbox of the team be read again, and forgets its crashes.
+func (t *Team) ResumeMailbox(ctx context.Context, id dmarcd.MailboxID) error {
+	return t.changeMailbox(ctx, `UPDATE mailboxes SET paused_at = 0, crashes = 0, error = '', error_at = 0
+		WHERE team_id = $1 AND id = $2`, t.id, id)
 }
 
 // SaveMailboxSecret replaces the sealed secret of a mailbox of the team: servers

@@ -237,6 +237,16 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		return errors.Join(wantNotFound(other.SaveMailboxStatus(ctx, v.mailbox.ID, "forged")),
 			wantNotFound(other.SaveMailboxStatus(ctx, v.mailbox.ID, "")))
 	},
+	"CountMailboxCrash": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.CountMailboxCrash(ctx, v.mailbox.ID)
+		return wantNotFound(err)
+	},
+	"PauseMailbox": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.PauseMailbox(ctx, v.mailbox.ID, "forged"))
+	},
+	"ResumeMailbox": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.ResumeMailbox(ctx, v.mailbox.ID))
+	},
 	"SaveMailboxSecret": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SaveMailboxSecret(ctx, v.mailbox.ID, []byte("forged")))
 	},

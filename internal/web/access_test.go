@@ -34,6 +34,7 @@ var forms = []struct {
 	{"/app/settings/members/user_2/remove", web.AccessOwn, nil},
 	{"/app/settings/invitations/withdraw", web.AccessOwn, url.Values{"email": {"new@example.com"}}},
 	{"/app/settings/mailboxes", web.AccessOwn, url.Values{"server": {"imap.example.com"}}},
+	{"/app/settings/mailboxes/box_1/resume", web.AccessOwn, nil},
 	{"/app/settings/mailboxes/box_1/remove", web.AccessOwn, nil},
 	{"/app/settings/retention", web.AccessOwn, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}},
 	{"/app/installation/teams", operator, url.Values{"name": {"third"}}},

@@ -162,6 +162,8 @@ type Mailboxes interface {
 	Mailboxes(ctx context.Context) ([]Mailbox, error)
 	AddMailbox(ctx context.Context, mailbox NewMailbox) error
 	RemoveMailbox(ctx context.Context, id string) error
+	// ResumeMailbox lets a paused mailbox be read again.
+	ResumeMailbox(ctx context.Context, id string) error
 }
 
 // Housekeeping knows how long the team keeps what, and who changed what.

@@ -17,6 +17,7 @@ var doneMessages = map[string]string{
 	"member-removed":    "The member was removed from the team.",
 	"role-set":          "The role was changed.",
 	"mailbox-added":     "The mailbox was added. It is read within a minute.",
+	"mailbox-resumed":   "The mailbox is read again within a minute.",
 	"mailbox-removed":   "The mailbox was removed. Mail in it was left alone.",
 	"retention-set":     "The retention was saved. What is older is deleted in the background.",
 	"team-created":      "The team was created.",

@@ -384,6 +384,10 @@ func (b *backend) AddMailbox(_ context.Context, m web.NewMailbox) error {
 	return b.note("mailbox", m.Server, m.Username)
 }
 
+func (b *backend) ResumeMailbox(_ context.Context, id string) error {
+	return b.note("resume mailbox", id)
+}
+
 func (b *backend) RemoveMailbox(_ context.Context, id string) error {
 	return b.note("remove mailbox", id)
 }

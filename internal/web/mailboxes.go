@@ -14,6 +14,8 @@ type Mailbox struct {
 	// Error is what went wrong last, "" where nothing did, at ErrorAt.
 	Error   string
 	ErrorAt time.Time
+	// PausedAt is when reading stopped for the reason in Error; zero: it is read.
+	PausedAt time.Time
 }
 
 // NewMailbox is a mailbox that somebody wants read.
@@ -73,19 +75,25 @@ func mailboxTable(mailboxes []Mailbox, mayRemove bool) Table {
 	for _, m := range mailboxes {
 		state := badge("ok")
 		switch {
+		case !m.PausedAt.IsZero():
+			state = Cell{Kind: CellBadge, Text: "paused", Tone: tone("error")}.noted(m.Error)
 		case m.Error != "":
 			state = badge("error").noted(m.Error)
 		case m.SeenAt.IsZero():
 			state = Cell{Kind: CellBadge, Text: "not read yet", Tone: "info"}
 		}
-		last := actions()
+		var buttons []Action
+		path := Prefix + "/settings/mailboxes/" + url.PathEscape(m.ID)
+		if mayRemove && !m.PausedAt.IsZero() {
+			buttons = append(buttons, Action{Label: "Resume", Path: path + "/resume"})
+		}
 		if mayRemove {
-			last = actions(Action{
-				Label: "Remove", Path: Prefix + "/settings/mailboxes/" + url.PathEscape(m.ID) + "/remove", Danger: true,
+			buttons = append(buttons, Action{
+				Label: "Remove", Path: path + "/remove", Danger: true,
 				Question: "Remove the mailbox? The mail in it stays where it is.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{text(m.Username), code(m.Host), text(m.Folder), state, at(m.SeenAt), last})
+		t.Rows = append(t.Rows, []Cell{text(m.Username), code(m.Host), text(m.Folder), state, at(m.SeenAt), actions(buttons...)})
 	}
 	return t
 }
@@ -107,6 +115,13 @@ func (s *Web) addMailbox(c *call) error {
 		return s.showMailboxes(c, http.StatusUnprocessableEntity, form)
 	}
 	return c.done(Prefix+"/settings/mailboxes", "mailbox-added")
+}
+
+func (s *Web) resumeMailbox(c *call) error {
+	if err := c.team.Mailboxes.ResumeMailbox(c.r.Context(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/settings/mailboxes", "mailbox-resumed")
 }
 
 func (s *Web) removeMailbox(c *call) error {

@@ -63,6 +63,7 @@ func (s *Web) routes() []route {
 		{post, "/settings/invitations/withdraw", AccessOwn, s.withdrawInvite},
 		{get, "/settings/mailboxes", AccessView, s.mailboxes},
 		{post, "/settings/mailboxes", AccessOwn, s.addMailbox},
+		{post, "/settings/mailboxes/{id}/resume", AccessOwn, s.resumeMailbox},
 		{post, "/settings/mailboxes/{id}/remove", AccessOwn, s.removeMailbox},
 		{get, "/settings/retention", AccessView, s.retention},
 		{post, "/settings/retention", AccessOwn, s.setRetention},

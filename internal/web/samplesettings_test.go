@@ -45,6 +45,7 @@ func sampleMailboxes() []web.Mailbox {
 	return []web.Mailbox{
 		{ID: "box_1", Host: "imap.example.com:993", Username: "dmarc@example.com", Folder: "INBOX", SeenAt: now.Add(-time.Minute)},
 		{ID: "box_2", Host: "imap.example.net:993", Username: hostile, Folder: "Reports", SeenAt: now.AddDate(0, 0, -1), Error: "The server refused the password.", ErrorAt: now},
+		{ID: "box_4", Host: "imap.example.net:993", Username: "crash@example.net", Folder: "INBOX", Error: "Paused: reading this mailbox caused an internal error twice.", ErrorAt: now, PausedAt: now},
 		{ID: "box_3", Host: "imap.example.org:993", Username: "new@example.org", Folder: "INBOX"},
 	}
 }

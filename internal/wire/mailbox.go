@@ -18,6 +18,7 @@ type Mailbox struct {
 	SeenAt    *string `json:"seen_at"`
 	Error     *string `json:"error"`
 	ErrorAt   *string `json:"error_at"`
+	PausedAt  *string `json:"paused_at"` // null while it is read
 }
 
 // NewMailbox returns the shape of a mailbox.
@@ -26,6 +27,7 @@ func NewMailbox(m dmarcd.Mailbox) Mailbox {
 		ID: m.ID.String(), Host: m.Host, Port: m.Port, Security: string(m.Security), User: m.Username,
 		Method: string(m.Method), Folder: m.Folder, After: string(m.After), LastUID: m.LastUID,
 		CreatedAt: Time(m.CreatedAt), SeenAt: optionalTime(m.SeenAt), ErrorAt: optionalTime(m.ErrorAt),
+		PausedAt: optionalTime(m.PausedAt),
 	}
 	if m.After == dmarcd.AfterMove {
 		shape.MoveTo = &m.MoveTo

@@ -76,6 +76,7 @@ var places = []place{
 	{path: "/app/settings/members/{member}/remove", need: owner, form: url.Values{}},
 	{path: "/app/settings/invitations/withdraw", need: owner, form: url.Values{"email": {"ines@example.com"}}},
 	{path: "/app/settings/mailboxes", need: owner, form: url.Values{"server": {"127.0.0.1:1"}, "username": {"x"}, "password": {"x"}}},
+	{path: "/app/settings/mailboxes/box_1/resume", need: owner, form: url.Values{}},
 	{path: "/app/settings/mailboxes/box_1/remove", need: owner, form: url.Values{}},
 	{path: "/app/settings/retention", need: owner, form: url.Values{"counters": {"1"}, "records": {"1"}, "originals": {"1"}}},
 	{path: "/app/installation/teams", need: operator, form: url.Values{"name": {"third"}}},

@@ -31,10 +31,7 @@ func TestMailboxOfATeam(t *testing.T) {
 		t.Fatal(err)
 	}
 	team := s.Team(created.ID)
-	key, err := secret.Load(filepath.Join(t.TempDir(), "secret.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := secret.File(filepath.Join(t.TempDir(), "secret.key"))
 	bodies := make(chan string, 10)
 	service := &imap.Service{
 		Leases: s, Sealer: key, MaxBytes: 1 << 20, Interval: time.Minute, Folder: t.TempDir(),
@@ -67,7 +64,7 @@ func TestMailboxOfATeam(t *testing.T) {
 		Host: "127.0.0.1", Port: d.port, Security: dmarcd.SecurityNone, Username: mailboxUser,
 		Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterFlag,
 	}, func(m dmarcd.Mailbox) ([]byte, error) {
-		return key.Seal(imap.Credentials{Password: mailboxPassword}.Encode(), m.SecretContext()), nil
+		return key.Seal(imap.Credentials{Password: mailboxPassword}.Encode(), m.SecretContext())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,31 +16,25 @@ import "bytes"
 // checked with continued set.
 func checkFetch(line []byte, continued bool) (literal int64, announced bool, err error) {
 	s := &scanner{rest: line}
-	if continued {
-		if s.skip(")") {
-			return 0, false, s.end()
-		}
-		if !s.skip(" ") {
-			return 0, false, errMalformed
-		}
-	} else if !s.skip("(") {
-		return 0, false, errMalformed
-	} else if s.skip(")") {
-		return 0, false, s.end()
+	if !continued {
+		s.expect("(")
 	}
-	for {
-		if size, ok := s.item(); s.failed {
+	for first := !continued; !s.skip(")"); first = false {
+		if !first {
+			s.expect(" ")
+		}
+		size, announced := s.item()
+		if s.failed {
 			return 0, false, errMalformed
-		} else if ok {
+		}
+		if announced {
 			return size, true, nil
 		}
-		if s.skip(")") {
-			return 0, false, s.end()
-		}
-		if !s.skip(" ") {
-			return 0, false, errMalformed
-		}
 	}
+	if s.failed || len(s.rest) > 0 {
+		return 0, false, errMalformed
+	}
+	return 0, false, nil
 }
 
 // scanner reads the items of a FETCH response.
@@ -158,12 +152,4 @@ func (s *scanner) expectSome(found []byte) {
 	if len(found) == 0 {
 		s.failed = true
 	}
-}
-
-// end returns an error if something follows.
-func (s *scanner) end() error {
-	if len(s.rest) > 0 {
-		return errMalformed
-	}
-	return nil
 }

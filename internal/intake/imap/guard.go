@@ -235,7 +235,7 @@ func literalSize(line []byte) (int64, bool) {
 	}
 	digits := bytes.TrimSuffix(line[open+1:len(line)-1], []byte("+"))
 	size, err := strconv.ParseUint(string(digits), 10, 63)
-	return int64(size), err == nil //nolint:gosec // 63 bits
+	return int64(size), err == nil
 }
 
 func isNumber(word []byte) bool {

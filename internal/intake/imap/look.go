@@ -69,14 +69,8 @@ func (w *work) read(ctx context.Context, s *session, uids []imap.UID) error {
 		return err
 	}
 	for _, group := range groups(announced, w.MaxBytes) {
-		messages, broken := w.download(ctx, s, group)
-		err := w.accept(ctx, messages)
-		discardAll(messages)
-		if err != nil {
+		if err := w.bring(ctx, s, group); err != nil {
 			return err
-		}
-		if broken != nil {
-			return broken
 		}
 		// Those at the end of the group that are gone count as read too.
 		if err := w.advance(ctx, group[len(group)-1].UID); err != nil {
@@ -87,6 +81,16 @@ func (w *work) read(ctx context.Context, s *session, uids []imap.UID) error {
 		}
 	}
 	return nil
+}
+
+// bring downloads a group of messages and hands over those that arrived.
+func (w *work) bring(ctx context.Context, s *session, group []Message) error {
+	messages, broken := w.download(ctx, s, group)
+	defer discardAll(messages)
+	if err := w.accept(ctx, messages); err != nil {
+		return err
+	}
+	return broken
 }
 
 // accept hands messages over, and counts them as read when they are kept.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // Keeper keeps what is learnt about the mailboxes of one team.
@@ -18,11 +19,16 @@ type Keeper interface {
 	SaveMailboxState(ctx context.Context, id dmarcd.MailboxID, uidValidity, lastUID uint32) error
 	SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, problem string) error
 	SaveMailboxSecret(ctx context.Context, id dmarcd.MailboxID, sealed []byte) error
+	// CountMailboxCrash counts a crash of the reader, and returns how many there were
+	// since the mailbox was added or resumed.
+	CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int, error)
+	// PauseMailbox stops the reading until a user resumes it.
+	PauseMailbox(ctx context.Context, id dmarcd.MailboxID, reason string) error
 }
 
 // Sealer seals and opens the secrets of mailboxes.
 type Sealer interface {
-	Seal(plain []byte, context string) []byte
+	Seal(plain []byte, context string) ([]byte, error)
 	Open(sealed []byte, context string) ([]byte, error)
 }
 
@@ -45,6 +51,8 @@ type Service struct {
 	TLS  *tls.Config
 	// HTTP asks for access tokens.
 	HTTP *http.Client
+	// Panics receives the crashes of readers.
+	Panics recovered.Boundary
 }
 
 // Run reads until ctx ends, and returns when the last reader has.
@@ -56,8 +64,34 @@ func (s *Service) Run(ctx context.Context) error {
 // statusTimeout bounds the writing of a status.
 const statusTimeout = 10 * time.Second
 
-// read reads one mailbox until ctx ends, or returns why it cannot.
+// maxCrashes is how often the reader of a mailbox may crash before the mailbox is
+// paused.
+const maxCrashes = 2
+
+// read reads one mailbox until ctx ends, or returns why it cannot. A mailbox whose
+// reader has crashed is paused, or is read again later by the supervisor.
 func (s *Service) read(ctx context.Context, m dmarcd.Mailbox) error {
+	err := s.Panics.Call("mailbox", func() error { return s.readUntil(ctx, m) })
+	if !recovered.Is(err) {
+		return err
+	}
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
+	defer cancel()
+	team := s.Team(m.Team)
+	crashes, failed := team.CountMailboxCrash(saving, m.ID)
+	switch {
+	case failed != nil:
+	case crashes < maxCrashes:
+		failed = team.SaveMailboxStatus(saving, m.ID, "Reading this mailbox caused an internal error. It is tried once more.")
+	default:
+		failed = team.PauseMailbox(saving, m.ID, "Paused: reading this mailbox caused an internal error twice. "+
+			"The cause is in the log of the daemon. Resume the mailbox once it is fixed.")
+	}
+	return errors.Join(err, failed)
+}
+
+// readUntil reads one mailbox until ctx ends, or returns why it cannot.
+func (s *Service) readUntil(ctx context.Context, m dmarcd.Mailbox) error {
 	team := s.Team(m.Team)
 	status := func(ctx context.Context, err error) {
 		problem := ""
@@ -98,8 +132,11 @@ func (s *Service) login(m dmarcd.Mailbox, team Keeper) (Login, error) {
 		return Login{}, err
 	}
 	return credentials.Login(s.HTTP, func(ctx context.Context, renewed Credentials) error {
-		sealed := s.Sealer.Seal(renewed.Encode(), m.SecretContext())
-		if err := team.SaveMailboxSecret(ctx, m.ID, sealed); err != nil {
+		sealed, err := s.Sealer.Seal(renewed.Encode(), m.SecretContext())
+		if err == nil {
+			err = team.SaveMailboxSecret(ctx, m.ID, sealed)
+		}
+		if err != nil {
 			return fmt.Errorf("keep the new refresh token of a mailbox: %w", err)
 		}
 		return nil

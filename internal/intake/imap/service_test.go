@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // shelf is a store of mailboxes that several processes share. It keeps the leases
@@ -20,11 +22,12 @@ import (
 type shelf struct {
 	mu        sync.Mutex
 	mailboxes map[dmarcd.MailboxID]dmarcd.Mailbox
+	crashes   map[dmarcd.MailboxID]int
 	away      bool
 }
 
 func newShelf(ids ...dmarcd.MailboxID) *shelf {
-	s := &shelf{mailboxes: map[dmarcd.MailboxID]dmarcd.Mailbox{}}
+	s := &shelf{mailboxes: map[dmarcd.MailboxID]dmarcd.Mailbox{}, crashes: map[dmarcd.MailboxID]int{}}
 	for _, id := range ids {
 		s.add(id)
 	}
@@ -38,7 +41,7 @@ func (s *shelf) add(id dmarcd.MailboxID) {
 		ID: id, Team: 7, Host: "imap.example.org", Port: 143, Security: dmarcd.SecurityNone,
 		Username: user, Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep,
 	}
-	m.Secret = openSeal{}.Seal(imap.Credentials{Password: password}.Encode(), m.SecretContext())
+	m.Secret, _ = openSeal{}.Seal(imap.Credentials{Password: password}.Encode(), m.SecretContext())
 	s.mailboxes[id] = m
 }
 
@@ -69,7 +72,7 @@ func (s *shelf) ClaimMailboxes(_ context.Context, lease time.Duration, limit int
 	}
 	var claimed []dmarcd.Mailbox
 	for id, m := range s.mailboxes {
-		if len(claimed) < limit && !m.LeaseUntil.After(time.Now()) {
+		if len(claimed) < limit && !m.LeaseUntil.After(time.Now()) && m.PausedAt.IsZero() {
 			m.LeaseUntil = time.Now().Add(lease)
 			s.mailboxes[id] = m
 			claimed = append(claimed, m)
@@ -95,7 +98,7 @@ func (s *shelf) setLeases(held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mail
 	}
 	var kept []dmarcd.Mailbox
 	for _, m := range held {
-		if row, ok := s.mailboxes[m.ID]; ok && row.LeaseUntil.Equal(m.LeaseUntil) {
+		if row, ok := s.mailboxes[m.ID]; ok && row.LeaseUntil.Equal(m.LeaseUntil) && row.PausedAt.IsZero() {
 			row.LeaseUntil = until
 			s.mailboxes[m.ID] = row
 			m.LeaseUntil = until
@@ -129,11 +132,22 @@ func (s *shelf) SaveMailboxSecret(_ context.Context, id dmarcd.MailboxID, sealed
 	return s.change(id, func(m *dmarcd.Mailbox) { m.Secret = sealed })
 }
 
+func (s *shelf) CountMailboxCrash(_ context.Context, id dmarcd.MailboxID) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crashes[id]++
+	return s.crashes[id], nil
+}
+
+func (s *shelf) PauseMailbox(_ context.Context, id dmarcd.MailboxID, reason string) error {
+	return s.change(id, func(m *dmarcd.Mailbox) { m.Error, m.PausedAt = reason, time.Now() })
+}
+
 // openSeal hides nothing, and still knows what a secret was sealed for.
 type openSeal struct{}
 
-func (openSeal) Seal(plain []byte, context string) []byte {
-	return append([]byte(context+"\n"), plain...)
+func (openSeal) Seal(plain []byte, context string) ([]byte, error) {
+	return append([]byte(context+"\n"), plain...), nil
 }
 
 func (openSeal) Open(sealed []byte, context string) ([]byte, error) {
@@ -294,6 +308,56 @@ func TestServiceReadsForTheTeamOfTheMailbox(t *testing.T) {
 		m := store.mailbox(1)
 		if m.LastUID != 1 || m.UIDValidity == 0 || m.Error != "" || m.SeenAt.IsZero() {
 			t.Errorf("got the mailbox %+v, want its state and a good status", m)
+		}
+	})
+}
+
+// TestServicePausesAMailboxThatCrashesItsReader has one of two mailboxes bring a
+// message that is poison.
+func TestServicePausesAMailboxThatCrashesItsReader(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := serve(t, allCaps(), nil)
+		s.deliver("INBOX", mail(1))
+		store := newShelf(1, 2)
+		folder := t.TempDir()
+		var mu sync.Mutex
+		accepted, stacks := map[dmarcd.MailboxID]int{}, 0
+		service := &imap.Service{
+			Leases: store, Sealer: openSeal{}, MaxBytes: 4096, Interval: time.Minute, Folder: folder, Dial: s.dial,
+			Team: func(dmarcd.TeamID) imap.Keeper { return store },
+			Accept: func(_ context.Context, m dmarcd.Mailbox, _ []imap.Message) error {
+				mu.Lock()
+				defer mu.Unlock()
+				accepted[m.ID]++
+				if m.ID == 1 {
+					panic("poison")
+				}
+				return nil
+			},
+			Panics: func(e *recovered.Error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if e.Where == "mailbox" && strings.Contains(string(e.Stack), "TestServicePauses") {
+					stacks++
+				}
+			},
+			Log: slog.New(slog.DiscardHandler),
+		}
+		stop := start(t, service.Run)
+		after(10 * time.Second)
+		if m := store.mailbox(1); !m.PausedAt.IsZero() || !strings.Contains(m.Error, "tried once more") {
+			t.Errorf("after one crash: got %+v, want the problem shown", m)
+		}
+		after(time.Hour)
+		if m := store.mailbox(1); m.PausedAt.IsZero() || !strings.HasPrefix(m.Error, "Paused: ") {
+			t.Errorf("after two crashes: got %+v, want it paused with the reason", m)
+		}
+		stop()
+		if accepted[1] != 2 || stacks != 2 || accepted[2] != 1 {
+			t.Errorf("got %v accepted and %d stacks, want two crashes and the other mailbox read", accepted, stacks)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("got the files %v (%v), want none left by a crash", left, err)
 		}
 	})
 }

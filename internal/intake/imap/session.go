@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 )
+
+// libraryPanic is how the library tells that its reader crashed: it recovers on its
+// own, and makes an error of it.
+const libraryPanic = "imapclient: panic reading response"
 
 var errSilent = errors.New("the server did not answer in time")
 
@@ -35,6 +40,9 @@ func (s *session) within(ctx context.Context, limit time.Duration, bytes int64, 
 	err := f()
 	if err == nil {
 		return nil
+	}
+	if strings.Contains(err.Error(), libraryPanic) {
+		panic(err) // it belongs to the boundary of this package
 	}
 	if limited.Err() != nil {
 		return context.Cause(limited)

@@ -62,11 +62,13 @@ type Backend struct {
 	// looking holds the domains whose DNS is being looked at for somebody who
 	// waits.
 	looking map[watched]struct{}
+	// mailboxes slows down attempts to add a mailbox.
+	mailboxes *auth.Throttle
 }
 
 // New returns a backend.
 func New(options Options) *Backend {
-	return &Backend{options: options, looking: map[watched]struct{}{}}
+	return &Backend{options: options, looking: map[watched]struct{}{}, mailboxes: auth.NewThrottle(options.Now)}
 }
 
 // Team returns what the viewer may ask about the team that they chose. The value is

@@ -22,7 +22,7 @@ func (m mailboxes) Mailboxes(ctx context.Context) ([]web.Mailbox, error) {
 	for i, box := range found {
 		shown[i] = web.Mailbox{
 			ID: box.ID.String(), Host: net.JoinHostPort(box.Host, strconv.Itoa(box.Port)), Username: box.Username,
-			Folder: box.Folder, SeenAt: box.SeenAt, Error: m.told(box.Error), ErrorAt: box.ErrorAt,
+			Folder: box.Folder, SeenAt: box.SeenAt, Error: m.told(box), ErrorAt: box.ErrorAt, PausedAt: box.PausedAt,
 		}
 	}
 	return shown, err
@@ -101,8 +101,25 @@ const unreached = "The server cannot be reached, or does not speak IMAP as it is
 // AddressRefused is shown for a server whose address may not be connected to.
 const AddressRefused = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 
-// try logs in to a mailbox that somebody wants to have read.
+// try logs in to a mailbox that a user wants to have read. Each attempt counts for
+// the team and the user, and a failed one leaves an entry in the audit log: a mailbox
+// form is a way to guess the passwords of others.
 func (m mailboxes) try(ctx context.Context, box dmarcd.Mailbox, password string) error {
+	team, user := m.id.String(), m.user.String()
+	if err := m.mailboxes.Attempt(team, user); err != nil {
+		return &dmarcd.InvalidError{Field: "host", Message: err.Error()}
+	}
+	err := m.logIn(ctx, box, password)
+	if err != nil {
+		m.note(ctx, "mailbox.login_failed", box.Username+" at "+net.JoinHostPort(box.Host, strconv.Itoa(box.Port)), err.Error())
+		return err
+	}
+	m.mailboxes.Succeeded(team, user)
+	return nil
+}
+
+// logIn logs in to a mailbox, and returns what the user is told of a failure.
+func (m mailboxes) logIn(ctx context.Context, box dmarcd.Mailbox, password string) error {
 	trying, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	err := m.options.TryMailbox(trying, box, password)
@@ -116,9 +133,10 @@ func (m mailboxes) try(ctx context.Context, box dmarcd.Mailbox, password string)
 }
 
 // told returns what the viewer is told of why a mailbox is not read.
-func (m mailboxes) told(problem string) string {
+func (m mailboxes) told(box dmarcd.Mailbox) string {
+	problem := box.Error
 	switch {
-	case problem == "" || m.operator:
+	case problem == "" || m.operator || !box.PausedAt.IsZero():
 		return problem
 	case strings.HasPrefix(problem, m.options.LoginRefused):
 		return "The server refuses the login."
@@ -129,13 +147,22 @@ func (m mailboxes) told(problem string) string {
 }
 
 func (m mailboxes) RemoveMailbox(ctx context.Context, id string) error {
+	return m.change(ctx, id, "mailbox.remove", m.team.RemoveMailbox)
+}
+
+func (m mailboxes) ResumeMailbox(ctx context.Context, id string) error {
+	return m.change(ctx, id, "mailbox.resume", m.team.ResumeMailbox)
+}
+
+// change changes a mailbox of the team, and writes it down.
+func (m mailboxes) change(ctx context.Context, id, action string, change func(context.Context, dmarcd.MailboxID) error) error {
 	parsed, err := dmarcd.ParseMailboxID(id)
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	if err := m.team.RemoveMailbox(ctx, parsed); err != nil {
+	if err := change(ctx, parsed); err != nil {
 		return err
 	}
-	m.note(ctx, "mailbox.remove", id, "")
+	m.note(ctx, action, id, "")
 	return nil
 }

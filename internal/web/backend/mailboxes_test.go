@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/outbound"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/web/backend"
@@ -145,5 +146,38 @@ func TestMailboxProblems(t *testing.T) {
 		if got := shown(owner, problem); got != want {
 			t.Errorf("%q: got %q, want %q", problem, got, want)
 		}
+	}
+}
+
+// TestMailboxFormIsThrottled has a user guess the password of a mailbox: each failure
+// is in the audit log, and the server is asked ever more rarely.
+func TestMailboxFormIsThrottled(t *testing.T) {
+	t.Parallel()
+	s := newService(t, storetest.SQLite(t))
+	team, viewer := s.owner(t, "acme", "ann@example.com")
+	_, other := s.owner(t, "globex", "bob@example.com")
+	tried := 0
+	s.tryMailbox = func(context.Context, dmarcd.Mailbox, string) error {
+		tried++
+		return &dmarcd.InvalidError{Field: "password", Message: "The server refuses the login."}
+	}
+	var invalid *dmarcd.InvalidError
+	for range 20 {
+		if err := s.Team(viewer).Mailboxes.AddMailbox(t.Context(), sampleMailbox()); !errors.As(err, &invalid) {
+			t.Fatalf("got %v, want an error at a field", err)
+		}
+	}
+	if tried != 5 || invalid.Field != "server" || !strings.Contains(invalid.Message, "try again in") {
+		t.Errorf("got %d attempts and %+v, want 5, and to wait", tried, invalid)
+	}
+	entries, err := team.Audit(t.Context(), store.AuditFilter{Action: "mailbox.login_failed"}, store.Cursor{}, 100)
+	if err != nil || len(entries) != 5 {
+		t.Fatalf("got %d entries (%v), want one for each attempt", len(entries), err)
+	}
+	if e := entries[0]; e.Actor != "ann@example.com" || e.Target != "reports at imap.example.org:1993" || strings.Contains(e.Target+e.Detail, "open sesame") {
+		t.Errorf("got %+v, want who tried what, without the password", e)
+	}
+	if err := s.Team(other).Mailboxes.AddMailbox(t.Context(), sampleMailbox()); !errors.As(err, &invalid) || invalid.Field != "password" {
+		t.Errorf("another team: got %v, want it to be tried", err)
 	}
 }

@@ -177,6 +177,9 @@ func attacks(s *service) map[string]attack {
 		"Mailboxes.RemoveMailbox!": func(t *testing.T, other web.Team, v victim) (int, error) {
 			return 0, other.Mailboxes.RemoveMailbox(t.Context(), v.mailbox)
 		},
+		"Mailboxes.ResumeMailbox!": func(t *testing.T, other web.Team, v victim) (int, error) {
+			return 0, other.Mailboxes.ResumeMailbox(t.Context(), v.mailbox)
+		},
 		"Keeping.Retention": func(t *testing.T, other web.Team, _ victim) (int, error) {
 			keep, err := other.Keeping.Retention(t.Context())
 			return keep.Counters, err // the victim's is 400 days, the installation's for ever
