@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +55,8 @@ type daemon struct {
 
 func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 	t.Helper()
-	environ := append([]string{"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0"}, settings...)
+	// The first of two settings with one name counts.
+	environ := append(slices.Clone(settings), "DMARCD_DATABASE="+db.DSN, "DMARCD_DATA="+t.TempDir(), "DMARCD_LISTEN=127.0.0.1:0")
 	effective, err := config.Load(config.Input{Environ: environ})
 	if err != nil {
 		t.Fatal(err)

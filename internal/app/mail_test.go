@@ -4,10 +4,17 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -44,4 +51,51 @@ func TestFailedStartClosesTheSMTPListener(t *testing.T) {
 		t.Fatalf("the address is still in use: %v", err)
 	}
 	_ = l.Close()
+}
+
+// TestCrashingMailIsShownAsRejected starts with a mail in the spool whose handling has
+// crashed three times.
+func TestCrashingMailIsShownAsRejected(t *testing.T) {
+	t.Parallel()
+	db, data := storetest.SQLite(t), t.TempDir()
+	if err := start(t, db).stop(); err != nil {
+		t.Fatal(err)
+	}
+	opened := db.Open(t, store.Options{})
+	team, err := opened.TeamByName(t.Context(), dmarcd.DefaultTeam)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(data, "spool")
+	spooled, err := spool.Open(spool.Config{Folder: folder, Limits: spool.DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := spooled.Create(spool.Envelope{Recipients: []spool.Recipient{{Mailbox: "abc", Team: team.ID}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(draft.Commit(time.Now()), spooled.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, spooled.List()[0].Name+".crashes"), []byte("3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example")
+	limit := time.After(time.Minute)
+	for {
+		rejected, err := opened.Team(team.ID).Rejected(t.Context(), 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rejected) == 1 && strings.Contains(rejected[0].Reason, "internal error") {
+			return
+		}
+		select {
+		case <-limit:
+			t.Fatalf("got %+v want the mail rejected", rejected)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

@@ -152,12 +152,18 @@ func TestSlowClients(t *testing.T) {
 	}{
 		{"no mail is begun", func(l *smtpd.Limits) { l.CommandTimeout = 2 * time.Second }, func(*client) {}, "NOOP\r\n", "421 "},
 		{"a command comes byte by byte", func(l *smtpd.Limits) { l.CommandTimeout = 2 * time.Second }, func(*client) {}, "x", "421 "},
-		{"the envelope has no end", func(l *smtpd.Limits) { l.IdleTimeout = 2 * time.Second },
-			func(c *client) { c.begin("abc") }, "NOOP\r\n", "421 "},
-		{"a mail trickles", func(l *smtpd.Limits) { l.RateGrace, l.MinRate = 2*time.Second, 1<<20 },
-			func(c *client) { c.data("abc") }, "x", "451 "},
-		{"a chunk trickles", func(l *smtpd.Limits) { l.RateGrace, l.MinRate = 2*time.Second, 1<<20 },
-			func(c *client) { c.begin("abc"); c.send("BDAT 90000 LAST\r\n") }, "x", "5"},
+		{
+			"the envelope has no end", func(l *smtpd.Limits) { l.IdleTimeout = 2 * time.Second },
+			func(c *client) { c.begin("abc") }, "NOOP\r\n", "421 ",
+		},
+		{
+			"a mail trickles", func(l *smtpd.Limits) { l.RateGrace, l.MinRate = 2*time.Second, 1<<20 },
+			func(c *client) { c.data("abc") }, "x", "451 ",
+		},
+		{
+			"a chunk trickles", func(l *smtpd.Limits) { l.RateGrace, l.MinRate = 2*time.Second, 1<<20 },
+			func(c *client) { c.begin("abc"); c.send("BDAT 90000 LAST\r\n") }, "x", "5",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package smtpd
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -149,7 +150,7 @@ func chunkSize(arguments string) int64 {
 	if err != nil {
 		return 0
 	}
-	return int64(size) //nolint:gosec // 32 bits
+	return int64(size)
 }
 
 // startTLS secures the connection. What the client has sent before is dropped
@@ -162,7 +163,8 @@ func (d *dialog) startTLS() ([]byte, error) {
 		return nil, err
 	}
 	secured := tls.Server(d.connection, d.offer)
-	if err := secured.Handshake(); err != nil {
+	// The deadlines of the connection bound it.
+	if err := secured.HandshakeContext(context.Background()); err != nil {
 		return nil, err
 	}
 	d.wire, d.offer, d.greeted, d.mute = secured, nil, false, true

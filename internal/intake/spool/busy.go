@@ -63,7 +63,7 @@ func (s *Spool) freeSlot() *slot {
 		return sl
 	}
 	s.slotCount++
-	f, err := os.OpenFile(s.path(strconv.Itoa(s.slotCount)+busySuffix), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the path is ours
+	f, err := os.OpenFile(s.path(strconv.Itoa(s.slotCount)+busySuffix), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		s.config.Log.Warn("spool cannot note which mails are handled", "error", err)
 		return &slot{}

@@ -32,18 +32,38 @@ func TestFloodLeavesSpace(t *testing.T) {
 		flood  func(n int) spool.Envelope
 		most   int
 	}{
-		{"a team by entries", spool.Limits{Bytes: 1 << 20, Entries: 20}, &plenty,
-			func(n int) spool.Envelope { return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1) }, 10},
-		{"a team by bytes", spool.Limits{Bytes: 200, Entries: 1000}, &plenty,
-			func(n int) spool.Envelope { return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1) }, 10},
-		{"a team by what is free", spool.Limits{Bytes: 1 << 20, Entries: 1000, FreeBytes: 1000}, &little,
-			func(n int) spool.Envelope { return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1) }, 10},
-		{"a network", spool.Limits{Bytes: 1 << 20, Entries: 20}, &plenty,
-			func(n int) spool.Envelope { return mailTo("192.0.2.1", dmarcd.TeamID(100+n)) }, 10},
-		{"teams together", spool.Limits{Bytes: 1 << 20, Entries: 20}, &plenty,
+		{
+			"a team by entries",
+			spool.Limits{Bytes: 1 << 20, Entries: 20},
+			&plenty,
+			func(n int) spool.Envelope { return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1) }, 10,
+		},
+		{
+			"a team by bytes",
+			spool.Limits{Bytes: 200, Entries: 1000},
+			&plenty,
+			func(n int) spool.Envelope { return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1) }, 10,
+		},
+		{
+			"a team by what is free",
+			spool.Limits{Bytes: 1 << 20, Entries: 1000, FreeBytes: 1000},
+			&little,
+			func(n int) spool.Envelope { return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1) }, 10,
+		},
+		{
+			"a network",
+			spool.Limits{Bytes: 1 << 20, Entries: 20},
+			&plenty,
+			func(n int) spool.Envelope { return mailTo("192.0.2.1", dmarcd.TeamID(100+n)) }, 10,
+		},
+		{
+			"teams together",
+			spool.Limits{Bytes: 1 << 20, Entries: 20},
+			&plenty,
 			func(n int) spool.Envelope {
 				return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), 1, 3, 4)
-			}, 10},
+			}, 10,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
