@@ -72,6 +72,7 @@ var rooms = map[string][]string{
 	"internal/upload":     {".", "internal/clientaddr", "internal/fair"},
 	"internal/fair":       {"."},
 	"internal/recovered":  nil,
+	"internal/memory":     {".", "internal/fair"},
 	"internal/reporturi":  {"dns"},
 	"internal/reporttext": nil,
 	"internal/corpustest": {"dns", "dns/dnstest"},
@@ -88,7 +89,7 @@ var rooms = map[string][]string{
 	"internal/dnscheck": join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
 	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":     {".", "internal/fair"},
-	"internal/insight":  join(protocols, ".", "internal/senders", "internal/fair", "internal/recovered"),
+	"internal/insight":  join(protocols, ".", "internal/senders", "internal/memory", "internal/recovered"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),
@@ -105,11 +106,11 @@ var rooms = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
 
-	"internal/api":         join(workers, "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
+	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/upload", "internal/clientaddr", "internal/wire"),
-	"internal/web/backend": join(workers, "internal/outbound", "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
-	"internal/app": join(append(slices.Clone(workers), transports...), "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
+	"internal/web":         join(protocols, ".", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web/backend": join(workers, "internal/memory", "internal/outbound", "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
+	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
 		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":     {anything},

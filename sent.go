@@ -13,6 +13,25 @@ type SentMail struct {
 	Identities []SentIdentities
 	// Shares are the parts of reports about one From domain, in no order.
 	Shares []SentShare
+	// MergedAddresses and MergedIdentities tell at each place whether it stands for
+	// several that are not listed one by one, and is one of them; they are nil where
+	// all are listed. UnlistedAddresses and UnlistedIdentities are how many are not.
+	MergedAddresses, MergedIdentities     []bool
+	UnlistedAddresses, UnlistedIdentities int
+}
+
+// SentLimits bound a SentMail.
+type SentLimits struct {
+	// Records is how many there may be; more are an error.
+	Records int
+	// Keys is how many addresses, and how many identities, are listed one by one. Of
+	// more, those with the most messages are, and all others are merged. No record
+	// is left out.
+	Keys int
+	// AddressGroup and IdentitiesGroup name what is merged into one: all that have the
+	// same name are. They must have few names; nil merges all.
+	AddressGroup    func(address string) string
+	IdentitiesGroup func(SentIdentities) string
 }
 
 // Records returns how many records there are.

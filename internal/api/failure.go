@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/memory"
 )
 
 // failure is an error that only HTTP knows, or that has words of its own.
@@ -95,6 +96,9 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		text = invalid.Message
 	case status == http.StatusUnauthorized:
 		text = "Unauthorized"
+	case errors.Is(err, memory.ErrBusy):
+		w.Header().Set("Retry-After", retryAfter)
+		text = "Too many large requests are being answered. Try again after the seconds that the Retry-After header gives."
 	case status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter)
 		text = "The service cannot use its database or its disk at the moment. Try again in a few seconds."
@@ -102,7 +106,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 		text = "Internal error"
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(r.Context().Err(), context.Canceled) {
+	if status >= http.StatusInternalServerError && !errors.Is(err, memory.ErrBusy) && !errors.Is(r.Context().Err(), context.Canceled) {
 		a.options.Log.ErrorContext(r.Context(), "request failed", "error", err, "request_id", w.Header().Get("X-Request-Id"))
 	}
 	writeJSON(w, status, message{text})

@@ -23,6 +23,7 @@ func (a *API) listSources(c *call) error {
 		return err
 	}
 	list, err := mail.Sources(insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit})
+	mail.Close() // before a slow client takes its time
 	if err != nil {
 		return err
 	}

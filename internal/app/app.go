@@ -28,6 +28,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
@@ -76,6 +77,7 @@ type App struct {
 	atlas         *senders.Atlas
 	names         *senders.Names
 	sources       *insight.Service
+	memory        *memory.Budget
 	mail          *mail // nil where none is received
 	metrics       *metrics
 	listener      net.Listener
@@ -96,7 +98,8 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if cfg.Token != "" && !auth.ValidToken(cfg.Token) {
 		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; `dmarcd token create` makes a right one")
 	}
-	if a.store, err = OpenStore(ctx, cfg, options.Log); err != nil {
+	a.memory = memory.NewBudget(int64(cfg.Limit.ReadMemory))
+	if a.store, err = openStore(ctx, cfg, options.Log, a.memory); err != nil {
 		return nil, err
 	}
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
@@ -119,7 +122,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	a.names = senders.NewNames(a.resolver, nameKeeper{a.store}, time.Now, a.log)
 	a.names.Recovered = a.recovered
-	a.sources = newSources(a.atlas, options.Known, a.names)
+	a.sources = newSources(a.atlas, options.Known, a.names, a.memory)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? DMARCD_LISTEN takes another address): %w", err)
@@ -147,12 +150,16 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 // OpenStore opens the database of a configuration and brings it to the present
 // schema.
 func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
+	return openStore(ctx, cfg, log, nil)
+}
+
+func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, budget store.Memory) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 			return nil, fmt.Errorf("make the data folder (DMARCD_DATA names another): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{MaxDomains: cfg.Domains.Max, Log: log})
+	s, err := store.Open(ctx, cfg.Database, store.Options{MaxDomains: cfg.Domains.Max, Memory: budget, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -228,6 +235,9 @@ func (a *App) Config() config.Config { return a.config }
 // waits for all that it started, and closes what New opened.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
+	limit := memory.FindLimit(int64(a.config.Limit.Memory))
+	memory.SetLimit(limit)
+	a.log.Info("memory limited", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", a.config.Limit.ReadMemory)
 	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
 		"database", a.store.Stats().Engine, "version", a.options.Version)
 	if a.mail != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -31,8 +32,8 @@ func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 }
 
 // newSources returns what says who stands behind addresses.
-func newSources(atlas *senders.Atlas, known []senders.Sender, names *senders.Names) *insight.Service {
-	return insight.New(atlas, senders.NewCatalogue(slices.Concat(known, senders.Known())), names)
+func newSources(atlas *senders.Atlas, known []senders.Sender, names *senders.Names, budget *memory.Budget) *insight.Service {
+	return insight.New(atlas, senders.NewCatalogue(slices.Concat(known, senders.Known())), names, budget)
 }
 
 // nameKeeper keeps the names of addresses in the database.

@@ -78,6 +78,7 @@ func (a *App) pageBackend() *backend.Backend {
 			return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
 		},
 		Insight:      a.sources,
+		Memory:       a.memory,
 		Acceptor:     a.acceptor,
 		MaxUpload:    int64(a.config.Limit.Upload),
 		Verify:       a.uploadVerdict,

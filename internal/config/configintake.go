@@ -19,6 +19,10 @@ type Limit struct {
 	Records int
 	// Time is how long the reading may take.
 	Time time.Duration
+	// ReadMemory is how many bytes the answers to all heavy reads together may hold.
+	ReadMemory int
+	// Memory is the soft limit of the process in bytes; 0 means that of the cgroup.
+	Memory int
 }
 
 // Intake is the section "intake".

@@ -22,6 +22,8 @@ var intakeTexts = [][2]string{
 	{"limit.nesting", "3"},
 	{"limit.records", "5000"},
 	{"limit.time", "10s"},
+	{"limit.read_memory", "33554432"},
+	{"limit.memory", "134217728"},
 	{"intake.forged", "refuse"},
 	{"intake.failure_addresses", "keep"},
 	{"intake.failure_body", "keep"},
@@ -56,7 +58,7 @@ var intakeTexts = [][2]string{
 func withIntake(c config.Config) config.Config {
 	c.Limit = config.Limit{
 		Upload: 1 << 20, Mail: 2 << 20, Expanded: 4 << 20, Ratio: 50,
-		Members: 10, Nesting: 3, Records: 5000, Time: 10 * time.Second,
+		Members: 10, Nesting: 3, Records: 5000, Time: 10 * time.Second, ReadMemory: 33554432, Memory: 134217728,
 	}
 	c.Intake = config.Intake{
 		Forged: config.ForgedRefuse, FailureAddresses: config.AddressesKeep, FailureBody: config.BodyKeep,

@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
 		Limit: config.Limit{
 			Upload: 32 << 20, Mail: 32 << 20, Expanded: 256 << 20, Ratio: 200, RatioFrom: 1 << 20,
-			Members: 1000, Nesting: 5, Records: 1_000_000, Time: time.Minute,
+			Members: 1000, Nesting: 5, Records: 1_000_000, Time: time.Minute, ReadMemory: 268435456,
 		},
 		Intake: config.Intake{
 			Forged: config.ForgedMark, FailureAddresses: config.AddressesRedact, FailureBody: config.BodyDrop,

@@ -49,6 +49,8 @@ func TestNames(t *testing.T) {
 		"limit.nesting DMARCD_LIMIT_NESTING --limit-nesting",
 		"limit.records DMARCD_LIMIT_RECORDS --limit-records",
 		"limit.time DMARCD_LIMIT_TIME --limit-time",
+		"limit.read_memory DMARCD_LIMIT_READ_MEMORY --limit-read-memory",
+		"limit.memory DMARCD_LIMIT_MEMORY --limit-memory",
 		"intake.forged DMARCD_INTAKE_FORGED --intake-forged",
 		"intake.failure_addresses DMARCD_INTAKE_FAILURE_ADDRESSES --intake-failure-addresses",
 		"intake.failure_body DMARCD_INTAKE_FAILURE_BODY --intake-failure-body",

@@ -42,6 +42,15 @@ func limitSettings() []Setting {
 		define("limit.time", durationKind(), "1m", durationFrom(time.Second, time.Hour),
 			func(c *Config) *time.Duration { return &c.Limit.Time },
 			"how long the reading of one message may compute (time of the processor)"),
+		define("limit.read_memory", wholeKind(), "268435456", wholeBetween(16<<20, math.MaxInt32, ""),
+			func(c *Config) *int { return &c.Limit.ReadMemory },
+			"how many bytes the answers to all large requests may hold together; a team gets half"),
+		define("limit.memory", wholeKind(), "0", rule[int]{
+			want:  "0, or a whole number from 67108864",
+			valid: func(v int) bool { return v == 0 || v >= 64<<20 },
+		},
+			func(c *Config) *int { return &c.Limit.Memory },
+			"soft memory limit in bytes, unless GOMEMLIMIT is set; 0 = 90 % of the cgroup's, or 384 MiB"),
 	}
 }
 

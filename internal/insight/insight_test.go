@@ -29,7 +29,11 @@ func TestTooManyRecords(t *testing.T) {
 // failing has an error for everything.
 type failing struct{ err error }
 
-func (f failing) Sent(context.Context, string, dmarcd.Days, int) (*dmarcd.SentMail, error) {
+func (f failing) ID() dmarcd.TeamID { return 7 }
+
+func (f failing) SentSize(context.Context, string, dmarcd.Days) (int64, error) { return 1, nil }
+
+func (f failing) Sent(context.Context, string, dmarcd.Days, dmarcd.SentLimits) (*dmarcd.SentMail, error) {
 	return nil, f.err
 }
 
@@ -47,7 +51,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 	if _, err := newService(t).Read(t.Context(), broken, "", dmarcd.Days{}); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("records: got %v, want ErrTemporary", err)
 	}
-	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), broken)
+	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), broken, nil)
 	if _, err := service.Read(t.Context(), usual(), "", dmarcd.Days{}); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("names: got %v, want ErrTemporary", err)
 	}
@@ -169,7 +173,7 @@ func TestSmallFlowsArePutTogether(t *testing.T) {
 			known[i] = senders.Sender{Name: fmt.Sprint("S", i), Kind: senders.Marketing, Domains: []string{fmt.Sprintf("s%d.example", i)}}
 			all = append(all, mail{count: 1, signed: fmt.Sprintf("k s%d.example pass", i)})
 		}
-		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{})
+		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{}, nil)
 		m, err := service.Read(t.Context(), newTeam(all...), "", dmarcd.Days{})
 		if err != nil {
 			t.Fatal(err)

@@ -26,6 +26,20 @@ var notToldNames = map[Group]string{
 	GroupEnvelope: "No envelope domain",
 }
 
+// otherKey is the key of all sources that are not listed one by one.
+const otherKey = "*"
+
+// plurals are what the sources of a group are called.
+var plurals = map[Group]string{
+	GroupNetwork:  "networks",
+	GroupCountry:  "countries",
+	GroupAddress:  "addresses",
+	GroupReporter: "reporters",
+	GroupSelector: "DKIM selectors",
+	GroupFrom:     "From domains",
+	GroupEnvelope: "envelope domains",
+}
+
 // column tells to which source of a group each record belongs, as a place in the list
 // of their keys.
 type column struct {
@@ -50,12 +64,22 @@ func (m *Mail) column(group Group) column {
 		for i, text := range m.sent.Addresses { // no two are the same
 			keys.list, c.places = append(keys.list, cmp.Or(text, notTold)), append(c.places, uint32(i))
 		}
+		if m.sent.UnlistedAddresses > 0 {
+			other := uint32(len(keys.list)) //nolint:gosec // there are fewer than records
+			keys.list = append(keys.list, otherKey)
+			for i, merged := range m.sent.MergedAddresses {
+				if merged {
+					c.places[i] = other
+				}
+			}
+		}
 	case GroupReporter:
 		c.basis, c.places = byShare, placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.Organization })
 	case GroupFrom:
 		c.basis, c.places = byShare, placesOf(&keys, m.sent.Shares, func(s *dmarcd.SentShare) string { return s.HeaderFrom })
 	case GroupEnvelope:
 		c.basis, c.places = byIdentities, placesOf(&keys, m.sent.Identities, envelope)
+		m.placeMerged(&keys, c.places)
 	case GroupSelector:
 		c.basis, c.places, c.of = m.selectorPlaces(&keys)
 	default:
@@ -117,6 +141,7 @@ func (m *Mail) selectorPlaces(keys *keyList) (basis, []uint32, func(share int, r
 			single[i] = keys.place(selectorName(&m.sent.Identities[i], ""))
 		}
 	}
+	m.placeMerged(keys, single)
 	if !slices.Contains(single, several) {
 		return byIdentities, single, nil
 	}
@@ -140,6 +165,15 @@ func (m *Mail) selectorPlaces(keys *keyList) (basis, []uint32, func(share int, r
 			return place
 		}
 		return places[signed(share, r)]
+	}
+}
+
+// placeMerged gives identities that stand for several the place of otherKey.
+func (m *Mail) placeMerged(keys *keyList, places []uint32) {
+	for i, merged := range m.sent.MergedIdentities {
+		if merged {
+			places[i] = keys.place(otherKey)
+		}
 	}
 }
 
@@ -186,6 +220,8 @@ func envelope(identities *dmarcd.SentIdentities) string {
 // name returns the name for people of a source, and what else is known of it.
 func (m *Mail) name(group Group, place uint32, key string) (name, detail string) {
 	switch {
+	case key == otherKey:
+		return "Other " + plurals[group], ""
 	case key == notTold:
 		return notToldNames[group], ""
 	case group == GroupNetwork:

@@ -25,7 +25,12 @@ type Mail struct {
 	total       int // records
 	// whole is all mail, chosen the mail of the source that was asked for last.
 	whole, chosen *selection
+	release       func()
 }
+
+// Close gives the memory back that was taken for the mail, which must not be used any
+// more. Closing it again has no effect.
+func (m *Mail) Close() { m.release() }
 
 // address is where mail came from.
 type address struct {
@@ -33,6 +38,7 @@ type address struct {
 	origin   senders.Origin
 	host     string // its name, "" if none is known
 	messages int64
+	merged   bool // it stands for several; see dmarcd.SentMail
 }
 
 // home is the known sender that an address belongs to, if it does, and else its
@@ -56,6 +62,7 @@ func newMail(records Records, sent *dmarcd.SentMail, days dmarcd.Days) *Mail {
 	for i, text := range sent.Addresses {
 		addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
 		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), messages[i]
+		m.addresses[i].merged = sent.MergedAddresses != nil && sent.MergedAddresses[i]
 	}
 	m.limitDays(days)
 	return m

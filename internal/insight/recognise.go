@@ -62,7 +62,7 @@ func (s *Service) nameAddresses(ctx context.Context, m *Mail) error {
 func (m *Mail) largestAddresses(n int) []int {
 	var messages []int64
 	for i := range m.addresses {
-		if m.addresses[i].addr.IsValid() {
+		if m.addresses[i].isNamed() {
 			messages = append(messages, m.addresses[i].messages)
 		}
 	}
@@ -73,7 +73,7 @@ func (m *Mail) largestAddresses(n int) []int {
 	}
 	var places []int
 	for i := range m.addresses {
-		if m.addresses[i].addr.IsValid() && m.addresses[i].messages >= least {
+		if m.addresses[i].isNamed() && m.addresses[i].messages >= least {
 			places = append(places, i)
 		}
 	}
@@ -82,6 +82,9 @@ func (m *Mail) largestAddresses(n int) []int {
 	})
 	return places[:min(len(places), n)]
 }
+
+// isNamed tells whether it may have a name.
+func (a *address) isNamed() bool { return a.addr.IsValid() && !a.merged }
 
 // passed returns the domains that passed DKIM or SPF. One that did not says nothing:
 // anybody can write it.

@@ -21,8 +21,15 @@ import (
 // team is the records of a team.
 type team dmarcd.SentMail
 
-func (t *team) Sent(_ context.Context, _ string, days dmarcd.Days, limit int) (*dmarcd.SentMail, error) {
-	found := dmarcd.SentMail(*t)
+func (t *team) ID() dmarcd.TeamID { return 7 }
+
+func (t *team) SentSize(context.Context, string, dmarcd.Days) (int64, error) {
+	sent := dmarcd.SentMail(*t)
+	return int64(sent.Records()), nil
+}
+
+func (t *team) Sent(_ context.Context, _ string, days dmarcd.Days, limits dmarcd.SentLimits) (*dmarcd.SentMail, error) {
+	found, limit := dmarcd.SentMail(*t), limits.Records
 	found.Shares = nil
 	for _, share := range t.Shares {
 		if days.From != nil && share.Day < *days.From || days.To != nil && share.Day > *days.To {
@@ -144,7 +151,7 @@ func newService(t testing.TB) *insight.Service {
 		{Name: "Post Office", Kind: senders.Mailboxes, Hosts: []string{"post.example"}},
 		{Name: "Newsletters", Kind: senders.Marketing, Domains: []string{"letters.example"}},
 	})
-	return insight.New(atlas, catalogue, hosts{"192.0.2.9": "out9.post.example", "198.51.100.1": "mx.two.example"})
+	return insight.New(atlas, catalogue, hosts{"192.0.2.9": "out9.post.example", "198.51.100.1": "mx.two.example"}, nil)
 }
 
 func readMail(t testing.TB, of *team, days dmarcd.Days) *insight.Mail {

@@ -34,7 +34,8 @@ type DayCounts struct {
 type Part struct {
 	Group Group
 	Rows  []Row
-	// More is how many sources there are beside those in Rows.
+	// More is how many sources there are beside those in Rows, as far as they are
+	// listed one by one.
 	More int
 }
 
@@ -62,11 +63,14 @@ func (m *Mail) Source(q Query) (Source, error) {
 		if group == q.Group {
 			continue
 		}
-		rows := m.group(m.column(group), records)
+		rows, other := m.heaviest(m.column(group), records)
 		told := cmp.Or(q.Parts, partRows)
 		part := Part{Group: group, More: max(len(rows)-told, 0)}
 		for _, row := range foremost(rows, told, largestFirst) {
 			part.Rows = append(part.Rows, row.Row)
+		}
+		if other != nil && part.More == 0 {
+			part.Rows = append(part.Rows, *other)
 		}
 		found.Parts = append(found.Parts, part)
 	}
@@ -110,8 +114,8 @@ func (m *Mail) facts(group Group, at uint32, records *selection) []Fact {
 			facts = append(facts, Fact{name, value})
 		}
 	}
-	switch group {
-	case GroupAddress:
+	switch {
+	case group == GroupAddress && int(at) < len(m.addresses): // else it is all others
 		from := &m.addresses[at]
 		add("Name", from.host)
 		of := foremost(m.group(m.column(GroupNetwork), records), 1, largestFirst)[0]
@@ -119,18 +123,21 @@ func (m *Mail) facts(group Group, at uint32, records *selection) []Fact {
 		add("Autonomous system", systemName(from.origin.Network))
 		add("Country", countryOf(from))
 		return facts
-	case GroupNetwork:
+	case group == GroupNetwork:
 		of := &m.networks.list[at]
 		add("Kind of sender", string(of.kind))
 		add("Autonomous system", systemName(senders.Network{Number: of.number, Name: of.name}))
 	}
-	addresses := 0
-	for _, of := range records.sums(byAddress) {
+	addresses, more := 0, ""
+	for i, of := range records.sums(byAddress) {
 		if of.seen {
 			addresses++
 		}
+		if of.seen && m.addresses[i].merged {
+			more = "more than " // it stands for two at least
+		}
 	}
-	add("Addresses", strconv.Itoa(addresses))
+	add("Addresses", more+strconv.Itoa(addresses))
 	return facts
 }
 

@@ -18,8 +18,12 @@ type Row struct {
 	Counts dmarcd.Counts
 	// First and Last are the days of the first and the last report of its mail.
 	First, Last dmarcd.Day
-	// Trend is the messages of each day of the period; nil where that is too long.
+	// Trend is the messages of each day of the period; nil where that is too long, and
+	// in the row of other sources.
 	Trend []int64
+	// Other tells that the row is the sum of all sources that are not listed one by one:
+	// each has at most as many messages as any that is listed.
+	Other bool
 }
 
 // List is a part of the sources.
@@ -27,21 +31,32 @@ type List struct {
 	Sources []Row
 	// Next is what to ask for as After, "" at the end.
 	Next string
-	// Counts is the sum over all sources that match, Matching how many they are.
+	// Counts is the sum over all sources that match, Matching how many of those that
+	// are listed one by one.
 	Counts   dmarcd.Counts
 	Matching int
 }
 
-// Sources returns the sources that the query asks for. A cursor that is none is a
-// dmarcd.ErrInvalid.
+// Sources returns the sources that the query asks for. At most MaxListed are listed one
+// by one, those with the most messages, in the order asked for. Where there are more,
+// and the query leaves none out, the last row is the sum of the others, so that the rows
+// add up to Counts. Every row is exact, with one exception: where the records have more
+// than MaxListed different results of authentication, those with few messages count in
+// the last row of selectors and envelope domains alone. A cursor that is none is a dmarcd.ErrInvalid.
 func (m *Mail) Sources(q Query) (List, error) {
 	column := m.column(q.Group)
-	sources := m.group(column, m.whole)
+	sources, other := m.heaviest(column, m.whole)
 	sources = slices.DeleteFunc(sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
 	list := List{Matching: len(sources)}
 	for _, s := range sources {
 		list.Counts.Add(s.Counts)
 		s.rank = placeOf(s.Row, q.Sort)
+	}
+	if q.Key != "" || q.Search != "" || q.Failing {
+		other = nil
+	}
+	if other != nil {
+		list.Counts.Add(other.Counts)
 	}
 	compare := order(q.Sort)
 	if q.After != "" {
@@ -60,6 +75,9 @@ func (m *Mail) Sources(q Query) (List, error) {
 	for _, s := range sources {
 		list.Sources = append(list.Sources, s.Row)
 	}
+	if other != nil && list.Next == "" {
+		list.Sources = append(list.Sources, *other)
+	}
 	return list, nil
 }
 
@@ -73,23 +91,79 @@ type source struct {
 
 // group returns the sources of records in a column, in no order.
 func (m *Mail) group(column column, records *selection) []*source {
+	return m.sources(column, records.by(column), func(*sum) bool { return true })
+}
+
+// heaviest returns the sources of records in a column that are listed one by one, in no
+// order, and the row of all others, nil if there are none.
+func (m *Mail) heaviest(column column, records *selection) ([]*source, *Row) {
 	sums := records.by(column)
-	seen := 0
-	for at := range sums {
-		if sums[at].seen {
-			seen++
+	var other sum
+	unlisted := 0
+	if at := slices.Index(column.keys, otherKey); at >= 0 && sums[at].seen {
+		other = sums[at]
+		if column.group == GroupAddress {
+			unlisted = m.sent.UnlistedAddresses
 		}
 	}
-	all, sources := make([]source, 0, seen), make([]*source, 0, seen)
-	for at := range sums {
-		s := &sums[at]
-		if !s.seen {
-			continue
+	least, ties := leastListed(column, sums)
+	sources := m.sources(column, sums, func(s *sum) bool {
+		switch messages := s.total(); {
+		case messages > least:
+			return true
+		case messages == least && ties > 0:
+			ties--
+			return true
 		}
-		all = append(all, source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: uint32(at), sum: s})
-		found := &all[len(all)-1]
-		found.Name, found.Detail = m.name(column.group, found.at, found.Key)
-		sources = append(sources, found)
+		other.merge(s)
+		unlisted++
+		return false
+	})
+	sources = slices.DeleteFunc(sources, func(s *source) bool { return s.Key == otherKey })
+	if !other.seen {
+		return sources, nil
+	}
+	row := Row{Key: otherKey, Counts: other.counts(), First: other.first, Last: other.last, Other: true}
+	row.Name, _ = m.name(column.group, 0, otherKey)
+	if unlisted > 0 && m.whole == records {
+		row.Detail = grouped(int64(unlisted)) + " " + plurals[column.group] + " with fewer messages each"
+	}
+	return sources, &row
+}
+
+// leastListed returns how many messages a source has at least that is listed one by one,
+// and how many of those that have just as many are.
+func leastListed(column column, sums []sum) (least int64, ties int) {
+	var messages []int64
+	for at := range sums {
+		if sums[at].seen && column.keys[at] != otherKey {
+			messages = append(messages, sums[at].total())
+		}
+	}
+	if len(messages) <= MaxListed {
+		return -1, 0
+	}
+	slices.Sort(messages)
+	messages = messages[len(messages)-MaxListed:]
+	least = messages[0]
+	more, _ := slices.BinarySearch(messages, least+1)
+	return least, more
+}
+
+// sources returns the sources in a column that are wanted, in no order.
+func (m *Mail) sources(column column, sums []sum, wanted func(*sum) bool) []*source {
+	var places []uint32
+	for at := range sums {
+		if sums[at].seen && (column.keys[at] == otherKey || wanted(&sums[at])) {
+			places = append(places, uint32(at)) //nolint:gosec // there are fewer than records
+		}
+	}
+	all, sources := make([]source, len(places)), make([]*source, len(places))
+	for i, at := range places {
+		s := &sums[at]
+		all[i] = source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: at, sum: s}
+		all[i].Name, all[i].Detail = m.name(column.group, at, all[i].Key)
+		sources[i] = &all[i]
 	}
 	return sources
 }

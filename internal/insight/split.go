@@ -27,13 +27,21 @@ func split(n, amount int, work func(from, to int)) {
 	group.Wait()
 }
 
+// maxCopied is how many sums each worker has a copy of. With more of them one worker does
+// it all, to save memory.
+const maxCopied = 100_000
+
 // gather adds something up over all records, a share at a time. Each worker has a list
 // of sums of its own, and add puts them together.
 func gather[T any](m *Mail, sums int, work func(own []T, share int, records []dmarcd.Sent), add func(sum, own *T)) []T {
-	all := make([]T, sums)
+	var all []T
 	var mu sync.Mutex
 	first := true
-	split(len(m.sent.Shares), m.total, func(from, to int) {
+	amount := m.total
+	if sums > maxCopied {
+		amount = 0 // by one
+	}
+	split(len(m.sent.Shares), amount, func(from, to int) {
 		own := make([]T, sums)
 		for i := from; i < to; i++ {
 			work(own, i, m.sent.Shares[i].Records)

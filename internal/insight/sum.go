@@ -38,6 +38,15 @@ func (s *sum) merge(other *sum) {
 // are exact.
 func addMessages(sum, messages *int64) { *sum = min(*sum+*messages, dmarcd.MaxCount) }
 
+// total returns all messages.
+func (s *sum) total() int64 {
+	var total int64
+	for i := range s.messages {
+		addMessages(&total, &s.messages[i])
+	}
+	return total
+}
+
 func (s *sum) counts() dmarcd.Counts {
 	var c dmarcd.Counts
 	for outcome, messages := range s.messages {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
-	"math"
+	"errors"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -60,7 +60,7 @@ func (t *Team) readDays(ctx context.Context, mail *mailReader, days mailDays, na
 	// something gone meanwhile, the sheet would not be used.
 	since := make(map[dmarcd.Day]*looseShares)
 	for _, day := range days.growing {
-		loose, err := t.looseShares(ctx, name, day, day, math.MaxInt32)
+		loose, err := t.looseShares(ctx, name, day, day)
 		if err != nil {
 			return err
 		}
@@ -70,19 +70,15 @@ func (t *Team) readDays(ctx context.Context, mail *mailReader, days mailDays, na
 	if err != nil {
 		return err
 	}
-	left := maxLoose
 	for _, day := range days.growing {
 		if !read[day] {
 			continue
-		}
-		if left -= since[day].records; left < 0 {
-			return dmarcd.ErrLimit
 		}
 		if err := t.readLoose(ctx, mail, *since[day]); err != nil {
 			return err
 		}
 	}
-	return t.readOther(ctx, mail, name, days.all, read, left)
+	return t.readOther(ctx, mail, name, days.all, read)
 }
 
 // readSheets reads all sheets that can be used, drops what is on them from what came
@@ -113,8 +109,8 @@ func (t *Team) readSheets(ctx context.Context, mail *mailReader, from, to dmarcd
 }
 
 // readOther reads the records of the days that are not read yet, in as few steps as
-// there are gaps between those that are, and as many records as are left at most.
-func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []dmarcd.Day, read map[dmarcd.Day]bool, left int) error {
+// there are gaps between those that are.
+func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, days []dmarcd.Day, read map[dmarcd.Day]bool) error {
 	for i := 0; i < len(days); i++ {
 		if read[days[i]] {
 			continue
@@ -123,12 +119,9 @@ func (t *Team) readOther(ctx context.Context, mail *mailReader, name string, day
 		for i+1 < len(days) && !read[days[i+1]] {
 			i++
 		}
-		loose, err := t.looseShares(ctx, name, days[first], days[i], left)
+		loose, err := t.looseShares(ctx, name, days[first], days[i])
 		if err != nil {
 			return err
-		}
-		if left -= loose.records; left < 0 {
-			return dmarcd.ErrLimit
 		}
 		if err := t.readLoose(ctx, mail, loose); err != nil {
 			return err
@@ -184,20 +177,43 @@ func (t *Team) makeSheets(ctx context.Context, built int64) (more bool, err erro
 	return len(changed) == sheetsPerStep, nil
 }
 
+// What a sheet may hold. The records of a larger day are read one by one: to write its
+// sheet, and to read it, would take too much memory.
+const (
+	maxSheetRecords = 1_000_000
+	maxSheetText    = 24 << 20 // bytes of its addresses and details
+	// sheetBytes is what making a sheet takes for each record, at most.
+	sheetBytes = 128
+)
+
 // makeSheet puts the records of a day on a sheet that tells so many changes.
 func (t *Team) makeSheet(ctx context.Context, day dmarcd.Day, changes int64) error {
-	mail := newMailReader(math.MaxInt)
-	loose, err := t.looseShares(ctx, "", day, day, math.MaxInt32)
+	loose, err := t.looseShares(ctx, "", day, day)
+	if err != nil && !errors.Is(err, dmarcd.ErrLimit) {
+		return err
+	}
+	if memory := t.store.options.Memory; memory != nil && err == nil {
+		release, err := memory.Acquire(ctx, t.id, int64(min(loose.records, maxSheetRecords))*sheetBytes)
+		if errors.Is(err, dmarcd.ErrTemporary) {
+			return nil // the next time
+		}
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	mail := newMailReader(dmarcd.SentLimits{Records: maxSheetRecords, Keys: maxSheetRecords})
+	mail.raw, mail.maxText = true, maxSheetText
+	if err == nil {
+		err = t.readLoose(ctx, mail, loose)
+	}
+	if errors.Is(err, dmarcd.ErrLimit) {
+		mail, err = newMailReader(dmarcd.SentLimits{}), nil // without a sheet
+	}
 	if err != nil {
 		return err
 	}
-	if err := t.readLoose(ctx, mail, loose); err != nil {
-		return err
-	}
-	records := 0
-	for i := range mail.Shares {
-		records += len(mail.Shares[i].Records)
-	}
+	records := mail.Records()
 	return t.tx(ctx, func(tx tx) error {
 		// Whoever changes the records of the day waits for this row, or has
 		// changed it.

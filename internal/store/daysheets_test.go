@@ -196,7 +196,7 @@ func TestSheetsWhileReportsAreReplaced(t *testing.T) {
 		})
 		group.Go(func() error {
 			for ctx.Err() == nil {
-				mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, 100)
+				mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, sentLimits(100))
 				if err != nil {
 					return err
 				}
@@ -235,7 +235,7 @@ func TestDamagedSheet(t *testing.T) {
 			if _, err := raw.ExecContext(in.Context(), `UPDATE day_sheets SET sheet = $1`, bad); err != nil {
 				in.Fatal(err)
 			}
-			mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, 100)
+			mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, sentLimits(100))
 			if n == len(sheet) && len(bad) == n {
 				in.must(err) // nothing was cut
 				continue
@@ -277,7 +277,7 @@ func BenchmarkSheets(b *testing.B) {
 	makeSheets(b, s)
 	b.ReportAllocs()
 	for last := dmarcd.Day(days); b.Loop(); last++ { // what is not remembered
-		mail, err := team.Sent(b.Context(), "", dmarcd.Days{To: &last}, days*reports*records)
+		mail, err := team.Sent(b.Context(), "", dmarcd.Days{To: &last}, sentLimits(days*reports*records))
 		if err != nil || len(mail.Shares) != days*reports {
 			b.Fatalf("got %d shares, %v", len(mail.Shares), err)
 		}

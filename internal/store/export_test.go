@@ -96,3 +96,22 @@ func (m *RecentMail) Len() (answers int, bytes int64) {
 	defer m.cache.mu.Unlock()
 	return len(m.cache.cached), m.cache.bytes
 }
+
+// ForgetMail empties the cache of what was read last.
+func (s *Store) ForgetMail() error {
+	s.recent.mu.Lock()
+	defer s.recent.mu.Unlock()
+	s.recent.drop(func(recent) bool { return true })
+	return nil
+}
+
+// HeavyKeys finds the heaviest keys with a table of so many slots, and returns how many
+// keys there are and how many scans it took.
+func HeavyKeys(limit, slots int, scan func(add func(hash uint64, messages int64))) (heaviest map[uint64]struct{}, distinct, scans int) {
+	keys := newHeavyKeys(limit, slots)
+	for ; keys.begin(); scans++ {
+		scan(keys.add)
+		keys.end()
+	}
+	return keys.hashes(), keys.distinct, scans
+}

@@ -13,10 +13,6 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// maxLoose bounds how many records are read one by one for an answer. Each takes some
-// microseconds: more have to be on sheets.
-const maxLoose = 300_000
-
 // looseShares are the shares of some days whose records are read one by one.
 type looseShares struct {
 	// narrowed and args are what the query for the records needs.
@@ -56,9 +52,9 @@ const sentShares = ` FROM domains
 	WHERE domains.team_id = $1 AND domains.deleted_at = 0
 		AND shares.day BETWEEN $2 AND $3 AND shares.kind = 'aggregate'`
 
-// looseShares returns the shares of one domain, or of all where name is "". Of those
-// that have more records than limit some are missing.
-func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day, limit int) (looseShares, error) {
+// looseShares returns the shares of one domain, or of all where name is "". More than
+// maxShares are dmarcd.ErrLimit.
+func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day) (looseShares, error) {
 	loose := looseShares{args: []any{t.id, from, to}, shares: make(map[dmarcd.SentPlace]looseShare)}
 	if name != "" {
 		// What is not asked for is left out: the engines plan a query by its text.
@@ -66,7 +62,7 @@ func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day
 	}
 	query := `SELECT shares.report_id, shares.n, shares.domain_id, reports.organization, shares.day, shares.header_from, shares.records` +
 		sentShares + loose.narrowed + fmt.Sprintf(` LIMIT $%d`, len(loose.args)+1)
-	_, err := collectRead(ctx, t.store, query, append(slices.Clip(loose.args), limit+1), func(scan scanner) (none struct{}, err error) {
+	_, err := collectRead(ctx, t.store, query, append(slices.Clip(loose.args), maxShares+1), func(scan scanner) (none struct{}, err error) {
 		var share looseShare
 		err = scan(&share.Report, &share.N, &share.Domain, &share.Organization, &share.Day, &share.HeaderFrom, &share.records)
 		share.records = max(share.records, 1)
@@ -74,6 +70,9 @@ func (t *Team) looseShares(ctx context.Context, name string, from, to dmarcd.Day
 		loose.shares[dmarcd.SentPlace{Report: share.Report, Share: share.N}] = share
 		return none, err
 	})
+	if err == nil && len(loose.shares) > maxShares {
+		err = dmarcd.ErrLimit
+	}
 	return loose, err
 }
 
@@ -84,31 +83,57 @@ const (
 	recordEnd = "\x1e"
 )
 
+// maxJoined is how many records of a share are read as one text.
+const maxJoined = 1000
+
 // readLoose reads the records of shares.
 func (t *Team) readLoose(ctx context.Context, mail *mailReader, loose looseShares) error {
 	if len(loose.shares) == 0 {
 		return nil
 	}
-	return t.store.longRead(ctx, func(read tx) error { return t.scanLoose(ctx, read, mail, loose) })
-}
-
-func (t *Team) scanLoose(ctx context.Context, read tx, mail *mailReader, loose looseShares) error {
 	if err := mail.expect(loose.records); err != nil {
 		return err
 	}
-	// All records of a share come as one text: to take a row out of the engine costs
-	// several times what it costs to read it there.
+	var large []looseShare
+	for _, share := range loose.shares {
+		if share.records > maxJoined {
+			large = append(large, share)
+		}
+	}
+	if len(large) < len(loose.shares) {
+		err := t.store.longRead(ctx, func(read tx) error { return t.readSmall(ctx, read, mail, loose) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, share := range large {
+		if err := t.readLarge(ctx, mail, share); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joinedRecords returns the expression for some records as one text: to fetch a row
+// from the engine costs several times what it costs to read it there. The placeholders
+// are fieldEnd and recordEnd.
+func joinedRecords(field, record int) string {
+	end := fmt.Sprintf(" || CAST($%d AS TEXT) || ", field)
+	return `string_agg(records.n` + end + `records.count` + end + `(CASE WHEN records.dkim = 'pass' THEN 1 ELSE 0 END
+			+ CASE WHEN records.spf = 'pass' THEN 2 ELSE 0 END
+			+ CASE records.disposition WHEN 'quarantine' THEN 4 WHEN 'reject' THEN 8 ELSE 0 END)` + end + `records.source` + end + `records.details, ` +
+		fmt.Sprintf("CAST($%d AS TEXT))", record)
+}
+
+// readSmall reads the records of the shares that have at most maxJoined.
+func (t *Team) readSmall(ctx context.Context, read tx, mail *mailReader, loose looseShares) error {
 	next := len(loose.args) + 1
-	field, record := fmt.Sprintf("CAST($%d AS TEXT)", next), fmt.Sprintf("CAST($%d AS TEXT)", next+1)
 	t.store.queries.Add(1)
-	rows, err := read.run.QueryContext(ctx, `SELECT records.report_id, records.share, string_agg(
-			records.n || `+field+` || records.count || `+field+`
-				|| (CASE WHEN records.dkim = 'pass' THEN 1 ELSE 0 END + CASE WHEN records.spf = 'pass' THEN 2 ELSE 0 END
-					+ CASE records.disposition WHEN 'quarantine' THEN 4 WHEN 'reject' THEN 8 ELSE 0 END)
-				|| `+field+` || records.source || `+field+` || records.details, `+record+`)
-		FROM records JOIN (SELECT shares.report_id, shares.n`+sentShares+loose.narrowed+fmt.Sprintf(` AND shares.report_id >= $%d`, next+2)+`) AS sent
+	rows, err := read.run.QueryContext(ctx, `SELECT records.report_id, records.share, `+joinedRecords(next, next+1)+`
+		FROM records JOIN (SELECT shares.report_id, shares.n`+sentShares+loose.narrowed+
+		fmt.Sprintf(` AND shares.report_id >= $%d AND shares.records <= $%d`, next+2, next+3)+`) AS sent
 			ON records.report_id = sent.report_id AND records.share = sent.n
-		GROUP BY records.report_id, records.share`, append(loose.args, fieldEnd, recordEnd, loose.first())...)
+		GROUP BY records.report_id, records.share`, append(slices.Clip(loose.args), fieldEnd, recordEnd, loose.first(), maxJoined)...)
 	if err != nil {
 		return t.store.kind(err)
 	}
@@ -123,27 +148,58 @@ func (t *Team) scanLoose(ctx context.Context, read tx, mail *mailReader, loose l
 		if !known {
 			continue // it came in between the two queries, or was dropped
 		}
-		if share.Records, err = mail.records(text); err != nil {
+		if mail.tally == nil {
+			share.Records = make([]dmarcd.Sent, 0, share.records)
+		}
+		if err := mail.records(text, &share); err != nil {
 			return err
 		}
-		mail.Shares = append(mail.Shares, share.SentShare)
+		if err := mail.addShare(share.SentShare); err != nil {
+			return err
+		}
 	}
 	return t.store.kind(rows.Err())
 }
 
-// records reads the records of a share from their text.
-func (r *mailReader) records(text []byte) ([]dmarcd.Sent, error) {
-	all := make([]dmarcd.Sent, 0, bytes.Count(text, []byte(recordEnd))+1)
+// readLarge reads the records of one share, some at a time.
+func (t *Team) readLarge(ctx context.Context, mail *mailReader, share looseShare) error {
+	if mail.tally == nil {
+		share.Records = make([]dmarcd.Sent, 0, share.records)
+	}
+	for last := int64(-1); ; {
+		var text sql.Null[string]
+		var n sql.Null[int64]
+		err := t.store.longQueryRow(ctx, `SELECT `+joinedRecords(1, 2)+`, MAX(records.n)
+			FROM (SELECT n, count, dkim, spf, disposition, source, details FROM records
+				WHERE report_id = $3 AND share = $4 AND n > $5 ORDER BY n LIMIT $6) AS records`,
+			[]any{fieldEnd, recordEnd, share.Report, share.N, last, maxJoined}, &text, &n)
+		if err != nil {
+			return fmt.Errorf("read records: %w", err)
+		}
+		if !n.Valid {
+			return mail.addShare(share.SentShare)
+		}
+		if err := mail.records([]byte(text.V), &share); err != nil {
+			return err
+		}
+		last = n.V
+	}
+}
+
+// records adds the records in a text to a share.
+func (r *mailReader) records(text []byte, to *looseShare) error {
+	from := len(to.Records)
 	for record := range bytes.SplitSeq(text, []byte(recordEnd)) {
 		sent, err := r.record(record)
 		if err != nil {
-			return nil, fmt.Errorf("read a record: %w", err)
+			return err
 		}
-		if sent.Count > 0 { // else it tells of no mail
-			all = append(all, sent)
+		if sent.Count > 0 && r.tally == nil { // else it reports no mail
+			to.Records = append(to.Records, sent)
 		}
 	}
-	return inOrder(all), nil
+	inOrder(to.Records[from:])
+	return nil
 }
 
 func (r *mailReader) record(text []byte) (dmarcd.Sent, error) {
@@ -151,14 +207,12 @@ func (r *mailReader) record(text []byte) (dmarcd.Sent, error) {
 	for i := range fields {
 		fields[i], text, _ = bytes.Cut(text, []byte(fieldEnd))
 	}
-	var sent dmarcd.Sent
-	var errs [4]error
-	var n, bits uint64
-	n, errs[0] = strconv.ParseUint(string(fields[0]), 10, 32)
-	sent.Count, errs[1] = strconv.ParseInt(string(fields[1]), 10, 64)
-	bits, errs[2] = strconv.ParseUint(string(fields[2]), 10, 8)
-	sent.Address = r.address(fields[3])
-	sent.Identities, errs[3] = r.identities(fields[4])
-	sent.N, sent.Outcome = uint32(n), dmarcd.Outcome(bits)
-	return sent, errors.Join(errs[:]...)
+	n, err := strconv.ParseUint(string(fields[0]), 10, 32)
+	count, err2 := strconv.ParseInt(string(fields[1]), 10, 64)
+	outcome, err3 := strconv.ParseUint(string(fields[2]), 10, 8)
+	if err := errors.Join(err, err2, err3); err != nil || count <= 0 {
+		return dmarcd.Sent{}, err
+	}
+	var form [5]byte
+	return r.add(uint32(n), sheetAddress(fields[3], &form), fields[4], dmarcd.Outcome(outcome), count)
 }

@@ -36,7 +36,7 @@ func TestReadsUseIndexes(t *testing.T) {
 		"a report":  func() error { _, err := in.team.Report(ctx, id); return err },
 		"records":   func() error { _, err := in.team.Records(ctx, id, store.RecordCursor{Begun: true}, 10); return err },
 		"originals": func() error { _, err := in.team.ReportOriginal(ctx, id); return err },
-		"who sent":  func() error { _, err := in.team.Sent(ctx, "", some, 10); return err },
+		"who sent":  func() error { _, err := in.team.Sent(ctx, "", some, sentLimits(10)); return err },
 		"rejected":  func() error { _, err := in.team.Rejected(ctx, 0, 10); return err },
 	}
 	for name, read := range reads {

@@ -25,7 +25,7 @@ func TestSentIsRemembered(t *testing.T) {
 		addDomain(in, other, ours)
 		read := func(name string) *dmarcd.SentMail {
 			in.Helper()
-			mail, err := in.team.Sent(in.Context(), name, dmarcd.Days{}, 10_000)
+			mail, err := in.team.Sent(in.Context(), name, dmarcd.Days{}, sentLimits(10_000))
 			in.must(err)
 			return mail
 		}
@@ -34,10 +34,10 @@ func TestSentIsRemembered(t *testing.T) {
 			if again := read(name); again != first || len(first.Shares[0].Records) != len(many) {
 				in.Errorf("%q: got another answer with %d shares, want the one before", name, len(again.Shares))
 			}
-			if mail, err := other.Sent(in.Context(), name, dmarcd.Days{}, 10_000); err != nil || len(mail.Shares) != 0 {
+			if mail, err := other.Sent(in.Context(), name, dmarcd.Days{}, sentLimits(10_000)); err != nil || len(mail.Shares) != 0 {
 				in.Errorf("%q: another team got %d shares, %v", name, len(mail.Shares), err)
 			}
-			if _, err := in.team.Sent(in.Context(), name, dmarcd.Days{}, 5999); err == nil {
+			if _, err := in.team.Sent(in.Context(), name, dmarcd.Days{}, sentLimits(5999)); err == nil {
 				in.Errorf("%q: what is remembered passed a limit", name)
 			}
 		}

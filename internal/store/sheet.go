@@ -126,11 +126,19 @@ func (r *mailReader) readSheet(day dmarcd.Day, sheet []byte, domain dmarcd.Domai
 		if err := r.expect(int(records)); err != nil { //nolint:gosec // not more than there are bytes
 			return err
 		}
-		share.Records = make([]dmarcd.Sent, records)
-		if err := r.readRecords(s, addresses, details, share.Records); err != nil {
+		var err error
+		if r.tally != nil {
+			err = r.countRecords(s, addresses, details, int(records)) //nolint:gosec // not more than there are bytes
+		} else {
+			share.Records = make([]dmarcd.Sent, records)
+			err = r.readRecords(s, addresses, details, share.Records)
+		}
+		if err == nil {
+			err = r.addShare(share)
+		}
+		if err != nil {
 			return err
 		}
-		r.Shares = append(r.Shares, share)
 	}
 	if s.damaged || s.next < len(s.b) {
 		return errSheet
@@ -138,27 +146,41 @@ func (r *mailReader) readSheet(day dmarcd.Day, sheet []byte, domain dmarcd.Domai
 	return nil
 }
 
+// sheetRecord is a record on a sheet, with the places of its address and details there.
+type sheetRecord struct{ n, address, details, outcome, count uint64 }
+
+func (s *sheetReader) record(addresses, details sheetList) (r sheetRecord, ok bool) {
+	r = sheetRecord{s.number(), s.number(), s.number(), s.number(), s.number()}
+	return r, r.address < uint64(len(addresses.places)) && r.details < uint64(len(details.places)) && r.outcome < uint64(dmarcd.Outcomes)
+}
+
 // readRecords reads records. It is where the time goes.
 func (r *mailReader) readRecords(s *sheetReader, addresses, details sheetList, records []dmarcd.Sent) error {
 	for i := range records {
-		n, address, identities := s.number(), s.number(), s.number()
-		outcome, count := s.number(), s.number()
-		if address >= uint64(len(addresses.places)) || identities >= uint64(len(details.places)) || outcome >= uint64(dmarcd.Outcomes) {
+		read, ok := s.record(addresses, details)
+		if !ok {
 			return errSheet
 		}
-		if addresses.places[address] == unread {
-			addresses.places[address] = r.addressOnSheet(s.textAt(addresses.offsets[address]))
+		if addresses.places[read.address] == unread {
+			place, err := r.address(s.textAt(addresses.offsets[read.address]))
+			if err != nil {
+				return err
+			}
+			addresses.places[read.address] = place
 		}
-		if details.places[identities] == unread {
-			place, err := r.identities(s.textAt(details.offsets[identities]))
+		if details.places[read.details] == unread {
+			place, err := r.identities(s.textAt(details.offsets[read.details]))
+			if errors.Is(err, errManyKeys) {
+				return err
+			}
 			if err != nil {
 				return errors.Join(errSheet, err)
 			}
-			details.places[identities] = place
+			details.places[read.details] = place
 		}
 		records[i] = dmarcd.Sent{
-			N: uint32(n), Address: addresses.places[address], Identities: details.places[identities], //nolint:gosec // as it was written
-			Outcome: dmarcd.Outcome(outcome), Count: int64(count), //nolint:gosec // as it was written
+			N: uint32(read.n), Address: addresses.places[read.address], Identities: details.places[read.details], //nolint:gosec // as it was written
+			Outcome: dmarcd.Outcome(read.outcome), Count: int64(read.count), //nolint:gosec // as it was written
 		}
 	}
 	if s.damaged {
@@ -167,13 +189,19 @@ func (r *mailReader) readRecords(s *sheetReader, addresses, details sheetList, r
 	return nil
 }
 
-// addressOnSheet is address in the form of sheets. No text begins with a zero byte:
-// PostgreSQL has none.
-func (r *mailReader) addressOnSheet(text []byte) uint32 {
-	if len(text) == 5 && text[0] == 0 {
-		return r.addressIPv4([4]byte(text[1:]))
+// countRecords has the tally count the keys of records.
+func (r *mailReader) countRecords(s *sheetReader, addresses, details sheetList, records int) error {
+	for range records {
+		read, ok := s.record(addresses, details)
+		if !ok {
+			return errSheet
+		}
+		r.tally.add(s.textAt(addresses.offsets[read.address]), s.textAt(details.offsets[read.details]), int64(read.count)) //nolint:gosec // as it was written
 	}
-	return r.address(text)
+	if s.damaged {
+		return errSheet
+	}
+	return nil
 }
 
 // sheetList is a list of texts on a sheet: where each begins, and its place among those

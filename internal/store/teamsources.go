@@ -9,40 +9,67 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
+// SentSize returns how many records Sent has to read at most: it takes each message of
+// the days that are not on a sheet for a record.
+func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (records int64, err error) {
+	from, to := bounds(days)
+	err = t.store.queryRow(ctx, `SELECT CAST(COALESCE(SUM(
+			CASE WHEN team_days.on_sheet = team_days.changes AND day_sheets.records > 0 THEN day_sheets.records
+				WHEN team_days.compliant + team_days.non_compliant > 1000000000 THEN 1000000000
+				ELSE team_days.compliant + team_days.non_compliant END), 0) AS BIGINT)
+		FROM team_days LEFT JOIN day_sheets ON `+onSheet+`
+		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to}, &records)
+	if err != nil || name == "" {
+		return records, err
+	}
+	sum, err := t.DomainSummary(ctx, plain(name), days)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return 0, nil
+	}
+	return min(records, sum.Total()), err
+}
+
 // Sent returns the records that count in the given days: of one domain, or of all
 // present domains of the team where name is "". An unknown domain has none. More
-// records than limit are dmarcd.ErrLimit; so are more than can be read in a short
-// time, as long as they are not on sheets. What comes back may be shared with others, and
-// must not be changed.
-func (t *Team) Sent(ctx context.Context, name string, days dmarcd.Days, limit int) (*dmarcd.SentMail, error) {
+// records than the limits allow, or more than 300,000 shares, are dmarcd.ErrLimit. What it returns
+// may be shared with others, and must not be changed.
+func (t *Team) Sent(ctx context.Context, name string, days dmarcd.Days, limits dmarcd.SentLimits) (*dmarcd.SentMail, error) {
 	from, to := bounds(days)
 	of, err := t.mailDays(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
 	key := recentKey{t.id, name, from, to, of.state}
-	if known := t.store.recent.get(key); known != nil && known.Records() <= limit {
+	if known := t.store.recent.get(key); known != nil && known.Records() <= limits.Records {
 		return known, nil
 	}
-	mail := newMailReader(limit)
-	switch {
-	case name != "":
-		err = t.readDomain(ctx, mail, name, from, to, of)
-	case of.onSheets > limit:
-		err = dmarcd.ErrLimit // before they are read
-	default:
-		err = t.readDays(ctx, mail, of, "", allDomains)
+	read := func(ctx context.Context, mail *mailReader) error {
+		switch {
+		case name != "":
+			return t.readDomain(ctx, mail, name, from, to, of)
+		case of.onSheets > limits.Records:
+			return dmarcd.ErrLimit // before they are read
+		}
+		return t.readDays(ctx, mail, of, "", allDomains)
+	}
+	mail := newMailReader(limits)
+	err = read(ctx, mail)
+	if errors.Is(err, errManyKeys) {
+		mail, err = t.readMerged(ctx, limits, read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.store.recent.put(key, &mail.SentMail)
-	return &mail.SentMail, nil
+	sent := mail.SentMail // without what it was read with
+	t.store.recent.put(key, &sent)
+	return &sent, nil
 }
 
 const (
-	// fewLoose records are read one by one without thinking about it.
-	fewLoose = 1000
+	// fewLoose records are read one by one without thinking about it, and manyLoose
+	// never if there are sheets.
+	fewLoose  = 1000
+	manyLoose = 300_000
 	// sheetGain is how many records on sheets, most of them of other domains, are
 	// passed over in the time that it takes to read one without.
 	sheetGain = 200
@@ -50,11 +77,11 @@ const (
 
 // readDomain reads the records of a domain, from sheets where that is faster.
 func (t *Team) readDomain(ctx context.Context, mail *mailReader, name string, from, to dmarcd.Day, of mailDays) error {
-	loose, err := t.looseShares(ctx, name, from, to, maxLoose)
+	loose, err := t.looseShares(ctx, name, from, to)
 	if err != nil {
 		return err
 	}
-	if loose.records <= fewLoose || loose.records <= maxLoose && loose.records*sheetGain < of.onSheets {
+	if loose.records <= fewLoose || loose.records <= manyLoose && loose.records*sheetGain < of.onSheets {
 		return t.readLoose(ctx, mail, loose)
 	}
 	domain, err := t.Domain(ctx, name)

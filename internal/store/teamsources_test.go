@@ -19,7 +19,7 @@ import (
 
 // sentBy writes the records of some days for people, in order.
 func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days) ([]string, error) {
-	mail, err := team.Sent(ctx, name, days, 10_000)
+	mail, err := team.Sent(ctx, name, days, sentLimits(10_000))
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +41,10 @@ func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []
 		t.Fatal(err)
 	}
 	return lines
+}
+
+func sentLimits(records int) dmarcd.SentLimits {
+	return dmarcd.SentLimits{Records: records, Keys: 1000}
 }
 
 func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, To: &to} }
@@ -114,7 +118,7 @@ func TestSentIsLimited(t *testing.T) {
 			}
 			for limit, want := range map[int]error{3: nil, 2: dmarcd.ErrLimit, 1: dmarcd.ErrLimit} {
 				for _, name := range []string{"", "example.com"} {
-					if _, err := team.Sent(t.Context(), name, dmarcd.Days{}, limit); !errors.Is(err, want) {
+					if _, err := team.Sent(t.Context(), name, dmarcd.Days{}, sentLimits(limit)); !errors.Is(err, want) {
 						t.Errorf("at most %d of %q, on sheets %t: got %v, want %v", limit, name, sheets, err, want)
 					}
 				}
@@ -134,7 +138,7 @@ func TestSentRecords(t *testing.T) {
 		}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
 		var places []dmarcd.SentPlace
-		mail, err := team.Sent(t.Context(), "", dmarcd.Days{}, 100)
+		mail, err := team.Sent(t.Context(), "", dmarcd.Days{}, sentLimits(100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +173,7 @@ func BenchmarkSent(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		mail, err := team.Sent(b.Context(), "example.com", dmarcd.Days{}, 300_000)
+		mail, err := team.Sent(b.Context(), "example.com", dmarcd.Days{}, sentLimits(300_000))
 		if err != nil || len(mail.Shares) != 200 {
 			b.Fatalf("got %d shares, %v", len(mail.Shares), err)
 		}

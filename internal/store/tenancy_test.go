@@ -165,7 +165,7 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 	},
 	"Sent": func(ctx context.Context, other *store.Team, v victim) error {
 		for _, name := range []string{"", v.domain.Name} {
-			mail, err := other.Sent(ctx, name, dmarcd.Days{}, 100)
+			mail, err := other.Sent(ctx, name, dmarcd.Days{}, sentLimits(100))
 			if err := errors.Join(err, wantNone(len(mail.Shares)+len(mail.Addresses)+len(mail.Identities), nil)); err != nil {
 				return err
 			}

@@ -77,6 +77,17 @@ type Team struct {
 	Invites   Invites
 	Mailboxes Mailboxes
 	Keeping   Housekeeping
+	Memory    Memory
+}
+
+// Memory is what a request may hold for large answers. All teams share it.
+type Memory interface {
+	// Reserve waits until the request may hold as much as one team may, and returns
+	// the context under which nothing else of it waits. It returns memory.ErrBusy
+	// after some seconds.
+	Reserve(ctx context.Context) (context.Context, error)
+	// Release gives back all that the request holds, whose answer is complete.
+	Release()
 }
 
 // Domains knows the domains of the team.

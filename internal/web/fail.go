@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/memory"
 )
 
 // failure is an error with a page of its own: what happened, and what to do.
@@ -28,6 +29,7 @@ var (
 	errTooLarge         = &failure{http.StatusRequestEntityTooLarge, "This is too large", "Send it in smaller parts, or ask the operator to raise the limit."}
 	errConflict         = &failure{http.StatusConflict, "It exists already", "Go back and choose another name, or use the one that exists."}
 	errUnavailable      = &failure{http.StatusServiceUnavailable, "The database cannot be reached", "Nothing is lost. Try again in a few seconds."}
+	errBusy             = &failure{http.StatusServiceUnavailable, "Too many large pages at once", "Other large pages of your team, or of others, are still being made. Try again in a few seconds."}
 	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, tell the operator the request id below."}
 )
 
@@ -56,6 +58,8 @@ func pageOf(err error) *failure {
 		return errConflict
 	case errors.Is(err, dmarcd.ErrLimit):
 		return errTooLarge
+	case errors.Is(err, memory.ErrBusy):
+		return errBusy
 	case errors.Is(err, dmarcd.ErrTemporary):
 		return errUnavailable
 	}
@@ -80,7 +84,7 @@ func (s *Web) fail(c *call, err error) {
 		c.w.Header().Set("Retry-After", retryAfter)
 	}
 	id := c.w.Header().Get("X-Request-Id")
-	if page.status >= http.StatusInternalServerError && !errors.Is(c.r.Context().Err(), context.Canceled) {
+	if page.status >= http.StatusInternalServerError && page != errBusy && !errors.Is(c.r.Context().Err(), context.Canceled) {
 		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)
 	}
 	shown := errorPage{Status: page.status, Title: page.title, Advice: page.advice, RequestID: id}

@@ -83,6 +83,9 @@ type SourceRow struct {
 	// First and Last are the days of the period on which it was first and last seen:
 	// what was before is not looked at.
 	First, Last dmarcd.Day
+	// Other tells that the row is the sum of all sources that are not listed one by
+	// one.
+	Other bool
 }
 
 // Readiness says whether the policy of a domain may be tightened, as far as reports
@@ -262,6 +265,9 @@ func plainGroup(group Group) string {
 
 // cell names a source and leads to it. What programs understand can be copied.
 func (q SourceQuery) cell(row SourceRow) Cell {
+	if row.Other {
+		return text(row.Name).noted(row.Detail)
+	}
 	cell := link(row.Name, sourcePath(q, row.Key)).noted(row.Detail)
 	switch q.Group {
 	case GroupAddress, GroupSelector, GroupFrom, GroupEnvelope:

@@ -124,11 +124,41 @@ func (s *Web) serve(c *call) error {
 		return errNotAllowed
 	}
 	c.team = s.options.Team(c.viewer)
-	err := matched.handle(c)
+	err := c.handle(matched)
 	if errors.Is(err, dmarcd.ErrUnauthorized) { // the session ended meanwhile
 		return s.leadToSignIn(c)
 	}
 	return err
+}
+
+// handle runs the handler of a route, and gives back the memory that it took.
+func (c *call) handle(matched *route) error {
+	if c.team.Memory == nil {
+		return matched.handle(c)
+	}
+	defer c.team.Memory.Release()
+	if c.r.Method == http.MethodGet && c.r.URL.Query().Has("csv") {
+		if err := c.reserve(); err != nil {
+			return err
+		}
+	}
+	return matched.handle(c)
+}
+
+// fileTimeout is how long a client may take for a table as a file. The memory of the
+// table is held until then.
+const fileTimeout = 30 * time.Second
+
+// reserve reserves memory for a table as a file.
+func (c *call) reserve() error {
+	ctx, err := c.team.Memory.Reserve(c.r.Context())
+	if err != nil {
+		return err
+	}
+	c.r = c.r.WithContext(ctx)
+	// Not every writer has deadlines; a server's has.
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(fileTimeout))
+	return nil
 }
 
 // leadToSignIn remembers a page that can be shown again. A form cannot be sent again

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	// asked for it, and keeps what it saw.
 	Examine func(ctx context.Context, team *store.Team, name string) error
 	Insight *insight.Service
+	// Memory is what large answers are made within.
+	Memory *memory.Budget
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes.
 	Acceptor  *intake.Acceptor
 	MaxUpload int64
@@ -77,10 +80,12 @@ func (b *Backend) Team(viewer web.Viewer) web.Team {
 	// A viewer in no team has no id, and finds nothing in the team 0.
 	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
 	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id), operator: viewer.Operator}
+	mail := &sources{desk: d}
 	return web.Team{
 		Domains:   domains{d},
 		Checks:    checks{d},
-		Sources:   &sources{desk: d},
+		Sources:   mail,
+		Memory:    mail,
 		Reports:   reports{d},
 		Rejected:  rejected{d},
 		Tokens:    tokens{d},

@@ -68,7 +68,7 @@ func newService(t *testing.T, db storetest.DB) *service {
 			s.examined++
 			return nil
 		},
-		Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}),
+		Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}, nil),
 		Acceptor: &intake.Acceptor{
 			Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) },
 		},

@@ -15,6 +15,29 @@ type sources struct {
 	desk
 	read *insight.Mail // nil before it is read
 	of   mailQuery
+	// release gives back what was reserved, nil if nothing was.
+	release func()
+}
+
+// Reserve implements web.Memory.
+func (s *sources) Reserve(ctx context.Context) (context.Context, error) {
+	held, release, err := s.options.Memory.AcquireAll(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	s.release = release
+	return held, nil
+}
+
+// Release implements web.Memory.
+func (s *sources) Release() {
+	if s.read != nil {
+		s.read.Close()
+		s.read = nil
+	}
+	if s.release != nil {
+		s.release()
+	}
 }
 
 // mailQuery says which mail was read.
@@ -29,6 +52,10 @@ func (s *sources) mail(ctx context.Context, query web.SourceQuery) (*insight.Mai
 	asked := mailQuery{query.Domain, query.Period}
 	if s.read != nil && s.of == asked {
 		return s.read, nil
+	}
+	if s.read != nil {
+		s.read.Close()
+		s.read = nil
 	}
 	var name string
 	if query.Domain != "" {
@@ -83,7 +110,7 @@ func sourceRows(rows []insight.Row) []web.SourceRow {
 func sourceRow(row insight.Row) web.SourceRow {
 	return web.SourceRow{
 		Key: row.Key, Name: row.Name, Detail: row.Detail, Counts: row.Counts, Trend: row.Trend,
-		First: row.First, Last: row.Last,
+		First: row.First, Last: row.Last, Other: row.Other,
 	}
 }
 

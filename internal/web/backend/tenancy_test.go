@@ -90,6 +90,14 @@ func attacks(s *service) map[string]attack {
 			flows, err := other.Sources.Flows(t.Context(), all)
 			return len(flows), err
 		},
+		"Memory.Reserve": func(t *testing.T, other web.Team, _ victim) (int, error) {
+			_, err := other.Memory.Reserve(t.Context())
+			return 0, err
+		},
+		"Memory.Release": func(_ *testing.T, other web.Team, _ victim) (int, error) {
+			other.Memory.Release()
+			return 0, nil
+		},
 		"Sources.Records": func(t *testing.T, other web.Team, _ victim) (int, error) {
 			page, err := other.Sources.Records(t.Context(), all)
 			return len(page.Items), err

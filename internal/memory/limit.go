@@ -1,0 +1,107 @@
+package memory
+
+import (
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// defaultLimit is the soft limit where nothing says another: a process that stays near
+// it is below 512 MiB resident.
+const defaultLimit = 384 << 20
+
+// Limit is the soft limit of the garbage collector: near it memory is freed sooner, at
+// the price of CPU time. It is not a bound by itself.
+type Limit struct {
+	Bytes int64
+	// Source says where it comes from: GOMEMLIMIT, configuration, cgroup or default.
+	Source string
+}
+
+// The values of Limit.Source.
+const (
+	FromEnvironment   = "GOMEMLIMIT"
+	FromConfiguration = "configuration"
+	FromCgroup        = "cgroup"
+	FromDefault       = "default"
+)
+
+// FindLimit returns the limit that applies: the variable GOMEMLIMIT, which the Go runtime
+// reads, else configured bytes unless they are 0, else 90 % of what the cgroup allows,
+// else 384 MiB.
+func FindLimit(configured int64) Limit {
+	return findLimit(configured, os.Getenv("GOMEMLIMIT"), os.DirFS("/"))
+}
+
+// SetLimit has the Go runtime observe the limit.
+func SetLimit(l Limit) {
+	if l.Source != FromEnvironment {
+		debug.SetMemoryLimit(l.Bytes)
+	}
+}
+
+func findLimit(configured int64, environment string, root fs.FS) Limit {
+	if environment != "" {
+		return Limit{debug.SetMemoryLimit(-1), FromEnvironment} // negative: only read
+	}
+	if configured > 0 {
+		return Limit{configured, FromConfiguration}
+	}
+	if allowed := cgroupLimit(root); allowed < math.MaxInt64 {
+		return Limit{allowed / 10 * 9, FromCgroup}
+	}
+	return Limit{defaultLimit, FromDefault}
+}
+
+// unlimited is what a cgroup of version 1 has without a limit: the largest number of
+// whole pages. Anything near it is no limit.
+const unlimited = 1 << 60
+
+// cgroupLimit returns the least memory limit of the cgroup of this process and those
+// above it, in version 2 or 1; math.MaxInt64 if there is none.
+func cgroupLimit(root fs.FS) int64 {
+	least := int64(math.MaxInt64)
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return least // not Linux, or no /proc
+	}
+	for line := range strings.Lines(string(groups)) {
+		// hierarchy:controllers:path, with 0 and no controllers in version 2
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		folder, file := "sys/fs/cgroup", "memory.max"
+		if fields[1] != "" {
+			if !strings.Contains(","+fields[1]+",", ",memory,") {
+				continue
+			}
+			folder, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		}
+		// Inside a container the path may be that of the host, which is not
+		// there: what is mounted is then the container's own.
+		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
+			least = min(least, readLimit(root, path.Join(folder, group, file)))
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return least
+}
+
+func readLimit(root fs.FS, file string) int64 {
+	text, err := fs.ReadFile(root, file)
+	if err != nil {
+		return math.MaxInt64
+	}
+	bytes, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || bytes <= 0 || bytes >= unlimited { // "max" in version 2
+		return math.MaxInt64
+	}
+	return bytes
+}

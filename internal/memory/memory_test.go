@@ -1,0 +1,90 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/memory"
+)
+
+func TestFindLimit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name        string
+		configured  int64
+		environment string
+		files       map[string]string
+		want        memory.Limit
+	}{
+		{name: "nothing", want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
+		{name: "configuration", configured: 1000, files: map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 1000, Source: memory.FromConfiguration}},
+		{name: "version 2", files: map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "5000\n"}, want: memory.Limit{Bytes: 4500, Source: memory.FromCgroup}},
+		{name: "version 2 in a container", files: map[string]string{"proc/self/cgroup": "0::/../x\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 4500, Source: memory.FromCgroup}},
+		{name: "version 2 without a limit", files: map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
+		{name: "version 1", files: map[string]string{"proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "7000\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, want: memory.Limit{Bytes: 6300, Source: memory.FromCgroup}},
+		{name: "damaged files", files: map[string]string{"proc/self/cgroup": "x\n0::/\n", "sys/fs/cgroup/memory.max": "-5"}, want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
+	} {
+		root := fstest.MapFS{}
+		for name, text := range test.files {
+			root[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if got := memory.FindLimitIn(test.configured, test.environment, root); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
+		}
+	}
+	if got := memory.FindLimitIn(1000, "1GiB", fstest.MapFS{}); got.Source != memory.FromEnvironment {
+		t.Errorf("GOMEMLIMIT: got %v, want that the runtime's own limit stays", got)
+	}
+}
+
+// TestBudgetIsFair has one team ask for far more than the budget: another one is admitted
+// at once, and the first is told to come back.
+func TestBudgetIsFair(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const greedy, modest = dmarcd.TeamID(1), dmarcd.TeamID(2)
+		budget := memory.NewBudget(100)
+		var refused int
+		for range 80 {
+			go func() {
+				release, err := budget.Acquire(t.Context(), greedy, 1000)
+				if errors.Is(err, memory.ErrBusy) && errors.Is(err, dmarcd.ErrTemporary) {
+					refused++
+					return
+				}
+				time.Sleep(time.Minute)
+				release()
+			}()
+			synctest.Wait()
+		}
+		began := time.Now()
+		for range 10 {
+			release, err := budget.Acquire(t.Context(), modest, 50)
+			if err != nil {
+				t.Fatalf("the other team: %v", err)
+			}
+			release()
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("the other team waited for %v, want not at all", waited)
+		}
+		if refused != 80-1-64 {
+			t.Errorf("got %d refusals at once, want those beyond the 64 that may wait", refused)
+		}
+		time.Sleep(11 * time.Second)
+		if synctest.Wait(); refused != 79 {
+			t.Errorf("got %d refusals after 11 s, want all but the first", refused)
+		}
+		time.Sleep(time.Minute)
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := budget.Acquire(cancelled, modest, 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the error of the context", err)
+		}
+	})
+}
