@@ -203,7 +203,7 @@ type MTASTSFacts struct {
 	Reason     string
 	Record, ID string
 	// Fetch is what fetching the policy came to: ok, invalid, bad certificate,
-	// redirect, bad status, inconclusive; "" where it was not fetched.
+	// redirect, bad status, no host, inconclusive; "" where it was not fetched.
 	Fetch       string
 	FetchReason string
 	// Policy is the text of the policy, Mode and MaxAge and MX what it says.

@@ -10,10 +10,15 @@ package dns
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"time"
 )
+
+// ErrNoAddress says that a host name has no address. Unlike a lookup without an
+// answer it is a fact about the name.
+var ErrNoAddress = errors.New("the host has no address")
 
 // Outcome tells what a question came back with.
 type Outcome uint8

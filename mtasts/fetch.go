@@ -24,8 +24,8 @@ var errUnverified = errors.New("the client did not verify the certificate")
 type FetchStatus uint8
 
 const (
-	// FetchInconclusive means that nothing answered: there is no such host, no
-	// connection, no TLS, or no answer in time. Nothing is stated about the policy.
+	// FetchInconclusive means that nothing answered: the host could not be looked
+	// up, there is no connection, no TLS, or no answer in time. Nothing is stated about the policy.
 	FetchInconclusive FetchStatus = iota
 	// FetchOK means that there is a valid policy.
 	FetchOK
@@ -40,6 +40,9 @@ const (
 	// FetchBadStatus means that the web server answered with another status than
 	// 200.
 	FetchBadStatus
+	// FetchNoHost means that the policy host has no address, so that there is no
+	// policy.
+	FetchNoHost
 )
 
 // String returns the status in words.
@@ -55,6 +58,8 @@ func (s FetchStatus) String() string {
 		return "redirect"
 	case FetchBadStatus:
 		return "bad status"
+	case FetchNoHost:
+		return "no host"
 	default:
 		return "inconclusive"
 	}
@@ -75,7 +80,8 @@ type Fetched struct {
 	Location string
 	// Problems holds what is wrong beside the problems of the policy itself.
 	Problems []Problem
-	// Reason says in words why Status is FetchInconclusive or FetchBadCertificate.
+	// Reason says in words why Status is FetchInconclusive, FetchNoHost or
+	// FetchBadCertificate.
 	Reason string
 }
 
@@ -87,7 +93,8 @@ func PolicyHost(domain string) string { return "mta-sts." + domain }
 // within a minute or the deadline of ctx. At most MaxPolicySize bytes are read.
 //
 // The client supplies the connection and the trusted authorities; its cookies and
-// its rule for redirects are not used. Since a stranger decides where the host name
+// its rule for redirects are not used. A connection that fails with dns.ErrNoAddress
+// means that there is no policy host. Since a stranger decides where the host name
 // leads to, callers that fetch for others should give it a transport that does not
 // connect to private networks.
 func Fetch(ctx context.Context, client *http.Client, domain string) Fetched {
@@ -133,6 +140,9 @@ func (f *Fetched) refuse(host string, err error) {
 		return
 	}
 	f.Reason = err.Error()
+	if errors.Is(err, dns.ErrNoAddress) {
+		f.Status = FetchNoHost
+	}
 }
 
 // refuseCertificate tells why the certificate is not valid.

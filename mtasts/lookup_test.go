@@ -83,6 +83,7 @@ func TestWords(t *testing.T) {
 		mtasts.StatusMultiple: "multiple", mtasts.StatusInvalid: "invalid",
 		mtasts.FetchInconclusive: "inconclusive", mtasts.FetchOK: "ok", mtasts.FetchInvalid: "invalid",
 		mtasts.FetchBadCertificate: "bad certificate", mtasts.FetchRedirect: "redirect", mtasts.FetchBadStatus: "bad status",
+		mtasts.FetchNoHost:  "no host",
 		mtasts.ModeUnstated: "", mtasts.ModeEnforce: "enforce", mtasts.ModeTesting: "testing", mtasts.ModeNone: "none",
 	} {
 		if got.String() != want {

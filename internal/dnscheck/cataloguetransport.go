@@ -99,6 +99,12 @@ var mtastsEntries = []Entry{
 		"Serve the policy at https://mta-sts.{domain}/.well-known/mta-sts.txt with a valid certificate.",
 	},
 	{
+		"mta-sts.no-host", dmarcd.LevelError, 5, "RFC 8461 §3.3",
+		"The policy host mta-sts.{domain} has no address.",
+		"Senders find no MTA-STS policy and send without protection.",
+		"Publish an address for mta-sts.{domain} and serve the policy there, or remove the record at _mta-sts.{domain}.",
+	},
+	{
 		"mta-sts.bad-certificate", dmarcd.LevelError, 5, "RFC 8461 §3.3",
 		"The certificate of https://mta-sts.{domain} is not valid: {reason}.",
 		"Senders ignore the policy.",

@@ -1,5 +1,8 @@
 package dnscheck
 
+// TXTRecord returns a TXT record as it stands in a zone file.
+func TXTRecord(name, text string) string { return txtRecord(name, text) }
+
 // Tells reports whether a table of this package knows how problems of a kind are
 // told, by the name of the protocol's package.
 func Tells(protocol, kind string) bool {

@@ -98,6 +98,8 @@ func (j *judgement) mtasts() {
 	switch f.Fetch {
 	case mtasts.FetchInconclusive.String():
 		j.say("mta-sts.unreachable", words{"reason": f.FetchReason})
+	case mtasts.FetchNoHost.String():
+		j.say("mta-sts.no-host", nil)
 	case mtasts.FetchBadCertificate.String():
 		j.say("mta-sts.bad-certificate", words{"reason": f.FetchReason})
 	case mtasts.FetchRedirect.String():

@@ -65,14 +65,20 @@ func visible(text string) string {
 	}, text)
 }
 
-// txtRecord returns a TXT record as it stands in a zone file, cut into strings of
-// the length that the DNS can carry.
+// txtRecord returns a TXT record as it stands in a zone file, cut between characters
+// into strings of the length that the DNS can carry.
 func txtRecord(name, text string) string {
+	text = visible(text)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. TXT", name)
 	for first := true; first || text != ""; first = false {
-		end := min(len(text), maxString)
-		b.WriteString(` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(visible(text[:end])) + `"`)
+		end := len(text)
+		if end > maxString {
+			for end = maxString; end > maxString-utf8.UTFMax && !utf8.RuneStart(text[end]); {
+				end--
+			}
+		}
+		b.WriteString(` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text[:end]) + `"`)
 		text = text[end:]
 	}
 	return b.String()

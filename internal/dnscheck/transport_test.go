@@ -45,6 +45,14 @@ var transportCases = []findingCase{
 	{name: "an MTA-STS record without an id", zone: sound + `_mta-sts.example.com TXT "v=STSv1;"`, want: []string{"mta-sts.invalid-record"}},
 	{name: "an MTA-STS near miss", zone: sound + `_mta-sts.example.com TXT "v=STSv1 id=1"`, want: []string{"mta-sts.near-miss"}, not: []string{"mta-sts.missing"}},
 	{name: "an MTA-STS alias to nothing", zone: sound + "_mta-sts.example.com CNAME gone.example.net", want: []string{"mta-sts.dangling-alias"}},
+	{
+		name: "a policy host without an address", zone: sound + `_mta-sts.example.com TXT "v=STSv1; id=1"`,
+		want: []string{"mta-sts.no-host"}, not: []string{"mta-sts.unreachable"},
+	},
+	{
+		name: "a policy host that cannot be looked up", zone: sound + `_mta-sts.example.com TXT "v=STSv1; id=1"` + "\nmta-sts.example.com INCONCLUSIVE",
+		want: []string{"mta-sts.unreachable"}, not: []string{"mta-sts.no-host"},
+	},
 	{name: "a policy host that is silent", zone: sound + stsRecord, want: []string{"mta-sts.unreachable"}},
 	{
 		name: "a certificate for another host", domain: "other.example.com",

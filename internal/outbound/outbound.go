@@ -28,9 +28,6 @@ import (
 // network that this process runs in.
 var ErrRefused = errors.New("its address is private or reserved, and this installation does not connect to it; an operator can allow the network with DMARCD_OUTBOUND_ALLOW")
 
-// ErrNoAddress means that DNS has no address for a host.
-var ErrNoAddress = errors.New("the host has no address")
-
 const (
 	// dialTimeout bounds the attempt to connect to one address.
 	dialTimeout = 5 * time.Second
@@ -58,7 +55,7 @@ func (d *Dialer) With(r dns.Resolver) *Dialer {
 
 // DialContext connects by TCP to the first address of a host that may be reached
 // and answers. The address is host:port; the host is a name or an IP address. The
-// error wraps ErrRefused if no address may be reached, and ErrNoAddress if there
+// error wraps ErrRefused if no address may be reached, and dns.ErrNoAddress if there
 // is none.
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
@@ -122,6 +119,6 @@ func (d *Dialer) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	case reason != "":
 		return nil, fmt.Errorf("look up %s: %s", host, reason)
 	default:
-		return nil, fmt.Errorf("look up %s: %w", host, ErrNoAddress)
+		return nil, fmt.Errorf("look up %s: %w", host, dns.ErrNoAddress)
 	}
 }

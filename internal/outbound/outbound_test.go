@@ -60,15 +60,15 @@ func TestDialContext(t *testing.T) {
 		{"127.0.0.1", "", outbound.ErrRefused},
 		{"::1", "", outbound.ErrRefused},
 		{"fe80::1%eth0", "", outbound.ErrRefused},
-		{"mail.example", "", outbound.ErrNoAddress},
-		{"nothing.example", "", outbound.ErrNoAddress},
+		{"mail.example", "", dns.ErrNoAddress},
+		{"nothing.example", "", dns.ErrNoAddress},
 		// Other ways to write 127.0.0.1 that C libraries read are names here.
-		{"127.1", "", outbound.ErrNoAddress},
-		{"2130706433", "", outbound.ErrNoAddress},
-		{"0x7f000001", "", outbound.ErrNoAddress},
-		{"0177.0.0.1", "", outbound.ErrNoAddress},
-		{"127.0.0.1.", "", outbound.ErrNoAddress},
-		{"", "", outbound.ErrNoAddress},
+		{"127.1", "", dns.ErrNoAddress},
+		{"2130706433", "", dns.ErrNoAddress},
+		{"0x7f000001", "", dns.ErrNoAddress},
+		{"0177.0.0.1", "", dns.ErrNoAddress},
+		{"127.0.0.1.", "", dns.ErrNoAddress},
+		{"", "", dns.ErrNoAddress},
 	} {
 		t.Run(row.host, func(t *testing.T) {
 			t.Parallel()

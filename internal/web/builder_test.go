@@ -50,6 +50,8 @@ func TestBuilder(t *testing.T) {
 			[]string{"<code data-copy>v=DMARC1; p=reject; rua=mailto:a@example.org</code>", "<code data-copy>_dmarc.example.org</code>"},
 		},
 		{"a record in quotes", url.Values{"record": {`"v=DMARC1\; p=reject"`}}, []string{"<code data-copy>v=DMARC1; p=reject</code>"}},
+		{"a record with bytes as numbers", url.Values{"record": {`"v=DMARC1\059\032p=reject"`}}, []string{"<code data-copy>v=DMARC1; p=reject</code>"}},
+		{"numbers that are no bytes", url.Values{"record": {`"v=DMARC1; p=reject; x=\999\12"`}}, []string{"x=99912"}},
 		{
 			"a line without quotes",
 			url.Values{"record": {"_dmarc.example.org. TXT v=DMARC1; p=reject"}},

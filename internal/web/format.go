@@ -129,7 +129,7 @@ func tone(word string) string {
 	case "warning", "quarantine", "softfail", "unclaimed", "replaced", "testing", "unvalidated", "mixed", "temperror":
 		return "warning"
 	case "error", "fail", "no", "bad", "rejected", "unusable", "invalid", "multiple", "permerror", "broken",
-		"not authorized", "revoked", "expired", "bad certificate":
+		"not authorized", "revoked", "expired", "bad certificate", "no host":
 		return "bad"
 	case "info", "inconclusive", "unknown":
 		return "info"

@@ -1,6 +1,9 @@
 package web
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // readPasted returns the record in a text that somebody pasted: the record itself, or
 // a line of a zone as programs print it, with the record in quotes and perhaps in
@@ -30,7 +33,8 @@ func readPasted(text string) (owner, record string) {
 }
 
 // unquote joins the pieces of a text that begins behind its first quote. A backslash
-// stands before a character that is meant as it is.
+// stands before a character that is meant as it is, or before the three digits of a
+// byte (RFC 1035 §5.1).
 func unquote(s string) string {
 	var b strings.Builder
 	inside := true
@@ -40,6 +44,11 @@ func unquote(s string) string {
 			inside = !inside
 		case !inside:
 		case s[i] == '\\' && i+1 < len(s):
+			if code, ok := decimalEscape(s[i+1:]); ok {
+				b.WriteByte(code)
+				i += len("DDD")
+				break
+			}
 			i++
 			b.WriteByte(s[i])
 		default:
@@ -47,6 +56,16 @@ func unquote(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// decimalEscape returns the byte whose number is in the first three digits of s.
+func decimalEscape(s string) (byte, bool) {
+	const digits = 3
+	if len(s) < digits || strings.Trim(s[:digits], "0123456789") != "" {
+		return 0, false
+	}
+	code, err := strconv.ParseUint(s[:digits], 10, 8)
+	return byte(code), err == nil
 }
 
 // zoneLine is a record in the parts that the forms of DNS providers ask for.

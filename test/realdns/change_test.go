@@ -59,7 +59,7 @@ func TestChange(t *testing.T) {
 		},
 		{
 			name: "policy host loses its address", zone: "example.test", old: "\nmta-sts ", new: "\nmta-sts2 ",
-			want: func(s *standing) { s.Fetch = "inconclusive" }, findings: []string{"mta-sts.unreachable"},
+			want: func(s *standing) { s.Fetch = "no host" }, findings: []string{"mta-sts.no-host"},
 		},
 		{
 			name: "no more MTA-STS", zone: "example.test", old: "_mta-sts ", new: "_mta-sts2 ",
