@@ -29,9 +29,11 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/build-assets.sh
 	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e ./... # the longest first
 	scripts/test-image.sh
+	@scripts/say-skipped.sh
 
 test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	go test -short $$(go list ./... | grep -v /test/)
+	@scripts/say-skipped.sh
 
 soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-compiler.sh

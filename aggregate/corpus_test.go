@@ -22,17 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/corpustest"
 )
-
-// corpusDir returns the folder of gathered reports, or "" where there is none. A
-// relative path is taken from the root of the repository.
-func corpusDir() string {
-	dir := os.Getenv("DMARCD_CORPUS")
-	if dir == "" || filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join("..", dir)
-}
 
 // corpusFacts are the facts of one report, by the names of the index.
 type corpusFacts map[string]any
@@ -50,10 +41,7 @@ type corpusFile struct {
 // environment names a folder of them.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	dir := corpusDir()
-	if dir == "" {
-		return
-	}
+	dir := corpustest.Dir(t)
 	content, err := os.ReadFile(filepath.Join(dir, "INDEX.json"))
 	if err != nil {
 		t.Fatal(err)

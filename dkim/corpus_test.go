@@ -19,9 +19,7 @@ func TestCorpusValidity(t *testing.T) {
 			}
 		}
 	}
-	if !corpustest.Table(t, "mjl-+mox/dkim-record-parse.json", &table) {
-		return
-	}
+	corpustest.Table(t, "mjl-+mox/dkim-record-parse.json", &table)
 	comparison := corpustest.Compare(t, corpustest.Disagreements{
 		"dkim-record-parse-004": "the grammar of RFC 6376 §3.2 has no place for white space after the last semicolon; we say so, but the key can be read and verifiers do read it",
 		"dkim-record-parse-009": "RFC 6376 §6.1.2 asks whether the key is revoked (step 7) before it looks at the key type (step 8)",
@@ -42,9 +40,7 @@ func TestCorpusCodes(t *testing.T) {
 			Expect     struct{ Code string }
 		}
 	}
-	if !corpustest.Table(t, "georgestarcher+dmarcgo/dkim-record-parse.json", &table) {
-		return
-	}
+	corpustest.Table(t, "georgestarcher+dmarcgo/dkim-record-parse.json", &table)
 	kinds := map[string]dkim.Problem{
 		"dkim.malformed_public_key":       {Kind: dkim.UndecodableKey, Tag: "p"},
 		"dkim.weak_sha1":                  {Kind: dkim.SHA1Allowed, Tag: "h"},

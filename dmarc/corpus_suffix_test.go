@@ -32,9 +32,7 @@ func TestCorpusSuffixTables(t *testing.T) {
 		},
 	} {
 		table.Cases = nil
-		if !corpustest.Table(t, "*+"+name, &table) {
-			return
-		}
+		corpustest.Table(t, "*+"+name, &table)
 		comparison := corpustest.Compare(t, known)
 		for _, c := range table.Cases {
 			if want := c.Expect.IsPublicSuffix; want != nil {

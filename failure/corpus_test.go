@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/corpustest"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
@@ -34,18 +35,11 @@ type corpusFacts struct {
 }
 
 // TestCorpus reads the failure reports of the corpus, a collection of other
-// projects' tests that is not part of this repository. Without it there is
-// nothing to run: what it shows is tested elsewhere with texts of our own.
+// projects' tests that is not part of this repository. Without it the
+// test is skipped: what it shows is tested elsewhere with texts of our own.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	root := os.Getenv("DMARCD_CORPUS")
-	if root == "" {
-		t.Log("DMARCD_CORPUS is not set, nothing to run")
-		return
-	}
-	if !filepath.IsAbs(root) {
-		root = filepath.Join("..", root)
-	}
+	root := corpustest.Dir(t)
 	data, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
 	if err != nil {
 		t.Fatal(err)

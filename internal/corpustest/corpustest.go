@@ -3,9 +3,10 @@
 // DMARCD_CORPUS names its folder; a relative path is taken from the root of the
 // repository.
 //
-// Without the corpus a test has nothing to compare with and passes: it shows that we
-// agree with others, while the rules themselves are tested by each package with
-// files of its own. How a table is read is left to those packages.
+// Without the corpus a test has nothing to compare with and is skipped: it shows that
+// we agree with others, while the rules themselves are tested by each package with
+// files of its own. scripts/say-skipped.sh tells which tests these are, because go test
+// does not. How a table is read is left to those packages.
 package corpustest
 
 import (
@@ -22,19 +23,17 @@ import (
 // variable names the folder of the corpus.
 const variable = "DMARCD_CORPUS"
 
-// Dir returns the folder of the corpus. It reports false, and says so in the log of
-// the test, where there is none.
-func Dir(t testing.TB) (string, bool) {
+// Dir returns the folder of the corpus. It skips the test where there is none.
+func Dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(variable)
 	if dir == "" {
-		t.Logf("%s is not set, nothing to compare with", variable)
-		return "", false
+		t.Skipf("%s is not set, nothing to compare with", variable)
 	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(repository(t), dir)
 	}
-	return dir, true
+	return dir
 }
 
 // repository returns the root of the repository: tests run in the folder of their
@@ -58,14 +57,10 @@ func repository(t testing.TB) string {
 }
 
 // File reads a file below the folder dns of the corpus. The name is a pattern of
-// fs.Glob that matches exactly one. It reports false where there is no corpus.
-func File(t testing.TB, name string) ([]byte, bool) {
+// fs.Glob that matches exactly one. It skips the test where there is no corpus.
+func File(t testing.TB, name string) []byte {
 	t.Helper()
-	dir, ok := Dir(t)
-	if !ok {
-		return nil, false
-	}
-	files := os.DirFS(filepath.Join(dir, "dns"))
+	files := os.DirFS(filepath.Join(Dir(t), "dns"))
 	paths, err := fs.Glob(files, name)
 	if err != nil || len(paths) != 1 {
 		t.Fatalf("%s: got %d files, want 1 (%v)", name, len(paths), err)
@@ -74,21 +69,16 @@ func File(t testing.TB, name string) ([]byte, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return content, true
+	return content
 }
 
-// Table reads a JSON file, named as for File, into table. It reports false where there
+// Table reads a JSON file, named as for File, into table. It skips the test where there
 // is no corpus.
-func Table(t testing.TB, name string, table any) bool {
+func Table(t testing.TB, name string, table any) {
 	t.Helper()
-	content, ok := File(t, name)
-	if !ok {
-		return false
-	}
-	if err := json.Unmarshal(content, table); err != nil {
+	if err := json.Unmarshal(File(t, name), table); err != nil {
 		t.Fatalf("read %s: %v", name, err)
 	}
-	return true
 }
 
 // Texts are the TXT records of a case: by name either a list of them, or a word such

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/corpustest"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
@@ -32,18 +33,11 @@ type corpusFile struct {
 }
 
 // corpusFiles reads the index of the corpus, a collection of other projects'
-// reports that is not part of this repository. Without it there is nothing to
-// run: what it shows is tested elsewhere with files of our own.
+// reports that is not part of this repository. Without it the test is
+// skipped: what it shows is tested elsewhere with files of our own.
 func corpusFiles(t *testing.T) (root string, files []corpusFile) {
 	t.Helper()
-	root = os.Getenv("DMARCD_CORPUS")
-	if root == "" {
-		t.Log("DMARCD_CORPUS is not set, nothing to run")
-		return "", nil
-	}
-	if !filepath.IsAbs(root) {
-		root = filepath.Join("..", "..", "..", root)
-	}
+	root = corpustest.Dir(t)
 	index, err := os.ReadFile(filepath.Join(root, "INDEX.json"))
 	if err != nil {
 		t.Fatal(err)
