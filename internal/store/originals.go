@@ -18,11 +18,12 @@ func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) 
 	if err != nil {
 		return err
 	}
-	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, chunk, unix(r.now))
+	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, bytes) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, chunk, unix(r.now), original.PackedSize)
 	if err != nil {
 		return err
 	}
+	r.tx.charge(r.team.id, used{stored: added * original.PackedSize})
 	if added == 0 {
 		touched, err := r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
 			unix(r.now), r.team.id, original.Hash[:])

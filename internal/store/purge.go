@@ -52,6 +52,11 @@ func (t *Team) purge(ctx context.Context) (more bool, err error) {
 				return err
 			}
 		}
+		rejected, err := t.removeRejected(ctx, tx, `id IN
+			(SELECT id FROM rejected WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`, id, expireStep)
+		if err != nil || rejected == expireStep {
+			return err
+		}
 		shares, err := t.removeShares(ctx, tx, id)
 		if err != nil || shares {
 			return err

@@ -41,6 +41,9 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	if err != nil || receipt.Status == dmarcd.Duplicate {
 		return receipt, err
 	}
+	r.tx.charge(r.team.id, used{
+		stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes, reports: 1,
+	})
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func (db DB) Dump(t testing.TB) string {
 	raw := db.SQL(t)
 	var dump strings.Builder
 	for _, table := range db.Tables(t) {
-		rows, err := raw.QueryContext(t.Context(), `SELECT * FROM `+table+` ORDER BY 1, 2, 3`)
+		rows, err := raw.QueryContext(t.Context(), `SELECT * FROM `+table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,6 +132,7 @@ func (db DB) Dump(t testing.TB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var lines []string
 		for rows.Next() {
 			values := make([]any, len(columns))
 			dest := make([]any, len(columns))
@@ -140,11 +142,13 @@ func (db DB) Dump(t testing.TB) string {
 			if err := rows.Scan(dest...); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&dump, "%s: %v\n", table, values)
+			lines = append(lines, fmt.Sprintf("%s: %v\n", table, values))
 		}
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
+		slices.Sort(lines)
+		dump.WriteString(strings.Join(lines, ""))
 	}
 	return dump.String()
 }
