@@ -3,7 +3,9 @@ package smtpd_test
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -233,6 +235,37 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	if got := s.count(smtpd.Evicted); got != 2 {
 		t.Errorf("got %d evicted want 2", got)
 	}
+}
+
+// TestConnectionsComeAndGo has clients of many networks connect, displace each other and
+// leave at the same time, and wants the server to serve the next one.
+func TestConnectionsComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *smtpd.Config) { c.Limits.Connections = 4 })
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for n := range 300 {
+				s.from(fmt.Sprintf("10.0.%d.1", n%7))
+				conn, err := net.Dial("tcp", s.address)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n%2 == 0 {
+					_, _ = conn.Write([]byte("QUIT\r\n")) // it may be displaced already
+				}
+				_ = conn.Close()
+			}
+		})
+	}
+	clients.Wait()
+	s.from("198.51.100.1")
+	eventually(t, "a client is served", func() bool {
+		c := s.dial(t)
+		defer func() { _ = c.Close() }()
+		return strings.HasPrefix(c.reply(), "220 ")
+	})
 }
 
 func TestConnectionsOfANetwork(t *testing.T) {

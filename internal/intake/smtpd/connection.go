@@ -31,8 +31,7 @@ type connection struct {
 	remote  netip.Addr
 	limits  Limits
 	ends    time.Time // of the session
-	release func()
-	closed  sync.Once
+	release func()    // frees the slot; it may be called again
 
 	mu sync.Mutex
 	// left is how many bytes the client may send until it begins another mail.
@@ -190,6 +189,6 @@ func (c *connection) wake() {
 
 // Close closes the connection and frees its slot.
 func (c *connection) Close() error {
-	c.closed.Do(c.release)
+	c.release()
 	return c.Conn.Close()
 }

@@ -96,14 +96,16 @@ func (g *gate) evictFor(network netip.Prefix) bool {
 		return false
 	}
 	g.observe(Evicted)
-	victim.closed.Do(func() { g.forget(victim) })
+	g.forget(victim)
 	return true
 }
 
-// forget frees the slot of a connection. The caller holds the mutex.
+// forget frees the slot of a connection, once. The caller holds the mutex.
 func (g *gate) forget(c *connection) {
-	delete(g.connections, c)
-	g.count(c.remote, -1)
+	if _, found := g.connections[c]; found {
+		delete(g.connections, c)
+		g.count(c.remote, -1)
+	}
 }
 
 // count adds to the connections of a client and of its network. For an address of which
