@@ -13,6 +13,7 @@ import (
 	"net/http/cookiejar"
 	"net/smtp"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ const (
 	// plantedRecords is how many distinct addresses an attacker reads back.
 	plantedRecords = 50_000
 	// fairSamples is how often the victim delivers by each way.
-	fairSamples = 5
+	fairSamples = 3
 	fairGoal    = "at most 3"
 )
 
@@ -63,6 +64,7 @@ func measureFairness(ctx context.Context, s settings, e engine) (_ []figure, err
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d attackers: %w", entrance.name, attackers, err)
 			}
+			fmt.Fprintf(os.Stderr, "%s, %d attackers: quiet %.3f s, attacked %.3f s\n", entrance.name, attackers, quiet, attacked)
 			for way := range deliveryWays {
 				multiple := attacked[way] / quiet[way]
 				worst = max(worst, multiple)

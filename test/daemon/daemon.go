@@ -129,7 +129,7 @@ func (d *Daemon) Kill() {
 // longer than limit.
 func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
+	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for began := time.Now(); !condition(); <-ticker.C {
 		if time.Since(began) > limit {
