@@ -32,7 +32,7 @@ const (
 	// plantedRecords is how many distinct addresses an attacker reads back.
 	plantedRecords = 50_000
 	// fairSamples is how often the victim delivers by each way.
-	fairSamples = 3
+	fairSamples = 5
 	fairGoal    = "at most 3"
 )
 
@@ -56,6 +56,9 @@ func measureFairness(ctx context.Context, s settings, e engine) (_ []figure, err
 		multiples := make([][]string, len(deliveryWays))
 		worst := 0.0
 		for _, attackers := range attackerCounts {
+			if err := field.rest(ctx); err != nil {
+				return nil, err
+			}
 			quiet, err := field.deliverAll(ctx)
 			if err != nil {
 				return nil, err
@@ -329,6 +332,29 @@ func (f *field) attacked(ctx context.Context, e entrance, attackers int) ([]floa
 	default:
 		return took, err
 	}
+}
+
+// rest waits until the daemon has worked off what attackers left behind.
+func (f *field) rest(ctx context.Context) error {
+	const span, limit = 300 * time.Millisecond, 5 * time.Minute
+	pause := time.NewTicker(span)
+	defer pause.Stop()
+	for began := time.Now(); time.Since(began) < limit; {
+		before, err := f.d.processorTime()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-pause.C:
+		}
+		after, err := f.d.processorTime()
+		if err != nil || after-before < span/10 {
+			return err
+		}
+	}
+	return fmt.Errorf("the daemon is still at work after %v", limit)
 }
 
 // deliverAll has the victim deliver reports in turn by every way and returns

@@ -169,7 +169,7 @@ func (a *arena) reported(when, to string, messages int64) {
 	content := about("victim.test", when, messages, 0).xml()
 	began := time.Now()
 	eventually(a.t, limit, when+": the reporter is heard", func() bool {
-		err := a.tryMail("127.2.0.1", "noreply@reporter.test", to, mailFrom("reporter.test", content))
+		err := a.tryMail("127.2.0.1", "noreply@reporter.test", to, signed(a.t, mailFrom("reporter.test", content), "reporter.test"))
 		if code := smtpCode(err); code >= 500 {
 			a.t.Fatalf("%s: the reporter: %v", when, err)
 		}
