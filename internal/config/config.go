@@ -56,7 +56,7 @@ type Config struct {
 	Resolver Resolver
 	Outbound Outbound
 	Schedule Schedule
-	Quota    Quota
+	Domains  Domains
 
 	Limit     Limit
 	Intake    Intake
@@ -125,12 +125,10 @@ type Schedule struct {
 	Rate float64
 }
 
-// Quota is the section "quota": what a team may have that has no quota of its own; 0
-// means any amount.
-type Quota struct {
-	Domains, Mailboxes int
-	// Stored and Unreadable are bytes, Reports a number for each day.
-	Stored, Unreadable, Reports int
+// Domains is the section "domains".
+type Domains struct {
+	// Max is how many domains a team may have; 0 means any number.
+	Max int
 }
 
 // Prefix returns the path of the base URL without a trailing slash. It is

@@ -17,10 +17,7 @@ type Limit struct {
 	Nesting int
 	// Records is how many records a report may have.
 	Records int
-	// FreeDisk is how many bytes the disk of the data folder must have free for
-	// anything to be received.
-	FreeDisk int
-	// Time is how long the reading may compute.
+	// Time is how long the reading may take.
 	Time time.Duration
 	// ReadMemory is how many bytes the answers to all heavy reads together may hold.
 	ReadMemory int

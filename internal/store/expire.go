@@ -70,7 +70,7 @@ func (t *Team) expireFailureReports(ctx context.Context, tx tx, before time.Time
 		return false, err
 	}
 	for _, id := range reports {
-		if _, err := t.removeReport(ctx, tx, id); err != nil { // it counts nothing
+		if err := t.removeReport(ctx, tx, id); err != nil {
 			return false, err
 		}
 	}
@@ -78,18 +78,27 @@ func (t *Team) expireFailureReports(ctx context.Context, tx tx, before time.Time
 }
 
 func (t *Team) expireRejectedFailures(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	return t.expireRejectedIf(ctx, tx, before, ` AND kind = 'failure'`)
+	return t.removeRejected(ctx, tx, before, ` AND kind = 'failure'`)
 }
 
 func (t *Team) expireRejected(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	return t.expireRejectedIf(ctx, tx, before, "")
+	return t.removeRejected(ctx, tx, before, "")
 }
 
-// expireRejectedIf removes what was rejected before a time and meets a condition.
-func (t *Team) expireRejectedIf(ctx context.Context, tx tx, before time.Time, condition string) (bool, error) {
-	removed, err := t.removeRejected(ctx, tx, `id IN
-		(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2`+condition+` ORDER BY received_at LIMIT $3)`, unix(before), expireStep)
-	return removed == expireStep, err
+// removeRejected removes rejected items, narrowed by a condition, with their originals.
+func (t *Team) removeRejected(ctx context.Context, tx tx, before time.Time, narrowed string) (bool, error) {
+	originals, err := collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND id IN
+			(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2`+narrowed+` ORDER BY received_at LIMIT $3)
+		RETURNING original`, []any{t.id, unix(before), expireStep}, scanBytes)
+	if err != nil {
+		return false, err
+	}
+	for _, hash := range originals {
+		if err := t.removeUnusedOriginal(ctx, tx, hash); err != nil {
+			return false, err
+		}
+	}
+	return len(originals) == expireStep, nil
 }
 
 // expireOriginals removes the bytes of what could be used; those of the rest go with
@@ -102,13 +111,11 @@ func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bo
 		return false, err
 	}
 	for _, hash := range hashes {
-		var bytes int64
-		err := tx.queryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2 RETURNING bytes`, []any{t.id, hash}, &bytes)
-		if err != nil {
+		var chunks []byte
+		if err := tx.queryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2 RETURNING chunks`, []any{t.id, hash}, &chunks); err != nil {
 			return false, err
 		}
-		tx.charge(t.id, used{stored: -bytes})
-		if err := t.removeChunks(ctx, tx, hash); err != nil {
+		if err := t.removeChunks(ctx, tx, chunks); err != nil {
 			return false, err
 		}
 	}
@@ -135,8 +142,7 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	}
 	left := int64(purgeRows)
 	for _, id := range reports {
-		removed, err := tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND (share, n) IN
-			(SELECT share, n FROM records WHERE report_id = $1 LIMIT $2)`, id, left)
+		removed, err := removeRecords(ctx, tx, id, left)
 		if err != nil {
 			return false, err
 		}
@@ -145,17 +151,11 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 		if left <= 0 {
 			emptied = emptying
 		}
-		var before, after int64
-		err = tx.queryRow(ctx, `SELECT `+reportBytes+` FROM reports WHERE team_id = $1 AND id = $2`, []any{t.id, id}, &before)
+		_, err = tx.exec(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
+			WHERE team_id = $2 AND id = $3`, emptied, t.id, id)
 		if err != nil {
 			return false, err
 		}
-		err = tx.queryRow(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
-			WHERE team_id = $2 AND id = $3 RETURNING `+reportBytes, []any{emptied, t.id, id}, &after)
-		if err != nil {
-			return false, err
-		}
-		tx.charge(t.id, used{stored: after - before})
 		if left <= 0 {
 			return true, nil
 		}
@@ -189,23 +189,35 @@ func scanReportID(scan scanner) (dmarcd.ReportID, error) {
 	return id, err
 }
 
-// expireReports removes reports without records, and what they counted.
+// expireShares is how many shares one step takes out of the counters.
+const expireShares = 5_000
+
+// expireReports deletes reports without records, and takes back what they counted. The
+// purge removes their rows.
 func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	if err := t.shareTeam(ctx, tx); err != nil {
+		return false, err
+	}
 	day := dmarcd.DayOf(before)
 	first, _ := dmarcd.Days{From: &day}.Times()
-	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at > 0 AND begin_at < $2
+	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at > 0 AND begin_at < $2 AND state <> 'deleted'
 		ORDER BY begin_at LIMIT $3`, []any{t.id, first, expireStep}, scanReportID)
 	if err != nil || len(reports) == 0 {
 		return false, err
 	}
-	changes, locks := make(tally), t.newLocks(tx)
-	for _, id := range reports {
-		counted, err := t.removeReport(ctx, tx, id)
-		if err != nil {
+	changes, locks, shares := make(tally), t.newLocks(tx), 0
+	for i, id := range reports {
+		var state dmarcd.ReportState
+		var own int
+		if err := tx.queryRow(ctx, `SELECT state, (SELECT COUNT(*) FROM shares WHERE shares.report_id = reports.id)
+			FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, id}, &state, &own); err != nil {
 			return false, err
 		}
-		if err := locks.count(ctx, changes, counted, false); err != nil {
+		if err := t.changeStates(ctx, tx, locks, changes, []stateChange{{id: id, from: state, to: deleted}}); err != nil {
 			return false, err
+		}
+		if shares += own; shares >= expireShares {
+			return i+1 < len(reports) || len(reports) == expireStep, t.count(ctx, tx, changes, locks)
 		}
 	}
 	return len(reports) == expireStep, t.count(ctx, tx, changes, locks)

@@ -11,65 +11,60 @@ import (
 // chunkBytes is how much of an original is held in memory at once.
 const chunkBytes = 256 << 10
 
-// keepOriginal keeps the bytes of a delivery. Known ones get the age of now.
+// keepOriginal stores the bytes of a delivery; where they have several chunks, those
+// were written ahead. Known ones get the age of now.
 func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) error {
-	packed := original.Packed()
-	chunk, err := nextChunk(packed)
+	written := r.ahead.originals[original.Hash]
+	if written == nil {
+		first, err := nextChunk(original.Packed())
+		if err != nil {
+			return err
+		}
+		written = &originalAhead{first: first}
+	}
+	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, written.first, unix(r.now), append([]byte{}, written.key...))
 	if err != nil {
 		return err
 	}
-	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, bytes) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, chunk, unix(r.now), original.PackedSize)
-	if err != nil {
-		return err
-	}
-	r.tx.charge(r.team.id, used{stored: added * original.PackedSize})
-	if added == 0 {
-		touched, err := r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
+	changed := added
+	switch {
+	case added == 0:
+		changed, err = r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
 			unix(r.now), r.team.id, original.Hash[:])
-		if err == nil && touched == 0 {
-			err = errMoved // it was removed meanwhile
-		}
-		return err
+	case len(written.key) > 0: // the chunks are in use from now on
+		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND lease_until > 0`, r.team.id, written.key)
+	case r.ahead.originals[original.Hash] != nil:
+		changed = 0 // it was there, so that no chunks were written
 	}
-	for n := 1; len(chunk) == chunkBytes; n++ {
-		if chunk, err = nextChunk(packed); err != nil || len(chunk) == 0 {
-			return err
-		}
-		if _, err := r.tx.exec(ctx, `INSERT INTO original_chunks (team_id, hash, n, packed) VALUES ($1, $2, $3, $4)`,
-			r.team.id, original.Hash[:], n, chunk); err != nil {
-			return err
-		}
+	if err == nil && changed == 0 {
+		err = errMoved // what was there was removed meanwhile
 	}
-	return nil
-}
-
-func nextChunk(r io.Reader) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, chunkBytes))
+	return err
 }
 
 // ReportOriginal returns the delivery that brought a report, or ErrNotFound where
 // the report or, after its time, the original is gone.
 func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.KeptOriginal, error) {
-	return t.original(ctx, `SELECT originals.hash, originals.size, originals.packed
+	return t.original(ctx, `SELECT originals.chunks, originals.size, originals.packed
 		FROM reports JOIN originals ON originals.team_id = reports.team_id AND originals.hash = reports.original
 		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, t.id, id)
 }
 
 // RejectedOriginal returns the delivery of something rejected, or ErrNotFound.
 func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
-	return t.original(ctx, `SELECT originals.hash, originals.size, originals.packed
+	return t.original(ctx, `SELECT originals.chunks, originals.size, originals.packed
 		FROM rejected JOIN originals ON originals.team_id = rejected.team_id AND originals.hash = rejected.original
 		WHERE rejected.team_id = $1 AND rejected.id = $2`, t.id, id)
 }
 
 func (t *Team) original(ctx context.Context, query string, args ...any) (dmarcd.KeptOriginal, error) {
 	var original dmarcd.KeptOriginal
-	var hash, first []byte
-	if err := t.store.queryRow(ctx, query, args, &hash, &original.Size, &first); err != nil {
+	var key, first []byte
+	if err := t.store.queryRow(ctx, query, args, &key, &original.Size, &first); err != nil {
 		return dmarcd.KeptOriginal{}, err
 	}
-	original.Packed = &chunks{ctx: ctx, team: t, hash: hash, rest: first, n: 1}
+	original.Packed = &chunks{ctx: ctx, team: t, key: key, rest: first, n: 1}
 	return original, nil
 }
 
@@ -77,15 +72,18 @@ func (t *Team) original(ctx context.Context, query string, args ...any) (dmarcd.
 type chunks struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one read of the original
 	team *Team
-	hash []byte
+	key  []byte // empty for none but the first
 	rest []byte
 	n    int // the next chunk
 }
 
 func (c *chunks) Read(p []byte) (int, error) {
 	if len(c.rest) == 0 {
+		if len(c.key) == 0 {
+			return 0, io.EOF
+		}
 		err := c.team.store.queryRow(c.ctx, `SELECT packed FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n = $3`,
-			[]any{c.team.id, c.hash, c.n}, &c.rest)
+			[]any{c.team.id, c.key, c.n}, &c.rest)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			return 0, io.EOF
 		}

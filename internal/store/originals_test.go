@@ -63,7 +63,8 @@ func TestOriginalThatCannotBeRead(t *testing.T) {
 			}
 		}
 		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
-		if n := in.rows("reports") + in.rows("originals") + in.rows("original_chunks"); n != 0 {
+		in.purge()
+		if n := in.rows("reports") + in.rows("originals") + in.rows("original_chunks") + in.rows("unused_chunks"); n != 0 {
 			in.Errorf("%d rows were kept", n)
 		}
 	})
@@ -111,6 +112,7 @@ func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 		for _, r := range rejected {
 			in.must(in.team.SettleRejected(in.Context(), r.ID))
 		}
+		in.purge()
 		wantKept("settled", 0, 0)
 		if err := in.team.SettleRejected(in.Context(), rejected[0].ID); !errors.Is(err, dmarcd.ErrNotFound) {
 			in.Errorf("settled twice: got %v, want ErrNotFound", err)

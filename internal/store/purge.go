@@ -11,58 +11,120 @@ import (
 // enough not to hold up a writer.
 const purgeRows = 500
 
-// Purge removes some of the rows that deleted domains left behind, a step for each team,
-// and reports whether there may be more. It is called until there are none; what fails
-// for one team is done for the others all the same, see eachTeam.
+// purgeChunks is the same for chunks of originals.
+const purgeChunks = 4
+
+// Purge removes some of the rows that deleted reports and domains, and deliveries that
+// were never received to the end, left behind, a step for each team, and reports whether
+// there may be more. It is called until there are none; what fails for one team is done
+// for the others all the same, see eachTeam.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM domains WHERE deleted_at > 0`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s, `SELECT team_id FROM domains WHERE deleted_at > 0
+		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1
+		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, []any{unix(s.now())}, scanTeamID)
 	if err != nil {
 		return false, err
 	}
-	return s.eachTeam(ctx, "purge of deleted domains", teams, func(ctx context.Context, t *Team) (bool, error) {
+	return s.eachTeam(ctx, "purge of deleted data", teams, func(ctx context.Context, t *Team) (bool, error) {
 		return t.purge(ctx)
 	})
 }
 
 func (t *Team) purge(ctx context.Context) (more bool, err error) {
-	err = t.txAgain(ctx, func(tx tx) error {
-		more = false
-		var id dmarcd.DomainID
-		err := tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND deleted_at > 0
-			ORDER BY deleted_at LIMIT 1`+t.store.dialect.skipLocked, []any{t.id}, &id)
-		if errors.Is(err, dmarcd.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
+	for _, step := range []func(context.Context, tx) (bool, error){t.purgeReport, t.purgeUnused, t.purgeDomain} {
+		err := t.txAgain(ctx, func(tx tx) (err error) {
+			more, err = step(ctx, tx)
 			return err
+		})
+		if more || err != nil {
+			return more, err
 		}
-		more = true
-		for _, step := range []string{
-			`DELETE FROM checks WHERE id IN
-				(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
-			`DELETE FROM events WHERE id IN
-				(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
-			`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
-				(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
-			`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN
-				(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
-		} {
-			removed, err := tx.exec(ctx, step, t.id, id, purgeRows)
-			if err != nil || removed >= purgeRows {
-				return err
-			}
+	}
+	return false, nil
+}
+
+// purgeUnused removes some chunks that no original refers to, and reports whether there
+// were any.
+func (t *Team) purgeUnused(ctx context.Context, tx tx) (bool, error) {
+	var key []byte
+	err := tx.queryRow(ctx, `SELECT chunks FROM unused_chunks WHERE team_id = $1 AND lease_until < $2
+		ORDER BY lease_until LIMIT 1`+t.store.dialect.skipLocked, []any{t.id, unix(t.store.now())}, &key)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	removed, err := tx.exec(ctx, `DELETE FROM original_chunks WHERE team_id = $1 AND hash = $2 AND n IN
+		(SELECT n FROM original_chunks WHERE team_id = $1 AND hash = $2 LIMIT $3)`, t.id, key, purgeChunks)
+	if err != nil {
+		return false, err
+	}
+	if removed < purgeChunks {
+		_, err = tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2`, t.id, key)
+	} else { // whoever still writes them must not go on
+		_, err = tx.exec(ctx, `UPDATE unused_chunks SET lease_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
+	}
+	return true, err
+}
+
+// purgeReport removes some rows of a deleted report, and reports whether there was one.
+func (t *Team) purgeReport(ctx context.Context, tx tx) (bool, error) {
+	var id dmarcd.ReportID
+	err := tx.queryRow(ctx, `SELECT id FROM reports WHERE team_id = $1 AND state = 'deleted' AND pending_until < $2
+		ORDER BY id LIMIT 1`+t.store.dialect.skipLocked, []any{t.id, unix(t.store.now())}, &id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	// If it was pending, it must not be received any more.
+	if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
+		return false, err
+	}
+	removed, err := removeRecords(ctx, tx, id, purgeRows)
+	if err != nil || removed >= purgeRows {
+		return true, err
+	}
+	removed, err = tx.exec(ctx, `DELETE FROM shares WHERE report_id = $1 AND n <=
+		(SELECT MAX(n) FROM (SELECT n FROM shares WHERE report_id = $1 ORDER BY n LIMIT $2) AS first)`, id, purgeRows)
+	if err != nil || removed >= purgeRows {
+		return true, err
+	}
+	return true, t.removeBareReport(ctx, tx, id)
+}
+
+// purgeDomain removes some rows of a deleted domain, and reports whether there was one.
+func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
+	var id dmarcd.DomainID
+	err := tx.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND deleted_at > 0
+		ORDER BY deleted_at LIMIT 1`+t.store.dialect.skipLocked, []any{t.id}, &id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, step := range []string{
+		`DELETE FROM checks WHERE id IN
+			(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM events WHERE id IN
+			(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
+			(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN
+			(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+	} {
+		removed, err := tx.exec(ctx, step, t.id, id, purgeRows)
+		if err != nil || removed >= purgeRows {
+			return true, err
 		}
-		rejected, err := t.removeRejected(ctx, tx, `id IN
-			(SELECT id FROM rejected WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`, id, expireStep)
-		if err != nil || rejected == expireStep {
-			return err
-		}
-		shares, err := t.removeShares(ctx, tx, id)
-		if err != nil || shares {
-			return err
-		}
-		_, err = tx.exec(ctx, `DELETE FROM domains WHERE team_id = $1 AND id = $2`, t.id, id)
-		return err
-	})
-	return more, err
+	}
+	shares, err := t.removeShares(ctx, tx, id)
+	if err != nil || shares {
+		return true, err
+	}
+	_, err = tx.exec(ctx, `DELETE FROM domains WHERE team_id = $1 AND id = $2`, t.id, id)
+	return true, err
 }

@@ -10,51 +10,57 @@ import (
 // state says so.
 func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, state dmarcd.ReportState, owners []owner) error {
 	numbers := make(map[string]int, len(report.Shares))
-	day, policyPath := dmarcd.DayOf(report.Begin), pathOf(plain(report.Domain))
+	day := dmarcd.DayOf(report.Begin)
 	for n, share := range report.Shares {
 		if owner := owners[n].id; owner != 0 && state == dmarcd.ReportCounted {
 			r.changes.add(tallyKey{owner, day}, share.Counts)
 		}
 		numbers[share.From] = n
-		from := plain(share.From)
-		values := append([]any{
-			id, n, r.team.id, owners[n].id, report.Kind, day, from, pathOf(from), policyPath, share.Records,
-		}, countValues(share.Counts)...)
-		if err := r.shares.add(values...); err != nil {
+		if err := r.addShare(id, n, report, share, owners[n]); err != nil {
 			return err
 		}
 	}
 	if report.EachRecord == nil {
 		return nil
 	}
-	seen, err := r.insertRecords(id, report, owners, numbers)
+	seen := make(selectors)
+	err := eachRecord(report, id, owners, numbers, seen, r.records.add)
 	if err == nil && state == dmarcd.ReportCounted {
 		r.signers.merge(seen)
 	}
 	return err
 }
 
-// insertRecords inserts the records of a report and returns the selectors that they
-// name.
-func (r *reception) insertRecords(id dmarcd.ReportID, report *dmarcd.NewReport, owners []owner, numbers map[string]int) (selectors, error) {
-	day, seen := dmarcd.DayOf(report.Begin), make(selectors)
+// addShare adds the row of a share.
+func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport, share dmarcd.Share, owner owner) error {
+	from := plain(share.From)
+	values := append([]any{
+		id, n, r.team.id, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(plain(report.Domain)), share.Records,
+	}, countValues(share.Counts)...)
+	return r.shares.add(values...)
+}
+
+// eachRecord calls add with the row of each record of a report, and notes the selectors
+// that they name. numbers are the shares by their From domain.
+func eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners []owner, numbers map[string]int, seen selectors, add func(values ...any) error) error {
+	day := dmarcd.DayOf(report.Begin)
 	n := int64(0)
 	for record, err := range report.EachRecord {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		share, ok := numbers[record.HeaderFrom]
 		if !ok {
-			return nil, fmt.Errorf("a record's From domain %q has no share", record.HeaderFrom)
+			return fmt.Errorf("a record's From domain %q has no share", record.HeaderFrom)
 		}
 		// Values of the driver's own types need no conversion.
-		err = r.records.add(int64(id), int64(share), n, uncontrolled(record.Source), record.Count, plain(string(record.Disposition)),
+		err = add(int64(id), int64(share), n, uncontrolled(record.Source), record.Count, plain(string(record.Disposition)),
 			plain(string(record.DKIM)), plain(string(record.SPF)), formatDetails(record))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		seen.note(owners[share], day, record.DKIMResults)
 		n++
 	}
-	return seen, nil
+	return nil
 }

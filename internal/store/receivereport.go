@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -29,43 +30,61 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 		ExternalID: report.ExternalID, Organization: report.Organization, Domain: report.Domain,
 		Records: report.Records, Messages: report.Messages, Quirks: report.Quirks,
 	}
-	if report.Begin.IsZero() && report.End.IsZero() {
-		// A report that tells no time is found at the time it came.
-		report.Begin, report.End = r.now, r.now
-	}
+	date(report, r.now)
 	owners, err := r.owners.ofShares(ctx, report)
 	if err != nil {
 		return receipt, err
 	}
-	found, err := r.insertVersion(ctx, &receipt, delivery, report)
+	var found place
+	written := r.ahead.reports[report]
+	if written != nil {
+		receipt.ID = written.id
+		found, err = r.publish(ctx, &receipt, delivery, report, written)
+	} else {
+		found, err = r.insertVersion(ctx, &receipt, delivery, report)
+	}
 	if err != nil || receipt.Status == dmarcd.Duplicate {
 		return receipt, err
 	}
-	r.tx.charge(r.team.id, used{
-		stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes, reports: 1,
-	})
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason
 	case receipt.Status == dmarcd.Stored && !slices.ContainsFunc(owners, func(o owner) bool { return o.id != 0 }):
 		receipt.Status = dmarcd.Unclaimed
 	}
+	if written != nil {
+		return receipt, nil
+	}
 	return receipt, r.insertShares(receipt.ID, report, found.state, owners)
+}
+
+// date gives a report that tells no time the time at which it was received.
+func date(report *dmarcd.NewReport, now time.Time) {
+	if report.Begin.IsZero() && report.End.IsZero() {
+		report.Begin, report.End = now, now
+	}
 }
 
 // place is where a report stands among its versions.
 type place struct {
 	state      dmarcd.ReportState
 	heldReason string
+	// pendingUntil is the lease of a report that is written ahead.
+	pendingUntil time.Time
+}
+
+// wantedPlace is the place of a report that has no other versions.
+func wantedPlace(report *dmarcd.NewReport) place {
+	if report.HeldReason != "" {
+		return place{state: dmarcd.ReportHeld, heldReason: report.HeldReason}
+	}
+	return place{state: dmarcd.ReportCounted}
 }
 
 // insertVersion inserts the row of a report and returns its place. Where the report is
 // known, or replaces another version, the receipt says so.
 func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (place, error) {
-	found := place{state: dmarcd.ReportCounted}
-	if report.HeldReason != "" {
-		found = place{dmarcd.ReportHeld, report.HeldReason}
-	}
+	found := wantedPlace(report)
 	inserted, err := r.insertReport(ctx, receipt.ID, delivery, report, found)
 	if err != nil || inserted {
 		return found, err
@@ -84,12 +103,12 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 // if it is to count, another current version was there.
 func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) (bool, error) {
 	added, err := r.tx.insertMany(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, state, held_reason, organization, external_id,
-			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
+			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document, pending_until)
 		VALUES `, [][]any{{
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, plain(report.Organization), plain(report.ExternalID),
 		plain(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
 		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
-		unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document),
+		unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil),
 	}}, ` ON CONFLICT DO NOTHING`)
 	return added == 1, err
 }
@@ -123,7 +142,7 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, genuine
 		if v.visible {
 			continue
 		}
-		if _, err := r.team.removeReport(ctx, r.tx, v.id); err != nil {
+		if _, err := r.tx.exec(ctx, `UPDATE reports SET state = 'deleted' WHERE team_id = $1 AND id = $2`, r.team.id, v.id); err != nil {
 			return wanted, err
 		}
 	}
@@ -137,7 +156,7 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, genuine
 	case at < 0 || wanted.state == dmarcd.ReportHeld:
 		return wanted, nil
 	case versions[at].genuine == dmarcd.GenuineYes && genuine == dmarcd.GenuineNo:
-		return place{dmarcd.ReportHeld, "The report of this id that is stored was proved genuine; this one has other content and is not genuine."}, nil
+		return place{state: dmarcd.ReportHeld, heldReason: "The report of this id that is stored was proved genuine; this one has other content and is not genuine."}, nil
 	}
 	receipt.Status = dmarcd.Replaced
 	// Exclusion survives replacement.

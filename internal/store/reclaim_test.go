@@ -57,6 +57,11 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for more := true; more; {
+		if more, err = s.Purge(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for more := true; more; {
 		if more, err = s.Reclaim(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -7,44 +7,30 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// removeReport removes a report with all that belongs to it. It changes no counters,
-// but returns what the report counted.
-func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) ([]counted, error) {
-	_, err := tx.exec(ctx, `DELETE FROM records WHERE report_id IN (SELECT id FROM reports WHERE team_id = $1 AND id = $2)`, t.id, id)
-	if err != nil {
-		return nil, err
+// removeReport removes a small report that counts nothing, with all that belongs to it.
+func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
+	if _, err := tx.exec(ctx, `DELETE FROM records WHERE report_id IN (SELECT id FROM reports WHERE team_id = $1 AND id = $2)`, t.id, id); err != nil {
+		return err
 	}
-	all, err := collect(ctx, tx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 RETURNING domain_id, day, `+countColumns,
-		[]any{t.id, id}, scanCounted)
-	if err != nil {
-		return nil, err
+	if _, err := tx.exec(ctx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2`, t.id, id); err != nil {
+		return err
 	}
-	var state dmarcd.ReportState
-	err = tx.queryRow(ctx, `SELECT state FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, id}, &state)
-	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-		return nil, err
-	}
-	if state != dmarcd.ReportCounted {
-		all = nil
-	}
-	return all, t.removeBareReport(ctx, tx, id)
+	return t.removeBareReport(ctx, tx, id)
 }
 
 // removeBareReport removes the row of a report that has no shares left, and its
 // original where nothing else came with it.
 func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	var original []byte
-	var bytes int64
 	err := tx.queryRow(ctx, `DELETE FROM reports WHERE team_id = $1 AND id = $2
 			AND NOT EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id)
-		RETURNING original, `+reportBytes, []any{t.id, id}, &original, &bytes)
+		RETURNING original`, []any{t.id, id}, &original)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return nil // other shares keep it
 	}
 	if err != nil {
 		return err
 	}
-	tx.charge(t.id, used{stored: -bytes})
 	return t.removeUnusedOriginal(ctx, tx, original)
 }
 
@@ -53,27 +39,51 @@ func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) 
 func (t *Team) removeUnusedOriginal(ctx context.Context, tx tx, hash []byte) error {
 	// Whoever keeps the same bytes just now has this lock. Only a statement that
 	// begins after theirs has ended sees what came with them.
-	var bytes int64
-	err := tx.queryRow(ctx, `SELECT bytes FROM originals WHERE team_id = $1 AND hash = $2`+t.store.dialect.lockRow, []any{t.id, hash}, &bytes)
+	var size int64
+	err := tx.queryRow(ctx, `SELECT size FROM originals WHERE team_id = $1 AND hash = $2`+t.store.dialect.lockRow, []any{t.id, hash}, &size)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	removed, err := tx.exec(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2
+	var chunks []byte
+	err = tx.queryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2
 		AND NOT EXISTS (SELECT 1 FROM reports WHERE reports.team_id = $1 AND reports.original = $2 AND reports.state <> 'deleted')
-		AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = $2)`, t.id, hash)
-	if err != nil || removed == 0 {
+		AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = $2)
+		RETURNING chunks`, []any{t.id, hash}, &chunks)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return nil // it is needed
+	}
+	if err != nil {
 		return err
 	}
-	tx.charge(t.id, used{stored: -bytes})
-	return t.removeChunks(ctx, tx, hash)
+	return t.removeChunks(ctx, tx, chunks)
 }
 
-func (t *Team) removeChunks(ctx context.Context, tx tx, hash []byte) error {
-	_, err := tx.exec(ctx, `DELETE FROM original_chunks WHERE team_id = $1 AND hash = $2`, t.id, hash)
+// removeChunks hands the chunks of an original to the purge.
+func (t *Team) removeChunks(ctx context.Context, tx tx, key []byte) error {
+	if len(key) == 0 {
+		return nil
+	}
+	_, err := tx.exec(ctx, `INSERT INTO unused_chunks (team_id, chunks, lease_until) VALUES ($1, $2, 0)`, t.id, key)
 	return err
+}
+
+// removeRecords removes the first records of a report, up to limit, and returns how many
+// those were. It removes a range of the primary key: for a list of keys PostgreSQL may
+// read all records of the report in each of many steps.
+func removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, limit int64) (removed int64, err error) {
+	var share, n int64
+	_, err = collect(ctx, tx, `SELECT share, n FROM records WHERE report_id = $1 ORDER BY share, n LIMIT $2`, []any{id, limit},
+		func(scan scanner) (none struct{}, err error) {
+			removed++
+			return none, scan(&share, &n)
+		})
+	if err != nil || removed == 0 {
+		return 0, err
+	}
+	return tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND (share, n) <= ($2, $3)`, id, share, n)
 }
 
 // shareRef names a share.
@@ -98,8 +108,9 @@ func (t *Team) removeShares(ctx context.Context, tx tx, domain dmarcd.DomainID) 
 	}
 	left := int64(purgeRows)
 	for _, share := range shares {
-		removed, err := tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND share = $2 AND n IN
-			(SELECT n FROM records WHERE report_id = $1 AND share = $2 LIMIT $3)`, share.report, share.n, left)
+		removed, err := tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND share = $2 AND n <=
+			(SELECT MAX(n) FROM (SELECT n FROM records WHERE report_id = $1 AND share = $2 ORDER BY n LIMIT $3) AS first)`,
+			share.report, share.n, left)
 		if err != nil {
 			return false, err
 		}

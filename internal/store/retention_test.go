@@ -41,6 +41,7 @@ func TestRetention(t *testing.T) {
 		} {
 			in.clock.advance(step.wait)
 			in.expire(keep)
+			in.purge()
 			got := kept{
 				in.rows("originals"), in.rows("rejected"), in.rows("records"), in.rows("reports"), in.rows("shares"),
 				in.rows("domain_days") + in.rows("team_days"),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -15,31 +14,51 @@ import (
 // error, nothing. It returns what became of each report and each refusal of each
 // delivery, in that order.
 //
+// What is small is written in one transaction. What is large is written ahead of it, in
+// short transactions that leave turns to other writers, and becomes visible with it.
+//
 // It may be called with the same delivery again, by any number of processes: a
 // report that is known is a duplicate.
 func (t *Team) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
-	var receipts [][]dmarcd.Receipt
-	err := t.txAgain(ctx, func(tx tx) (err error) {
-		receipts, err = t.newReception(ctx, tx).run(ctx, deliveries)
+	for attempt := 1; ; attempt++ {
+		receipts, err := t.receive(ctx, deliveries)
+		switch {
+		case err == nil:
+			return receipts, nil
+		case !errors.Is(err, errMoved) || attempt == receiveAttempts:
+			return nil, fmt.Errorf("keep reports: %w", err)
+		}
+	}
+}
+
+// receiveAttempts is how often deliveries are written ahead: what turned out to be a
+// duplicate may be deleted before the last transaction.
+const receiveAttempts = 3
+
+func (t *Team) receive(ctx context.Context, deliveries []*dmarcd.Delivery) (receipts [][]dmarcd.Receipt, err error) {
+	ahead, err := t.writeAhead(ctx, deliveries)
+	defer ahead.discard(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = t.txAgain(ctx, func(tx tx) (err error) {
+		r := t.newReception(ctx, tx)
+		r.ahead = ahead
+		receipts, err = r.run(ctx, deliveries)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("keep reports: %w", err)
-	}
-	return receipts, nil
+	return receipts, err
 }
 
 // reception is one transaction that keeps deliveries.
 type reception struct {
 	team    *Team
 	tx      tx
+	ahead   *ahead
 	now     time.Time
 	owners  *attribution
 	locks   *domainLocks
 	changes tally
-	// quota is what the team may have, usage what it had before.
-	quota   dmarcd.Quota
-	usage   dmarcd.Usage
 	signers selectors
 	// shares and records hold rows of several reports: full statements are faster.
 	shares, records *bulk
@@ -50,9 +69,11 @@ func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
 		shares: tx.bulk(ctx, `INSERT INTO shares (report_id, n, team_id, domain_id, kind, day,
 			header_from, from_path, policy_path, records, `+countColumns+`) VALUES `, shareColumns),
-		records: tx.bulk(ctx, `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details) VALUES `, recordColumns),
+		records: tx.bulk(ctx, insertRecords, recordColumns),
 	}
 }
+
+const insertRecords = `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details) VALUES `
 
 // The numbers of columns that are inserted into.
 const (
@@ -61,16 +82,22 @@ const (
 )
 
 func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
-	// Whoever adds a domain waits for this lock: a share that is written as
-	// unclaimed now is found by whoever adds its domain next.
-	var id dmarcd.TeamID
-	if err := r.tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+r.team.store.dialect.shareRow, []any{r.team.id}, &id); err != nil {
+	// A share that is written as unclaimed now is found by the transaction that adds its
+	// domain next.
+	if err := r.team.shareTeam(ctx, r.tx); err != nil {
 		return nil, err
 	}
-	if err := r.admit(ctx, deliveries); err != nil {
-		return nil, err
+	var owners []owner
+	for _, delivery := range deliveries {
+		for i := range delivery.Reports {
+			some, err := r.owners.ofShares(ctx, &delivery.Reports[i])
+			if err != nil {
+				return nil, err
+			}
+			owners = append(owners, some...)
+		}
 	}
-	if err := r.lockOwners(ctx, deliveries); err != nil {
+	if err := r.lockOwners(ctx, owners); err != nil {
 		return nil, err
 	}
 	receipts := make([][]dmarcd.Receipt, len(deliveries))
@@ -91,20 +118,18 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	return receipts, r.team.count(ctx, r.tx, r.changes, r.locks)
 }
 
-// lockOwners locks the domains that the deliveries count for, in one order, so that
-// none of them is deleted meanwhile.
-func (r *reception) lockOwners(ctx context.Context, deliveries []*dmarcd.Delivery) error {
+// shareTeam locks the team's row against the addition of domains, which claims shares.
+func (t *Team) shareTeam(ctx context.Context, tx tx) error {
+	var id dmarcd.TeamID
+	return tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.shareRow, []any{t.id}, &id)
+}
+
+// lockOwners locks the domains that shares count for, in one order, so that none of them
+// is deleted meanwhile.
+func (r *reception) lockOwners(ctx context.Context, owners []owner) error {
 	ids := make(map[dmarcd.DomainID]struct{})
-	for _, delivery := range deliveries {
-		for i := range delivery.Reports {
-			owners, err := r.owners.ofShares(ctx, &delivery.Reports[i])
-			if err != nil {
-				return err
-			}
-			for _, owner := range owners {
-				ids[owner.id] = struct{}{}
-			}
-		}
+	for _, owner := range owners {
+		ids[owner.id] = struct{}{}
 	}
 	present, err := r.locks.lockAll(ctx, ids)
 	if err == nil && !present {
@@ -126,17 +151,11 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 		needed = needed || receipt.Status != dmarcd.Duplicate
 		receipts = append(receipts, receipt)
 	}
-	full := r.quota.Check(r.usage, dmarcd.QuotaUnreadable)
-	for i, refusal := range delivery.Refusals {
-		bytes := int64(rejectedBytes)
-		if i == 0 && full == nil { // the others came with the same bytes
-			bytes += delivery.Original.PackedSize
-		}
-		whole, err := r.reject(ctx, delivery, refusal, bytes, full)
-		if err != nil {
+	for _, refusal := range delivery.Refusals {
+		if err := r.reject(ctx, delivery, refusal); err != nil {
 			return nil, err
 		}
-		needed = needed || whole
+		needed = true
 		receipts = append(receipts, dmarcd.Receipt{
 			Kind: refusal.Kind, Member: refusal.Member, Status: dmarcd.Refused, Reason: refusal.Reason,
 		})
@@ -147,40 +166,12 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 	return receipts, nil
 }
 
-// acknowledged reports whether a delivery can no longer be refused: the sender of the
-// mail was told that it is stored. Who told so asked Admit before.
-func acknowledged(d *dmarcd.Delivery) bool { return d.Intake == dmarcd.IntakeSMTP }
-
-// admit returns a *dmarcd.QuotaError if a quota of the team is used up.
-func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (err error) {
-	r.quota, r.usage, err = r.team.admit(ctx, r.tx)
-	var full *dmarcd.QuotaError
-	if errors.As(err, &full) && !slices.ContainsFunc(deliveries, func(d *dmarcd.Delivery) bool { return !acknowledged(d) }) {
-		return nil
-	}
+// reject keeps a refusal. The same bytes sent again are one row.
+func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Refusal) error {
+	_, err := r.tx.exec(ctx, `INSERT INTO rejected (id, team_id, kind, intake, name, member, reason, genuine, verdict, received_at, original)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason`,
+		r.team.store.nextID(), r.team.id, refusal.Kind, delivery.Intake, plain(delivery.Name), plain(refusal.Member), plain(refusal.Reason),
+		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:])
 	return err
-}
-
-// reject stores a refusal, which accounts for some bytes; the same sent again is one
-// row. It reports whether the original is to be stored with it. Where full says that the
-// quota for what could not be read is used up, a mail is listed without its original, and
-// anything else is refused.
-func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Refusal, bytes int64, full error) (whole bool, err error) {
-	id := r.team.store.nextID()
-	var stored int64
-	err = r.tx.queryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason RETURNING id`, []any{
-		id, r.team.id, delivery.Domain, refusal.Kind, delivery.Intake, plain(delivery.Name), plain(refusal.Member), plain(refusal.Reason),
-		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
-	}, &stored)
-	if err != nil || stored != id {
-		return err == nil, err // it is known
-	}
-	r.tx.charge(r.team.id, used{stored: rejectedBytes, unreadable: bytes})
-	r.usage[dmarcd.QuotaUnreadable] += bytes
-	if full != nil && delivery.Intake != dmarcd.IntakeSMTP && delivery.Intake != dmarcd.IntakeIMAP {
-		return false, full
-	}
-	return full == nil, nil
 }

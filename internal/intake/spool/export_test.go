@@ -43,7 +43,7 @@ func OpenFaulty(config Config, faults *Faults) (*Spool, error) {
 		if faults.FreeBytes != nil {
 			return *faults.FreeBytes, nil
 		}
-		return FreeBytes(folder)
+		return freeBytes(folder)
 	}
 	return open(config, d)
 }

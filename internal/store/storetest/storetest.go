@@ -121,7 +121,7 @@ func (db DB) SQL(t testing.TB) *sql.DB {
 func (db DB) Dump(t testing.TB) string {
 	t.Helper()
 	raw := db.SQL(t)
-	var dump strings.Builder
+	var lines []string
 	for _, table := range db.Tables(t) {
 		rows, err := raw.QueryContext(t.Context(), `SELECT * FROM `+table)
 		if err != nil {
@@ -132,7 +132,6 @@ func (db DB) Dump(t testing.TB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var lines []string
 		for rows.Next() {
 			values := make([]any, len(columns))
 			dest := make([]any, len(columns))
@@ -147,10 +146,9 @@ func (db DB) Dump(t testing.TB) string {
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
-		slices.Sort(lines)
-		dump.WriteString(strings.Join(lines, ""))
 	}
-	return dump.String()
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 // Tables returns the names of the tables with data of ours, in order.

@@ -17,14 +17,17 @@ ALTER TABLE originals ADD COLUMN chunks BYTEA NOT NULL DEFAULT '';
 UPDATE originals SET chunks = hash WHERE EXISTS
     (SELECT 1 FROM original_chunks WHERE original_chunks.team_id = originals.team_id AND original_chunks.hash = originals.hash);
 
--- Records and chunks that nothing refers to: those of a delivery that is being written,
--- until lease_until, and those that are to be removed. id is the report_id of the records.
-CREATE TABLE orphans (
-    id          BIGINT PRIMARY KEY,
-    team_id     BIGINT  NOT NULL REFERENCES teams (id),
+-- Chunks that no original refers to: those of a delivery that is being received, until
+-- lease_until, and those that are to be removed.
+CREATE TABLE unused_chunks (
+    team_id     BIGINT NOT NULL REFERENCES teams (id),
     chunks      BYTEA  NOT NULL,
-    lease_until BIGINT  NOT NULL
+    lease_until BIGINT NOT NULL,
+    PRIMARY KEY (team_id, chunks)
 );
 
-CREATE INDEX orphans_by_lease ON orphans (lease_until, team_id);
+CREATE INDEX unused_chunks_by_lease ON unused_chunks (lease_until, team_id);
 
+-- A large report is received in several transactions. Until the last of them it is in
+-- the state 'deleted', and left alone by the purge until that time.
+ALTER TABLE reports ADD COLUMN pending_until BIGINT NOT NULL DEFAULT 0;

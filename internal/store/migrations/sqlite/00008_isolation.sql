@@ -17,16 +17,20 @@ ALTER TABLE originals ADD COLUMN chunks BLOB NOT NULL DEFAULT x'';
 UPDATE originals SET chunks = hash WHERE EXISTS
     (SELECT 1 FROM original_chunks WHERE original_chunks.team_id = originals.team_id AND original_chunks.hash = originals.hash);
 
--- Records and chunks that nothing refers to: those of a delivery that is being written,
--- until lease_until, and those that are to be removed. id is the report_id of the records.
-CREATE TABLE orphans (
-    id          INTEGER PRIMARY KEY,
-    team_id     BIGINT  NOT NULL REFERENCES teams (id),
-    chunks      BLOB    NOT NULL,
-    lease_until BIGINT  NOT NULL
+-- Chunks that no original refers to: those of a delivery that is being received, until
+-- lease_until, and those that are to be removed.
+CREATE TABLE unused_chunks (
+    team_id     BIGINT NOT NULL REFERENCES teams (id),
+    chunks      BLOB   NOT NULL,
+    lease_until BIGINT NOT NULL,
+    PRIMARY KEY (team_id, chunks)
 );
 
-CREATE INDEX orphans_by_lease ON orphans (lease_until, team_id);
+CREATE INDEX unused_chunks_by_lease ON unused_chunks (lease_until, team_id);
+
+-- A large report is received in several transactions. Until the last of them it is in
+-- the state 'deleted', and left alone by the purge until that time.
+ALTER TABLE reports ADD COLUMN pending_until BIGINT NOT NULL DEFAULT 0;
 
 -- See the second migration.
 DELETE FROM sqlite_stat1 WHERE idx IN ('domains_due', 'domains_deleted');
@@ -34,5 +38,6 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('domains', 'domains_due', '100000 1 1'),
     ('domains', 'domains_due_of_team', '100000 10 1'),
     ('domains', 'domains_deleted', '100 10 1'),
-    ('orphans', 'orphans_by_lease', '100 10 1');
+    ('unused_chunks', 'sqlite_autoindex_unused_chunks_1', '100 10 1'),
+    ('unused_chunks', 'unused_chunks_by_lease', '100 10 1');
 ANALYZE sqlite_schema;

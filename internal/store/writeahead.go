@@ -1,0 +1,330 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// inlineRows is how many records and shares are written in the transaction that
+	// makes a delivery visible. What is more is written ahead of it.
+	inlineRows = 10_000
+	// aheadRows is how many rows one transaction writes ahead: few enough that other
+	// writers, which take turns, hardly notice.
+	aheadRows = 2_000
+	// aheadLease is how long what is written ahead is left alone after the last
+	// transaction; the purge removes it then.
+	aheadLease = 10 * time.Minute
+	// discardTimeout bounds the note that something written ahead is not needed.
+	discardTimeout = 5 * time.Second
+)
+
+// ahead is what was written before the transaction that makes it visible: large reports,
+// which are in the state deleted until then, and the chunks of large originals. If the
+// process ends in between, the purge removes them after their lease.
+type ahead struct {
+	team      *Team
+	reports   map[*dmarcd.NewReport]*reportAhead
+	originals map[dmarcd.Hash]*originalAhead
+}
+
+// reportAhead is a report that is too large to be written in one transaction. It has no
+// id if it was known, so that nothing was written.
+type reportAhead struct {
+	id      dmarcd.ReportID
+	owners  []owner
+	signers selectors
+}
+
+// originalAhead is an original of several chunks. It has no key if it was known, so that
+// nothing was written.
+type originalAhead struct {
+	first []byte
+	key   []byte
+}
+
+// writeAhead writes what is large about deliveries, in short transactions. What it
+// returns is to be discarded, even with an error.
+func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*ahead, error) {
+	a := &ahead{team: t, reports: make(map[*dmarcd.NewReport]*reportAhead), originals: make(map[dmarcd.Hash]*originalAhead)}
+	left := inlineRows
+	for _, delivery := range deliveries {
+		for i := range delivery.Reports {
+			report := &delivery.Reports[i]
+			if rows := report.Records + len(report.Shares); rows <= left {
+				left -= rows
+				continue
+			}
+			if err := a.writeReport(ctx, delivery, report); err != nil {
+				return a, err
+			}
+		}
+		if err := a.writeOriginal(ctx, delivery); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// discard hands what is not needed to the purge. What was made visible is not touched.
+func (a *ahead) discard(ctx context.Context) {
+	if len(a.reports) == 0 && len(a.originals) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
+	defer cancel()
+	err := a.team.tx(ctx, func(tx tx) error {
+		for _, report := range a.reports {
+			if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, a.team.id, report.id); err != nil {
+				return err
+			}
+		}
+		for _, original := range a.originals {
+			if _, err := tx.exec(ctx, `UPDATE unused_chunks SET lease_until = 0 WHERE team_id = $1 AND chunks = $2`, a.team.id, original.key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil { // the lease ends by itself
+		a.team.store.options.Log.WarnContext(ctx, "rows written ahead are removed later", "team", a.team.id, "error", err)
+	}
+}
+
+// known reports whether a report of the same content is stored.
+func (t *Team) known(ctx context.Context, report *dmarcd.NewReport) (bool, error) {
+	var id dmarcd.ReportID
+	err := t.store.queryRow(ctx, `SELECT id FROM reports WHERE team_id = $1 AND identity = $2 AND content = $3 AND `+visibleReport,
+		[]any{t.id, report.Key[:], report.Content[:]}, &id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// writeReport writes a report with its shares and records, invisible.
+func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport) error {
+	written := &reportAhead{signers: make(selectors)}
+	a.reports[report] = written
+	known, err := a.team.known(ctx, report)
+	if err != nil || known {
+		return err
+	}
+	date(report, a.team.store.now())
+	written.id = dmarcd.ReportID(a.team.store.nextID())
+	for from := 0; from == 0 || from < len(report.Shares); from += aheadRows {
+		to := min(from+aheadRows, len(report.Shares))
+		owners, err := a.writeShares(ctx, delivery, report, written.id, from, to)
+		if err != nil {
+			return err
+		}
+		written.owners = append(written.owners, owners...)
+	}
+	if report.EachRecord == nil {
+		return nil
+	}
+	return a.writeRecords(ctx, report, written)
+}
+
+// writeShares writes some shares of a report, and the row of the report before the
+// first. It locks the domains that they count for, so that none is deleted meanwhile.
+func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport, id dmarcd.ReportID, from, to int) ([]owner, error) {
+	var owners []owner
+	err := a.team.txAgain(ctx, func(tx tx) error {
+		r := a.team.newReception(ctx, tx)
+		if err := a.team.shareTeam(ctx, tx); err != nil {
+			return err
+		}
+		if from == 0 {
+			inserted, err := r.insertReport(ctx, id, delivery, report, place{state: deleted, pendingUntil: r.now.Add(aheadLease)})
+			if err == nil && !inserted {
+				err = errMoved // another process drew the same id
+			}
+			if err != nil {
+				return err
+			}
+		} else if err := a.beat(ctx, tx, id); err != nil {
+			return err
+		}
+		some := dmarcd.NewReport{Report: report.Report, Shares: report.Shares[from:to]}
+		var err error
+		if owners, err = r.owners.ofShares(ctx, &some); err != nil {
+			return err
+		}
+		if err := r.lockOwners(ctx, owners); err != nil {
+			return err
+		}
+		for i, share := range some.Shares {
+			if err := r.addShare(id, from+i, report, share, owners[i]); err != nil {
+				return err
+			}
+		}
+		return r.shares.flush()
+	})
+	return owners, err
+}
+
+// writeRecords writes the records of a report.
+func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, written *reportAhead) error {
+	numbers := make(map[string]int, len(report.Shares))
+	for n, share := range report.Shares {
+		numbers[share.From] = n
+	}
+	rows := make([][]any, 0, aheadRows)
+	flush := func() error {
+		err := a.team.txAgain(ctx, func(tx tx) error {
+			if err := a.beat(ctx, tx, written.id); err != nil {
+				return err
+			}
+			records := tx.bulk(ctx, insertRecords, recordColumns)
+			for _, row := range rows {
+				if err := records.add(row...); err != nil {
+					return err
+				}
+			}
+			return records.flush()
+		})
+		rows = rows[:0]
+		return err
+	}
+	err := eachRecord(report, written.id, written.owners, numbers, written.signers, func(values ...any) error {
+		if rows = append(rows, values); len(rows) < aheadRows {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	return flush()
+}
+
+// beat extends the lease of a report that is written ahead. It is errMoved if the lease
+// ended and the purge took the report.
+func (a *ahead) beat(ctx context.Context, tx tx, id dmarcd.ReportID) error {
+	alive, err := tx.exec(ctx, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
+		unix(a.team.store.now().Add(aheadLease)), a.team.id, id)
+	if err == nil && alive == 0 {
+		err = errMoved
+	}
+	return err
+}
+
+// writeOriginal writes the chunks of an original, if it has more than one and is needed.
+func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) error {
+	hash := delivery.Original.Hash
+	if a.originals[hash] != nil {
+		return nil
+	}
+	packed := delivery.Original.Packed()
+	first, err := nextChunk(packed)
+	if err != nil || len(first) < chunkBytes {
+		return err
+	}
+	chunk, err := nextChunk(packed)
+	if err != nil || len(chunk) == 0 {
+		return err
+	}
+	written := &originalAhead{first: first}
+	a.originals[hash] = written
+	needed, err := a.needsOriginal(ctx, delivery)
+	if err != nil || !needed {
+		return err
+	}
+	written.key = []byte(rand.Text())
+	lease := func() int64 { return unix(a.team.store.now().Add(aheadLease)) }
+	if _, err := a.team.exec(ctx, `INSERT INTO unused_chunks (team_id, chunks, lease_until) VALUES ($1, $2, $3)`, a.team.id, written.key, lease()); err != nil {
+		return err
+	}
+	for n := 1; len(chunk) > 0; n++ {
+		err := a.team.txAgain(ctx, func(tx tx) error {
+			alive, err := tx.exec(ctx, `UPDATE unused_chunks SET lease_until = $1 WHERE team_id = $2 AND chunks = $3 AND lease_until > 0`, lease(), a.team.id, written.key)
+			if err == nil && alive == 0 {
+				err = errMoved
+			}
+			if err != nil {
+				return err
+			}
+			_, err = tx.exec(ctx, `INSERT INTO original_chunks (team_id, hash, n, packed) VALUES ($1, $2, $3, $4)`, a.team.id, written.key, n, chunk)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if chunk, err = nextChunk(packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsOriginal reports whether the original of a delivery will be stored: neither is it
+// there, nor is everything in the delivery known.
+func (a *ahead) needsOriginal(ctx context.Context, delivery *dmarcd.Delivery) (bool, error) {
+	var one int
+	err := a.team.store.queryRow(ctx, `SELECT 1 FROM originals WHERE team_id = $1 AND hash = $2`, []any{a.team.id, delivery.Original.Hash[:]}, &one)
+	if !errors.Is(err, dmarcd.ErrNotFound) {
+		return false, err
+	}
+	if len(delivery.Refusals) > 0 {
+		return true, nil
+	}
+	for i := range delivery.Reports {
+		known, err := a.team.known(ctx, &delivery.Reports[i])
+		if err != nil || !known {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func nextChunk(r io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, chunkBytes))
+}
+
+// publish makes a report visible that was written ahead, unless it is known by now, and
+// returns its place among its versions.
+func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead) (place, error) {
+	found := wantedPlace(report)
+	versions, err := r.versions(ctx, report)
+	if err != nil {
+		return found, err
+	}
+	if len(versions) > 0 {
+		if found, err = r.settle(ctx, receipt, delivery.Verdict.Genuine, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
+			return found, err
+		}
+	}
+	if written.id == 0 {
+		return found, errMoved // the version that made it a duplicate went meanwhile
+	}
+	published, err := r.tx.exec(ctx, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
+		WHERE team_id = $3 AND id = $4 AND state = 'deleted' AND pending_until > 0`, found.state, found.heldReason, r.team.id, written.id)
+	if err == nil && published == 0 {
+		err = errMoved // the lease ended
+	}
+	if err != nil || found.state != dmarcd.ReportCounted {
+		return found, err
+	}
+	counted, err := collect(ctx, r.tx, `SELECT domain_id, day, `+countColumns+` FROM shares WHERE team_id = $1 AND report_id = $2`,
+		[]any{r.team.id, written.id}, scanCounted)
+	if err != nil {
+		return found, err
+	}
+	for key := range written.signers {
+		if _, locked := r.locks.full[key.domain]; !locked {
+			delete(written.signers, key) // the domain was deleted meanwhile
+		}
+	}
+	r.signers.merge(written.signers)
+	if err := r.locks.count(ctx, r.changes, counted, true); err != nil {
+		return found, fmt.Errorf("count a report: %w", err)
+	}
+	return found, nil
+}

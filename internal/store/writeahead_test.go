@@ -1,0 +1,254 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// manyRecords are more than fit into one transaction.
+const manyRecords = 12_500
+
+// large is a report of many records of one message each. Before the record with the
+// number n, at is called.
+func large(id string, at func(n int) error) dmarcd.NewReport {
+	record := storetest.Passed(ours, 1)
+	report := storetest.Aggregate(id, ours, today, record)
+	report.Records, report.Shares[0].Records = manyRecords, manyRecords
+	for range manyRecords - 1 {
+		report.Shares[0].Add(dmarcd.CountsOf(record))
+	}
+	report.Messages, report.Compliant = report.Shares[0].Total(), report.Shares[0].Compliant
+	report.EachRecord = func(yield func(aggregate.Record, error) bool) {
+		for n := range manyRecords {
+			var err error
+			if at != nil {
+				err = at(n)
+			}
+			if !yield(record, err) {
+				return
+			}
+		}
+	}
+	return report
+}
+
+// TestLargeReport writes a report in many transactions: nothing of it is seen before the
+// end, and all of it after.
+func TestLargeReport(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		other := newTeam(in.T, in.store, "b")
+		addDomain(in, other, ours)
+		looked := false
+		in.receive(large("1", func(n int) error {
+			if n != manyRecords-1 || looked {
+				return nil
+			}
+			looked = true
+			// Nothing is locked: others write, also for the same domain.
+			ctx, cancel := context.WithTimeout(in.Context(), time.Minute)
+			defer cancel()
+			if err := other.SetPurpose(ctx, ours, dmarcd.PurposeBusiness); err != nil {
+				return err
+			}
+			in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+			reports, err := in.team.Reports(ctx, store.ReportFilter{}, 0, 10)
+			if err != nil || len(reports) != 0 {
+				in.Errorf("got %d reports, %v before the last transaction, want none", len(reports), err)
+			}
+			in.receive(report("small", ours, storetest.Passed(ours, 3)))
+			in.purgeAll()
+			return nil
+		}))
+		in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: manyRecords + 3}})
+		if got := in.rows("records"); got != manyRecords+1 {
+			in.Errorf("got %d records, want %d", got, manyRecords+1)
+		}
+		// A duplicate writes nothing first.
+		before := in.store.Stats().Queries
+		if got := in.receive(large("1", func(int) error { return errors.New("read for nothing") }))[0].Status; got != dmarcd.Duplicate {
+			in.Errorf("sent again: got %s, want a duplicate", got)
+		}
+		if queries := in.store.Stats().Queries - before; queries > 50 {
+			in.Errorf("a duplicate took %d queries", queries)
+		}
+		in.purgeAll()
+		in.sound()
+		in.delete(ours)
+		in.purgeAll()
+		if n := in.rows("records") + in.rows("shares"); n != 0 {
+			in.Errorf("%d rows left after the domain was deleted", n)
+		}
+	})
+}
+
+// purgeAll purges without a check after each of the many steps.
+func (in *inbox) purgeAll() {
+	in.Helper()
+	for more := true; more; {
+		var err error
+		more, err = in.store.Purge(in.Context())
+		in.must(err)
+	}
+	in.sound()
+}
+
+var errStopped = errors.New("stopped")
+
+// TestLargeReportThatIsNotReceived ends in the middle, by an error or with the process:
+// the purge removes what was written.
+func TestLargeReportThatIsNotReceived(t *testing.T) {
+	for _, how := range []string{"error", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			eachInbox(t, func(in *inbox) {
+				in.add(ours)
+				before := in.db.Dump(in)
+				delivery := storetest.Delivery(large("1", func(n int) error {
+					if n < manyRecords*3/4 {
+						return nil
+					}
+					if how == "crash" {
+						panic(errStopped)
+					}
+					return errStopped
+				}))
+				delivery.Original = storetest.Original(bytes.Repeat([]byte("0123456789abcdef"), 1<<16)) // 1 MiB
+				func() {
+					defer func() {
+						if value := recover(); value != nil && how != "crash" {
+							panic(value)
+						}
+					}()
+					if _, err := in.team.Receive(in.Context(), []*dmarcd.Delivery{delivery}); !errors.Is(err, errStopped) {
+						in.Errorf("got %v, want the error of the reader", err)
+					}
+				}()
+				if in.rows("records") == 0 {
+					in.Error("nothing was written before the error")
+				}
+				in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+				in.clock.advance(11 * time.Minute)
+				in.purgeAll()
+				if after := in.db.Dump(in); after != before {
+					in.Errorf("something is left:\n%s", after)
+				}
+			})
+		})
+	}
+}
+
+// TestLeaseOfALargeReportEnds has the purge take away a report while it is received: the
+// reception begins anew.
+func TestLeaseOfALargeReportEnds(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		purged := false
+		delivery := storetest.Delivery(large("1", func(n int) error {
+			if n == manyRecords/2 && !purged {
+				purged = true
+				in.clock.advance(time.Hour)
+				in.purgeAll()
+			}
+			return nil
+		}))
+		delivery.Original = storetest.Original(bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
+		in.deliver(delivery)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: manyRecords}})
+		in.purgeAll()
+		if got := in.rows("records"); got != manyRecords {
+			in.Errorf("got %d records, want %d", got, manyRecords)
+		}
+		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 10)
+		in.must(err)
+		original, err := in.team.ReportOriginal(in.Context(), reports[0].ID)
+		in.must(err)
+		if n, err := io.Copy(io.Discard, original.Packed); err != nil || n != 1<<20 {
+			in.Errorf("read %d bytes of the original, %v, want 1 MiB", n, err)
+		}
+	})
+}
+
+// TestReplicasReceiveTheSameLargeReport sends the same large reports, and versions of
+// one, to several processes at once.
+func TestReplicasReceiveTheSameLargeReport(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		teams := in.replicas(3)
+		var mu sync.Mutex
+		became := map[dmarcd.ReceiptStatus]int{}
+		together(teams, func(i int, team *store.Team) {
+			version := storetest.Aggregate("version", ours, today, storetest.Passed(ours, int64(1+i)))
+			receipts, err := team.Receive(in.Context(), []*dmarcd.Delivery{
+				storetest.Delivery(large("1", nil)), storetest.Delivery(version),
+			})
+			if err != nil {
+				in.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			became[receipts[0][0].Status]++
+		})
+		if became[dmarcd.Stored] != 1 || became[dmarcd.Duplicate] != 2 {
+			in.Errorf("the report became %v, want it stored once", became)
+		}
+		in.purgeAll()
+		if got := in.rows("records"); got != manyRecords+3 {
+			in.Errorf("got %d records, want %d", got, manyRecords+3)
+		}
+	})
+}
+
+// TestDomainsChangeWhileALargeReportIsReceived adds the domain of a report, or deletes
+// it, between the transactions of its reception.
+func TestDomainsChangeWhileALargeReportIsReceived(t *testing.T) {
+	for _, what := range []string{"added", "deleted", "deleted and purged", "deleted and added"} {
+		t.Run(what, func(t *testing.T) {
+			eachInbox(t, func(in *inbox) {
+				in.add("kept.example")
+				if what != "added" {
+					in.add(ours)
+				}
+				changed := false
+				in.receive(large("1", func(n int) error {
+					if n != manyRecords/2 || changed {
+						return nil
+					}
+					changed = true
+					switch what {
+					case "added":
+						in.add(ours)
+					case "deleted":
+						in.delete(ours)
+					case "deleted and purged":
+						in.delete(ours)
+						in.purgeAll()
+					case "deleted and added":
+						in.delete(ours)
+						in.purgeAll()
+						in.add(ours)
+					}
+					return nil
+				}))
+				in.sound()
+				want := map[string]dmarcd.Summary{"kept.example": {}}
+				if what == "added" || what == "deleted and added" {
+					want[ours] = dmarcd.Summary{Compliant: manyRecords}
+				}
+				in.wantCounted(want)
+				in.purgeAll()
+				in.wantCounted(want)
+			})
+		})
+	}
+}
