@@ -2,15 +2,19 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -126,4 +130,39 @@ func TestSourcesAddUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSourcesWithoutMemory checks the answer while other large requests hold the memory.
+func TestSourcesWithoutMemory(t *testing.T) {
+	t.Parallel()
+	budget := memory.NewBudget(1 << 20)
+	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) {
+		o.Sources = insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, budget)
+	})
+	s.add("example.com")
+	_, release, err := budget.AcquireAll(t.Context(), s.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mayWait = 64
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for range mayWait {
+		waiting.Go(func() {
+			_, err := budget.Acquire(ctx, s.id, 1)
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, memory.ErrBusy) {
+				t.Errorf("got %v, want that it waits", err)
+			}
+		})
+	}
+	got := s.get("/insights/sources")
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("got %d with Retry-After %q, want 503 and when to try again", got.status, got.header.Get("Retry-After"))
+	}
+	cancel()
+	waiting.Wait()
+	release()
+	if got := s.get("/insights/sources"); got.status != http.StatusOK {
+		t.Errorf("once the memory is free: got %d", got.status)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -48,6 +49,7 @@ func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagno
 	var found []Diagnosis
 	found = append(found, diagnoseEnvironment(environ)...)
 	found = append(found, diagnoseProxies(cfg)...)
+	found = append(found, diagnoseMemory(memory.FindLimit(int64(cfg.Limit.Memory)), int64(cfg.Limit.ReadMemory)))
 	if !store.IsPostgres(cfg.Database) {
 		found = append(found, diagnoseFolder(cfg.Data))
 	}
@@ -69,6 +71,15 @@ func diagnoseEnvironment(environ []string) []Diagnosis {
 		found = append(found, Diagnosis{"configuration", Healthy, "All settings are known and valid.", ""})
 	}
 	return found
+}
+
+// diagnoseMemory says which soft limit applies, and whether large answers fit under it.
+func diagnoseMemory(limit memory.Limit, reads int64) Diagnosis {
+	what := fmt.Sprintf("The soft limit is %d MiB (%s); large answers share %d MiB.", limit.Bytes>>20, limit.Source, reads>>20)
+	if reads > limit.Bytes/4*3 {
+		return Diagnosis{"memory", Advised, what, "Lower DMARCD_LIMIT_READ_MEMORY to half of the limit, or raise the limit."}
+	}
+	return Diagnosis{"memory", Healthy, what, ""}
 }
 
 // diagnoseProxies tells whether clients can be told apart where they come by https,

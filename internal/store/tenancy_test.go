@@ -172,6 +172,15 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		}
 		return nil
 	},
+	"SentSize": func(ctx context.Context, other *store.Team, v victim) error {
+		for _, name := range []string{"", v.domain.Name} {
+			size, err := other.SentSize(ctx, name, dmarcd.Days{})
+			if err := wantNone(int(size), err); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"SentRecords": func(ctx context.Context, other *store.Team, v victim) error {
 		records, err := other.SentRecords(ctx, []dmarcd.SentPlace{{Report: v.report}, {Report: v.report, N: 1}})
 		return wantNone(len(records), err)
