@@ -73,7 +73,7 @@ func (c *Checks) Run(ctx context.Context) error {
 		// What is claimed must begin well before the lease ends, or another replica
 		// begins it too: the wait for the first comes before the claim, and a slow
 		// pace claims few.
-		if !r.waitForSlot(ctx) || r.pace.Wait(ctx) != nil {
+		if !r.waitForSlot(ctx) || !r.mayBegin(ctx) {
 			return nil
 		}
 		begun, err := r.next(ctx)
@@ -138,7 +138,7 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 			continue // another replica has it
 		}
 		for i, d := range due {
-			if i > 0 && r.pace.Wait(ctx) != nil {
+			if i > 0 && !r.mayBegin(ctx) {
 				return false, nil
 			}
 			r.begin(ctx, d)
@@ -147,6 +147,9 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 	}
 	return false, nil
 }
+
+// mayBegin waits until the rate allows another check, and reports whether ctx goes on.
+func (r *checkRun) mayBegin(ctx context.Context) bool { return r.pace.Wait(ctx) == nil }
 
 // free returns how many checks of a team may begin now.
 func (r *checkRun) free(team dmarcd.TeamID) int {

@@ -12,6 +12,9 @@ import (
 
 func explode(value any) { panic(value) }
 
+// zero is an index that the compiler does not know.
+var zero = 0
+
 func TestCall(t *testing.T) {
 	t.Parallel()
 	ordinary := errors.New("ordinary")
@@ -27,7 +30,7 @@ func TestCall(t *testing.T) {
 		{name: "an error stays as it is", f: func() error { return ordinary }, is: ordinary},
 		{name: "a panic", f: func() error { explode("odd"); return nil }, panic: "panic in reader: odd"},
 		{name: "an error as the value", f: func() error { explode(fmt.Errorf("read: %w", io.EOF)); return nil }, panic: "panic in reader: read: EOF", is: io.EOF},
-		{name: "an index", f: func() error { var none []int; _ = none[len(none)]; return nil }, panic: "panic in reader: runtime error: index out of range [0] with length 0"},
+		{name: "an index", f: func() error { _ = make([]int, 0)[zero]; return nil }, panic: "panic in reader: runtime error: index out of range [0] with length 0"},
 		{name: "in a goroutine below", f: func() error {
 			var g recovered.Group
 			g.Go(func() { explode("deep") })

@@ -15,12 +15,8 @@ const txAttempts = 5
 // transaction.
 var errMoved = fmt.Errorf("%w: the data changed meanwhile", dmarcd.ErrTemporary)
 
-// txAgain is tx for work that other transactions can get in the way of; it is tried
-// again then, so f may run more than once.
-func (s *Store) txAgain(ctx context.Context, f func(tx) error) error {
-	return s.Team(system).txAgain(ctx, f)
-}
-
+// txAgain is tx for work that other transactions can get in the way of; it is retried
+// then, so f may run more than once.
 func (t *Team) txAgain(ctx context.Context, f func(tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := t.tx(ctx, f)

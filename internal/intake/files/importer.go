@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
 // Several deliveries are kept at once, because each commit waits for the disk. A batch
@@ -55,9 +56,13 @@ type Result struct {
 // is kept.
 func (i *Importer) Run(ctx context.Context, files []File) error {
 	group, ctx := errgroup.WithContext(ctx)
+	// A panic ends the import with an error, and not the daemon that reads a drop folder.
+	run := func(f func() error) {
+		group.Go(func() error { return recovered.Boundary(nil).Call("import", f) })
+	}
 	// Reading and keeping take about the same time, but not batch by batch.
 	batches := make(chan *batch, 2)
-	group.Go(func() error {
+	run(func() error {
 		defer close(batches)
 		r := &batchReader{importer: i, batches: batches, batch: &batch{}}
 		defer func() { r.batch.close() }()
@@ -68,7 +73,7 @@ func (i *Importer) Run(ctx context.Context, files []File) error {
 		}
 		return r.send(ctx)
 	})
-	group.Go(func() error {
+	run(func() error {
 		for b := range batches {
 			err := i.keep(ctx, b)
 			b.close()
