@@ -1,0 +1,86 @@
+package adversary_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestAbandonedReads plants very many addresses, asks for all of them at once,
+// and goes away.
+func TestAbandonedReads(t *testing.T) {
+	uploads, records, reads := 2, 150_000, 40
+	if soak {
+		uploads, records = 3, 1_000_000
+	}
+	onEach(t, func(t *testing.T, a *arena) {
+		for i := range uploads {
+			a.mallory.upload(distinct(t, "mallory.test", fmt.Sprint("planted ", i), i*records, records))
+		}
+		paths := []string{"/insights/sources", "/insights/sources?by=address", "/insights/sources?by=address&domain=mallory.test&limit=1000"}
+
+		a.watch("many reads of many addresses", func() {
+			var reading sync.WaitGroup
+			for i := range reads {
+				reading.Go(func() { a.readSources(paths[i%len(paths)]) })
+			}
+			reading.Wait()
+		})
+
+		a.watch("readiness during heavy reads", func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			var reading sync.WaitGroup
+			for i := range 8 {
+				reading.Go(func() {
+					for n := 0; ctx.Err() == nil; n++ {
+						// A new range each time: no answer can come from a cache.
+						_, _ = a.mallory.try(ctx, http.MethodGet, fmt.Sprintf("/insights/sources?by=address&from=%d-01-01", 1000+i*100+n%100), "", nil) // abandoned
+					}
+				})
+			}
+			pause := time.NewTicker(200 * time.Millisecond) // as a load balancer does
+			defer pause.Stop()
+			for range 10 {
+				<-pause.C
+				got := a.victim.send(http.MethodGet, "/readyz", "", nil)
+				if got.status != http.StatusOK || got.took > answerLimit/2 {
+					t.Errorf("/readyz: got %v after %v want 200 within %v", got, got.took, answerLimit/2)
+				}
+			}
+			cancel()
+			reading.Wait()
+		})
+
+		// Nothing is left to do once the clients are gone.
+		const span = time.Second
+		pause := time.NewTicker(span)
+		defer pause.Stop()
+		eventually(t, answerLimit, "the daemon rests after the clients are gone", func() bool {
+			before := a.d.Memory.CPU()
+			<-pause.C
+			return a.d.Memory.CPU()-before < span/4
+		})
+		a.d.Stop()
+	})
+}
+
+// readSources reads the sources and wants a bounded answer, or to be told to
+// come later.
+func (a *arena) readSources(path string) {
+	got, err := a.mallory.try(a.t.Context(), http.MethodGet, path, "", nil)
+	switch {
+	case err != nil:
+		a.t.Logf("%s: %v", path, err) // where the daemon is gone, the watch says so
+	case got.status == http.StatusServiceUnavailable || got.status == http.StatusTooManyRequests:
+		if got.header.Get("Retry-After") == "" {
+			a.t.Errorf("%s: got %v without Retry-After", path, got)
+		}
+	case got.status != http.StatusOK && got.status != http.StatusUnprocessableEntity: // more than may be read for one answer
+		a.t.Errorf("%s: got %v want 200, 422 or 503", path, got)
+	case len(got.body) > 8*mega:
+		a.t.Errorf("%s: got %d bytes want a bounded answer", path, len(got.body))
+	}
+}
