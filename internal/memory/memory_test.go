@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -49,12 +50,12 @@ func TestBudgetIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const greedy, modest = dmarcd.TeamID(1), dmarcd.TeamID(2)
 		budget := memory.NewBudget(100)
-		var refused int
+		var refused atomic.Int64
 		for range 80 {
 			go func() {
 				release, err := budget.Acquire(t.Context(), greedy, 1000)
 				if errors.Is(err, memory.ErrBusy) && errors.Is(err, dmarcd.ErrTemporary) {
-					refused++
+					refused.Add(1)
 					return
 				}
 				time.Sleep(time.Minute)
@@ -73,12 +74,13 @@ func TestBudgetIsFair(t *testing.T) {
 		if waited := time.Since(began); waited > 0 {
 			t.Errorf("the other team waited for %v, want not at all", waited)
 		}
-		if refused != 80-1-64 {
-			t.Errorf("got %d refusals at once, want those beyond the 64 that may wait", refused)
+		if got := refused.Load(); got != 80-1-64 {
+			t.Errorf("got %d refusals at once, want those beyond the 64 that may wait", got)
 		}
 		time.Sleep(11 * time.Second)
-		if synctest.Wait(); refused != 79 {
-			t.Errorf("got %d refusals after 11 s, want all but the first", refused)
+		synctest.Wait()
+		if got := refused.Load(); got != 79 {
+			t.Errorf("got %d refusals after 11 s, want all but the first", got)
 		}
 		time.Sleep(time.Minute)
 		cancelled, cancel := context.WithCancel(t.Context())
