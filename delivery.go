@@ -17,6 +17,9 @@ type Hash [sha256.Size]byte
 type Delivery struct {
 	Intake  Intake
 	Verdict Verdict
+	// Domain is the domain whose reporting address it was sent to, 0 where that is
+	// unknown or there are several.
+	Domain DomainID
 	// Name is what the thing is called, for people: a file's name, or "".
 	Name     string
 	Original Original
@@ -29,8 +32,9 @@ type Original struct {
 	// Hash is that of the bytes sent, Size their number.
 	Hash Hash
 	Size int64
-	// Packed returns the bytes, compressed, from their beginning.
-	Packed func() io.Reader
+	// Packed returns the bytes, compressed to PackedSize, from their beginning.
+	Packed     func() io.Reader
+	PackedSize int64
 }
 
 // KeptOriginal is a delivery as it was sent, read back.

@@ -87,7 +87,7 @@ func (s sample) delivery() *dmarcd.Delivery {
 	return &dmarcd.Delivery{
 		Intake: dmarcd.IntakeImport,
 		Original: dmarcd.Original{
-			Hash: sha256.Sum256(identity), Size: int64(len(identity)), Packed: func() io.Reader { return bytes.NewReader(identity) },
+			Hash: sha256.Sum256(identity), Size: int64(len(identity)), Packed: func() io.Reader { return bytes.NewReader(identity) }, PackedSize: int64(len(identity)),
 		},
 		Reports: []dmarcd.NewReport{{
 			Report: dmarcd.Report{

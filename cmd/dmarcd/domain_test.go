@@ -50,7 +50,7 @@ func TestDomainAddTellsRefusedNamesWithoutTheirControlCharacters(t *testing.T) {
 func TestDomainAddTellsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
-	settings := []string{"--database=" + filepath.Join(t.TempDir(), "dmarcd.db"), "--domains-max=700"}
+	settings := []string{"--database=" + filepath.Join(t.TempDir(), "dmarcd.db"), "--quota-domains=700"}
 	if status, _, stderr := runProgram(t, server, "", append(settings, "team", "create", "acme")...); status != exitDone {
 		t.Fatal(stderr)
 	}

@@ -14,7 +14,7 @@ import (
 
 func (p *program) teamCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "team", Short: "Teams and the API whitelist", Args: noArguments, RunE: showHelp}
-	cmd.AddCommand(p.teamCreateCommand(), p.teamListCommand(), p.teamAllowCommand(true), p.teamAllowCommand(false))
+	cmd.AddCommand(p.teamCreateCommand(), p.teamListCommand(), p.teamAllowCommand(true), p.teamAllowCommand(false), p.teamQuotaCommand())
 	return cmd
 }
 

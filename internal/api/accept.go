@@ -10,16 +10,18 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// accept reads a message and has the team store what is in it, after judge has seen it.
-// It returns what became of each item.
-func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, message intake.Message, judge func(*dmarcd.Delivery)) ([]dmarcd.Receipt, error) {
+// accept reads a message and has the team store what is in it, unless judge returns an
+// error. It returns what became of each item.
+func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, message intake.Message, judge func(*dmarcd.Delivery) error) ([]dmarcd.Receipt, error) {
 	defer a.bodyRead(w)()
 	opened, err := a.options.Acceptor.Read(r.Context(), message)
 	if err != nil {
 		return nil, err
 	}
 	defer opened.Close()
-	judge(opened.Delivery)
+	if err := judge(opened.Delivery); err != nil {
+		return nil, err
+	}
 	receipts, err := a.options.Acceptor.Store(r.Context(), team, opened.Delivery)
 	if err != nil {
 		return nil, err
@@ -37,7 +39,7 @@ func (a *API) bodyRead(w http.ResponseWriter) (answer func()) {
 }
 
 // asRead is the judgement of whoever takes reports of every kind.
-func asRead(*dmarcd.Delivery) {}
+func asRead(*dmarcd.Delivery) error { return nil }
 
 // refusedReceipts is the shape of the error where nothing could be used.
 type refusedReceipts struct {

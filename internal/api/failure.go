@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
 )
 
@@ -35,6 +36,7 @@ var (
 	errNoSuchReport     = &failure{http.StatusNotFound, "The team has no such report. GET /insights/reports lists those it has."}
 	errNoSuchRejected   = &failure{http.StatusNotFound, "The team has nothing of this id that was rejected. GET /insights/rejected lists what it has."}
 	errOriginalGone     = &failure{http.StatusNotFound, "What was sent is not kept any more. The operator sets for how long it is."}
+	errMailboxFull      = &failure{http.StatusTooManyRequests, "This mailbox takes no more reports for now. Try again after the seconds that the Retry-After header tells."}
 	errNoSuchMailbox    = &failure{http.StatusNotFound, "There is no such mailbox. The TLS-RPT record of the domain names the right address."}
 	errNotJSON          = &failure{http.StatusBadRequest, "The body must be one JSON object in UTF-8, such as {\"domain\": \"example.com\"}."}
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many requests. Try again after the seconds that the Retry-After header tells."}
@@ -51,6 +53,9 @@ func errUploadTooLarge(maxBytes int64) *failure {
 
 // retryAfter is what a client is told to wait for the database, in seconds.
 const retryAfter = "5"
+
+// lowDiskRetryAfter is the same where the disk is nearly full.
+const lowDiskRetryAfter = "600"
 
 // message is the shape of every error but one.
 type message struct {
@@ -89,11 +94,17 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var text string
 	var f *failure
 	var invalid *dmarcd.InvalidError
+	var full *dmarcd.QuotaError
 	switch {
 	case errors.As(err, &f):
 		text = f.message
 	case errors.As(err, &invalid):
 		text = invalid.Message
+	case errors.As(err, &full):
+		text = full.Error()
+	case errors.Is(err, intake.ErrLowDisk):
+		w.Header().Set("Retry-After", lowDiskRetryAfter)
+		text = "The service takes nothing at the moment, because its disk is nearly full. Try again later."
 	case status == http.StatusUnauthorized:
 		text = "Unauthorized"
 	case errors.Is(err, memory.ErrBusy):

@@ -26,7 +26,7 @@ func (a *API) setup(c *call) error {
 		return err
 	}
 	address := domain.ReportAddress(a.options.ReportDomain)
-	records := dnscheck.Setup(domain, a.options.ReportDomain, a.baseURL, latest.Published(address))
+	records := dnscheck.Setup(domain, a.options.ReportDomain, a.baseURL, latest.Published(address), a.options.Store.ActiveMailbox(c.r.Context()))
 	writeCacheable(c, wire.NewSetup(domain, address, records))
 	return nil
 }

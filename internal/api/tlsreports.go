@@ -47,42 +47,64 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	note(w, "team", recipient.Team.String())
+	team := a.options.Store.Team(recipient.Team)
+	if err := team.Admit(r.Context()); err != nil {
+		return anonymousQuota(w, err)
+	}
 	body, err := a.receiveBody(w, r, recipient.Team)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	receipts, err := a.accept(w, r, a.options.Store.Team(recipient.Team),
-		intake.Message{Team: recipient.Team, Outsider: true, Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size()}, onlyTLS)
+	receipts, err := a.accept(w, r, team, intake.Message{
+		Team: recipient.Team, Outsider: true, Domain: recipient.DomainID, Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size(),
+	}, onlyTLS)
 	if err != nil {
-		return err
+		return anonymousQuota(w, err)
 	}
 	status := receiptsStatus(receipts)
-	writeJSON(w, status, message{tlsReportAnswer(status, receipts)})
+	writeJSON(w, status, message{tlsReportAnswer(status)})
 	return nil
 }
 
-// onlyTLS keeps all reports aside that are no TLS reports.
-func onlyTLS(delivery *dmarcd.Delivery) {
+// anonymousQuota returns what an outsider is told where a quota of the team is used up:
+// not which.
+func anonymousQuota(w http.ResponseWriter, err error) error {
+	var full *dmarcd.QuotaError
+	if !errors.As(err, &full) {
+		return err
+	}
+	w.Header().Set("Retry-After", quotaRetryAfter)
+	return errMailboxFull
+}
+
+// quotaRetryAfter is when a reporter may try again where a quota is used up, in seconds.
+const quotaRetryAfter = "3600"
+
+// onlyTLS leaves nothing but TLS reports. A delivery without one is refused: nothing of
+// what an outsider sends is stored before it was read.
+func onlyTLS(delivery *dmarcd.Delivery) error {
+	reason := "there is no report in it"
+	for _, refusal := range delivery.Refusals {
+		reason = refusal.Reason
+	}
+	delivery.Refusals = nil
 	delivery.Reports = slices.DeleteFunc(delivery.Reports, func(report dmarcd.NewReport) bool {
 		if report.Kind == dmarcd.KindTLS {
 			return false
 		}
-		delivery.Refusals = append(delivery.Refusals, dmarcd.Refusal{
-			Kind: report.Kind, Member: report.Member,
-			Reason: fmt.Sprintf("only TLS reports are taken at this address, and this is a report of the kind %s", report.Kind),
-		})
+		reason = fmt.Sprintf("only TLS reports are taken at this address, and this is a report of the kind %s", report.Kind)
 		return true
 	})
+	if len(delivery.Reports) > 0 {
+		return nil
+	}
+	return &failure{http.StatusUnprocessableEntity, "The body holds no TLS report that can be used: " + strings.TrimSuffix(reason, ".") + "."}
 }
 
-func tlsReportAnswer(status int, receipts []dmarcd.Receipt) string {
-	switch status {
-	case http.StatusCreated:
+func tlsReportAnswer(status int) string {
+	if status == http.StatusCreated {
 		return "The report was stored."
-	case http.StatusOK:
-		return "The report was known already."
-	default:
-		return "The body holds no TLS report that can be used: " + strings.TrimSuffix(receipts[0].Reason, ".") + "."
 	}
+	return "The report was known already."
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -77,8 +78,8 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 		if got := ids(read[page[listed]](t, s.get("/insights/reports?domain=example.com"), http.StatusOK)); len(got) != 1 {
 			t.Errorf("got the reports %v, want one", got)
 		}
-		if got := read[page[listed]](t, s.get("/insights/rejected"), http.StatusOK).Items; len(got) != 2 {
-			t.Errorf("got %+v, want what could not be used", got)
+		if got := read[page[listed]](t, s.get("/insights/rejected"), http.StatusOK).Items; len(got) != 0 {
+			t.Errorf("got %+v, want nothing stored of what could not be read", got)
 		}
 	})
 }
@@ -93,4 +94,57 @@ func TestTLSReportsHaveALimitByAddress(t *testing.T) {
 	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
 		t.Errorf("got status %d and Retry-After %q, want 429 with it", got.status, got.header.Get("Retry-After"))
 	}
+}
+
+// TestQuotasAndTheDisk uses up what a team may store, and then the disk.
+func TestQuotasAndTheDisk(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		var low error
+		s := newService(t, db.Open(t, store.Options{}), func(o *api.Options) { o.Acceptor.Disk = func() error { return low } })
+		s.add("example.com")
+		mailbox := s.mailbox("example.com")
+		set := func(name dmarcd.QuotaName, amount int64) {
+			t.Helper()
+			if err := s.team.SetQuota(t.Context(), name, amount); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tls := func(id string, want int, says string) {
+			t.Helper()
+			got := s.deliver(http.MethodPost, mailbox, bytes.NewReader(tlsJSON(id, "example.com")))
+			if message := read[receipts](t, got, want).Message; !strings.Contains(message, says) {
+				t.Errorf("a TLS report: got %q, want it to say %q", message, says)
+			}
+			if (got.header.Get("Retry-After") != "") != (want != http.StatusCreated) {
+				t.Errorf("a TLS report: got Retry-After %q with status %d", got.header.Get("Retry-After"), want)
+			}
+		}
+		upload := func(id string, want int, says string) {
+			t.Helper()
+			if message := read[receipts](t, s.upload(aggregateXML(id, "example.com", firstDay)), want).Message; !strings.Contains(message, says) {
+				t.Errorf("an upload: got %q, want it to say %q", message, says)
+			}
+		}
+		tls("1", http.StatusCreated, "stored")
+		set(dmarcd.QuotaStored, 1)
+		tls("2", http.StatusTooManyRequests, "no more reports")
+		upload("2", http.StatusForbidden, "stored as much as it may")
+		set(dmarcd.QuotaStored, 0)
+		set(dmarcd.QuotaReports, 2)
+		tls("3", http.StatusCreated, "stored")
+		tls("4", http.StatusTooManyRequests, "no more reports")
+		upload("4", http.StatusForbidden, "in a day")
+		set(dmarcd.QuotaReports, 0)
+		set(dmarcd.QuotaUnreadable, 1)
+		read[receipts](t, s.upload([]byte("hello")), http.StatusUnprocessableEntity)
+		if got := read[receipts](t, s.upload([]byte("hello again")), http.StatusForbidden).Message; !strings.Contains(got, "could not be read") {
+			t.Errorf("an upload that cannot be read: got %q, want it to say so", got)
+		}
+		low = intake.ErrLowDisk
+		tls("5", http.StatusServiceUnavailable, "disk")
+		upload("5", http.StatusServiceUnavailable, "disk")
+		low = nil
+		upload("5", http.StatusCreated, "")
+	})
 }

@@ -36,6 +36,9 @@ func (a *API) uploadReport(c *call) error {
 // receiveBody copies the body of a request to where it can be read more than once. The
 // copy must be closed, and counts as one of the uploads of the team until then.
 func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.TeamID) (*received, error) {
+	if err := a.options.Acceptor.Ready(); err != nil {
+		return nil, err
+	}
 	maxBytes := a.options.MaxUpload
 	if r.ContentLength > maxBytes {
 		return nil, errUploadTooLarge(maxBytes)

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/auth"
@@ -159,7 +160,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, budget 
 			return nil, fmt.Errorf("make the data folder (DMARCD_DATA names another): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{MaxDomains: cfg.Domains.Max, Memory: budget, Log: log})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Memory: budget, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +168,14 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, budget 
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// quotas returns what a team may have that has no quota of its own.
+func quotas(cfg config.Quota) dmarcd.Quota {
+	return dmarcd.Quota{
+		dmarcd.QuotaDomains: int64(cfg.Domains), dmarcd.QuotaStored: int64(cfg.Stored), dmarcd.QuotaUnreadable: int64(cfg.Unreadable),
+		dmarcd.QuotaReports: int64(cfg.Reports), dmarcd.QuotaMailboxes: int64(cfg.Mailboxes),
+	}
 }
 
 // maxQuestions is how many DNS questions are under way at once, to one server

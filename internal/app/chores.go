@@ -15,6 +15,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "put the records of days on sheets", Step: a.store.MakeSheets, Poll: jobs.Minutely},
 		{Name: "remove what is past its time", Step: expire, Poll: jobs.Hourly},
 		{Name: "return free pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
+		{Name: "forget retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
 		{Name: "purge sessions that are over", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
 	}
 	for _, chore := range chores {

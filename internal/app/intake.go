@@ -24,6 +24,7 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 	limits.Containers.Folder = temporaryFolder(cfg)
 	return &intake.Acceptor{
 		Limits: limits,
+		Disk:   func() error { return enoughDisk(cfg.Data, int64(cfg.Limit.FreeDisk)) },
 		Failure: failure.Options{
 			KeepLocalParts: cfg.Intake.FailureAddresses == config.AddressesKeep,
 			KeepBody:       cfg.Intake.FailureBody == config.BodyKeep,
@@ -32,6 +33,15 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 		Document:     shape.Document,
 		Fault:        func(err error) { log.Error("a message could not be read", "error", err) },
 	}
+}
+
+// enoughDisk returns an intake.ErrLowDisk if the disk of the data folder has too little
+// free. A disk that cannot be asked is no reason to receive nothing.
+func enoughDisk(folder string, want int64) error {
+	if free, err := spool.FreeBytes(folder); err == nil && free < want {
+		return fmt.Errorf("%w: %d bytes are free, %d must be (limit.free_disk)", intake.ErrLowDisk, free, want)
+	}
+	return nil
 }
 
 // Limits returns what bounds a message, by a configuration. Temporary files go where

@@ -36,8 +36,10 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	if err != nil {
 		return nil, err
 	}
+	room := spool.DefaultLimits()
+	room.FreeBytes = int64(cfg.Limit.FreeDisk)
 	m.spool, err = spool.Open(spool.Config{
-		Folder: filepath.Join(cfg.Data, "spool"), Limits: spool.DefaultLimits(), Log: a.log, Now: time.Now,
+		Folder: filepath.Join(cfg.Data, "spool"), Limits: room, Log: a.log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -56,6 +58,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 			recipient, err := a.store.RecipientOf(ctx, mailbox)
 			return recipient.Team, err
 		},
+		Admit: func(ctx context.Context, team dmarcd.TeamID, _ int64) error { return a.store.Team(team).Admit(ctx) },
 		Spool: m.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Boundary: a.recovered,
 	})
 	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
@@ -151,7 +154,7 @@ func (a *App) openMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Ent
 		return nil, err
 	}
 	defer func() { _ = content.Close() }() // read-only
-	return a.acceptor.Read(ctx, message(team, entry, content))
+	return a.acceptor.Read(ctx, a.message(ctx, team, entry, content))
 }
 
 // rejectMail stores a mail of the spool as rejected without reading it.
@@ -161,7 +164,7 @@ func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.E
 		return err
 	}
 	defer func() { _ = content.Close() }() // read-only
-	opened, err := a.acceptor.Refuse(ctx, message(team, entry, content), reason)
+	opened, err := a.acceptor.Refuse(ctx, a.message(ctx, team, entry, content), reason)
 	if err != nil {
 		return err
 	}
@@ -171,10 +174,27 @@ func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.E
 }
 
 // message returns what the acceptor needs to know of a mail of the spool.
-func message(team dmarcd.TeamID, entry *spool.Entry, content *spool.Mail) intake.Message {
+func (a *App) message(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, content *spool.Mail) intake.Message {
 	return intake.Message{
-		Team: team, Intake: dmarcd.IntakeSMTP, Verdict: entry.Verdict, Content: content, Size: entry.Size,
+		Team: team, Domain: a.addressed(ctx, team, entry), Intake: dmarcd.IntakeSMTP, Verdict: entry.Verdict, Content: content, Size: entry.Size,
 	}
+}
+
+// addressed returns the domain of a team that a mail was sent to, 0 if there are several
+// or it was deleted meanwhile.
+func (a *App) addressed(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry) dmarcd.DomainID {
+	var domain dmarcd.DomainID
+	for _, recipient := range entry.Envelope.Recipients {
+		if recipient.Team != team {
+			continue
+		}
+		found, err := a.store.RecipientOf(ctx, recipient.Mailbox)
+		if err != nil || domain != 0 {
+			return 0 // it matters only for when something unreadable is removed
+		}
+		domain = found.DomainID
+	}
+	return domain
 }
 
 // keepMails keeps the mails of a team at once or, where one of them is in the way of

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -106,6 +107,7 @@ type databaseCollector struct {
 
 var (
 	databaseQueries = prometheus.NewDesc("dmarcd_database_queries_total", "Statements that were run.", nil, nil)
+	storedBytes     = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records that all teams have stored, as quotas count them.", nil, nil)
 	poolOpen        = prometheus.NewDesc("dmarcd_database_connections", "Open connections by pool and state.", []string{"pool", "state"}, nil)
 	poolMax         = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
 	poolWaits       = prometheus.NewDesc("dmarcd_database_waits_total", "How often a connection had to be waited for, by pool.", []string{"pool"}, nil)
@@ -114,7 +116,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (databaseCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{databaseQueries, poolOpen, poolMax, poolWaits, poolWaitTime} {
+	for _, desc := range []*prometheus.Desc{databaseQueries, storedBytes, poolOpen, poolMax, poolWaits, poolWaitTime} {
 		descs <- desc
 	}
 }
@@ -123,6 +125,11 @@ func (databaseCollector) Describe(descs chan<- *prometheus.Desc) {
 func (c databaseCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	out <- prometheus.MustNewConstMetric(databaseQueries, prometheus.CounterValue, float64(stats.Queries))
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	if stored, err := c.store.StoredBytes(ctx); err == nil { // without an answer the figure is missing
+		out <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, float64(stored))
+	}
 	collectPool(out, "reader", stats.Reader)
 	collectPool(out, "writer", stats.Writer)
 }

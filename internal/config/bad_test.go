@@ -153,12 +153,12 @@ func TestBadValues(t *testing.T) {
 			`http.max_header_bytes = "100" (flag --http-max-header-bytes): give a whole number from 4096 to 16777216`,
 		},
 		{
-			"domains.max below zero", "domains-max", "-1",
-			`domains.max = "-1" (flag --domains-max): give a whole number from 0 (no limit) to 1000000000`,
+			"quota.domains below zero", "quota-domains", "-1",
+			`quota.domains = "-1" (flag --quota-domains): give a whole number from 0 (no limit) to 1125899906842624`,
 		},
 		{
-			"domains.max not whole", "domains-max", "1.5",
-			`domains.max = "1.5" (flag --domains-max): give a whole number from 0 (no limit) to 1000000000`,
+			"quota.domains not whole", "quota-domains", "1.5",
+			`quota.domains = "1.5" (flag --quota-domains): give a whole number from 0 (no limit) to 1125899906842624`,
 		},
 		{
 			"smtp_listen without report_domain", "smtp-listen", ":2525",
@@ -196,16 +196,16 @@ func TestBadValues(t *testing.T) {
 
 func TestBadValueNamesItsOrigin(t *testing.T) {
 	t.Parallel()
-	file := writeFile(t, "dmarcd.yaml", "domains: {max: -1}")
-	want := `domains.max = "-1" (%): give a whole number from 0 (no limit) to 1000000000`
+	file := writeFile(t, "dmarcd.yaml", "quota: {domains: -1}")
+	want := `quota.domains = "-1" (%): give a whole number from 0 (no limit) to 1125899906842624`
 	tests := []struct {
 		name   string
 		in     config.Input
 		origin string
 	}{
 		{"file", config.Input{File: file}, "file " + file},
-		{"environment", config.Input{Environ: []string{"DMARCD_DOMAINS_MAX=-1"}}, "environment DMARCD_DOMAINS_MAX"},
-		{"flag", config.Input{Flags: map[string]string{"domains-max": "-1"}}, "flag --domains-max"},
+		{"environment", config.Input{Environ: []string{"DMARCD_QUOTA_DOMAINS=-1"}}, "environment DMARCD_QUOTA_DOMAINS"},
+		{"flag", config.Input{Flags: map[string]string{"quota-domains": "-1"}}, "flag --quota-domains"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,7 @@ type Config struct {
 	Resolver Resolver
 	Outbound Outbound
 	Schedule Schedule
-	Domains  Domains
+	Quota    Quota
 
 	Limit     Limit
 	Intake    Intake
@@ -125,10 +125,12 @@ type Schedule struct {
 	Rate float64
 }
 
-// Domains is the section "domains".
-type Domains struct {
-	// Max is how many domains a team may have; 0 means any number.
-	Max int
+// Quota is the section "quota": what a team may have that has no quota of its own; 0
+// means any amount.
+type Quota struct {
+	Domains, Mailboxes int
+	// Stored and Unreadable are bytes, Reports a number for each day.
+	Stored, Unreadable, Reports int
 }
 
 // Prefix returns the path of the base URL without a trailing slash. It is

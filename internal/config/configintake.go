@@ -17,7 +17,10 @@ type Limit struct {
 	Nesting int
 	// Records is how many records a report may have.
 	Records int
-	// Time is how long the reading may take.
+	// FreeDisk is how many bytes the disk of the data folder must have free for
+	// anything to be received.
+	FreeDisk int
+	// Time is how long the reading may compute.
 	Time time.Duration
 	// ReadMemory is how many bytes the answers to all heavy reads together may hold.
 	ReadMemory int

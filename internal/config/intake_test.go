@@ -13,6 +13,11 @@ import (
 // intakeTexts has a value for every setting of the ways in and of the web page, other
 // than its default.
 var intakeTexts = [][2]string{
+	{"quota.domains", "1000"},
+	{"quota.stored", "2000"},
+	{"quota.unreadable", "300"},
+	{"quota.reports", "40"},
+	{"quota.mailboxes", "5"},
 	{"limit.upload", "1048576"},
 	{"limit.mail", "2097152"},
 	{"limit.expanded", "4194304"},
@@ -21,6 +26,7 @@ var intakeTexts = [][2]string{
 	{"limit.members", "10"},
 	{"limit.nesting", "3"},
 	{"limit.records", "5000"},
+	{"limit.free_disk", "1024"},
 	{"limit.time", "10s"},
 	{"limit.read_memory", "33554432"},
 	{"limit.memory", "134217728"},
@@ -56,9 +62,10 @@ var intakeTexts = [][2]string{
 
 // withIntake returns the configuration with the values of intakeTexts.
 func withIntake(c config.Config) config.Config {
+	c.Quota = config.Quota{Domains: 1000, Stored: 2000, Unreadable: 300, Reports: 40, Mailboxes: 5}
 	c.Limit = config.Limit{
 		Upload: 1 << 20, Mail: 2 << 20, Expanded: 4 << 20, Ratio: 50,
-		Members: 10, Nesting: 3, Records: 5000, Time: 10 * time.Second, ReadMemory: 33554432, Memory: 134217728,
+		Members: 10, Nesting: 3, Records: 5000, FreeDisk: 1024, Time: 10 * time.Second, ReadMemory: 33554432, Memory: 134217728,
 	}
 	c.Intake = config.Intake{
 		Forged: config.ForgedRefuse, FailureAddresses: config.AddressesKeep, FailureBody: config.BodyKeep,

@@ -56,8 +56,9 @@ func TestDefaults(t *testing.T) {
 		},
 		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
 		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
+		Quota:    config.Quota{Domains: 10_000, Stored: 10 << 30, Unreadable: 256 << 20, Reports: 20_000, Mailboxes: 20},
 		Limit: config.Limit{
-			Upload: 32 << 20, Mail: 32 << 20, Expanded: 256 << 20, Ratio: 200, RatioFrom: 1 << 20,
+			FreeDisk: 256 << 20, Upload: 32 << 20, Mail: 32 << 20, Expanded: 256 << 20, Ratio: 200, RatioFrom: 1 << 20,
 			Members: 1000, Nesting: 5, Records: 1_000_000, Time: time.Minute, ReadMemory: 268435456,
 		},
 		Intake: config.Intake{
@@ -109,7 +110,6 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 		Resolver: config.Resolver{Timeout: 750 * time.Millisecond},
 		Outbound: config.Outbound{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 		Schedule: config.Schedule{Interval: 15 * time.Minute, FullInterval: 12 * time.Hour, Rate: 2.5},
-		Domains:  config.Domains{Max: 1000},
 	})
 	const toml = `
 database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
@@ -122,7 +122,6 @@ smtp_listen = ":2525"
 report_domain = "Reports.Example.COM."
 token = "` + goodToken + `"
 rate_limit = 12.5
-domains.max = 1000
 
 [log]
 level = "warn"
@@ -177,8 +176,6 @@ schedule:
   interval: 15m
   full_interval: 12h
   rate: 2.5
-domains:
-  max: 1000
 `
 	environ := []string{
 		"DMARCD_DATABASE=postgres://dmarcd:secret@db.example.com:5432/dmarcd",
@@ -205,7 +202,6 @@ domains:
 		"DMARCD_SCHEDULE_INTERVAL=15m",
 		"DMARCD_SCHEDULE_FULL_INTERVAL=12h",
 		"DMARCD_SCHEDULE_RATE=2.5",
-		"DMARCD_DOMAINS_MAX=1000",
 	}
 	flags := map[string]string{
 		"database":               "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
@@ -232,7 +228,6 @@ domains:
 		"schedule-interval":      "15m",
 		"schedule-full-interval": "12h",
 		"schedule-rate":          "2.5",
-		"domains-max":            "1000",
 		"json":                   "true", // a flag of a command, no setting
 	}
 	tomlFile := writeFile(t, "dmarcd.toml", intakeLines("%s = %q")+toml)
@@ -341,7 +336,7 @@ func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
 		"rate-limit":         "0.5",
 		"log-level":          "error",
 		"dns":                "192.0.2.1:53,192.0.2.2:53",
-		"domains-max":        "7",
+		"quota-domains":      "7",
 	}
 	for _, v := range load(t, config.Input{Flags: texts}).Values {
 		if want, given := texts[v.Setting.Flag()]; given && v.Text != want {

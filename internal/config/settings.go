@@ -109,8 +109,5 @@ func sectionSettings() []Setting {
 		define("schedule.rate", numberKind(), "50", numberUpTo(1_000_000, "none"),
 			func(c *Config) *float64 { return &c.Schedule.Rate },
 			"how many scheduled checks this process begins in a second at most; 0 = none"),
-		define("domains.max", wholeKind(), "0", wholeBetween(0, 1_000_000_000, " (no limit)"),
-			func(c *Config) *int { return &c.Domains.Max },
-			"how many domains a team may have; 0 = no limit"),
 	}
 }

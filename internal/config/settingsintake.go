@@ -9,7 +9,29 @@ import (
 // intakeSettings are those of the ways in which reports come in, and of how long they
 // stay.
 func intakeSettings() []Setting {
-	return slices.Concat(limitSettings(), folderSettings(), smtpSettings(), keepSettings())
+	return slices.Concat(quotaSettings(), limitSettings(), folderSettings(), smtpSettings(), keepSettings())
+}
+
+// quotaSettings are what a team may have that has no quota of its own.
+func quotaSettings() []Setting {
+	amount := wholeBetween(0, 1<<50, " (no limit)")
+	return []Setting{
+		define("quota.domains", wholeKind(), "10000", amount,
+			func(c *Config) *int { return &c.Quota.Domains },
+			"how many domains a team may have that has no quota of its own; 0 = no limit"),
+		define("quota.stored", wholeKind(), "10737418240", amount,
+			func(c *Config) *int { return &c.Quota.Stored },
+			"how many bytes a team may store; 0 = no limit"),
+		define("quota.unreadable", wholeKind(), "268435456", amount,
+			func(c *Config) *int { return &c.Quota.Unreadable },
+			"how many bytes a team may store of what could not be read; 0 = no limit"),
+		define("quota.reports", wholeKind(), "20000", amount,
+			func(c *Config) *int { return &c.Quota.Reports },
+			"how many reports a team may receive in a day; 0 = no limit"),
+		define("quota.mailboxes", wholeKind(), "20", amount,
+			func(c *Config) *int { return &c.Quota.Mailboxes },
+			"how many mailboxes a team may have read; 0 = no limit"),
+	}
 }
 
 func limitSettings() []Setting {
@@ -39,6 +61,9 @@ func limitSettings() []Setting {
 		define("limit.records", wholeKind(), "1000000", wholeBetween(1, 100_000_000, ""),
 			func(c *Config) *int { return &c.Limit.Records },
 			"how many records a report may have"),
+		define("limit.free_disk", wholeKind(), "268435456", wholeBetween(0, 1<<50, ""),
+			func(c *Config) *int { return &c.Limit.FreeDisk },
+			"how many bytes the disk of the data folder must have free; below that nothing is received"),
 		define("limit.time", durationKind(), "1m", durationFrom(time.Second, time.Hour),
 			func(c *Config) *time.Duration { return &c.Limit.Time },
 			"how long the reading of one message may compute (time of the processor)"),

@@ -14,13 +14,19 @@ import (
 // there are none. TLS reports may also come by HTTPS, where baseURL, by which clients
 // reach this server, says so. It asks no DNS: what it says is as old as the latest
 // check.
-func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.Published) []dmarcd.SetupRecord {
+//
+// Addresses at the report domain that active does not know are of domains that were
+// deleted: they are left out of the record to publish.
+func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.Published, active func(mailbox string) bool) []dmarcd.SetupRecord {
 	address := domain.ReportAddress(reportDomain)
 	if address == "" {
 		return nil
 	}
 	records := []dmarcd.SetupRecord{{
-		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: dmarcRecord(domain, address),
+		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: dmarcRecord(domain, address, func(u dmarc.URI) bool {
+			mailbox, ours := cutDomain(u.Address, reportDomain)
+			return ours && !strings.EqualFold(u.Address, address) && !active(mailbox)
+		}),
 		Known: !domain.KnownAt.IsZero(), Seen: asksDMARC(domain.Record, address),
 		Why: "Tells receivers your policy, and to send aggregate reports here.",
 	}}
@@ -55,8 +61,8 @@ func consentRecord(domain, reportDomain string, published dmarcd.Published) (dma
 
 // dmarcRecord returns the record to publish: the domain's own with the address
 // added, one with the policy that the record of a domain above gives it or, where
-// there is nothing to keep, one that only watches.
-func dmarcRecord(domain dmarcd.Domain, address string) string {
+// there is nothing to keep, one that only watches. Addresses that are gone are left out.
+func dmarcRecord(domain dmarcd.Domain, address string, gone func(dmarc.URI) bool) string {
 	record, ok := dmarc.Parse(domain.Record)
 	switch {
 	case !ok || !record.Usable():
@@ -64,11 +70,20 @@ func dmarcRecord(domain dmarcd.Domain, address string) string {
 	case domain.RecordDomain != domain.Name:
 		policy, _ := record.Policy(dmarc.Subdomain)
 		return "v=DMARC1; p=" + policy.String() + "; rua=mailto:" + address
-	case asksDMARC(domain.Record, address):
+	case asksDMARC(domain.Record, address) && !slices.ContainsFunc(record.RUA, gone):
 		return record.Text
+	}
+	record.RUA = slices.DeleteFunc(record.RUA, gone)
+	if slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) }) {
+		return record.String()
 	}
 	record.RUA = append(record.RUA, dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
 	return record.String()
+}
+
+// cutDomain returns the local part of an address at a domain, in lower case.
+func cutDomain(address, domain string) (mailbox string, ok bool) {
+	return strings.CutSuffix(strings.ToLower(address), "@"+domain)
 }
 
 // asksDMARC reports whether a DMARC record has aggregate reports sent to an

@@ -55,6 +55,16 @@ func TestSetup(t *testing.T) {
 			},
 		},
 		{
+			name:   "the address of a deleted domain beside another team's",
+			domain: domain("v=DMARC1; p=none; rua=mailto:Gone@reports.example.net,mailto:other@reports.example.net,mailto:gone@example.com", "mail.example.com"), reportDomain: "reports.example.net",
+			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:other@reports.example.net,mailto:gone@example.com,mailto:" + address, true, false}, consent, tls},
+		},
+		{
+			name:   "the address of a deleted domain beside ours",
+			domain: domain("v=DMARC1; p=none; rua=mailto:"+address+",mailto:gone@reports.example.net", "mail.example.com"), reportDomain: "reports.example.net",
+			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:" + address, true, true}, consent, tls},
+		},
+		{
 			name: "one organization needs no consent", domain: domain("", ""), reportDomain: "reports.example.com",
 			want: []step{
 				{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:box@reports.example.com", true, false},
@@ -94,7 +104,7 @@ func TestSetup(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var got []step
-			for _, r := range dnscheck.Setup(row.domain, row.reportDomain, row.baseURL, row.published) {
+			for _, r := range dnscheck.Setup(row.domain, row.reportDomain, row.baseURL, row.published, func(mailbox string) bool { return mailbox != "gone" }) {
 				got = append(got, step{r.Purpose, r.Value, r.Known, r.Seen})
 				if r.Name == "" || r.Why == "" {
 					t.Errorf("got %+v, want a name and a reason", r)

@@ -20,8 +20,10 @@ type Message struct {
 	// Outsider tells that the sender has no account, as with TLS reports by HTTPS. Mails
 	// by SMTP always count as such.
 	Outsider bool
-	Intake   dmarcd.Intake
-	Verdict  dmarcd.Verdict
+	// Domain is the domain whose reporting address the message was sent to, or 0.
+	Domain  dmarcd.DomainID
+	Intake  dmarcd.Intake
+	Verdict dmarcd.Verdict
 	// Name is what it is called, for people, or "".
 	Name string
 	// Content holds the Size bytes of it. It is read twice, and only until Read
@@ -37,14 +39,17 @@ type Keeper interface {
 	Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error)
 }
 
-// Acceptor makes deliveries of messages. All fields but Lanes, Failure, RefuseForged and
-// Received must be set, and must not be changed once it is used. It must not be copied.
+// Acceptor makes deliveries of messages. All fields but Lanes, Disk, Failure, RefuseForged
+// and Received must be set, and must not be changed once it is used. It must not be copied.
 // Its methods are safe for concurrent use.
 type Acceptor struct {
 	// Lanes bounds how many messages are read at once; nil means any number.
 	Lanes *Lanes
 	// Limits bound each message. Temporary files go to its folder.
 	Limits Limits
+	// Disk returns an error that wraps ErrLowDisk if too little of the disk is left to
+	// receive anything; nil means that this is not checked.
+	Disk func() error
 	// Failure says what personal data is kept of failure reports.
 	Failure failure.Options
 	// RefuseForged keeps the reports aside that came in a mail which is not from
@@ -60,6 +65,19 @@ type Acceptor struct {
 	Received func(dmarcd.Intake, []dmarcd.Receipt)
 
 	packer packer
+}
+
+// ErrLowDisk means that too little of the disk is left to receive anything. It is a
+// dmarcd.ErrTemporary.
+var ErrLowDisk = fmt.Errorf("%w: the disk is nearly full", dmarcd.ErrTemporary)
+
+// Ready returns an ErrLowDisk if nothing can be received now. Read says the same; an
+// entrance asks before it takes what it would have to store first.
+func (a *Acceptor) Ready() error {
+	if a.Disk == nil {
+		return nil
+	}
+	return a.Disk()
 }
 
 // Opened is a delivery that was read from a message.
@@ -153,13 +171,16 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 	folder := a.Limits.Containers.Folder
 	o := &Opened{
-		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Name: plain(m.Name)},
+		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Domain: m.Domain, Name: plain(m.Name)},
 		packed:    Copy{folder: folder},
 		documents: Copy{folder: folder},
 		redaction: redaction{options: a.Failure, content: Copy{folder: folder}},
 	}
-	var err error
-	o.slot, err = a.Lanes.enter(ctx, m)
+	o.slot = &slot{release: func() {}}
+	err := a.Ready()
+	if err == nil {
+		o.slot, err = a.Lanes.enter(ctx, m)
+	}
 	return o, err
 }
 

@@ -48,7 +48,7 @@ func (p *packer) pack(ctx context.Context, m Message, to *Copy) (dmarcd.Original
 	}
 	return dmarcd.Original{
 		Hash: dmarcd.Hash(hash.Sum(nil)), Size: size,
-		Packed: func() io.Reader { return to.Reader() },
+		Packed: func() io.Reader { return to.Reader() }, PackedSize: to.Size(),
 	}, nil
 }
 

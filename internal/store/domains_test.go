@@ -100,8 +100,8 @@ func TestDomains(t *testing.T) {
 			t.Errorf("after deletion: got %v, want ErrNotFound", err)
 		}
 		again := addDomain(t, team, "example.com")
-		if again.ID == added.ID || again.ReportMailbox == added.ReportMailbox {
-			t.Error("a domain that was added again is not a new one")
+		if again.ID == added.ID || again.ReportMailbox != added.ReportMailbox {
+			t.Error("a domain that was added again: want a new one with the same address")
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestQuota(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx := t.Context()
-		s := db.Open(t, store.Options{MaxDomains: 10})
+		s := db.Open(t, store.Options{Quota: dmarcd.Quota{dmarcd.QuotaDomains: 10}})
 		team := newTeam(t, s, "a")
 		var group sync.WaitGroup
 		for i := range 20 {

@@ -78,27 +78,18 @@ func (t *Team) expireFailureReports(ctx context.Context, tx tx, before time.Time
 }
 
 func (t *Team) expireRejectedFailures(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	return t.removeRejected(ctx, tx, before, ` AND kind = 'failure'`)
+	return t.expireRejectedIf(ctx, tx, before, ` AND kind = 'failure'`)
 }
 
 func (t *Team) expireRejected(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	return t.removeRejected(ctx, tx, before, "")
+	return t.expireRejectedIf(ctx, tx, before, "")
 }
 
-// removeRejected removes rejected items, narrowed by a condition, with their originals.
-func (t *Team) removeRejected(ctx context.Context, tx tx, before time.Time, narrowed string) (bool, error) {
-	originals, err := collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND id IN
-			(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2`+narrowed+` ORDER BY received_at LIMIT $3)
-		RETURNING original`, []any{t.id, unix(before), expireStep}, scanBytes)
-	if err != nil {
-		return false, err
-	}
-	for _, hash := range originals {
-		if err := t.removeUnusedOriginal(ctx, tx, hash); err != nil {
-			return false, err
-		}
-	}
-	return len(originals) == expireStep, nil
+// expireRejectedIf removes what was rejected before a time and meets a condition.
+func (t *Team) expireRejectedIf(ctx context.Context, tx tx, before time.Time, condition string) (bool, error) {
+	removed, err := t.removeRejected(ctx, tx, `id IN
+		(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2`+condition+` ORDER BY received_at LIMIT $3)`, unix(before), expireStep)
+	return removed == expireStep, err
 }
 
 // expireOriginals removes the bytes of what could be used; those of the rest go with
@@ -112,9 +103,12 @@ func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bo
 	}
 	for _, hash := range hashes {
 		var chunks []byte
-		if err := tx.queryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2 RETURNING chunks`, []any{t.id, hash}, &chunks); err != nil {
+		var bytes int64
+		err := tx.queryRow(ctx, `DELETE FROM originals WHERE team_id = $1 AND hash = $2 RETURNING chunks, bytes`, []any{t.id, hash}, &chunks, &bytes)
+		if err != nil {
 			return false, err
 		}
+		tx.charge(t.id, used{stored: -bytes})
 		if err := t.removeChunks(ctx, tx, chunks); err != nil {
 			return false, err
 		}
@@ -151,11 +145,17 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 		if left <= 0 {
 			emptied = emptying
 		}
-		_, err = tx.exec(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
-			WHERE team_id = $2 AND id = $3`, emptied, t.id, id)
+		var before, after int64
+		err = tx.queryRow(ctx, `SELECT `+reportBytes+` FROM reports WHERE team_id = $1 AND id = $2`, []any{t.id, id}, &before)
 		if err != nil {
 			return false, err
 		}
+		err = tx.queryRow(ctx, `UPDATE reports SET emptied_at = $1, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
+			WHERE team_id = $2 AND id = $3 RETURNING `+reportBytes, []any{emptied, t.id, id}, &after)
+		if err != nil {
+			return false, err
+		}
+		tx.charge(t.id, used{stored: after - before})
 		if left <= 0 {
 			return true, nil
 		}

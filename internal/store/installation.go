@@ -13,6 +13,8 @@ type TeamSize struct {
 	Domains, Members int
 	// Messages counts those of the given days.
 	Messages int64
+	// Stored is how many bytes it has stored, of StoredQuota; 0 is any number.
+	Stored, StoredQuota int64
 }
 
 // TeamSizes returns all teams with how much they have, ordered by name.
@@ -22,13 +24,17 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 			(SELECT count(*) FROM domains WHERE domains.team_id = teams.id AND domains.deleted_at = 0),
 			(SELECT count(*) FROM members WHERE members.team_id = teams.id),
 			CAST(COALESCE((SELECT SUM(compliant + non_compliant) FROM team_days
-				WHERE team_days.team_id = teams.id AND team_days.day BETWEEN $1 AND $2), 0) AS BIGINT)
+				WHERE team_days.team_id = teams.id AND team_days.day BETWEEN $1 AND $2), 0) AS BIGINT),
+			CAST(COALESCE((SELECT SUM(stored) FROM team_usage WHERE team_usage.team_id = teams.id), 0) AS BIGINT), quota_stored
 		FROM teams ORDER BY name`, []any{from, to}, func(scan scanner) (TeamSize, error) {
 		var size TeamSize
 		var err error
 		size.Team, err = scanTeam(func(dest ...any) error {
-			return scan(append(dest, &size.Domains, &size.Members, &size.Messages)...)
+			return scan(append(dest, &size.Domains, &size.Members, &size.Messages, &size.Stored, &size.StoredQuota)...)
 		})
+		if size.StoredQuota == dmarcd.QuotaDefault {
+			size.StoredQuota = s.options.Quota[dmarcd.QuotaStored]
+		}
 		return size, err
 	})
 }

@@ -70,6 +70,14 @@ func integrityChecks() []integrityCheck {
 			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
 				AND (SELECT COUNT(*) FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
 			LIMIT 1`},
+		{"what a team has stored does not add up", `SELECT id FROM teams WHERE
+			COALESCE((SELECT SUM(stored) FROM team_usage WHERE team_id = teams.id), 0) <>
+				COALESCE((SELECT SUM(bytes) FROM originals WHERE originals.team_id = teams.id), 0)
+				+ COALESCE((SELECT SUM(` + reportBytes + `) FROM reports WHERE reports.team_id = teams.id), 0)
+				+ ` + strconv.Itoa(rejectedBytes) + ` * (SELECT COUNT(*) FROM rejected WHERE rejected.team_id = teams.id)
+			OR COALESCE((SELECT SUM(unreadable) FROM team_usage WHERE team_id = teams.id), 0) <>
+				COALESCE((SELECT SUM(bytes) FROM rejected WHERE rejected.team_id = teams.id), 0)
+			LIMIT 1`},
 		// A record without messages is on no sheet.
 		{"a sheet has not the records of its day", `SELECT team_days.team_id FROM team_days JOIN day_sheets ON ` + onSheet + `
 			WHERE team_days.on_sheet = team_days.changes AND day_sheets.records <> (SELECT COUNT(*) FROM domains

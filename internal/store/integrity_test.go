@@ -40,6 +40,10 @@ func TestIntegrityFindsDamage(t *testing.T) {
 			"a report has records missing",
 		},
 		{
+			"what is stored", `UPDATE team_usage SET stored = stored + 1`, `UPDATE team_usage SET stored = stored - 1`,
+			"what a team has stored",
+		},
+		{
 			"a sheet", `UPDATE day_sheets SET records = records + 1`, `UPDATE day_sheets SET records = records - 1`,
 			"a sheet has not the records",
 		},

@@ -22,11 +22,13 @@ func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) 
 		}
 		written = &originalAhead{first: first}
 	}
-	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, written.first, unix(r.now), append([]byte{}, written.key...))
+	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks, bytes) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, written.first, unix(r.now),
+		append([]byte{}, written.key...), original.PackedSize)
 	if err != nil {
 		return err
 	}
+	r.tx.charge(r.team.id, used{stored: added * original.PackedSize})
 	changed := added
 	switch {
 	case added == 0:

@@ -121,6 +121,11 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 			return true, err
 		}
 	}
+	rejected, err := t.removeRejected(ctx, tx, `id IN
+		(SELECT id FROM rejected WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`, id, expireStep)
+	if err != nil || rejected == expireStep {
+		return true, err
+	}
 	shares, err := t.removeShares(ctx, tx, id)
 	if err != nil || shares {
 		return true, err

@@ -21,6 +21,8 @@ type runner interface {
 type tx struct {
 	store *Store
 	run   runner
+	// charges are what the transaction adds to the usage of teams; nil outside of one.
+	charges charges
 }
 
 // tx runs f in a transaction and commits what it did if it returns nil. If f panics,
@@ -40,7 +42,11 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 		return s.kind(err)
 	}
 	defer func() { _ = run.Rollback() }() // no effect after a commit; else f has the error to return
-	if err := f(tx{store: s, run: s.inTx(run)}); err != nil {
+	inside := tx{store: s, run: s.inTx(run), charges: make(charges)}
+	if err := f(inside); err != nil {
+		return err
+	}
+	if err := inside.writeCharges(ctx); err != nil {
 		return err
 	}
 	return s.kind(run.Commit())

@@ -46,6 +46,7 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	if err != nil || receipt.Status == dmarcd.Duplicate {
 		return receipt, err
 	}
+	r.tx.charge(r.team.id, used{reports: 1})
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason
@@ -110,6 +111,11 @@ func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delive
 		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
 		unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil),
 	}}, ` ON CONFLICT DO NOTHING`)
+	if added == 1 {
+		r.tx.charge(r.team.id, used{
+			stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes,
+		})
+	}
 	return added == 1, err
 }
 

@@ -22,15 +22,17 @@ func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) erro
 // original where nothing else came with it.
 func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	var original []byte
+	var bytes int64
 	err := tx.queryRow(ctx, `DELETE FROM reports WHERE team_id = $1 AND id = $2
 			AND NOT EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id)
-		RETURNING original`, []any{t.id, id}, &original)
+		RETURNING original, `+reportBytes, []any{t.id, id}, &original, &bytes)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return nil // other shares keep it
 	}
 	if err != nil {
 		return err
 	}
+	tx.charge(t.id, used{stored: -bytes})
 	return t.removeUnusedOriginal(ctx, tx, original)
 }
 
@@ -39,8 +41,8 @@ func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) 
 func (t *Team) removeUnusedOriginal(ctx context.Context, tx tx, hash []byte) error {
 	// Whoever keeps the same bytes just now has this lock. Only a statement that
 	// begins after theirs has ended sees what came with them.
-	var size int64
-	err := tx.queryRow(ctx, `SELECT size FROM originals WHERE team_id = $1 AND hash = $2`+t.store.dialect.lockRow, []any{t.id, hash}, &size)
+	var bytes int64
+	err := tx.queryRow(ctx, `SELECT bytes FROM originals WHERE team_id = $1 AND hash = $2`+t.store.dialect.lockRow, []any{t.id, hash}, &bytes)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return nil
 	}
@@ -58,6 +60,7 @@ func (t *Team) removeUnusedOriginal(ctx context.Context, tx tx, hash []byte) err
 	if err != nil {
 		return err
 	}
+	tx.charge(t.id, used{stored: -bytes})
 	return t.removeChunks(ctx, tx, chunks)
 }
 

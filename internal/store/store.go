@@ -29,9 +29,9 @@ import (
 
 // Options are the settings of a Store; the zero value is usable.
 type Options struct {
-	// MaxDomains is the number of domains that a team may have; 0 is no
-	// limit.
-	MaxDomains int
+	// Quota is what a team may have that has no quota of its own; nil is any amount
+	// of everything.
+	Quota dmarcd.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Memory admits work that holds much memory; nil admits all.

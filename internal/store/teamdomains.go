@@ -30,7 +30,7 @@ const (
 
 // AddDomain adds a domain, whose name is as dmarcd.ParseName returns it. The
 // schedule looks at its DNS from nextCheck on. A domain that the team has
-// already is ErrConflict, one too many is ErrForbidden.
+// already is ErrConflict, one too many a *dmarcd.QuotaError.
 func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
 	err := t.tx(ctx, func(tx tx) error {
@@ -51,7 +51,7 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) 
 }
 
 // AddDomains adds many domains at once and returns how many of them were new;
-// all or, where they are too many (ErrForbidden), none. The schedule looks at
+// all or, where they are too many (a *dmarcd.QuotaError), none. The schedule looks at
 // them one after the other, from nextCheck on.
 func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time) (added int, err error) {
 	err = t.tx(ctx, func(tx tx) (err error) {
@@ -76,6 +76,7 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 		ids[i] = owner{dmarcd.DomainID(newID()), name}
 		rows[i] = []any{ids[i].id, t.id, name, now, now, newMailbox(), unix(full), unix(due)}
 	}
+	const mailboxColumn = 5
 	// The team's row is locked so that two additions count each other, and that
 	// reports which come meanwhile see the domain or are seen; before the
 	// insert, which would otherwise share that lock and then wait for the
@@ -84,7 +85,19 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
 		return 0, err
 	}
-	most := t.store.options.MaxDomains
+	quota, err := t.quota(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	retired, err := t.retiredMailboxes(ctx, tx, names)
+	if err != nil {
+		return 0, err
+	}
+	for i, name := range names {
+		if mailbox, ok := retired[name]; ok {
+			rows[i][mailboxColumn] = mailbox
+		}
+	}
 	// Whoever adds a domain twice, or at the same moment as another, gets a
 	// row less: only one row of a name is not deleted.
 	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows,
@@ -95,13 +108,14 @@ func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextChe
 	if err := t.claimAdded(ctx, tx, ids); err != nil {
 		return added, err
 	}
+	most := quota[dmarcd.QuotaDomains]
 	if most == 0 {
 		return added, nil
 	}
-	var have int
+	var have int64
 	err = tx.queryRow(ctx, `SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &have)
 	if err == nil && have > most {
-		err = fmt.Errorf("%w: the team may have %d domains", dmarcd.ErrForbidden, most)
+		err = &dmarcd.QuotaError{Name: dmarcd.QuotaDomains, Max: most}
 	}
 	return added, err
 }
@@ -151,6 +165,9 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 			WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,
 			[]any{unix(t.store.now()), t.id, name}, &id)
 		if err != nil {
+			return err
+		}
+		if err := t.retireMailbox(ctx, tx, id); err != nil {
 			return err
 		}
 		// The team's days are locked in the order in which count does.

@@ -29,7 +29,8 @@ func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
 
 // AddMailbox stores a mailbox of the team as m describes it and returns it with
 // its id. seal is given it then, and returns its secret sealed for that id. A
-// description that cannot be right is an InvalidError.
+// description that cannot be right is an InvalidError, one mailbox too many a
+// *dmarcd.QuotaError.
 func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarcd.Mailbox) ([]byte, error)) (dmarcd.Mailbox, error) {
 	if err := m.Validate(); err != nil {
 		return dmarcd.Mailbox{}, err
@@ -43,15 +44,39 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 	if err != nil {
 		return dmarcd.Mailbox{}, err
 	}
-	_, err = t.exec(ctx, `INSERT INTO mailboxes
-		(id, team_id, host, port, security, username, method, secret, folder, after, move_to, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
-		added.Folder, added.After, added.MoveTo, unix(added.CreatedAt))
+	err = t.tx(ctx, func(tx tx) error {
+		if err := t.admitMailbox(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `INSERT INTO mailboxes
+			(id, team_id, host, port, security, username, method, secret, folder, after, move_to, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
+			added.Folder, added.After, added.MoveTo, unix(added.CreatedAt))
+		return err
+	})
 	if err != nil {
 		return dmarcd.Mailbox{}, fmt.Errorf("add mailbox: %w", err)
 	}
 	return added, nil
+}
+
+// admitMailbox returns a *dmarcd.QuotaError if the team may have no more mailboxes, and
+// keeps others from being added meanwhile.
+func (t *Team) admitMailbox(ctx context.Context, tx tx) error {
+	var id dmarcd.TeamID
+	if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
+		return err
+	}
+	quota, err := t.quota(ctx, tx)
+	if err != nil {
+		return err
+	}
+	var have int64
+	if err := tx.queryRow(ctx, `SELECT count(*) FROM mailboxes WHERE team_id = $1`, []any{t.id}, &have); err != nil {
+		return err
+	}
+	return quota.Check(dmarcd.Usage{dmarcd.QuotaMailboxes: have}, dmarcd.QuotaMailboxes)
 }
 
 // Mailboxes returns the mailboxes of the team without their secrets, oldest

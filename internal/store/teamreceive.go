@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -59,6 +60,9 @@ type reception struct {
 	owners  *attribution
 	locks   *domainLocks
 	changes tally
+	// quota is what the team may have, usage what it had before.
+	quota   dmarcd.Quota
+	usage   dmarcd.Usage
 	signers selectors
 	// shares and records hold rows of several reports: full statements are faster.
 	shares, records *bulk
@@ -85,6 +89,9 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	// A share that is written as unclaimed now is found by the transaction that adds its
 	// domain next.
 	if err := r.team.shareTeam(ctx, r.tx); err != nil {
+		return nil, err
+	}
+	if err := r.admit(ctx, deliveries); err != nil {
 		return nil, err
 	}
 	var owners []owner
@@ -151,11 +158,17 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 		needed = needed || receipt.Status != dmarcd.Duplicate
 		receipts = append(receipts, receipt)
 	}
-	for _, refusal := range delivery.Refusals {
-		if err := r.reject(ctx, delivery, refusal); err != nil {
+	full := r.quota.Check(r.usage, dmarcd.QuotaUnreadable)
+	for i, refusal := range delivery.Refusals {
+		bytes := int64(rejectedBytes)
+		if i == 0 && full == nil { // the others came with the same bytes
+			bytes += delivery.Original.PackedSize
+		}
+		whole, err := r.reject(ctx, delivery, refusal, bytes, full)
+		if err != nil {
 			return nil, err
 		}
-		needed = true
+		needed = needed || whole
 		receipts = append(receipts, dmarcd.Receipt{
 			Kind: refusal.Kind, Member: refusal.Member, Status: dmarcd.Refused, Reason: refusal.Reason,
 		})
@@ -166,12 +179,40 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 	return receipts, nil
 }
 
-// reject keeps a refusal. The same bytes sent again are one row.
-func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Refusal) error {
-	_, err := r.tx.exec(ctx, `INSERT INTO rejected (id, team_id, kind, intake, name, member, reason, genuine, verdict, received_at, original)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason`,
-		r.team.store.nextID(), r.team.id, refusal.Kind, delivery.Intake, plain(delivery.Name), plain(refusal.Member), plain(refusal.Reason),
-		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:])
+// acknowledged reports whether a delivery can no longer be refused: the sender of the
+// mail was told that it is stored. Who told so asked Admit before.
+func acknowledged(d *dmarcd.Delivery) bool { return d.Intake == dmarcd.IntakeSMTP }
+
+// admit returns a *dmarcd.QuotaError if a quota of the team is used up.
+func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (err error) {
+	r.quota, r.usage, err = r.team.admit(ctx, r.tx)
+	var full *dmarcd.QuotaError
+	if errors.As(err, &full) && !slices.ContainsFunc(deliveries, func(d *dmarcd.Delivery) bool { return !acknowledged(d) }) {
+		return nil
+	}
 	return err
+}
+
+// reject stores a refusal, which accounts for some bytes; the same sent again is one
+// row. It reports whether the original is to be stored with it. Where full says that the
+// quota for what could not be read is used up, a mail is listed without its original, and
+// anything else is refused.
+func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Refusal, bytes int64, full error) (whole bool, err error) {
+	id := r.team.store.nextID()
+	var stored int64
+	err = r.tx.queryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+		ON CONFLICT (team_id, original, member) DO UPDATE SET reason = excluded.reason RETURNING id`, []any{
+		id, r.team.id, delivery.Domain, refusal.Kind, delivery.Intake, plain(delivery.Name), plain(refusal.Member), plain(refusal.Reason),
+		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
+	}, &stored)
+	if err != nil || stored != id {
+		return err == nil, err // it is known
+	}
+	r.tx.charge(r.team.id, used{stored: rejectedBytes, unreadable: bytes})
+	r.usage[dmarcd.QuotaUnreadable] += bytes
+	if full != nil && delivery.Intake != dmarcd.IntakeSMTP && delivery.Intake != dmarcd.IntakeIMAP {
+		return false, full
+	}
+	return full == nil, nil
 }

@@ -43,11 +43,35 @@ func scanRejected(scan scanner) (dmarcd.Rejected, error) {
 // ErrNotFound.
 func (t *Team) SettleRejected(ctx context.Context, id dmarcd.RejectedID) error {
 	return t.txAgain(ctx, func(tx tx) error {
-		var original []byte
-		err := tx.queryRow(ctx, `DELETE FROM rejected WHERE team_id = $1 AND id = $2 RETURNING original`, []any{t.id, id}, &original)
-		if err != nil {
-			return err
+		removed, err := t.removeRejected(ctx, tx, `id = $2`, id)
+		if err == nil && removed == 0 {
+			err = dmarcd.ErrNotFound
 		}
-		return t.removeUnusedOriginal(ctx, tx, original)
+		return err
 	})
+}
+
+// removeRejected removes what was rejected and meets a condition on the columns of
+// rejected, whose arguments begin with $2, and the bytes that nothing else came with. It
+// returns how many rows these were.
+func (t *Team) removeRejected(ctx context.Context, tx tx, condition string, args ...any) (int, error) {
+	type gone struct {
+		original []byte
+		bytes    int64
+	}
+	all, err := collect(ctx, tx, `DELETE FROM rejected WHERE team_id = $1 AND `+condition+` RETURNING original, bytes`,
+		append([]any{t.id}, args...), func(scan scanner) (g gone, err error) {
+			err = scan(&g.original, &g.bytes)
+			return g, err
+		})
+	if err != nil {
+		return 0, err
+	}
+	for _, g := range all {
+		tx.charge(t.id, used{stored: -rejectedBytes, unreadable: -g.bytes})
+		if err := t.removeUnusedOriginal(ctx, tx, g.original); err != nil {
+			return 0, err
+		}
+	}
+	return len(all), nil
 }

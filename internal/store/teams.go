@@ -18,7 +18,8 @@ func scanTeam(scan scanner) (dmarcd.Team, error) {
 }
 
 // CreateTeam makes a team with that name, on the API whitelist or not. A name
-// that is taken is ErrConflict.
+// that is taken is ErrConflict. The team dmarcd.DefaultTeam has no quotas, others have
+// those of the installation.
 func (s *Store) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
 	var team dmarcd.Team
 	err := s.tx(ctx, func(t tx) (err error) {
@@ -36,6 +37,10 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 	team := dmarcd.Team{ID: dmarcd.TeamID(newID()), Name: name, API: api, CreatedAt: t.store.now()}
 	_, err = t.exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, $4)`,
 		team.ID, team.Name, team.API, unix(team.CreatedAt))
+	if err == nil && name == dmarcd.DefaultTeam {
+		_, err = t.exec(ctx, `UPDATE teams SET quota_domains = 0, quota_stored = 0, quota_unreadable = 0, quota_reports = 0, quota_mailboxes = 0
+			WHERE id = $1`, team.ID)
+	}
 	if err != nil {
 		return dmarcd.Team{}, fmt.Errorf("create team: %w", err)
 	}

@@ -222,6 +222,21 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 	"SetRetention": func(ctx context.Context, other *store.Team, _ victim) error {
 		return other.SetRetention(ctx, store.Retention{Records: time.Hour})
 	},
+	"Quota": func(ctx context.Context, other *store.Team, _ victim) error {
+		quota, err := other.Quota(ctx)
+		if err == nil && quota[dmarcd.QuotaDomains] == victimsQuota {
+			err = errors.New("another team has the victim's quota")
+		}
+		return err
+	},
+	"SetQuota": func(ctx context.Context, other *store.Team, _ victim) error {
+		return other.SetQuota(ctx, dmarcd.QuotaStored, 1<<40)
+	},
+	"Usage": func(ctx context.Context, other *store.Team, _ victim) error {
+		usage, err := other.Usage(ctx)
+		return wantNone(int(usage[dmarcd.QuotaMailboxes]), err)
+	},
+	"Admit": func(ctx context.Context, other *store.Team, _ victim) error { return other.Admit(ctx) },
 	"AddMailbox": func(ctx context.Context, other *store.Team, v victim) error {
 		m, err := other.AddMailbox(ctx, reportsMailbox(), sealFor)
 		if err != nil {
@@ -357,6 +372,9 @@ func TestNoMethodReachesAnotherTeam(t *testing.T) {
 	})
 }
 
+// victimsQuota is how many domains the victim may have.
+const victimsQuota = 4711
+
 func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	t.Helper()
 	ctx := t.Context()
@@ -389,6 +407,9 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	}
 	v.rejected = rejected[0].ID
 	if err := mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.SetQuota(ctx, dmarcd.QuotaDomains, victimsQuota); err != nil {
 		t.Fatal(err)
 	}
 	token, err := mine.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte("mine"))})

@@ -61,6 +61,9 @@ func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*
 				left -= rows
 				continue
 			}
+			if err := t.Admit(ctx); err != nil { // before many rows are written in vain
+				return a, err
+			}
 			if err := a.writeReport(ctx, delivery, report); err != nil {
 				return a, err
 			}

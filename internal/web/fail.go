@@ -28,7 +28,7 @@ var (
 	errBadForm          = &failure{http.StatusBadRequest, "The form could not be read", "It is broken or too large. Go back, and send it again."}
 	errTooLarge         = &failure{http.StatusRequestEntityTooLarge, "This is too large", "Send it in smaller parts, or ask the operator to raise the limit."}
 	errConflict         = &failure{http.StatusConflict, "It exists already", "Go back and choose another name, or use the one that exists."}
-	errUnavailable      = &failure{http.StatusServiceUnavailable, "The database cannot be reached", "Nothing is lost. Try again in a few seconds."}
+	errUnavailable      = &failure{http.StatusServiceUnavailable, "The service is not available at the moment", "Nothing is lost. Try again in a few seconds. If it happens again, tell the operator: the database may be out of reach, or the disk nearly full."}
 	errBusy             = &failure{http.StatusServiceUnavailable, "Too many large pages at once", "Other large pages of your team, or of others, are still being made. Try again in a few seconds."}
 	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, tell the operator the request id below."}
 )
@@ -41,6 +41,7 @@ func pageOf(err error) *failure {
 	var f *failure
 	var invalid *dmarcd.InvalidError
 	var tooLarge *http.MaxBytesError
+	var full *dmarcd.QuotaError
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -50,6 +51,8 @@ func pageOf(err error) *failure {
 		return errNoSuchPart
 	case errors.As(err, &invalid):
 		return &failure{http.StatusUnprocessableEntity, "This cannot be used as it is", invalid.Message}
+	case errors.As(err, &full):
+		return &failure{http.StatusForbidden, "A quota of the team is used up", full.Error()}
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return errNoSuchPage
 	case errors.Is(err, dmarcd.ErrForbidden):

@@ -73,7 +73,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"gone", dmarcd.ErrNotFound, 404, "There is nothing here"},
 		{"forbidden", dmarcd.ErrForbidden, 403, "Your role does not allow this"},
-		{"database away", dmarcd.ErrTemporary, 503, "The database cannot be reached"},
+		{"database away", dmarcd.ErrTemporary, 503, "The service is not available at the moment"},
 		{"too large", dmarcd.ErrLimit, 413, "This is too large"},
 		{"bad cursor", &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next."}, 422, "begin with its first page"},
 		{"bad input", &dmarcd.InvalidError{Message: "Write it otherwise."}, 422, "Write it otherwise."},

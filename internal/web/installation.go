@@ -17,8 +17,10 @@ type TeamRow struct {
 	API              bool
 	Domains, Members int
 	// Messages counts those of the last 30 days.
-	Messages  int64
-	CreatedAt time.Time
+	Messages int64
+	// Stored is how many bytes the team has stored, of StoredQuota; 0 is any number.
+	Stored, StoredQuota int64
+	CreatedAt           time.Time
 }
 
 // UserRow is a user in an operator's list.
@@ -69,12 +71,17 @@ func (s *Web) showTeams(c *call, status int, form Form) error {
 			{Title: "Domains", Numeric: true},
 			{Title: "Members", Numeric: true},
 			{Title: "Messages, 30 days", Numeric: true},
+			{Title: "Stored", Numeric: true, Note: "Quota"},
 			{Title: "API"},
 			{Title: "Created"},
 			{Title: "Actions"},
 		},
 	}
 	for _, team := range teams {
+		quota := "no quota"
+		if team.StoredQuota > 0 {
+			quota = "of " + size(team.StoredQuota)
+		}
 		path := Prefix + "/installation/teams/" + url.PathEscape(team.ID) + "/api"
 		state, change := "denied", Action{Label: "Allow the API", Path: path, Name: "api", Value: "yes"}
 		if team.API {
@@ -82,7 +89,7 @@ func (s *Web) showTeams(c *call, status int, form Form) error {
 			change = Action{Label: "Deny the API", Path: path, Name: "api", Value: "no", Danger: true, Question: "Deny the API? All tokens of the team stop working at once."}
 		}
 		t.Rows = append(t.Rows, []Cell{
-			text(team.Name).noted(team.ID), count(int64(team.Domains)), count(int64(team.Members)), count(team.Messages), text(state), at(team.CreatedAt),
+			text(team.Name).noted(team.ID), count(int64(team.Domains)), count(int64(team.Members)), count(team.Messages), text(size(team.Stored)).noted(quota), text(state), at(team.CreatedAt),
 			actions(Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID}, change),
 		})
 	}

@@ -59,7 +59,7 @@ func sampleAudit() []web.AuditEntry {
 
 func sampleTeams() []web.TeamRow {
 	return []web.TeamRow{
-		{ID: "team_1", Name: "Example & Sons", API: true, Domains: 128, Members: 4, Messages: 1234567, CreatedAt: now.AddDate(-1, 0, 0)},
+		{ID: "team_1", Name: "Example & Sons", API: true, Domains: 128, Members: 4, Messages: 1234567, Stored: 3 << 30, StoredQuota: 10 << 30, CreatedAt: now.AddDate(-1, 0, 0)},
 		{ID: otherTeam, Name: hostile, Domains: 3, Members: 1, Messages: 98, CreatedAt: now.AddDate(0, -2, 0)},
 	}
 }

@@ -24,7 +24,7 @@ type disk struct {
 }
 
 func realDisk() disk {
-	return disk{create: createFile, rename: os.Rename, syncFolder: syncFolder, freeBytes: freeBytes}
+	return disk{create: createFile, rename: os.Rename, syncFolder: syncFolder, freeBytes: FreeBytes}
 }
 
 // createFile makes a file that only we can read: mails hold addresses.

@@ -43,7 +43,7 @@ func OpenFaulty(config Config, faults *Faults) (*Spool, error) {
 		if faults.FreeBytes != nil {
 			return *faults.FreeBytes, nil
 		}
-		return freeBytes(folder)
+		return FreeBytes(folder)
 	}
 	return open(config, d)
 }

@@ -2,9 +2,9 @@ package spool
 
 import "syscall"
 
-// freeBytes returns how much an unprivileged user can still write to the disk of a
+// FreeBytes returns how much an unprivileged user can still write to the disk of a
 // folder.
-func freeBytes(folder string) (int64, error) {
+func FreeBytes(folder string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(folder, &disk); err != nil {
 		return 0, err

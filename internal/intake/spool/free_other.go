@@ -4,5 +4,5 @@ package spool
 
 import "math"
 
-// freeBytes knows nothing on this system: a full disk is noticed when a write fails.
-func freeBytes(string) (int64, error) { return math.MaxInt64, nil }
+// FreeBytes knows nothing on this system: a full disk is noticed when a write fails.
+func FreeBytes(string) (int64, error) { return math.MaxInt64, nil }

@@ -53,7 +53,7 @@ func Delivery(reports ...dmarcd.NewReport) *dmarcd.Delivery {
 func Original(content []byte) dmarcd.Original {
 	return dmarcd.Original{
 		Hash: sha256.Sum256(content), Size: int64(len(content)),
-		Packed: func() io.Reader { return bytes.NewReader(content) },
+		Packed: func() io.Reader { return bytes.NewReader(content) }, PackedSize: int64(len(content)),
 	}
 }
 

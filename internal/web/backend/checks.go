@@ -68,7 +68,7 @@ func (c checks) Setup(ctx context.Context, name string) (wire.Setup, error) {
 		return wire.Setup{}, err
 	}
 	address := domain.ReportAddress(c.options.ReportDomain)
-	records := dnscheck.Setup(domain, c.options.ReportDomain, c.options.BaseURL, latest.Published(address))
+	records := dnscheck.Setup(domain, c.options.ReportDomain, c.options.BaseURL, latest.Published(address), c.options.Store.ActiveMailbox(ctx))
 	return wire.NewSetup(domain, address, records), nil
 }
 

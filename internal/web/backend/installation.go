@@ -36,7 +36,7 @@ func (i installation) Teams(ctx context.Context) ([]web.TeamRow, error) {
 	for n, size := range sizes {
 		rows[n] = web.TeamRow{
 			ID: size.ID.String(), Name: size.Name, API: size.API, Domains: size.Domains, Members: size.Members,
-			Messages: size.Messages, CreatedAt: size.CreatedAt,
+			Messages: size.Messages, Stored: size.Stored, StoredQuota: size.StoredQuota, CreatedAt: size.CreatedAt,
 		}
 	}
 	return rows, err

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+func (p *program) teamQuotaCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "quota NAME [KEY=VALUE...]",
+		Short: "Show or set how much a team may have",
+		Long: `Shows the quotas of a team and how much of each it uses, after setting those that are
+given: domains, stored (bytes), unreadable (bytes of what could not be read), reports (a
+day) and mailboxes. A value is a whole number, bytes also with KiB, MiB or GiB; "none" is
+any amount, "default" the setting of the installation. The team "default" has no quotas
+unless they are set.`,
+		Example: `  dmarcd team quota acme
+  dmarcd team quota acme stored=50GiB reports=none`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completeTeams,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			team, err := teamByName(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := setQuotas(cmd, s, team, args[1:]); err != nil {
+				return err
+			}
+			return p.showQuotas(cmd, s.Team(team.ID), *asJSON)
+		})
+	}
+	return cmd
+}
+
+// setQuotas sets quotas, after all of them could be read.
+func setQuotas(cmd *cobra.Command, s *store.Store, team dmarcd.Team, texts []string) error {
+	changes := make(map[dmarcd.QuotaName]int64)
+	for _, text := range texts {
+		name, amount, err := dmarcd.ParseQuota(text)
+		if err != nil {
+			return err
+		}
+		changes[name] = amount
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	for name, amount := range changes {
+		if err := s.Team(team.ID).SetQuota(cmd.Context(), name, amount); err != nil {
+			return err
+		}
+	}
+	return writeDown(cmd.Context(), s, "team.quota", team.Name, strings.Join(texts, " "))
+}
+
+// quotaRow is a quota as it is listed; Max is null for any amount.
+type quotaRow struct {
+	Quota string `json:"quota"`
+	Used  int64  `json:"used"`
+	Max   *int64 `json:"max"`
+}
+
+func (p *program) showQuotas(cmd *cobra.Command, team *store.Team, asJSON bool) error {
+	quota, err := team.Quota(cmd.Context())
+	if err != nil {
+		return err
+	}
+	usage, err := team.Usage(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var rows []quotaRow
+	for _, name := range dmarcd.QuotaNames() {
+		row := quotaRow{Quota: string(name), Used: usage[name]}
+		if most := quota[name]; most > 0 {
+			row.Max = &most
+		}
+		rows = append(rows, row)
+	}
+	return printList(p.out, asJSON, rows, []string{"QUOTA", "USED", "OF"}, func(r quotaRow) []string {
+		name, most := dmarcd.QuotaName(r.Quota), "any"
+		if r.Max != nil {
+			most = name.Format(*r.Max)
+		}
+		return []string{r.Quota, name.Format(r.Used), most}
+	})
+}

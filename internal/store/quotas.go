@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// recordBytes is about what a record takes in the database, reportRowBytes what the
+	// row of a report does beside its document.
+	recordBytes    = 100
+	reportRowBytes = 1000
+	// rejectedBytes is about what the row of something rejected takes.
+	rejectedBytes = 500
+)
+
+// reportBytes is what a report accounts for: an expression on the columns of reports.
+const reportBytes = `(1000 + octet_length(reports.document) + CASE WHEN reports.emptied_at <= 0 THEN 100 * reports.records ELSE 0 END)`
+
+// used is a change of what a team has stored.
+type used struct {
+	stored, unreadable, reports int64
+}
+
+// charges are the changes of a transaction. They are written just before it is
+// committed: the row of a team's day is the last that is locked, and for a short time.
+type charges map[dmarcd.TeamID]used
+
+// charge adds to what a team has stored; what is removed is negative.
+func (t tx) charge(team dmarcd.TeamID, more used) {
+	sum := t.charges[team]
+	sum.stored += more.stored
+	sum.unreadable += more.unreadable
+	sum.reports += more.reports
+	t.charges[team] = sum
+}
+
+// writeCharges adds the changes of the transaction to the day of each team.
+func (t tx) writeCharges(ctx context.Context) error {
+	for _, team := range slices.Sorted(maps.Keys(t.charges)) {
+		sum := t.charges[team]
+		if sum == (used{}) {
+			continue
+		}
+		_, err := t.exec(ctx, `INSERT INTO team_usage (team_id, day, stored, unreadable, reports) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (team_id, day) DO UPDATE SET stored = team_usage.stored + excluded.stored,
+				unreadable = team_usage.unreadable + excluded.unreadable, reports = team_usage.reports + excluded.reports`,
+			team, dmarcd.DayOf(t.store.now()), sum.stored, sum.unreadable, sum.reports)
+		if err != nil {
+			return fmt.Errorf("account for what is stored: %w", err)
+		}
+	}
+	return nil
+}
+
+// quotaColumns holds the quotas in the order of dmarcd.QuotaNames.
+const quotaColumns = `quota_domains, quota_stored, quota_unreadable, quota_reports, quota_mailboxes`
+
+// Quota returns how much the team may have: its own quotas, and those of the
+// installation where it has none.
+func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, err error) {
+	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		quota, err = t.quota(ctx, read)
+		return err
+	})
+	return quota, err
+}
+
+func (t *Team) quota(ctx context.Context, tx tx) (dmarcd.Quota, error) {
+	amounts := make([]int64, len(dmarcd.QuotaNames()))
+	dest := make([]any, len(amounts))
+	for i := range amounts {
+		dest[i] = &amounts[i]
+	}
+	if err := tx.queryRow(ctx, `SELECT `+quotaColumns+` FROM teams WHERE id = $1`, []any{t.id}, dest...); err != nil {
+		return nil, err
+	}
+	quota := make(dmarcd.Quota)
+	for i, name := range dmarcd.QuotaNames() {
+		quota[name] = amounts[i]
+		if amounts[i] == dmarcd.QuotaDefault {
+			quota[name] = t.store.options.Quota[name]
+		}
+	}
+	return quota, nil
+}
+
+// SetQuota sets a quota of the team: 0 is any amount, dmarcd.QuotaDefault that of the
+// installation.
+func (t *Team) SetQuota(ctx context.Context, name dmarcd.QuotaName, amount int64) error {
+	if !slices.Contains(dmarcd.QuotaNames(), name) {
+		return dmarcd.ErrInvalid
+	}
+	changed, err := t.exec(ctx, `UPDATE teams SET quota_`+string(name)+` = $1 WHERE id = $2`, amount, t.id)
+	if err == nil && changed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}
+
+// Usage returns how much the team has.
+func (t *Team) Usage(ctx context.Context) (usage dmarcd.Usage, err error) {
+	err = t.store.longRead(ctx, func(read tx) error {
+		if usage, err = t.storage(ctx, read); err != nil {
+			return err
+		}
+		var domains, mailboxes int64
+		err := read.queryRow(ctx, `SELECT (SELECT count(*) FROM domains WHERE team_id = $1 AND deleted_at = 0),
+			(SELECT count(*) FROM mailboxes WHERE team_id = $1)`, []any{t.id}, &domains, &mailboxes)
+		usage[dmarcd.QuotaDomains], usage[dmarcd.QuotaMailboxes] = domains, mailboxes
+		return err
+	})
+	return usage, err
+}
+
+// storage returns what the team has stored, and the reports that it received today.
+func (t *Team) storage(ctx context.Context, tx tx) (dmarcd.Usage, error) {
+	var stored, unreadable, reports int64
+	err := tx.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT), CAST(COALESCE(SUM(unreadable), 0) AS BIGINT),
+			CAST(COALESCE(SUM(CASE WHEN day = $2 THEN reports END), 0) AS BIGINT)
+		FROM team_usage WHERE team_id = $1`, []any{t.id, dmarcd.DayOf(t.store.now())}, &stored, &unreadable, &reports)
+	return dmarcd.Usage{dmarcd.QuotaStored: max(0, stored), dmarcd.QuotaUnreadable: max(0, unreadable), dmarcd.QuotaReports: reports}, err
+}
+
+// Admit returns a *dmarcd.QuotaError if the team may not receive more reports now. An
+// entrance asks before it acknowledges what it cannot refuse later, such as a mail.
+func (t *Team) Admit(ctx context.Context) error {
+	return t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		_, _, err := t.admit(ctx, read)
+		return err
+	})
+}
+
+func (t *Team) admit(ctx context.Context, tx tx) (dmarcd.Quota, dmarcd.Usage, error) {
+	quota, err := t.quota(ctx, tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	usage, err := t.storage(ctx, tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return quota, usage, quota.Check(usage, dmarcd.QuotaStored, dmarcd.QuotaReports)
+}
+
+// StoredBytes returns what all teams have stored.
+func (s *Store) StoredBytes(ctx context.Context) (int64, error) {
+	var stored int64
+	err := s.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`, nil, &stored)
+	return stored, err
+}

@@ -1,0 +1,128 @@
+package dmarcd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// QuotaName names a bound on what a team may have.
+type QuotaName string
+
+// The quotas of a team.
+const (
+	QuotaDomains    QuotaName = "domains"
+	QuotaStored     QuotaName = "stored"     // bytes of reports, records and originals
+	QuotaUnreadable QuotaName = "unreadable" // bytes of what was sent and could not be read
+	QuotaReports    QuotaName = "reports"    // new reports in a day (UTC)
+	QuotaMailboxes  QuotaName = "mailboxes"
+)
+
+// QuotaNames returns all quotas, in the order in which they are listed.
+func QuotaNames() []QuotaName {
+	return []QuotaName{QuotaDomains, QuotaStored, QuotaUnreadable, QuotaReports, QuotaMailboxes}
+}
+
+// InBytes reports whether a quota is a number of bytes.
+func (n QuotaName) InBytes() bool { return n == QuotaStored || n == QuotaUnreadable }
+
+// Quota is how much a team may have of each; 0 means any amount.
+type Quota map[QuotaName]int64
+
+// Usage is how much a team has of each.
+type Usage map[QuotaName]int64
+
+// Check returns a *QuotaError for the first of some quotas that is used up.
+func (q Quota) Check(u Usage, names ...QuotaName) error {
+	for _, name := range names {
+		if most := q[name]; most > 0 && u[name] >= most {
+			return &QuotaError{Name: name, Max: most}
+		}
+	}
+	return nil
+}
+
+// QuotaError means that a quota of a team is used up. It is an ErrForbidden and an
+// ErrLimit.
+type QuotaError struct {
+	Name QuotaName
+	Max  int64
+}
+
+// Error returns what happened and what to do, in sentences for people.
+func (e *QuotaError) Error() string {
+	what := map[QuotaName]string{
+		QuotaDomains:    "The team has as many domains as it may have (%s). Delete one",
+		QuotaStored:     "The team has stored as much as it may (%s). Delete domains or reports",
+		QuotaUnreadable: "The team has stored as much as it may of what could not be read (%s). Delete rejected reports",
+		QuotaReports:    "The team has received as many reports as it may in a day (%s). Send the rest tomorrow",
+		QuotaMailboxes:  "The team has as many mailboxes as it may have (%s). Remove one",
+	}[e.Name]
+	return fmt.Sprintf(what, e.Name.Format(e.Max)) + ", or ask the operator to raise the quota."
+}
+
+// Is makes errors.Is(err, ErrForbidden) and errors.Is(err, ErrLimit) hold.
+func (e *QuotaError) Is(target error) bool { return target == ErrForbidden || target == ErrLimit }
+
+// byteUnits are the units in which a number of bytes is written, the largest first.
+var byteUnits = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+// Format writes an amount as ParseQuota reads it.
+func (n QuotaName) Format(amount int64) string {
+	if n.InBytes() {
+		for _, unit := range byteUnits {
+			if amount >= unit.bytes && amount%unit.bytes == 0 {
+				return fmt.Sprintf("%d %s", amount/unit.bytes, unit.name)
+			}
+		}
+	}
+	return strconv.FormatInt(amount, 10)
+}
+
+// QuotaDefault stands for the quota of the installation.
+const QuotaDefault int64 = -1
+
+// ParseQuota reads NAME=VALUE. The value is a number, which may have the unit KiB, MiB
+// or GiB where it is one of bytes, "none" for 0, or "default" for QuotaDefault. Anything
+// else is an InvalidError.
+func ParseQuota(text string) (QuotaName, int64, error) {
+	key, value, _ := strings.Cut(text, "=")
+	for _, name := range QuotaNames() {
+		if string(name) != key {
+			continue
+		}
+		amount, ok := name.parse(strings.TrimSpace(value))
+		if !ok {
+			break
+		}
+		return name, amount, nil
+	}
+	return "", 0, &InvalidError{
+		Field:   "quota",
+		Message: "A quota is written NAME=VALUE: domains, stored, unreadable, reports or mailboxes, and a whole number (stored and unreadable also in KiB, MiB or GiB), none or default.",
+	}
+}
+
+func (n QuotaName) parse(value string) (int64, bool) {
+	switch value {
+	case "none":
+		return 0, true
+	case "default":
+		return QuotaDefault, true
+	}
+	factor := int64(1)
+	if n.InBytes() {
+		for _, unit := range byteUnits {
+			if number, ok := strings.CutSuffix(value, unit.name); ok {
+				value, factor = strings.TrimSpace(number), unit.bytes
+				break
+			}
+		}
+	}
+	const most = 1 << 50
+	amount, err := strconv.ParseInt(value, 10, 64)
+	return amount * factor, err == nil && amount > 0 && amount <= most/factor
+}
