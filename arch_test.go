@@ -42,8 +42,8 @@ var transports = []string{
 	"internal/intake/imap", "internal/intake/genuine",
 }
 
-// workers are the services with all that they stand on.
-var workers = join(append(slices.Clone(protocols), "."), services...)
+// workers are the services and the use cases, with all that they stand on.
+var workers = join(append(slices.Clone(protocols), ".", "internal/service"), services...)
 
 // rooms is the table of ARCHITECTURE.md: for each package, the packages of
 // this module that it may import. Imports run one way:
@@ -122,6 +122,8 @@ var rooms = map[string][]string{
 	"test/daemon":    nil,
 	"test/adversary": {anything},
 	"bench":          {anything},
+
+	"internal/service": join(protocols, ".", "internal/store"),
 }
 
 // confined are imports that only some packages, and what lies below them, may

@@ -75,6 +75,11 @@ const (
 	ReportHeld     ReportState = "held"     // stored, but not counted until an editor releases it
 )
 
+// ReportStates returns all states.
+func ReportStates() []ReportState {
+	return []ReportState{ReportCounted, ReportExcluded, ReportReplaced, ReportHeld}
+}
+
 const (
 	// MaxRecordCount is the most messages of one record that are plausible.
 	MaxRecordCount = 1_000_000_000

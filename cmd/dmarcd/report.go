@@ -16,8 +16,9 @@ import (
 )
 
 func (p *program) reportCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "report", Short: "Reports that came in, and what could not be read", Args: noArguments, RunE: showHelp}
-	cmd.AddCommand(p.reportListCommand(), p.reportRejectedCommand(), p.reportRetryCommand())
+	cmd := &cobra.Command{Use: "report", Short: "Reports that were received, and what could not be read", Args: noArguments, RunE: showHelp}
+	cmd.AddCommand(p.reportListCommand(), p.reportExcludeCommand(), p.reportIncludeCommand(), p.reportDeleteCommand(),
+		p.reportRejectedCommand(), p.reportRetryCommand())
 	return cmd
 }
 
@@ -30,6 +31,7 @@ func (p *program) reportListCommand() *cobra.Command {
 		Short: "List the reports of a team, the latest first",
 		Example: `  dmarcd report list --team acme --domain example.com
   dmarcd report list --team acme --kind tls --limit 10 --json
+  dmarcd report list --team acme --state held
   dmarcd report list --team acme --unclaimed`,
 		Args: cobra.NoArgs,
 	}
@@ -43,8 +45,13 @@ func (p *program) reportListCommand() *cobra.Command {
 	flags.StringVar(&filter.Quirk, "quirk", "", "only reports with this quirk")
 	flags.BoolVar(&filter.Unclaimed, "unclaimed", false, "only reports about names that the team has no domain for")
 	kind := flags.String("kind", "", "only aggregate, failure or tls reports")
+	state := flags.String("state", "", "only counted, excluded, replaced or held reports")
 	limit := flags.Int("limit", defaultReports, "how many to list")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		filter.State = dmarcd.ReportState(*state)
+		if *state != "" && !slices.Contains(dmarcd.ReportStates(), filter.State) {
+			return fmt.Errorf("--state %q: give one of counted, excluded, replaced, held", *state)
+		}
 		filter.Kind = dmarcd.ReportKind(*kind)
 		if *kind != "" && !slices.Contains(dmarcd.ReportKinds(), filter.Kind) {
 			return fmt.Errorf("--kind %q: give one of aggregate, failure, tls", *kind)
@@ -61,16 +68,29 @@ func (p *program) reportListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "GENUINE", "INTAKE", "RECEIVED"}
+			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "INTAKE", "RECEIVED"}
 			return printList(p.out, *asJSON, convert(reports, wire.NewKeptReport), heading, func(r wire.KeptReport) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
-					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), r.Genuine, r.Intake, r.ReceivedAt,
+					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r), r.Genuine, r.Intake, r.ReceivedAt,
 				}
 			})
 		})
 	}
 	return cmd
+}
+
+// stateWord says whether a report counts.
+func stateWord(r wire.KeptReport) string {
+	switch {
+	case r.Counted:
+		return string(dmarcd.ReportCounted)
+	case r.Replaced:
+		return string(dmarcd.ReportReplaced)
+	case r.HeldReason != nil:
+		return string(dmarcd.ReportHeld)
+	}
+	return string(dmarcd.ReportExcluded)
 }
 
 func (p *program) reportRejectedCommand() *cobra.Command {

@@ -113,7 +113,8 @@ type call struct {
 	team   *store.Team // nil on a route that needs no token
 	teamID dmarcd.TeamID
 	token  dmarcd.TokenID
-	named  string // the name or id in the path, not yet parsed
+	scope  dmarcd.Scope // of the token
+	named  string       // the name or id in the path, not yet parsed
 }
 
 // ServeHTTP implements http.Handler.
@@ -160,7 +161,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 	case !token.May(matched.scope):
 		return errReadOnlyToken
 	}
-	c.team, c.teamID, c.token = a.options.Store.Team(token.Team), token.Team, token.ID
+	c.team, c.teamID, c.token, c.scope = a.options.Store.Team(token.Team), token.Team, token.ID, token.Scope
 	return matched.handle(c)
 }
 

@@ -15,8 +15,9 @@ import (
 const maxBody = 64 << 10
 
 // readObject returns the members of the JSON object in the body. Of a member
-// that is repeated the last counts.
-func readObject(c *call) (map[string]json.RawMessage, error) {
+// that is repeated the last counts. The messages of its errors name a member that it
+// should have, and show an example.
+func readObject(c *call, member, example string) (map[string]json.RawMessage, error) {
 	// A parameter that cannot be read does not matter: JSON has none.
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || media != "application/json" ||
@@ -32,11 +33,11 @@ func readObject(c *call) (map[string]json.RawMessage, error) {
 	case errors.As(err, &tooLarge):
 		return nil, errBodyTooLarge
 	case err != nil, !utf8.Valid(body), !json.Valid(body):
-		return nil, errNotJSON
+		return nil, &failure{http.StatusBadRequest, "The body must be one JSON object in UTF-8, such as " + example + "."}
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
-		return nil, &dmarcd.InvalidError{Field: "domain", Message: `The body must be a JSON object with the member "domain".`}
+		return nil, &dmarcd.InvalidError{Field: member, Message: `The body must be a JSON object with the member "` + member + `".`}
 	}
 	return members, nil
 }

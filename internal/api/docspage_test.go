@@ -145,8 +145,8 @@ func TestDocsShowEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	if shown != 23 {
-		t.Errorf("operations: got %d want 23", shown)
+	if shown != 27 {
+		t.Errorf("operations: got %d want 27", shown)
 	}
 }
 

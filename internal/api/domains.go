@@ -10,7 +10,7 @@ import (
 )
 
 func (a *API) addDomain(c *call) error {
-	members, err := readObject(c)
+	members, err := readObject(c, "domain", `{"domain": "example.com"}`)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,6 @@ var (
 	errOriginalGone     = &failure{http.StatusNotFound, "What was sent is not kept any more. The operator sets for how long it is."}
 	errMailboxFull      = &failure{http.StatusTooManyRequests, "This mailbox takes no more reports for now. Try again after the seconds that the Retry-After header tells."}
 	errNoSuchMailbox    = &failure{http.StatusNotFound, "There is no such mailbox. The TLS-RPT record of the domain names the right address."}
-	errNotJSON          = &failure{http.StatusBadRequest, "The body must be one JSON object in UTF-8, such as {\"domain\": \"example.com\"}."}
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many requests. Try again after the seconds that the Retry-After header tells."}
 )
 

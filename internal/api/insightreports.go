@@ -66,6 +66,9 @@ func readReportFilter(c *call) (store.ReportFilter, error) {
 	if filter.Genuine, err = readWord(values, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown); err != nil {
 		return filter, err
 	}
+	if filter.State, err = readWord(values, "state", dmarcd.ReportStates()...); err != nil {
+		return filter, err
+	}
 	unclaimed, err := readWord(values, "unclaimed", "true", "false")
 	filter.Unclaimed = unclaimed == "true"
 	return filter, err

@@ -44,7 +44,8 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		ask := func(method, path string) (answer string, queries int64, questions int) {
 			before, asked := s.Stats().Queries, len(zone.Asked())
 			w := httptest.NewRecorder()
-			r := httptest.NewRequest(method, "http://api.example"+path, strings.NewReader(`{"domain":"`+path+`"}`))
+			r := httptest.NewRequest(method, "http://api.example"+path, strings.NewReader(`{"domain":"`+path+`","counted":false}`))
+			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Authorization", "Bearer x")
 			handler.ServeHTTP(w, r)
 			body, _ := io.ReadAll(w.Body)
@@ -73,9 +74,12 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/insights/reports?unclaimed=true"},
 			{"GET", "/api/insights/reports/REPORT"},
 			{"HEAD", "/api/insights/reports/REPORT"},
+			{"PATCH", "/api/insights/reports/REPORT"},
+			{"DELETE", "/api/insights/reports/REPORT"},
 			{"GET", "/api/insights/reports/REPORT/records"},
 			{"GET", "/api/insights/reports/REPORT/original"},
 			{"GET", "/api/insights/rejected"},
+			{"DELETE", "/api/insights/rejected/REJECTED"},
 			{"GET", "/api/insights/rejected/REJECTED/original"},
 			{"POST", "/api/insights/rejected/REJECTED/retry"},
 			{"GET", "/api/insights/daily"},
@@ -99,6 +103,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		}
 		if _, err := s.Team(victim).Domain(t.Context(), "theirs.example"); err != nil {
 			t.Errorf("the other team's domain suffered: %v", err)
+		}
+		if report, err := s.Team(victim).Report(t.Context(), theirReport); err != nil || report.State != dmarcd.ReportCounted {
+			t.Errorf("the other team's report suffered: %s, %v", report.State, err)
 		}
 		if _, err := s.Team(victim).RejectedByID(t.Context(), theirRejected); err != nil {
 			t.Errorf("what the other team rejected suffered: %v", err)

@@ -46,7 +46,12 @@ func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 }
 
 func (s *Store) note(ctx context.Context, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
-	_, err := s.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
+	return s.tx(ctx, func(tx tx) error { return s.noteIn(ctx, tx, team, e) })
+}
+
+// noteIn writes an entry in the transaction of the change that it is about.
+func (s *Store) noteIn(ctx context.Context, tx tx, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
+	_, err := tx.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		s.ids.next(s.options.Now()), nullable(team), nullable(e.User), plain(e.Actor), unix(s.now()), e.Action, plain(e.Target), plain(e.Detail), e.Address)
 	if err != nil {

@@ -23,10 +23,11 @@ import (
 // move is one thing that happens to a team. What it has of the fields depends on
 // what happens.
 type move struct {
-	what    string // receive, add, delete, purge, sheets, wait, expire
+	what    string // receive, add, delete, exclude, include, remove, all, purge, sheets, wait, expire
 	sent    []sending
 	domains []string
 	days    int
+	which   int // the report, by its place among those there are
 }
 
 // sending is a report of some days ago.
@@ -61,10 +62,14 @@ func moves() *rapid.Generator[[]move] {
 	})
 	one := rapid.Custom(func(t *rapid.T) move {
 		return move{
-			what:    rapid.SampledFrom([]string{"receive", "receive", "receive", "add", "add", "delete", "purge", "sheets", "sheets", "wait", "expire"}).Draw(t, "what"),
+			what: rapid.SampledFrom([]string{
+				"receive", "receive", "receive", "receive", "add", "add", "delete", "exclude", "exclude", "include", "include", "remove", "all",
+				"purge", "sheets", "sheets", "wait", "expire",
+			}).Draw(t, "what"),
 			sent:    rapid.SliceOfN(sent, 1, 3).Draw(t, "sent"),
 			domains: rapid.SliceOfN(domain, 1, 3).Draw(t, "domains"),
 			days:    rapid.IntRange(1, 5).Draw(t, "days"),
+			which:   rapid.IntRange(0, 5).Draw(t, "which"),
 		}
 	})
 	return rapid.SliceOfN(one, 1, 20)
@@ -79,6 +84,7 @@ type model struct {
 type modelVersion struct {
 	key, content dmarcd.Hash
 	genuine      dmarcd.Genuine
+	id           dmarcd.ReportID
 	state        dmarcd.ReportState
 	day          dmarcd.Day
 	shares       []*modelShare
@@ -140,6 +146,21 @@ func (m *model) receive(report dmarcd.NewReport, genuine dmarcd.Genuine) dmarcd.
 	return status
 }
 
+// setCounted includes a version, in place of the current one, or excludes it.
+func (m *model) setCounted(v *modelVersion, counted bool) {
+	switch {
+	case counted:
+		for _, other := range m.versions {
+			if other != v && other.key == v.key && (other.state == dmarcd.ReportCounted || other.state == dmarcd.ReportExcluded) {
+				other.state = dmarcd.ReportReplaced
+			}
+		}
+		v.state = dmarcd.ReportCounted
+	case v.state == dmarcd.ReportCounted:
+		v.state = dmarcd.ReportExcluded
+	}
+}
+
 func (m *model) each(f func(*modelVersion, *modelShare)) {
 	for _, version := range m.versions {
 		for _, share := range version.shares {
@@ -180,7 +201,8 @@ func (m *model) counted() map[string]dmarcd.Summary {
 		}
 		for _, key := range []string{share.owner + " " + version.day.String(), share.owner, version.day.String(), ""} {
 			sum := sums[key]
-			sums[key] = dmarcd.Summary{Compliant: sum.Compliant + share.sum.Compliant, NonCompliant: sum.NonCompliant + share.sum.NonCompliant}
+			sum.Add(share.sum)
+			sums[key] = sum
 		}
 	})
 	return sums
@@ -249,6 +271,12 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 		if err != nil || len(reports) != len(m.versions) {
 			return fmt.Errorf("move %d, %+v: got %d reports, want %d; %w", i, move, len(reports), len(m.versions), err)
 		}
+		for _, report := range reports {
+			at := slices.IndexFunc(m.versions, func(v *modelVersion) bool { return v.id == report.ID })
+			if at < 0 || m.versions[at].state != report.State {
+				return fmt.Errorf("move %d, %+v: report %s is %s, and not what it should be", i, move, report.ID, report.State)
+			}
+		}
 	}
 	return nil
 }
@@ -296,6 +324,9 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 			if got, want := receipts[i][0].Status, m.receive(s.report(now), s.genuine); got != want {
 				return fmt.Errorf("report %d of the batch is %s, want %s", i, got, want)
 			}
+			if receipts[i][0].Status != dmarcd.Duplicate {
+				m.versions[len(m.versions)-1].id = receipts[i][0].ID
+			}
 		}
 		return nil
 	case "add":
@@ -309,6 +340,16 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 		}
 		m.delete(name)
 		return team.DeleteDomain(ctx, name)
+	case "exclude", "include", "remove":
+		return m.decide(ctx, team, move)
+	case "all":
+		for _, v := range m.versions {
+			if v.state == dmarcd.ReportCounted {
+				v.state = dmarcd.ReportExcluded
+			}
+		}
+		_, err := team.SetReportsCounted(ctx, store.ReportFilter{}, false, decided("report.exclude"))
+		return err
 	case "purge":
 		_, err := in.store.Purge(ctx)
 		return err
@@ -329,6 +370,22 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 		}
 		return nil
 	}
+}
+
+// decide makes a decision about one of the reports.
+func (m *model) decide(ctx context.Context, team *store.Team, move move) error {
+	if len(m.versions) == 0 {
+		return nil
+	}
+	at := move.which % len(m.versions)
+	v := m.versions[at]
+	if move.what == "remove" {
+		m.versions = slices.Delete(m.versions, at, at+1)
+		return team.DeleteReport(ctx, v.id, decided("report.delete"))
+	}
+	m.setCounted(v, move.what == "include")
+	_, err := team.SetReportCounted(ctx, v.id, move.what == "include", decided("report."+move.what))
+	return err
 }
 
 // TestModel compares the store with the model, on what is drawn.

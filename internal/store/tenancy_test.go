@@ -205,6 +205,21 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		_, err := other.RejectedByID(ctx, v.rejected)
 		return wantNotFound(err)
 	},
+	"SetReportCounted": func(ctx context.Context, other *store.Team, v victim) error {
+		_, excluded := other.SetReportCounted(ctx, v.report, false, dmarcd.AuditEntry{Team: v.token.Team, Actor: "forged"})
+		_, included := other.SetReportCounted(ctx, v.report, true, dmarcd.AuditEntry{Team: v.token.Team, Actor: "forged"})
+		return errors.Join(wantNotFound(excluded), wantNotFound(included))
+	},
+	"SetReportsCounted": func(ctx context.Context, other *store.Team, v victim) error {
+		changed, err := other.SetReportsCounted(ctx, store.ReportFilter{}, false, dmarcd.AuditEntry{Team: v.token.Team, Actor: "forged"})
+		return wantNone(changed, err)
+	},
+	"DeleteReport": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.DeleteReport(ctx, v.report, dmarcd.AuditEntry{Team: v.token.Team, Actor: "forged"}))
+	},
+	"DeleteRejected": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.DeleteRejected(ctx, v.rejected, dmarcd.AuditEntry{Team: v.token.Team, Actor: "forged"}))
+	},
 	"SettleRejected": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SettleRejected(ctx, v.rejected))
 	},

@@ -32,6 +32,7 @@ type receipt struct {
 	Domain   *string `json:"domain"`
 	Records  int     `json:"records"`
 	Messages int64   `json:"messages"`
+	ID       *string `json:"id"`
 }
 
 // listedReport is a report in the list of those that are kept.

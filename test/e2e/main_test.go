@@ -139,7 +139,7 @@ func unprovokable(engine, answer string) bool {
 	case "500":
 		return true
 	case "503":
-		writes := []string{"addDomain", "deleteDomain", "verifyDomain", "uploadReport", "retryRejected"}
+		writes := []string{"addDomain", "deleteDomain", "verifyDomain", "uploadReport", "retryRejected", "setReportCounted", "setReportsCounted", "deleteReport", "deleteRejected"}
 		return engine == "sqlite" && !slices.Contains(writes, operation)
 	}
 	return false

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// SetReportCounted includes a report in the counters or excludes it, writes the entry
+// into the audit log, and reports whether anything changed; if not, there is no entry.
+// A report that is included becomes the current version: a held one is released, and
+// another version that was current is replaced. A report that is not counted anyway
+// cannot be excluded, and stays what it is. An unknown report is ErrNotFound.
+func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted bool, entry dmarcd.AuditEntry) (changed bool, err error) {
+	n, err := t.changeReports(ctx, entry, func(tx tx) ([]stateChange, error) {
+		var identity []byte
+		var state dmarcd.ReportState
+		err := tx.queryRow(ctx, `SELECT identity, state FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
+			[]any{t.id, id}, &identity, &state)
+		switch {
+		case err != nil || counted == (state == dmarcd.ReportCounted):
+			return nil, err
+		case !counted && state == dmarcd.ReportHeld, !counted && state == dmarcd.ReportReplaced:
+			return nil, nil
+		case !counted:
+			return []stateChange{{id, state, dmarcd.ReportExcluded}}, nil
+		}
+		others, err := collect(ctx, tx, `SELECT id, state FROM reports WHERE team_id = $1 AND identity = $2 AND id <> $3
+			AND (state = 'counted' OR state = 'excluded')`, []any{t.id, identity, id}, func(scan scanner) (stateChange, error) {
+			other := stateChange{to: dmarcd.ReportReplaced}
+			return other, scan(&other.id, &other.from)
+		})
+		return append(others, stateChange{id, state, dmarcd.ReportCounted}), err
+	})
+	return n > 0, err
+}
+
+// DeleteReport hides a report, takes its messages out of the counters and removes its
+// original, unless another report or rejected item came in the same delivery; then the
+// original goes with the last of them. The rows go later; see Purge. An unknown report
+// is ErrNotFound.
+func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, entry dmarcd.AuditEntry) error {
+	var original []byte
+	_, err := t.changeReports(ctx, entry, func(tx tx) ([]stateChange, error) {
+		var state dmarcd.ReportState
+		err := tx.queryRow(ctx, `SELECT state, original FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
+			[]any{t.id, id}, &state, &original)
+		return []stateChange{{id, state, deleted}}, err
+	}, func(tx tx) error { return t.removeUnusedOriginal(ctx, tx, original) })
+	return err
+}
+
+// reportsPerStep is how many reports one transaction of SetReportsCounted changes.
+const reportsPerStep = 100
+
+// SetReportsCounted excludes all counted reports that the filter finds, or includes all
+// excluded ones, and returns how many it changed. Held and replaced reports are left
+// alone: which version of a report counts is decided for each. It takes several short
+// transactions, each with an entry in the audit log; after an error some reports may
+// have been changed.
+func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, counted bool, entry dmarcd.AuditEntry) (changed int, err error) {
+	filter.State = dmarcd.ReportCounted
+	to := dmarcd.ReportExcluded
+	if counted {
+		filter.State, to = dmarcd.ReportExcluded, dmarcd.ReportCounted
+	}
+	conditions, args := filter.conditions(t.id, 4)
+	last := dmarcd.ReportID(0)
+	for {
+		var found []stateChange
+		n, err := t.changeReports(ctx, entry, func(tx tx) (_ []stateChange, err error) {
+			found, err = collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND id > $2 AND `+visibleReport+conditions+` ORDER BY id LIMIT $3`,
+				append([]any{t.id, last, reportsPerStep}, args...), func(scan scanner) (stateChange, error) {
+					change := stateChange{from: filter.State, to: to}
+					return change, scan(&change.id)
+				})
+			return found, err
+		})
+		changed += n
+		if err != nil || len(found) < reportsPerStep {
+			return changed, err
+		}
+		last = found[len(found)-1].id
+	}
+}
+
+// changeReports changes the states of the reports that find returns, and what they
+// count, in one transaction with the audit entry and whatever else is to be done. It
+// returns how many were changed.
+func (t *Team) changeReports(ctx context.Context, entry dmarcd.AuditEntry, find func(tx) ([]stateChange, error), more ...func(tx) error) (changed int, err error) {
+	err = t.txAgain(ctx, func(tx tx) error {
+		changed = 0
+		if err := t.shareTeam(ctx, tx); err != nil {
+			return err
+		}
+		wanted, err := find(tx)
+		if err != nil || len(wanted) == 0 {
+			return err
+		}
+		locks, changes := t.newLocks(tx), make(tally)
+		if err := t.lockDomainsOf(ctx, tx, locks, wanted); err != nil {
+			return err
+		}
+		if err := t.changeStates(ctx, tx, locks, changes, wanted); err != nil {
+			return err
+		}
+		if err := t.count(ctx, tx, changes, locks); err != nil {
+			return err
+		}
+		for _, f := range more {
+			if err := f(tx); err != nil {
+				return err
+			}
+		}
+		changed = len(wanted)
+		return t.store.noteIn(ctx, tx, t.id, entry)
+	})
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		err = fmt.Errorf("change reports: %w", err)
+	}
+	return changed, err
+}
+
+// lockDomainsOf locks the domains that reports count for, in one order.
+func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, reports []stateChange) error {
+	ids := make(map[dmarcd.DomainID]struct{})
+	for _, report := range reports {
+		domains, err := collect(ctx, tx, `SELECT DISTINCT domain_id FROM shares WHERE team_id = $1 AND report_id = $2`,
+			[]any{t.id, report.id}, func(scan scanner) (id dmarcd.DomainID, err error) {
+				err = scan(&id)
+				return id, err
+			})
+		if err != nil {
+			return err
+		}
+		for _, id := range domains {
+			ids[id] = struct{}{}
+		}
+	}
+	_, err := locks.lockAll(ctx, ids)
+	return err
+}
+
+// DeleteRejected removes a rejected item, and its original unless something else came
+// in the same delivery, and writes the entry into the audit log. An unknown item is
+// ErrNotFound.
+func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID, entry dmarcd.AuditEntry) error {
+	return t.txAgain(ctx, func(tx tx) error {
+		if err := t.dropRejected(ctx, tx, id); err != nil {
+			return err
+		}
+		return t.store.noteIn(ctx, tx, t.id, entry)
+	})
+}
+
+func (t *Team) dropRejected(ctx context.Context, tx tx, id dmarcd.RejectedID) error {
+	removed, err := t.removeRejected(ctx, tx, `id = $2`, id)
+	if err == nil && removed == 0 {
+		err = dmarcd.ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,290 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// decided is the audit entry of a decision.
+func decided(action string) dmarcd.AuditEntry {
+	return dmarcd.AuditEntry{Actor: "editor@example.com", Action: action}
+}
+
+// setCounted includes or excludes a report, and compares whether that changed anything.
+func (in *inbox) setCounted(id dmarcd.ReportID, counted, want bool) {
+	in.Helper()
+	before := in.entries()
+	changed, err := in.team.SetReportCounted(in.Context(), id, counted, decided("report.include"))
+	in.must(err)
+	if changed != want {
+		in.Errorf("counted %t: got changed %t, want %t", counted, changed, want)
+	}
+	if entries := in.entries() - before; (entries == 1) != want || entries > 1 {
+		in.Errorf("counted %t: got %d entries in the audit log", counted, entries)
+	}
+	in.sound()
+}
+
+func (in *inbox) entries() int {
+	in.Helper()
+	entries, err := in.team.Audit(in.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
+	in.must(err)
+	return len(entries)
+}
+
+// wantState compares the state of a report.
+func (in *inbox) wantState(id dmarcd.ReportID, want dmarcd.ReportState) {
+	in.Helper()
+	report, err := in.team.Report(in.Context(), id)
+	in.must(err)
+	if report.State != want || (report.HeldReason != "") != (want == dmarcd.ReportHeld) {
+		in.Errorf("got %s, %q; want %s", report.State, report.HeldReason, want)
+	}
+}
+
+func TestExcludeAndInclude(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "sub."+ours)
+		one := in.receive(report("1", ours, storetest.Passed(ours, 5000), storetest.Failed("sub."+ours, 2)))[0].ID
+		in.receive(report("2", ours, storetest.Failed(ours, 300)))
+		whole := map[string]dmarcd.Summary{ours: {Compliant: 5000, NonCompliant: 300}, "sub." + ours: {NonCompliant: 2}}
+		rest := map[string]dmarcd.Summary{ours: {NonCompliant: 300}, "sub." + ours: {}}
+		for range 2 {
+			makeSheets(in, in.store)
+			in.wantCounted(whole)
+			wantMessages(in, 5302)
+			in.setCounted(one, false, true)
+			in.setCounted(one, false, false)
+			in.wantState(one, dmarcd.ReportExcluded)
+			in.wantCounted(rest)
+			wantMessages(in, 300)
+			makeSheets(in, in.store)
+			wantMessages(in, 300)
+			in.setCounted(one, true, true)
+			in.setCounted(one, true, false)
+			in.wantState(one, dmarcd.ReportCounted)
+			in.wantCounted(whole)
+			wantMessages(in, 5302)
+		}
+	})
+}
+
+// wantMessages compares the messages of all sources, as they are read together.
+func wantMessages(in *inbox, want int64) {
+	in.Helper()
+	mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, 1000)
+	in.must(err)
+	var got int64
+	var places []dmarcd.SentPlace
+	for _, share := range mail.Shares {
+		for _, r := range share.Records {
+			got += r.Count
+			places = append(places, dmarcd.SentPlace{Report: share.Report, Share: share.N, N: int(r.N)})
+		}
+	}
+	records, err := in.team.SentRecords(in.Context(), places)
+	in.must(err)
+	if got != want || len(records) != len(places) {
+		in.Errorf("sources: got %d messages and %d of %d records, want %d", got, len(records), len(places), want)
+	}
+}
+
+func TestExclusionSurvivesReplacement(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		first := in.receive(report("1", ours, storetest.Passed(ours, 1)))[0].ID
+		in.setCounted(first, false, true)
+		second := in.receive(report("1", ours, storetest.Passed(ours, 20)))[0]
+		if second.Status != dmarcd.Replaced {
+			in.Errorf("got %s, want replaced", second.Status)
+		}
+		in.wantState(first, dmarcd.ReportReplaced)
+		in.wantState(second.ID, dmarcd.ReportExcluded)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+		in.setCounted(first, false, false)
+		in.setCounted(second.ID, true, true)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(20)})
+		// An editor may choose the version.
+		in.setCounted(first, true, true)
+		in.wantState(second.ID, dmarcd.ReportReplaced)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(1)})
+	})
+}
+
+func TestReleaseOfAHeldReport(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		held := in.receive(report("1", ours, storetest.Passed(ours, most)))[0].ID
+		small := in.receive(report("1", ours, storetest.Passed(ours, 7)))[0].ID
+		in.setCounted(held, false, false)
+		in.wantState(held, dmarcd.ReportHeld)
+		in.setCounted(held, true, true)
+		in.wantState(held, dmarcd.ReportCounted)
+		in.wantState(small, dmarcd.ReportReplaced)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
+		in.wantReceived("stored", report("2", ours, storetest.Passed(ours, 3)))
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(full)})
+		in.setCounted(held, false, true)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(3)})
+	})
+}
+
+func TestExcludedReportOfALaterDomain(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		id := in.receive(report("1", ours, storetest.Passed(ours, 5)))[0].ID
+		in.setCounted(id, false, true)
+		in.add(ours)
+		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
+		in.setCounted(id, true, true)
+		in.wantCounted(map[string]dmarcd.Summary{ours: passed(5)})
+		in.delete(ours)
+		if _, err := in.team.SetReportCounted(in.Context(), id, false, decided("report.exclude")); !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("a report of a deleted domain: got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func TestDeleteReport(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		var records []aggregate.Record
+		for range 1200 { // more than one step of the purge removes
+			records = append(records, storetest.Passed(ours, 2))
+		}
+		large := report("1", ours, records...)
+		for _, when := range []string{"before the purge", "after the purge"} {
+			id := in.receive(large)[0].ID
+			in.wantReceived("stored", report("2", ours, storetest.Failed(ours, 3)))
+			makeSheets(in, in.store)
+			in.must(in.team.DeleteReport(in.Context(), id, decided("report.delete")))
+			in.sound()
+			in.wantCounted(map[string]dmarcd.Summary{ours: {NonCompliant: 3}})
+			wantMessages(in, 3)
+			wantGone(in, id)
+			if when == "after the purge" {
+				in.purge()
+				for table, want := range map[string]int{"reports": 1, "shares": 1, "records": 1, "originals": 1} {
+					if got := in.rows(table); got != want {
+						in.Errorf("%s has %d rows, want %d", table, got, want)
+					}
+				}
+			}
+			// It is stored anew.
+			again := in.receive(large)[0]
+			if again.Status != dmarcd.Stored || again.ID == id {
+				in.Errorf("%s: got %s, want it stored anew", when, again.Status)
+			}
+			in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 2400, NonCompliant: 3}})
+			in.purge()
+			in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 2400, NonCompliant: 3}})
+			_, err := in.team.ReportOriginal(in.Context(), again.ID)
+			in.must(err)
+			in.delete(ours)
+			in.purge()
+			in.add(ours)
+		}
+	})
+}
+
+// wantGone fails where something of a deleted report can be read.
+func wantGone(in *inbox, id dmarcd.ReportID) {
+	in.Helper()
+	ctx := in.Context()
+	_, reportErr := in.team.Report(ctx, id)
+	_, originalErr := in.team.ReportOriginal(ctx, id)
+	_, countedErr := in.team.SetReportCounted(ctx, id, true, decided("report.include"))
+	for what, err := range map[string]error{
+		"the report": reportErr, "its original": originalErr, "its inclusion": countedErr,
+		"its deletion": in.team.DeleteReport(ctx, id, decided("report.delete")),
+	} {
+		if !errors.Is(err, dmarcd.ErrNotFound) {
+			in.Errorf("%s: got %v, want ErrNotFound", what, err)
+		}
+	}
+	records, err := in.team.Records(ctx, id, store.RecordCursor{}, 10)
+	in.must(err)
+	reports, err := in.team.Reports(ctx, store.ReportFilter{}, 0, 100)
+	in.must(err)
+	for _, r := range reports {
+		if r.ID == id {
+			in.Error("the report is listed")
+		}
+	}
+	if len(records) > 0 {
+		in.Errorf("got %d records", len(records))
+	}
+}
+
+// TestOriginalGoesWithTheLast: two reports and something rejected of one delivery.
+func TestOriginalGoesWithTheLast(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		delivery := storetest.Delivery(report("1", ours, storetest.Passed(ours, 1)), report("2", ours, storetest.Passed(ours, 2)))
+		delivery.Refusals = []dmarcd.Refusal{{Member: "note.txt", Reason: "A test."}}
+		receipts := in.deliver(delivery)
+		rejected, err := in.team.Rejected(in.Context(), 0, 10)
+		in.must(err)
+		for i, remove := range []func() error{
+			func() error { return in.team.DeleteReport(in.Context(), receipts[0].ID, decided("report.delete")) },
+			func() error { return in.team.DeleteRejected(in.Context(), rejected[0].ID, decided("rejected.delete")) },
+			func() error { return in.team.DeleteReport(in.Context(), receipts[1].ID, decided("report.delete")) },
+		} {
+			in.must(remove())
+			if got, want := in.rows("originals"), map[bool]int{true: 1, false: 0}[i < 2]; got != want {
+				in.Errorf("after %d deletions there are %d originals, want %d", i+1, got, want)
+			}
+			if err := remove(); !errors.Is(err, dmarcd.ErrNotFound) {
+				in.Errorf("deletion %d again: got %v, want ErrNotFound", i+1, err)
+			}
+		}
+		if got := in.entries(); got != 3 {
+			in.Errorf("got %d entries in the audit log, want 3", got)
+		}
+	})
+}
+
+func TestSetReportsCounted(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		var reports []dmarcd.NewReport
+		for i := range 230 { // more than one step
+			r := storetest.Aggregate(fmt.Sprint(i), ours, today-dmarcd.Day(i%2), storetest.Passed(ours, 1))
+			r.Organization = "Receiver.example"
+			reports = append(reports, r)
+		}
+		other := storetest.Aggregate("other", ours, today, storetest.Passed(ours, 1000))
+		other.Organization = "other.example"
+		in.receive(append(reports, other, report("held", ours, storetest.Passed(ours, most)))...)
+		held, err := in.team.Reports(in.Context(), store.ReportFilter{State: dmarcd.ReportHeld}, 0, 10)
+		in.must(err)
+		from, yesterday := today, today-1
+		for _, step := range []struct {
+			filter  store.ReportFilter
+			counted bool
+			changed int
+			left    int64
+		}{
+			{store.ReportFilter{Organization: "nobody.example"}, false, 0, 1230},
+			{store.ReportFilter{Organization: "RECEIVER.EXAMPLE"}, false, 230, 1000},
+			{store.ReportFilter{Organization: "receiver.example"}, false, 0, 1000},
+			{store.ReportFilter{Organization: "receiver.example", Days: dmarcd.Days{To: &yesterday}}, true, 115, 1115},
+			{store.ReportFilter{Days: dmarcd.Days{From: &from}}, true, 115, 1230},
+			{store.ReportFilter{Days: dmarcd.Days{From: &from, To: &from}}, false, 116, 115},
+			{store.ReportFilter{Days: dmarcd.Days{From: &from, To: &from}}, true, 116, 1230},
+		} {
+			changed, err := in.team.SetReportsCounted(in.Context(), step.filter, step.counted, decided("report.exclude"))
+			in.must(err)
+			if changed != step.changed {
+				in.Errorf("%+v: changed %d, want %d", step.filter, changed, step.changed)
+			}
+			in.wantCounted(map[string]dmarcd.Summary{ours: passed(step.left)})
+			in.wantState(held[0].ID, dmarcd.ReportHeld)
+		}
+	})
+}

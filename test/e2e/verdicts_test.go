@@ -1,0 +1,298 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// changing returns a request that changes something, with a JSON body.
+func changing(method, path, token, body string) request {
+	r := request{method: method, path: path, token: token, body: body}
+	if body != "" {
+		r.header = jsonType()
+	}
+	return r
+}
+
+// verdicts returns the requests that decide about a report and about something
+// rejected, with a token. The deletions come last.
+func verdicts(report, refusal, token string) []request {
+	return []request{
+		changing(http.MethodPatch, "/insights/reports/"+report, token, `{"counted":false}`),
+		changing(http.MethodPost, "/insights/reports/exclude", token, `{"reporter":"Reporter Inc."}`),
+		changing(http.MethodDelete, "/insights/reports/"+report, token, ""),
+		changing(http.MethodDelete, "/insights/rejected/"+refusal, token, ""),
+	}
+}
+
+func TestVerdictsAreForEditorsOfTheTeam(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		cast := castRefusals(in)
+		in.do("team", "create", "other", "--api")
+		for token, want := range map[string]int{
+			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, cast.read: http.StatusForbidden, in.newToken("other"): http.StatusNotFound,
+		} {
+			for _, r := range verdicts(report, refusal, token) {
+				if strings.HasSuffix(r.path, "/exclude") && want == http.StatusNotFound {
+					s.send(r).wantBody(t, `{"changed":0}`)
+					continue
+				}
+				if a := s.send(r); a.status != want {
+					t.Errorf("%s %s: got status %d want %d: %s", r.method, r.path, a.status, want, a.body)
+				}
+			}
+		}
+		s.wantCounted("after what others tried", "example.com", 1, 1)
+		for _, r := range verdicts("nonsense", "nonsense", in.token) {
+			if a := s.send(r); a.status != http.StatusNotFound && !strings.HasSuffix(r.path, "/exclude") {
+				t.Errorf("%s %s: got status %d want 404: %s", r.method, r.path, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestVerdictsWithBadBodies(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, _ := s.someReport()
+		for _, method := range []string{http.MethodPatch, http.MethodPost} {
+			path := map[string]string{http.MethodPatch: "/insights/reports/" + report, http.MethodPost: "/insights/reports/exclude"}[method]
+			for body, want := range map[string]int{
+				"": http.StatusBadRequest, "{": http.StatusBadRequest, "{} more": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge,
+				"[]": http.StatusUnprocessableEntity, "{}": http.StatusUnprocessableEntity, `{"counted":1}`: http.StatusUnprocessableEntity,
+				`{"counted":null}`: http.StatusUnprocessableEntity, `{"counted":"false"}`: http.StatusUnprocessableEntity,
+			} {
+				if a := s.send(request{method: method, path: path, token: in.token, header: jsonType(), body: body}); a.status != want {
+					t.Errorf("%s %.40q: got status %d want %d: %s", method, body, a.status, want, a.body)
+				}
+			}
+			if a := s.send(request{method: method, path: path, token: in.token, header: map[string]string{"Content-Type": "text/plain"}, body: "{}"}); a.status != http.StatusUnsupportedMediaType {
+				t.Errorf("%s text: got status %d want 415", method, a.status)
+			}
+		}
+		for _, body := range []string{
+			`{"counted":false}`, `{"reporter":"","counted":false}`, `{"reporter":5}`, `{"from":"yesterday"}`, `{"to":1}`,
+			`{"from":"2026-11-02","to":"2026-11-01"}`,
+		} {
+			if a := s.send(changing(http.MethodPost, "/insights/reports/exclude", in.token, body)); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: got status %d want 422: %s", body, a.status, a.body)
+			}
+		}
+		s.wantCounted("after bad requests", "example.com", 1, 1)
+	})
+}
+
+// verdict is what a report says of whether it counts.
+type verdict struct {
+	ID         string  `json:"id"`
+	Counted    *bool   `json:"counted"`
+	HeldReason *string `json:"held_reason"`
+	Replaced   bool    `json:"replaced"`
+}
+
+func (v verdict) String() string {
+	if v.Counted == nil {
+		return "not told"
+	}
+	return fmt.Sprintf("counted %t, held %t, replaced %t", *v.Counted, v.HeldReason != nil, v.Replaced)
+}
+
+// setCounted includes or excludes a report, and compares what is answered and listed.
+func (s *server) setCounted(id string, counted bool, want string) {
+	s.in.t.Helper()
+	a := s.send(changing(http.MethodPatch, "/insights/reports/"+id, s.in.token, fmt.Sprintf(`{"counted":%t}`, counted)))
+	if got := readAs[verdict](s.in.t, a).String(); got != want {
+		s.in.t.Errorf("counted %t: got %s want %s", counted, got, want)
+	}
+	if got := readAs[verdict](s.in.t, s.get("/insights/reports/"+id)).String(); got != want {
+		s.in.t.Errorf("counted %t: read %s want %s", counted, got, want)
+	}
+}
+
+// wantEverywhere compares all figures about example.com.
+func (s *server) wantEverywhere(what string, compliant, nonCompliant int64) {
+	s.in.t.Helper()
+	s.wantCounted(what, "example.com", compliant, nonCompliant)
+	summary := fmt.Sprintf(`{"total":%d,"compliant":%d,"non_compliant":%d}`, compliant+nonCompliant, compliant, nonCompliant)
+	s.get("/reports").wantBody(s.in.t, summary)
+	s.get("/reports?from=2000-01-01").wantBody(s.in.t, summary)
+	for _, path := range []string{"/insights/daily", "/insights/daily?by=domain", "/insights/sources", "/insights/sources?by=address&domain=example.com"} {
+		var sum [2]int64
+		for _, item := range readAs[page[struct {
+			Compliant    int64 `json:"compliant"`
+			NonCompliant int64 `json:"non_compliant"`
+		}]](s.in.t, s.get(path)).Items {
+			sum[0] += item.Compliant
+			sum[1] += item.NonCompliant
+		}
+		if sum != [2]int64{compliant, nonCompliant} {
+			s.in.t.Errorf("%s: %s: got %v want %d and %d", what, path, sum, compliant, nonCompliant)
+		}
+	}
+}
+
+func TestReportIsExcludedAndIncluded(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		s.upload(about("example.com", "1", 1, 2).xml(), http.StatusCreated)
+		other := about("example.com", "2", 10, 20)
+		other.org = "other.example"
+		id := *s.upload(other.xml(), http.StatusCreated)[0].ID
+		s.wantEverywhere("both", 11, 22)
+		for range 2 {
+			s.setCounted(id, false, "counted false, held false, replaced false")
+			s.wantEverywhere("one is excluded", 1, 2)
+		}
+		other.rows[0].count = 100 // a later version
+		if got := statuses(s.upload(other.xml(), http.StatusCreated)); got != "replaced" {
+			t.Errorf("a later version: got %s", got)
+		}
+		s.wantEverywhere("the later version too", 1, 2)
+		later := s.reports("?state=excluded")[0].ID
+		s.setCounted(later, true, "counted true, held false, replaced false")
+		s.wantEverywhere("the later version counts", 101, 22)
+
+		// The same for all reports of a reporter.
+		for _, step := range []struct {
+			body, want string
+			compliant  int64
+		}{
+			{`{"reporter":"OTHER.example","from":"2001-01-01","to":"2001-01-02","counted":false}`, `{"changed":0}`, 101},
+			{`{"reporter":"OTHER.example","counted":false}`, `{"changed":1}`, 1},
+			{`{"reporter":"other.example","from":null,"counted":true}`, `{"changed":1}`, 101},
+			{`{"from":"2001-01-01","counted":false}`, `{"changed":2}`, 0},
+			{`{"from":"2001-01-01","counted":true}`, `{"changed":2}`, 101},
+		} {
+			a := s.send(changing(http.MethodPost, "/insights/reports/exclude", in.token, step.body))
+			a.wantStatus(t, http.StatusOK)
+			a.wantBody(t, step.want)
+			nonCompliant := map[int64]int64{0: 0, 1: 2, 101: 22}[step.compliant]
+			s.wantEverywhere(step.body, step.compliant, nonCompliant)
+		}
+	})
+}
+
+func TestReportIsDeleted(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		for range 2 {
+			for _, path := range []string{"/insights/reports/" + report, "/insights/rejected/" + refusal} {
+				deleted := s.send(changing(http.MethodDelete, path, in.token, ""))
+				deleted.wantStatus(t, http.StatusNoContent)
+				if len(deleted.body) > 0 {
+					t.Errorf("%s: got the body %q want none", path, deleted.body)
+				}
+				s.send(changing(http.MethodDelete, path, in.token, "")).wantStatus(t, http.StatusNotFound)
+				s.get(path+"/original").wantStatus(t, http.StatusNotFound)
+			}
+			s.get("/insights/reports/"+report).wantStatus(t, http.StatusNotFound)
+			s.wantEverywhere("deleted", 0, 0)
+			if len(s.reports("")) != 0 || len(s.rejected()) != 0 {
+				t.Error("what was deleted is listed")
+			}
+			again, other := s.someReport()
+			if again == report {
+				t.Error("the report that was deleted is back")
+			}
+			s.wantEverywhere("sent again", 1, 1)
+			report, refusal = again, other
+		}
+	})
+}
+
+// TestImplausibleReportIsHeld: one forged count does not stop a domain's counting.
+func TestImplausibleReportIsHeld(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		forged := s.upload(about("example.com", "forged", 9007199254740991, 0).xml(), http.StatusCreated)
+		if got := statuses(forged); got != "held" || forged[0].Reason == nil {
+			t.Fatalf("got %s want held with the reason", got)
+		}
+		s.upload(about("example.com", "forged", 9007199254740991, 0).xml(), http.StatusOK) // a duplicate
+		s.upload(about("example.com", "1", 3, 4).xml(), http.StatusCreated)
+		s.wantEverywhere("held", 3, 4)
+		held := s.reports("?state=held")
+		if len(held) != 1 {
+			t.Fatalf("got %d reports held want 1", len(held))
+		}
+		s.setCounted(held[0].ID, false, "counted false, held true, replaced false")
+		s.setCounted(held[0].ID, true, "counted true, held false, replaced false")
+		s.wantCounted("released", "example.com", 1<<52-1, 4)
+		s.upload(about("example.com", "2", 5, 6).xml(), http.StatusCreated)
+		s.wantCounted("full", "example.com", 1<<52-1, 10)
+		s.setCounted(held[0].ID, false, "counted false, held false, replaced false")
+		s.wantEverywhere("excluded", 8, 10)
+	})
+}
+
+func TestVerdictsHaveTheRateLimit(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
+			if i > 10 {
+				t.Fatal("the bucket does not get empty")
+			}
+		}
+		for _, r := range verdicts("rep_1", "rej_1", in.token) {
+			if a := s.send(r); a.status != http.StatusTooManyRequests {
+				t.Errorf("%s %s: got status %d want 429: %s", r.method, r.path, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestVerdictsWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, "", func(t *testing.T, in *installation) {
+		in.mayLogErrors = true
+		p, through := startProxy(t, in.db.DSN)
+		s := in.serve("DMARCD_DATABASE="+through, unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		p.cut()
+		for _, r := range verdicts(report, refusal, in.token) {
+			if a := s.send(r); a.status != http.StatusServiceUnavailable {
+				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
+			}
+		}
+		p.mend() // what finish looks at
+	})
+	onSQLite(t, "", func(t *testing.T, in *installation) {
+		in.mayLogErrors = true
+		s := in.serve(unscheduled)
+		s.add("example.com")
+		report, refusal := s.someReport()
+		lock, err := in.db.SQL(t).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
+			t.Fatal(err)
+		}
+		var asking sync.WaitGroup
+		for _, r := range verdicts(report, refusal, in.token) {
+			asking.Go(func() {
+				if a, err := s.try(r); err != nil || a.status != http.StatusServiceUnavailable {
+					t.Errorf("%s %s: got status %d, %v want 503: %s", r.method, r.path, a.status, err, a.body)
+				}
+			})
+		}
+		asking.Wait()
+		if _, err := lock.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+		s.wantCounted("nothing was changed", "example.com", 1, 1)
+	})
+}
