@@ -48,13 +48,15 @@ type KeptOriginal struct {
 
 // NewReport is a report that was read and is to be kept.
 type NewReport struct {
-	// Report is what it says of itself; ID, Intake, Verdict, ReceivedAt and State
-	// are ignored. A report with a HeldReason is held.
+	// Report is what it says of itself; ID, Intake, Verdict, ReceivedAt, State
+	// and Standing are ignored. A report with a HeldReason is held.
 	Report
 	// Key tells which report of which reporter it is, Content what it says: equal
 	// keys are versions of one report, equal content is the same report.
 	Key, Content Hash
 	Shares       []Share
+	// Contact is the address that the report gives for its reporter, "" for none.
+	Contact string
 	// EachRecord yields the records of an aggregate report, each of which belongs
 	// to the share with the same From. It is nil for other kinds, and may be
 	// called more than once.

@@ -15,13 +15,14 @@ const (
 	FindingAppeared EventKind = "finding.appeared"
 	FindingMended   EventKind = "finding.mended"
 	ChecksSuspended EventKind = "checks.suspended"
+	HeldReport      EventKind = "report.held" // a report that is not counted until an editor releases it
 )
 
 // EventKinds returns all kinds.
 func EventKinds() []EventKind {
 	return []EventKind{
 		RecordAppeared, RecordChanged, RecordVanished, PolicyLoosened, PolicyTightened, FindingAppeared, FindingMended,
-		ChecksSuspended,
+		ChecksSuspended, HeldReport,
 	}
 }
 
@@ -32,7 +33,8 @@ type Event struct {
 	Domain string
 	Kind   EventKind
 	// Before and After are the record, the policy or the finding concerned; ""
-	// where there was or is none. After of ChecksSuspended is the reason.
+	// where there was or is none. After of ChecksSuspended is the reason, and that of
+	// HeldReport names the report with the reason.
 	Before, After string
 }
 

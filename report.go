@@ -56,6 +56,9 @@ type Verdict struct {
 	// From is the domain of the mail's From field in lower case, "" if there is
 	// none that can be read.
 	From string
+	// Domain is what the mail is authenticated as: the domain of a valid DKIM
+	// signature that is aligned with From, or else that of SPF; "" if it is not.
+	Domain string
 	// DKIM, SPF and DMARC are results in the words of RFC 8601, "" for what was
 	// not looked at. DKIM and SPF are those of an aligned identifier where there
 	// is one.
@@ -139,6 +142,8 @@ type Report struct {
 	State ReportState
 	// HeldReason says why a report is held, "" if it is not.
 	HeldReason string
+	// Standing is how far the report is known to come from its reporter.
+	Standing Standing
 
 	// Document is all else that the report says, as JSON.
 	Document string
@@ -162,6 +167,8 @@ type Counts struct {
 	Quarantined, Rejected int64
 	// DKIM and SPF are the messages that passed each, aligned.
 	DKIM, SPF int64
+	// Unverified are the messages from unverified reports.
+	Unverified int64
 }
 
 // CountsOf returns what the messages of a record count as.
@@ -198,6 +205,7 @@ func (c *Counts) Add(other Counts) {
 	c.Rejected = AddCount(c.Rejected, other.Rejected)
 	c.DKIM = AddCount(c.DKIM, other.DKIM)
 	c.SPF = AddCount(c.SPF, other.SPF)
+	c.Unverified = AddCount(c.Unverified, other.Unverified)
 }
 
 // MaxCount is where each sum of messages saturates. The total of two such sums is

@@ -101,8 +101,8 @@ func TestDelivery(t *testing.T) {
 				recordOf("Example.COM.", "none", "pass", "fail", 16) + closing),
 			[]string{
 				`aggregate "" ` + about + `5 records, 25 of 31 compliant`,
-				`share "example.com": 4 records, {Summary:{Compliant:25 NonCompliant:4} Quarantined:0 Rejected:4 DKIM:17 SPF:9}`,
-				`share "news.example.com": 1 records, {Summary:{Compliant:0 NonCompliant:2} Quarantined:2 Rejected:0 DKIM:0 SPF:0}`,
+				`share "example.com": 4 records, {Summary:{Compliant:25 NonCompliant:4} Quarantined:0 Rejected:4 DKIM:17 SPF:9 Unverified:0}`,
+				`share "news.example.com": 1 records, {Summary:{Compliant:0 NonCompliant:2} Quarantined:2 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -110,7 +110,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(opening + recordOf("example.com", "reject", "fail", "fail", biggest) + recordOf("example.com", "reject", "fail", "fail", 1) + closing),
 			[]string{
 				`aggregate "" ` + about + `2 records, 0 of 4503599627370495 compliant`,
-				`share "example.com": 2 records, {Summary:{Compliant:0 NonCompliant:4503599627370495} Quarantined:0 Rejected:4503599627370495 DKIM:0 SPF:0}`,
+				`share "example.com": 2 records, {Summary:{Compliant:0 NonCompliant:4503599627370495} Quarantined:0 Rejected:4503599627370495 DKIM:0 SPF:0 Unverified:0}`,
 				"held: " + dmarcd.Implausible(biggest, 4503599627370495),
 			},
 		},
@@ -119,7 +119,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(opening + recordOf("example.com", "reject", "fail", "fail", 1_000_000_001) + closing),
 			[]string{
 				`aggregate "" ` + about + `1 records, 0 of 1000000001 compliant`,
-				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:1000000001} Quarantined:0 Rejected:1000000001 DKIM:0 SPF:0}`,
+				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:1000000001} Quarantined:0 Rejected:1000000001 DKIM:0 SPF:0 Unverified:0}`,
 				"held: " + dmarcd.Implausible(1_000_000_001, 1_000_000_001),
 			},
 		},
@@ -128,7 +128,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(opening + closing),
 			[]string{
 				`aggregate "" ` + about + `0 records, 0 of 0 compliant`,
-				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -136,7 +136,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(opening + recordOf(strings.Repeat("x", 600), "none", "fail", "fail", 1) + closing),
 			[]string{
 				`aggregate "" ` + about + `1 records, 0 of 1 compliant`,
-				`share "` + strings.Repeat("x", 500) + `": 1 records, {Summary:{Compliant:0 NonCompliant:1} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "` + strings.Repeat("x", 500) + `": 1 records, {Summary:{Compliant:0 NonCompliant:1} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -146,8 +146,8 @@ func TestDelivery(t *testing.T) {
 				tlsPolicy("b.example", 5, 1) + "," + tlsPolicy("a.example", 7, 0) + "," + tlsPolicy("b.example", 1, 0) + `]}`),
 			[]string{
 				`tls "" by "Receiver", id "t1", of "a.example", 2026-01-01 00:00:00 to 2026-01-01 23:59:59: 3 records, 13 of 14 compliant`,
-				`share "b.example": 2 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
-				`share "a.example": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "b.example": 2 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
+				`share "a.example": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -155,7 +155,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(failureMail("jane")),
 			[]string{
 				`failure "" by "mx.receiver.example", id "<1@example.com>", of "example.com", 2026-01-02 10:00:00 to 2026-01-02 10:00:00: 1 records, 0 of 3 compliant`,
-				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -163,7 +163,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(strings.Replace(opening, "receiver.example</org", "x"+strings.Repeat("é", 300)+"</org", 1) + closing),
 			[]string{
 				strings.Replace(`aggregate "" `+about, "receiver.example", "x"+strings.Repeat("é", 249), 1) + `0 records, 0 of 0 compliant`,
-				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -171,7 +171,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(`{"organization-name":"Receiver","report-id":"t1","policies":[]}`),
 			[]string{
 				`tls "" by "Receiver", id "t1", of "", 0001-01-01 00:00:00 to 0001-01-01 00:00:00: 0 records, 0 of 0 compliant`,
-				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -179,7 +179,7 @@ func TestDelivery(t *testing.T) {
 			[]byte(strings.Replace(failureMail("jane"), "mx.receiver.example", "mx\xff\x00.receiver.example", 1)),
 			[]string{
 				`failure "" by "mx��.receiver.example", id "<1@example.com>", of "example.com", 2026-01-02 10:00:00 to 2026-01-02 10:00:00: 1 records, 0 of 3 compliant`,
-				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "example.com": 1 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 			},
 		},
 		{
@@ -187,7 +187,7 @@ func TestDelivery(t *testing.T) {
 			archive(t, "a.xml", "<feedback/>", "b.txt", "hello", "c.xml", opening+closing),
 			[]string{
 				`aggregate "c.xml" ` + about + `0 records, 0 of 0 compliant`,
-				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0}`,
+				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
 				`refused aggregate "a.xml": aggregate report refused: the report has no time range`,
 				`refused  "b.txt": the content is not a report: it is text`,
 			},
@@ -197,7 +197,7 @@ func TestDelivery(t *testing.T) {
 			whole[:len(whole)-40],
 			[]string{
 				`aggregate "a.xml" ` + about + `1 records, 2 of 2 compliant`,
-				`share "example.com": 1 records, {Summary:{Compliant:2 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:2 SPF:0}`,
+				`share "example.com": 1 records, {Summary:{Compliant:2 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:2 SPF:0 Unverified:0}`,
 				`damage: the container is damaged: the archive has no directory, it is cut off`,
 			},
 		},

@@ -66,6 +66,7 @@ func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
 		},
 		Key:        keyOf(dmarcd.KindAggregate, key.Organization, key.ReportID, key.Domain, key.Begin, key.End),
 		Content:    a.Report.Content,
+		Contact:    plain(m.Email),
 		Shares:     a.shares,
 		EachRecord: keepable(func() iter.Seq2[aggregate.Record, error] { return a.Records(ctx) }),
 	}
@@ -127,6 +128,7 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 		},
 		Key:     keyOf(dmarcd.KindTLS, key.Organization, key.ReportID, key.Domain, key.Begin, key.End),
 		Content: r.Content,
+		Contact: plain(r.ContactInfo),
 	}
 	at := make(map[string]int)
 	for i := range r.Policies {

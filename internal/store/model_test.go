@@ -35,7 +35,14 @@ type sending struct {
 	id, policy string
 	ago        int
 	records    []aggregate.Record
-	genuine    dmarcd.Genuine
+	verdict    dmarcd.Verdict
+}
+
+// delivery is the report in a mail with the verdict.
+func (s sending) delivery(now dmarcd.Day) *dmarcd.Delivery {
+	delivery := storetest.Delivery(s.report(now))
+	delivery.Intake, delivery.Verdict = dmarcd.IntakeSMTP, s.verdict
+	return delivery
 }
 
 func (s sending) report(now dmarcd.Day) dmarcd.NewReport {
@@ -57,7 +64,9 @@ func moves() *rapid.Generator[[]move] {
 			policy:  rapid.SampledFrom([]string{"example.com", "b.a.example.com", "strange.example"}).Draw(t, "policy"),
 			ago:     rapid.IntRange(0, 9).Draw(t, "ago"),
 			records: rapid.SliceOfN(record, 0, 3).Draw(t, "records"),
-			genuine: rapid.SampledFrom([]dmarcd.Genuine{dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown}).Draw(t, "genuine"),
+			verdict: rapid.SampledFrom([]dmarcd.Verdict{
+				{}, {Genuine: dmarcd.GenuineNo}, {Genuine: dmarcd.GenuineYes, Domain: "mail.receiver.example"}, {Genuine: dmarcd.GenuineYes, Domain: "evil.example"},
+			}).Draw(t, "verdict"),
 		}
 	})
 	one := rapid.Custom(func(t *rapid.T) move {
@@ -83,7 +92,8 @@ type model struct {
 
 type modelVersion struct {
 	key, content dmarcd.Hash
-	genuine      dmarcd.Genuine
+	verdict      dmarcd.Verdict
+	standing     dmarcd.Standing
 	id           dmarcd.ReportID
 	state        dmarcd.ReportState
 	day          dmarcd.Day
@@ -113,7 +123,7 @@ func (m *model) owner(from, policy string) string {
 	return ""
 }
 
-func (m *model) receive(report dmarcd.NewReport, genuine dmarcd.Genuine) dmarcd.ReceiptStatus {
+func (m *model) receive(report dmarcd.NewReport, verdict dmarcd.Verdict) dmarcd.ReceiptStatus {
 	status := dmarcd.Stored
 	var current *modelVersion
 	for _, v := range m.versions {
@@ -125,9 +135,12 @@ func (m *model) receive(report dmarcd.NewReport, genuine dmarcd.Genuine) dmarcd.
 			current = v
 		}
 	}
-	version := &modelVersion{key: report.Key, content: report.Content, genuine: genuine, day: dmarcd.DayOf(report.Begin), state: dmarcd.ReportCounted}
+	version := &modelVersion{
+		key: report.Key, content: report.Content, verdict: verdict, standing: dmarcd.StandingOf(verdict, report.Organization, report.Contact),
+		day: dmarcd.DayOf(report.Begin), state: dmarcd.ReportCounted,
+	}
 	switch {
-	case report.HeldReason != "", current != nil && current.genuine == dmarcd.GenuineYes && genuine == dmarcd.GenuineNo:
+	case report.HeldReason != "", current != nil && !dmarcd.MayReplace(verdict, version.standing, current.verdict, current.standing):
 		version.state, status = dmarcd.ReportHeld, dmarcd.Held
 	case current != nil:
 		version.state, status = current.state, dmarcd.Replaced
@@ -314,14 +327,14 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 	case "receive":
 		var deliveries []*dmarcd.Delivery
 		for _, s := range move.sent {
-			deliveries = append(deliveries, genuinely(s.genuine, s.report(now)))
+			deliveries = append(deliveries, s.delivery(now))
 		}
 		receipts, err := team.Receive(ctx, deliveries)
 		if err != nil {
 			return err
 		}
 		for i, s := range move.sent {
-			if got, want := receipts[i][0].Status, m.receive(s.report(now), s.genuine); got != want {
+			if got, want := receipts[i][0].Status, m.receive(s.report(now), s.verdict); got != want {
 				return fmt.Errorf("report %d of the batch is %s, want %s", i, got, want)
 			}
 			if receipts[i][0].Status != dmarcd.Duplicate {
@@ -422,7 +435,7 @@ func TestModelOnPostgres(t *testing.T) {
 func TestModelCanFail(t *testing.T) {
 	t.Parallel()
 	m := &model{domains: map[string]bool{"example.com": true}}
-	m.receive(report("1", "example.com", storetest.Passed("a.example.com", 5), storetest.Passed("example.org", 1)), "")
+	m.receive(report("1", "example.com", storetest.Passed("a.example.com", 5), storetest.Passed("example.org", 1)), dmarcd.Verdict{})
 	m.add([]string{"example.org"})
 	want := []string{"", "2026-11-15", "example.com", "example.com 2026-11-15"}
 	if got := slices.Sorted(maps.Keys(m.counted())); !slices.Equal(got, want) {

@@ -13,7 +13,7 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 	day := dmarcd.DayOf(report.Begin)
 	for n, share := range report.Shares {
 		if owner := owners[n].id; owner != 0 && state == dmarcd.ReportCounted {
-			r.changes.add(tallyKey{owner, day}, share.Counts)
+			r.changes.add(tallyKey{owner, day}, countsOf(report, share))
 		}
 		numbers[share.From] = n
 		if err := r.addShare(id, n, report, share, owners[n]); err != nil {
@@ -36,7 +36,7 @@ func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport
 	from := plain(share.From)
 	values := append([]any{
 		id, n, r.team.id, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(plain(report.Domain)), share.Records,
-	}, countValues(share.Counts)...)
+	}, countValues(countsOf(report, share))...)
 	return r.shares.add(values...)
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,11 +11,12 @@ import (
 
 // version is a stored version of a report.
 type version struct {
-	id      dmarcd.ReportID
-	state   dmarcd.ReportState
-	genuine dmarcd.Genuine
-	same    bool // its content is that of the report received
-	visible bool // not all of its domains are deleted
+	id       dmarcd.ReportID
+	state    dmarcd.ReportState
+	verdict  dmarcd.Verdict
+	standing dmarcd.Standing
+	same     bool // its content is that of the report received
+	visible  bool // not all of its domains are deleted
 }
 
 // isCurrent reports whether the version is the one that counts, unless an editor
@@ -30,7 +32,7 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 		ExternalID: report.ExternalID, Organization: report.Organization, Domain: report.Domain,
 		Records: report.Records, Messages: report.Messages, Quirks: report.Quirks,
 	}
-	date(report, r.now)
+	prepare(delivery, report, r.now)
 	owners, err := r.owners.ofShares(ctx, report)
 	if err != nil {
 		return receipt, err
@@ -50,6 +52,9 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason
+		if err := r.tellHeld(ctx, receipt, owners); err != nil {
+			return receipt, err
+		}
 	case receipt.Status == dmarcd.Stored && !slices.ContainsFunc(owners, func(o owner) bool { return o.id != 0 }):
 		receipt.Status = dmarcd.Unclaimed
 	}
@@ -59,11 +64,22 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	return receipt, r.insertShares(receipt.ID, report, found.state, owners)
 }
 
-// date gives a report that tells no time the time at which it was received.
-func date(report *dmarcd.NewReport, now time.Time) {
+// prepare sets what of a report depends on its delivery: its standing and, where the
+// report tells no time, the time of receipt.
+func prepare(delivery *dmarcd.Delivery, report *dmarcd.NewReport, now time.Time) {
 	if report.Begin.IsZero() && report.End.IsZero() {
 		report.Begin, report.End = now, now
 	}
+	report.Standing = dmarcd.StandingOf(delivery.Verdict, report.Organization, report.Contact)
+}
+
+// countsOf returns what a share of a report counts.
+func countsOf(report *dmarcd.NewReport, share dmarcd.Share) dmarcd.Counts {
+	counts := share.Counts
+	if report.Standing == dmarcd.Unverified {
+		counts.Unverified = dmarcd.AddCount(counts.Total(), 0)
+	}
+	return counts
 }
 
 // place is where a report stands among its versions.
@@ -90,7 +106,7 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 	if err != nil || inserted {
 		return found, err
 	}
-	if found, err = r.settle(ctx, receipt, delivery.Verdict.Genuine, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
+	if found, err = r.settle(ctx, receipt, delivery.Verdict, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
 		return found, err
 	}
 	inserted, err = r.insertReport(ctx, receipt.ID, delivery, report, found)
@@ -104,12 +120,12 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 // if it is to count, another current version was there.
 func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) (bool, error) {
 	added, err := r.tx.insertMany(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, state, held_reason, organization, external_id,
-			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document, pending_until)
+			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until)
 		VALUES `, [][]any{{
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, plain(report.Organization), plain(report.ExternalID),
 		plain(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
 		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
-		unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil),
+		report.Standing, unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil),
 	}}, ` ON CONFLICT DO NOTHING`)
 	if added == 1 {
 		r.tx.charge(r.team.id, used{
@@ -124,17 +140,20 @@ func (r *reception) versions(ctx context.Context, report *dmarcd.NewReport) ([]v
 	if err := r.shares.flush(); err != nil { // they may be of this batch
 		return nil, err
 	}
-	return collect(ctx, r.tx, `SELECT id, state, genuine, content = $3, `+visibleReport+` FROM reports
+	return collect(ctx, r.tx, `SELECT id, state, genuine, verdict, standing, content = $3, `+visibleReport+` FROM reports
 		WHERE team_id = $1 AND identity = $2 AND state <> 'deleted' ORDER BY id`+r.team.store.dialect.lockRow,
 		[]any{r.team.id, report.Key[:], report.Content[:]}, func(scan scanner) (v version, err error) {
-			err = scan(&v.id, &v.state, &v.genuine, &v.same, &v.visible)
+			var genuine dmarcd.Genuine
+			var verdict string
+			err = scan(&v.id, &v.state, &genuine, &verdict, &v.standing, &v.same, &v.visible)
+			v.verdict = parseVerdict(genuine, verdict)
 			return v, err
 		})
 }
 
 // settle decides on the place of a report that has other versions, and makes way for
 // it where it replaces one of them.
-func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, genuine dmarcd.Genuine, report *dmarcd.NewReport, wanted place) (place, error) {
+func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict dmarcd.Verdict, report *dmarcd.NewReport, wanted place) (place, error) {
 	versions, err := r.versions(ctx, report)
 	if err != nil {
 		return wanted, err
@@ -161,14 +180,40 @@ func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, genuine
 	switch {
 	case at < 0 || wanted.state == dmarcd.ReportHeld:
 		return wanted, nil
-	case versions[at].genuine == dmarcd.GenuineYes && genuine == dmarcd.GenuineNo:
-		return place{state: dmarcd.ReportHeld, heldReason: "The report of this id that is stored was proved genuine; this one has other content and is not genuine."}, nil
+	case !dmarcd.MayReplace(verdict, report.Standing, versions[at].verdict, versions[at].standing):
+		return place{state: dmarcd.ReportHeld, heldReason: conflict(verdict, versions[at].verdict)}, nil
 	}
 	receipt.Status = dmarcd.Replaced
 	// Exclusion survives replacement.
 	wanted.state = versions[at].state
 	changes := []stateChange{{id: versions[at].id, from: versions[at].state, to: dmarcd.ReportReplaced}}
 	return wanted, r.team.changeStates(ctx, r.tx, r.locks, r.changes, changes)
+}
+
+// conflict says why a report does not replace the stored version.
+func conflict(received, stored dmarcd.Verdict) string {
+	by := func(v dmarcd.Verdict) string {
+		switch {
+		case !v.Verified():
+			return "unverified"
+		case v.Domain == "":
+			return "verified"
+		}
+		return "authenticated as " + v.Domain
+	}
+	return fmt.Sprintf("Conflict: another version of this report is stored, %s. This one is %s and does not replace it until an editor releases it.", by(stored), by(received))
+}
+
+// tellHeld writes an event about a held report for the first domain that it is about,
+// if the team has it.
+func (r *reception) tellHeld(ctx context.Context, receipt dmarcd.Receipt, owners []owner) error {
+	at := slices.IndexFunc(owners, func(o owner) bool { return o.id != 0 })
+	if at < 0 {
+		return nil
+	}
+	return r.team.addEvents(ctx, r.tx, owners[at].id, r.now, []dmarcd.Event{{
+		Kind: dmarcd.HeldReport, After: fmt.Sprintf("%s by %s: %s", receipt.ID, plain(receipt.Organization), receipt.Reason),
+	}})
 }
 
 // visibleShare is the condition that a share is unclaimed, or that its domain is

@@ -28,7 +28,7 @@ func (l *domainLocks) lock(ctx context.Context, id dmarcd.DomainID) (present boo
 		return locked, nil
 	}
 	var full bool
-	err = l.tx.queryRow(ctx, `SELECT `+isFull+` FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.dialect.lockRow,
+	err = l.tx.queryRow(ctx, `SELECT `+mayBeFull+` FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+l.team.store.dialect.lockRow,
 		[]any{l.team.id, id}, &full)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil
@@ -130,7 +130,7 @@ func sumCounts(ctx context.Context, tx tx, query string, args ...any) (dmarcd.Co
 
 // setCounts sets the counters of a day.
 func setCounts(ctx context.Context, tx tx, table, owner string, c dmarcd.Counts, team dmarcd.TeamID, id any, day dmarcd.Day) error {
-	_, err := tx.exec(ctx, `UPDATE `+table+` SET (`+countColumns+`) = ($4, $5, $6, $7, $8, $9)
+	_, err := tx.exec(ctx, `UPDATE `+table+` SET (`+countColumns+`) = ($4, $5, $6, $7, $8, $9, $10)
 		WHERE team_id = $1 AND `+owner+` = $2 AND day = $3`, append([]any{team, id, day}, countValues(c)...)...)
 	return err
 }

@@ -112,7 +112,7 @@ func TestReportIsKeptAsItCame(t *testing.T) {
 		sent.Quirks = []dmarcd.Quirk{{Name: "one", Count: 1}, {Name: "two", Count: 1 << 40}}
 		delivery := storetest.Delivery(sent)
 		delivery.Intake = dmarcd.IntakeIMAP
-		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "f.example", DKIM: "fail", SPF: "none", DMARC: "fail", Reason: "The signature is wrong."}
+		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "f.example", Domain: "d.example", DKIM: "fail", SPF: "none", DMARC: "fail", Reason: "The signature is wrong."}
 		receipt := in.deliver(delivery)[0]
 
 		got, err := in.team.Report(in.Context(), receipt.ID)

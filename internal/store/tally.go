@@ -13,10 +13,10 @@ import (
 
 // countColumns are the columns that hold dmarcd.Counts, in the order of
 // countPointers.
-const countColumns = `compliant, non_compliant, quarantined, rejected, dkim, spf`
+const countColumns = `compliant, non_compliant, quarantined, rejected, dkim, spf, unverified`
 
 func countPointers(c *dmarcd.Counts) []*int64 {
-	return []*int64{&c.Compliant, &c.NonCompliant, &c.Quarantined, &c.Rejected, &c.DKIM, &c.SPF}
+	return []*int64{&c.Compliant, &c.NonCompliant, &c.Quarantined, &c.Rejected, &c.DKIM, &c.SPF, &c.Unverified}
 }
 
 func countFields(c *dmarcd.Counts) []any {
@@ -43,9 +43,12 @@ func changed(counter, change string) string {
 		counter, change, int64(dmarcd.MaxCount))
 }
 
-// isFull is the condition that one of the counters of a row may be saturated: none is
-// greater than the sum of these two.
-var isFull = fmt.Sprintf(`compliant + non_compliant >= %d`, int64(dmarcd.MaxCount))
+// mayBeFull is the condition that a counter of a domain, or of one of its days, may be
+// saturated: none is greater than the sum of these two.
+var mayBeFull = fmt.Sprintf(`compliant + non_compliant >= %d`, int64(dmarcd.MaxCount))
+
+// isFull is the condition that one of the counters of a day is saturated.
+var isFull = `(` + strings.ReplaceAll(countColumns, `, `, ` >= `+maxCount+` OR `) + ` >= ` + maxCount + `)`
 
 // addCounts is the end of a statement that adds what it inserts to the counts that
 // are there.

@@ -22,12 +22,12 @@ func (c Cursor) bounds() (at, id int64) {
 	return unix(c.At), c.ID
 }
 
-// addEvents writes events of a domain.
-func (t *Team) addEvents(ctx context.Context, tx tx, domain checkedDomain, events []dmarcd.Event) error {
+// addEvents writes events of a domain that happened at one time.
+func (t *Team) addEvents(ctx context.Context, tx tx, domain dmarcd.DomainID, at time.Time, events []dmarcd.Event) error {
 	rows := make([][]any, len(events))
 	first := newID() &^ 0xffff // what happened together is listed in its order
 	for i, e := range events {
-		rows[i] = []any{first + int64(i), t.id, domain.ID, unix(domain.CheckedAt), e.Kind, e.Before, e.After}
+		rows[i] = []any{first + int64(i), t.id, domain, unix(at), e.Kind, e.Before, e.After}
 	}
 	_, err := tx.insertMany(ctx, `INSERT INTO events (id, team_id, domain_id, at, kind, before, after) VALUES `, rows, "")
 	return err

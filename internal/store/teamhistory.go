@@ -76,7 +76,7 @@ func (t *Team) keepEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	}
 	now := errorsNow(errs, entry)
 	if last != 0 {
-		if err := t.addEvents(ctx, tx, *row, findingEvents(errs, now)); err != nil {
+		if err := t.addEvents(ctx, tx, row.ID, row.CheckedAt, findingEvents(errs, now)); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,7 @@ func TestDomainRowsTellAll(t *testing.T) {
 		}
 		row := got.Rows[0]
 		line := fmt.Sprintf("%s %s %s %t %t %+v", row.Name, row.Grade, row.Policy, row.Active, row.Known, row.Counts)
-		if want := "good.example A+ reject true true {Summary:{Compliant:1090 NonCompliant:10} Quarantined:0 Rejected:10 DKIM:1090 SPF:0}"; line != want {
+		if want := "good.example A+ reject true true {Summary:{Compliant:1090 NonCompliant:10} Quarantined:0 Rejected:10 DKIM:1090 SPF:0 Unverified:1100}"; line != want {
 			t.Errorf("got  %s\nwant %s", line, want)
 		}
 		want := []dmarcd.DayCount{

@@ -81,7 +81,7 @@ const insertRecords = `INSERT INTO records (report_id, share, n, source, count, 
 
 // The numbers of columns that are inserted into.
 const (
-	shareColumns  = 16
+	shareColumns  = 17
 	recordColumns = 9
 )
 

@@ -16,7 +16,7 @@ import (
 const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND ` + visibleShare + `))`
 
 const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
-	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict,
+	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict, reports.standing,
 	reports.received_at, reports.member, reports.state, reports.held_reason`
 
 func scanReport(scan scanner) (dmarcd.Report, error) {
@@ -25,7 +25,7 @@ func scanReport(scan scanner) (dmarcd.Report, error) {
 	var quirks, verdict string
 	var answer dmarcd.Genuine
 	err := scan(&r.ID, &r.Kind, &r.Organization, &r.ExternalID, &r.Domain, &begin, &end,
-		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &verdict,
+		&r.Records, &r.Messages, &r.Compliant, &quirks, &r.Damage, &r.Intake, &answer, &verdict, &r.Standing,
 		&receivedAt, &r.Member, &r.State, &r.HeldReason)
 	r.Begin, r.End, r.ReceivedAt = fromUnix(begin), fromUnix(end), fromUnix(receivedAt)
 	r.Quirks, r.Verdict = parseQuirks(quirks), parseVerdict(answer, verdict)

@@ -78,7 +78,7 @@ func TestExcludeAndInclude(t *testing.T) {
 // wantMessages compares the messages of all sources, as they are read together.
 func wantMessages(in *inbox, want int64) {
 	in.Helper()
-	mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, 1000)
+	mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, sentLimits(10_000))
 	in.must(err)
 	var got int64
 	var places []dmarcd.SentPlace
@@ -286,5 +286,97 @@ func TestSetReportsCounted(t *testing.T) {
 			in.wantCounted(map[string]dmarcd.Summary{ours: passed(step.left)})
 			in.wantState(held[0].ID, dmarcd.ReportHeld)
 		}
+	})
+}
+
+// by is the delivery of a report in a mail that is authenticated as a domain, "" for a
+// bare file.
+func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
+	delivery := storetest.Delivery(report)
+	if domain != "" {
+		delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineYes, From: domain, Domain: domain}
+	}
+	return delivery
+}
+
+// TestWhoReported: the authenticated domain decides which version counts, whichever
+// comes first.
+func TestWhoReported(t *testing.T) {
+	real := report("1", ours, storetest.Passed(ours, 5))
+	real.Organization, real.Contact = "google.test", "noreply@google.test"
+	forged := report("1", ours, storetest.Failed(ours, 1000))
+	forged.Organization, forged.Contact = "google.test", "reports@evil.test"
+	for _, row := range []struct {
+		name          string
+		first, second *dmarcd.Delivery
+		want          string
+		counted       dmarcd.Summary
+	}{
+		{"evil after google", by("google.test", real), by("evil.test", forged), "stored held", passed(5)},
+		{"google after evil", by("evil.test", forged), by("mail.google.test", real), "stored replaced", passed(5)},
+		{"google again", by("google.test", real), by("mail.google.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
+		{"evil after a bare file", by("", real), by("evil.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
+		{"a bare file after google", by("google.test", real), by("", forged), "stored held", passed(5)},
+		{"a bare file after evil", by("evil.test", forged), by("", real), "stored held", dmarcd.Summary{NonCompliant: 1000}},
+		{"two bare files", by("", forged), by("", real), "stored replaced", passed(5)},
+		{"two that match nothing", by("evil.test", real), by("other.test", forged), "stored held", passed(5)},
+		{"the same content by another", by("google.test", real), by("evil.test", real), "stored duplicate", passed(5)},
+		{"the same content as a file", by("google.test", real), by("", real), "stored duplicate", passed(5)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			eachInbox(t, func(in *inbox) {
+				in.add(ours)
+				got := statuses(append(in.deliver(row.first), in.deliver(row.second)...))
+				if got != row.want {
+					in.Errorf("got %q, want %q", got, row.want)
+				}
+				in.wantCounted(map[string]dmarcd.Summary{ours: row.counted})
+				if got == "stored held" {
+					events, err := in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, store.Cursor{}, 10)
+					in.must(err)
+					if len(events) != 1 || events[0].Domain != ours || events[0].After == "" {
+						in.Errorf("got the events %+v, want one", events)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestUnverifiedShare: totals say how many messages come from unverified reports.
+func TestUnverifiedShare(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		wantUnverified := func(want int64) {
+			in.Helper()
+			in.sound()
+			for name, read := range map[string]func() ([]store.DailyCounts, error){
+				"team":   func() ([]store.DailyCounts, error) { return in.team.Daily(in.Context(), dmarcd.Days{}, 10) },
+				"domain": func() ([]store.DailyCounts, error) { return in.team.DomainDaily(in.Context(), ours, dmarcd.Days{}, 10) },
+				"domains": func() ([]store.DailyCounts, error) {
+					return in.team.DailyByDomain(in.Context(), dmarcd.Days{}, store.DailyCursor{}, 10)
+				},
+			} {
+				days, err := read()
+				in.must(err)
+				var got int64
+				for _, day := range days {
+					got += day.Unverified
+				}
+				if got != want {
+					in.Errorf("%s: got %d unverified messages, want %d", name, got, want)
+				}
+			}
+		}
+		in.deliver(by("receiver.example", report("1", ours, storetest.Passed(ours, 5))))
+		wantUnverified(0)
+		file := in.deliver(by("", report("2", ours, storetest.Passed(ours, 70), storetest.Failed("sub."+ours, 3))))[0].ID
+		wantUnverified(73)
+		in.setCounted(file, false, true)
+		wantUnverified(0)
+		in.setCounted(file, true, true)
+		wantUnverified(73)
+		in.deliver(by("evil.test", report("2", ours, storetest.Passed(ours, 1))))
+		wantUnverified(0)
 	})
 }

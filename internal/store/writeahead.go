@@ -119,7 +119,7 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 	if err != nil || known {
 		return err
 	}
-	date(report, a.team.store.now())
+	prepare(delivery, report, a.team.store.now())
 	written.id = dmarcd.ReportID(a.team.store.nextID())
 	for from := 0; from == 0 || from < len(report.Shares); from += aheadRows {
 		to := min(from+aheadRows, len(report.Shares))
@@ -300,7 +300,7 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 		return found, err
 	}
 	if len(versions) > 0 {
-		if found, err = r.settle(ctx, receipt, delivery.Verdict.Genuine, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
+		if found, err = r.settle(ctx, receipt, delivery.Verdict, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
 			return found, err
 		}
 	}

@@ -129,6 +129,8 @@ func eventCell(kind dmarcd.EventKind) Cell {
 		cell.Text, cell.Tone = "mended", "good"
 	case dmarcd.ChecksSuspended:
 		cell.Text, cell.Tone = "checks suspended", "bad"
+	case dmarcd.HeldReport:
+		cell.Text, cell.Tone = "report held", "warning"
 	default:
 		cell.Text = string(kind)
 	}

@@ -14,6 +14,8 @@ type Daily struct {
 	// DKIM and SPF are the messages that passed each, aligned.
 	DKIM int64 `json:"dkim"`
 	SPF  int64 `json:"spf"`
+	// Unverified are the messages from reports that are not authenticated.
+	Unverified int64 `json:"unverified"`
 }
 
 // NewDaily returns the shape of a day's counts, for a domain or, with "", for the
@@ -22,6 +24,6 @@ func NewDaily(day dmarcd.Day, domain string, c dmarcd.Counts) Daily {
 	return Daily{
 		Day: day.String(), Domain: optionalText(domain), Summary: NewSummary(c.Summary),
 		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
-		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF,
+		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF, Unverified: c.Unverified,
 	}
 }

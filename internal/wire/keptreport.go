@@ -24,11 +24,13 @@ type KeptReport struct {
 	Damage       *string  `json:"damage"` // null where nothing is wrong with the container
 	Intake       string   `json:"intake"`
 	Genuine      string   `json:"genuine"`
-	ReceivedAt   string   `json:"received_at"`
-	Member       string   `json:"member"`
-	Replaced     bool     `json:"replaced"`
-	Counted      bool     `json:"counted"`
-	HeldReason   *string  `json:"held_reason"` // null where the report is not held
+	// Authenticated is the domain that the mail was authenticated as, null for none.
+	Authenticated *string `json:"authenticated_domain"`
+	ReceivedAt    string  `json:"received_at"`
+	Member        string  `json:"member"`
+	Replaced      bool    `json:"replaced"`
+	Counted       bool    `json:"counted"`
+	HeldReason    *string `json:"held_reason"` // null where the report is not held
 }
 
 // NewKeptReport returns the shape of a report in a list.
@@ -37,7 +39,8 @@ func NewKeptReport(r dmarcd.Report) KeptReport {
 		ID: r.ID.String(), Kind: string(r.Kind), Organization: optionalText(r.Organization), ReportID: optionalText(r.ExternalID),
 		Domain: optionalText(r.Domain), Begin: optionalTime(r.Begin), End: optionalTime(r.End),
 		Records: r.Records, Messages: r.Messages, Compliant: r.Compliant, Quirks: quirkNames(r.Quirks), Damage: optionalText(r.Damage),
-		Intake: string(r.Intake), Genuine: genuine(r.Verdict), ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.State == dmarcd.ReportReplaced,
+		Intake: string(r.Intake), Genuine: genuine(r.Verdict), Authenticated: optionalText(r.Verdict.Domain),
+		ReceivedAt: Time(r.ReceivedAt), Member: r.Member, Replaced: r.State == dmarcd.ReportReplaced,
 		Counted: r.State == dmarcd.ReportCounted, HeldReason: optionalText(r.HeldReason),
 	}
 }

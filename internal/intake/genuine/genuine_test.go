@@ -78,8 +78,17 @@ func withMailFrom(mailFrom string) genuine.Envelope {
 	return e
 }
 
-// compareVerdicts leaves the reason to a test of its own.
-var compareVerdicts = cmpopts.IgnoreFields(dmarcd.Verdict{}, "Reason")
+// compareVerdicts leaves the reason to a test of its own, and the domain to wantDomain.
+var compareVerdicts = cmpopts.IgnoreFields(dmarcd.Verdict{}, "Reason", "Domain")
+
+// wantDomain wants a mail that is genuine to be authenticated as the domain that the
+// reason names, and no other mail as any.
+func wantDomain(t *testing.T, got dmarcd.Verdict) {
+	t.Helper()
+	if (got.Domain != "") != (got.Genuine == dmarcd.GenuineYes) || !strings.Contains(got.Reason, got.Domain) {
+		t.Errorf("got the domain %q of a mail with %q: %s", got.Domain, got.Genuine, got.Reason)
+	}
+}
 
 // outcome builds the verdict about a mail from the reporter.
 func outcome(g dmarcd.Genuine, dkim, spf, dmarc string) dmarcd.Verdict {
@@ -162,6 +171,7 @@ func TestSMTP(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := verifier().SMTP(t.Context(), strings.NewReader(test.mail), test.envelope)
+			wantDomain(t, got)
 			if diff := cmp.Diff(test.want, got, compareVerdicts); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -203,6 +213,7 @@ func TestMail(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := verifier().Mail(t.Context(), strings.NewReader(test.mail))
+			wantDomain(t, got)
 			if diff := cmp.Diff(test.want, got, compareVerdicts); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

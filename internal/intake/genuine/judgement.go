@@ -58,9 +58,9 @@ func (f findings) verdictSMTP() dmarcd.Verdict {
 	_, isOpen := f.first(signature.isOpen)
 	switch {
 	case isSigned:
-		v.Genuine, v.Reason = dmarcd.GenuineYes, signedReason(signed)
+		v.Genuine, v.Domain, v.Reason = dmarcd.GenuineYes, signed.domain, signedReason(signed)
 	case f.spf.passes():
-		v.Genuine = dmarcd.GenuineYes
+		v.Genuine, v.Domain = dmarcd.GenuineYes, f.spf.domain
 		v.Reason = fmt.Sprintf("SPF allows the client to send for %s, of the organization of the From domain.", f.spf.domain)
 	case f.unreadable:
 		v.Genuine, v.Reason = dmarcd.GenuineUnknown, unreadableReason
@@ -82,7 +82,7 @@ func (f findings) verdictMail() dmarcd.Verdict {
 	_, isOpen := f.first(signature.isOpen)
 	switch {
 	case isSigned:
-		v.Genuine, v.Reason = dmarcd.GenuineYes, signedReason(signed)
+		v.Genuine, v.Domain, v.Reason = dmarcd.GenuineYes, signed.domain, signedReason(signed)
 		// The reverse is not so: SPF, which is not known, might have passed.
 		v.DMARC = f.dmarc(v.Genuine)
 	case f.unreadable:
