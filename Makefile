@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 TOOL     := go tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-short soak lint fuzz bench vuln gen screenshots
+.PHONY: help build run demo test adversary test-short soak lint fuzz bench vuln gen screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,9 +27,13 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e ./... # the longest first
+	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
 	scripts/test-image.sh
 	@scripts/say-skipped.sh
+
+adversary: ## attack the built binary as outsiders and tenants could, on both engines
+	scripts/need-compiler.sh
+	scripts/with-postgres.sh go test -count=1 -timeout=20m ./test/adversary
 
 test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	go test -short $$(go list ./... | grep -v /test/)

@@ -138,7 +138,7 @@ func smtpSettings() []Setting {
 			"how many recipients a mail may have"),
 		define("smtp.rate", numberKind(), "600", numberUpTo(1_000_000, "off"),
 			func(c *Config) *float64 { return &c.SMTP.Rate },
-			"how many mails a minute one reporting address takes, at most half of them from one network (/24 or /48), the rest later; 0 = off"),
+			"how many mails a minute a reporting address takes, at most half from one network; 0 = off"),
 		// RFC 5321 §4.5.3.2.7 wants a server to wait for at least 5 minutes.
 		define("smtp.timeout", durationKind(), "5m", durationFrom(time.Second, time.Hour),
 			func(c *Config) *time.Duration { return &c.SMTP.Timeout },
