@@ -52,8 +52,10 @@ func writeReceipts(w http.ResponseWriter, receipts []dmarcd.Receipt) {
 	status := receiptsStatus(receipts)
 	items := wire.NewReceipts(receipts)
 	if status == http.StatusUnprocessableEntity {
+		const code = "no_report"
+		w.Header().Set(errorHeader, code)
 		writeJSON(w, status, refusedReceipts{
-			message{"Nothing in it can be used as a report. It is kept, and GET /insights/rejected lists it with the reasons."}, items,
+			message{Code: code, Message: "Nothing in it can be used as a report. It is kept, and GET /insights/rejected lists it with the reasons."}, items,
 		})
 		return
 	}

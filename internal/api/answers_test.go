@@ -100,6 +100,9 @@ func TestAnswersAboutReports(t *testing.T) {
 		if got := ask(handler, "write", "PUT", e.path, again).Code; got != http.StatusMethodNotAllowed {
 			t.Errorf("PUT %s: got status %d, want 405", e.path, got)
 		}
+		if got := ask(handler, "write", e.method, e.path+"?unknown=1", again).Code; got != http.StatusUnprocessableEntity {
+			t.Errorf("%s %s?unknown=1: got status %d, want 422", e.method, e.path, got)
+		}
 		if got := ask(handler, "write", e.method, e.path+"/", again).Code; got != http.StatusNotFound {
 			t.Errorf("%s %s/: got status %d, want 404", e.method, e.path, got)
 		}

@@ -119,19 +119,19 @@ type call struct {
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := a.serve(w, r); err != nil {
-		a.fail(w, r, err)
+	matched, named, allowed := a.router.match(r)
+	if err := a.serve(w, r, matched, named, allowed); err != nil {
+		a.fail(w, r, matched != nil && matched.addition, err)
 	}
 }
 
 // serve refuses in the order that the interface rules: 401, 403 for the
-// whitelist, 429, 404 and 405 of the path, 403 for a token that may only read;
-// the rest is up to the route.
-func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
+// whitelist, 429, 404 and 405 of the path, 403 for a token that may only read, 422
+// for a parameter that an addition does not know; the rest is up to the route.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, named, allowed string) error {
 	if a.cors.answer(w, r) {
 		return nil
 	}
-	matched, named, allowed := a.router.match(r)
 	c := &call{w: w, r: r, named: named}
 	if matched != nil {
 		note(w, "route", matched.name())
@@ -160,6 +160,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) error {
 		return errNoSuchPath
 	case !token.May(matched.scope):
 		return errReadOnlyToken
+	}
+	if err := matched.checkQuery(r); err != nil {
+		return err
 	}
 	c.team, c.teamID, c.token, c.scope = a.options.Store.Team(token.Team), token.Team, token.ID, token.Scope
 	return matched.handle(c)

@@ -33,7 +33,7 @@ func readObject(c *call, member, example string) (map[string]json.RawMessage, er
 	case errors.As(err, &tooLarge):
 		return nil, errBodyTooLarge
 	case err != nil, !utf8.Valid(body), !json.Valid(body):
-		return nil, &failure{http.StatusBadRequest, "The body must be one JSON object in UTF-8, such as " + example + "."}
+		return nil, &failure{http.StatusBadRequest, "invalid_json", "The body must be one JSON object in UTF-8, such as " + example + "."}
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {

@@ -249,8 +249,8 @@ func TestDocsReadDescriptions(t *testing.T) {
 			}
 		}
 	}
-	if items != 11 {
-		t.Errorf("items of the order of refusals: got %d want 11", items)
+	if items != 12 {
+		t.Errorf("items of the order of refusals: got %d want 12", items)
 	}
 }
 

@@ -192,3 +192,32 @@ func nodeMember(mapping *yaml.Node, key string) *yaml.Node {
 	}
 	return nil
 }
+
+// queryParameters returns the names of the query parameters of an operation, none for
+// one that is not in the document.
+func (d *document) queryParameters(path, method string) ([]string, error) {
+	item := nodeMember(nodeMember(d.root, "paths"), path)
+	if item == nil {
+		return nil, nil
+	}
+	operation := nodeMember(item, strings.ToLower(method))
+	if operation == nil {
+		return nil, nil
+	}
+	var names []string
+	for _, list := range []*yaml.Node{nodeMember(item, "parameters"), nodeMember(operation, "parameters")} {
+		if list == nil {
+			continue
+		}
+		list, err := expandRefs(d.root, list)
+		if err != nil {
+			return nil, err
+		}
+		for _, parameter := range list.Content {
+			if nodeMember(parameter, "in").Value == "query" {
+				names = append(names, nodeMember(parameter, "name").Value)
+			}
+		}
+	}
+	return names, nil
+}

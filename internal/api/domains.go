@@ -81,7 +81,8 @@ type verifyError struct {
 func (a *API) verifyDomain(c *call) error {
 	domain, check, err := a.verify(c)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		writeJSON(c.w, http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: "domain_not_found"})
+		c.w.Header().Set(errorHeader, errNoSuchDomain.code)
+		writeJSON(c.w, http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: errNoSuchDomain.code})
 		return nil
 	}
 	if err != nil {

@@ -9,36 +9,39 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // failure is an error that only HTTP knows, or that has words of its own.
 type failure struct {
 	status  int
+	code    string // of the header Dmarcd-Error; it never changes
 	message string
 }
 
 func (f *failure) Error() string { return f.message }
 
 var (
-	errNotWhitelisted   = &failure{http.StatusForbidden, "This team may not use the API. Ask the operator to put it on the whitelist with `dmarcd team allow`."}
-	errReadOnlyToken    = &failure{http.StatusForbidden, "This token may only read. Use a token with the scope write."}
-	errQuota            = &failure{http.StatusForbidden, "The team has as many domains as it may have. Delete one, or ask the operator to raise the limit."}
-	errNoSuchPath       = &failure{http.StatusNotFound, "There is no such resource. The page docs below the base URL lists all there are."}
-	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This resource does not take that method. The Allow header lists those it takes."}
-	errNoSuchDomain     = &failure{http.StatusNotFound, "The team has no such domain. Add it with POST /domains."}
-	errNotCheckedYet    = &failure{http.StatusNotFound, "The domain has not been looked at yet. Try again in a few seconds."}
-	errDomainExists     = &failure{http.StatusConflict, "The team has this domain already."}
-	errMediaType        = &failure{http.StatusUnsupportedMediaType, "The body must be sent as application/json without a Content-Encoding."}
-	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "The body is too large. Send at most 64 KiB."}
-	errContentEncoding  = &failure{http.StatusUnsupportedMediaType, "The body must be sent without a Content-Encoding. It may be compressed as a file is, with gzip or zip."}
-	errEmptyBody        = &failure{http.StatusBadRequest, "The body is empty. Send a report in it, as it is or compressed, or the whole mail that brought it."}
-	errBodyCut          = &failure{http.StatusBadRequest, "The body ended early or came too slowly. Send it again."}
-	errNoSuchReport     = &failure{http.StatusNotFound, "The team has no such report. GET /insights/reports lists those it has."}
-	errNoSuchRejected   = &failure{http.StatusNotFound, "The team has nothing of this id that was rejected. GET /insights/rejected lists what it has."}
-	errOriginalGone     = &failure{http.StatusNotFound, "What was sent is not kept any more. The operator sets for how long it is."}
-	errMailboxFull      = &failure{http.StatusTooManyRequests, "This mailbox takes no more reports for now. Try again after the seconds that the Retry-After header tells."}
-	errNoSuchMailbox    = &failure{http.StatusNotFound, "There is no such mailbox. The TLS-RPT record of the domain names the right address."}
-	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many requests. Try again after the seconds that the Retry-After header tells."}
+	errNotWhitelisted   = &failure{http.StatusForbidden, "team_not_allowed", "This team may not use the API. Ask the operator to put it on the whitelist with `dmarcd team allow`."}
+	errReadOnlyToken    = &failure{http.StatusForbidden, "read_only_token", "This token may only read. Use a token with the scope write."}
+	errQuota            = &failure{http.StatusForbidden, "quota_exceeded", "The team has as many domains as it may have. Delete one, or ask the operator to raise the limit."}
+	errNoSuchPath       = &failure{http.StatusNotFound, "no_such_resource", "There is no such resource. The page docs below the base URL lists all there are."}
+	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "method_not_allowed", "This resource does not take that method. The Allow header lists those it takes."}
+	errNoSuchDomain     = &failure{http.StatusNotFound, "domain_not_found", "The team has no such domain. Add it with POST /domains."}
+	errNotCheckedYet    = &failure{http.StatusNotFound, "not_checked_yet", "The domain has not been looked at yet. Try again in a few seconds."}
+	errDomainExists     = &failure{http.StatusConflict, "domain_exists", "The team has this domain already."}
+	errMediaType        = &failure{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be sent as application/json without a Content-Encoding."}
+	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most 64 KiB."}
+	errContentEncoding  = &failure{http.StatusUnsupportedMediaType, "unsupported_encoding", "The body must be sent without a Content-Encoding. It may be compressed as a file is, with gzip or zip."}
+	errEmptyBody        = &failure{http.StatusBadRequest, "empty_body", "The body is empty. Send a report in it, as it is or compressed, or the whole mail that brought it."}
+	errBodyCut          = &failure{http.StatusBadRequest, "incomplete_body", "The body ended early or came too slowly. Send it again."}
+	errNoSuchReport     = &failure{http.StatusNotFound, "report_not_found", "The team has no such report. GET /insights/reports lists those it has."}
+	errNoSuchRejected   = &failure{http.StatusNotFound, "rejected_not_found", "The team has nothing of this id that was rejected. GET /insights/rejected lists what it has."}
+	errOriginalGone     = &failure{http.StatusNotFound, "original_gone", "What was sent is not kept any more. The operator sets for how long it is."}
+	errMailboxFull      = &failure{http.StatusTooManyRequests, "quota_exceeded", "This mailbox takes no more reports for now. Try again after the seconds that the Retry-After header tells."}
+	errNoSuchMailbox    = &failure{http.StatusNotFound, "mailbox_not_found", "There is no such mailbox. The TLS-RPT record of the domain names the right address."}
+	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form cannot be read. Send multipart/form-data with a file in each part, and at most 100 parts."}
+	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the seconds that the Retry-After header tells."}
 )
 
 // errUploadTooLarge refuses an upload of more than so many bytes.
@@ -47,7 +50,7 @@ func errUploadTooLarge(maxBytes int64) *failure {
 	if maxBytes%(1<<20) == 0 {
 		size = fmt.Sprintf("%d MiB", maxBytes>>20)
 	}
-	return &failure{http.StatusRequestEntityTooLarge, "The body is too large. Send at most " + size + "."}
+	return &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most " + size + "."}
 }
 
 // retryAfter is what a client is told to wait for the database, in seconds.
@@ -56,10 +59,15 @@ const retryAfter = "5"
 // lowDiskRetryAfter is the same where the disk is nearly full.
 const lowDiskRetryAfter = "600"
 
-// message is the shape of every error but one.
+// message is the shape of every error but one. The endpoints of the interface have no
+// code in it.
 type message struct {
 	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
 }
+
+// errorHeader is the header that tells the code of an error.
+const errorHeader = "Dmarcd-Error"
 
 // kindStatus returns the status for an error: that of a failure, or of its kind.
 func kindStatus(err error) int {
@@ -85,10 +93,31 @@ func kindStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
+// errorCode returns the code of an error that is answered with a status.
+func errorCode(err error, status int) string {
+	var f *failure
+	var full *dmarcd.QuotaError
+	switch {
+	case errors.As(err, &f):
+		return f.code
+	case errors.As(err, &full):
+		return "quota_exceeded"
+	case errors.Is(err, intake.ErrLowDisk):
+		return "low_disk"
+	case errors.Is(err, memory.ErrBusy):
+		return "busy"
+	case status == http.StatusUnprocessableEntity:
+		return "invalid_input"
+	default:
+		return wire.ErrorCode(status)
+	}
+}
+
 // fail answers a request with an error. Words for people come from a failure or
 // an InvalidError; of any other error the client learns the kind alone, and the
-// log the rest.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+// log the rest. The body has the code where the endpoint is an addition to the
+// interface.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err error) {
 	status := kindStatus(err)
 	var text string
 	var f *failure
@@ -119,5 +148,11 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status >= http.StatusInternalServerError && !errors.Is(err, memory.ErrBusy) && !errors.Is(r.Context().Err(), context.Canceled) {
 		a.options.Log.ErrorContext(r.Context(), "request failed", "error", err, "request_id", w.Header().Get("X-Request-Id"))
 	}
-	writeJSON(w, status, message{text})
+	answer := message{Message: text}
+	code := errorCode(err, status)
+	w.Header().Set(errorHeader, code)
+	if addition {
+		answer.Code = code
+	}
+	writeJSON(w, status, answer)
 }

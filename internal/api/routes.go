@@ -18,7 +18,16 @@ type route struct {
 	path   string // below the prefix; one segment may be a parameter, {domain} or {id}
 	scope  dmarcd.Scope
 	handle func(c *call) error
+
+	// addition tells that the route is none of the interface, whose answers never
+	// change. parameters are what its query may have.
+	addition   bool
+	parameters []string
 }
+
+// interfaceRoutes is how many routes at the beginning of the list are those of the
+// interface.
+const interfaceRoutes = 7
 
 // name is what the access log and the metrics call the route.
 func (r *route) name() string { return r.method + " " + r.path }
@@ -29,39 +38,70 @@ func (a *API) routes() ([]route, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []route{
-		{"POST", "/domains", dmarcd.ScopeWrite, a.addDomain},
-		{"GET", "/domains", dmarcd.ScopeRead, a.listDomains},
-		{"GET", "/domains/{domain}", dmarcd.ScopeRead, a.getDomain},
-		{"DELETE", "/domains/{domain}", dmarcd.ScopeWrite, a.deleteDomain},
-		{"POST", "/domains/{domain}/verify", dmarcd.ScopeWrite, a.verifyDomain},
-		{"GET", "/reports/{domain}", dmarcd.ScopeRead, a.domainSummary},
-		{"GET", "/reports", dmarcd.ScopeRead, a.teamSummary},
+	routes := []route{
+		{method: "POST", path: "/domains", scope: dmarcd.ScopeWrite, handle: a.addDomain},
+		{method: "GET", path: "/domains", scope: dmarcd.ScopeRead, handle: a.listDomains},
+		{method: "GET", path: "/domains/{domain}", scope: dmarcd.ScopeRead, handle: a.getDomain},
+		{method: "DELETE", path: "/domains/{domain}", scope: dmarcd.ScopeWrite, handle: a.deleteDomain},
+		{method: "POST", path: "/domains/{domain}/verify", scope: dmarcd.ScopeWrite, handle: a.verifyDomain},
+		{method: "GET", path: "/reports/{domain}", scope: dmarcd.ScopeRead, handle: a.domainSummary},
+		{method: "GET", path: "/reports", scope: dmarcd.ScopeRead, handle: a.teamSummary},
 
-		{"GET", "/domains/{domain}/checks", dmarcd.ScopeRead, a.listChecks},
-		{"GET", "/domains/{domain}/checks/latest", dmarcd.ScopeRead, a.latestCheck},
-		{"GET", "/domains/{domain}/setup", dmarcd.ScopeRead, a.setup},
-		{"GET", "/events", dmarcd.ScopeRead, a.listEvents},
+		{method: "GET", path: "/domains/{domain}/checks", scope: dmarcd.ScopeRead, handle: a.listChecks},
+		{method: "GET", path: "/domains/{domain}/checks/latest", scope: dmarcd.ScopeRead, handle: a.latestCheck},
+		{method: "GET", path: "/domains/{domain}/setup", scope: dmarcd.ScopeRead, handle: a.setup},
+		{method: "GET", path: "/events", scope: dmarcd.ScopeRead, handle: a.listEvents},
 
-		{"POST", "/reports", dmarcd.ScopeWrite, a.uploadReport},
-		{"GET", "/insights/reports", dmarcd.ScopeRead, a.listReports},
-		{"POST", "/insights/reports/exclude", dmarcd.ScopeWrite, a.setCountedAll},
-		{"GET", "/insights/reports/{id}", dmarcd.ScopeRead, a.getReport},
-		{"PATCH", "/insights/reports/{id}", dmarcd.ScopeWrite, a.setCounted},
-		{"DELETE", "/insights/reports/{id}", dmarcd.ScopeWrite, a.deleteReport},
-		{"GET", "/insights/reports/{id}/records", dmarcd.ScopeRead, a.listRecords},
-		{"GET", "/insights/reports/{id}/original", dmarcd.ScopeRead, a.getReportOriginal},
-		{"GET", "/insights/rejected", dmarcd.ScopeRead, a.listRejected},
-		{"DELETE", "/insights/rejected/{id}", dmarcd.ScopeWrite, a.deleteRejected},
-		{"GET", "/insights/rejected/{id}/original", dmarcd.ScopeRead, a.getRejectedOriginal},
-		{"POST", "/insights/rejected/{id}/retry", dmarcd.ScopeWrite, a.retryRejected},
-		{"GET", "/insights/daily", dmarcd.ScopeRead, a.listDaily},
-		{"GET", "/insights/sources", dmarcd.ScopeRead, a.listSources},
+		{method: "POST", path: "/reports", scope: dmarcd.ScopeWrite, handle: a.uploadReport},
+		{method: "GET", path: "/insights/reports", scope: dmarcd.ScopeRead, handle: a.listReports},
+		{method: "POST", path: "/insights/reports/exclude", scope: dmarcd.ScopeWrite, handle: a.setCountedAll},
+		{method: "GET", path: "/insights/reports/{id}", scope: dmarcd.ScopeRead, handle: a.getReport},
+		{method: "PATCH", path: "/insights/reports/{id}", scope: dmarcd.ScopeWrite, handle: a.setCounted},
+		{method: "DELETE", path: "/insights/reports/{id}", scope: dmarcd.ScopeWrite, handle: a.deleteReport},
+		{method: "GET", path: "/insights/reports/{id}/records", scope: dmarcd.ScopeRead, handle: a.listRecords},
+		{method: "GET", path: "/insights/reports/{id}/original", scope: dmarcd.ScopeRead, handle: a.getReportOriginal},
+		{method: "GET", path: "/insights/rejected", scope: dmarcd.ScopeRead, handle: a.listRejected},
+		{method: "DELETE", path: "/insights/rejected/{id}", scope: dmarcd.ScopeWrite, handle: a.deleteRejected},
+		{method: "GET", path: "/insights/rejected/{id}/original", scope: dmarcd.ScopeRead, handle: a.getRejectedOriginal},
+		{method: "POST", path: "/insights/rejected/{id}/retry", scope: dmarcd.ScopeWrite, handle: a.retryRejected},
+		{method: "GET", path: "/insights/daily", scope: dmarcd.ScopeRead, handle: a.listDaily},
+		{method: "GET", path: "/insights/sources", scope: dmarcd.ScopeRead, handle: a.listSources},
 
-		{"GET", "/openapi.json", scopeNone, docs.document},
-		{"GET", "/docs", scopeNone, docs.page},
-		{"GET", "/docs/style.css", scopeNone, docs.style},
-	}, nil
+		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
+		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
+		{method: "GET", path: "/docs/style.css", scope: scopeNone, handle: docs.style},
+	}
+	for i := range routes[interfaceRoutes:] {
+		r := &routes[interfaceRoutes+i]
+		r.addition = true
+		if r.parameters, err = docs.doc.queryParameters(r.path, r.method); err != nil {
+			return nil, err
+		}
+	}
+	return routes, nil
+}
+
+// checkQuery refuses a query with a parameter that an addition does not know: it may be
+// a filter that the client relies on.
+func (r *route) checkQuery(request *http.Request) error {
+	if !r.addition {
+		return nil
+	}
+	query, err := url.ParseQuery(request.URL.RawQuery)
+	if err != nil {
+		return nil //nolint:nilerr // the handler says so where it reads the query
+	}
+	for name := range query {
+		if slices.Contains(r.parameters, name) {
+			continue
+		}
+		known := "It takes none."
+		if len(r.parameters) > 0 {
+			known = "It takes " + strings.Join(r.parameters, ", ") + "."
+		}
+		return &failure{http.StatusUnprocessableEntity, "unknown_parameter", "The query has a parameter that this resource does not know. " + known}
+	}
+	return nil
 }
 
 // router finds the route of a request. It is not an http.ServeMux because that

@@ -19,7 +19,7 @@ import (
 func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
 	note(w, "route", "POST "+dmarcd.TLSReportPath+"{mailbox}")
 	if err := a.receiveTLSReport(w, r); err != nil {
-		a.fail(w, r, err)
+		a.fail(w, r, true, err)
 	}
 }
 
@@ -63,7 +63,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 		return anonymousQuota(w, err)
 	}
 	status := receiptsStatus(receipts)
-	writeJSON(w, status, message{tlsReportAnswer(status)})
+	writeJSON(w, status, message{Message: tlsReportAnswer(status)})
 	return nil
 }
 
@@ -99,7 +99,7 @@ func onlyTLS(delivery *dmarcd.Delivery) error {
 	if len(delivery.Reports) > 0 {
 		return nil
 	}
-	return &failure{http.StatusUnprocessableEntity, "The body holds no TLS report that can be used: " + strings.TrimSuffix(reason, ".") + "."}
+	return &failure{http.StatusUnprocessableEntity, "no_report", "The body holds no TLS report that can be used: " + strings.TrimSuffix(reason, ".") + "."}
 }
 
 func tlsReportAnswer(status int) string {

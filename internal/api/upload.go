@@ -2,6 +2,9 @@ package api
 
 import (
 	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"time"
 
@@ -11,26 +14,107 @@ import (
 )
 
 // uploadReport reads the body, whatever container it is and whatever it calls
-// itself, and has the team keep what is in it.
+// itself, and has the team store what is in it. Of a form, each file is read by itself.
 func (a *API) uploadReport(c *call) error {
 	if c.r.Header.Get("Content-Encoding") != "" {
 		return errContentEncoding
+	}
+	if media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err == nil && media == "multipart/form-data" {
+		return a.uploadForm(c)
 	}
 	body, err := a.receiveBody(c.w, c.r, c.teamID)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	message := intake.Message{Team: c.teamID, Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size()}
-	if a.options.Verify != nil {
-		message.Verdict = a.options.Verify(c.r.Context(), body.Reader())
-	}
-	receipts, err := a.accept(c.w, c.r, c.team, message, asRead)
+	receipts, err := a.acceptUpload(c, "", body.Copy)
 	if err != nil {
 		return err
 	}
 	writeReceipts(c.w, receipts)
 	return nil
+}
+
+// acceptUpload has the team store what is in a file.
+func (a *API) acceptUpload(c *call, name string, content *intake.Copy) ([]dmarcd.Receipt, error) {
+	message := intake.Message{Team: c.teamID, Intake: dmarcd.IntakeUpload, Name: name, Content: content, Size: content.Size()}
+	if a.options.Verify != nil {
+		message.Verdict = a.options.Verify(c.r.Context(), content.Reader())
+	}
+	return a.accept(c.w, c.r, c.team, message, asRead)
+}
+
+// maxParts is how many parts a form may have.
+const maxParts = 100
+
+// uploadForm has the team store what is in the files of a form, one after the other. All
+// together may be as large as one upload.
+func (a *API) uploadForm(c *call) error {
+	if err := a.options.Acceptor.Ready(); err != nil {
+		return err
+	}
+	maxBytes := a.options.MaxUpload
+	if c.r.ContentLength > maxBytes {
+		return errUploadTooLarge(maxBytes)
+	}
+	body := a.options.Uploads.Body(c.w, c.r, c.teamID)
+	defer body.Close()
+	c.r.Body = http.MaxBytesReader(c.w, io.NopCloser(body), maxBytes)
+	form, err := c.r.MultipartReader()
+	if err != nil {
+		return errBadForm
+	}
+	var all []dmarcd.Receipt
+	for n := 0; ; n++ {
+		part, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || n == maxParts {
+			return formError(err, maxBytes)
+		}
+		if part.FileName() == "" {
+			continue
+		}
+		receipts, err := a.acceptPart(c, part)
+		if err != nil {
+			return err
+		}
+		all = append(all, receipts...)
+	}
+	if len(all) == 0 {
+		return errEmptyBody
+	}
+	writeReceipts(c.w, all)
+	return nil
+}
+
+// acceptPart has the team store what is in one file of a form. An empty one is passed
+// over, as browsers send one where no file was chosen.
+func (a *API) acceptPart(c *call, part *multipart.Part) ([]dmarcd.Receipt, error) {
+	content, err := intake.CopyOf(part, a.options.Acceptor.Limits.Containers.Folder, a.options.MaxUpload)
+	if err != nil {
+		return nil, formError(err, a.options.MaxUpload)
+	}
+	defer content.Close()
+	if content.Size() == 0 {
+		return nil, nil
+	}
+	return a.acceptUpload(c, part.FileName(), content)
+}
+
+// formError returns what to answer where a form could not be received; nil is for too
+// many parts.
+func formError(err error, maxBytes int64) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return errUploadTooLarge(maxBytes)
+	case errors.Is(err, dmarcd.ErrTemporary), errors.Is(err, dmarcd.ErrLimit), errors.Is(err, upload.ErrSlow):
+		return bodyError(err, maxBytes)
+	default:
+		return errBadForm
+	}
 }
 
 // receiveBody copies the body of a request to where it can be read more than once. The

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // probeTimeout bounds what a probe waits for.
@@ -48,6 +50,9 @@ func (a *App) ready(ctx context.Context) error {
 // writeMessage answers with the same shape as the API's errors.
 func writeMessage(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
+	if status >= http.StatusBadRequest {
+		w.Header().Set("Dmarcd-Error", wire.ErrorCode(status))
+	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"message": text}) // a client that left cannot be told
 }

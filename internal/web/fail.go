@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // failure is an error with a page of its own: what happened, and what to do.
@@ -86,6 +87,12 @@ func (s *Web) fail(c *call, err error) {
 	if page.status == http.StatusServiceUnavailable {
 		c.w.Header().Set("Retry-After", retryAfter)
 	}
+	code := wire.ErrorCode(page.status)
+	var full *dmarcd.QuotaError
+	if errors.As(err, &full) {
+		code = "quota_exceeded"
+	}
+	c.w.Header().Set("Dmarcd-Error", code)
 	id := c.w.Header().Get("X-Request-Id")
 	if page.status >= http.StatusInternalServerError && page != errBusy && !errors.Is(c.r.Context().Err(), context.Canceled) {
 		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)

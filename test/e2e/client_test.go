@@ -158,8 +158,12 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	}
 	if a.status >= 400 && r.method != http.MethodHead {
 		verifies := r.method == http.MethodPost && verifyPattern.MatchString(r.path)
-		if err := a.errorShape(verifies && a.status == http.StatusNotFound); err != nil {
+		addition := r.method == http.MethodPost && strings.HasPrefix(r.path, "/reports") || additionPattern.MatchString(r.path)
+		if err := a.errorShape(verifies && a.status == http.StatusNotFound, addition); err != nil {
 			broken = append(broken, err)
+		}
+		if !codePattern.MatchString(a.header.Get("Dmarcd-Error")) {
+			breach("Dmarcd-Error: got %q want a code", a.header.Get("Dmarcd-Error"))
 		}
 	}
 	if a.status == http.StatusUnauthorized {
@@ -182,9 +186,16 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	return errors.Join(broken...)
 }
 
-// errorShape demands one of the two error bodies: a message of one sentence, or
-// for the verify endpoint an error with a code.
-func (a answer) errorShape(verify bool) error {
+// codePattern matches the code of an error, additionPattern the path of an endpoint
+// whose errors have it in the body too. A path that does not exist has no endpoint.
+var (
+	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
+	additionPattern = regexp.MustCompile(`^/(events|insights/|domains/[^/]+/(checks|setup))`)
+)
+
+// errorShape demands one of the error bodies: a message of one sentence, with a code
+// on an addition to the interface, or for the verify endpoint an error with a code.
+func (a answer) errorShape(verify, addition bool) error {
 	var members map[string]any
 	if err := json.Unmarshal(a.body, &members); err != nil {
 		return fmt.Errorf("error body: %w", err)
@@ -192,6 +203,13 @@ func (a answer) errorShape(verify bool) error {
 	text, ok := members["message"].(string)
 	if verify {
 		text, ok = members["error"].(string)
+	} else if code, coded := members["code"]; coded {
+		if !addition || code != a.header.Get("Dmarcd-Error") {
+			return fmt.Errorf("error body: got the code %v want none but that of the header, on an addition", code)
+		}
+		delete(members, "code")
+	} else if addition && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+		return errors.New("error body: want a code")
 	}
 	switch {
 	case !ok:

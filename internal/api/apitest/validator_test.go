@@ -174,7 +174,7 @@ func TestCheckAccepts(t *testing.T) {
 		},
 		{
 			name: "a request id that looks like a number", method: "GET", path: "/domains", status: 500,
-			header: header("Content-Type", "application/json", "X-Request-Id", "12e4"), body: goodError,
+			header: header("Content-Type", "application/json", "X-Request-Id", "12e4", "Dmarcd-Error", "internal_error"), body: goodError,
 		},
 		{
 			name: "an unknown query parameter", method: "GET", path: "/domains?limit=5&colour=red", status: 200,
@@ -228,7 +228,7 @@ func TestCheckRefuses(t *testing.T) {
 		},
 		{
 			name: "a member that is not documented, in an error", method: "GET", path: "/domains/example.com", status: 404,
-			header: jsonHeader, body: `{"message":"Do this.","code":"x"}`, want: "code",
+			header: header("Content-Type", "application/json", "Dmarcd-Error", "domain_not_found"), body: `{"message":"Do this.","hint":"x"}`, want: "hint",
 		},
 		{
 			name: "a member that is missing", method: "GET", path: "/domains/example.com", status: 200,

@@ -1,0 +1,32 @@
+package wire
+
+import "net/http"
+
+// ErrorCode returns the code that an error answer has in the header Dmarcd-Error where
+// nothing more is known than its status.
+func ErrorCode(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return "bad_request"
+	case http.StatusUnauthorized:
+		return "unauthorized"
+	case http.StatusForbidden:
+		return "forbidden"
+	case http.StatusNotFound:
+		return "no_such_resource"
+	case http.StatusMethodNotAllowed:
+		return "method_not_allowed"
+	case http.StatusConflict:
+		return "conflict"
+	case http.StatusRequestEntityTooLarge:
+		return "body_too_large"
+	case http.StatusUnprocessableEntity:
+		return "invalid_input"
+	case http.StatusTooManyRequests:
+		return "too_many_requests"
+	case http.StatusServiceUnavailable:
+		return "temporarily_unavailable"
+	default:
+		return "internal_error"
+	}
+}
