@@ -11,22 +11,22 @@ import (
 // inUTF8 returns a document in UTF-8 without a byte order mark, which RFC 8259 §8.1
 // forbids and lets readers ignore. The RFC wants UTF-8, and some reporters write
 // UTF-16.
-func inUTF8(in io.Reader, quirks *tally) (io.Reader, error) {
+func inUTF8(in io.Reader, quirks *tally) (*bufio.Reader, error) {
 	const mark = "\ufeff"
-	buffered := bufio.NewReader(&stickyReader{in: in})
-	head, err := buffered.Peek(reporttext.HeadBytes)
+	document := buffered(in)
+	head, err := document.Peek(reporttext.HeadBytes)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
 	if encoding, marked := reporttext.Unicode(head); encoding != nil {
 		quirks.noteIf(marked, ByteOrderMark)
 		quirks.note(OtherEncoding)
-		return encoding.NewDecoder().Reader(buffered), nil
+		return buffered(encoding.NewDecoder().Reader(document)), nil
 	}
 	if len(head) >= len(mark) && string(head[:len(mark)]) == mark {
 		quirks.note(ByteOrderMark)
-		_, err := buffered.Discard(len(mark))
-		return buffered, err
+		_, err := document.Discard(len(mark))
+		return document, err
 	}
-	return buffered, nil
+	return document, nil
 }

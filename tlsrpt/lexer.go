@@ -37,9 +37,12 @@ type lexer struct {
 	text   []byte // of the last tokenText or tokenWord
 }
 
-func newLexer(in io.Reader, limit int, quirks *tally) *lexer {
-	return &lexer{in: bufio.NewReader(&stickyReader{in: in}), limit: limit, quirks: quirks}
+func newLexer(in *bufio.Reader, limit int, quirks *tally) *lexer {
+	return &lexer{in: in, limit: limit, quirks: quirks}
 }
+
+// buffered returns a reader whose errors come again.
+func buffered(in io.Reader) *bufio.Reader { return bufio.NewReader(&stickyReader{in: in}) }
 
 // stickyReader ends with its first error, so that an error that was met while
 // peeking comes again where it counts.
