@@ -149,7 +149,7 @@ var forbidden = []struct {
 	in      []string
 }{
 	{"encoding/json", []string{"."}}, // shapes live in wire and api
-	{"net/http", join(without(quiet, fetching...), "internal/store", "internal/wire", "internal/config")},
+	{"net/http", join(without(quiet, fetching...), "internal/store", "internal/config")},
 	{"net", join(quiet, "internal/wire")}, // net/netip has the addresses
 	{"os", join(quiet, "internal/wire")},
 	{"log/slog", join(quiet, "internal/wire")},
