@@ -100,8 +100,14 @@ func TestReadingCommandsCreateNoDatabase(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
 	for _, args := range [][]string{
-		{"team", "list"}, {"token", "list", "--team", "acme"}, {"domain", "list", "--team", "acme"}, {"report", "list", "--team", "acme"},
-		{"user", "list"}, {"mailbox", "list", "--team", "acme"}, {"backup", "copy.db"}, {"doctor"},
+		{"team", "list"},
+		{"token", "list", "--team", "acme"},
+		{"domain", "list", "--team", "acme"},
+		{"report", "list", "--team", "acme"},
+		{"user", "list"},
+		{"mailbox", "list", "--team", "acme"},
+		{"backup", "copy.db"},
+		{"doctor"},
 	} {
 		folder := filepath.Join(t.TempDir(), "data")
 		status, _, stderr := runProgram(t, server, "", append(args, "--data="+folder)...)

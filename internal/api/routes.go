@@ -71,8 +71,9 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
 		{method: "GET", path: "/docs/style.css", scope: scopeNone, handle: docs.style},
 	}
-	for i := range routes[interfaceRoutes:] {
-		r := &routes[interfaceRoutes+i]
+	additions := routes[interfaceRoutes:]
+	for i := range additions {
+		r := &additions[i]
 		r.addition = true
 		if r.parameters, err = docs.doc.queryParameters(r.path, r.method); err != nil {
 			return nil, err

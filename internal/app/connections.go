@@ -71,7 +71,7 @@ func (c *connections) add(conn net.Conn) bool {
 		if oldest == nil {
 			return false
 		}
-		gone := oldest.Value.(net.Conn) //nolint:errcheck,forcetypeassert // nothing else is in the list
+		gone := oldest.Value.(net.Conn) //nolint:forcetypeassert // nothing else is in the list
 		c.forget(gone)
 		_ = gone.Close() // the server notices
 	}

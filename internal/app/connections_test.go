@@ -40,6 +40,7 @@ func (c *client) ask() bool {
 	if err != nil {
 		return false
 	}
+	defer func() { _ = answer.Body.Close() }() // the connection stays open
 	_, _ = io.Copy(io.Discard, answer.Body)
 	return true
 }

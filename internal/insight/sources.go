@@ -155,7 +155,7 @@ func (m *Mail) sources(column column, sums []sum, wanted func(*sum) bool) []*sou
 	var places []uint32
 	for at := range sums {
 		if sums[at].seen && (column.keys[at] == otherKey || wanted(&sums[at])) {
-			places = append(places, uint32(at)) //nolint:gosec // there are fewer than records
+			places = append(places, uint32(at))
 		}
 	}
 	all, sources := make([]source, len(places)), make([]*source, len(places))

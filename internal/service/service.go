@@ -53,9 +53,9 @@ type Team struct {
 // NewTeam returns what the actor can do in the team.
 func NewTeam(team *store.Team, actor Actor) *Team { return &Team{team: team, actor: actor} }
 
-// may returns dmarcd.ErrForbidden unless the actor has the right.
-func (t *Team) may(right dmarcd.Right) error {
-	if !t.actor.Role.Can(right) {
+// mayChange returns dmarcd.ErrForbidden unless the actor may change the team's data.
+func (t *Team) mayChange() error {
+	if !t.actor.Role.Can(dmarcd.RightChange) {
 		return dmarcd.ErrForbidden
 	}
 	return nil
@@ -72,7 +72,7 @@ func (t *Team) entry(action, target, detail string) dmarcd.AuditEntry {
 // as it is then. To include a held report releases it; another version of the same
 // report that was counted is replaced.
 func (t *Team) SetCounted(ctx context.Context, id dmarcd.ReportID, counted bool) (dmarcd.Report, error) {
-	if err := t.may(dmarcd.RightChange); err != nil {
+	if err := t.mayChange(); err != nil {
 		return dmarcd.Report{}, err
 	}
 	if _, err := t.team.SetReportCounted(ctx, id, counted, t.entry(countedAction(counted), id.String(), "")); err != nil {
@@ -90,7 +90,7 @@ func countedAction(counted bool) string {
 
 // DeleteReport deletes a report, and its original unless others came with it.
 func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID) error {
-	if err := t.may(dmarcd.RightChange); err != nil {
+	if err := t.mayChange(); err != nil {
 		return err
 	}
 	return t.team.DeleteReport(ctx, id, t.entry("report.delete", id.String(), ""))
@@ -98,7 +98,7 @@ func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID) error {
 
 // DeleteRejected deletes a rejected item, and its original unless others came with it.
 func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID) error {
-	if err := t.may(dmarcd.RightChange); err != nil {
+	if err := t.mayChange(); err != nil {
 		return err
 	}
 	return t.team.DeleteRejected(ctx, id, t.entry("rejected.delete", id.String(), ""))
@@ -115,7 +115,7 @@ type Selection struct {
 // SetCountedAll is SetCounted for all reports of a selection. It returns how many were
 // changed. Held and replaced reports are left alone.
 func (t *Team) SetCountedAll(ctx context.Context, selected Selection, counted bool) (int, error) {
-	if err := t.may(dmarcd.RightChange); err != nil {
+	if err := t.mayChange(); err != nil {
 		return 0, err
 	}
 	if selected == (Selection{}) {

@@ -85,7 +85,7 @@ func (k *heavyKeys) add(hash uint64, messages int64) {
 }
 
 func (k *heavyKeys) find(hash uint64) *keyCount {
-	at := hash >> (64 - bits.TrailingZeros(uint(len(k.slots)))) //nolint:gosec // a power of two
+	at := hash >> (64 - bits.TrailingZeros(uint(len(k.slots)))) // a power of two
 	for ; k.slots[at].hash != 0 && k.slots[at].hash != hash; at = (at + 1) % uint64(len(k.slots)) {
 	}
 	return &k.slots[at]

@@ -42,7 +42,7 @@ func (p *preparing) QueryContext(ctx context.Context, query string, args ...any)
 		return nil, err
 	}
 	defer p.release(s)
-	return s.QueryContext(ctx, args...)
+	return s.QueryContext(ctx, args...) //nolint:sqlclosecheck // the caller closes them
 }
 
 // QueryRowContext implements runner.
@@ -60,14 +60,14 @@ func (p *preparing) acquire(ctx context.Context, query string) (*statement, erro
 	if s := p.lookup(query); s != nil {
 		return s, nil
 	}
-	prepared, err := p.PrepareContext(ctx, query) //nolint:sqlclosecheck // closed when it is evicted
+	prepared, err := p.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if raced := p.cached[query]; raced != nil {
-		_ = prepared.Close() // unused
+		_ = prepared.Close() //nolint:sqlclosecheck // it was not used
 		return p.use(raced), nil
 	}
 	s := &statement{Stmt: prepared, query: query, users: 1}

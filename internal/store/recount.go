@@ -57,7 +57,7 @@ func (l *domainLocks) lockAll(ctx context.Context, ids map[dmarcd.DomainID]struc
 // change was too large. A domain that is not full has no full day.
 func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains map[dmarcd.DomainID]change, locks *domainLocks) error {
 	for _, key := range changes.keys() {
-		if d := changes[key]; !d.inexact && !(d.taken && locks.full[key.domain]) {
+		if d := changes[key]; !d.inexact && (!d.taken || !locks.full[key.domain]) {
 			continue
 		}
 		c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("shares")+` FROM shares JOIN reports ON reports.id = shares.report_id
@@ -70,7 +70,7 @@ func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(domains)) {
-		if d := domains[id]; !d.inexact && !(d.taken && locks.full[id]) {
+		if d := domains[id]; !d.inexact && (!d.taken || !locks.full[id]) {
 			continue
 		}
 		c, err := sumCounts(ctx, tx, `SELECT `+countColumns+` FROM domain_days WHERE team_id = $1 AND domain_id = $2`, t.id, id)

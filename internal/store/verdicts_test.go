@@ -302,8 +302,8 @@ func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
 // TestWhoReported: the authenticated domain decides which version counts, whichever
 // comes first.
 func TestWhoReported(t *testing.T) {
-	real := report("1", ours, storetest.Passed(ours, 5))
-	real.Organization, real.Contact = "google.test", "noreply@google.test"
+	genuine := report("1", ours, storetest.Passed(ours, 5))
+	genuine.Organization, genuine.Contact = "google.test", "noreply@google.test"
 	forged := report("1", ours, storetest.Failed(ours, 1000))
 	forged.Organization, forged.Contact = "google.test", "reports@evil.test"
 	for _, row := range []struct {
@@ -312,16 +312,16 @@ func TestWhoReported(t *testing.T) {
 		want          string
 		counted       dmarcd.Summary
 	}{
-		{"evil after google", by("google.test", real), by("evil.test", forged), "stored held", passed(5)},
-		{"google after evil", by("evil.test", forged), by("mail.google.test", real), "stored replaced", passed(5)},
-		{"google again", by("google.test", real), by("mail.google.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
-		{"evil after a bare file", by("", real), by("evil.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
-		{"a bare file after google", by("google.test", real), by("", forged), "stored held", passed(5)},
-		{"a bare file after evil", by("evil.test", forged), by("", real), "stored held", dmarcd.Summary{NonCompliant: 1000}},
-		{"two bare files", by("", forged), by("", real), "stored replaced", passed(5)},
-		{"two that match nothing", by("evil.test", real), by("other.test", forged), "stored held", passed(5)},
-		{"the same content by another", by("google.test", real), by("evil.test", real), "stored duplicate", passed(5)},
-		{"the same content as a file", by("google.test", real), by("", real), "stored duplicate", passed(5)},
+		{"evil after google", by("google.test", genuine), by("evil.test", forged), "stored held", passed(5)},
+		{"google after evil", by("evil.test", forged), by("mail.google.test", genuine), "stored replaced", passed(5)},
+		{"google again", by("google.test", genuine), by("mail.google.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
+		{"evil after a bare file", by("", genuine), by("evil.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
+		{"a bare file after google", by("google.test", genuine), by("", forged), "stored held", passed(5)},
+		{"a bare file after evil", by("evil.test", forged), by("", genuine), "stored held", dmarcd.Summary{NonCompliant: 1000}},
+		{"two bare files", by("", forged), by("", genuine), "stored replaced", passed(5)},
+		{"two that match nothing", by("evil.test", genuine), by("other.test", forged), "stored held", passed(5)},
+		{"the same content by another", by("google.test", genuine), by("evil.test", genuine), "stored duplicate", passed(5)},
+		{"the same content as a file", by("google.test", genuine), by("", genuine), "stored duplicate", passed(5)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			eachInbox(t, func(in *inbox) {
