@@ -27,7 +27,7 @@ test: ## run every test with the race detector, on SQLite and PostgreSQL; instal
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
+	scripts/with-postgres.sh go test -race -timeout=45m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
 	scripts/test-image.sh
 	@scripts/say-skipped.sh
 
