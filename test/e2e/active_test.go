@@ -135,8 +135,8 @@ func TestActiveByTheReportingAddress(t *testing.T) {
 			t.Error("after the parent was deleted: got active want inactive")
 		}
 		s.add("example.com")
-		if again := in.reportAddress("default", "example.com", setting); again == address["example.com"] {
-			t.Error("a domain that was added again has the reporting address of the one before")
+		if again := in.reportAddress("default", "example.com", setting); again != address["example.com"] {
+			t.Errorf("a domain that was added again: got the reporting address %s want %s, as before", again, address["example.com"])
 		}
 	})
 }

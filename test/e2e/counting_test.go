@@ -113,18 +113,18 @@ func TestReportsOfDaysAreSummedUp(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
-		for i, day := range []string{"2026-10-31", "2026-11-01", "2026-11-30"} {
+		for i, day := range []string{"2026-09-30", "2026-10-01", "2026-10-30"} {
 			report := about("example.com", day, []int64{1, 10, 100}[i], []int64{2, 20, 200}[i])
 			report.day = day
 			s.upload(report.xml(), http.StatusCreated)
 		}
 		for query, want := range map[string]string{
 			"":                                summary(111, 222),
-			"?from=2026-11-01":                summary(110, 220),
-			"?to=2026-11-01":                  summary(11, 22),
-			"?from=2026-11-01&to=2026-11-01":  summary(10, 20),
-			"?from=2026-11-02&to=2026-11-29":  summary(0, 0),
-			"?from=2026-10-31&to=2026-11-30&": summary(111, 222),
+			"?from=2026-10-01":                summary(110, 220),
+			"?to=2026-10-01":                  summary(11, 22),
+			"?from=2026-10-01&to=2026-10-01":  summary(10, 20),
+			"?from=2026-10-02&to=2026-10-29":  summary(0, 0),
+			"?from=2026-09-30&to=2026-10-30&": summary(111, 222),
 		} {
 			for _, path := range []string{"/reports", "/reports/example.com"} {
 				s.get(path+query).wantBody(t, want)

@@ -29,14 +29,14 @@ func TestSummaries(t *testing.T) {
 		s.add("example.com")
 		s.add("example.net")
 		in.count("default", "example.com", day(t, "2026-10-31", 1, 2), day(t, "2026-11-01", 10, 20), day(t, "2026-11-30", 100, 200))
-		in.count("default", "example.net", day(t, "2026-11-01", 1<<40, 0))
+		in.count("default", "example.net", day(t, "2026-11-01", 1_000_000_000, 0))
 		rows := []struct {
 			name, query string
 			domain, all string
 		}{
-			{"everything", "", summary(111, 222), summary(111+1<<40, 222)},
-			{"a range", "?from=2026-11-01&to=2026-11-30", summary(110, 220), summary(110+1<<40, 220)},
-			{"one day", "?from=2026-11-01&to=2026-11-01", summary(10, 20), summary(10+1<<40, 20)},
+			{"everything", "", summary(111, 222), summary(111+1_000_000_000, 222)},
+			{"a range", "?from=2026-11-01&to=2026-11-30", summary(110, 220), summary(110+1_000_000_000, 220)},
+			{"one day", "?from=2026-11-01&to=2026-11-01", summary(10, 20), summary(10+1_000_000_000, 20)},
 			{"from alone", "?from=2026-11-02", summary(100, 200), summary(100, 200)},
 			{"to alone", "?to=2026-10-31", summary(1, 2), summary(1, 2)},
 			{"nothing in it", "?from=2025-01-01&to=2025-12-31", summary(0, 0), summary(0, 0)},
