@@ -174,7 +174,7 @@ func TestDeliveryIsTriedAgain(t *testing.T) {
 		t.Log(needsServers)
 		return
 	}
-	s := openSpool(t, 1)
+	s := openSpool(t, 2) // of which one team may have half
 	e := newExim(t, startSMTP(t, s, nil), eximSettings{chunking: true})
 	e.send(t, head+"first\n", "bounce@reporter.example", "abc@report.example")
 	e.send(t, head+"second\n", "bounce@reporter.example", "abc@report.example")
