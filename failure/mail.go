@@ -8,7 +8,7 @@ import (
 )
 
 // Mail returns the message as a mail: a feedback report (RFC 5965), or plain text for a
-// report in that form. Whoever takes that mail apart gets the same Message back.
+// report in that form. Taking that mail apart gives the same Message back.
 func (m Message) Mail() []byte {
 	var b bytes.Buffer
 	if date := strings.Join(strings.Fields(m.Date), " "); date != "" {
