@@ -302,31 +302,42 @@ func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
 // TestWhoReported: the authenticated domain decides which version counts, whichever
 // comes first.
 func TestWhoReported(t *testing.T) {
-	genuine := report("1", ours, storetest.Passed(ours, 5))
-	genuine.Organization, genuine.Contact = "google.test", "noreply@google.test"
-	forged := report("1", ours, storetest.Failed(ours, 1000))
-	forged.Organization, forged.Contact = "google.test", "reports@evil.test"
+	type sent func() *dmarcd.Delivery // a new one for each store: receiving it reads it
+	genuine := func(domain string) sent {
+		return func() *dmarcd.Delivery {
+			r := report("1", ours, storetest.Passed(ours, 5))
+			r.Organization, r.Contact = "google.test", "noreply@google.test"
+			return by(domain, r)
+		}
+	}
+	forged := func(domain string) sent {
+		return func() *dmarcd.Delivery {
+			r := report("1", ours, storetest.Failed(ours, 1000))
+			r.Organization, r.Contact = "google.test", "reports@evil.test"
+			return by(domain, r)
+		}
+	}
 	for _, row := range []struct {
 		name          string
-		first, second *dmarcd.Delivery
+		first, second sent
 		want          string
 		counted       dmarcd.Summary
 	}{
-		{"evil after google", by("google.test", genuine), by("evil.test", forged), "stored held", passed(5)},
-		{"google after evil", by("evil.test", forged), by("mail.google.test", genuine), "stored replaced", passed(5)},
-		{"google again", by("google.test", genuine), by("mail.google.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
-		{"evil after a bare file", by("", genuine), by("evil.test", forged), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
-		{"a bare file after google", by("google.test", genuine), by("", forged), "stored held", passed(5)},
-		{"a bare file after evil", by("evil.test", forged), by("", genuine), "stored held", dmarcd.Summary{NonCompliant: 1000}},
-		{"two bare files", by("", forged), by("", genuine), "stored replaced", passed(5)},
-		{"two that match nothing", by("evil.test", genuine), by("other.test", forged), "stored held", passed(5)},
-		{"the same content by another", by("google.test", genuine), by("evil.test", genuine), "stored duplicate", passed(5)},
-		{"the same content as a file", by("google.test", genuine), by("", genuine), "stored duplicate", passed(5)},
+		{"evil after google", genuine("google.test"), forged("evil.test"), "stored held", passed(5)},
+		{"google after evil", forged("evil.test"), genuine("mail.google.test"), "stored replaced", passed(5)},
+		{"google again", genuine("google.test"), forged("mail.google.test"), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
+		{"evil after a bare file", genuine(""), forged("evil.test"), "stored replaced", dmarcd.Summary{NonCompliant: 1000}},
+		{"a bare file after google", genuine("google.test"), forged(""), "stored held", passed(5)},
+		{"a bare file after evil", forged("evil.test"), genuine(""), "stored held", dmarcd.Summary{NonCompliant: 1000}},
+		{"two bare files", forged(""), genuine(""), "stored replaced", passed(5)},
+		{"two that match nothing", genuine("evil.test"), forged("other.test"), "stored held", passed(5)},
+		{"the same content by another", genuine("google.test"), genuine("evil.test"), "stored duplicate", passed(5)},
+		{"the same content as a file", genuine("google.test"), genuine(""), "stored duplicate", passed(5)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			eachInbox(t, func(in *inbox) {
 				in.add(ours)
-				got := statuses(append(in.deliver(row.first), in.deliver(row.second)...))
+				got := statuses(append(in.deliver(row.first()), in.deliver(row.second())...))
 				if got != row.want {
 					in.Errorf("got %q, want %q", got, row.want)
 				}

@@ -182,15 +182,15 @@ func TestCheckAccepts(t *testing.T) {
 		},
 		{
 			name: "a trailing slash is another path", method: "GET", path: "/domains/", status: 404,
-			header: header("Content-Type", "application/json"), body: goodError,
+			header: header("Content-Type", "application/json", "Dmarcd-Error", "no_such_resource"), body: goodError,
 		},
 		{
 			name: "a doubled slash is another path", method: "GET", path: "//domains", status: 404,
-			header: header("Content-Type", "application/json"), body: goodError,
+			header: header("Content-Type", "application/json", "Dmarcd-Error", "no_such_resource"), body: goodError,
 		},
 		{
 			name: "OPTIONS is a method like others", method: "OPTIONS", path: "/domains/example.com", status: 405,
-			header: header("Content-Type", "application/json", "Allow", "DELETE, GET, HEAD"), body: goodError,
+			header: header("Content-Type", "application/json", "Allow", "DELETE, GET, HEAD", "Dmarcd-Error", "method_not_allowed"), body: goodError,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
