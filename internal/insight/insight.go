@@ -39,7 +39,7 @@ const (
 
 // errTooMany says what to do about too many records.
 var errTooMany = fmt.Errorf("%w: %w", dmarcd.ErrLimit, &dmarcd.InvalidError{
-	Field: "from", Message: "There are too many records in these days: more than 3,000,000, or more than can be read in 10 seconds. Choose a domain, or fewer days.",
+	Field: "from", Message: "There are too many records in these days: more than 3,000,000. Choose a domain, or fewer days.",
 })
 
 // Records are the records of a team.
@@ -77,8 +77,8 @@ func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget
 
 // Read reads the records of a domain of the team, or with "" of all its domains, in
 // some days. Too many are a dmarcd.ErrLimit with words for the reader; it is
-// memory.ErrBusy if other answers leave no memory for this one. There is no mail of a
-// domain that the team does not have. The caller must close what it returns.
+// memory.ErrBusy if other answers leave no memory for this one, or if the reading
+// takes longer than maxTime. There is no mail of a domain that the team does not have. The caller must close what it returns.
 func (s *Service) Read(ctx context.Context, team Records, domain string, days dmarcd.Days) (*Mail, error) {
 	records, err := team.SentSize(ctx, domain, days)
 	if err != nil {
@@ -109,10 +109,12 @@ func (s *Service) read(ctx context.Context, team Records, domain string, days dm
 	sent, err := team.Sent(limited, domain, days, dmarcd.SentLimits{
 		Records: MaxRecords, Keys: MaxListed, AddressGroup: s.addressGroup, IdentitiesGroup: s.identitiesGroup,
 	})
-	if errors.Is(err, dmarcd.ErrLimit) || err != nil && limited.Err() != nil && ctx.Err() == nil {
+	switch {
+	case errors.Is(err, dmarcd.ErrLimit):
 		return nil, errTooMany
-	}
-	if err != nil {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("%w: read records: no more than %v", memory.ErrBusy, maxTime)
+	case err != nil:
 		return nil, fmt.Errorf("read records: %w", err)
 	}
 	m := newMail(team, sent, days)

@@ -7,12 +7,14 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
@@ -24,6 +26,32 @@ func TestTooManyRecords(t *testing.T) {
 	if !errors.Is(err, dmarcd.ErrLimit) || !errors.As(err, &words) || !strings.Contains(words.Message, "fewer days") {
 		t.Errorf("got %v, want an ErrLimit that says what to do", err)
 	}
+}
+
+// slow never has the records in time.
+type slow struct{ failing }
+
+func (slow) Sent(ctx context.Context, _ string, _ dmarcd.Days, _ dmarcd.SentLimits) (*dmarcd.SentMail, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("interrupted: %w", dmarcd.ErrTemporary)
+}
+
+// TestReadingTakesTooLong wants a client to try again: the same read may well end in
+// time when the machine has less to do.
+func TestReadingTakesTooLong(t *testing.T) {
+	t.Parallel()
+	service := newService(t)
+	synctest.Test(t, func(t *testing.T) {
+		_, err := service.Read(t.Context(), slow{}, "", dmarcd.Days{})
+		if !errors.Is(err, memory.ErrBusy) || errors.Is(err, dmarcd.ErrLimit) {
+			t.Errorf("got %v, want memory.ErrBusy", err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := service.Read(gone, slow{}, "", dmarcd.Days{}); errors.Is(err, memory.ErrBusy) {
+			t.Errorf("a client that is gone: got %v, want another error", err)
+		}
+	})
 }
 
 // failing has an error for everything.

@@ -74,12 +74,12 @@ func (a *arena) readSources(path string) {
 	switch {
 	case err != nil:
 		a.t.Logf("%s: %v", path, err) // where the daemon is gone, the watch says so
-	case got.status == http.StatusServiceUnavailable || got.status == http.StatusTooManyRequests:
+	case got.status == http.StatusServiceUnavailable:
 		if got.header.Get("Retry-After") == "" {
 			a.t.Errorf("%s: got %v without Retry-After", path, got)
 		}
-	case got.status != http.StatusOK && got.status != http.StatusUnprocessableEntity: // more than may be read for one answer
-		a.t.Errorf("%s: got %v want 200, 422 or 503", path, got)
+	case got.status != http.StatusOK:
+		a.t.Errorf("%s: got %v want 200 or 503", path, got)
 	case len(got.body) > 8*mega:
 		a.t.Errorf("%s: got %d bytes want a bounded answer", path, len(got.body))
 	}
