@@ -68,11 +68,11 @@ func (p *program) reportListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "INTAKE", "RECEIVED"}
+			heading := []string{"ID", "KIND", "FROM", "DOMAIN", "BEGIN", "RECORDS", "MESSAGES", "COMPLIANT", "STATE", "GENUINE", "AUTHENTICATED", "INTAKE", "RECEIVED"}
 			return printList(p.out, *asJSON, convert(reports, wire.NewKeptReport), heading, func(r wire.KeptReport) []string {
 				return []string{
 					r.ID, r.Kind, orDash(r.Organization), orDash(r.Domain), orDash(r.Begin), strconv.Itoa(r.Records),
-					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r), r.Genuine, r.Intake, r.ReceivedAt,
+					strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Compliant, 10), stateWord(r), r.Genuine, orDash(r.Authenticated), r.Intake, r.ReceivedAt,
 				}
 			})
 		})

@@ -72,6 +72,7 @@ type Team struct {
 	Sources   Sources
 	Reports   Reports
 	Rejected  RejectedReports
+	Verdicts  Verdicts
 	Tokens    Tokens
 	Members   Members
 	Invites   Invites
@@ -140,6 +141,16 @@ type RejectedReports interface {
 	RejectedOriginal(ctx context.Context, id string) (Original, error)
 	// Retry reads it again, and returns what came of it.
 	Retry(ctx context.Context, id string) ([]dmarcd.Receipt, error)
+}
+
+// Verdicts decides which reports of the team count. An unknown report is
+// dmarcd.ErrNotFound.
+type Verdicts interface {
+	SetCounted(ctx context.Context, id string, counted bool) error
+	// SetCountedAll returns how many reports were changed.
+	SetCountedAll(ctx context.Context, selected ReportSelection, counted bool) (int, error)
+	DeleteReport(ctx context.Context, id string) error
+	DeleteRejected(ctx context.Context, id string) error
 }
 
 // Tokens knows the tokens of the team.

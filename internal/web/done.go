@@ -23,5 +23,9 @@ var doneMessages = map[string]string{
 	"team-created":      "The team was created.",
 	"whitelist-changed": "The whitelist was changed.",
 	"user-removed":      "The user was removed and signed out everywhere.",
+	"report-excluded":   "The report is excluded. Its messages are no longer counted.",
+	"report-included":   "The report is counted.",
+	"report-deleted":    "The report was deleted.",
+	"rejected-deleted":  "The rejected item was deleted.",
 	"team-switched":     "You now look at another team.",
 }

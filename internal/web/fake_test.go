@@ -53,7 +53,7 @@ func (b *backend) options() web.Options {
 		Invitations: b,
 		Team: func(web.Viewer) web.Team {
 			return web.Team{
-				Domains: b, Checks: b, Sources: b, Reports: b, Rejected: b, Tokens: b, Members: b, Invites: b, Mailboxes: b, Keeping: b,
+				Domains: b, Checks: b, Sources: b, Reports: b, Rejected: b, Verdicts: b, Tokens: b, Members: b, Invites: b, Mailboxes: b, Keeping: b,
 			}
 		},
 		Installation: func(web.Viewer) web.Installation { return b },
@@ -332,6 +332,25 @@ func (b *backend) RejectedOriginal(ctx context.Context, id string) (web.Original
 
 func (b *backend) Retry(_ context.Context, id string) ([]dmarcd.Receipt, error) {
 	return sampleReceipts(), b.note("retry", id)
+}
+
+func (b *backend) SetCounted(_ context.Context, id string, counted bool) error {
+	return b.note("counted", id, fmt.Sprint(counted))
+}
+
+func (b *backend) SetCountedAll(_ context.Context, selected web.ReportSelection, counted bool) (int, error) {
+	if selected == (web.ReportSelection{}) {
+		return 0, &dmarcd.InvalidError{Field: "reporter", Message: "Select the reports."}
+	}
+	return 2, b.note("counted", selected.Reporter, fmt.Sprint(counted))
+}
+
+func (b *backend) DeleteReport(_ context.Context, id string) error {
+	return b.note("delete report", id)
+}
+
+func (b *backend) DeleteRejected(_ context.Context, id string) error {
+	return b.note("delete rejected", id)
 }
 
 func (b *backend) Tokens(context.Context) ([]dmarcd.Token, error) { return sampleTokens(), b.fail }

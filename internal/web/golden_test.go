@@ -51,6 +51,7 @@ var pages = []struct {
 	{name: "report-failure", path: "/app/reports/rep_3"},
 	{name: "report-tls", path: "/app/reports/rep_4"},
 	{name: "rejected", path: "/app/reports/rejected"},
+	{name: "exclude", path: "/app/reports/exclude?reporter=receiver.example&from=2026-11-01"},
 	{name: "upload", path: "/app/reports/upload"},
 	{name: "builder", path: "/app/builder?p=reject&sp=quarantine&np=reject&t=y&rua=a@example.com&domain=example.org"},
 	{name: "builder-paste", path: "/app/builder?record=v%3DDMARC1%3B+p%3Dreject%3B+pct%3D50%3B+x%3D%3Cscript%3E"},

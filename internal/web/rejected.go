@@ -74,7 +74,9 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table 
 		}
 		last := text("Original").linked(path + "/original")
 		if mayRetry {
-			last = actions(Action{Label: "Read again", Path: path + "/retry"})
+			last = actions(Action{Label: "Read again", Path: path + "/retry"}, Action{
+				Label: "Delete", Path: path + "/delete", Danger: true, Question: "Delete this item and its original?",
+			})
 			last.Text, last.Href = "Original", path+"/original"
 		}
 		t.Rows = append(t.Rows, []Cell{

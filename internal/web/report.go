@@ -56,6 +56,7 @@ type reportView struct {
 	// Failures are those of a TLS report.
 	Failures Table
 	Original string
+	Actions  []Action
 	Pager    Pager
 }
 
@@ -74,7 +75,7 @@ func (s *Web) report(c *call) error {
 	}
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
-		Report: found, Original: path + "/original", Pager: cursorPager(path, query, found.Next),
+		Report: found, Original: path + "/original", Actions: verdictActions(c, found.Report, path), Pager: cursorPager(path, query, found.Next),
 		Table:    reportRecordTable(found.Records, path+"?csv=records"),
 		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -18,6 +19,8 @@ type ReportQuery struct {
 	// ID is the id that the reporter gave.
 	ID      string
 	Genuine dmarcd.Genuine
+	// State narrows the list to reports that are counted, held, excluded or replaced.
+	State dmarcd.ReportState
 	// Quirks leaves out reports that keep to the specifications.
 	Quirks bool
 	Period Period
@@ -31,6 +34,8 @@ type reportsView struct {
 	Table   Table
 	Pager   Pager
 	MayEdit bool
+	// Exclude leads to the form that excludes the listed reports.
+	Exclude string
 }
 
 func (s *Web) reportQuery(query url.Values, domain string) ReportQuery {
@@ -42,6 +47,9 @@ func (s *Web) reportQuery(query url.Values, domain string) ReportQuery {
 		if query.Get("kind") == string(kind) {
 			q.Kind = kind
 		}
+	}
+	if state := dmarcd.ReportState(query.Get("state")); slices.Contains(dmarcd.ReportStates(), state) {
+		q.State = state
 	}
 	switch genuine := dmarcd.Genuine(query.Get("genuine")); genuine {
 	case dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown:
@@ -114,6 +122,7 @@ func (s *Web) loadReports(c *call, path string, asked ReportQuery) (reportsView,
 		Table: reportTable(found.Items, withQuery(path, query, "csv", "reports", "after", "")),
 		Pager: cursorPager(path, query, next(found)),
 	}
+	view.Exclude = withQuery(excludePath, url.Values{}, "reporter", asked.Organization, "from", asked.Period.From.String(), "to", asked.Period.To.String())
 	view.Table.Empty = asked.nothing(path)
 	if view.Table.Empty.Action.Href == uploadPath {
 		view.Table.Empty = view.Table.Empty.offeredTo(view.MayEdit)
@@ -148,6 +157,7 @@ func reportFilter(path string, asked ReportQuery) Form {
 		Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization, Placeholder: "the whole name"},
 		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ID, Placeholder: "the whole id"},
 		Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []Choice{{"", "any"}, {"yes", "yes"}, {"no", "no"}, {"unknown", "unknown"}}},
+		Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportStates()...)...)},
 		Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
 		Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
 		Field{Name: "quirks", Label: "with quirks only", Type: "checkbox", Checked: asked.Quirks},
@@ -166,14 +176,14 @@ func reportTable(reports []dmarcd.Report, csv string) Table {
 			{Title: "Records", Numeric: true},
 			{Title: "Messages", Numeric: true},
 			{Title: "Compliant", Numeric: true},
-			{Title: "Genuine", Note: "Version"},
+			{Title: "Genuine", Note: "State"},
 			{Title: "Quirks", Numeric: true},
 		},
 	}
 	for _, r := range reports {
 		genuine := badge(string(orGenuine(r.Verdict.Genuine)))
-		if r.State == dmarcd.ReportReplaced {
-			genuine = genuine.noted("replaced by a later version")
+		if r.State != dmarcd.ReportCounted {
+			genuine = genuine.noted(string(r.State) + ", not counted")
 		}
 		t.Rows = append(t.Rows, []Cell{
 			at(r.ReceivedAt).linked(Prefix + "/reports/" + r.ID.String()), text(string(r.Kind)), text(r.Organization).noted(r.ExternalID),

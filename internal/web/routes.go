@@ -48,8 +48,13 @@ func (s *Web) routes() []route {
 		{get, "/reports/rejected", AccessView, s.rejected},
 		{get, "/reports/rejected/{id}/original", AccessView, s.rejectedOriginal},
 		{post, "/reports/rejected/{id}/retry", AccessEdit, s.retry},
+		{post, "/reports/rejected/{id}/delete", AccessEdit, s.deleteRejected},
+		{get, "/reports/exclude", AccessEdit, s.excludePage},
+		{post, "/reports/exclude", AccessEdit, s.exclude},
 		{get, "/reports/{id}", AccessView, s.report},
 		{get, "/reports/{id}/original", AccessView, s.original},
+		{post, "/reports/{id}/counted", AccessEdit, s.setCounted},
+		{post, "/reports/{id}/delete", AccessEdit, s.deleteReport},
 
 		{get, "/builder", AccessView, s.builder},
 

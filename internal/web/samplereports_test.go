@@ -28,9 +28,9 @@ func sampleReports() []dmarcd.Report {
 		return dmarcd.Report{
 			ID: id, Kind: kind, Organization: organization, ExternalID: "2026-11-14.0123456789", Domain: sampleDomain,
 			Begin: now.AddDate(0, 0, -1), End: now.Add(-time.Second), Records: 3, Messages: 12348, Compliant: 12345,
-			Intake: dmarcd.IntakeSMTP, ReceivedAt: now.Add(-3 * time.Hour),
+			Intake: dmarcd.IntakeSMTP, ReceivedAt: now.Add(-3 * time.Hour), State: dmarcd.ReportCounted,
 			Verdict: dmarcd.Verdict{
-				Genuine: dmarcd.GenuineYes, From: "bigmail.example", DKIM: "pass", SPF: "pass", DMARC: "pass",
+				Genuine: dmarcd.GenuineYes, From: "bigmail.example", Domain: "bigmail.example", DKIM: "pass", SPF: "pass", DMARC: "pass",
 				Reason: "An aligned signature of bigmail.example verified.",
 			},
 		}

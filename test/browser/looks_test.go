@@ -74,6 +74,7 @@ var shownPages = []shown{
 	{name: "report-failure", path: "/app/reports?kind=failure", link: `main a[href^="/app/reports/rep_"]`},
 	{name: "report-tls", path: "/app/reports?kind=tls", link: `main a[href^="/app/reports/rep_"]`},
 	{name: "rejected", path: "/app/reports/rejected"},
+	{name: "exclude", path: "/app/reports/exclude?reporter=bigmail.example"},
 	{name: "upload", path: "/app/reports/upload"},
 	{name: "builder", path: "/app/builder?p=reject&sp=quarantine&np=reject&rua=reports@example.com&domain=example.com"},
 	{name: "settings-tokens", path: "/app/settings/tokens"},

@@ -79,7 +79,10 @@ func New(options Options) *Backend {
 func (b *Backend) Team(viewer web.Viewer) web.Team {
 	// A viewer in no team has no id, and finds nothing in the team 0.
 	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
-	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id), operator: viewer.Operator}
+	d := desk{
+		Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id),
+		role: dmarcd.Role(viewer.Role), operator: viewer.Operator,
+	}
 	mail := &sources{desk: d}
 	return web.Team{
 		Domains:   domains{d},
@@ -88,6 +91,7 @@ func (b *Backend) Team(viewer web.Viewer) web.Team {
 		Memory:    mail,
 		Reports:   reports{d},
 		Rejected:  rejected{d},
+		Verdicts:  verdicts{d},
 		Tokens:    tokens{d},
 		Members:   members{d},
 		Invites:   invites{d},
@@ -102,6 +106,8 @@ type desk struct {
 	journal
 	id   dmarcd.TeamID
 	team *store.Team
+	// role is what the viewer may do in the team.
+	role dmarcd.Role
 	// operator tells that the viewer sees the whole installation.
 	operator bool
 }

@@ -36,6 +36,16 @@ func TestChangesAreWrittenDown(t *testing.T) {
 			action, target string
 			make           func() error
 		}{
+			{"report.exclude", v.report, func() error { return page.Verdicts.SetCounted(ctx, v.report, false) }},
+			{"report.include", "receiver.example", func() error {
+				changed, err := page.Verdicts.SetCountedAll(ctx, web.ReportSelection{Reporter: "receiver.example"}, true)
+				if err == nil && changed != 1 {
+					t.Errorf("got %d reports included, want 1", changed)
+				}
+				return err
+			}},
+			{"report.delete", v.report, func() error { return page.Verdicts.DeleteReport(ctx, v.report) }},
+			{"rejected.delete", v.rejected, func() error { return page.Verdicts.DeleteRejected(ctx, v.rejected) }},
 			{"domain.add", "example.org", func() error {
 				_, err := page.Domains.AddDomain(ctx, "Example.ORG.")
 				return err
@@ -110,6 +120,12 @@ func TestRefusedChangesLeaveNoTrace(t *testing.T) {
 			_, err := page.Rejected.Retry(ctx, "rej_1")
 			return err
 		}, dmarcd.ErrNotFound},
+		{"no such report", func() error { return page.Verdicts.SetCounted(ctx, "rep_1", false) }, dmarcd.ErrNotFound},
+		{"no report at all", func() error { return page.Verdicts.DeleteReport(ctx, "'") }, dmarcd.ErrNotFound},
+		{"no reports selected", func() error {
+			_, err := page.Verdicts.SetCountedAll(ctx, web.ReportSelection{}, false)
+			return err
+		}, dmarcd.ErrInvalid},
 		{"sums that go before the records", func() error {
 			return page.Keeping.SetRetention(ctx, web.Retention{Counters: 10, Records: 30})
 		}, dmarcd.ErrInvalid},

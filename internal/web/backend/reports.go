@@ -23,7 +23,7 @@ func (r reports) Reports(ctx context.Context, query web.ReportQuery) (wire.Page[
 	}
 	found, err := r.team.Reports(ctx, store.ReportFilter{
 		Kind: query.Kind, Domain: query.Domain, Organization: query.Organization, ExternalID: query.ID,
-		Genuine: query.Genuine, Quirks: query.Quirks, Days: daysOf(query.Period),
+		Genuine: query.Genuine, State: query.State, Quirks: query.Quirks, Days: daysOf(query.Period),
 	}, dmarcd.ReportID(after.ID), query.Limit+1)
 	if err != nil {
 		return page, err

@@ -133,6 +133,18 @@ func attacks(s *service) map[string]attack {
 			_, err := other.Rejected.Retry(t.Context(), v.rejected)
 			return 0, err
 		},
+		"Verdicts.SetCounted!": func(t *testing.T, other web.Team, v victim) (int, error) {
+			return 0, other.Verdicts.SetCounted(t.Context(), v.report, false)
+		},
+		"Verdicts.SetCountedAll": func(t *testing.T, other web.Team, _ victim) (int, error) {
+			return other.Verdicts.SetCountedAll(t.Context(), web.ReportSelection{Reporter: "receiver.example"}, false)
+		},
+		"Verdicts.DeleteReport!": func(t *testing.T, other web.Team, v victim) (int, error) {
+			return 0, other.Verdicts.DeleteReport(t.Context(), v.report)
+		},
+		"Verdicts.DeleteRejected!": func(t *testing.T, other web.Team, v victim) (int, error) {
+			return 0, other.Verdicts.DeleteRejected(t.Context(), v.rejected)
+		},
 		"Tokens.Tokens": func(t *testing.T, other web.Team, _ victim) (int, error) {
 			tokens, err := other.Tokens.Tokens(t.Context())
 			return len(tokens), err

@@ -1,0 +1,150 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// ReportSelection selects reports by the reporter, the days on which they begin, or
+// both.
+type ReportSelection struct {
+	Reporter string
+	Days     dmarcd.Days
+}
+
+// verdictActions are the buttons of a report, for those who may use them.
+func verdictActions(c *call, r dmarcd.Report, path string) []Action {
+	if !c.viewer.MayEdit() {
+		return nil
+	}
+	count := Action{Label: "Count this report", Path: path + "/counted", Name: "counted", Value: "true"}
+	switch r.State {
+	case dmarcd.ReportCounted:
+		count = Action{Label: "Exclude from counts", Path: path + "/counted", Name: "counted", Value: "false"}
+	case dmarcd.ReportHeld:
+		count.Label = "Release and count"
+	case dmarcd.ReportReplaced:
+		count.Label = "Count this version"
+	case dmarcd.ReportExcluded:
+	}
+	return []Action{count, {
+		Label: "Delete report", Path: path + "/delete", Danger: true,
+		Question: "Delete this report and its original? Its messages are no longer counted.",
+	}}
+}
+
+func (s *Web) setCounted(c *call) error {
+	form, err := c.form()
+	if err != nil {
+		return err
+	}
+	id, counted := c.params["id"], form.Get("counted") == "true"
+	if err := c.team.Verdicts.SetCounted(c.r.Context(), id, counted); err != nil {
+		return err
+	}
+	if counted {
+		return c.done(Prefix+"/reports/"+id, "report-included")
+	}
+	return c.done(Prefix+"/reports/"+id, "report-excluded")
+}
+
+func (s *Web) deleteReport(c *call) error {
+	if err := c.team.Verdicts.DeleteReport(c.r.Context(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(Prefix+"/reports", "report-deleted")
+}
+
+func (s *Web) deleteRejected(c *call) error {
+	if err := c.team.Verdicts.DeleteRejected(c.r.Context(), c.params["id"]); err != nil {
+		return err
+	}
+	return c.done(rejectedPath, "rejected-deleted")
+}
+
+const excludePath = Prefix + "/reports/exclude"
+
+type excludeView struct {
+	Form Form
+	// Changed says how many reports were changed, "" before the form is sent.
+	Changed string
+}
+
+func excludeForm() Form {
+	return Form{Path: excludePath, Method: "post", Submit: "Apply", Fields: []Field{
+		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The whole name, in any case. Leave it empty for all reporters."},
+		{Name: "from", Label: "First day (UTC)", Type: "date"},
+		{Name: "to", Label: "Last day (UTC)", Type: "date"},
+		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []Choice{{"false", "Exclude from counts"}, {"true", "Count again"}}},
+	}}
+}
+
+// excludePage shows the form, filled in with what the list of reports was narrowed to.
+func (s *Web) excludePage(c *call) error {
+	form, query := excludeForm(), c.r.URL.Query()
+	for i, field := range form.Fields {
+		if value := query.Get(field.Name); value != "" {
+			form.Fields[i].Value = value
+		}
+	}
+	return c.showExclude(excludeView{Form: form})
+}
+
+func (c *call) showExclude(view excludeView) error {
+	return c.render(http.StatusOK, Page{
+		Template: "exclude", Title: "Exclude reports", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}},
+	}, view)
+}
+
+// exclude changes all reports of a selection, and says how many.
+func (s *Web) exclude(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	selected, err := selection(written)
+	changed, counted := 0, written.Get("counted") == "true"
+	if err == nil {
+		changed, err = c.team.Verdicts.SetCountedAll(c.r.Context(), selected, counted)
+	}
+	if err != nil {
+		form, ok := excludeForm().filled(written, err)
+		if !ok {
+			return err
+		}
+		return c.showExclude(excludeView{Form: form})
+	}
+	message := "Excluded from the counts: "
+	if counted {
+		message = "Counted again: "
+	}
+	return c.showExclude(excludeView{Form: excludeForm(), Changed: message + reportCount(changed) + "."})
+}
+
+func selection(written url.Values) (ReportSelection, error) {
+	selected := ReportSelection{Reporter: written.Get("reporter")}
+	for _, end := range []struct {
+		name string
+		day  **dmarcd.Day
+	}{{"from", &selected.Days.From}, {"to", &selected.Days.To}} {
+		text := written.Get(end.name)
+		if text == "" {
+			continue
+		}
+		day, err := dmarcd.ParseDay(text)
+		if err != nil {
+			return selected, &dmarcd.InvalidError{Field: end.name, Message: "Enter a day such as 2026-11-15."}
+		}
+		*end.day = &day
+	}
+	return selected, nil
+}
+
+func reportCount(n int) string {
+	if n == 1 {
+		return "1 report"
+	}
+	return number(int64(n)) + " reports"
+}

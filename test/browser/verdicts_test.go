@@ -1,0 +1,69 @@
+package browser_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestForgedReportsAreTakenOut excludes reports one by one and by their reporter, counts
+// them again, and deletes them: the figures follow each time.
+func TestForgedReportsAreTakenOut(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
+	s.run("domain", "add", "--team", "default", "example.com")
+	s.deliver(aggregateReport("example.com"))
+	s.api(http.MethodPost, "/reports", s.token, "no report at all")
+	b := s.open(t)
+	b.welcome(s.link, "ada@example.com")
+	wantMessages := func(after, want string) {
+		t.Helper()
+		b.visit("/app/", http.StatusOK)
+		if got := strings.Fields(b.text(".figures"))[1]; got != want {
+			t.Errorf("%s: got %s messages want %s", after, got, want)
+		}
+	}
+	wantMessages("received", "12")
+	if got := b.text(".figures"); !strings.Contains(got, "100") {
+		t.Errorf("got %q want all messages unverified, because a file tells nothing of its sender", got)
+	}
+	openReport := func() {
+		t.Helper()
+		b.visit("/app/reports", http.StatusOK)
+		b.click(`main a[href*="/app/reports/rep_"]`)
+	}
+
+	openReport()
+	b.press("Exclude from counts")
+	b.says("This report is excluded")
+	b.inspect("an excluded report")
+	wantMessages("excluded", "0")
+	b.visit("/app/reports?state=excluded", http.StatusOK)
+	b.says("excluded, not counted")
+	openReport()
+	b.press("Count this report")
+	wantMessages("counted again", "12")
+
+	b.visit("/app/reports?organization=receiver+inc.", http.StatusOK)
+	b.follow("Exclude reports")
+	b.press("Apply")
+	b.says("Excluded from the counts: 1 report.")
+	b.inspect("reports excluded")
+	wantMessages("excluded by their reporter", "0")
+	b.visit("/app/reports/exclude", http.StatusOK)
+	b.press("Apply")
+	b.says("Select the reports")
+	b.write("reporter", "Receiver Inc.")
+	b.choose("counted", "true")
+	b.press("Apply")
+	wantMessages("counted again by their reporter", "12")
+
+	openReport()
+	b.press("Delete report")
+	b.says("The report was deleted.")
+	wantMessages("deleted", "0")
+	b.visit("/app/reports/rejected", http.StatusOK)
+	b.press("Delete")
+	b.says("The rejected item was deleted.")
+	b.says("Nothing was rejected")
+}
