@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,7 +63,7 @@ func newMetrics(s *store.Store, version string) *metrics {
 		Name: "dmarcd_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, build, databaseCollector{s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, build, &databaseCollector{store: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -103,11 +104,20 @@ func (a *App) reportPanic(e *recovered.Error, facts ...any) {
 // databaseCollector reads the figures of the store when they are asked for.
 type databaseCollector struct {
 	store *store.Store
+
+	mu       sync.Mutex
+	stored   float64
+	known    bool      // whether stored could be read
+	readNext time.Time // when stored is read again
 }
+
+// storedAge is how old the figure of stored bytes may be. Scrapes in between cost the
+// database nothing, however many come.
+const storedAge = time.Minute
 
 var (
 	databaseQueries = prometheus.NewDesc("dmarcd_database_queries_total", "Statements that were run.", nil, nil)
-	storedBytes     = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records that all teams have stored, as quotas count them.", nil, nil)
+	storedBytes     = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records that all teams have stored, as quotas count them; up to a minute old.", nil, nil)
 	poolOpen        = prometheus.NewDesc("dmarcd_database_connections", "Open connections by pool and state.", []string{"pool", "state"}, nil)
 	poolMax         = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
 	poolWaits       = prometheus.NewDesc("dmarcd_database_waits_total", "How often a connection had to be waited for, by pool.", []string{"pool"}, nil)
@@ -115,23 +125,34 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (databaseCollector) Describe(descs chan<- *prometheus.Desc) {
+func (*databaseCollector) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{databaseQueries, storedBytes, poolOpen, poolMax, poolWaits, poolWaitTime} {
 		descs <- desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c databaseCollector) Collect(out chan<- prometheus.Metric) {
+func (c *databaseCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	out <- prometheus.MustNewConstMetric(databaseQueries, prometheus.CounterValue, float64(stats.Queries))
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
-	defer cancel()
-	if stored, err := c.store.StoredBytes(ctx); err == nil { // without an answer the figure is missing
-		out <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, float64(stored))
+	if stored, known := c.storedBytes(); known {
+		out <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, stored)
 	}
 	collectPool(out, "reader", stats.Reader)
 	collectPool(out, "writer", stats.Writer)
+}
+
+// storedBytes returns what all teams have stored, and whether the database could tell.
+func (c *databaseCollector) storedBytes() (stored float64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.After(c.readNext) {
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+		defer cancel()
+		bytes, err := c.store.StoredBytes(ctx)
+		c.stored, c.known, c.readNext = float64(bytes), err == nil, now.Add(storedAge)
+	}
+	return c.stored, c.known
 }
 
 func collectPool(out chan<- prometheus.Metric, pool string, stats store.Pool) {

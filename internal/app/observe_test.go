@@ -12,6 +12,29 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
+// TestScrapesCostNoQueries scrapes the metrics again and again: clients that may do so
+// must not keep the database busy.
+func TestScrapesCostNoQueries(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	handler := newMetrics(s, "test").handler()
+	scrape := func() {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if !strings.Contains(w.Body.String(), "\ndmarcd_stored_bytes 0\n") {
+			t.Errorf("got %s want the stored bytes", w.Body)
+		}
+	}
+	scrape()
+	before := s.Stats().Queries
+	for range 5 {
+		scrape()
+	}
+	if got := s.Stats().Queries - before; got != 0 {
+		t.Errorf("got %d queries for 5 scrapes want none", got)
+	}
+}
+
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

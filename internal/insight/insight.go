@@ -78,7 +78,8 @@ func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget
 // Read reads the records of a domain of the team, or with "" of all its domains, in
 // some days. Too many are a dmarcd.ErrLimit with words for the reader; it is
 // memory.ErrBusy if other answers leave no memory for this one, or if the reading
-// takes longer than maxTime. There is no mail of a domain that the team does not have. The caller must close what it returns.
+// takes longer than maxTime. There is no mail of a domain that the team does not have.
+// The caller must close what it returns.
 func (s *Service) Read(ctx context.Context, team Records, domain string, days dmarcd.Days) (*Mail, error) {
 	records, err := team.SentSize(ctx, domain, days)
 	if err != nil {
