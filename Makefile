@@ -21,19 +21,20 @@ run: build ## build, and serve on SQLite in ./data
 demo: build ## build, and serve a sample team with a year of reports
 	bin/dmarcd demo
 
-test: ## run every test with the race detector, on SQLite and PostgreSQL; installs what it needs
+test: ## run every test, most with the race detector, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
 	scripts/need-servers.sh
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	scripts/with-postgres.sh go test -race -timeout=45m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
+	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
+	$(MAKE) adversary # measures memory, so without the race detector
 	scripts/test-image.sh
 	@scripts/say-skipped.sh
 
 adversary: ## attack the built binary as outsiders and tenants could, on both engines
 	scripts/need-compiler.sh
-	scripts/with-postgres.sh go test -count=1 -timeout=20m ./test/adversary
+	scripts/with-postgres.sh go test -count=1 -timeout=15m ./test/adversary
 
 test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	go test -short $$(go list ./... | grep -v /test/)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,43 +164,32 @@ func TestMailboxForm(t *testing.T) {
 }
 
 // TestPoliciesInside publishes MTA-STS and BIMI records that lead inside the
-// network of the daemon.
+// network of the daemon. The same policy is read once the operator allows that network.
 func TestPoliciesInside(t *testing.T) {
 	onSQLite(t, func(t *testing.T, a *arena) {
-		// Port 443 of an address that only this test uses; it takes a privilege.
-		var hits atomic.Int64
-		inside := fmt.Sprintf("127.77.%d.%d", os.Getpid()/250%250, 1+os.Getpid()%250)
-		if bait, err := net.Listen("tcp", inside+":443"); err == nil {
-			t.Cleanup(func() { _ = bait.Close() })
-			go func() {
-				for {
-					conn, err := bait.Accept()
-					if err != nil {
-						return
-					}
-					hits.Add(1)
-					_ = conn.Close()
-				}
-			}()
-		} else {
-			t.Logf("nothing listens on port 443: %v", err)
-		}
-		forms := append(forbidden(), inside)
+		const control = "control.evil.test"
 		zone := ""
-		domains := map[string]string{}
-		for i, form := range forms {
-			name := fmt.Sprintf("sts%d.evil.test", i)
-			if net.ParseIP(form) == nil {
-				continue
-			}
+		publish := func(name, form string) {
 			kind := "AAAA"
 			if !strings.Contains(form, ":") {
 				kind = "A"
 			}
-			domains[name] = form
 			zone += fmt.Sprintf("_mta-sts.%[1]s. TXT \"v=STSv1; id=1\"\nmta-sts.%[1]s. %[2]s %[3]s\n"+
 				"default._bimi.%[1]s. TXT \"v=BIMI1; l=https://logo.%[1]s/l.svg; a=https://logo.%[1]s/a.pem\"\nlogo.%[1]s. %[2]s %[3]s\n"+
 				"_dmarc.%[1]s. TXT \"v=DMARC1; p=reject\"\n", name, kind, form)
+		}
+		domains := map[string]string{}
+		for i, form := range forbidden() {
+			if net.ParseIP(form) != nil {
+				domains[fmt.Sprintf("sts%d.evil.test", i)] = form
+			}
+		}
+		host := startPolicyHost(t, control)
+		if host != nil {
+			domains[control] = host.address
+		}
+		for name, form := range domains {
+			publish(name, form)
 		}
 		a.dns.setZone(t, zone)
 		a.watch("policies inside", func() {
@@ -209,23 +197,42 @@ func TestPoliciesInside(t *testing.T) {
 				a.mallory.add(name)
 			}
 			for name, form := range domains {
-				var check struct {
-					MTASTS struct {
-						Fetch string `json:"fetch"`
-					} `json:"mta_sts"`
-				}
-				eventually(t, 2*time.Minute, name+" is checked", func() bool {
-					got := a.mallory.send(http.MethodGet, "/domains/"+name+"/checks/latest", "", nil)
-					return got.status == http.StatusOK && json.Unmarshal(got.body, &check) == nil && check.MTASTS.Fetch != ""
-				})
-				if check.MTASTS.Fetch == "ok" {
+				if got := a.fetched(name); got == "ok" {
 					t.Errorf("%s: the policy was fetched", form)
 				}
 			}
 		})
-		if got := hits.Load(); got != 0 {
-			t.Errorf("got %d connections to %s want none", got, inside)
+		if host == nil {
+			t.Skip("without a host on port 443 it cannot be shown that connections are made where they are allowed")
+		}
+		if got := host.hits.Load(); got != 0 {
+			t.Errorf("got %d connections to %s want none", got, host.address)
+		}
+		a.in = a.in.With("DMARCD_OUTBOUND_ALLOW="+host.address+"/32", "SSL_CERT_FILE="+host.roots)
+		a.restart()
+		if got := a.mallory.send(http.MethodDelete, "/domains/"+control, "", nil); got.status != http.StatusNoContent {
+			t.Fatalf("delete %s: got %v want 204", control, got)
+		}
+		a.mallory.add(control)
+		if got := a.fetched(control); got != "ok" || host.hits.Load() == 0 {
+			t.Errorf("the network is allowed: got %q after %d connections want the policy fetched", got, host.hits.Load())
 		}
 		a.d.Stop()
 	}, "DMARCD_OUTBOUND_ALLOW=", "DMARCD_RATE_LIMIT=0")
+}
+
+// fetched returns how the MTA-STS policy of a domain of mallory was fetched, as soon as
+// a check says so.
+func (a *arena) fetched(domain string) string {
+	a.t.Helper()
+	var check struct {
+		MTASTS struct {
+			Fetch string `json:"fetch"`
+		} `json:"mta_sts"`
+	}
+	eventually(a.t, patience, domain+" is checked", func() bool {
+		got := a.mallory.send(http.MethodGet, "/domains/"+domain+"/checks/latest", "", nil)
+		return got.status == http.StatusOK && json.Unmarshal(got.body, &check) == nil && check.MTASTS.Fetch != ""
+	})
+	return check.MTASTS.Fetch
 }

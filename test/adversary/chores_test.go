@@ -1,0 +1,64 @@
+package adversary_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// TestOneTeamsErrorStopsNoRetention has the removal of what is past its time fail for
+// one team, again and again. It goes on for the others.
+//
+// No request is known that causes such an error, so the test damages the database. That
+// rollups go on as well cannot be seen from outside; the tests of the store show it.
+func TestOneTeamsErrorStopsNoRetention(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		a := enter(t, db)
+		later := a.team("later") // the victim was made before the team with the error, this one after it
+		const id = "past its time"
+		for _, v := range []*tenant{a.victim, a.mallory, later} {
+			if v == later {
+				v.add("later.test")
+			}
+			v.upload([]byte(about(v.name+".test", id, 1, 0).xml()))
+		}
+		records := func(v *tenant) int {
+			return len(list[struct{}](v, "/insights/reports/"+v.report(id).ID+"/records"))
+		}
+		if got := records(a.victim); got != 2 {
+			t.Fatalf("got %d records want 2", got)
+		}
+		a.d.Stop()
+		raw := db.SQL(t)
+		var mallory int64
+		if err := raw.QueryRowContext(t.Context(), `SELECT id FROM teams WHERE name = 'mallory'`).Scan(&mallory); err != nil {
+			t.Fatal(err)
+		}
+		fault := fmt.Sprintf(`CREATE TRIGGER fault BEFORE UPDATE ON reports WHEN OLD.team_id = %d BEGIN SELECT RAISE(ABORT, 'a fault'); END`, mallory)
+		if strings.HasPrefix(db.DSN, "postgres") {
+			fault = fmt.Sprintf(`CREATE FUNCTION fault() RETURNS trigger AS 'BEGIN RAISE EXCEPTION ''a fault''; END' LANGUAGE plpgsql;
+				CREATE TRIGGER fault BEFORE UPDATE ON reports FOR EACH ROW WHEN (OLD.team_id = %d) EXECUTE FUNCTION fault()`, mallory)
+		}
+		if _, err := raw.ExecContext(t.Context(), fault); err != nil {
+			t.Fatal(err)
+		}
+		// What is past its time is removed at the start, and every hour after that.
+		a.in = a.in.With("DMARCD_RETENTION_RECORDS=1h")
+		a.serve()
+		later.origin = a.victim.origin
+		eventually(t, 2*answerLimit, "retention goes on for the other teams", func() bool {
+			return records(a.victim) == 0 && records(later) == 0
+		})
+		if got := records(a.mallory); got != 2 {
+			t.Errorf("the team with the error: got %d records want 2", got)
+		}
+		if !strings.Contains(a.d.Log(), "a fault") {
+			t.Error("the log: got nothing about the error want it there")
+		}
+		a.watch("one team's error", func() { a.work(1) })
+		a.d.Stop()
+	})
+}
