@@ -131,15 +131,15 @@ func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	//nolint:sqlclosecheck // the transaction closes it
-	report, err := tx.PrepareContext(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, replaced, organization, external_id,
+	report, err := tx.PrepareContext(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, organization, external_id,
 			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document)
-		VALUES ($1, $2, 'aggregate', $3, $4, FALSE, 'receiver.example', $5, 'example.com', $6, $7, 50, 200, 160, '', '', 'import', 'unknown', '', 0, $8, '', '{}')`)
+		VALUES ($1, $2, 'aggregate', $3, $4, 'receiver.example', $5, 'example.com', $6, $7, 50, 200, 160, '', '', 'import', 'unknown', '', 0, $8, '', '{}')`)
 	if err != nil {
 		return err
 	}
 	//nolint:sqlclosecheck // the transaction closes it
-	record, err := tx.PrepareContext(ctx, `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details)
-		VALUES ($1, 0, $2, $3, $4, $5, $6, $7, $8)`)
+	record, err := tx.PrepareContext(ctx, `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
+		VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8, $9)`)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func insertSamples(ctx context.Context, db *sql.DB, team dmarcd.TeamID, first, n
 		}
 		n := 0
 		for r := range s.all() {
-			if _, err := record.ExecContext(ctx, i+1, n, r.Source, r.Count, string(r.Disposition), string(r.DKIM), string(r.SPF), details); err != nil {
+			if _, err := record.ExecContext(ctx, team, i+1, n, r.Count, r.Source, string(r.Disposition), string(r.DKIM), string(r.SPF), details); err != nil {
 				return err
 			}
 			n++

@@ -239,7 +239,8 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("a sick installation: %s is %s, want %s", part, got[part], want)
 			}
 		}
-		if _, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO team_days (team_id, day, compliant, non_compliant) SELECT id, 1, 2, 3 FROM teams`); err != nil {
+		if _, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO team_days (team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified)
+			SELECT id, 1, 2, 3, 0, 0, 0, 0, 0 FROM teams`); err != nil {
 			t.Fatal(err)
 		}
 		if got := states(environ)["database"]; got != app.Sick {

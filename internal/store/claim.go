@@ -10,7 +10,7 @@ import (
 )
 
 // claimAdded gives domains that were just added the shares that wait for them, and
-// counts those. Some may have been there before, under another id.
+// counts those.
 func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	var one int
 	err := tx.queryRow(ctx, `SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 LIMIT 1`, []any{t.id}, &one)
@@ -23,15 +23,15 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	var awaited []owner
 	for _, domain := range domains {
 		path := pathOf(domain.name)
-		err := tx.queryRow(ctx, `SELECT 1 FROM domains WHERE team_id = $1 AND id = $2 AND (
-				EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND from_path >= $3 AND from_path < $4)
-				OR EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND policy_path >= $3 AND policy_path < $4))`,
-			[]any{t.id, domain.id, path, afterPath(path)}, &one)
-		switch {
-		case err == nil:
-			awaited = append(awaited, domain)
-		case !errors.Is(err, dmarcd.ErrNotFound):
+		var waits bool
+		err := tx.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND from_path >= $2 AND from_path < $3)
+				OR EXISTS (SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 AND policy_path >= $2 AND policy_path < $3)`,
+			[]any{t.id, path, afterPath(path)}, &waits)
+		if err != nil {
 			return err
+		}
+		if waits {
+			awaited = append(awaited, domain)
 		}
 	}
 	if len(awaited) == 0 {
@@ -51,7 +51,7 @@ func (t *Team) claim(ctx context.Context, tx tx, added []owner) error {
 			path := pathOf(domain.name)
 			_, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1
 				WHERE team_id = $2 AND domain_id = 0 AND `+column+` >= $3 AND `+column+` < $4
-				RETURNING (SELECT reports.state FROM reports WHERE reports.id = shares.report_id), domain_id, day, `+countColumns,
+				RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = shares.team_id AND reports.id = shares.report_id), domain_id, day, `+countColumns,
 				[]any{domain.id, t.id, path, afterPath(path)}, changes.claim)
 			if err != nil {
 				return err

@@ -15,6 +15,8 @@ type dialect struct {
 	// lockMigration begins a migration, so that replicas which start together
 	// take turns; "" where one writer is the rule anyway.
 	lockMigration string
+	// tables selects the names of all tables.
+	tables string
 	// uninterruptible has reads of single rows run to their end even if the
 	// caller has gone. They take microseconds, and being able to interrupt one
 	// costs a goroutine in database/sql and another in the SQLite driver.

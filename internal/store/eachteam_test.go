@@ -62,8 +62,9 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 				in.delete(ours)
 			},
 			breaks: func(team dmarcd.TeamID) string {
-				return fmt.Sprintf(`CREATE TABLE broken AS SELECT id FROM domains WHERE team_id = %d;
-					CREATE TABLE breaking (id BIGINT REFERENCES domains (id)); INSERT INTO breaking SELECT id FROM broken`, team)
+				return fmt.Sprintf(`CREATE TABLE broken AS SELECT team_id, id FROM domains WHERE team_id = %d;
+					CREATE TABLE breaking (team_id BIGINT, id BIGINT, FOREIGN KEY (team_id, id) REFERENCES domains (team_id, id));
+					INSERT INTO breaking SELECT team_id, id FROM broken`, team)
 			},
 			fixes: `DROP TABLE breaking`,
 			left:  `SELECT COUNT(*) FROM domains WHERE deleted_at > 0 AND team_id IN (SELECT id FROM teams WHERE name IN (%s))`,

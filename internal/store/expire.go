@@ -136,7 +136,7 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	}
 	left := int64(purgeRows)
 	for _, id := range reports {
-		removed, err := removeRecords(ctx, tx, id, left)
+		removed, err := t.removeRecords(ctx, tx, id, left)
 		if err != nil {
 			return false, err
 		}
@@ -195,7 +195,7 @@ const expireShares = 5_000
 // expireReports deletes reports without records, and takes back what they counted. The
 // purge removes their rows.
 func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
-	if err := t.shareTeam(ctx, tx); err != nil {
+	if err := t.shareLock(ctx, tx); err != nil {
 		return false, err
 	}
 	day := dmarcd.DayOf(before)
@@ -209,7 +209,7 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	for i, id := range reports {
 		var state dmarcd.ReportState
 		var own int
-		if err := tx.queryRow(ctx, `SELECT state, (SELECT COUNT(*) FROM shares WHERE shares.report_id = reports.id)
+		if err := tx.queryRow(ctx, `SELECT state, (SELECT COUNT(*) FROM shares WHERE shares.team_id = reports.team_id AND shares.report_id = reports.id)
 			FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, id}, &state, &own); err != nil {
 			return false, err
 		}

@@ -115,3 +115,14 @@ func HeavyKeys(limit, slots int, scan func(add func(hash uint64, messages int64)
 	}
 	return keys.hashes(), keys.distinct, scans
 }
+
+// BackupColumns returns what a backup copies, each as table.column.
+func BackupColumns() []string {
+	var columns []string
+	for _, table := range backupTables {
+		for column := range strings.SplitSeq(table.columns, ", ") {
+			columns = append(columns, table.name+"."+column)
+		}
+	}
+	return columns
+}

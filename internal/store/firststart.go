@@ -76,10 +76,12 @@ func (s *Store) ensureToken(ctx context.Context, hash [32]byte) error {
 // reports whether it did. Of several replicas that start together one does.
 func (s *Store) FirstInvite(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
-		// The lock on the team makes replicas take turns.
 		var team dmarcd.TeamID
-		err := t.queryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`+s.dialect.lockRow, nil, &team)
+		err := t.queryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`, nil, &team)
 		if err != nil {
+			return err
+		}
+		if err := s.Team(team).lock(ctx, t); err != nil { // replicas take turns
 			return err
 		}
 		now := s.now()

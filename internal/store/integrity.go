@@ -53,22 +53,20 @@ func integrityChecks() []integrityCheck {
 		{"a domain's days are not the sum of its reports'", unequal(`team_id, domain_id, day`,
 			counters{`domain_days.team_id, domain_id, day`, qualifiedCounts("domain_days"), `domain_days` + daysOfPresent},
 			counters{`shares.team_id, domain_id, day`, qualifiedCounts("shares"), `shares` + sharesOfPresent +
-				`JOIN reports ON reports.id = shares.report_id AND reports.state = 'counted'`})},
-		{"a report and its parts are not of one team", `SELECT shares.team_id
-			FROM shares JOIN reports ON reports.id = shares.report_id WHERE shares.team_id <> reports.team_id LIMIT 1`},
+				`JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state = 'counted'`})},
 		// A sum at its bound may stand for more.
 		{"a report's counts are not the sum of its records", `SELECT shares.team_id
-			FROM shares JOIN reports ON reports.id = shares.report_id
+			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
 			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
 				AND shares.compliant < ` + maxCount + ` AND shares.non_compliant < ` + maxCount + `
 				AND (SELECT COALESCE(SUM(CAST(records.count AS DOUBLE PRECISION)), 0)
-						FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n)
+						FROM records WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n)
 					<> shares.compliant + shares.non_compliant
 			LIMIT 1`},
 		{"a report has records missing", `SELECT shares.team_id
-			FROM shares JOIN reports ON reports.id = shares.report_id
+			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
 			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
-				AND (SELECT COUNT(*) FROM records WHERE records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
+				AND (SELECT COUNT(*) FROM records WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
 			LIMIT 1`},
 		{"what a team has stored does not add up", `SELECT id FROM teams WHERE
 			COALESCE((SELECT SUM(stored) FROM team_usage WHERE team_id = teams.id), 0) <>
@@ -82,8 +80,8 @@ func integrityChecks() []integrityCheck {
 		{"a sheet has not the records of its day", `SELECT team_days.team_id FROM team_days JOIN day_sheets ON ` + onSheet + `
 			WHERE team_days.on_sheet = team_days.changes AND day_sheets.records <> (SELECT COUNT(*) FROM domains
 					JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
-					JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
-					JOIN records ON records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
+					JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
+					JOIN records ON records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
 				WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.kind = 'aggregate')
 			LIMIT 1`},
 	}

@@ -48,7 +48,7 @@ func (l *looseShares) first() dmarcd.ReportID {
 // $3 are the days.
 const sentShares = ` FROM domains
 		JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id
-		JOIN reports ON reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
+		JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
 	WHERE domains.team_id = $1 AND domains.deleted_at = 0
 		AND shares.day BETWEEN $2 AND $3 AND shares.kind = 'aggregate'`
 
@@ -132,7 +132,7 @@ func (t *Team) readSmall(ctx context.Context, read tx, mail *mailReader, loose l
 	rows, err := read.run.QueryContext(ctx, `SELECT records.report_id, records.share, `+joinedRecords(next, next+1)+`
 		FROM records JOIN (SELECT shares.report_id, shares.n`+sentShares+loose.narrowed+
 		fmt.Sprintf(` AND shares.report_id >= $%d AND shares.records <= $%d`, next+2, next+3)+`) AS sent
-			ON records.report_id = sent.report_id AND records.share = sent.n
+			ON records.team_id = $1 AND records.report_id = sent.report_id AND records.share = sent.n
 		GROUP BY records.report_id, records.share`, append(slices.Clip(loose.args), fieldEnd, recordEnd, loose.first(), maxJoined)...)
 	if err != nil {
 		return t.store.kind(err)
@@ -171,8 +171,8 @@ func (t *Team) readLarge(ctx context.Context, mail *mailReader, share looseShare
 		var n sql.Null[int64]
 		err := t.store.longQueryRow(ctx, `SELECT `+joinedRecords(1, 2)+`, MAX(records.n)
 			FROM (SELECT n, count, dkim, spf, disposition, source, details FROM records
-				WHERE report_id = $3 AND share = $4 AND n > $5 ORDER BY n LIMIT $6) AS records`,
-			[]any{fieldEnd, recordEnd, share.Report, share.N, last, maxJoined}, &text, &n)
+				WHERE team_id = $3 AND report_id = $4 AND share = $5 AND n > $6 ORDER BY n LIMIT $7) AS records`,
+			[]any{fieldEnd, recordEnd, t.id, share.Report, share.N, last, maxJoined}, &text, &n)
 		if err != nil {
 			return fmt.Errorf("read records: %w", err)
 		}

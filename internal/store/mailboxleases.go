@@ -16,7 +16,7 @@ func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit i
 	var claimed []dmarcd.Mailbox
 	err := s.tx(ctx, func(t tx) (err error) {
 		claimed, err = collect(ctx, t, `UPDATE mailboxes SET lease_until = $1
-			WHERE id IN (SELECT id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
+			WHERE (team_id, id) IN (SELECT team_id, id FROM mailboxes WHERE lease_until <= $2 AND paused_at = 0
 				ORDER BY lease_until LIMIT $3`+s.dialect.skipLocked+`)
 			RETURNING `+mailboxColumns+`, secret`,
 			[]any{unix(now.Add(lease)), unix(now), limit}, scanClaimedMailbox)
@@ -58,8 +58,8 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 	err := s.tx(ctx, func(t tx) error {
 		kept = nil
 		for _, m := range held {
-			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE id = $2 AND lease_until = $3 AND paused_at = 0`,
-				unix(until), m.ID, unix(m.LeaseUntil))
+			changed, err := t.exec(ctx, `UPDATE mailboxes SET lease_until = $1 WHERE team_id = $2 AND id = $3 AND lease_until = $4 AND paused_at = 0`,
+				unix(until), m.Team, m.ID, unix(m.LeaseUntil))
 			if err != nil {
 				return err
 			}

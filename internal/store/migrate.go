@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/pressly/goose/v3"
 
@@ -19,12 +20,18 @@ var migrations embed.FS
 // ErrNewer means that the database was written by a newer dmarcd.
 var ErrNewer = errors.New("the database is from a newer dmarcd")
 
+// ErrTooOld means that the database was written by a dmarcd from before the first
+// release, whose schema cannot be migrated.
+var ErrTooOld = errors.New("the database is from a dmarcd before the first release, and cannot be migrated; " +
+	"name another file or an empty database with DMARCD_DATABASE, and read the reports in again with `dmarcd import`")
+
 // errDiscard has database/sql close a connection: see lockMigration.
 var errDiscard = driver.ErrBadConn
 
 // Migrate brings the schema to the version that this program knows and returns
 // how many steps that took. Replicas that start together take turns. A database
-// of a newer version is left alone and refused with ErrNewer.
+// of a newer version, or from before the first release, is left alone and refused with
+// ErrNewer or ErrTooOld.
 func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	unlock, err := s.lockMigration(ctx)
 	if err != nil {
@@ -34,6 +41,9 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 
 	provider, err := s.provider()
 	if err != nil {
+		return 0, err
+	}
+	if err := s.refuseTooOld(ctx); err != nil {
 		return 0, err
 	}
 	results, err := s.migrateUp(ctx, provider)
@@ -69,11 +79,14 @@ func (s *Store) migrateUp(ctx context.Context, provider *goose.Provider) ([]*goo
 }
 
 // CheckSchema reports whether the schema is the one that this program knows:
-// ErrNewer if it is newer, another error that says what to do if it is older or
-// not there. It changes nothing.
+// ErrNewer if it is newer, ErrTooOld if it cannot be migrated, another error that says
+// what to do if it is older or not there. It changes nothing.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	provider, err := s.provider()
 	if err != nil {
+		return err
+	}
+	if err := s.refuseTooOld(ctx); err != nil {
 		return err
 	}
 	// goose would make its table where there is none.
@@ -98,6 +111,19 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 func newest(provider *goose.Provider) int64 {
 	sources := provider.ListSources()
 	return sources[len(sources)-1].Version
+}
+
+// refuseTooOld returns ErrTooOld if there is our table of teams without one that every
+// schema since the first release has.
+func (s *Store) refuseTooOld(ctx context.Context) error {
+	tables, err := collectRead(ctx, s, s.dialect.tables, nil, scanText)
+	if err != nil {
+		return fmt.Errorf("read the schema's tables: %w", err)
+	}
+	if slices.Contains(tables, "teams") && !slices.Contains(tables, "team_locks") {
+		return ErrTooOld
+	}
+	return nil
 }
 
 func refuseNewer(have int64, provider *goose.Provider) error {

@@ -26,6 +26,7 @@ var postgresDialect = dialect{
 	shareRow:      ` FOR SHARE`,
 	skipLocked:    ` FOR UPDATE SKIP LOCKED`,
 	lockMigration: `SELECT pg_advisory_lock(` + migrationLock + `)`,
+	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
 	maxParameters: 1000,
 	isUnique:      isUniquePostgres,
 	isCollision:   isCollisionPostgres,

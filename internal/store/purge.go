@@ -83,12 +83,12 @@ func (t *Team) purgeReport(ctx context.Context, tx tx) (bool, error) {
 	if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
 		return false, err
 	}
-	removed, err := removeRecords(ctx, tx, id, purgeRows)
+	removed, err := t.removeRecords(ctx, tx, id, purgeRows)
 	if err != nil || removed >= purgeRows {
 		return true, err
 	}
-	removed, err = tx.exec(ctx, `DELETE FROM shares WHERE report_id = $1 AND n <=
-		(SELECT MAX(n) FROM (SELECT n FROM shares WHERE report_id = $1 ORDER BY n LIMIT $2) AS first)`, id, purgeRows)
+	removed, err = tx.exec(ctx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2 AND n <=
+		(SELECT MAX(n) FROM (SELECT n FROM shares WHERE team_id = $1 AND report_id = $2 ORDER BY n LIMIT $3) AS first)`, t.id, id, purgeRows)
 	if err != nil || removed >= purgeRows {
 		return true, err
 	}
@@ -107,9 +107,9 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 		return false, err
 	}
 	for _, step := range []string{
-		`DELETE FROM checks WHERE id IN
+		`DELETE FROM checks WHERE team_id = $1 AND id IN
 			(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
-		`DELETE FROM events WHERE id IN
+		`DELETE FROM events WHERE team_id = $1 AND id IN
 			(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
 			(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,

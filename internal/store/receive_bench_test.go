@@ -85,8 +85,8 @@ func BenchmarkBareInserts(b *testing.B) {
 					b.Fatal(err)
 				}
 				//nolint:sqlclosecheck // the transaction closes it
-				record, err := tx.PrepareContext(b.Context(), `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details)
-					VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+				record, err := tx.PrepareContext(b.Context(), `INSERT INTO records (team_id, report_id, share, n, source, count, disposition, dkim, spf, details)
+					VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9)`)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -24,7 +24,7 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 		return nil
 	}
 	seen := make(selectors)
-	err := eachRecord(report, id, owners, numbers, seen, r.records.add)
+	err := r.team.eachRecord(report, id, owners, numbers, seen, r.records.add)
 	if err == nil && state == dmarcd.ReportCounted {
 		r.signers.merge(seen)
 	}
@@ -35,14 +35,14 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport, share dmarcd.Share, owner owner) error {
 	from := plain(share.From)
 	values := append([]any{
-		id, n, r.team.id, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(plain(report.Domain)), share.Records,
+		r.team.id, id, n, owner.id, report.Kind, dmarcd.DayOf(report.Begin), from, pathOf(from), pathOf(plain(report.Domain)), share.Records,
 	}, countValues(countsOf(report, share))...)
 	return r.shares.add(values...)
 }
 
 // eachRecord calls add with the row of each record of a report, and notes the selectors
 // that they name. numbers are the shares by their From domain.
-func eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners []owner, numbers map[string]int, seen selectors, add func(values ...any) error) error {
+func (t *Team) eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners []owner, numbers map[string]int, seen selectors, add func(values ...any) error) error {
 	day := dmarcd.DayOf(report.Begin)
 	n := int64(0)
 	for record, err := range report.EachRecord {
@@ -54,7 +54,7 @@ func eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners []owner, nu
 			return fmt.Errorf("a record's From domain %q has no share", record.HeaderFrom)
 		}
 		// Values of the driver's own types need no conversion.
-		err = add(int64(id), int64(share), n, uncontrolled(record.Source), record.Count, plain(string(record.Disposition)),
+		err = add(int64(t.id), int64(id), int64(share), n, record.Count, uncontrolled(record.Source), plain(string(record.Disposition)),
 			plain(string(record.DKIM)), plain(string(record.SPF)), formatDetails(record))
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type Recipient struct {
 // is an outsider: this is the one way from an address to a team.
 func (s *Store) RecipientOf(ctx context.Context, mailbox string) (Recipient, error) {
 	var r Recipient
-	err := s.queryRow(ctx, `SELECT team_id, name, id FROM domains WHERE report_mailbox = $1 AND deleted_at = 0`,
+	err := s.queryRow(ctx, `SELECT team_id, name, domain_id FROM addresses WHERE mailbox = $1 AND retired_at = 0`,
 		[]any{mailbox}, &r.Team, &r.Domain, &r.DomainID)
 	return r, err
 }
@@ -40,52 +41,52 @@ func (s *Store) ActiveMailbox(ctx context.Context) func(mailbox string) bool {
 // that is added again within it gets its address back.
 const mailboxRest = 90 * 24 * time.Hour
 
-// retireMailbox retires the reporting address of a domain that was just deleted. Its row
-// gets a name instead that no address has.
-func (t *Team) retireMailbox(ctx context.Context, tx tx, id dmarcd.DomainID) error {
-	_, err := tx.exec(ctx, `INSERT INTO retired_mailboxes (team_id, name, mailbox, retired_at)
-		SELECT team_id, name, report_mailbox, $3 FROM domains WHERE team_id = $1 AND id = $2
-		ON CONFLICT (team_id, name) DO UPDATE SET mailbox = excluded.mailbox, retired_at = excluded.retired_at`,
-		t.id, id, unix(t.store.now()))
-	if err != nil {
-		return err
-	}
-	_, err = tx.exec(ctx, `UPDATE domains SET report_mailbox = $1 WHERE team_id = $2 AND id = $3`, "deleted "+id.String(), t.id, id)
+// retireMailbox retires the reporting address of a domain that is being deleted. It
+// belongs to a name from now on, not to a row.
+func (t *Team) retireMailbox(ctx context.Context, tx tx, name string) error {
+	_, err := tx.exec(ctx, `UPDATE addresses SET retired_at = $1, domain_id = 0 WHERE team_id = $2 AND name = $3`, unix(t.store.now()), t.id, name)
+	return err
+}
+
+// assignMailboxes stores the reporting addresses of domains that were added: the rows
+// are mailbox, team, name and id of the domain.
+func (t *Team) assignMailboxes(ctx context.Context, tx tx, rows [][]any) error {
+	_, err := tx.insertMany(ctx, `INSERT INTO addresses (mailbox, team_id, name, domain_id) VALUES `, rows,
+		` ON CONFLICT (team_id, name) DO UPDATE SET mailbox = excluded.mailbox, domain_id = excluded.domain_id, retired_at = 0`)
 	return err
 }
 
 // mailboxNames is how many names one statement asks about.
 const mailboxNames = 50
 
-// retiredMailboxes returns the retired addresses of domains that are added again, by
-// their names.
-func (t *Team) retiredMailboxes(ctx context.Context, tx tx, names []string) (map[string]string, error) {
-	var some bool
-	since := unix(t.store.now().Add(-mailboxRest))
-	err := tx.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM retired_mailboxes WHERE team_id = $1)`, []any{t.id}, &some)
-	if err != nil || !some {
-		return nil, err
-	}
-	found := make(map[string]string)
-	for len(names) > 0 {
-		n := min(len(names), mailboxNames)
-		args := []any{t.id, since}
+// address is the reporting address of a domain that the team has or had.
+type address struct {
+	name, mailbox string
+	retiredAt     int64
+}
+
+// addresses returns the reporting addresses of domains that the team has or had, by their
+// names.
+func (t *Team) addresses(ctx context.Context, tx tx, names []string) (map[string]address, error) {
+	found := make(map[string]address)
+	for some := range slices.Chunk(names, mailboxNames) {
+		args := []any{t.id}
 		var marks []string
-		for _, name := range names[:n] {
+		for _, name := range some {
 			args = append(args, name)
 			marks = append(marks, "$"+strconv.Itoa(len(args)))
 		}
-		_, err := collect(ctx, tx, `SELECT name, mailbox FROM retired_mailboxes WHERE team_id = $1 AND retired_at >= $2
-			AND name IN (`+strings.Join(marks, ", ")+`)`, args, func(scan scanner) (none struct{}, err error) {
-			var name, mailbox string
-			err = scan(&name, &mailbox)
-			found[name] = mailbox
-			return none, err
+		all, err := collect(ctx, tx, `SELECT name, mailbox, retired_at FROM addresses WHERE team_id = $1
+			AND name IN (`+strings.Join(marks, ", ")+`)`, args, func(scan scanner) (a address, err error) {
+			err = scan(&a.name, &a.mailbox, &a.retiredAt)
+			return a, err
 		})
 		if err != nil {
 			return nil, err
 		}
-		names = names[n:]
+		for _, a := range all {
+			found[a.name] = a
+		}
 	}
 	return found, nil
 }
@@ -93,6 +94,6 @@ func (t *Team) retiredMailboxes(ctx context.Context, tx tx, names []string) (map
 // ForgetMailboxes forgets the addresses that have been retired for long enough. It never
 // has more to do.
 func (s *Store) ForgetMailboxes(ctx context.Context) (more bool, err error) {
-	_, err = s.exec(ctx, `DELETE FROM retired_mailboxes WHERE retired_at < $1`, unix(s.now().Add(-mailboxRest)))
+	_, err = s.exec(ctx, `DELETE FROM addresses WHERE retired_at > 0 AND retired_at < $1`, unix(s.now().Add(-mailboxRest)))
 	return false, err
 }

@@ -60,7 +60,7 @@ func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains
 		if d := changes[key]; !d.inexact && (!d.taken || !locks.full[key.domain]) {
 			continue
 		}
-		c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("shares")+` FROM shares JOIN reports ON reports.id = shares.report_id
+		c, err := sumCounts(ctx, tx, `SELECT `+qualifiedCounts("shares")+` FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
 			WHERE shares.team_id = $1 AND shares.domain_id = $2 AND shares.day = $3 AND reports.state = 'counted'`, t.id, key.domain, key.day)
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 
 // removeReport removes a small report that counts nothing, with all that belongs to it.
 func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
-	if _, err := tx.exec(ctx, `DELETE FROM records WHERE report_id IN (SELECT id FROM reports WHERE team_id = $1 AND id = $2)`, t.id, id); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM records WHERE team_id = $1 AND report_id = $2`, t.id, id); err != nil {
 		return err
 	}
 	if _, err := tx.exec(ctx, `DELETE FROM shares WHERE team_id = $1 AND report_id = $2`, t.id, id); err != nil {
@@ -24,7 +24,7 @@ func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) 
 	var original []byte
 	var bytes int64
 	err := tx.queryRow(ctx, `DELETE FROM reports WHERE team_id = $1 AND id = $2
-			AND NOT EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id)
+			AND NOT EXISTS (SELECT 1 FROM shares WHERE shares.team_id = reports.team_id AND shares.report_id = reports.id)
 		RETURNING original, `+reportBytes, []any{t.id, id}, &original, &bytes)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return nil // other shares keep it
@@ -76,9 +76,9 @@ func (t *Team) removeChunks(ctx context.Context, tx tx, key []byte) error {
 // removeRecords removes the first records of a report, up to limit, and returns how many
 // those were. It removes a range of the primary key: for a list of keys PostgreSQL may
 // read all records of the report in each of many steps.
-func removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, limit int64) (removed int64, err error) {
+func (t *Team) removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, limit int64) (removed int64, err error) {
 	var share, n int64
-	_, err = collect(ctx, tx, `SELECT share, n FROM records WHERE report_id = $1 ORDER BY share, n LIMIT $2`, []any{id, limit},
+	_, err = collect(ctx, tx, `SELECT share, n FROM records WHERE team_id = $1 AND report_id = $2 ORDER BY share, n LIMIT $3`, []any{t.id, id, limit},
 		func(scan scanner) (none struct{}, err error) {
 			removed++
 			return none, scan(&share, &n)
@@ -86,7 +86,7 @@ func removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, limit int64) 
 	if err != nil || removed == 0 {
 		return 0, err
 	}
-	return tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND (share, n) <= ($2, $3)`, id, share, n)
+	return tx.exec(ctx, `DELETE FROM records WHERE team_id = $1 AND report_id = $2 AND (share, n) <= ($3, $4)`, t.id, id, share, n)
 }
 
 // shareRef names a share.
@@ -111,9 +111,9 @@ func (t *Team) removeShares(ctx context.Context, tx tx, domain dmarcd.DomainID) 
 	}
 	left := int64(purgeRows)
 	for _, share := range shares {
-		removed, err := tx.exec(ctx, `DELETE FROM records WHERE report_id = $1 AND share = $2 AND n <=
-			(SELECT MAX(n) FROM (SELECT n FROM records WHERE report_id = $1 AND share = $2 ORDER BY n LIMIT $3) AS first)`,
-			share.report, share.n, left)
+		removed, err := tx.exec(ctx, `DELETE FROM records WHERE team_id = $1 AND report_id = $2 AND share = $3 AND n <=
+			(SELECT MAX(n) FROM (SELECT n FROM records WHERE team_id = $1 AND report_id = $2 AND share = $3 ORDER BY n LIMIT $4) AS first)`,
+			t.id, share.report, share.n, left)
 		if err != nil {
 			return false, err
 		}

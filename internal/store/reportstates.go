@@ -20,7 +20,7 @@ type stateChange struct {
 // counters. Shares of deleted domains are left out: their days are not part of the
 // team's sums any more. A report that is in another state than expected is errMoved.
 //
-// The caller holds the team's row, so that no share is claimed meanwhile.
+// The caller holds the team's lock, so that no share is claimed meanwhile.
 func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, changes tally, wanted []stateChange) error {
 	// At most one version is current at any time: what becomes current comes last.
 	slices.SortStableFunc(wanted, func(a, b stateChange) int { return rank(a.to) - rank(b.to) })

@@ -25,10 +25,15 @@ func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 		if changed == 0 {
 			return dmarcd.ErrNotFound
 		}
+		var team dmarcd.TeamID
+		err = t.queryRow(ctx, `SELECT members.team_id FROM members JOIN teams ON teams.id = members.team_id
+			WHERE members.user_id = $1 ORDER BY teams.name LIMIT 1`, []any{n.User}, &team)
+		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+			return err
+		}
 		_, err = t.exec(ctx, `INSERT INTO sessions (hash, user_id, team_id, created_at, seen_at, expires_at, user_agent, address)
-			VALUES ($1, $2, (SELECT members.team_id FROM members JOIN teams ON teams.id = members.team_id
-				WHERE members.user_id = $2 ORDER BY teams.name LIMIT 1), $3, $3, $4, $5, $6)`,
-			n.Hash[:], n.User, now, unix(n.ExpiresAt), n.UserAgent, n.Address)
+			VALUES ($1, $2, $3, $4, $4, $5, $6, $7)`,
+			n.Hash[:], n.User, nullable(team), now, unix(n.ExpiresAt), n.UserAgent, n.Address)
 		return err
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {

@@ -18,6 +18,7 @@ import (
 
 var sqliteDialect = dialect{
 	name:            "sqlite",
+	tables:          `SELECT name FROM sqlite_schema WHERE type = 'table'`,
 	uninterruptible: true,
 	prepare:         true,
 	unnumbered:      true,

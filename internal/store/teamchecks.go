@@ -174,8 +174,8 @@ func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check dmar
 func (t *Team) receivesAt(ctx context.Context, tx tx, mailboxes []string, name string) (bool, error) {
 	for _, mailbox := range mailboxes {
 		var owner string
-		err := tx.queryRow(ctx, `SELECT name FROM domains
-			WHERE team_id = $1 AND report_mailbox = $2 AND deleted_at = 0`, []any{t.id, mailbox}, &owner)
+		err := tx.queryRow(ctx, `SELECT name FROM addresses
+			WHERE team_id = $1 AND mailbox = $2 AND retired_at = 0`, []any{t.id, mailbox}, &owner)
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			continue
 		}

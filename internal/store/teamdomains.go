@@ -67,45 +67,51 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 // insertDomains inserts a row for each name that the team does not have yet,
 // within the quota.
 func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, err error) {
-	now := unix(t.store.now())
-	rows := make([][]any, len(names))
-	ids := make([]owner, len(names))
-	for i, name := range names {
-		due := nextCheck.Add(time.Duration(i) * firstSpacing)
-		full := nextCheck.Add(time.Duration(i) * firstFullSpacing)
-		ids[i] = owner{dmarcd.DomainID(newID()), name}
-		rows[i] = []any{ids[i].id, t.id, name, now, now, newMailbox(), unix(full), unix(due)}
-	}
-	const mailboxColumn = 5
-	// The team's row is locked so that two additions count each other, and that
-	// reports which come meanwhile see the domain or are seen; before the
-	// insert, which would otherwise share that lock and then wait for the
-	// others that share it.
-	var id dmarcd.TeamID
-	if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
+	// Two additions count each other, and reports that come meanwhile see the domain or
+	// are seen.
+	if err := t.lock(ctx, tx); err != nil {
 		return 0, err
 	}
 	quota, err := t.quota(ctx, tx)
 	if err != nil {
 		return 0, err
 	}
-	retired, err := t.retiredMailboxes(ctx, tx, names)
+	had, err := t.addresses(ctx, tx, names)
 	if err != nil {
 		return 0, err
 	}
-	for i, name := range names {
-		if mailbox, ok := retired[name]; ok {
-			rows[i][mailboxColumn] = mailbox
+	now := t.store.now()
+	back := unix(now.Add(-mailboxRest))
+	var domains []owner
+	var rows, addresses [][]any
+	for _, name := range names {
+		mailbox := newMailbox()
+		switch before, known := had[name]; {
+		case known && before.retiredAt == 0:
+			continue // the team has it
+		case known && before.retiredAt >= back:
+			mailbox = before.mailbox
 		}
+		had[name] = address{name: name} // it may be named twice
+		i := len(rows)
+		due := nextCheck.Add(time.Duration(i) * firstSpacing)
+		full := nextCheck.Add(time.Duration(i) * firstFullSpacing)
+		id := dmarcd.DomainID(newID())
+		domains = append(domains, owner{id, name})
+		rows = append(rows, []any{id, t.id, name, unix(now), unix(now), mailbox, unix(full), unix(due)})
+		addresses = append(addresses, []any{mailbox, t.id, name, id})
 	}
-	// Whoever adds a domain twice, or at the same moment as another, gets a
-	// row less: only one row of a name is not deleted.
-	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows,
-		` ON CONFLICT (team_id, name) WHERE deleted_at = 0 DO NOTHING`)
-	if err != nil || added == 0 {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	added, err = tx.insertMany(ctx, `INSERT INTO domains (id, team_id, name, created_at, updated_at, report_mailbox, next_full_at, next_check_at) VALUES `, rows, "")
+	if err != nil {
 		return added, err
 	}
-	if err := t.claimAdded(ctx, tx, ids); err != nil {
+	if err := t.assignMailboxes(ctx, tx, addresses); err != nil {
+		return added, err
+	}
+	if err := t.claimAdded(ctx, tx, domains); err != nil {
 		return added, err
 	}
 	most := quota[dmarcd.QuotaDomains]
@@ -167,7 +173,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if err := t.retireMailbox(ctx, tx, id); err != nil {
+		if err := t.retireMailbox(ctx, tx, name); err != nil {
 			return err
 		}
 		// The team's days are locked in the order in which count does.

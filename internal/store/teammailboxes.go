@@ -64,8 +64,7 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 // admitMailbox returns a *dmarcd.QuotaError if the team may have no more mailboxes, and
 // keeps others from being added meanwhile.
 func (t *Team) admitMailbox(ctx context.Context, tx tx) error {
-	var id dmarcd.TeamID
-	if err := tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.lockRow, []any{t.id}, &id); err != nil {
+	if err := t.lock(ctx, tx); err != nil {
 		return err
 	}
 	quota, err := t.quota(ctx, tx)

@@ -71,24 +71,24 @@ type reception struct {
 func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 	return &reception{
 		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
-		shares: tx.bulk(ctx, `INSERT INTO shares (report_id, n, team_id, domain_id, kind, day,
+		shares: tx.bulk(ctx, `INSERT INTO shares (team_id, report_id, n, domain_id, kind, day,
 			header_from, from_path, policy_path, records, `+countColumns+`) VALUES `, shareColumns),
 		records: tx.bulk(ctx, insertRecords, recordColumns),
 	}
 }
 
-const insertRecords = `INSERT INTO records (report_id, share, n, source, count, disposition, dkim, spf, details) VALUES `
+const insertRecords = `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details) VALUES `
 
 // The numbers of columns that are inserted into.
 const (
 	shareColumns  = 17
-	recordColumns = 9
+	recordColumns = 10
 )
 
 func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	// A share that is written as unclaimed now is found by the transaction that adds its
 	// domain next.
-	if err := r.team.shareTeam(ctx, r.tx); err != nil {
+	if err := r.team.shareLock(ctx, r.tx); err != nil {
 		return nil, err
 	}
 	if err := r.admit(ctx, deliveries); err != nil {
@@ -123,12 +123,6 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 		return nil, err
 	}
 	return receipts, r.team.count(ctx, r.tx, r.changes, r.locks)
-}
-
-// shareTeam locks the team's row against the addition of domains, which claims shares.
-func (t *Team) shareTeam(ctx context.Context, tx tx) error {
-	var id dmarcd.TeamID
-	return tx.queryRow(ctx, `SELECT id FROM teams WHERE id = $1`+t.store.dialect.shareRow, []any{t.id}, &id)
 }
 
 // lockOwners locks the domains that shares count for, in one order, so that none of them

@@ -37,6 +37,9 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 	team := dmarcd.Team{ID: dmarcd.TeamID(newID()), Name: name, API: api, CreatedAt: t.store.now()}
 	_, err = t.exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, $4)`,
 		team.ID, team.Name, team.API, unix(team.CreatedAt))
+	if err == nil {
+		_, err = t.exec(ctx, `INSERT INTO team_locks (team_id) VALUES ($1)`, team.ID)
+	}
 	if err == nil && name == dmarcd.DefaultTeam {
 		_, err = t.exec(ctx, `UPDATE teams SET quota_domains = 0, quota_stored = 0, quota_unreadable = 0, quota_reports = 0, quota_mailboxes = 0
 			WHERE id = $1`, team.ID)

@@ -113,10 +113,10 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 				records.share, records.n, domains.name, records.source, records.count,
 				records.disposition, records.dkim, records.spf, shares.header_from, records.details
 			FROM records
-				JOIN shares ON shares.report_id = records.report_id AND shares.n = records.share
+				JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share
 				JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id AND domains.deleted_at = 0
-				JOIN reports ON reports.id = shares.report_id AND reports.state = 'counted'
-			WHERE shares.team_id = $1 AND (records.report_id, records.share, records.n) IN (VALUES `+strings.Join(wanted, ", ")+`)`,
+				JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state = 'counted'
+			WHERE records.team_id = $1 AND (records.report_id, records.share, records.n) IN (VALUES `+strings.Join(wanted, ", ")+`)`,
 			args, scanSentRecord)
 		if err != nil {
 			return nil, err

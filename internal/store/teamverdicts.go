@@ -92,7 +92,7 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 func (t *Team) changeReports(ctx context.Context, entry dmarcd.AuditEntry, find func(tx) ([]stateChange, error), more ...func(tx) error) (changed int, err error) {
 	err = t.txAgain(ctx, func(tx tx) error {
 		changed = 0
-		if err := t.shareTeam(ctx, tx); err != nil {
+		if err := t.shareLock(ctx, tx); err != nil {
 			return err
 		}
 		wanted, err := find(tx)

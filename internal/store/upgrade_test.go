@@ -1,65 +1,62 @@
 package store_test
 
 import (
-	"os"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pressly/goose/v3"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestUpgradeFromTheFirstSchema has a database with data that no report has been
-// sent to.
-func TestUpgradeFromTheFirstSchema(t *testing.T) {
+// TestTooOldDatabaseIsRefused has databases as they were before the first release, when
+// the numbers of migrations had another meaning.
+func TestTooOldDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		dialect := map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}[db.Engine]
-		raw := db.SQL(t)
-		provider, err := goose.NewProvider(dialect, raw, os.DirFS("migrations/"+db.Engine))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := provider.UpTo(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-		for _, statement := range []string{
-			`INSERT INTO teams (id, name, api, created_at) VALUES (1, 'a', TRUE, 100)`,
-			`INSERT INTO tokens (id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at) VALUES (2, 1, 'ci', 'xyz', 'write', 100, 0, 0, 0)`,
-			`INSERT INTO domains (id, team_id, name, report_mailbox, created_at, updated_at, next_full_at, next_check_at) VALUES (3, 1, 'example.com', 'm', 100, 100, 0, 0)`,
-			`INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors) VALUES (4, 1, 3, 100, 100, 'A', '{}', '', '')`,
-			`INSERT INTO events (id, team_id, domain_id, at, kind, before, after) VALUES (5, 1, 3, 100, 'policy', 'none', 'reject')`,
-			`INSERT INTO domain_days (team_id, domain_id, day, compliant, non_compliant) VALUES (1, 3, 7, 0, 0)`,
-			`INSERT INTO team_days (team_id, day, compliant, non_compliant) VALUES (1, 7, 0, 0)`,
-		} {
-			if _, err := raw.ExecContext(t.Context(), statement); err != nil {
-				t.Fatalf("%s: %v", statement, err)
-			}
-		}
-		clock := newClock()
-		s := db.Open(t, store.Options{Now: clock.Now})
-		in := &inbox{T: t, db: db, clock: clock, store: s, team: s.Team(1)}
-		in.must(s.CheckSchema(t.Context()))
-		in.sound()
-		keep, err := in.team.Retention(t.Context())
-		in.must(err)
-		if keep.Originals != store.AsConfigured || keep.Records != store.AsConfigured || keep.Counters != store.AsConfigured {
-			t.Errorf("the team keeps its data for %+v, want as configured", keep)
-		}
-		for table, want := range map[string]int{"teams": 1, "tokens": 1, "domains": 1, "checks": 1, "events": 1} {
-			if got := in.rows(table); got != want {
-				t.Errorf("%s has %d rows, want %d", table, got, want)
-			}
-		}
-		in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5)))
-		in.wantReceived("stored", storetest.Aggregate("2", ours, 7, storetest.Failed(ours, 2)))
-		in.wantCounted(map[string]dmarcd.Summary{ours: {Compliant: 5, NonCompliant: 2}})
-	})
+	for _, last := range []int{1, 14} {
+		t.Run(fmt.Sprint("version ", last), func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, db storetest.DB) {
+				raw := db.SQL(t)
+				statements := []string{
+					`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP)`,
+					`CREATE TABLE teams (id BIGINT PRIMARY KEY, name TEXT NOT NULL)`,
+					`INSERT INTO teams (id, name) VALUES (1, 'a')`,
+				}
+				for version := range last + 1 {
+					statements = append(statements, fmt.Sprintf(`INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (%[1]d, %[1]d, TRUE)`, version))
+				}
+				for _, statement := range statements {
+					if _, err := raw.ExecContext(t.Context(), statement); err != nil {
+						t.Fatalf("%s: %v", statement, err)
+					}
+				}
+				before := db.Dump(t)
+				s, err := store.Open(t.Context(), db.DSN, store.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close() }) // it only read
+				_, err = s.Migrate(t.Context())
+				for name, err := range map[string]error{"Migrate": err, "CheckSchema": s.CheckSchema(t.Context())} {
+					if !errors.Is(err, store.ErrTooOld) {
+						t.Fatalf("%s: got %v, want ErrTooOld", name, err)
+					}
+					if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "DMARCD_DATABASE") {
+						t.Errorf("%s: got %q, want one line that says what to do", name, text)
+					}
+				}
+				if diff := cmp.Diff(before, db.Dump(t)); diff != "" {
+					t.Errorf("the database changed (-before +after):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // TestBackupOfReports is served from after a loss: it knows the reports, and what

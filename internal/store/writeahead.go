@@ -141,7 +141,7 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 	var owners []owner
 	err := a.team.txAgain(ctx, func(tx tx) error {
 		r := a.team.newReception(ctx, tx)
-		if err := a.team.shareTeam(ctx, tx); err != nil {
+		if err := a.team.shareLock(ctx, tx); err != nil {
 			return err
 		}
 		if from == 0 {
@@ -196,7 +196,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 		rows = rows[:0]
 		return err
 	}
-	err := eachRecord(report, written.id, written.owners, numbers, written.signers, func(values ...any) error {
+	err := a.team.eachRecord(report, written.id, written.owners, numbers, written.signers, func(values ...any) error {
 		if rows = append(rows, values); len(rows) < aheadRows {
 			return nil
 		}

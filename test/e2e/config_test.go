@@ -76,6 +76,27 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	})
 }
 
+// TestTooOldDatabaseIsRefused has a database from before the first release.
+func TestTooOldDatabaseIsRefused(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		in.do("migrate")
+		if _, err := in.db.SQL(t).ExecContext(t.Context(), `DROP TABLE team_locks`); err != nil {
+			t.Fatal(err)
+		}
+		const says = "before the first release"
+		status, said := in.start().refused()
+		if status == 0 || !strings.Contains(said, says) || strings.Count(strings.TrimSpace(said), "\n") != 0 {
+			t.Errorf("serve: got status %d and %q want one line that says %q", status, said, says)
+		}
+		for _, args := range [][]string{{"migrate"}, {"team", "list"}} {
+			r := in.run(command{args: args})
+			if r.status == 0 || !strings.Contains(r.stderr, says) || strings.Count(strings.TrimSpace(r.stderr), "\n") != 0 {
+				t.Errorf("%v: got status %d and %q want one line that says %q", args, r.status, r.stderr, says)
+			}
+		}
+	})
+}
+
 func TestConfigurationLayers(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {

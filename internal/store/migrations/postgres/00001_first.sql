@@ -1,42 +1,215 @@
 -- +goose Up
 
--- A migration may take longer than any other statement of ours should.
+-- The schema has two parts.
+--
+-- Directories belong to the installation: its settings, teams, users, and the tables
+-- through which a secret, an address or a user leads to a team. Their keys are unique in
+-- the whole installation.
+--
+-- Tenant tables hold what a team has. Their primary keys and unique constraints begin
+-- with team_id, references between them are composite, and every query of a team names
+-- team_id for each of them. So the rows of a team can be on a server of their own.
+--
+-- Times are seconds since 1970 UTC, 0 for none; days are days since 1970-01-01 UTC.
+-- Ids are random, except those of reports, rejected items and audit entries, which begin
+-- with the time of their making: these tables can be partitioned by ranges of ids.
+
+-- A migration may take longer than any other statement.
 SET LOCAL statement_timeout = 0;
 
-CREATE TABLE teams (
-    id         BIGINT  PRIMARY KEY,
-    name       TEXT    NOT NULL COLLATE "C" UNIQUE,
-    api        BOOLEAN NOT NULL,
-    created_at BIGINT  NOT NULL
+-- ------------------------------------------------------------------ Directories
+
+-- Settings of the daemon that other commands on the same database must agree with.
+CREATE TABLE installation (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
 );
 
--- A token's secret is not here: hash is its SHA-256.
-CREATE TABLE tokens (
-    id         BIGINT  PRIMARY KEY,
-    team_id    BIGINT  NOT NULL REFERENCES teams (id),
-    name       TEXT    NOT NULL,
-    hash       BYTEA   NOT NULL UNIQUE,
-    scope      TEXT    NOT NULL,
-    created_at BIGINT  NOT NULL,
+-- keep_… is how long data is kept, in seconds: 0 is for ever, -1 as configured. quota_…
+-- is how much the team may have: 0 is any amount, -1 as configured.
+CREATE TABLE teams (
+    id               BIGINT  PRIMARY KEY,
+    name             TEXT    NOT NULL COLLATE "C" UNIQUE, -- sorts by byte
+    api              BOOLEAN NOT NULL, -- may use the API
+    created_at       BIGINT  NOT NULL,
+    keep_originals   BIGINT  NOT NULL DEFAULT -1,
+    keep_records     BIGINT  NOT NULL DEFAULT -1,
+    keep_counters    BIGINT  NOT NULL DEFAULT -1,
+    quota_domains    BIGINT  NOT NULL DEFAULT -1,
+    quota_stored     BIGINT  NOT NULL DEFAULT -1,
+    quota_unreadable BIGINT  NOT NULL DEFAULT -1,
+    quota_reports    BIGINT  NOT NULL DEFAULT -1,
+    quota_mailboxes  BIGINT  NOT NULL DEFAULT -1
+);
+
+-- Users of the web page. email is in lower case; password_hash is '' for a user without
+-- a password.
+CREATE TABLE users (
+    id            BIGINT  PRIMARY KEY,
+    email         TEXT    NOT NULL COLLATE "C" UNIQUE,
+    name          TEXT    NOT NULL,
+    password_hash TEXT    NOT NULL,
+    operator      BOOLEAN NOT NULL,
+    created_at    BIGINT  NOT NULL,
+    signed_in_at  BIGINT  NOT NULL
+);
+
+-- The subject of an OpenID provider that a user signs in as.
+CREATE TABLE identities (
+    issuer  TEXT   NOT NULL,
+    subject TEXT   NOT NULL,
+    user_id BIGINT NOT NULL REFERENCES users (id),
+    PRIMARY KEY (issuer, subject)
+);
+
+CREATE INDEX identities_of_user ON identities (user_id);
+
+CREATE TABLE members (
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    user_id    BIGINT NOT NULL REFERENCES users (id),
+    role       TEXT   NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (team_id, user_id)
+);
+
+CREATE INDEX members_of_user ON members (user_id);
+
+-- hash is the SHA-256 of the session's secret. team_id is the team that the user has
+-- selected.
+CREATE TABLE sessions (
+    hash       BYTEA  NOT NULL PRIMARY KEY,
+    user_id    BIGINT NOT NULL REFERENCES users (id),
+    team_id    BIGINT REFERENCES teams (id),
+    created_at BIGINT NOT NULL,
+    seen_at    BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    user_agent TEXT   NOT NULL,
+    address    TEXT   NOT NULL
+);
+
+CREATE INDEX sessions_of_user ON sessions (user_id);
+CREATE INDEX sessions_by_use ON sessions (seen_at);
+
+-- Links that admit a person once. hash is the SHA-256 of the secret in the link, email is
+-- '' if the link is for any person. created_by has no reference: the user may be gone.
+CREATE TABLE invites (
+    hash       BYTEA   NOT NULL PRIMARY KEY,
+    email      TEXT    NOT NULL,
+    team_id    BIGINT  REFERENCES teams (id),
+    role       TEXT    NOT NULL,
+    operator   BOOLEAN NOT NULL,
+    created_by BIGINT,
     expires_at BIGINT  NOT NULL,
-    used_at    BIGINT  NOT NULL,
-    revoked_at BIGINT  NOT NULL
+    used_at    BIGINT  NOT NULL
+);
+
+CREATE INDEX invites_of_team ON invites (team_id);
+CREATE INDEX invites_by_email ON invites (email);
+CREATE INDEX invites_by_expiry ON invites (expires_at);
+
+-- hash is the SHA-256 of the token's secret.
+CREATE TABLE tokens (
+    id         BIGINT PRIMARY KEY,
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    name       TEXT   NOT NULL,
+    hash       BYTEA  NOT NULL UNIQUE,
+    scope      TEXT   NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used_at    BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL
 );
 
 CREATE INDEX tokens_of_team ON tokens (team_id, created_at);
 
--- A deleted domain stays as a hidden row until its data is purged. compliant and
--- non_compliant are the sums of its days.
+-- The reporting addresses: mailbox is the local part, which is given to one domain alone.
+-- The address of a deleted domain is retired; a domain that is added again within 90 days
+-- gets its own back.
+CREATE TABLE addresses (
+    mailbox    TEXT   NOT NULL COLLATE "C" PRIMARY KEY,
+    team_id    BIGINT NOT NULL REFERENCES teams (id),
+    name       TEXT   NOT NULL COLLATE "C", -- of the domain
+    domain_id  BIGINT NOT NULL,
+    retired_at BIGINT NOT NULL DEFAULT 0
+);
+
+CREATE UNIQUE INDEX addresses_of_team ON addresses (team_id, name);
+CREATE INDEX addresses_retired ON addresses (retired_at) WHERE retired_at > 0;
+
+-- Mailboxes that are read by IMAP. secret is sealed with a key that is not in the
+-- database. A mailbox with paused_at > 0 is not read; error says why. crashes counts how
+-- often reading it panicked since it was added or resumed.
+CREATE TABLE mailboxes (
+    id           BIGINT  NOT NULL,
+    team_id      BIGINT  NOT NULL REFERENCES teams (id),
+    host         TEXT    NOT NULL,
+    port         INTEGER NOT NULL,
+    security     TEXT    NOT NULL,
+    username     TEXT    NOT NULL,
+    method       TEXT    NOT NULL,
+    secret       BYTEA   NOT NULL,
+    folder       TEXT    NOT NULL,
+    after        TEXT    NOT NULL,
+    move_to      TEXT    NOT NULL,
+    uid_validity BIGINT  NOT NULL DEFAULT 0,
+    last_uid     BIGINT  NOT NULL DEFAULT 0,
+    created_at   BIGINT  NOT NULL,
+    seen_at      BIGINT  NOT NULL DEFAULT 0, -- the last time it was read
+    error        TEXT    NOT NULL DEFAULT '',
+    error_at     BIGINT  NOT NULL DEFAULT 0,
+    crashes      INTEGER NOT NULL DEFAULT 0,
+    paused_at    BIGINT  NOT NULL DEFAULT 0,
+    lease_until  BIGINT  NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, id)
+);
+
+CREATE INDEX mailboxes_of_team ON mailboxes (team_id, created_at);
+
+-- Who changed what. team_id is null for the installation. user_id has no reference, and
+-- actor says the same in words: the user may be gone.
+CREATE TABLE audit (
+    id      BIGINT PRIMARY KEY,
+    team_id BIGINT REFERENCES teams (id),
+    user_id BIGINT,
+    actor   TEXT   NOT NULL,
+    at      BIGINT NOT NULL,
+    action  TEXT   NOT NULL,
+    target  TEXT   NOT NULL,
+    detail  TEXT   NOT NULL,
+    address TEXT   NOT NULL
+);
+
+CREATE INDEX audit_of_team ON audit (team_id, at, id);
+CREATE INDEX audit_by_time ON audit (at, id);
+
+-- The names that the DNS has for addresses which send mail.
+CREATE TABLE reverse_names (
+    address   TEXT   NOT NULL PRIMARY KEY,
+    name      TEXT   NOT NULL, -- '' for none
+    looked_at BIGINT NOT NULL
+);
+
+-- ---------------------------------------------------------------- Tenant tables
+
+-- The row that a transaction locks which must not run beside others of its team: shared
+-- to receive reports, exclusively to add domains, which claims what was received before.
+-- It is not the row in teams, which a sharded database has on every server.
+CREATE TABLE team_locks (
+    team_id BIGINT PRIMARY KEY REFERENCES teams (id)
+);
+
+-- A deleted domain is a hidden row until its data is purged. compliant and non_compliant
+-- are the sums of its days.
 CREATE TABLE domains (
-    id             BIGINT  PRIMARY KEY,
+    id             BIGINT  NOT NULL,
     team_id        BIGINT  NOT NULL REFERENCES teams (id),
-    name           TEXT    NOT NULL COLLATE "C", -- sorts by byte, as SQLite does
+    name           TEXT    NOT NULL COLLATE "C",
     active         BOOLEAN NOT NULL DEFAULT FALSE,
     record         TEXT    NOT NULL DEFAULT '',
-    record_domain  TEXT    NOT NULL DEFAULT '', -- who publishes it
+    record_domain  TEXT    NOT NULL DEFAULT '', -- the domain that publishes it
     policy         TEXT    NOT NULL DEFAULT '',
     purpose        TEXT    NOT NULL DEFAULT '',
-    report_mailbox TEXT    NOT NULL UNIQUE,
+    report_mailbox TEXT    NOT NULL, -- as in addresses
     compliant      BIGINT  NOT NULL DEFAULT 0,
     non_compliant  BIGINT  NOT NULL DEFAULT 0,
     created_at     BIGINT  NOT NULL,
@@ -44,67 +217,286 @@ CREATE TABLE domains (
     grade          TEXT    NOT NULL DEFAULT '',
     checked_at     BIGINT  NOT NULL DEFAULT 0, -- the last check, conclusive or not
     known_at       BIGINT  NOT NULL DEFAULT 0, -- the last conclusive one
-    known_until    BIGINT  NOT NULL DEFAULT 0, -- how long caches may hold what it saw
-    failures       INTEGER NOT NULL DEFAULT 0, -- inconclusive ones since
+    known_until    BIGINT  NOT NULL DEFAULT 0, -- until when caches may have its answers
+    failures       INTEGER NOT NULL DEFAULT 0, -- inconclusive checks since
     reason         TEXT    NOT NULL DEFAULT '', -- of the last of them
-    doubted        TEXT    NOT NULL DEFAULT '', -- a change that was seen once, and waits for a second look
-    full_at        BIGINT  NOT NULL DEFAULT 0, -- the last look at everything
-    next_full_at   BIGINT  NOT NULL, -- the next
-    next_check_at  BIGINT  NOT NULL, -- the next look, at DMARC or at everything
-    deleted_at     BIGINT  NOT NULL DEFAULT 0
+    doubted        TEXT    NOT NULL DEFAULT '', -- a change that was seen once and is to be confirmed
+    full_at        BIGINT  NOT NULL DEFAULT 0, -- the last full check
+    next_full_at   BIGINT  NOT NULL,
+    next_check_at  BIGINT  NOT NULL, -- of DMARC alone, or full
+    unfinished     INTEGER NOT NULL DEFAULT 0, -- checks that began since the last one that ended
+    deleted_at     BIGINT  NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, id)
 );
 
 CREATE UNIQUE INDEX domains_by_name ON domains (team_id, name) WHERE deleted_at = 0;
-CREATE INDEX domains_due ON domains (next_check_at) WHERE deleted_at = 0;
-CREATE INDEX domains_deleted ON domains (deleted_at) WHERE deleted_at > 0;
+-- The schedule asks which teams have something due, then claims for one team.
+CREATE INDEX domains_due ON domains (next_check_at, team_id) WHERE deleted_at = 0;
+CREATE INDEX domains_due_of_team ON domains (team_id, next_check_at) WHERE deleted_at = 0;
+CREATE INDEX domains_deleted ON domains (team_id, deleted_at) WHERE deleted_at > 0;
 
--- One row for as long as looks at everything come out the same: first_at is when
--- the first of them began, last_at when the latest did. document is what was
--- seen, changes what is different from the row before, errors the findings of
--- that level, one a line.
+-- One row for as long as full checks have the same result: first_at is when the first of
+-- them began, last_at when the latest did. document is what was seen, changes what differs
+-- from the row before, errors the findings of that level, one a line.
 CREATE TABLE checks (
-    id        BIGINT  PRIMARY KEY,
-    team_id   BIGINT  NOT NULL REFERENCES teams (id),
-    domain_id BIGINT  NOT NULL REFERENCES domains (id),
-    first_at  BIGINT  NOT NULL,
-    last_at   BIGINT  NOT NULL,
-    grade     TEXT    NOT NULL,
-    document  TEXT    NOT NULL,
-    changes   TEXT    NOT NULL,
-    errors    TEXT    NOT NULL
+    id        BIGINT NOT NULL,
+    team_id   BIGINT NOT NULL,
+    domain_id BIGINT NOT NULL,
+    first_at  BIGINT NOT NULL,
+    last_at   BIGINT NOT NULL,
+    grade     TEXT   NOT NULL,
+    document  TEXT   NOT NULL,
+    changes   TEXT   NOT NULL,
+    errors    TEXT   NOT NULL,
+    PRIMARY KEY (team_id, id),
+    FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
 );
 
 CREATE INDEX checks_of_domain ON checks (team_id, domain_id, first_at, id);
 
 CREATE TABLE events (
-    id        BIGINT  PRIMARY KEY,
-    team_id   BIGINT  NOT NULL REFERENCES teams (id),
-    domain_id BIGINT  NOT NULL REFERENCES domains (id),
-    at        BIGINT  NOT NULL,
-    kind      TEXT    NOT NULL,
-    before    TEXT    NOT NULL,
-    after     TEXT    NOT NULL
+    id        BIGINT NOT NULL,
+    team_id   BIGINT NOT NULL,
+    domain_id BIGINT NOT NULL,
+    at        BIGINT NOT NULL,
+    kind      TEXT   NOT NULL,
+    before    TEXT   NOT NULL,
+    after     TEXT   NOT NULL,
+    PRIMARY KEY (team_id, id),
+    FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
 );
 
 CREATE INDEX events_of_team ON events (team_id, at, id);
 CREATE INDEX events_of_domain ON events (team_id, domain_id, at, id);
 
--- Messages by day, for a domain and for all present domains of a team. The
--- second is the sum of the first, kept so that a team with 100,000 domains is
--- summed up as fast as one with three.
+-- Messages by day: for a domain, and for all present domains of a team, which is the sum
+-- of the former. quarantined and rejected are what receivers did with them (the rest was
+-- delivered), dkim and spf how many passed, aligned; unverified are from reports whose
+-- sender is not verified.
 CREATE TABLE domain_days (
-    team_id       BIGINT  NOT NULL REFERENCES teams (id),
-    domain_id     BIGINT  NOT NULL REFERENCES domains (id),
+    team_id       BIGINT  NOT NULL,
+    domain_id     BIGINT  NOT NULL,
     day           INTEGER NOT NULL,
     compliant     BIGINT  NOT NULL,
     non_compliant BIGINT  NOT NULL,
-    PRIMARY KEY (team_id, domain_id, day)
+    quarantined   BIGINT  NOT NULL,
+    rejected      BIGINT  NOT NULL,
+    dkim          BIGINT  NOT NULL,
+    spf           BIGINT  NOT NULL,
+    unverified    BIGINT  NOT NULL,
+    PRIMARY KEY (team_id, domain_id, day),
+    FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
 );
 
+CREATE INDEX domain_days_by_age ON domain_days (team_id, day);
+
+-- changes counts how often the records that count in the day changed, and broken is the
+-- last change by which some of them went; on_sheet is the last that the sheet of the day
+-- has, and sheet_at when it was made.
 CREATE TABLE team_days (
     team_id       BIGINT  NOT NULL REFERENCES teams (id),
     day           INTEGER NOT NULL,
     compliant     BIGINT  NOT NULL,
     non_compliant BIGINT  NOT NULL,
+    quarantined   BIGINT  NOT NULL,
+    rejected      BIGINT  NOT NULL,
+    dkim          BIGINT  NOT NULL,
+    spf           BIGINT  NOT NULL,
+    unverified    BIGINT  NOT NULL,
+    changes       BIGINT  NOT NULL DEFAULT 0,
+    broken        BIGINT  NOT NULL DEFAULT 0,
+    on_sheet      BIGINT  NOT NULL DEFAULT -1,
+    sheet_at      BIGINT  NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, day)
 );
+
+-- The days that are to be put on a sheet. One of fewer messages has few records, and
+-- needs none, unless an old sheet has to go.
+CREATE INDEX team_days_not_on_sheet ON team_days (team_id, day)
+    WHERE (compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes;
+
+-- A sheet has all records that count in a team's day, as far as they tell who sent mail:
+-- one row is read instead of tens of thousands. It is made from the records.
+CREATE TABLE day_sheets (
+    team_id BIGINT  NOT NULL REFERENCES teams (id),
+    day     INTEGER NOT NULL,
+    records BIGINT  NOT NULL,
+    sheet   BYTEA   NOT NULL,
+    PRIMARY KEY (team_id, day)
+);
+
+-- They are compressed already.
+ALTER TABLE day_sheets ALTER COLUMN sheet SET STORAGE EXTERNAL;
+
+-- What a team stored and removed on each day: stored and unreadable add up to what it
+-- has, in bytes. reports counts what was received.
+CREATE TABLE team_usage (
+    team_id    BIGINT  NOT NULL REFERENCES teams (id),
+    day        INTEGER NOT NULL,
+    stored     BIGINT  NOT NULL,
+    unreadable BIGINT  NOT NULL,
+    reports    BIGINT  NOT NULL,
+    PRIMARY KEY (team_id, day)
+);
+
+-- Deliveries as they were sent, compressed, by their SHA-256. packed is the beginning;
+-- the rest is in original_chunks, from n = 1 on, under the key chunks. That key is not the
+-- hash: the chunks are written before the original, maybe by two processes at once.
+CREATE TABLE originals (
+    team_id   BIGINT NOT NULL REFERENCES teams (id),
+    hash      BYTEA  NOT NULL,
+    size      BIGINT NOT NULL, -- as it was sent
+    packed    BYTEA  NOT NULL,
+    stored_at BIGINT NOT NULL,
+    chunks    BYTEA  NOT NULL, -- empty for none
+    bytes     BIGINT NOT NULL, -- compressed, with its chunks
+    PRIMARY KEY (team_id, hash)
+);
+
+CREATE INDEX originals_by_age ON originals (team_id, stored_at);
+
+CREATE TABLE original_chunks (
+    team_id BIGINT  NOT NULL REFERENCES teams (id),
+    hash    BYTEA   NOT NULL, -- originals.chunks
+    n       INTEGER NOT NULL,
+    packed  BYTEA   NOT NULL,
+    PRIMARY KEY (team_id, hash, n)
+);
+
+-- Chunks that no original refers to: those of a delivery that is being received, until
+-- lease_until, and those that are to be removed.
+CREATE TABLE unused_chunks (
+    team_id     BIGINT NOT NULL REFERENCES teams (id),
+    chunks      BYTEA  NOT NULL,
+    lease_until BIGINT NOT NULL,
+    PRIMARY KEY (team_id, chunks)
+);
+
+CREATE INDEX unused_chunks_by_lease ON unused_chunks (lease_until, team_id);
+
+-- A row for each version of a report. state says whether its messages are counted:
+-- 'counted'; 'excluded' by an editor; 'replaced' by another version; 'held', with the
+-- reason, until an editor releases it; or 'deleted', which hides the report until its rows
+-- are purged. At most one version of each identity is counted or excluded: the current
+-- one. A large report is received in several transactions: until the last of them it is
+-- in the state 'deleted' too, and the purge leaves it alone until pending_until.
+CREATE TABLE reports (
+    id            BIGINT  NOT NULL, -- grows with time: the list is in this order
+    team_id       BIGINT  NOT NULL REFERENCES teams (id),
+    kind          TEXT    NOT NULL,
+    identity      BYTEA   NOT NULL, -- which report of which reporter
+    content       BYTEA   NOT NULL, -- the hash of what it says
+    state         TEXT    NOT NULL DEFAULT 'counted',
+    held_reason   TEXT    NOT NULL DEFAULT '',
+    organization  TEXT    NOT NULL,
+    external_id   TEXT    NOT NULL,
+    domain        TEXT    NOT NULL,
+    begin_at      BIGINT  NOT NULL,
+    end_at        BIGINT  NOT NULL,
+    records       BIGINT  NOT NULL,
+    messages      BIGINT  NOT NULL,
+    compliant     BIGINT  NOT NULL,
+    quirks        TEXT    NOT NULL, -- a line each
+    damage        TEXT    NOT NULL,
+    intake        TEXT    NOT NULL,
+    genuine       TEXT    NOT NULL,
+    verdict       TEXT    NOT NULL, -- a line each: From, DKIM, SPF, DMARC, reason, authenticated domain
+    standing      INTEGER NOT NULL DEFAULT 0, -- from 0 (unverified) to 3 (authenticated as the reporter)
+    received_at   BIGINT  NOT NULL,
+    original      BYTEA   NOT NULL,
+    member        TEXT    NOT NULL,
+    document      TEXT    NOT NULL,
+    emptied_at    BIGINT  NOT NULL DEFAULT 0, -- when its records expired; -1 while they are removed
+    pending_until BIGINT  NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, id)
+);
+
+CREATE UNIQUE INDEX reports_of_content ON reports (team_id, identity, content) WHERE state <> 'deleted';
+CREATE UNIQUE INDEX reports_current ON reports (team_id, identity) WHERE state = 'counted' OR state = 'excluded';
+CREATE INDEX reports_of_team ON reports (team_id, id, begin_at);
+CREATE INDEX reports_held ON reports (team_id, id) WHERE state = 'held';
+CREATE INDEX reports_deleted ON reports (team_id, id) WHERE state = 'deleted';
+CREATE INDEX reports_by_age ON reports (team_id, end_at) WHERE emptied_at <= 0;
+CREATE INDEX reports_without_records ON reports (team_id, begin_at) WHERE emptied_at > 0;
+CREATE INDEX reports_of_original ON reports (team_id, original);
+-- Failure reports have a retention of their own.
+CREATE INDEX failure_reports_by_age ON reports (team_id, received_at) WHERE kind = 'failure';
+
+-- The records of a report about one From domain: what they count, on which day and for
+-- which domain, 0 for none yet. The two paths are the labels of the From domain and of the
+-- policy domain from the root down: what waits for a new domain, and for the names below
+-- it, is one range.
+CREATE TABLE shares (
+    team_id       BIGINT  NOT NULL,
+    report_id     BIGINT  NOT NULL,
+    n             INTEGER NOT NULL,
+    domain_id     BIGINT  NOT NULL,
+    kind          TEXT    NOT NULL,
+    day           INTEGER NOT NULL,
+    header_from   TEXT    NOT NULL,
+    from_path     TEXT    NOT NULL COLLATE "C",
+    policy_path   TEXT    NOT NULL COLLATE "C",
+    records       BIGINT  NOT NULL,
+    compliant     BIGINT  NOT NULL,
+    non_compliant BIGINT  NOT NULL,
+    quarantined   BIGINT  NOT NULL,
+    rejected      BIGINT  NOT NULL,
+    dkim          BIGINT  NOT NULL,
+    spf           BIGINT  NOT NULL,
+    unverified    BIGINT  NOT NULL,
+    PRIMARY KEY (team_id, report_id, n),
+    FOREIGN KEY (team_id, report_id) REFERENCES reports (team_id, id)
+);
+
+CREATE INDEX shares_of_domain ON shares (team_id, domain_id, day);
+CREATE INDEX shares_unclaimed_from ON shares (team_id, from_path) WHERE domain_id = 0;
+CREATE INDEX shares_unclaimed_policy ON shares (team_id, policy_path) WHERE domain_id = 0;
+
+-- The rows of aggregate reports. They have no references, which would be checked for each
+-- of millions. report_id is in the key, so the table can be partitioned by its ranges,
+-- which are times. details is shown and never searched.
+CREATE TABLE records (
+    team_id     BIGINT  NOT NULL,
+    report_id   BIGINT  NOT NULL,
+    share       INTEGER NOT NULL,
+    n           INTEGER NOT NULL,
+    count       BIGINT  NOT NULL,
+    source      TEXT    NOT NULL,
+    disposition TEXT    NOT NULL,
+    dkim        TEXT    NOT NULL,
+    spf         TEXT    NOT NULL,
+    details     TEXT    NOT NULL,
+    PRIMARY KEY (team_id, report_id, share, n)
+);
+
+-- The DKIM selectors with which a domain's mail was signed, by the reports.
+CREATE TABLE selectors (
+    team_id   BIGINT  NOT NULL REFERENCES teams (id),
+    domain_id BIGINT  NOT NULL,
+    signer    TEXT    NOT NULL, -- the domain that signs
+    selector  TEXT    NOT NULL,
+    day       INTEGER NOT NULL, -- the last
+    PRIMARY KEY (team_id, domain_id, signer, selector)
+);
+
+-- What was sent and could not be read; the bytes are in originals.
+CREATE TABLE rejected (
+    id          BIGINT NOT NULL, -- grows with time
+    team_id     BIGINT NOT NULL REFERENCES teams (id),
+    domain_id   BIGINT NOT NULL, -- to whose reporting address it was sent, 0 for none
+    kind        TEXT   NOT NULL, -- what it seems to be
+    intake      TEXT   NOT NULL,
+    name        TEXT   NOT NULL,
+    member      TEXT   NOT NULL,
+    reason      TEXT   NOT NULL,
+    genuine     TEXT   NOT NULL,
+    verdict     TEXT   NOT NULL,
+    received_at BIGINT NOT NULL,
+    original    BYTEA  NOT NULL,
+    bytes       BIGINT NOT NULL, -- that it accounts for; those of an original once
+    PRIMARY KEY (team_id, id)
+);
+
+CREATE UNIQUE INDEX rejected_once ON rejected (team_id, original, member);
+CREATE INDEX rejected_by_age ON rejected (team_id, received_at);
+CREATE INDEX rejected_of_domain ON rejected (team_id, domain_id) WHERE domain_id <> 0;
