@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -175,6 +176,7 @@ func (d *dialog) startTLS() ([]byte, error) {
 // readChunk returns bytes of the chunk. A chunk that ends early is an error: the library
 // takes an io.EOF for the end of the mail.
 func (d *dialog) readChunk(p []byte) (int, error) {
+	d.yield()
 	n, err := d.in.Read(p[:min(int64(len(p)), d.chunk)])
 	d.chunk -= int64(n)
 	if errors.Is(err, io.EOF) {
@@ -185,12 +187,21 @@ func (d *dialog) readChunk(p []byte) (int, error) {
 
 // readData returns bytes of the mail, the final dot included.
 func (d *dialog) readData(p []byte) (int, error) {
+	d.yield()
 	if _, err := d.in.Peek(1); err != nil {
 		return 0, err
 	}
 	buffered, _ := d.in.Peek(min(d.in.Buffered(), len(p)))
 	n := 0
 	for n < len(buffered) && d.data != dataEnd {
+		if d.data == dataText { // nothing but CR changes that
+			at := bytes.IndexByte(buffered[n:], '\r')
+			if at < 0 {
+				n = len(buffered)
+				break
+			}
+			n += at
+		}
 		d.data = d.data.next(buffered[n])
 		n++
 	}
@@ -199,6 +210,16 @@ func (d *dialog) readData(p []byte) (int, error) {
 	}
 	copy(p, buffered[:n])
 	return d.in.Discard(n)
+}
+
+// yield lets other goroutines run before more of a mail is read from the network. The
+// client of a mail may send as fast as it is read, so that the read never blocks: the
+// session would run until the scheduler preempts it, and a request that waits behind
+// dozens of such sessions, several times in its course, would take seconds.
+func (d *dialog) yield() {
+	if d.in.Buffered() == 0 {
+		runtime.Gosched()
+	}
 }
 
 // Write sends a reply, of which the library writes every line by itself. Some of them

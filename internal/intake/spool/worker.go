@@ -13,13 +13,15 @@ import (
 
 // What is under way at once. Verification mostly waits for DNS, which may be that of an
 // attacker; what is stored reads one mail after the other and writes one transaction,
-// for which a batch must be large enough to pay and small enough to be short.
+// for which a batch must be large enough to pay and small enough to be short. Most
+// batches under way wait, those with large mails for each other: there are so many that
+// a dozen busy teams leave some to another one.
 func verificationBounds() bounds {
 	return bounds{running: 64, perTeam: 16, perNetwork: 16, perLane: 8, entries: 1}
 }
 
 func storingBounds() bounds {
-	return bounds{running: 16, perTeam: 2, perNetwork: 8, perLane: 1, entries: 20, bytes: 4 << 20}
+	return bounds{running: 32, perTeam: 2, perNetwork: 8, perLane: 1, entries: 20, bytes: 4 << 20}
 }
 
 // suspectBounds are for mails that were being handled when something crashed. They are
