@@ -123,7 +123,7 @@ var rooms = map[string][]string{
 	"test/adversary": {anything},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/store"),
+	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth"),
 }
 
 // confined are imports that only some packages, and what lies below them, may

@@ -25,6 +25,8 @@ type Delivery struct {
 	Original Original
 	Reports  []NewReport
 	Refusals []Refusal
+	// Audit are the entries that the audit log gets in the transaction that keeps it.
+	Audit []AuditEntry
 }
 
 // Original is a delivery as it was sent.

@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -87,6 +88,15 @@ type Mailbox struct {
 	PausedAt time.Time
 	// LeaseUntil is until when one process alone reads the mailbox.
 	LeaseUntil time.Time
+}
+
+// Address is the server with its port.
+func (m Mailbox) Address() string {
+	host := m.Host
+	if strings.Contains(host, ":") { // IPv6
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.Itoa(m.Port)
 }
 
 // SecretContext is what the secret of a mailbox is sealed for: moved to another

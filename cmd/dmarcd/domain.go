@@ -40,8 +40,8 @@ func (p *program) domainListCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
-			domains, err := allDomains(cmd.Context(), t)
+		return p.withTeam(cmd, func(cfg config.Config, t team) error {
+			domains, err := allDomains(cmd.Context(), t.Team)
 			if err != nil {
 				return err
 			}
@@ -87,8 +87,8 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
+		return p.withTeam(cmd, func(cfg config.Config, t team) error {
+			name, err := knownDomain(cmd.Context(), t.Team, args[0])
 			if err != nil {
 				return err
 			}
@@ -121,15 +121,12 @@ func (p *program) domainDeleteCommand() *cobra.Command {
 	}
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
+			name, err := knownDomain(cmd.Context(), t.Team, args[0])
 			if err != nil {
 				return err
 			}
-			if err := t.DeleteDomain(cmd.Context(), name); err != nil {
-				return err
-			}
-			return writeDown(cmd.Context(), t, "domain.delete", name, "")
+			return t.change.DeleteDomain(cmd.Context(), name)
 		})
 	}
 	return cmd
@@ -155,15 +152,12 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 		if err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
+			name, err := knownDomain(cmd.Context(), t.Team, args[0])
 			if err != nil {
 				return err
 			}
-			if err := t.SetPurpose(cmd.Context(), name, purpose); err != nil {
-				return err
-			}
-			return writeDown(cmd.Context(), t, "domain.purpose", name, args[1])
+			return t.change.SetPurpose(cmd.Context(), name, purpose)
 		})
 	}
 	return cmd

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 const (
@@ -42,19 +40,10 @@ status is then 1.`,
 			return err
 		}
 		names, refused := p.parseNames(inputs)
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			known, err := p.addDomains(cmd.Context(), t, names)
 			if err != nil {
 				return err
-			}
-			if added := len(names) - known; added > 0 {
-				what := names[0]
-				if len(names) > 1 {
-					what = fmt.Sprintf("%d domains", added)
-				}
-				if err := writeDown(cmd.Context(), t, "domain.add", what, ""); err != nil {
-					return err
-				}
 			}
 			if refused+known > 0 {
 				return errRefused
@@ -106,7 +95,7 @@ func (p *program) parseNames(inputs []string) (names []string, refused int) {
 }
 
 // addDomains adds the names in parts and returns how many the team had already.
-func (p *program) addDomains(ctx context.Context, t *store.Team, names []string) (known int, err error) {
+func (p *program) addDomains(ctx context.Context, t team, names []string) (known int, err error) {
 	bar, done := p.progress(len(names), 2*addPart, "adding domains")
 	defer done()
 	total := 0
@@ -119,7 +108,7 @@ func (p *program) addDomains(ctx context.Context, t *store.Team, names []string)
 				}
 			}
 		}
-		added, err := t.AddDomains(ctx, part, time.Now())
+		added, err := t.change.AddDomains(ctx, part)
 		if err != nil {
 			return known, fmt.Errorf("%d domains added, then no more: %w", total, err)
 		}

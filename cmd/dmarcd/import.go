@@ -41,14 +41,14 @@ same paths; --all reads everything again.
 	asJSON := jsonFlag(cmd)
 	all := cmd.Flags().Bool("all", false, "read again what an interrupted import has read")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(cfg config.Config, t team) error {
 			name := journalName(cmd.Flag("team").Value.String(), args)
 			journal, err := openJournal(filepath.Join(cfg.Data, name), *all)
 			if err != nil {
 				return err
 			}
 			run := &importing{program: p, json: *asJSON}
-			return run.files(cmd.Context(), cfg, t, files.List(args...), journal)
+			return run.files(cmd.Context(), cfg, t.Team, files.List(args...), journal)
 		})
 	}
 	return cmd

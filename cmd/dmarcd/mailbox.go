@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -38,7 +39,7 @@ func (p *program) mailboxListCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			mailboxes, err := t.Mailboxes(cmd.Context())
 			if err != nil {
 				return err
@@ -78,7 +79,7 @@ func (p *program) mailboxResumeCommand() *cobra.Command {
 twice; the cause is in the log of the daemon.`,
 		Example: "  dmarcd mailbox resume box_1omg",
 		Args:    cobra.ExactArgs(1),
-		RunE:    p.changeMailbox("mailbox.resume", (*store.Team).ResumeMailbox),
+		RunE:    p.changeMailbox((*service.Team).ResumeMailbox),
 	}
 }
 
@@ -90,31 +91,26 @@ func (p *program) mailboxRemoveCommand() *cobra.Command {
 reports that it brought stay.`,
 		Example: "  dmarcd mailbox remove box_1omg",
 		Args:    cobra.ExactArgs(1),
-		RunE:    p.changeMailbox("mailbox.remove", (*store.Team).RemoveMailbox),
+		RunE:    p.changeMailbox((*service.Team).RemoveMailbox),
 	}
 }
 
 // changeMailbox returns what a command does that changes the mailbox it is given.
-func (p *program) changeMailbox(action string,
-	change func(*store.Team, context.Context, dmarcd.MailboxID) error,
-) func(*cobra.Command, []string) error {
+func (p *program) changeMailbox(change func(*service.Team, context.Context, dmarcd.MailboxID) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		id, err := dmarcd.ParseMailboxID(args[0])
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
 			team, err := s.TeamOfMailbox(cmd.Context(), id)
 			if err == nil {
-				err = change(s.Team(team), cmd.Context(), id)
+				err = change(p.useCases(cfg, s).Team(team, service.CommandLine()), cmd.Context(), id)
 			}
 			if errors.Is(err, dmarcd.ErrNotFound) {
 				return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` shows a team's: %w", id, err)
 			}
-			if err != nil {
-				return err
-			}
-			return writeDown(cmd.Context(), s.Team(team), action, id.String(), "")
+			return err
 		})
 	}
 }

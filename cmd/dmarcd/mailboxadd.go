@@ -17,8 +17,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
-	"github.com/dmarcd/dmarcd/internal/secret"
-	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // maxSecretFile bounds what is read of a file with a password, in bytes.
@@ -80,7 +78,7 @@ deletes them for good.`,
 		if err := mailbox.Validate(); err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(cfg config.Config, t team) error {
 			return p.addMailbox(cmd.Context(), cfg, t, mailbox, credentials, !given.untried)
 		})
 	}
@@ -153,8 +151,7 @@ func (p *program) readSecretFile(path string) ([]byte, error) {
 }
 
 // addMailbox tries the login, and stores the mailbox if it works.
-func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Team, m dmarcd.Mailbox, credentials imap.Credentials, try bool) error {
-	key := secret.File(cfg.Secret.File)
+func (p *program) addMailbox(ctx context.Context, cfg config.Config, t team, m dmarcd.Mailbox, credentials imap.Credentials, try bool) error {
 	if try {
 		// A provider may exchange the refresh token for one to keep instead.
 		r := app.NewResolver(cfg, nil, nil)
@@ -166,8 +163,7 @@ func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Te
 		})
 		err := (&imap.Reader{Mailbox: m, Login: login, Dial: dialer.DialContext}).Try(ctx)
 		if err != nil {
-			failed := writeDown(ctx, t, "mailbox.login_failed", m.Username+" at "+m.Host, err.Error())
-			err = errors.Join(err, failed)
+			err = errors.Join(err, t.change.NoteFailedLogin(ctx, m, err))
 		}
 		if errors.Is(err, imap.ErrLogin) {
 			p.say("%v; nothing was added\n", err)
@@ -177,13 +173,8 @@ func (p *program) addMailbox(ctx context.Context, cfg config.Config, t *store.Te
 			return fmt.Errorf("%w; nothing was added, --no-try adds the mailbox all the same", err)
 		}
 	}
-	added, err := t.AddMailbox(ctx, m, func(m dmarcd.Mailbox) ([]byte, error) {
-		return key.Seal(credentials.Encode(), m.SecretContext())
-	})
+	added, err := t.change.AddMailbox(ctx, m, credentials.Encode())
 	if err != nil {
-		return err
-	}
-	if err := writeDown(ctx, t, "mailbox.add", added.ID.String(), added.Username+" at "+added.Host); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(p.out, added.ID)

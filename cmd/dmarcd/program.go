@@ -19,6 +19,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -200,18 +201,36 @@ func reportDomain(ctx context.Context, s *store.Store, configured string) (strin
 }
 
 // withTeam is withStore for a command with the flag --team.
-func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *store.Team) error) error {
+func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t team) error) error {
 	name, err := cmd.Flags().GetString("team")
 	if err != nil {
 		return err
 	}
 	return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-		team, err := teamByName(cmd.Context(), s, name)
+		found, err := teamByName(cmd.Context(), s, name)
 		if err != nil {
 			return err
 		}
-		return f(cfg, s.Team(team.ID))
+		return f(cfg, team{s.Team(found.ID), p.useCases(cfg, s).Team(found.ID, service.CommandLine())})
 	})
+}
+
+// team is the team of a command: what it has, and what can be changed of it.
+type team struct {
+	*store.Team
+	change *service.Team
+}
+
+// useCases returns what can be done to an installation without a running daemon.
+func (p *program) useCases(cfg config.Config, s *store.Store) *service.Service {
+	return service.New(s, service.Options{
+		Acceptor: app.NewAcceptor(cfg, p.logger(cfg.Log)), Seal: app.SealMailboxes(cfg), BaseURL: cfg.BaseURL,
+	})
+}
+
+// system returns what an operator can do to the installation.
+func (p *program) system(cfg config.Config, s *store.Store) *service.System {
+	return p.useCases(cfg, s).System(service.CommandLine())
 }
 
 func teamByName(ctx context.Context, s *store.Store, name string) (dmarcd.Team, error) {

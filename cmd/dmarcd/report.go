@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -63,7 +62,7 @@ func (p *program) reportListCommand() *cobra.Command {
 			}
 			filter.Domain = name
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
 			if err != nil {
 				return err
@@ -104,7 +103,7 @@ func (p *program) reportRejectedCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	limit := cmd.Flags().Int("limit", defaultReports, "how many to list")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			rejected, err := t.Rejected(cmd.Context(), 0, *limit)
 			if err != nil {
 				return err
@@ -139,14 +138,14 @@ rest stays with the reason of today.
 			}
 			ids[i] = id
 		}
-		return p.withTeam(cmd, func(cfg config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			if len(args) == 0 {
 				var err error
-				if ids, err = allRejected(cmd, t); err != nil {
+				if ids, err = allRejected(cmd, t.Team); err != nil {
 					return err
 				}
 			}
-			return p.retry(cmd, cfg, t, ids)
+			return p.retry(cmd, t, ids)
 		})
 	}
 	return cmd
@@ -168,13 +167,12 @@ func allRejected(cmd *cobra.Command, t *store.Team) ([]dmarcd.RejectedID, error)
 	}
 }
 
-func (p *program) retry(cmd *cobra.Command, cfg config.Config, t *store.Team, ids []dmarcd.RejectedID) error {
-	acceptor := app.NewAcceptor(cfg, p.logger(cfg.Log))
+func (p *program) retry(cmd *cobra.Command, t team, ids []dmarcd.RejectedID) error {
 	bar, done := p.progress(len(ids), defaultReports, "reading again")
 	defer done()
 	used := 0
 	for _, id := range ids {
-		settled, _, err := acceptor.Retry(cmd.Context(), 0, t, id) // without lanes the team does not matter
+		settled, _, err := t.change.Retry(cmd.Context(), id)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
 			p.say("%s: it is not there, or its bytes are gone\n", id)

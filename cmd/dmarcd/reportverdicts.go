@@ -10,7 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 func (p *program) reportExcludeCommand() *cobra.Command {
@@ -65,10 +64,9 @@ func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) 
 		if err != nil {
 			return err
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
-			team := service.NewTeam(t, service.Operator())
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			if len(ids) == 0 {
-				changed, err := team.SetCountedAll(cmd.Context(), selected, counted)
+				changed, err := t.change.SetCountedAll(cmd.Context(), selected, counted)
 				if err != nil {
 					return err
 				}
@@ -76,7 +74,7 @@ func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) 
 				return err
 			}
 			return p.decide(args, done, func(i int) error {
-				_, err := team.SetCounted(cmd.Context(), ids[i], counted)
+				_, err := t.change.SetCounted(cmd.Context(), ids[i], counted)
 				return err
 			})
 		})
@@ -107,17 +105,16 @@ stored anew.
 				return err
 			}
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
-			team := service.NewTeam(t, service.Operator())
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			return p.decide(args, "deleted", func(i int) error {
 				if id, err := dmarcd.ParseRejectedID(args[i]); err == nil {
-					return team.DeleteRejected(cmd.Context(), id)
+					return t.change.DeleteRejected(cmd.Context(), id)
 				}
 				id, err := dmarcd.ParseReportID(args[i])
 				if err != nil {
 					return err
 				}
-				return team.DeleteReport(cmd.Context(), id)
+				return t.change.DeleteReport(cmd.Context(), id)
 			})
 		})
 	}

@@ -28,15 +28,12 @@ func (p *program) teamCreateCommand() *cobra.Command {
 	}
 	api := cmd.Flags().Bool("api", false, "put the team on the API whitelist")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withNewStore(cmd, func(_ config.Config, s *store.Store) error {
-			team, err := s.CreateTeam(cmd.Context(), args[0], *api)
+		return p.withNewStore(cmd, func(cfg config.Config, s *store.Store) error {
+			team, err := p.system(cfg, s).CreateTeam(cmd.Context(), args[0], *api)
 			if errors.Is(err, dmarcd.ErrConflict) {
 				return fmt.Errorf("there is a team %q already: %w", args[0], dmarcd.ErrConflict)
 			}
 			if err != nil {
-				return err
-			}
-			if err := writeDown(cmd.Context(), s, "team.create", team.Name, ""); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(p.out, "%s\t%s\n", team.ID, team.Name)
@@ -71,19 +68,12 @@ func (p *program) teamAllowCommand(allow bool) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = p.completeTeams
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
 			team, err := teamByName(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
 			}
-			if err := s.SetAPI(cmd.Context(), team.Name, allow); err != nil {
-				return err
-			}
-			action := "team.deny"
-			if allow {
-				action = "team.allow"
-			}
-			return writeDown(cmd.Context(), s, action, team.Name, "")
+			return p.system(cfg, s).SetAPI(cmd.Context(), team.Name, allow)
 		})
 	}
 	return cmd

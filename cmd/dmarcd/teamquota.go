@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
@@ -26,12 +24,16 @@ unless they are set.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
 			team, err := teamByName(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
 			}
-			if err := setQuotas(cmd, s, team, args[1:]); err != nil {
+			quotas, err := parseQuotas(args[1:])
+			if err != nil {
+				return err
+			}
+			if err := p.system(cfg, s).SetQuotas(cmd.Context(), team, quotas); err != nil {
 				return err
 			}
 			return p.showQuotas(cmd, s.Team(team.ID), *asJSON)
@@ -40,25 +42,17 @@ unless they are set.`,
 	return cmd
 }
 
-// setQuotas sets quotas, after all of them could be read.
-func setQuotas(cmd *cobra.Command, s *store.Store, team dmarcd.Team, texts []string) error {
-	changes := make(map[dmarcd.QuotaName]int64)
+// parseQuotas reads quotas, all or none.
+func parseQuotas(texts []string) (dmarcd.Quota, error) {
+	quotas := make(dmarcd.Quota)
 	for _, text := range texts {
 		name, amount, err := dmarcd.ParseQuota(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		changes[name] = amount
+		quotas[name] = amount
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	for name, amount := range changes {
-		if err := s.Team(team.ID).SetQuota(cmd.Context(), name, amount); err != nil {
-			return err
-		}
-	}
-	return writeDown(cmd.Context(), s, "team.quota", team.Name, strings.Join(texts, " "))
+	return quotas, nil
 }
 
 // quotaRow is a quota as it is listed; Max is null for any amount.

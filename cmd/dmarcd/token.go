@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -52,17 +52,13 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		if *expires < 0 || cmd.Flags().Changed("expires") && *expires == 0 {
 			return errors.New("--expires takes a time in the future, such as 720h")
 		}
-		secret := auth.NewToken()
-		token := store.NewToken{Name: *name, Scope: parsed, Hash: auth.HashToken(secret)}
+		token := service.NewToken{Name: *name, Scope: parsed}
 		if *expires > 0 {
 			token.ExpiresAt = time.Now().Add(*expires)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
-			made, err := t.CreateToken(cmd.Context(), token)
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
+			secret, err := t.change.CreateToken(cmd.Context(), token)
 			if err != nil {
-				return err
-			}
-			if err := writeDown(cmd.Context(), t, "token.create", made.ID.String(), made.Name+", "+string(made.Scope)); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(p.out, secret)
@@ -77,7 +73,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *store.Team) error {
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
 			tokens, err := t.Tokens(cmd.Context())
 			if err != nil {
 				return err
@@ -102,7 +98,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
 				team, err := s.TeamOfToken(cmd.Context(), id)
 				if errors.Is(err, dmarcd.ErrNotFound) {
 					return fmt.Errorf("there is no token %s; `dmarcd token list` shows a team's: %w", id, err)
@@ -110,10 +106,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := s.Team(team).RevokeToken(cmd.Context(), id); err != nil {
-					return err
-				}
-				return writeDown(cmd.Context(), s.Team(team), "token.revoke", id.String(), "")
+				return p.useCases(cfg, s).Team(team, service.CommandLine()).RevokeToken(cmd.Context(), id)
 			})
 		},
 	}

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -51,7 +49,7 @@ over a safe channel.`,
 			return err
 		}
 		return p.withNewStore(cmd, func(cfg config.Config, s *store.Store) error {
-			invite := dmarcd.Invite{Email: email, Operator: *operator, ExpiresAt: time.Now().Add(dmarcd.InviteLife)}
+			invite := dmarcd.Invite{Email: email, Operator: *operator}
 			if *team != "" {
 				joined, err := teamByName(cmd.Context(), s, *team)
 				if err != nil {
@@ -77,27 +75,12 @@ func (p *program) invite(ctx context.Context, cfg config.Config, s *store.Store,
 			return err
 		}
 	}
-	secret, hash := auth.NewInvite()
-	link, err := auth.WelcomeLink(cfg.BaseURL, secret)
+	link, err := p.system(cfg, s).Invite(ctx, invite)
 	if err != nil {
-		return err
-	}
-	if err := s.CreateInvite(ctx, hash, invite); err != nil {
-		return err
-	}
-	if err := writeDown(ctx, bookOf(s, invite.Team), "user.invite", invite.Email, string(invite.Role)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(p.out, link)
 	return err
-}
-
-// bookOf returns the audit log of a team, or that of the installation for none.
-func bookOf(s *store.Store, team dmarcd.TeamID) book {
-	if team == 0 {
-		return s
-	}
-	return s.Team(team)
 }
 
 // userShape is a user in JSON.
@@ -172,7 +155,7 @@ func (p *program) userRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
 				user, err := s.UserByEmail(cmd.Context(), email)
 				if errors.Is(err, dmarcd.ErrNotFound) {
 					return fmt.Errorf("there is no user %s; `dmarcd user list` shows all: %w", email, err)
@@ -180,14 +163,14 @@ func (p *program) userRemoveCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				ownerless, err := s.RemoveUser(cmd.Context(), user.ID)
+				ownerless, err := p.system(cfg, s).RemoveUser(cmd.Context(), user.ID)
 				if err != nil {
 					return err
 				}
 				for _, team := range ownerless {
 					p.say("The team %q has no owner any more: `dmarcd user invite` makes one.\n", team)
 				}
-				return writeDown(cmd.Context(), s, "user.remove", email, "")
+				return nil
 			})
 		},
 	}

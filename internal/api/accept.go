@@ -38,9 +38,6 @@ func (a *API) bodyRead(w http.ResponseWriter) (answer func()) {
 	return func() { a.beginAnswer(w) }
 }
 
-// asRead is the judgement of whoever takes reports of every kind.
-func asRead(*dmarcd.Delivery) error { return nil }
-
 // refusedReceipts is the shape of the error where nothing could be used.
 type refusedReceipts struct {
 	message

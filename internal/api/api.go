@@ -11,7 +11,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -20,9 +19,9 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
@@ -30,8 +29,8 @@ import (
 // Options are what an API is made of.
 type Options struct {
 	Store         *store.Store
+	Service       *service.Service
 	Authenticator Authenticator
-	Checker       *dnscheck.Checker
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes, and what
 	// other intakes kept aside.
 	Acceptor *intake.Acceptor
@@ -39,9 +38,6 @@ type Options struct {
 	// a gate of its own.
 	MaxUpload int64
 	Uploads   *upload.Gate
-	// Verify says whether a mail is from whom it says, and gives the zero value
-	// for what is no mail. Where it is nil nobody can tell.
-	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
 	// Sources says who stands behind addresses.
 	Sources *insight.Service
 	// BaseURL is where clients see the API; its path is the prefix of every
@@ -112,9 +108,9 @@ type call struct {
 	r      *http.Request
 	team   *store.Team // nil on a route that needs no token
 	teamID dmarcd.TeamID
-	token  dmarcd.TokenID
-	scope  dmarcd.Scope // of the token
-	named  string       // the name or id in the path, not yet parsed
+	// service is what the token may do, nil on a route that needs none.
+	service *service.Team
+	named   string // the name or id in the path, not yet parsed
 }
 
 // ServeHTTP implements http.Handler.
@@ -164,7 +160,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, name
 	if err := matched.checkQuery(r); err != nil {
 		return err
 	}
-	c.team, c.teamID, c.token, c.scope = a.options.Store.Team(token.Team), token.Team, token.ID, token.Scope
+	c.team, c.teamID = a.options.Store.Team(token.Team), token.Team
+	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return matched.handle(c)
 }
 

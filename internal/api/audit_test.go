@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/api"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -23,8 +22,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")
 		handler, err := api.New(api.Options{
-			Store: s, Authenticator: nobodyElse{team},
-			Checker: dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
+			Store: s, Service: useCases(s, usecase.Options{}), Authenticator: nobodyElse{team},
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

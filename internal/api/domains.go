@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -18,11 +17,7 @@ func (a *API) addDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	name, err := dmarcd.ParseName(input)
-	if err != nil {
-		return err
-	}
-	domain, err := c.team.AddDomain(c.r.Context(), name, a.options.Now().Add(dnscheck.CreateGrace))
+	domain, err := c.service.AddDomain(c.r.Context(), input)
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):
 		return errDomainExists
@@ -31,17 +26,7 @@ func (a *API) addDomain(c *call) error {
 	case err != nil:
 		return err
 	}
-	a.audit(c, "domain.add", name)
-	// The domain is there. Whatever becomes of the look at its DNS, now or
-	// by the schedule, does not change that.
-	checked, _, err := a.options.Checker.CheckInTime(c.r.Context(), c.team, name, dnscheck.Created)
-	switch {
-	case err == nil:
-		domain = checked
-	case !errors.Is(err, dmarcd.ErrNotFound): // deleted meanwhile, by another request
-		a.options.Log.WarnContext(c.r.Context(), "first check of a domain not kept", "error", err)
-	}
-	c.w.Header().Set("Location", a.baseURL+"/domains/"+name)
+	c.w.Header().Set("Location", a.baseURL+"/domains/"+domain.Name)
 	writeJSON(c.w, http.StatusCreated, wire.NewDomain(domain))
 	return nil
 }
@@ -56,18 +41,9 @@ func (a *API) getDomain(c *call) error {
 }
 
 func (a *API) deleteDomain(c *call) error {
-	name, err := dmarcd.ParseName(c.named)
-	if err != nil {
-		return errNoSuchDomain
+	if err := c.service.DeleteDomain(c.r.Context(), c.named); err != nil {
+		return missing(err, errNoSuchDomain)
 	}
-	err = c.team.DeleteDomain(c.r.Context(), name)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return errNoSuchDomain
-	}
-	if err != nil {
-		return err
-	}
-	a.audit(c, "domain.delete", name)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -79,7 +55,7 @@ type verifyError struct {
 }
 
 func (a *API) verifyDomain(c *call) error {
-	domain, check, err := a.verify(c)
+	domain, check, err := c.service.Verify(c.r.Context(), c.named)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		c.w.Header().Set(errorHeader, errNoSuchDomain.code)
 		writeJSON(c.w, http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: errNoSuchDomain.code})
@@ -95,17 +71,4 @@ func (a *API) verifyDomain(c *call) error {
 	c.w.Header().Set("Dmarcd-Check", outcome)
 	writeJSON(c.w, http.StatusOK, wire.NewDomain(domain))
 	return nil
-}
-
-func (a *API) verify(c *call) (dmarcd.Domain, dmarcd.Check, error) {
-	name, err := dmarcd.ParseName(c.named)
-	if err != nil {
-		return dmarcd.Domain{}, dmarcd.Check{}, dmarcd.ErrNotFound
-	}
-	// Whether the team has the domain is asked first: nobody may have us
-	// ask the DNS about names of others.
-	if _, err := c.team.Domain(c.r.Context(), name); err != nil {
-		return dmarcd.Domain{}, dmarcd.Check{}, err
-	}
-	return a.options.Checker.CheckInTime(c.r.Context(), c.team, name, dnscheck.Requested)
 }

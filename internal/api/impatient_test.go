@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/api"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -44,8 +44,7 @@ func TestImpatientClient(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		resolver := hangUp{dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=reject"`), leave}
 		handler, err := api.New(api.Options{
-			Store: s, Authenticator: nobodyElse{team},
-			Checker: dnscheck.New(dnscheck.Options{Resolver: resolver, Interval: time.Hour, Now: time.Now}),
+			Store: s, Service: useCases(s, usecase.Options{Checker: newChecker(resolver)}), Authenticator: nobodyElse{team},
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

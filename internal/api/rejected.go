@@ -54,7 +54,7 @@ func (a *API) retryRejected(c *call) error {
 		return err
 	}
 	answer := a.bodyRead(c.w)
-	_, receipts, err := a.options.Acceptor.Retry(c.r.Context(), c.teamID, c.team, rejected.ID)
+	_, receipts, err := c.service.Retry(c.r.Context(), rejected.ID)
 	answer()
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return errOriginalGone

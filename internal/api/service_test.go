@@ -17,12 +17,14 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -55,17 +57,28 @@ func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) a
 	t.Helper()
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
+	acceptor := &intake.Acceptor{
+		Limits: limits, Document: shape.Document,
+		Fault: func(err error) { t.Error(err) },
+	}
 	return api.Options{
-		Store: s, Authenticator: authenticator,
-		Checker: dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
-		Acceptor: &intake.Acceptor{
-			Limits: limits, Document: shape.Document,
-			Fault: func(err error) { t.Error(err) },
-		},
+		Store: s, Service: useCases(s, usecase.Options{Acceptor: acceptor}), Authenticator: authenticator, Acceptor: acceptor,
 		MaxUpload: maxUpload,
 		Sources:   newSources(),
 		BaseURL:   base, WriteTimeout: time.Minute, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
+}
+
+// useCases returns what the API calls; without a checker, the DNS is empty.
+func useCases(s *store.Store, options usecase.Options) *usecase.Service {
+	if options.Checker == nil {
+		options.Checker = newChecker(dnstest.New(""))
+	}
+	return usecase.New(s, options)
+}
+
+func newChecker(resolver dns.Resolver) *dnscheck.Checker {
+	return dnscheck.New(dnscheck.Options{Resolver: resolver, Interval: time.Hour, Now: time.Now})
 }
 
 // newService returns a service for a new team, named after the test. Each edit changes the options.

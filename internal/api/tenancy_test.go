@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/api"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -146,7 +146,7 @@ func newTeam(t *testing.T, s *store.Store, name string) dmarcd.TeamID {
 func newAPI(t *testing.T, s *store.Store, authenticator api.Authenticator, zone *dnstest.Zone) *api.API {
 	t.Helper()
 	options := newOptions(t, s, authenticator)
-	options.Checker = dnscheck.New(dnscheck.Options{Resolver: zone, Interval: time.Hour, Now: time.Now})
+	options.Service = useCases(s, usecase.Options{Checker: newChecker(zone), Acceptor: options.Acceptor})
 	handler, err := api.New(options)
 	if err != nil {
 		t.Fatal(err)

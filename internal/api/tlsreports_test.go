@@ -106,7 +106,7 @@ func TestQuotasAndTheDisk(t *testing.T) {
 		mailbox := s.mailbox("example.com")
 		set := func(name dmarcd.QuotaName, amount int64) {
 			t.Helper()
-			if err := s.team.SetQuota(t.Context(), name, amount); err != nil {
+			if err := s.team.SetQuotas(t.Context(), dmarcd.Quota{name: amount}); err != nil {
 				t.Fatal(err)
 			}
 		}

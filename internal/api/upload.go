@@ -37,11 +37,8 @@ func (a *API) uploadReport(c *call) error {
 
 // acceptUpload has the team store what is in a file.
 func (a *API) acceptUpload(c *call, name string, content *intake.Copy) ([]dmarcd.Receipt, error) {
-	message := intake.Message{Team: c.teamID, Intake: dmarcd.IntakeUpload, Name: name, Content: content, Size: content.Size()}
-	if a.options.Verify != nil {
-		message.Verdict = a.options.Verify(c.r.Context(), content.Reader())
-	}
-	return a.accept(c.w, c.r, c.team, message, asRead)
+	defer a.bodyRead(c.w)()
+	return c.service.Upload(c.r.Context(), name, content)
 }
 
 // maxParts is how many parts a form may have.

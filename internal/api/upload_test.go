@@ -16,6 +16,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -142,7 +143,10 @@ func TestUploadRefuses(t *testing.T) {
 // reports.
 func TestUploadedMailIsVerified(t *testing.T) {
 	t.Parallel()
-	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) { o.Verify = genuine })
+	db := storetest.SQLite(t).Open(t, store.Options{})
+	s := newService(t, db, func(o *api.Options) {
+		o.Service = useCases(db, usecase.Options{Acceptor: o.Acceptor, Verify: genuine})
+	})
 	s.add("example.com")
 	mail := "From: dmarc@receiver.example\r\nSubject: report\r\nMIME-Version: 1.0\r\nContent-Type: text/xml\r\n\r\n" +
 		string(aggregateXML("1", "example.com", firstDay))

@@ -6,16 +6,10 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
-
-// service returns what the token of the call can do.
-func (c *call) service() *service.Team {
-	return service.NewTeam(c.team, service.Token(c.token, c.scope, clientaddr.Of(c.r)))
-}
 
 // setCounted includes a report in the counters or excludes it.
 func (a *API) setCounted(c *call) error {
@@ -31,7 +25,7 @@ func (a *API) setCounted(c *call) error {
 	if err != nil {
 		return errNoSuchReport
 	}
-	report, err := c.service().SetCounted(c.r.Context(), id, counted)
+	report, err := c.service.SetCounted(c.r.Context(), id, counted)
 	if err != nil {
 		return missing(err, errNoSuchReport)
 	}
@@ -74,7 +68,7 @@ func (a *API) setCountedAll(c *call) error {
 			return err
 		}
 	}
-	changed, err := c.service().SetCountedAll(c.r.Context(), selected, counted)
+	changed, err := c.service.SetCountedAll(c.r.Context(), selected, counted)
 	if err != nil {
 		return err
 	}
@@ -89,7 +83,7 @@ func (a *API) deleteReport(c *call) error {
 	if err != nil {
 		return errNoSuchReport
 	}
-	if err := c.service().DeleteReport(c.r.Context(), id); err != nil {
+	if err := c.service.DeleteReport(c.r.Context(), id); err != nil {
 		return missing(err, errNoSuchReport)
 	}
 	c.w.WriteHeader(http.StatusNoContent)
@@ -101,7 +95,7 @@ func (a *API) deleteRejected(c *call) error {
 	if err != nil {
 		return errNoSuchRejected
 	}
-	if err := c.service().DeleteRejected(c.r.Context(), id); err != nil {
+	if err := c.service.DeleteRejected(c.r.Context(), id); err != nil {
 		return missing(err, errNoSuchRejected)
 	}
 	c.w.WriteHeader(http.StatusNoContent)

@@ -34,6 +34,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
@@ -74,6 +75,7 @@ type App struct {
 	checker       *dnscheck.Checker
 	authenticator *auth.Authenticator
 	acceptor      *intake.Acceptor
+	service       *service.Service
 	uploads       *upload.Gate
 	atlas         *senders.Atlas
 	names         *senders.Names
@@ -210,14 +212,17 @@ func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 
 // handler returns all that is served by HTTP.
 func (a *App) handler() (http.Handler, error) {
+	a.service = service.New(a.store, service.Options{
+		Checker: a.checker, Acceptor: a.acceptor, Verify: a.uploadVerdict, Seal: SealMailboxes(a.config),
+		BaseURL: a.config.BaseURL, Now: time.Now, Log: a.log,
+	})
 	interfaceAPI, err := api.New(api.Options{
 		Store:         a.store,
+		Service:       a.service,
 		Authenticator: a.authenticator,
-		Checker:       a.checker,
 		Acceptor:      a.acceptor,
 		MaxUpload:     int64(a.config.Limit.Upload),
 		Uploads:       a.uploads,
-		Verify:        a.uploadVerdict,
 		Sources:       a.sources,
 		BaseURL:       a.config.BaseURL,
 		ReportDomain:  a.config.ReportDomain,

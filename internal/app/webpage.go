@@ -8,11 +8,13 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/secret"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/web/backend"
@@ -65,10 +67,10 @@ func (a *App) pageBackend() *backend.Backend {
 	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
 	return backend.New(backend.Options{
 		Store:     a.store,
+		Service:   a.service,
 		Sessions:  auth.NewSessions(a.store, time.Now, a.log),
 		Passwords: &auth.PasswordSignIn{Store: a.store, Passwords: passwords, Throttle: auth.NewThrottle(time.Now)},
 		Welcome:   &auth.Welcome{Store: a.store, Passwords: passwords, Now: time.Now},
-		Checker:   a.checker,
 		Examine: func(ctx context.Context, team *store.Team, name string) error {
 			release, err := examining.Acquire(ctx, team.ID(), 1)
 			if err != nil {
@@ -81,9 +83,8 @@ func (a *App) pageBackend() *backend.Backend {
 		Memory:       a.memory,
 		Acceptor:     a.acceptor,
 		MaxUpload:    int64(a.config.Limit.Upload),
-		Verify:       a.uploadVerdict,
 		TryMailbox:   a.tryMailbox,
-		AddMailbox:   a.addMailbox,
+		AddMailbox:   addMailbox,
 		LoginRefused: imap.ErrLogin.Error(),
 		BaseURL:      a.config.BaseURL,
 		ReportDomain: a.config.ReportDomain,
@@ -112,9 +113,15 @@ func (a *App) tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string)
 	return err
 }
 
-// addMailbox has a team keep a mailbox with the password sealed.
-func (a *App) addMailbox(ctx context.Context, team *store.Team, m dmarcd.Mailbox, password string) (dmarcd.Mailbox, error) {
-	return team.AddMailbox(ctx, m, func(added dmarcd.Mailbox) ([]byte, error) {
-		return secret.File(a.config.Secret.File).Seal(imap.Credentials{Password: password}.Encode(), added.SecretContext())
-	})
+// addMailbox has a team read a mailbox with that password.
+func addMailbox(ctx context.Context, team *service.Team, m dmarcd.Mailbox, password string) error {
+	_, err := team.AddMailbox(ctx, m, imap.Credentials{Password: password}.Encode())
+	return err
+}
+
+// SealMailboxes returns what seals the secrets of mailboxes for an installation.
+func SealMailboxes(cfg config.Config) func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {
+	return func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {
+		return secret.File(cfg.Secret.File).Seal(plain, m.SecretContext())
+	}
 }

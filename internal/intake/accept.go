@@ -30,6 +30,8 @@ type Message struct {
 	// returns. See CopyOf for what can be read once only.
 	Content io.ReaderAt
 	Size    int64
+	// Audit are the entries that the audit log gets with what is stored.
+	Audit []dmarcd.AuditEntry
 }
 
 // Keeper keeps deliveries.
@@ -171,7 +173,7 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 	folder := a.Limits.Containers.Folder
 	o := &Opened{
-		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Domain: m.Domain, Name: plain(m.Name)},
+		Delivery:  &dmarcd.Delivery{Intake: m.Intake, Verdict: m.Verdict, Domain: m.Domain, Name: plain(m.Name), Audit: m.Audit},
 		packed:    Copy{folder: folder},
 		documents: Copy{folder: folder},
 		redaction: redaction{options: a.Failure, content: Copy{folder: folder}},

@@ -26,7 +26,7 @@ type Shelf interface {
 // that was sent with it: each of these has an entry of its own, which stays until it is
 // read again itself, and is then known already. What is not there, or whose bytes are
 // gone, is dmarcd.ErrNotFound.
-func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
+func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) (settled bool, receipts []dmarcd.Receipt, err error) {
 	rejected, err := shelf.RejectedByID(ctx, id)
 	if err != nil {
 		return false, nil, err
@@ -41,7 +41,7 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, i
 	}
 	defer content.Close()
 	receipts, err = a.Accept(ctx, shelf, Message{
-		Team: team, Intake: rejected.Intake, Verdict: rejected.Verdict, Name: rejected.Name, Content: content, Size: content.Size(),
+		Team: team, Intake: rejected.Intake, Verdict: rejected.Verdict, Name: rejected.Name, Content: content, Size: content.Size(), Audit: audit,
 	})
 	if err != nil {
 		return false, nil, err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -47,6 +48,18 @@ func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 
 func (s *Store) note(ctx context.Context, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
 	return s.tx(ctx, func(tx tx) error { return s.noteIn(ctx, tx, team, e) })
+}
+
+// noteAll writes the entries of a change in its transaction. Those that say nothing of
+// what was changed are about target.
+func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.AuditEntry, target string) error {
+	for _, entry := range entries {
+		entry.Target = cmp.Or(entry.Target, target)
+		if err := t.store.noteIn(ctx, t, team, entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noteIn writes an entry in the transaction of the change that it is about.

@@ -21,8 +21,13 @@ func scanInvite(scan scanner) (dmarcd.Invite, error) {
 
 // CreateInvite stores an invite of an operator. The hash is the SHA-256 of the
 // secret in the link.
-func (s *Store) CreateInvite(ctx context.Context, hash [32]byte, invite dmarcd.Invite) error {
-	return s.tx(ctx, func(t tx) error { return t.createInvite(ctx, hash, invite) })
+func (s *Store) CreateInvite(ctx context.Context, hash [32]byte, invite dmarcd.Invite, audit ...dmarcd.AuditEntry) error {
+	return s.tx(ctx, func(t tx) error {
+		if err := t.createInvite(ctx, hash, invite); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, invite.Team, audit, invite.Email)
+	})
 }
 
 func (t tx) createInvite(ctx context.Context, hash [32]byte, invite dmarcd.Invite) error {

@@ -137,6 +137,21 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (int64, erro
 	return tx{store: t.store, run: conn}.exec(ctx, query, args...)
 }
 
+// change runs a statement that changes rows of the team, in one transaction with the
+// entries for the audit log. Where it changes none it is ErrNotFound.
+func (t *Team) change(ctx context.Context, audit []dmarcd.AuditEntry, query string, args ...any) error {
+	return t.tx(ctx, func(tx tx) error {
+		changed, err := tx.exec(ctx, query, args...)
+		if err == nil && changed == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
+	})
+}
+
 func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	t.store.queries.Add(1)
 	return t.store.kind(t.run.QueryRowContext(ctx, query, args...).Scan(dest...))

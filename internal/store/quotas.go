@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -89,17 +90,21 @@ func (t *Team) quota(ctx context.Context, tx tx) (dmarcd.Quota, error) {
 	return quota, nil
 }
 
-// SetQuota sets a quota of the team: 0 is any amount, dmarcd.QuotaDefault that of the
-// installation.
-func (t *Team) SetQuota(ctx context.Context, name dmarcd.QuotaName, amount int64) error {
-	if !slices.Contains(dmarcd.QuotaNames(), name) {
+// SetQuotas sets the quotas of the team that are given: 0 is any amount,
+// dmarcd.QuotaDefault that of the installation.
+func (t *Team) SetQuotas(ctx context.Context, quotas dmarcd.Quota, audit ...dmarcd.AuditEntry) error {
+	var set []string
+	args := []any{t.id}
+	for _, name := range dmarcd.QuotaNames() {
+		if amount, given := quotas[name]; given {
+			args = append(args, amount)
+			set = append(set, fmt.Sprintf("quota_%s = $%d", name, len(args)))
+		}
+	}
+	if len(set) < len(quotas) || len(set) == 0 {
 		return dmarcd.ErrInvalid
 	}
-	changed, err := t.exec(ctx, `UPDATE teams SET quota_`+string(name)+` = $1 WHERE id = $2`, amount, t.id)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	return err
+	return t.change(ctx, audit, `UPDATE teams SET `+strings.Join(set, ", ")+` WHERE id = $1`, args...)
 }
 
 // Usage returns how much the team has.

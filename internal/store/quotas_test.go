@@ -22,7 +22,7 @@ func (in *inbox) wantQuota(err error, name dmarcd.QuotaName) {
 
 func (in *inbox) setQuota(name dmarcd.QuotaName, amount int64) {
 	in.Helper()
-	in.must(in.team.SetQuota(in.Context(), name, amount))
+	in.must(in.team.SetQuotas(in.Context(), dmarcd.Quota{name: amount}))
 }
 
 func (in *inbox) usage() dmarcd.Usage {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // Retention is how long data is kept; 0 is for ever.
@@ -28,10 +30,9 @@ const AsConfigured = -time.Second
 
 // SetRetention sets how long the team's data is kept. Rejected and Failure are
 // ignored: they are settings of the installation.
-func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
-	_, err := t.exec(ctx, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
+func (t *Team) SetRetention(ctx context.Context, keep Retention, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE teams SET keep_originals = $1, keep_records = $2, keep_counters = $3 WHERE id = $4`,
 		int64(keep.Originals/time.Second), int64(keep.Records/time.Second), int64(keep.Counters/time.Second), t.id)
-	return err
 }
 
 // Retention returns how long the team's data is kept, AsConfigured where the team

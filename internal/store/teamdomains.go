@@ -30,8 +30,9 @@ const (
 
 // AddDomain adds a domain, whose name is as dmarcd.ParseName returns it. The
 // schedule looks at its DNS from nextCheck on. A domain that the team has
-// already is ErrConflict, one too many a *dmarcd.QuotaError.
-func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) (dmarcd.Domain, error) {
+// already is ErrConflict, one too many a *dmarcd.QuotaError. As every change that a team
+// can ask for it takes the entries that the audit log gets in the same transaction.
+func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
 	err := t.tx(ctx, func(tx tx) error {
 		added, err := t.insertDomains(ctx, tx, []string{name}, nextCheck)
@@ -41,8 +42,10 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) 
 		if added == 0 {
 			return dmarcd.ErrConflict
 		}
-		domain, err = t.domain(ctx, tx, name, "")
-		return err
+		if domain, err = t.domain(ctx, tx, name, ""); err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, name)
 	})
 	if err != nil {
 		return dmarcd.Domain{}, fmt.Errorf("add domain: %w", err)
@@ -53,10 +56,12 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time) 
 // AddDomains adds many domains at once and returns how many of them were new;
 // all or, where they are too many (a *dmarcd.QuotaError), none. The schedule looks at
 // them one after the other, from nextCheck on.
-func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time) (added int, err error) {
+func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (added int, err error) {
 	err = t.tx(ctx, func(tx tx) (err error) {
-		added, err = t.insertDomains(ctx, tx, names, nextCheck)
-		return err
+		if added, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || added == 0 {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
 	})
 	if err != nil {
 		return 0, fmt.Errorf("add domains: %w", err)
@@ -151,20 +156,16 @@ func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.D
 }
 
 // SetPurpose declares what a domain is used for; "" takes the word back.
-func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
-	changed, err := t.exec(ctx, `UPDATE domains
+func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE domains
 		SET purpose = $1, updated_at = CASE WHEN purpose = $1 THEN updated_at ELSE $2 END
 		WHERE team_id = $3 AND name = $4 AND deleted_at = 0`,
 		purpose, unix(t.store.now()), t.id, name)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	return err
 }
 
 // DeleteDomain removes a domain and all that is known of it from the team's
 // sight, in one short transaction. The rows themselves go later; see Purge.
-func (t *Team) DeleteDomain(ctx context.Context, name string) error {
+func (t *Team) DeleteDomain(ctx context.Context, name string, audit ...dmarcd.AuditEntry) error {
 	return t.txAgain(ctx, func(tx tx) error {
 		var id dmarcd.DomainID
 		err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
@@ -198,7 +199,10 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 		for _, day := range days {
 			gone[day] = change{taken: true}
 		}
-		return t.recountDays(ctx, tx, gone)
+		if err := t.recountDays(ctx, tx, gone); err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, name)
 	})
 }
 

@@ -31,7 +31,7 @@ func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
 // its id. seal is given it then, and returns its secret sealed for that id. A
 // description that cannot be right is an InvalidError, one mailbox too many a
 // *dmarcd.QuotaError.
-func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarcd.Mailbox) ([]byte, error)) (dmarcd.Mailbox, error) {
+func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarcd.Mailbox) ([]byte, error), audit ...dmarcd.AuditEntry) (dmarcd.Mailbox, error) {
 	if err := m.Validate(); err != nil {
 		return dmarcd.Mailbox{}, err
 	}
@@ -53,7 +53,10 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 			added.ID, t.id, added.Host, added.Port, added.Security, added.Username, added.Method, sealed,
 			added.Folder, added.After, added.MoveTo, unix(added.CreatedAt))
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, added.ID.String())
 	})
 	if err != nil {
 		return dmarcd.Mailbox{}, fmt.Errorf("add mailbox: %w", err)
@@ -87,8 +90,8 @@ func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
 
 // RemoveMailbox forgets a mailbox of the team and its secret. The reports that
 // it brought stay.
-func (t *Team) RemoveMailbox(ctx context.Context, id dmarcd.MailboxID) error {
-	return t.changeMailbox(ctx, `DELETE FROM mailboxes WHERE team_id = $1 AND id = $2`, t.id, id)
+func (t *Team) RemoveMailbox(ctx context.Context, id dmarcd.MailboxID, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `DELETE FROM mailboxes WHERE team_id = $1 AND id = $2`, t.id, id)
 }
 
 // SaveMailboxState keeps up to which message a mailbox of the team was read.
@@ -128,8 +131,8 @@ func (t *Team) PauseMailbox(ctx context.Context, id dmarcd.MailboxID, reason str
 }
 
 // ResumeMailbox lets a mailbox of the team be read again, and forgets its crashes.
-func (t *Team) ResumeMailbox(ctx context.Context, id dmarcd.MailboxID) error {
-	return t.changeMailbox(ctx, `UPDATE mailboxes SET paused_at = 0, crashes = 0, error = '', error_at = 0
+func (t *Team) ResumeMailbox(ctx context.Context, id dmarcd.MailboxID, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE mailboxes SET paused_at = 0, crashes = 0, error = '', error_at = 0
 		WHERE team_id = $1 AND id = $2`, t.id, id)
 }
 

@@ -27,8 +27,8 @@ func scanMember(scan scanner) (dmarcd.Member, error) {
 // SetRole gives a member another role. Somebody else than a member is
 // ErrNotFound; taking the role from the last owner is an InvalidError. What a
 // member who is no owner any more has invited to is void.
-func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role) error {
-	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, func(tx tx) (int64, error) {
+func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role, audit ...dmarcd.AuditEntry) error {
+	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) (int64, error) {
 		return tx.exec(ctx, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
 	})
 }
@@ -36,8 +36,8 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 // RemoveMember takes a user out of the team. Somebody else than a member is
 // ErrNotFound; the last owner is an InvalidError. Links that would bring them
 // back, and those that they made, are void.
-func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
-	return t.changeMember(ctx, user, true, func(tx tx) (int64, error) {
+func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
+	return t.changeMember(ctx, user, true, audit, func(tx tx) (int64, error) {
 		_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
 			AND email = (SELECT users.email FROM users JOIN members ON members.user_id = users.id
 				WHERE members.team_id = $1 AND users.id = $2)`, t.id, user)
@@ -50,7 +50,7 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
 
 // changeMember changes the row of one member, and sees to it that the team keeps
 // an owner where the change takes that role.
-func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, change func(tx) (int64, error)) error {
+func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func(tx) (int64, error)) error {
 	err := t.tx(ctx, func(tx tx) error {
 		// All owners are locked, in one order: two of them who remove each
 		// other at the same moment take turns.
@@ -68,11 +68,19 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 				return err
 			}
 		}
+		// The address names the member in the audit log, also after they are gone.
+		var email string
+		if err := tx.queryRow(ctx, `SELECT email FROM users WHERE id = $1`, []any{user}, &email); err != nil {
+			return err
+		}
 		changed, err := change(tx)
 		if err == nil && changed == 0 {
 			err = dmarcd.ErrNotFound
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, email)
 	})
 	if err != nil {
 		return fmt.Errorf("change a member: %w", err)
@@ -89,12 +97,17 @@ func scanUserID(scan scanner) (dmarcd.UserID, error) {
 // Invite stores an invite of a member, whom invite.CreatedBy names, into the
 // team. The hash is the SHA-256 of the secret in the link. A member cannot make
 // an operator: that is a mistake of the caller's and ErrForbidden.
-func (t *Team) Invite(ctx context.Context, hash [32]byte, invite dmarcd.Invite) error {
+func (t *Team) Invite(ctx context.Context, hash [32]byte, invite dmarcd.Invite, audit ...dmarcd.AuditEntry) error {
 	if invite.CreatedBy == 0 || invite.Email == "" || invite.Operator {
 		return fmt.Errorf("invite into a team: %w", dmarcd.ErrForbidden)
 	}
 	invite.Team = t.id
-	return t.store.CreateInvite(ctx, hash, invite)
+	return t.tx(ctx, func(tx tx) error {
+		if err := tx.createInvite(ctx, hash, invite); err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, invite.Email)
+	})
 }
 
 // Invites returns the invites into the team that can still be used, ordered by
@@ -107,10 +120,6 @@ func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
 
 // CancelInvite makes all invites into the team for an address void. None is
 // ErrNotFound.
-func (t *Team) CancelInvite(ctx context.Context, email string) error {
-	changed, err := t.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	return err
+func (t *Team) CancelInvite(ctx context.Context, email string, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 }

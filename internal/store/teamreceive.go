@@ -113,6 +113,9 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 		if receipts[i], err = r.keep(ctx, delivery); err != nil {
 			return nil, err
 		}
+		if err := r.tx.noteAll(ctx, r.team.id, delivery.Audit, delivery.Name); err != nil {
+			return nil, err
+		}
 	}
 	for _, rows := range []*bulk{r.shares, r.records} {
 		if err := rows.flush(); err != nil {

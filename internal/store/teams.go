@@ -20,11 +20,13 @@ func scanTeam(scan scanner) (dmarcd.Team, error) {
 // CreateTeam makes a team with that name, on the API whitelist or not. A name
 // that is taken is ErrConflict. The team dmarcd.DefaultTeam has no quotas, others have
 // those of the installation.
-func (s *Store) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
+func (s *Store) CreateTeam(ctx context.Context, name string, api bool, audit ...dmarcd.AuditEntry) (dmarcd.Team, error) {
 	var team dmarcd.Team
 	err := s.tx(ctx, func(t tx) (err error) {
-		team, err = t.createTeam(ctx, name, api)
-		return err
+		if team, err = t.createTeam(ctx, name, api); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, 0, audit, team.Name)
 	})
 	return team, err
 }
@@ -64,10 +66,15 @@ func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error
 
 // SetAPI puts the team with that name on the API whitelist or takes it off; no
 // such team is ErrNotFound.
-func (s *Store) SetAPI(ctx context.Context, name string, allowed bool) error {
-	changed, err := s.exec(ctx, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	return err
+func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...dmarcd.AuditEntry) error {
+	return s.tx(ctx, func(t tx) error {
+		changed, err := t.exec(ctx, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)
+		if err == nil && changed == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return t.noteAll(ctx, 0, audit, name)
+	})
 }

@@ -34,11 +34,13 @@ type NewToken struct {
 }
 
 // CreateToken stores a new token of the team.
-func (t *Team) CreateToken(ctx context.Context, n NewToken) (dmarcd.Token, error) {
+func (t *Team) CreateToken(ctx context.Context, n NewToken, audit ...dmarcd.AuditEntry) (dmarcd.Token, error) {
 	var token dmarcd.Token
 	err := t.tx(ctx, func(tx tx) (err error) {
-		token, err = tx.createToken(ctx, t.id, n)
-		return err
+		if token, err = tx.createToken(ctx, t.id, n); err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, token.ID.String())
 	})
 	return token, err
 }
@@ -70,12 +72,8 @@ func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
 
 // RevokeToken ends a token of the team for good; one that is revoked already
 // stays as it is.
-func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID) error {
-	changed, err := t.exec(ctx, `UPDATE tokens
+func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE tokens
 		SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END
 		WHERE team_id = $2 AND id = $3`, unix(t.store.now()), t.id, id)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	return err
 }

@@ -244,8 +244,8 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		}
 		return err
 	},
-	"SetQuota": func(ctx context.Context, other *store.Team, _ victim) error {
-		return other.SetQuota(ctx, dmarcd.QuotaStored, 1<<40)
+	"SetQuotas": func(ctx context.Context, other *store.Team, _ victim) error {
+		return other.SetQuotas(ctx, dmarcd.Quota{dmarcd.QuotaStored: 1 << 40})
 	},
 	"Usage": func(ctx context.Context, other *store.Team, _ victim) error {
 		usage, err := other.Usage(ctx)
@@ -424,7 +424,7 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	if err := mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if err := mine.SetQuota(ctx, dmarcd.QuotaDomains, victimsQuota); err != nil {
+	if err := mine.SetQuotas(ctx, dmarcd.Quota{dmarcd.QuotaDomains: victimsQuota}); err != nil {
 		t.Fatal(err)
 	}
 	token, err := mine.CreateToken(ctx, store.NewToken{Name: "ci", Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte("mine"))})

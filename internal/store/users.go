@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -129,7 +130,7 @@ func scanMembership(scan scanner) (dmarcd.Membership, error) {
 // RemoveUser removes a user with their sessions and memberships, and every link
 // that was made for them or by them and is not used yet. It returns the names of
 // the teams that are left without an owner. No such user is ErrNotFound.
-func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID) (ownerless []string, err error) {
+func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		user, err := t.user(ctx, id)
 		if err != nil {
@@ -156,7 +157,12 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID) (ownerless []s
 				return err
 			}
 		}
-		return nil
+		for i := range audit {
+			if len(ownerless) > 0 {
+				audit[i].Detail = "left without an owner: " + strings.Join(ownerless, ", ")
+			}
+		}
+		return t.noteAll(ctx, 0, audit, user.Email)
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		err = fmt.Errorf("remove user: %w", err)

@@ -17,10 +17,10 @@ import (
 
 // What a message may cost that was made to cost a lot.
 const (
-	bombLimit  = 5 * time.Second
+	bombTime   = 5 * time.Second // of the processor: the machine may be busy
 	bombMemory = 256 << 20
-	// bystanderLimit is how long another client may wait meanwhile.
-	bystanderLimit = 2 * time.Second
+	// bystanderLimit is how long another client may wait meanwhile, on a busy machine.
+	bystanderLimit = 10 * time.Second
 )
 
 // bomb is something that looks small and is not, or is large and means nothing.
@@ -146,10 +146,10 @@ func TestBombs(t *testing.T) {
 		for _, b := range bombs() {
 			content := b.content(t)
 			before := len(s.rejected())
-			began := time.Now()
+			began := s.processorTime()
 			receipts := s.upload(content, http.StatusUnprocessableEntity)
-			if took := time.Since(began); took > bombLimit {
-				t.Errorf("%s by HTTP: took %v want at most %v", b.name, took, bombLimit)
+			if took := s.processorTime() - began; took > bombTime {
+				t.Errorf("%s by HTTP: took %v of the processor want at most %v", b.name, took, bombTime)
 			}
 			if len(receipts) == 0 || statuses(receipts) != "rejected" || receipts[0].Reason == nil {
 				t.Errorf("%s by HTTP: got %v want it rejected with a reason", b.name, receipts)
@@ -163,7 +163,7 @@ func TestBombs(t *testing.T) {
 				wrap = b.mail
 			}
 			s.mail(address, wrap(content))
-			eventually(t, bombLimit, b.name+" by SMTP is kept aside", func() bool { return len(s.rejected()) > uploaded })
+			eventually(t, startLimit, b.name+" by SMTP is kept aside", func() bool { return len(s.rejected()) > uploaded })
 			if used := s.peakMemory(); used > bombMemory {
 				t.Errorf("%s: the process has used %d MiB want at most %d", b.name, used>>20, bombMemory>>20)
 			}
@@ -217,4 +217,29 @@ func (s *server) peakMemory() int {
 		s.in.t.Fatal(err)
 	}
 	return kilobytes << 10
+}
+
+// processorTime returns how long the process has computed.
+func (s *server) processorTime() time.Duration {
+	s.in.t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	if err != nil {
+		s.in.t.Fatal(err)
+	}
+	// The name of the program is in brackets, and may have blanks.
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	const userTime, systemTime, ticks = 11, 12, 100
+	if len(fields) <= systemTime {
+		s.in.t.Fatalf("got %s want the times of a process", stat)
+	}
+	var sum time.Duration
+	for _, field := range []string{fields[userTime], fields[systemTime]} {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			s.in.t.Fatal(err)
+		}
+		sum += time.Duration(n) * time.Second / ticks
+	}
+	return sum
 }

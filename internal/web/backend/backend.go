@@ -6,17 +6,16 @@ package backend
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
@@ -24,10 +23,10 @@ import (
 // Options are what a Backend is made of.
 type Options struct {
 	Store     *store.Store
+	Service   *service.Service
 	Sessions  *auth.Sessions
 	Passwords *auth.PasswordSignIn
 	Welcome   *auth.Welcome
-	Checker   *dnscheck.Checker
 	// Examine looks at everything about a domain of the team, because somebody
 	// asked for it, and keeps what it saw.
 	Examine func(ctx context.Context, team *store.Team, name string) error
@@ -37,14 +36,11 @@ type Options struct {
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes.
 	Acceptor  *intake.Acceptor
 	MaxUpload int64
-	// Verify says whether a mail is from whom it says, and gives the zero value for
-	// what is no mail.
-	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
 	// TryMailbox logs in to a mailbox and opens its folder. An *dmarcd.InvalidError
 	// says what the server refuses; any other error is that it was not reached.
 	TryMailbox func(ctx context.Context, mailbox dmarcd.Mailbox, password string) error
-	// AddMailbox has the team keep a mailbox with the password sealed.
-	AddMailbox func(ctx context.Context, team *store.Team, mailbox dmarcd.Mailbox, password string) (dmarcd.Mailbox, error)
+	// AddMailbox has the team read a mailbox with that password.
+	AddMailbox func(ctx context.Context, team *service.Team, mailbox dmarcd.Mailbox, password string) error
 	// LoginRefused is how the problem of a mailbox begins whose server refuses the
 	// login.
 	LoginRefused string
@@ -81,8 +77,9 @@ func (b *Backend) Team(viewer web.Viewer) web.Team {
 	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
 	d := desk{
 		Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id),
-		role: dmarcd.Role(viewer.Role), operator: viewer.Operator,
+		operator: viewer.Operator,
 	}
+	d.change = b.options.Service.Team(id, service.User(d.user, d.actor, dmarcd.Role(viewer.Role), viewer.Operator, d.address))
 	mail := &sources{desk: d}
 	return web.Team{
 		Domains:   domains{d},
@@ -106,13 +103,8 @@ type desk struct {
 	journal
 	id   dmarcd.TeamID
 	team *store.Team
-	// role is what the viewer may do in the team.
-	role dmarcd.Role
+	// change is what the viewer may do in the team.
+	change *service.Team
 	// operator tells that the viewer sees the whole installation.
 	operator bool
-}
-
-// note writes into the team's audit log.
-func (d desk) note(ctx context.Context, action, target, detail string) {
-	d.write(ctx, d.team, action, target, detail)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -48,52 +47,21 @@ func applied(domain dmarcd.Domain) string {
 	return record.Applied(policy).String()
 }
 
-// AddDomain looks at the DNS before it answers. Whatever becomes of that, now or by
-// the schedule, the domain is there.
+// AddDomain implements web.Domains.
 func (d domains) AddDomain(ctx context.Context, name string) (string, error) {
-	name, err := dmarcd.ParseName(name)
-	if err != nil {
-		return "", err
-	}
-	_, err = d.team.AddDomain(ctx, name, d.options.Now().Add(dnscheck.CreateGrace))
-	if errors.Is(err, dmarcd.ErrForbidden) {
+	domain, err := d.change.AddDomain(ctx, name)
+	if errors.Is(err, dmarcd.ErrForbidden) && errors.As(err, new(*dmarcd.QuotaError)) {
 		return "", &dmarcd.InvalidError{Field: "domain", Message: "The team has as many domains as it may have. Delete one, or ask the operator for more."}
 	}
-	if err != nil {
-		return "", err
-	}
-	d.note(ctx, "domain.add", name, "")
-	_, _, err = d.options.Checker.CheckInTime(ctx, d.team, name, dnscheck.Created)
-	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) { // deleted meanwhile
-		d.options.Log.WarnContext(ctx, "first check of a domain not kept", "error", err)
-	}
-	return name, nil
+	return domain.Name, err
 }
 
+// DeleteDomain implements web.Domains.
 func (d domains) DeleteDomain(ctx context.Context, name string) error {
-	domain, err := d.named(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := d.team.DeleteDomain(ctx, domain.Name); err != nil {
-		return err
-	}
-	d.note(ctx, "domain.delete", domain.Name, "")
-	return nil
+	return d.change.DeleteDomain(ctx, name)
 }
 
+// SetPurpose implements web.Domains.
 func (d domains) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
-	domain, err := d.named(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := d.team.SetPurpose(ctx, domain.Name, purpose); err != nil {
-		return err
-	}
-	word := string(purpose)
-	if word == "" {
-		word = "none"
-	}
-	d.note(ctx, "domain.purpose", domain.Name, word)
-	return nil
+	return d.change.SetPurpose(ctx, name, purpose)
 }

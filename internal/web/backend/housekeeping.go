@@ -2,11 +2,10 @@ package backend
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -32,18 +31,7 @@ func (h housekeeping) Retention(ctx context.Context) (web.Retention, error) {
 func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
 
 func (h housekeeping) SetRetention(ctx context.Context, keep web.Retention) error {
-	if keep.Counters != 0 && (keep.Records == 0 || keep.Records > keep.Counters) {
-		return &dmarcd.InvalidError{Field: "counters", Message: "The sums are kept at least as long as the records that they are made of."}
-	}
-	err := h.team.SetRetention(ctx, store.Retention{
-		Counters: time.Duration(keep.Counters) * day, Records: time.Duration(keep.Records) * day,
-		Originals: time.Duration(keep.Originals) * day,
-	})
-	if err != nil {
-		return err
-	}
-	h.note(ctx, "retention.set", "", fmt.Sprintf("sums %d days, records %d, originals %d; 0 is for ever", keep.Counters, keep.Records, keep.Originals))
-	return nil
+	return h.change.SetRetention(ctx, service.Retention{Counters: keep.Counters, Records: keep.Records, Originals: keep.Originals})
 }
 
 func (h housekeeping) Audit(ctx context.Context, after string) (wire.Page[web.AuditEntry], error) {

@@ -2,9 +2,9 @@ package backend
 
 import (
 	"context"
-	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
@@ -12,18 +12,17 @@ import (
 // Installation returns what an operator may ask. That the viewer is one is for the
 // caller to see to.
 func (b *Backend) Installation(viewer web.Viewer) web.Installation {
-	return installation{Backend: b, journal: b.journalOf(viewer), store: b.options.Store}
+	who := b.journalOf(viewer)
+	return installation{
+		Backend: b, store: b.options.Store,
+		change: b.options.Service.System(service.User(who.user, who.actor, "", viewer.Operator, who.address)),
+	}
 }
 
 type installation struct {
 	*Backend
-	journal
-	store *store.Store
-}
-
-// note writes into the audit log of the installation.
-func (i installation) note(ctx context.Context, action, target, detail string) {
-	i.write(ctx, i.store, action, target, detail)
+	store  *store.Store
+	change *service.System
 }
 
 // recentDays is over how many days the messages of teams are counted.
@@ -43,12 +42,8 @@ func (i installation) Teams(ctx context.Context) ([]web.TeamRow, error) {
 }
 
 func (i installation) CreateTeam(ctx context.Context, name string, api bool) error {
-	team, err := i.store.CreateTeam(ctx, name, api)
-	if err != nil {
-		return err
-	}
-	i.note(ctx, "team.create", team.Name, "")
-	return nil
+	_, err := i.change.CreateTeam(ctx, name, api)
+	return err
 }
 
 func (i installation) SetAPI(ctx context.Context, team string, allowed bool) error {
@@ -60,15 +55,7 @@ func (i installation) SetAPI(ctx context.Context, team string, allowed bool) err
 	if err != nil {
 		return err
 	}
-	if err := i.store.SetAPI(ctx, known.Name, allowed); err != nil {
-		return err
-	}
-	action := "team.deny"
-	if allowed {
-		action = "team.allow"
-	}
-	i.note(ctx, action, known.Name, "")
-	return nil
+	return i.change.SetAPI(ctx, known.Name, allowed)
 }
 
 func (i installation) Users(ctx context.Context) ([]web.UserRow, error) {
@@ -98,26 +85,6 @@ func (i installation) RemoveUser(ctx context.Context, user string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	if id == i.user {
-		return &dmarcd.InvalidError{Field: "user", Message: "You cannot remove yourself: another operator can, or `dmarcd user remove`."}
-	}
-	users, err := i.store.Users(ctx)
-	if err != nil {
-		return err
-	}
-	ownerless, err := i.store.RemoveUser(ctx, id)
-	if err != nil {
-		return err
-	}
-	var email, detail string
-	for _, known := range users {
-		if known.ID == id {
-			email = known.Email
-		}
-	}
-	if len(ownerless) > 0 {
-		detail = "left without an owner: " + strings.Join(ownerless, ", ")
-	}
-	i.note(ctx, "user.remove", email, detail)
-	return nil
+	_, err = i.change.RemoveUser(ctx, id)
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -36,33 +35,13 @@ func (i invites) Invites(ctx context.Context) ([]web.Invite, error) {
 }
 
 func (i invites) InviteMember(ctx context.Context, email, role string) (string, error) {
-	email, err := dmarcd.ParseEmail(email)
-	if err != nil {
-		return "", err
-	}
 	as, err := dmarcd.ParseRole(role)
 	if err != nil {
 		return "", err
 	}
-	secret, hash := auth.NewInvite()
-	link, err := auth.WelcomeLink(i.options.BaseURL, secret)
-	if err != nil {
-		return "", err
-	}
-	err = i.team.Invite(ctx, hash, dmarcd.Invite{
-		Email: email, Role: as, CreatedBy: i.user, ExpiresAt: i.options.Now().Add(dmarcd.InviteLife),
-	})
-	if err != nil {
-		return "", err
-	}
-	i.note(ctx, "member.invite", email, role)
-	return link, nil
+	return i.change.InviteMember(ctx, email, as)
 }
 
 func (i invites) WithdrawInvite(ctx context.Context, email string) error {
-	if err := i.team.CancelInvite(ctx, email); err != nil {
-		return err
-	}
-	i.note(ctx, "member.uninvite", email, "")
-	return nil
+	return i.change.WithdrawInvite(ctx, email)
 }

@@ -21,7 +21,7 @@ func (m mailboxes) Mailboxes(ctx context.Context) ([]web.Mailbox, error) {
 	shown := make([]web.Mailbox, len(found))
 	for i, box := range found {
 		shown[i] = web.Mailbox{
-			ID: box.ID.String(), Host: net.JoinHostPort(box.Host, strconv.Itoa(box.Port)), Username: box.Username,
+			ID: box.ID.String(), Host: box.Address(), Username: box.Username,
 			Folder: box.Folder, SeenAt: box.SeenAt, Error: m.told(box), ErrorAt: box.ErrorAt, PausedAt: box.PausedAt,
 		}
 	}
@@ -39,12 +39,7 @@ func (m mailboxes) AddMailbox(ctx context.Context, wanted web.NewMailbox) error 
 	if err := m.try(ctx, box, wanted.Password); err != nil {
 		return atField(err)
 	}
-	added, err := m.options.AddMailbox(ctx, m.team, box, wanted.Password)
-	if err != nil {
-		return atField(err)
-	}
-	m.note(ctx, "mailbox.add", added.ID.String(), added.Username+" at "+added.Host)
-	return nil
+	return atField(m.options.AddMailbox(ctx, m.change, box, wanted.Password))
 }
 
 // newMailbox reads what somebody wrote into the form.
@@ -111,7 +106,9 @@ func (m mailboxes) try(ctx context.Context, box dmarcd.Mailbox, password string)
 	}
 	err := m.logIn(ctx, box, password)
 	if err != nil {
-		m.note(ctx, "mailbox.login_failed", box.Username+" at "+net.JoinHostPort(box.Host, strconv.Itoa(box.Port)), err.Error())
+		if noted := m.change.NoteFailedLogin(ctx, box, err); noted != nil {
+			m.options.Log.ErrorContext(ctx, "audit entry not written", "error", noted, "team", m.id, "user", m.user)
+		}
 		return err
 	}
 	m.mailboxes.Succeeded(team, user)
@@ -147,22 +144,17 @@ func (m mailboxes) told(box dmarcd.Mailbox) string {
 }
 
 func (m mailboxes) RemoveMailbox(ctx context.Context, id string) error {
-	return m.change(ctx, id, "mailbox.remove", m.team.RemoveMailbox)
-}
-
-func (m mailboxes) ResumeMailbox(ctx context.Context, id string) error {
-	return m.change(ctx, id, "mailbox.resume", m.team.ResumeMailbox)
-}
-
-// change changes a mailbox of the team, and writes it down.
-func (m mailboxes) change(ctx context.Context, id, action string, change func(context.Context, dmarcd.MailboxID) error) error {
 	parsed, err := dmarcd.ParseMailboxID(id)
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	if err := change(ctx, parsed); err != nil {
-		return err
+	return m.change.RemoveMailbox(ctx, parsed)
+}
+
+func (m mailboxes) ResumeMailbox(ctx context.Context, id string) error {
+	parsed, err := dmarcd.ParseMailboxID(id)
+	if err != nil {
+		return dmarcd.ErrNotFound
 	}
-	m.note(ctx, action, id, "")
-	return nil
+	return m.change.ResumeMailbox(ctx, parsed)
 }

@@ -31,15 +31,7 @@ func (m members) SetRole(ctx context.Context, user, role string) error {
 	if err != nil {
 		return err
 	}
-	email, err := m.emailOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := m.team.SetRole(ctx, id, as); err != nil {
-		return err
-	}
-	m.note(ctx, "member.role", email, role)
-	return nil
+	return m.change.SetRole(ctx, id, as)
 }
 
 func (m members) RemoveMember(ctx context.Context, user string) error {
@@ -47,27 +39,5 @@ func (m members) RemoveMember(ctx context.Context, user string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	email, err := m.emailOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := m.team.RemoveMember(ctx, id); err != nil {
-		return err
-	}
-	m.note(ctx, "member.remove", email, "")
-	return nil
-}
-
-// emailOf returns the address of a member, by which the audit log names them.
-func (m members) emailOf(ctx context.Context, id dmarcd.UserID) (string, error) {
-	found, err := m.team.Members(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, member := range found {
-		if member.User.ID == id {
-			return member.User.Email, nil
-		}
-	}
-	return "", dmarcd.ErrNotFound
+	return m.change.RemoveMember(ctx, id)
 }

@@ -43,9 +43,6 @@ func (r rejected) Retry(ctx context.Context, id string) ([]dmarcd.Receipt, error
 	if err != nil {
 		return nil, dmarcd.ErrNotFound
 	}
-	_, receipts, err := r.options.Acceptor.Retry(ctx, r.id, r.team, parsed)
-	if err == nil {
-		r.note(ctx, "report.retry", id, "")
-	}
+	_, receipts, err := r.change.Retry(ctx, parsed)
 	return receipts, err
 }

@@ -94,13 +94,5 @@ func (r reports) Upload(ctx context.Context, name string, body io.Reader) ([]dma
 		return nil, fmt.Errorf("take an upload: %w", err)
 	}
 	defer content.Close()
-	verdict := r.options.Verify(ctx, content.Reader())
-	receipts, err := r.options.Acceptor.Accept(ctx, r.team, intake.Message{
-		Team: r.id, Intake: dmarcd.IntakeUpload, Verdict: verdict, Name: name, Content: content, Size: content.Size(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.note(ctx, "report.upload", name, "")
-	return receipts, nil
+	return r.change.Upload(ctx, name, content)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/senders"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
@@ -56,32 +57,40 @@ func newService(t *testing.T, db storetest.DB) *service {
 	passwords := auth.NewPasswords()
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
+	acceptor := &intake.Acceptor{
+		Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) },
+	}
+	const baseURL = "https://dmarc.example/api"
 	s.Backend = backend.New(backend.Options{
-		Store:     s.store,
+		Store: s.store,
+		Service: usecase.New(s.store, usecase.Options{
+			Checker: dnscheck.New(dnscheck.Options{
+				Resolver: dnstest.New(`_dmarc.example.org TXT "v=DMARC1; p=reject"`), ReportDomain: "reports.example", Interval: time.Hour, Now: now,
+			}),
+			Acceptor: acceptor, Seal: func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) {
+				return append([]byte("sealed "), secret...), nil
+			},
+			BaseURL: baseURL, Now: now, Log: log,
+		}),
 		Sessions:  auth.NewSessions(s.store, now, log),
 		Passwords: &auth.PasswordSignIn{Store: s.store, Passwords: passwords, Throttle: auth.NewThrottle(now)},
 		Welcome:   &auth.Welcome{Store: s.store, Passwords: passwords, Now: now},
-		Checker: dnscheck.New(dnscheck.Options{
-			Resolver: dnstest.New(`_dmarc.example.org TXT "v=DMARC1; p=reject"`), ReportDomain: "reports.example", Interval: time.Hour, Now: now,
-		}),
 		Examine: func(context.Context, *store.Team, string) error {
 			s.examined++
 			return nil
 		},
-		Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}, nil),
-		Acceptor: &intake.Acceptor{
-			Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) },
-		},
+		Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}, nil),
+		Acceptor:  acceptor,
 		MaxUpload: 1 << 20,
-		Verify:    func(context.Context, *io.SectionReader) dmarcd.Verdict { return dmarcd.Verdict{} },
 		TryMailbox: func(ctx context.Context, m dmarcd.Mailbox, password string) error {
 			return s.tryMailbox(ctx, m, password)
 		},
-		AddMailbox: func(ctx context.Context, team *store.Team, m dmarcd.Mailbox, password string) (dmarcd.Mailbox, error) {
-			return team.AddMailbox(ctx, m, func(dmarcd.Mailbox) ([]byte, error) { return []byte("sealed " + password), nil })
+		AddMailbox: func(ctx context.Context, team *usecase.Team, m dmarcd.Mailbox, password string) error {
+			_, err := team.AddMailbox(ctx, m, []byte(password))
+			return err
 		},
 		LoginRefused: "the server refuses the login",
-		BaseURL:      "https://dmarc.example/api", ReportDomain: "reports.example",
+		BaseURL:      baseURL, ReportDomain: "reports.example",
 		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
 		Now:       now, Log: log,
 	})

@@ -11,22 +11,17 @@ import (
 // verdicts implements web.Verdicts.
 type verdicts struct{ desk }
 
-// service returns what the viewer can do.
-func (d desk) service() *service.Team {
-	return service.NewTeam(d.team, service.User(d.user, d.actor, d.role, d.address))
-}
-
 func (v verdicts) SetCounted(ctx context.Context, id string, counted bool) error {
 	parsed, err := dmarcd.ParseReportID(id)
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	_, err = v.service().SetCounted(ctx, parsed, counted)
+	_, err = v.change.SetCounted(ctx, parsed, counted)
 	return err
 }
 
 func (v verdicts) SetCountedAll(ctx context.Context, selected web.ReportSelection, counted bool) (int, error) {
-	return v.service().SetCountedAll(ctx, service.Selection(selected), counted)
+	return v.change.SetCountedAll(ctx, service.Selection(selected), counted)
 }
 
 func (v verdicts) DeleteReport(ctx context.Context, id string) error {
@@ -34,7 +29,7 @@ func (v verdicts) DeleteReport(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return v.service().DeleteReport(ctx, parsed)
+	return v.change.DeleteReport(ctx, parsed)
 }
 
 func (v verdicts) DeleteRejected(ctx context.Context, id string) error {
@@ -42,5 +37,5 @@ func (v verdicts) DeleteRejected(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return v.service().DeleteRejected(ctx, parsed)
+	return v.change.DeleteRejected(ctx, parsed)
 }

@@ -1,0 +1,101 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
+
+// AddDomain adds a domain and looks at its DNS before it returns. Whatever becomes of
+// that, now or by the schedule, the domain is there. A domain that the team has already
+// is dmarcd.ErrConflict, one too many a *dmarcd.QuotaError.
+func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return dmarcd.Domain{}, err
+	}
+	name, err := dmarcd.ParseName(name)
+	if err != nil {
+		return dmarcd.Domain{}, err
+	}
+	domain, err := t.team.AddDomain(ctx, name, t.service.options.Now().Add(dnscheck.CreateGrace), t.actor.to("domain.add", name, ""))
+	if err != nil {
+		return dmarcd.Domain{}, err
+	}
+	checked, _, err := t.service.options.Checker.CheckInTime(ctx, t.team, name, dnscheck.Created)
+	switch {
+	case err == nil:
+		domain = checked
+	case !errors.Is(err, dmarcd.ErrNotFound): // deleted meanwhile, by another request
+		t.service.options.Log.WarnContext(ctx, "first check of a domain not stored", "error", err)
+	}
+	return domain, nil
+}
+
+// AddDomains adds domains, whose names are as dmarcd.ParseName returns them, without
+// looking at their DNS: the schedule does. It returns how many the team did not have;
+// all or, where they are too many (a *dmarcd.QuotaError), none are added.
+func (t *Team) AddDomains(ctx context.Context, names []string) (added int, err error) {
+	if err := t.may(dmarcd.RightChange); err != nil || len(names) == 0 {
+		return 0, err
+	}
+	target := names[0]
+	if len(names) > 1 {
+		target = domainCount(len(names))
+	}
+	return t.team.AddDomains(ctx, names, t.service.options.Now(), t.actor.to("domain.add", target, ""))
+}
+
+// DeleteDomain removes a domain with all that is known of it.
+func (t *Team) DeleteDomain(ctx context.Context, name string) error {
+	right := dmarcd.RightManage
+	if t.actor.token {
+		right = dmarcd.RightChange // as the interface has it
+	}
+	if err := t.may(right); err != nil {
+		return err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return err
+	}
+	return t.team.DeleteDomain(ctx, domain.Name, t.actor.to("domain.delete", domain.Name, ""))
+}
+
+// SetPurpose declares what a domain is used for; "" takes the word back.
+func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return err
+	}
+	return t.team.SetPurpose(ctx, domain.Name, purpose, t.actor.to("domain.purpose", domain.Name, cmp.Or(string(purpose), "none")))
+}
+
+// Verify looks at the DMARC record of a domain now, and returns the domain as it is then.
+func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return dmarcd.Domain{}, dmarcd.Check{}, err
+	}
+	// Whether the team has the domain is asked first: the DNS is not asked about names
+	// of others.
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return dmarcd.Domain{}, dmarcd.Check{}, err
+	}
+	return t.service.options.Checker.CheckInTime(ctx, t.team, domain.Name, dnscheck.Requested)
+}
+
+// named returns the domain of the team with a name as it was written. What is no name
+// is dmarcd.ErrNotFound, like any other that the team does not have.
+func (t *Team) named(ctx context.Context, name string) (dmarcd.Domain, error) {
+	parsed, err := dmarcd.ParseName(name)
+	if err != nil {
+		return dmarcd.Domain{}, dmarcd.ErrNotFound
+	}
+	return t.team.Domain(ctx, parsed)
+}

@@ -1,0 +1,106 @@
+package service
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// Upload reads a file with reports in it, and stores what it holds. name is what the
+// file is called, or "".
+func (t *Team) Upload(ctx context.Context, name string, content *intake.Copy) ([]dmarcd.Receipt, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return nil, err
+	}
+	message := intake.Message{
+		Team: t.team.ID(), Intake: dmarcd.IntakeUpload, Name: name, Content: content, Size: content.Size(),
+		Audit: []dmarcd.AuditEntry{t.actor.to("report.upload", name, "")},
+	}
+	if t.service.options.Verify != nil {
+		message.Verdict = t.service.options.Verify(ctx, content.Reader())
+	}
+	return t.service.options.Acceptor.Accept(ctx, t.team, message)
+}
+
+// Retry reads a rejected item again. It returns what became of all that was sent with
+// it, and whether the item itself could be used now.
+func (t *Team) Retry(ctx context.Context, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return false, nil, err
+	}
+	return t.service.options.Acceptor.Retry(ctx, t.team.ID(), t.team, id, t.actor.to("report.retry", id.String(), ""))
+}
+
+// SetCounted includes a report in the counters or excludes it, and returns the report
+// as it is then. To include a held report releases it; another version of the same
+// report that was counted is replaced.
+func (t *Team) SetCounted(ctx context.Context, id dmarcd.ReportID, counted bool) (dmarcd.Report, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return dmarcd.Report{}, err
+	}
+	if _, err := t.team.SetReportCounted(ctx, id, counted, t.actor.to(countedAction(counted), id.String(), "")); err != nil {
+		return dmarcd.Report{}, err
+	}
+	return t.team.Report(ctx, id)
+}
+
+func countedAction(counted bool) string {
+	if counted {
+		return "report.include"
+	}
+	return "report.exclude"
+}
+
+// DeleteReport deletes a report, and its original unless others came with it.
+func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID) error {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return err
+	}
+	return t.team.DeleteReport(ctx, id, t.actor.to("report.delete", id.String(), ""))
+}
+
+// DeleteRejected deletes a rejected item, and its original unless others came with it.
+func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID) error {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return err
+	}
+	return t.team.DeleteRejected(ctx, id, t.actor.to("rejected.delete", id.String(), ""))
+}
+
+// Selection selects reports. At least one field must be set.
+type Selection struct {
+	// Reporter is the name of the reporter, in any case; "" is any.
+	Reporter string
+	// Days is when the reports begin.
+	Days dmarcd.Days
+}
+
+// SetCountedAll is SetCounted for all reports of a selection. It returns how many were
+// changed. Held and replaced reports are left alone.
+func (t *Team) SetCountedAll(ctx context.Context, selected Selection, counted bool) (int, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return 0, err
+	}
+	if selected == (Selection{}) {
+		return 0, &dmarcd.InvalidError{Field: "reporter", Message: "Select the reports: give a reporter, the first day, the last day, or several of these."}
+	}
+	if days := selected.Days; days.From != nil && days.To != nil && *days.From > *days.To {
+		return 0, &dmarcd.InvalidError{Field: "from", Message: "The first day must not be later than the last."}
+	}
+	return t.team.SetReportsCounted(ctx, store.ReportFilter{Organization: selected.Reporter, Days: selected.Days}, counted,
+		t.actor.to(countedAction(counted), selected.Reporter, selected.String()))
+}
+
+// String is the selection for the audit log.
+func (s Selection) String() string {
+	text := "all reports"
+	if s.Days.From != nil {
+		text += " from " + s.Days.From.String()
+	}
+	if s.Days.To != nil {
+		text += " to " + s.Days.To.String()
+	}
+	return text
+}

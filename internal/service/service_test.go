@@ -1,0 +1,456 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+const ours = "example.com"
+
+// world is an installation with one team that has one of everything.
+type world struct {
+	*testing.T
+	store    *store.Store
+	service  *service.Service
+	acceptor *intake.Acceptor
+	team     dmarcd.Team
+	report   dmarcd.ReportID
+	rejected dmarcd.RejectedID
+	token    dmarcd.TokenID
+	mailbox  dmarcd.MailboxID
+	// owner and member are users of the team, operator is one of none.
+	owner, member, operator dmarcd.User
+}
+
+func newWorld(t *testing.T, db storetest.DB) *world {
+	t.Helper()
+	w := &world{T: t, store: db.Open(t, store.Options{})}
+	limits := intake.DefaultLimits()
+	limits.Containers.Folder = t.TempDir()
+	w.acceptor = &intake.Acceptor{Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) }}
+	w.service = service.New(w.store, service.Options{
+		Checker:  dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
+		Acceptor: w.acceptor,
+		Seal:     func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		BaseURL:  "https://dmarc.example/api",
+	})
+	var err error
+	w.team, err = w.store.CreateTeam(t.Context(), "acme", true)
+	w.must(err)
+	team := w.store.Team(w.team.ID)
+	_, err = team.AddDomain(t.Context(), ours, time.Now().Add(time.Hour))
+	w.must(err)
+	delivery := storetest.Delivery(storetest.Aggregate("1", ours, dmarcd.DayOf(time.Now())-1, storetest.Passed(ours, 7)))
+	receipts, err := team.Receive(t.Context(), []*dmarcd.Delivery{delivery})
+	w.must(err)
+	w.report = receipts[0][0].ID
+	note := w.copyOf("not a report")
+	_, err = w.acceptor.Accept(t.Context(), team, intake.Message{Team: w.team.ID, Intake: dmarcd.IntakeUpload, Content: note, Size: note.Size()})
+	w.must(err)
+	rejected, err := team.Rejected(t.Context(), 0, 1)
+	w.must(err)
+	w.rejected = rejected[0].ID
+	token, err := team.CreateToken(t.Context(), store.NewToken{Name: "script", Scope: dmarcd.ScopeRead})
+	w.must(err)
+	w.token = token.ID
+	mailbox, err := team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil })
+	w.must(err)
+	w.mailbox = mailbox.ID
+	w.owner = w.user(1, dmarcd.Invite{Email: "ann@example.com", Team: w.team.ID, Role: dmarcd.RoleOwner})
+	w.member = w.user(2, dmarcd.Invite{Email: "bob@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
+	w.operator = w.user(3, dmarcd.Invite{Email: "op@example.com", Operator: true})
+	w.must(team.Invite(t.Context(), [32]byte{4}, dmarcd.Invite{
+		Email: "new@example.com", Role: dmarcd.RoleViewer, CreatedBy: w.owner.ID, ExpiresAt: time.Now().Add(time.Hour),
+	}))
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// user makes a user by an invite.
+func (w *world) user(n byte, invite dmarcd.Invite) dmarcd.User {
+	w.Helper()
+	invite.ExpiresAt = time.Now().Add(time.Hour)
+	w.must(w.store.CreateInvite(w.Context(), [32]byte{n}, invite))
+	user, err := w.store.UseInvite(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invite.Email, PasswordHash: "x"})
+	w.must(err)
+	return user
+}
+
+func sampleMailbox() dmarcd.Mailbox {
+	return dmarcd.Mailbox{
+		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
+		Folder: "INBOX", After: dmarcd.AfterKeep,
+	}
+}
+
+// entries returns the audit log of the installation, the newest first.
+func (w *world) entries() []dmarcd.AuditEntry {
+	w.Helper()
+	entries, err := w.store.Audit(w.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
+	w.must(err)
+	return entries
+}
+
+// copyOf returns what is uploaded.
+func (w *world) copyOf(content string) *intake.Copy {
+	w.Helper()
+	file, err := intake.CopyOf(bytes.NewReader([]byte(content)), w.acceptor.Limits.Containers.Folder, 1<<20)
+	w.must(err)
+	w.Cleanup(file.Close)
+	return file
+}
+
+// An access is what an actor needs for a use case.
+type access int
+
+const (
+	change  access = iota // an editor, or a token that may write
+	remove                // an owner, or a token that may write
+	manage                // an owner
+	operate               // an operator
+)
+
+// A use is a call that succeeds, and one that fails for those who may make it.
+type use struct {
+	needs access
+	// action is that of the audit entry, target what it is about; "" is none and any.
+	action, target string
+	team           func(w *world, t *service.Team) error
+	system         func(w *world, s *service.System) error
+	fails          func(w *world, t *service.Team, s *service.System) error
+	// wants is the kind of the error.
+	wants error
+}
+
+var ctx = context.Background()
+
+// uses has one for every method of service.Team and service.System.
+var uses = map[string]use{
+	"AddDomain": {
+		needs: change, action: "domain.add", target: "example.org", wants: dmarcd.ErrConflict,
+		team: func(_ *world, t *service.Team) error { _, err := t.AddDomain(ctx, "Example.ORG."); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.AddDomain(ctx, ours)
+			return err
+		},
+	},
+	"AddDomains": {
+		needs: change, action: "domain.add", target: "2 domains",
+		team: func(_ *world, t *service.Team) error {
+			_, err := t.AddDomains(ctx, []string{"example.org", "example.net"})
+			return err
+		},
+		// Nothing is added, and nothing is wrong.
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.AddDomains(ctx, []string{ours})
+			return err
+		},
+	},
+	"DeleteDomain": {
+		needs: remove, action: "domain.delete", target: ours, wants: dmarcd.ErrNotFound,
+		team:  func(_ *world, t *service.Team) error { return t.DeleteDomain(ctx, ours) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteDomain(ctx, "'") },
+	},
+	"SetPurpose": {
+		needs: change, action: "domain.purpose", target: ours, wants: dmarcd.ErrNotFound,
+		team: func(_ *world, t *service.Team) error { return t.SetPurpose(ctx, ours, dmarcd.PurposeBusiness) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetPurpose(ctx, "example.net", dmarcd.PurposeBusiness)
+		},
+	},
+	"Verify": {
+		needs: change, wants: dmarcd.ErrNotFound, // it changes nothing that somebody decided
+		team: func(_ *world, t *service.Team) error { _, _, err := t.Verify(ctx, ours); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, _, err := t.Verify(ctx, "example.net")
+			return err
+		},
+	},
+	"Upload": {
+		needs: change, action: "report.upload", target: "a.txt", wants: context.Canceled,
+		team: func(w *world, t *service.Team) error {
+			_, err := t.Upload(ctx, "a.txt", w.copyOf("not a report"))
+			return err
+		},
+		fails: func(w *world, t *service.Team, _ *service.System) error {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			_, err := t.Upload(ended, "a.txt", w.copyOf("not a report"))
+			return err
+		},
+	},
+	"Retry": {
+		needs: change, action: "report.retry", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error { _, _, err := t.Retry(ctx, w.rejected); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, _, err := t.Retry(ctx, 1)
+			return err
+		},
+	},
+	"SetCounted": {
+		needs: change, action: "report.exclude", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error { _, err := t.SetCounted(ctx, w.report, false); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.SetCounted(ctx, 1, false)
+			return err
+		},
+	},
+	"SetCountedAll": {
+		needs: change, action: "report.exclude", target: "receiver.example", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			_, err := t.SetCountedAll(ctx, service.Selection{Reporter: "receiver.example"}, false)
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.SetCountedAll(ctx, service.Selection{}, false)
+			return err
+		},
+	},
+	"DeleteReport": {
+		needs: change, action: "report.delete", wants: dmarcd.ErrNotFound,
+		team:  func(w *world, t *service.Team) error { return t.DeleteReport(ctx, w.report) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteReport(ctx, 1) },
+	},
+	"DeleteRejected": {
+		needs: change, action: "rejected.delete", wants: dmarcd.ErrNotFound,
+		team:  func(w *world, t *service.Team) error { return t.DeleteRejected(ctx, w.rejected) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteRejected(ctx, 1) },
+	},
+	"CreateToken": {
+		needs: manage, action: "token.create", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			_, err := t.CreateToken(ctx, service.NewToken{Name: "ci", Scope: dmarcd.ScopeRead})
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.CreateToken(ctx, service.NewToken{Name: "\x00", Scope: dmarcd.ScopeRead})
+			return err
+		},
+	},
+	"RevokeToken": {
+		needs: manage, action: "token.revoke", wants: dmarcd.ErrNotFound,
+		team:  func(w *world, t *service.Team) error { return t.RevokeToken(ctx, w.token) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.RevokeToken(ctx, 1) },
+	},
+	"SetRole": {
+		needs: manage, action: "member.role", target: "bob@example.com", wants: dmarcd.ErrInvalid,
+		team: func(w *world, t *service.Team) error { return t.SetRole(ctx, w.member.ID, dmarcd.RoleEditor) },
+		fails: func(w *world, t *service.Team, _ *service.System) error {
+			return t.SetRole(ctx, w.owner.ID, dmarcd.RoleViewer)
+		},
+	},
+	"RemoveMember": {
+		needs: manage, action: "member.remove", target: "bob@example.com", wants: dmarcd.ErrInvalid,
+		team:  func(w *world, t *service.Team) error { return t.RemoveMember(ctx, w.member.ID) },
+		fails: func(w *world, t *service.Team, _ *service.System) error { return t.RemoveMember(ctx, w.owner.ID) },
+	},
+	"InviteMember": {
+		needs: manage, action: "member.invite", target: "eve@example.com", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			_, err := t.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer)
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.InviteMember(ctx, "nobody", dmarcd.RoleViewer)
+			return err
+		},
+	},
+	"WithdrawInvite": {
+		needs: manage, action: "member.uninvite", target: "new@example.com", wants: dmarcd.ErrNotFound,
+		team: func(_ *world, t *service.Team) error { return t.WithdrawInvite(ctx, "new@example.com") },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.WithdrawInvite(ctx, "eve@example.com")
+		},
+	},
+	"AddMailbox": {
+		needs: manage, action: "mailbox.add", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			_, err := t.AddMailbox(ctx, sampleMailbox(), []byte("secret"))
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.AddMailbox(ctx, dmarcd.Mailbox{}, nil)
+			return err
+		},
+	},
+	"NoteFailedLogin": {
+		needs: manage, action: "mailbox.login_failed", target: "reports at imap.example.com:993",
+		team: func(_ *world, t *service.Team) error {
+			return t.NoteFailedLogin(ctx, sampleMailbox(), errors.New("no"))
+		},
+	},
+	"RemoveMailbox": {
+		needs: manage, action: "mailbox.remove", wants: dmarcd.ErrNotFound,
+		team:  func(w *world, t *service.Team) error { return t.RemoveMailbox(ctx, w.mailbox) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.RemoveMailbox(ctx, 1) },
+	},
+	"ResumeMailbox": {
+		needs: manage, action: "mailbox.resume", wants: dmarcd.ErrNotFound,
+		team:  func(w *world, t *service.Team) error { return t.ResumeMailbox(ctx, w.mailbox) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.ResumeMailbox(ctx, 1) },
+	},
+	"SetRetention": {
+		needs: manage, action: "retention.set", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			return t.SetRetention(ctx, service.Retention{Counters: 30, Records: 30})
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetRetention(ctx, service.Retention{Counters: 10, Records: 30})
+		},
+	},
+	"CreateTeam": {
+		needs: operate, action: "team.create", target: "zoo", wants: dmarcd.ErrConflict,
+		system: func(_ *world, s *service.System) error { _, err := s.CreateTeam(ctx, "zoo", true); return err },
+		fails: func(_ *world, _ *service.Team, s *service.System) error {
+			_, err := s.CreateTeam(ctx, "acme", true)
+			return err
+		},
+	},
+	"SetAPI": {
+		needs: operate, action: "team.deny", target: "acme", wants: dmarcd.ErrNotFound,
+		system: func(_ *world, s *service.System) error { return s.SetAPI(ctx, "acme", false) },
+		fails:  func(_ *world, _ *service.Team, s *service.System) error { return s.SetAPI(ctx, "zoo", false) },
+	},
+	"SetQuotas": {
+		needs: operate, action: "team.quota", target: "acme", wants: dmarcd.ErrNotFound,
+		system: func(w *world, s *service.System) error {
+			return s.SetQuotas(ctx, w.team, dmarcd.Quota{dmarcd.QuotaDomains: 5, dmarcd.QuotaStored: 1 << 30})
+		},
+		fails: func(_ *world, _ *service.Team, s *service.System) error {
+			return s.SetQuotas(ctx, dmarcd.Team{ID: 1}, dmarcd.Quota{dmarcd.QuotaDomains: 5})
+		},
+	},
+	"RemoveUser": {
+		needs: operate, action: "user.remove", target: "bob@example.com", wants: dmarcd.ErrNotFound,
+		system: func(w *world, s *service.System) error { _, err := s.RemoveUser(ctx, w.member.ID); return err },
+		fails: func(_ *world, _ *service.Team, s *service.System) error {
+			_, err := s.RemoveUser(ctx, 1)
+			return err
+		},
+	},
+	"Invite": {
+		needs: operate, action: "user.invite", target: "eve@example.com", wants: dmarcd.ErrInvalid,
+		system: func(w *world, s *service.System) error {
+			_, err := s.Invite(ctx, dmarcd.Invite{Email: "eve@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
+			return err
+		},
+		fails: func(_ *world, _ *service.Team, s *service.System) error {
+			_, err := s.Invite(ctx, dmarcd.Invite{Email: "nobody", Operator: true})
+			return err
+		},
+	},
+}
+
+// call makes the successful call.
+func (u use) call(w *world, actor service.Actor) error {
+	if u.system != nil {
+		return u.system(w, w.service.System(actor))
+	}
+	return u.team(w, w.service.Team(w.team.ID, actor))
+}
+
+// TestEveryUseCaseIsTried fails for a method that has no row in uses.
+func TestEveryUseCaseIsTried(t *testing.T) {
+	t.Parallel()
+	for _, of := range []any{&service.Team{}, &service.System{}} {
+		methods := reflect.TypeOf(of)
+		for i := range methods.NumMethod() {
+			name := methods.Method(i).Name
+			if u, ok := uses[name]; !ok || (u.system != nil) != (reflect.TypeFor[*service.System]() == methods) {
+				t.Errorf("%s has no row in uses", name)
+			}
+		}
+	}
+}
+
+// TestEveryChangeIsAudited wants exactly one entry for a change that succeeds, with who
+// made it, and none for one that fails.
+func TestEveryChangeIsAudited(t *testing.T) {
+	t.Parallel()
+	for name, u := range uses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, db storetest.DB) { newWorld(t, db).audits(u) })
+		})
+	}
+}
+
+func (w *world) audits(u use) {
+	w.Helper()
+	actor := service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, u.needs == operate, "192.0.2.7")
+	before := len(w.entries())
+	if u.fails != nil {
+		if err := u.fails(w, w.service.Team(w.team.ID, actor), w.service.System(actor)); !errors.Is(err, u.wants) {
+			w.Errorf("got %v, want %v", err, u.wants)
+		}
+	}
+	if after := w.entries(); len(after) != before {
+		w.Errorf("it failed: got the entry %+v, want none", after[0])
+	}
+	w.must(u.call(w, actor))
+	entries := w.entries()
+	want := 1
+	if u.action == "" {
+		want = 0
+	}
+	if got := len(entries) - before; got != want {
+		w.Fatalf("got %d entries, want %d", got, want)
+	}
+	if want == 0 {
+		return
+	}
+	if got := entries[0]; got.Action != u.action || u.target != "" && got.Target != u.target ||
+		got.Actor != w.owner.Email || got.User != w.owner.ID || got.Address != "192.0.2.7" {
+		w.Errorf("got %+v, want %s of %q by the owner", got, u.action, u.target)
+	}
+}
+
+// TestWhoMayDoWhat calls every use case as everyone.
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	actors := []struct {
+		name  string
+		actor service.Actor
+		may   []access
+	}{
+		{"nobody", service.Actor{}, nil},
+		{"viewer", service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""), nil},
+		{"editor", service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), []access{change}},
+		{"owner", service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""), []access{change, remove, manage}},
+		{"operator in no team", service.User(w.operator.ID, w.operator.Email, "", true, ""), []access{operate}},
+		{"command line", service.CommandLine(), []access{change, remove, manage, operate}},
+		{"token that reads", service.Token(w.token, dmarcd.ScopeRead, ""), nil},
+		{"token that writes", service.Token(w.token, dmarcd.ScopeWrite, ""), []access{change, remove}},
+	}
+	for name, u := range uses {
+		for _, a := range actors {
+			// What an allowed call does is left to TestEveryChangeIsAudited: here it may
+			// fail because of what another did.
+			err := u.call(w, a.actor)
+			if may := slices.Contains(a.may, u.needs); may && errors.Is(err, dmarcd.ErrForbidden) && name != "InviteMember" || !may && !errors.Is(err, dmarcd.ErrForbidden) {
+				t.Errorf("%s as %s: got %v, allowed: %v", name, a.name, err, may)
+			}
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// Retention is for how many days a team keeps its data; 0 is for ever.
+type Retention struct{ Counters, Records, Originals int }
+
+const day = 24 * time.Hour
+
+// SetRetention sets for how many days the team keeps its data.
+func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
+	if err := t.may(dmarcd.RightManage); err != nil {
+		return err
+	}
+	if keep.Counters != 0 && (keep.Records == 0 || keep.Records > keep.Counters) {
+		return &dmarcd.InvalidError{Field: "counters", Message: "The sums are kept at least as long as the records that they are made of."}
+	}
+	return t.team.SetRetention(ctx, store.Retention{
+		Counters: time.Duration(keep.Counters) * day, Records: time.Duration(keep.Records) * day,
+		Originals: time.Duration(keep.Originals) * day,
+	}, t.actor.to("retention.set", "", fmt.Sprintf("sums %d days, records %d, originals %d; 0 is for ever", keep.Counters, keep.Records, keep.Originals)))
+}
+
+func domainCount(n int) string { return fmt.Sprintf("%d domains", n) }

@@ -1,0 +1,90 @@
+package service
+
+import (
+	"context"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+)
+
+// CreateTeam makes a team, on the API whitelist or not. A name that is taken is
+// dmarcd.ErrConflict.
+func (s *System) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
+	if err := s.may(); err != nil {
+		return dmarcd.Team{}, err
+	}
+	return s.service.store.CreateTeam(ctx, name, api, s.actor.to("team.create", "", ""))
+}
+
+// SetAPI puts the team with that name on the API whitelist or takes it off.
+func (s *System) SetAPI(ctx context.Context, name string, allowed bool) error {
+	if err := s.may(); err != nil {
+		return err
+	}
+	action := "team.deny"
+	if allowed {
+		action = "team.allow"
+	}
+	return s.service.store.SetAPI(ctx, name, allowed, s.actor.to(action, name, ""))
+}
+
+// SetQuotas sets quotas of a team, all or none: 0 is any amount, dmarcd.QuotaDefault
+// that of the installation.
+func (s *System) SetQuotas(ctx context.Context, team dmarcd.Team, quota dmarcd.Quota) error {
+	if err := s.may(); err != nil {
+		return err
+	}
+	var set []string
+	for _, name := range dmarcd.QuotaNames() {
+		if amount, given := quota[name]; given {
+			set = append(set, quotaText(name, amount))
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return s.service.store.Team(team.ID).SetQuotas(ctx, quota, s.actor.to("team.quota", team.Name, strings.Join(set, " ")))
+}
+
+// quotaText writes a quota as dmarcd.ParseQuota reads it.
+func quotaText(name dmarcd.QuotaName, amount int64) string {
+	value := name.Format(amount)
+	switch amount {
+	case 0:
+		value = "none"
+	case dmarcd.QuotaDefault:
+		value = "default"
+	}
+	return string(name) + "=" + value
+}
+
+// RemoveUser removes a user and ends their sessions. It returns the names of the teams
+// that are left without an owner. Operators cannot remove themselves: that is an
+// *dmarcd.InvalidError.
+func (s *System) RemoveUser(ctx context.Context, user dmarcd.UserID) (ownerless []string, err error) {
+	if err := s.may(); err != nil {
+		return nil, err
+	}
+	if user == s.actor.entry.User {
+		return nil, &dmarcd.InvalidError{Field: "user", Message: "You cannot remove yourself. Another operator can, or `dmarcd user remove`."}
+	}
+	return s.service.store.RemoveUser(ctx, user, s.actor.to("user.remove", "", ""))
+}
+
+// Invite invites a person: into a team, as an operator, or to choose another password.
+// It returns a one-time link, which is never shown again.
+func (s *System) Invite(ctx context.Context, invite dmarcd.Invite) (link string, err error) {
+	if err := s.may(); err != nil {
+		return "", err
+	}
+	secret, hash := auth.NewInvite()
+	if link, err = auth.WelcomeLink(s.service.options.BaseURL, secret); err != nil {
+		return "", err
+	}
+	invite.ExpiresAt = s.service.options.Now().Add(dmarcd.InviteLife)
+	if err := s.service.store.CreateInvite(ctx, hash, invite, s.actor.to("user.invite", invite.Email, string(invite.Role))); err != nil {
+		return "", err
+	}
+	return link, nil
+}
