@@ -185,9 +185,7 @@ func TestPoliciesInside(t *testing.T) {
 			}
 		}
 		host := startPolicyHost(t, control)
-		if host != nil {
-			domains[control] = host.address
-		}
+		domains[control] = host.address
 		for name, form := range domains {
 			publish(name, form)
 		}
@@ -202,9 +200,6 @@ func TestPoliciesInside(t *testing.T) {
 				}
 			}
 		})
-		if host == nil {
-			t.Skip("without a host on port 443 it cannot be shown that connections are made where they are allowed")
-		}
 		if got := host.hits.Load(); got != 0 {
 			t.Errorf("got %d connections to %s want none", got, host.address)
 		}
