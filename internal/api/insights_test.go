@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -148,6 +149,16 @@ func TestReportIsReadInFull(t *testing.T) {
 		tls := read[full](t, s.get("/insights/reports/"+s.stored(tlsJSON("2", "example.com"))), http.StatusOK)
 		if tls.Report.Kind != "tls" || len(tls.RecordList) != 0 || tls.Next != nil {
 			t.Errorf("got %+v, want a TLS report without records", tls)
+		}
+		for more := true; more; {
+			var err error
+			if more, err = s.store.Expire(t.Context(), store.Retention{Records: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := s.get("/insights/reports/" + tls.ID)
+		if body := read[map[string]any](t, old, http.StatusOK); body["report"] != nil || body["kind"] != "tls" {
+			t.Errorf("past its retention: got %s, want a report that is null", old.body)
 		}
 	})
 }

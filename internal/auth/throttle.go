@@ -29,7 +29,11 @@ type ThrottledError struct {
 
 // Error returns the sentence for the person who waits.
 func (e *ThrottledError) Error() string {
-	return fmt.Sprintf("Too many attempts: try again in %d seconds.", int(e.RetryAfter.Seconds()))
+	unit := "seconds"
+	if e.RetryAfter < 2*time.Second {
+		unit = "second"
+	}
+	return fmt.Sprintf("Too many attempts. Try again in %d %s.", int(e.RetryAfter.Seconds()), unit)
 }
 
 // Is makes errors.Is(err, dmarcd.ErrLimit) hold.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -57,11 +58,12 @@ type FullReport struct {
 
 // NewFullReport returns the shape of a report with the first of its records.
 func NewFullReport(r dmarcd.Report, records Page[KeptRecord]) (FullReport, error) {
-	if !json.Valid([]byte(r.Document)) {
+	document := cmp.Or(r.Document, "null") // it is past its time
+	if !json.Valid([]byte(document)) {
 		return FullReport{}, fmt.Errorf("read report %s: its document is no JSON", r.ID)
 	}
 	return FullReport{
-		KeptReport: NewKeptReport(r), Verdict: newVerdict(r.Verdict), Report: json.RawMessage(r.Document),
+		KeptReport: NewKeptReport(r), Verdict: newVerdict(r.Verdict), Report: json.RawMessage(document),
 		RecordList: records.Items, Next: records.Next,
 	}, nil
 }
