@@ -106,7 +106,7 @@ var rooms = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
 
-	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/intake", "internal/intake/shape"),
+	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/web/backend": join(workers, "internal/memory", "internal/outbound", "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
@@ -123,7 +123,7 @@ var rooms = map[string][]string{
 	"test/adversary": {anything},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth"),
+	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight"),
 }
 
 // confined are imports that only some packages, and what lies below them, may

@@ -5,29 +5,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
-
-// accept reads a message and has the team store what is in it, unless judge returns an
-// error. It returns what became of each item.
-func (a *API) accept(w http.ResponseWriter, r *http.Request, team *store.Team, message intake.Message, judge func(*dmarcd.Delivery) error) ([]dmarcd.Receipt, error) {
-	defer a.bodyRead(w)()
-	opened, err := a.options.Acceptor.Read(r.Context(), message)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	if err := judge(opened.Delivery); err != nil {
-		return nil, err
-	}
-	receipts, err := a.options.Acceptor.Store(r.Context(), team, opened.Delivery)
-	if err != nil {
-		return nil, err
-	}
-	return receipts[0], nil
-}
 
 // bodyRead lifts the time limits of a request whose body has been read, because what is
 // read may have to wait for its turn. The function that it returns sets the limit for the

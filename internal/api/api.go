@@ -19,16 +19,13 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
 // Options are what an API is made of.
 type Options struct {
-	Store         *store.Store
 	Service       *service.Service
 	Authenticator Authenticator
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes, and what
@@ -38,8 +35,6 @@ type Options struct {
 	// a gate of its own.
 	MaxUpload int64
 	Uploads   *upload.Gate
-	// Sources says who stands behind addresses.
-	Sources *insight.Service
 	// BaseURL is where clients see the API; its path is the prefix of every
 	// route.
 	BaseURL string
@@ -106,7 +101,6 @@ func New(options Options) (*API, error) {
 type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
-	team   *store.Team // nil on a route that needs no token
 	teamID dmarcd.TeamID
 	// service is what the token may do, nil on a route that needs none.
 	service *service.Team
@@ -160,7 +154,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, name
 	if err := matched.checkQuery(r); err != nil {
 		return err
 	}
-	c.team, c.teamID = a.options.Store.Team(token.Team), token.Team
+	c.teamID = token.Team
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return matched.handle(c)
 }

@@ -4,24 +4,17 @@ import (
 	"errors"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // namedDomain returns the domain that the path names.
 func namedDomain(c *call) (dmarcd.Domain, error) {
-	name, err := dmarcd.ParseName(c.named)
-	if err != nil {
-		return dmarcd.Domain{}, errNoSuchDomain
-	}
-	domain, err := c.team.Domain(c.r.Context(), name)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return dmarcd.Domain{}, errNoSuchDomain
-	}
-	return domain, err
+	domain, err := c.service.Domain(c.r.Context(), c.named)
+	return domain, missing(err, errNoSuchDomain)
 }
 
-func newKeptCheck(k store.KeptCheck) (wire.KeptCheck, error) {
+func newKeptCheck(k service.KeptCheck) (wire.KeptCheck, error) {
 	return wire.NewKeptCheck(k.ID, k.FirstAt, k.LastAt, k.Document, k.Changes)
 }
 
@@ -30,7 +23,7 @@ func (a *API) latestCheck(c *call) error {
 	if err != nil {
 		return err
 	}
-	kept, err := c.team.LatestCheck(c.r.Context(), domain.Name)
+	kept, err := c.service.LatestCheck(c.r.Context(), domain)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return errNotCheckedYet
 	}
@@ -54,11 +47,11 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	checks, err := c.team.Checks(c.r.Context(), domain.Name, after, limit+1)
+	checks, err := c.service.Checks(c.r.Context(), domain, after, limit+1)
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(checks, limit, func(k store.KeptCheck) string {
+	page, err := wire.NewPage(checks, limit, func(k service.KeptCheck) string {
 		return wire.FormatCursor(k.FirstAt, int64(k.ID))
 	}, newKeptCheck)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -28,7 +28,7 @@ func readPart(c *call) (limit int, after string, err error) {
 }
 
 // readCursor is readPart for a list that is ordered by time.
-func readCursor(c *call) (limit int, after store.Cursor, err error) {
+func readCursor(c *call) (limit int, after service.Cursor, err error) {
 	limit, text, err := readPart(c)
 	if err == nil && text != "" {
 		after.At, after.ID, err = wire.ParseCursor(text)

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -15,7 +15,7 @@ func (a *API) listDaily(c *call) error {
 	if err != nil {
 		return err
 	}
-	var after *store.DailyCursor
+	var after *service.DailyCursor
 	if place != "" {
 		if after, err = parseDailyCursor(place); err != nil {
 			return err
@@ -29,7 +29,7 @@ func (a *API) listDaily(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(found, limit, formatDailyCursor, func(d store.DailyCounts) (wire.Daily, error) {
+	page, err := wire.NewPage(found, limit, formatDailyCursor, func(d service.DailyCounts) (wire.Daily, error) {
 		return wire.NewDaily(d.Day, d.Domain, d.Counts), nil
 	})
 	if err != nil {
@@ -39,14 +39,14 @@ func (a *API) listDaily(c *call) error {
 	return nil
 }
 
-func readDaily(c *call, asked counts[string], after *store.DailyCursor, limit int) ([]store.DailyCounts, error) {
+func readDaily(c *call, asked counts[string], after *service.DailyCursor, limit int) ([]service.DailyCounts, error) {
 	ctx, days := c.r.Context(), asked.days
 	if asked.domain == "" && asked.by == "domain" {
-		var from store.DailyCursor
+		var from service.DailyCursor
 		if after != nil {
 			from = *after
 		}
-		return c.team.DailyByDomain(ctx, days, from, limit)
+		return c.service.DailyByDomain(ctx, days, from, limit)
 	}
 	// These lists are ordered by day alone: the rest of the range follows.
 	if after != nil && (days.From == nil || *days.From <= after.Day) {
@@ -54,14 +54,14 @@ func readDaily(c *call, asked counts[string], after *store.DailyCursor, limit in
 		days.From = &next
 	}
 	if asked.domain != "" {
-		return c.team.DomainDaily(ctx, asked.domain, days, limit)
+		return c.service.DomainDaily(ctx, asked.domain, days, limit)
 	}
-	return c.team.Daily(ctx, days, limit)
+	return c.service.Daily(ctx, days, limit)
 }
 
-func formatDailyCursor(d store.DailyCounts) string { return wire.FormatPlace(int64(d.Day), d.Domain) }
+func formatDailyCursor(d service.DailyCounts) string { return wire.FormatPlace(int64(d.Day), d.Domain) }
 
-func parseDailyCursor(text string) (*store.DailyCursor, error) {
+func parseDailyCursor(text string) (*service.DailyCursor, error) {
 	day, domain, err := wire.ParsePlace(text)
 	if err != nil || day < math.MinInt32 || day >= math.MaxInt32 {
 		return nil, wire.ErrAfter
@@ -71,5 +71,5 @@ func parseDailyCursor(text string) (*store.DailyCursor, error) {
 			return nil, wire.ErrAfter
 		}
 	}
-	return &store.DailyCursor{Domain: domain, Day: dmarcd.Day(day)}, nil
+	return &service.DailyCursor{Domain: domain, Day: dmarcd.Day(day)}, nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -17,7 +17,7 @@ func (a *API) listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	events, err := c.team.Events(c.r.Context(), filter, after, limit+1)
+	events, err := c.service.Events(c.r.Context(), filter, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (a *API) listEvents(c *call) error {
 	return nil
 }
 
-func readEventFilter(c *call) (store.EventFilter, error) {
-	var filter store.EventFilter
+func readEventFilter(c *call) (service.EventFilter, error) {
+	var filter service.EventFilter
 	values, err := query(c)
 	if err != nil {
 		return filter, err

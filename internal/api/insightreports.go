@@ -11,7 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/shape"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -24,7 +24,7 @@ func (a *API) listReports(c *call) error {
 	if err != nil {
 		return err
 	}
-	reports, err := c.team.Reports(c.r.Context(), filter, dmarcd.ReportID(after.ID), limit+1)
+	reports, err := c.service.Reports(c.r.Context(), filter, dmarcd.ReportID(after.ID), limit+1)
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,8 @@ func (a *API) listReports(c *call) error {
 	return nil
 }
 
-func readReportFilter(c *call) (store.ReportFilter, error) {
-	var filter store.ReportFilter
+func readReportFilter(c *call) (service.ReportFilter, error) {
+	var filter service.ReportFilter
 	values, err := query(c)
 	if err != nil {
 		return filter, err
@@ -98,7 +98,7 @@ func namedReport(c *call) (dmarcd.Report, error) {
 	if err != nil {
 		return dmarcd.Report{}, errNoSuchReport
 	}
-	report, err := c.team.Report(c.r.Context(), id)
+	report, err := c.service.Report(c.r.Context(), id)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.Report{}, errNoSuchReport
 	}
@@ -110,7 +110,7 @@ func (a *API) getReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	records, err := readRecords(c, report.ID, store.RecordCursor{}, maxPage)
+	records, err := readRecords(c, report.ID, service.RecordCursor{}, maxPage)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (a *API) listRecords(c *call) error {
 	if err != nil {
 		return err
 	}
-	var after store.RecordCursor
+	var after service.RecordCursor
 	if text != "" {
 		if after, err = parseRecordCursor(text); err != nil {
 			return err
@@ -145,29 +145,29 @@ func (a *API) listRecords(c *call) error {
 	return nil
 }
 
-func readRecords(c *call, id dmarcd.ReportID, after store.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
-	records, err := c.team.Records(c.r.Context(), id, after, limit+1)
+func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
+	records, err := c.service.Records(c.r.Context(), id, after, limit+1)
 	if err != nil {
 		return wire.Page[wire.KeptRecord]{}, err
 	}
-	return wire.NewPage(records, limit, func(r store.Record) string { return formatRecordCursor(r.Cursor) },
-		func(r store.Record) (wire.KeptRecord, error) {
+	return wire.NewPage(records, limit, func(r service.Record) string { return formatRecordCursor(r.Cursor) },
+		func(r service.Record) (wire.KeptRecord, error) {
 			return wire.NewKeptRecord(r.Domain, shape.Record(r.Record)), nil
 		})
 }
 
-func formatRecordCursor(c store.RecordCursor) string {
+func formatRecordCursor(c service.RecordCursor) string {
 	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
 }
 
-func parseRecordCursor(text string) (store.RecordCursor, error) {
+func parseRecordCursor(text string) (service.RecordCursor, error) {
 	share, rest, err := wire.ParsePlace(text)
 	if err != nil {
-		return store.RecordCursor{}, err
+		return service.RecordCursor{}, err
 	}
 	n, err := strconv.ParseInt(rest, 10, 32)
 	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
-		return store.RecordCursor{}, wire.ErrAfter
+		return service.RecordCursor{}, wire.ErrAfter
 	}
-	return store.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
+	return service.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
 }

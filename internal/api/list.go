@@ -34,7 +34,7 @@ func (a *API) listDomains(c *call) error {
 	if p.limit > 0 {
 		want = p.limit + 1 // one more tells whether there is a next page
 	}
-	part, err := c.team.Domains(c.r.Context(), p.after, want)
+	part, err := c.service.Domains(c.r.Context(), p.after, want)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *API) listDomains(c *call) error {
 	}
 	list := a.newList(c, len(part) >= worthCompressing)
 	for err = list.add(part); err == nil && more; err = list.add(part) {
-		part, err = c.team.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
+		part, err = c.service.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
 		if err != nil {
 			break
 		}

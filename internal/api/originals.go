@@ -15,7 +15,7 @@ func (a *API) getReportOriginal(c *call) error {
 	if err != nil {
 		return err
 	}
-	original, err := c.team.ReportOriginal(c.r.Context(), report.ID)
+	original, err := c.service.ReportOriginal(c.r.Context(), report.ID)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return errOriginalGone
 	}

@@ -12,7 +12,7 @@ func (a *API) listRejected(c *call) error {
 	if err != nil {
 		return err
 	}
-	rejected, err := c.team.Rejected(c.r.Context(), dmarcd.RejectedID(after.ID), limit+1)
+	rejected, err := c.service.Rejected(c.r.Context(), dmarcd.RejectedID(after.ID), limit+1)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func namedRejected(c *call) (dmarcd.Rejected, error) {
 	if err != nil {
 		return dmarcd.Rejected{}, errNoSuchRejected
 	}
-	rejected, err := c.team.RejectedByID(c.r.Context(), id)
+	rejected, err := c.service.RejectedByID(c.r.Context(), id)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.Rejected{}, errNoSuchRejected
 	}
@@ -40,7 +40,7 @@ func namedRejected(c *call) (dmarcd.Rejected, error) {
 }
 
 func rejectedOriginal(c *call, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
-	original, err := c.team.RejectedOriginal(c.r.Context(), id)
+	original, err := c.service.RejectedOriginal(c.r.Context(), id)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.KeptOriginal{}, errOriginalGone
 	}

@@ -1,27 +1,15 @@
 package api
 
-import (
-	"errors"
-
-	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/wire"
-)
+import "github.com/dmarcd/dmarcd/internal/wire"
 
 func (a *API) domainSummary(c *call) error {
 	days, err := readDays(c)
 	if err != nil {
 		return err
 	}
-	name, err := dmarcd.ParseName(c.named)
+	sum, err := c.service.DomainSummary(c.r.Context(), c.named, days)
 	if err != nil {
-		return errNoSuchDomain
-	}
-	sum, err := c.team.DomainSummary(c.r.Context(), name, days)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return errNoSuchDomain
-	}
-	if err != nil {
-		return err
+		return missing(err, errNoSuchDomain)
 	}
 	writeCacheable(c, wire.NewSummary(sum))
 	return nil
@@ -32,7 +20,7 @@ func (a *API) teamSummary(c *call) error {
 	if err != nil {
 		return err
 	}
-	sum, err := c.team.Summary(c.r.Context(), days)
+	sum, err := c.service.Summary(c.r.Context(), days)
 	if err != nil {
 		return err
 	}

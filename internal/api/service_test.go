@@ -62,15 +62,17 @@ func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) a
 		Fault: func(err error) { t.Error(err) },
 	}
 	return api.Options{
-		Store: s, Service: useCases(s, usecase.Options{Acceptor: acceptor}), Authenticator: authenticator, Acceptor: acceptor,
+		Service: useCases(s, usecase.Options{Acceptor: acceptor}), Authenticator: authenticator, Acceptor: acceptor,
 		MaxUpload: maxUpload,
-		Sources:   newSources(),
 		BaseURL:   base, WriteTimeout: time.Minute, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
 // useCases returns what the API calls; without a checker, the DNS is empty.
 func useCases(s *store.Store, options usecase.Options) *usecase.Service {
+	if options.Insight == nil {
+		options.Insight = newSources()
+	}
 	if options.Checker == nil {
 		options.Checker = newChecker(dnstest.New(""))
 	}

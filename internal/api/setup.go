@@ -16,7 +16,7 @@ func (a *API) setup(c *call) error {
 		return err
 	}
 	var latest wire.KeptCheck
-	kept, err := c.team.LatestCheck(c.r.Context(), domain.Name)
+	kept, err := c.service.LatestCheck(c.r.Context(), domain)
 	switch {
 	case err == nil:
 		if latest, err = newKeptCheck(kept); err != nil {
@@ -26,7 +26,7 @@ func (a *API) setup(c *call) error {
 		return err
 	}
 	address := domain.ReportAddress(a.options.ReportDomain)
-	records := dnscheck.Setup(domain, a.options.ReportDomain, a.baseURL, latest.Published(address), a.options.Store.ActiveMailbox(c.r.Context()))
+	records := dnscheck.Setup(domain, a.options.ReportDomain, a.baseURL, latest.Published(address), a.options.Service.UsedAddress(c.r.Context()))
 	writeCacheable(c, wire.NewSetup(domain, address, records))
 	return nil
 }

@@ -18,7 +18,7 @@ func (a *API) listSources(c *call) error {
 	if err != nil {
 		return err
 	}
-	mail, err := a.options.Sources.Read(c.r.Context(), c.team, asked.domain, asked.days)
+	mail, err := c.service.Mail(c.r.Context(), asked.domain, asked.days)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -136,8 +137,9 @@ func TestSourcesAddUp(t *testing.T) {
 func TestSourcesWithoutMemory(t *testing.T) {
 	t.Parallel()
 	budget := memory.NewBudget(1 << 20)
-	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) {
-		o.Sources = insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, budget)
+	db := storetest.SQLite(t).Open(t, store.Options{})
+	s := newService(t, db, func(o *api.Options) {
+		o.Service = useCases(db, usecase.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, budget)})
 	})
 	s.add("example.com")
 	_, release, err := budget.AcquireAll(t.Context(), s.id)

@@ -2,15 +2,13 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
-	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // ServeTLSReport answers a reporter who delivers a TLS report to an address below
@@ -39,7 +37,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !storable(mailbox) {
 		return errNoSuchMailbox
 	}
-	recipient, err := a.options.Store.RecipientOf(r.Context(), strings.ToLower(mailbox))
+	recipient, err := a.options.Service.Recipient(r.Context(), strings.ToLower(mailbox))
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return errNoSuchMailbox
 	}
@@ -47,8 +45,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	note(w, "team", recipient.Team.String())
-	team := a.options.Store.Team(recipient.Team)
-	if err := team.Admit(r.Context()); err != nil {
+	if err := recipient.Admit(r.Context()); err != nil {
 		return anonymousQuota(w, err)
 	}
 	body, err := a.receiveBody(w, r, recipient.Team)
@@ -56,9 +53,13 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.Close()
-	receipts, err := a.accept(w, r, team, intake.Message{
-		Team: recipient.Team, Outsider: true, Domain: recipient.DomainID, Intake: dmarcd.IntakeUpload, Content: body, Size: body.Size(),
-	}, onlyTLS)
+	answer := a.bodyRead(w)
+	receipts, err := recipient.ReceiveTLS(r.Context(), body.Copy)
+	answer()
+	var none *service.NoReportError
+	if errors.As(err, &none) {
+		return &failure{http.StatusUnprocessableEntity, "no_report", "The body holds no TLS report that can be used: " + strings.TrimSuffix(none.Reason, ".") + "."}
+	}
 	if err != nil {
 		return anonymousQuota(w, err)
 	}
@@ -80,27 +81,6 @@ func anonymousQuota(w http.ResponseWriter, err error) error {
 
 // quotaRetryAfter is when a reporter may try again where a quota is used up, in seconds.
 const quotaRetryAfter = "3600"
-
-// onlyTLS leaves nothing but TLS reports. A delivery without one is refused: nothing of
-// what an outsider sends is stored before it was read.
-func onlyTLS(delivery *dmarcd.Delivery) error {
-	reason := "there is no report in it"
-	for _, refusal := range delivery.Refusals {
-		reason = refusal.Reason
-	}
-	delivery.Refusals = nil
-	delivery.Reports = slices.DeleteFunc(delivery.Reports, func(report dmarcd.NewReport) bool {
-		if report.Kind == dmarcd.KindTLS {
-			return false
-		}
-		reason = fmt.Sprintf("only TLS reports are taken at this address, and this is a report of the kind %s", report.Kind)
-		return true
-	})
-	if len(delivery.Reports) > 0 {
-		return nil
-	}
-	return &failure{http.StatusUnprocessableEntity, "no_report", "The body holds no TLS report that can be used: " + strings.TrimSuffix(reason, ".") + "."}
-}
 
 func tlsReportAnswer(status int) string {
 	if status == http.StatusCreated {

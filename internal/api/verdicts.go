@@ -7,7 +7,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -29,7 +28,7 @@ func (a *API) setCounted(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchReport)
 	}
-	records, err := readRecords(c, report.ID, store.RecordCursor{}, maxPage)
+	records, err := readRecords(c, report.ID, service.RecordCursor{}, maxPage)
 	if err != nil {
 		return err
 	}

@@ -213,17 +213,15 @@ func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 // handler returns all that is served by HTTP.
 func (a *App) handler() (http.Handler, error) {
 	a.service = service.New(a.store, service.Options{
-		Checker: a.checker, Acceptor: a.acceptor, Verify: a.uploadVerdict, Seal: SealMailboxes(a.config),
+		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict, Seal: SealMailboxes(a.config),
 		BaseURL: a.config.BaseURL, Now: time.Now, Log: a.log,
 	})
 	interfaceAPI, err := api.New(api.Options{
-		Store:         a.store,
 		Service:       a.service,
 		Authenticator: a.authenticator,
 		Acceptor:      a.acceptor,
 		MaxUpload:     int64(a.config.Limit.Upload),
 		Uploads:       a.uploads,
-		Sources:       a.sources,
 		BaseURL:       a.config.BaseURL,
 		ReportDomain:  a.config.ReportDomain,
 		RateLimit:     a.config.RateLimit,

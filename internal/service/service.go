@@ -3,7 +3,8 @@
 // the web pages and the command line decode, call it and encode. It takes and returns the
 // types of package dmarcd, and its errors are of the kinds of that package.
 //
-// All changes are here. What only reads is still asked of the store by the front ends.
+// All changes are here, and all that the API reads. What pages and commands read they
+// still ask of the store.
 package service
 
 import (
@@ -14,6 +15,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -24,6 +26,8 @@ type Options struct {
 	Checker *dnscheck.Checker
 	// Acceptor reads what is uploaded.
 	Acceptor *intake.Acceptor
+	// Insight knows who sends mail.
+	Insight *insight.Service
 	// Verify says whether a mail is from whom it says, and gives the zero value for
 	// what is no mail. Where it is nil no mail is verified.
 	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict

@@ -1,0 +1,182 @@
+package service
+
+import (
+	"context"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// What lists are narrowed by and continued from is the store's.
+type (
+	Cursor       = store.Cursor
+	RecordCursor = store.RecordCursor
+	DailyCursor  = store.DailyCursor
+	ReportFilter = store.ReportFilter
+	EventFilter  = store.EventFilter
+	DailyCounts  = store.DailyCounts
+	Record       = store.Record
+	KeptCheck    = store.KeptCheck
+)
+
+// Domain returns a domain by its name as it was written; what is no name is
+// dmarcd.ErrNotFound, like any other that the team does not have.
+func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.Domain{}, err
+	}
+	return t.named(ctx, name)
+}
+
+// Domains returns up to limit domains whose names come after the given one, by name.
+func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.Domain, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Domains(ctx, after, limit)
+}
+
+// Summary returns the counts of all domains in some days.
+func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.Summary{}, err
+	}
+	return t.team.Summary(ctx, days)
+}
+
+// DomainSummary returns the counts of a domain in some days.
+func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days) (dmarcd.Summary, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.Summary{}, err
+	}
+	parsed, err := dmarcd.ParseName(name)
+	if err != nil {
+		return dmarcd.Summary{}, dmarcd.ErrNotFound
+	}
+	return t.team.DomainSummary(ctx, parsed, days)
+}
+
+// LatestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
+func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (KeptCheck, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return KeptCheck{}, err
+	}
+	return t.team.LatestCheck(ctx, domain.Name)
+}
+
+// Checks returns up to limit checks of a domain, the latest first, older than the cursor.
+func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]KeptCheck, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Checks(ctx, domain.Name, before, limit)
+}
+
+// Events returns up to limit events, the latest first, older than the cursor.
+func (t *Team) Events(ctx context.Context, filter EventFilter, before Cursor, limit int) ([]dmarcd.Event, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Events(ctx, filter, before, limit)
+}
+
+// Reports returns up to limit reports, the latest first, received before the one with
+// that id; 0 is the beginning.
+func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Reports(ctx, filter, before, limit)
+}
+
+// Report returns a report.
+func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.Report{}, err
+	}
+	return t.team.Report(ctx, id)
+}
+
+// Records returns up to limit records of a report, behind the cursor.
+func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) ([]Record, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Records(ctx, id, after, limit)
+}
+
+// ReportOriginal returns what a report was sent in, or dmarcd.ErrNotFound where that is
+// past its retention.
+func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.KeptOriginal, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.KeptOriginal{}, err
+	}
+	return t.team.ReportOriginal(ctx, id)
+}
+
+// Rejected returns up to limit rejected items, the latest first, received before the one
+// with that id; 0 is the beginning.
+func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int) ([]dmarcd.Rejected, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Rejected(ctx, before, limit)
+}
+
+// RejectedByID returns a rejected item.
+func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.Rejected{}, err
+	}
+	return t.team.RejectedByID(ctx, id)
+}
+
+// RejectedOriginal returns what a rejected item was sent in, or dmarcd.ErrNotFound where
+// that is past its retention.
+func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.KeptOriginal{}, err
+	}
+	return t.team.RejectedOriginal(ctx, id)
+}
+
+// Daily returns the counts of all domains by day.
+func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Daily(ctx, days, limit)
+}
+
+// DomainDaily returns the counts of a domain by day. A domain that the team does not have
+// has none.
+func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, limit int) ([]DailyCounts, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.DomainDaily(ctx, name, days, limit)
+}
+
+// DailyByDomain returns the counts of each domain by day, behind the cursor.
+func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyCursor, limit int) ([]DailyCounts, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.DailyByDomain(ctx, days, after, limit)
+}
+
+// Mail reads who sent mail as a domain, or as any domain of the team where name is "",
+// in some days. It must be closed.
+func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insight.Mail, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.service.options.Insight.Read(ctx, t.team, name, days)
+}
+
+// UsedAddress returns what tells whether a reporting address of this installation is in
+// use. It says yes where the database cannot be asked.
+func (s *Service) UsedAddress(ctx context.Context) func(mailbox string) bool {
+	return s.store.ActiveMailbox(ctx)
+}

@@ -1,0 +1,84 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// Recipient is a domain whose reports outsiders send to an address of this installation.
+// They have no role: whoever knows the address may.
+type Recipient struct {
+	// Team is whose domain it is.
+	Team    dmarcd.TeamID
+	service *Service
+	team    *store.Team
+	domain  dmarcd.DomainID
+}
+
+// Recipient returns whose reports are sent to a reporting address, by its local part in
+// lower case, or dmarcd.ErrNotFound.
+func (s *Service) Recipient(ctx context.Context, mailbox string) (*Recipient, error) {
+	found, err := s.store.RecipientOf(ctx, mailbox)
+	if err != nil {
+		return nil, err
+	}
+	return &Recipient{Team: found.Team, service: s, team: s.store.Team(found.Team), domain: found.DomainID}, nil
+}
+
+// Admit returns a *dmarcd.QuotaError if the team may not receive more reports now.
+func (r *Recipient) Admit(ctx context.Context) error { return r.team.Admit(ctx) }
+
+// NoReportError is why nothing of a delivery is stored. It is a dmarcd.ErrInvalid.
+type NoReportError struct{ Reason string }
+
+// Error returns the reason.
+func (e *NoReportError) Error() string { return e.Reason }
+
+// Is makes errors.Is(err, dmarcd.ErrInvalid) hold.
+func (e *NoReportError) Is(target error) bool { return target == dmarcd.ErrInvalid }
+
+// ReceiveTLS stores the TLS reports in what an outsider sent. Where there are none it is
+// a *NoReportError, and nothing is stored.
+func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dmarcd.Receipt, error) {
+	acceptor := r.service.options.Acceptor
+	opened, err := acceptor.Read(ctx, intake.Message{
+		Team: r.Team, Outsider: true, Domain: r.domain, Intake: dmarcd.IntakeUpload, Content: content, Size: content.Size(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	if err := onlyTLS(opened.Delivery); err != nil {
+		return nil, err
+	}
+	receipts, err := acceptor.Store(ctx, r.team, opened.Delivery)
+	if err != nil {
+		return nil, err
+	}
+	return receipts[0], nil
+}
+
+// onlyTLS leaves nothing but TLS reports.
+func onlyTLS(delivery *dmarcd.Delivery) error {
+	reason := "there is no report in it"
+	for _, refusal := range delivery.Refusals {
+		reason = refusal.Reason
+	}
+	delivery.Refusals = nil
+	delivery.Reports = slices.DeleteFunc(delivery.Reports, func(report dmarcd.NewReport) bool {
+		if report.Kind == dmarcd.KindTLS {
+			return false
+		}
+		reason = fmt.Sprintf("only TLS reports are taken at this address, and this is a report of the kind %s", report.Kind)
+		return true
+	})
+	if len(delivery.Reports) == 0 {
+		return &NoReportError{reason}
+	}
+	return nil
+}
