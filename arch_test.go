@@ -80,7 +80,8 @@ var rooms = map[string][]string{
 
 	"internal/config":                {"."},
 	"internal/wire":                  {"."},
-	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered"),
+	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered", "internal/rollup"),
+	"internal/rollup":                join(protocols, "."),
 	"internal/store/storetest":       join(protocols, ".", "internal/store"),
 	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
@@ -89,7 +90,7 @@ var rooms = map[string][]string{
 	"internal/dnscheck": join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
 	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":     {".", "internal/fair"},
-	"internal/insight":  join(protocols, ".", "internal/senders", "internal/memory", "internal/recovered"),
+	"internal/insight":  join(protocols, ".", "internal/senders", "internal/memory", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),

@@ -38,7 +38,7 @@ func measurePages(ctx context.Context, s settings, e engine) (_ []figure, err er
 		return nil, err
 	}
 	for more := true; more; { // as the daemon would within a minute
-		if more, err = d.store.MakeSheets(ctx); err != nil {
+		if more, err = d.store.BuildRollups(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -22,7 +22,7 @@ func (a *API) listSources(c *call) error {
 	if err != nil {
 		return err
 	}
-	list, err := mail.Sources(insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit})
+	list, err := mail.Sources(c.r.Context(), insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit})
 	mail.Close() // before a slow client takes its time
 	if err != nil {
 		return err

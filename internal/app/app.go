@@ -102,7 +102,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; `dmarcd token create` makes a right one")
 	}
 	a.memory = memory.NewBudget(int64(cfg.Limit.ReadMemory))
-	if a.store, err = openStore(ctx, cfg, options.Log, a.memory); err != nil {
+	if a.store, err = openStore(ctx, cfg, options.Log); err != nil {
 		return nil, err
 	}
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
@@ -153,16 +153,16 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 // OpenStore opens the database of a configuration and brings it to the present
 // schema.
 func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
-	return openStore(ctx, cfg, log, nil)
+	return openStore(ctx, cfg, log)
 }
 
-func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, budget store.Memory) (*store.Store, error) {
+func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 			return nil, fmt.Errorf("make the data folder (DMARCD_DATA names another): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Memory: budget, Log: log})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,6 @@ func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 func (a *App) handler() (http.Handler, error) {
 	a.service = service.New(a.store, service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict, Seal: SealMailboxes(a.config),
-		Examine: a.examineOnRequest(), Retention: a.retention(),
 		BaseURL: a.config.BaseURL, Now: time.Now, Log: a.log,
 	})
 	interfaceAPI, err := api.New(api.Options{

@@ -12,7 +12,7 @@ func (a *App) chores() []*jobs.Chore {
 	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, keep) }
 	chores := []*jobs.Chore{
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
-		{Name: "put the records of days on sheets", Step: a.store.MakeSheets, Poll: jobs.Minutely},
+		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "remove what is past its time", Step: expire, Poll: jobs.Hourly},
 		{Name: "return free pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "forget retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},

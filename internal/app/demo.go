@@ -76,7 +76,7 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 	}
 	clock = now
 	for more := true; more; { // so that the first look at a year is fast, too
-		if more, err = s.MakeSheets(ctx); err != nil {
+		if more, err = s.BuildRollups(ctx); err != nil {
 			return nil, err
 		}
 	}

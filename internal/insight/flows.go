@@ -2,6 +2,7 @@ package insight
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
@@ -28,8 +29,19 @@ const maxFlowSenders = 8
 // Flows returns the amounts from sender to authentication to what receivers did, the
 // largest first, with the small senders put together: of the source that the query
 // names by Group and Key, or of all mail.
-func (m *Mail) Flows(q Query) []Flow {
-	senders := m.group(m.column(GroupNetwork), m.of(q))
+func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
+	if err := m.recognise(ctx); err != nil {
+		return nil, err
+	}
+	of := m.networkSources(m.whole.sums)
+	if q.Key != "" {
+		chosen, err := m.choose(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		of = chosen.sources(m, GroupNetwork)
+	}
+	senders := of.sources
 	slices.SortFunc(senders, largestFirst)
 	told := len(senders)
 	if told > maxFlowSenders+1 { // one more would stand alone among the others
@@ -39,7 +51,7 @@ func (m *Mail) Flows(q Query) []Flow {
 	for _, s := range senders[:told] {
 		flows = appendFlows(flows, s.Name, s.sum)
 	}
-	var others sum
+	others := of.rest
 	for _, s := range senders[told:] {
 		others.merge(s.sum)
 	}
@@ -48,7 +60,7 @@ func (m *Mail) Flows(q Query) []Flow {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Sender, b.Sender),
 			compareBools(a.SPF, b.SPF), compareBools(a.DKIM, b.DKIM), cmp.Compare(a.Disposition, b.Disposition))
 	})
-	return flows
+	return flows, nil
 }
 
 func appendFlows(flows []Flow, sender string, of *sum) []Flow {

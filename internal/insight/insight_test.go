@@ -12,28 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
-
-func TestTooManyRecords(t *testing.T) {
-	t.Parallel()
-	tooMany := &team{Shares: []dmarcd.SentShare{{Records: make([]dmarcd.Sent, insight.MaxRecords+1)}}}
-	_, err := newService(t).Read(t.Context(), tooMany, "", dmarcd.Days{})
-	var words *dmarcd.InvalidError
-	if !errors.Is(err, dmarcd.ErrLimit) || !errors.As(err, &words) || !strings.Contains(words.Message, "fewer days") {
-		t.Errorf("got %v, want an ErrLimit that says what to do", err)
-	}
-}
 
 // slow never has the records in time.
 type slow struct{ failing }
 
-func (slow) Sent(ctx context.Context, _ string, _ dmarcd.Days, _ dmarcd.SentLimits) (*dmarcd.SentMail, error) {
+func (slow) Scan(ctx context.Context, _ string, _ dmarcd.Days, _ func(rollup.Part) error) error {
 	<-ctx.Done()
-	return nil, fmt.Errorf("interrupted: %w", dmarcd.ErrTemporary)
+	return fmt.Errorf("interrupted: %w", dmarcd.ErrTemporary)
 }
 
 // TestReadingTakesTooLong wants a client to try again: the same read may well end in
@@ -42,13 +32,13 @@ func TestReadingTakesTooLong(t *testing.T) {
 	t.Parallel()
 	service := newService(t)
 	synctest.Test(t, func(t *testing.T) {
-		_, err := service.Read(t.Context(), slow{}, "", dmarcd.Days{})
+		err := readSources(t.Context(), service, slow{})
 		if !errors.Is(err, memory.ErrBusy) || errors.Is(err, dmarcd.ErrLimit) {
 			t.Errorf("got %v, want memory.ErrBusy", err)
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := service.Read(gone, slow{}, "", dmarcd.Days{}); errors.Is(err, memory.ErrBusy) {
+		if err := readSources(gone, service, slow{}); errors.Is(err, memory.ErrBusy) {
 			t.Errorf("a client that is gone: got %v, want another error", err)
 		}
 	})
@@ -61,8 +51,18 @@ func (f failing) ID() dmarcd.TeamID { return 7 }
 
 func (f failing) SentSize(context.Context, string, dmarcd.Days) (int64, error) { return 1, nil }
 
-func (f failing) Sent(context.Context, string, dmarcd.Days, dmarcd.SentLimits) (*dmarcd.SentMail, error) {
-	return nil, f.err
+func (f failing) Scan(context.Context, string, dmarcd.Days, func(rollup.Part) error) error {
+	return f.err
+}
+
+func readSources(ctx context.Context, service *insight.Service, of insight.Records) error {
+	m, err := service.Read(ctx, of, "", dmarcd.Days{})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	_, err = m.Sources(ctx, insight.Query{Group: insight.GroupNetwork, Limit: 1})
+	return err
 }
 
 func (f failing) SentRecords(context.Context, []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
@@ -76,11 +76,11 @@ func (f failing) Known(context.Context, []netip.Addr) (map[netip.Addr]string, er
 func TestErrorsOfTheStore(t *testing.T) {
 	t.Parallel()
 	broken := failing{dmarcd.ErrTemporary}
-	if _, err := newService(t).Read(t.Context(), broken, "", dmarcd.Days{}); !errors.Is(err, dmarcd.ErrTemporary) {
+	if err := readSources(t.Context(), newService(t), broken); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("records: got %v, want ErrTemporary", err)
 	}
 	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), broken, nil)
-	if _, err := service.Read(t.Context(), usual(), "", dmarcd.Days{}); !errors.Is(err, dmarcd.ErrTemporary) {
+	if err := readSources(t.Context(), service, usual()); !errors.Is(err, dmarcd.ErrTemporary) {
 		t.Errorf("names: got %v, want ErrTemporary", err)
 	}
 }
@@ -89,11 +89,11 @@ func TestNoMail(t *testing.T) {
 	t.Parallel()
 	for _, days := range []dmarcd.Days{{}, daysOf(1, 3)} {
 		m := readMail(t, newTeam(), days)
-		list, err := m.Sources(insight.Query{Group: insight.GroupNetwork, Limit: 1})
-		if err != nil || len(list.Sources) != 0 || len(m.Flows(insight.Query{})) != 0 || m.Readiness().Ready {
+		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1})
+		if err != nil || len(list.Sources) != 0 || len(flowsOf(t, m, insight.Query{})) != 0 || readinessOf(t, m).Ready {
 			t.Errorf("got %+v, %v; want nothing, and not ready", list, err)
 		}
-		if _, err := m.Source(insight.Query{Group: insight.GroupNetwork, Key: "AS64496"}); !errors.Is(err, dmarcd.ErrNotFound) {
+		if _, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496"}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("a source: got %v, want ErrNotFound", err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestSource(t *testing.T) {
 			"Country Netherlands; days 0 30 0; network Post Office 30, country NL 30, selector - 30, envelope_from bounces.example.com 30, " +
 			"header_from mail.example.com 30, reporter receiver.example 30"},
 	} {
-		got, err := m.Source(insight.Query{Group: test.group, Key: test.key})
+		got, err := m.Source(t.Context(), insight.Query{Group: test.group, Key: test.key})
 		if err != nil {
 			t.Fatalf("%s: %v", test.key, err)
 		}
@@ -125,7 +125,7 @@ func TestSource(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "AS1"} {
-		if _, err := m.Source(insight.Query{Group: insight.GroupNetwork, Key: key}); !errors.Is(err, dmarcd.ErrNotFound) {
+		if _, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: key}); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("key %q: got %v, want ErrNotFound", key, err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestManyParts(t *testing.T) {
 		all = append(all, mail{source: fmt.Sprintf("192.0.2.%d", i), count: int64(1000 - i), dkim: true})
 	}
 	for limit, want := range map[int]int{0: 20, 50: 50, 120: 120, 1000: 130} {
-		got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit})
+		got, err := readMail(t, newTeam(all...), dmarcd.Days{}).Source(t.Context(), insight.Query{Group: insight.GroupCountry, Key: "NL", Parts: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,10 +180,10 @@ func TestFlows(t *testing.T) {
 		{"Newsletters", false, false, "quarantine", 10},
 		{"Unknown network", false, false, "none", 6},
 	}
-	if diff := cmp.Diff(want, m.Flows(insight.Query{})); diff != "" {
+	if diff := cmp.Diff(want, flowsOf(t, m, insight.Query{})); diff != "" {
 		t.Errorf("all: -want +got\n%s", diff)
 	}
-	if diff := cmp.Diff(want[3:5], m.Flows(insight.Query{Group: insight.GroupCountry, Key: "NZ"})); diff != "" {
+	if diff := cmp.Diff(want[3:5], flowsOf(t, m, insight.Query{Group: insight.GroupCountry, Key: "NZ"})); diff != "" {
 		t.Errorf("of a country: -want +got\n%s", diff)
 	}
 }
@@ -207,7 +207,7 @@ func TestSmallFlowsArePutTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		told, others := 0, int64(0)
-		for _, f := range m.Flows(insight.Query{}) {
+		for _, f := range flowsOf(t, m, insight.Query{}) {
 			if f.Sender == insight.OtherSenders {
 				others += f.Messages
 			} else {
@@ -296,7 +296,7 @@ func TestReadiness(t *testing.T) {
 				"Reports tell of 1 message. That is too little to conclude from, unless the domain sends no mail at all.", 0, 0,
 		},
 	} {
-		got := readMail(t, test.of, dmarcd.Days{}).Readiness()
+		got := readinessOf(t, readMail(t, test.of, dmarcd.Days{}))
 		reasons := strings.Join(got.Reasons, " ")
 		if got.Ready != test.ready || reasons != test.reasons || got.Known.Total() != test.known || got.Unknown.Total() != test.unknown {
 			t.Errorf("%s: got %t, %d known, %d unknown: %s\nwant %t, %d known, %d unknown: %s", test.name,
@@ -305,24 +305,41 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
+	t.Helper()
+	flows, err := m.Flows(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flows
+}
+
+func readinessOf(t testing.TB, m *insight.Mail) insight.Readiness {
+	t.Helper()
+	ready, err := m.Readiness(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ready
+}
+
 // BenchmarkSources groups a million records of 25,000 addresses.
 func BenchmarkSources(b *testing.B) {
-	of, service := &team{}, newService(b)
+	of, service := &team{perBlock: 400}, newService(b)
 	for i := range 25_000 {
 		of.Addresses = append(of.Addresses, fmt.Sprintf("192.%d.%d.%d", i%2, i/250, i%250))
 	}
 	for i := range 4000 {
 		domain := fmt.Sprintf("d%d.example", i/4)
-		of.Identities = append(of.Identities, dmarcd.SentIdentities{
-			EnvelopeFrom: domain,
-			DKIM:         []aggregate.DKIMResult{{Domain: domain, Selector: fmt.Sprint("s", i%4), Result: aggregate.ResultPass}},
+		of.Identities = append(of.Identities, rollup.Identity{
+			Envelope: domain, Signatures: []rollup.Signature{{Domain: domain, Selector: fmt.Sprint("s", i%4), Passed: true}},
 		})
 	}
 	for i := range 10_000 {
-		share := dmarcd.SentShare{Report: dmarcd.ReportID(i), Day: dmarcd.Day(i % 30), HeaderFrom: fmt.Sprintf("d%d.example", i%1000)}
+		share := rollup.Share{Report: dmarcd.ReportID(i), Day: dmarcd.Day(i % 30), From: fmt.Sprintf("d%d.example", i%1000)}
 		for n := range 100 {
-			share.Records = append(share.Records, dmarcd.Sent{
-				N: uint32(n), Count: int64(n%7 + 1), Address: uint32((i*100 + n) % 25_000), Identities: uint32(i%1000*4 + n%4), Outcome: dmarcd.Outcome(n % 4),
+			share.Records = append(share.Records, rollup.Record{
+				N: uint32(n), Count: int64(n%7 + 1), Address: uint32((i*100 + n) % 25_000), Identity: uint32(i%1000*4 + n%4), Outcome: dmarcd.Outcome(n % 4),
 			})
 		}
 		of.Shares = append(of.Shares, share)
@@ -335,7 +352,7 @@ func BenchmarkSources(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if list, err := m.Sources(insight.Query{Group: group, Limit: 100}); err != nil || len(list.Sources) == 0 {
+				if list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100}); err != nil || len(list.Sources) == 0 {
 					b.Fatalf("got %d sources, %v", len(list.Sources), err)
 				}
 			}

@@ -1,91 +1,116 @@
 package insight
 
 import (
-	"net/netip"
+	"context"
+	"fmt"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 // Mail is what the reports of some days say about the mail of one domain or of all
-// domains of a team. It remembers what it added up, and is not safe for concurrent use.
+// domains of a team. Its methods read the records, and return memory.ErrBusy where that
+// takes too long. It remembers what it added up, and is not safe for concurrent use.
 type Mail struct {
-	records Records
-	sent    *dmarcd.SentMail
-	// addresses, homes and signers stand at the places of the addresses and
-	// identities: where mail came from, and the known sender that signed it, if one
-	// did.
-	addresses []address
-	homes     []home
-	signers   []networkPlace
-	networks  networks
-	// first and last are the ends of the days: those asked for or, where an end is
-	// open, those of the records.
-	first, last dmarcd.Day
-	total       int // records
-	// whole is all mail, chosen the mail of the source that was asked for last.
-	whole, chosen *selection
-	release       func()
+	service *Service
+	team    Records
+	domain  string
+	days    dmarcd.Days
+	// until is when all reading ends.
+	until   time.Time
+	release func()
+	// whole is who sent the mail, nil before that is asked, and chosen the mail of the
+	// source that was asked for last.
+	whole  *recognition
+	chosen *selection
 }
 
 // Close gives the memory back that was taken for the mail, which must not be used any
 // more. Closing it again has no effect.
 func (m *Mail) Close() { m.release() }
 
-// address is where mail came from.
-type address struct {
-	addr     netip.Addr // the zero value for what is no address
-	origin   senders.Origin
-	host     string // its name, "" if none is known
-	messages int64
-	merged   bool // it stands for several; see dmarcd.SentMail
+// gatherer adds up records.
+type gatherer interface {
+	// begin is called with each block, add with each of its records.
+	begin(*rollup.Block)
+	add(share *rollup.Share, r *rollup.Record)
 }
 
-// home is the known sender that an address belongs to, if it does, and else its
-// autonomous system. It is small: every record leads to one.
-type home struct{ sender, system networkPlace }
-
-func newMail(records Records, sent *dmarcd.SentMail, days dmarcd.Days) *Mail {
-	m := &Mail{
-		records: records, sent: sent, networks: newNetworks(),
-		addresses: make([]address, len(sent.Addresses)), homes: make([]home, len(sent.Addresses)), signers: make([]networkPlace, len(sent.Identities)),
-	}
-	m.whole = &selection{mail: m}
-	for i := range sent.Shares {
-		m.total += len(sent.Shares[i].Records)
-	}
-	messages := gather(m, len(sent.Addresses), func(messages []int64, _ int, records []dmarcd.Sent) {
-		for i := range records {
-			addMessages(&messages[records[i].Address], &records[i].Count)
+// scan has the records of some days gathered, those that match, or all where match is
+// nil. match is told of each block, too.
+func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gatherers ...gatherer) error {
+	limited, cancel := context.WithDeadline(ctx, m.until)
+	defer cancel()
+	var block rollup.Block
+	err := m.team.Scan(limited, m.domain, days, func(p rollup.Part) error {
+		if err := block.Read(p); err != nil {
+			return err
 		}
-	}, addMessages)
-	for i, text := range sent.Addresses {
-		addr, _ := netip.ParseAddr(text) // what is none is shown as it stands
-		m.addresses[i].addr, m.addresses[i].messages = addr.Unmap(), messages[i]
-		m.addresses[i].merged = sent.MergedAddresses != nil && sent.MergedAddresses[i]
+		if match != nil {
+			match.begin(&block)
+		}
+		for _, g := range gatherers {
+			g.begin(&block)
+			gather(&block, match, g)
+		}
+		return nil
+	})
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("%w: read records: no more than %v", memory.ErrBusy, maxTime)
+	case err != nil:
+		return fmt.Errorf("read records: %w", err)
 	}
-	m.limitDays(days)
-	return m
+	return nil
 }
 
-// limitDays finds the ends of the days.
-func (m *Mail) limitDays(days dmarcd.Days) {
-	for i := range m.sent.Shares {
-		day := m.sent.Shares[i].Day
-		if i == 0 {
-			m.first, m.last = day, day
+func gather(block *rollup.Block, match *keyed, g gatherer) {
+	for i := range block.Shares {
+		share := &block.Shares[i]
+		for j := range share.Records {
+			if r := &share.Records[j]; match == nil || match.has(share, r) {
+				g.add(share, r)
+			}
 		}
-		m.first, m.last = min(m.first, day), max(m.last, day)
 	}
-	if days.From != nil {
-		m.first = *days.From
+}
+
+// scanTables scans all days of the mail, and again for the tables that are too small.
+func (m *Mail) scanTables(ctx context.Context, match *keyed, gatherers ...gatherer) error {
+	if err := m.scan(ctx, m.days, match, gatherers...); err != nil {
+		return err
 	}
-	if days.To != nil {
-		m.last = *days.To
+	var again []gatherer
+	for _, g := range gatherers {
+		if of, ok := g.(interface{ again() bool }); ok && of.again() {
+			again = append(again, g)
+		}
 	}
-	if len(m.sent.Shares) == 0 && (days.From == nil || days.To == nil) {
-		m.last = m.first - 1 // no day
+	if len(again) == 0 {
+		return nil
 	}
+	return m.scan(ctx, m.days, match, again...)
+}
+
+// period is the days of a series: those asked for or, where an end is open, those with
+// records.
+type period struct{ first, last dmarcd.Day }
+
+// period returns that of records with a sum.
+func (m *Mail) period(of sum) period {
+	p := period{of.first, of.last}
+	if m.days.From != nil {
+		p.first = *m.days.From
+	}
+	if m.days.To != nil {
+		p.last = *m.days.To
+	}
+	if !of.seen && (m.days.From == nil || m.days.To == nil) {
+		p.last = p.first - 1 // no day
+	}
+	return p
 }
 
 // maxDays bounds a series with a value for each day: three years. A report may say
@@ -93,8 +118,8 @@ func (m *Mail) limitDays(days dmarcd.Days) {
 const maxDays = 3 * 366
 
 // span returns the number of days of a series, 0 where there would be too many.
-func (m *Mail) span() int {
-	n := int(m.last) - int(m.first) + 1
+func (p period) span() int {
+	n := int(p.last) - int(p.first) + 1
 	if n > maxDays {
 		return 0
 	}

@@ -3,8 +3,9 @@ package insight
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
-	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
@@ -21,13 +22,25 @@ type network struct {
 
 func (n *network) isKnown() bool { return n.kind != "" }
 
+// label returns the name of a network for people, and what else is known of it.
+func (n *network) label() (name, detail string) {
+	switch {
+	case n.key == notTold:
+		return notToldNames[GroupNetwork], ""
+	case !n.isKnown() && n.country != "":
+		return n.name, countryName(n.country)
+	}
+	return n.name, string(n.kind)
+}
+
 // networkPlace is a place in the list of networks.
 type networkPlace uint32
 
 // noNetwork is the place of the network of which nothing is known.
 const noNetwork networkPlace = 0
 
-// networks are those that mail came from.
+// networks are those that mail came from: at most as many as there are autonomous
+// systems and known senders.
 type networks struct {
 	list   []network
 	places map[string]networkPlace // by key
@@ -40,7 +53,7 @@ func newNetworks() networks {
 func (n *networks) add(added network) networkPlace {
 	at, known := n.places[added.key]
 	if !known {
-		at = networkPlace(len(n.list)) //nolint:gosec // there are fewer than addresses and identities
+		at = networkPlace(len(n.list)) //nolint:gosec // there are few
 		n.places[added.key] = at
 		n.list = append(n.list, added)
 	}
@@ -52,31 +65,56 @@ func (n *networks) addSender(sender senders.Sender) networkPlace {
 	return n.add(network{key: sender.Name, name: sender.Name, kind: sender.Kind})
 }
 
-// addSystem returns the place of the autonomous system of an address.
-func (n *networks) addSystem(a *address) networkPlace {
-	of := a.origin.Network
+// addSystem returns the place of the autonomous system of an address with so many
+// messages.
+func (n *networks) addSystem(origin senders.Origin, messages int64) networkPlace {
+	of := origin.Network
 	if of.Number == 0 {
 		return noNetwork
 	}
 	key := systemKey(of.Number)
-	at := n.add(network{key: key, name: cmp.Or(of.Name, key), number: of.Number})
-	if system := &n.list[at]; a.messages > system.messages || a.messages == system.messages && a.origin.Country < system.country {
-		system.messages, system.country = a.messages, a.origin.Country
+	at := n.add(network{key: key, name: cmp.Or(of.Name, key), number: of.Number, country: origin.Country})
+	if system := &n.list[at]; messages > system.messages || messages == system.messages && origin.Country < system.country {
+		system.messages, system.country = messages, origin.Country
 	}
 	return at
 }
 
 func systemKey(number uint32) string { return "AS" + strconv.FormatUint(uint64(number), 10) }
 
-// networkOf returns the network of a record: a known sender by the address, else by
-// who signed, else the autonomous system of the address.
-func (m *Mail) networkOf(r *dmarcd.Sent) networkPlace {
-	from := m.homes[r.Address]
-	if from.sender != noNetwork {
-		return from.sender
+// home is the known sender that an address belongs to, if it does, and else its
+// autonomous system.
+type home struct{ sender, system networkPlace }
+
+// network returns the network of a record: a known sender by the address, else by who
+// signed, else the autonomous system of the address.
+func (h home) network(signer networkPlace) networkPlace {
+	switch {
+	case h.sender != noNetwork:
+		return h.sender
+	case signer != noNetwork:
+		return signer
 	}
-	if by := m.signers[r.Identities]; by != noNetwork {
-		return by
+	return h.system
+}
+
+// maxRemembered is how many addresses, and how many domains, are remembered with what is
+// known of them. To find it out again takes longer.
+const maxRemembered = 2 * MaxListed
+
+// origins knows where addresses belong to, by their form in rollups.
+type origins struct {
+	atlas *senders.Atlas
+	known map[string]senders.Origin
+}
+
+func (o *origins) of(form string) senders.Origin {
+	origin, known := o.known[form]
+	if !known {
+		origin = o.atlas.Locate(rollup.Address(form))
+		if len(o.known) < maxRemembered {
+			o.known[strings.Clone(form)] = origin
+		}
 	}
-	return from.system
+	return origin
 }

@@ -47,6 +47,8 @@ type Query struct {
 	// most.
 	After string
 	Limit int
+	// Trends asks for the trend of each source.
+	Trends bool
 	// Parts is how many sources of each other group Source tells at most, 0 for 20.
 	Parts int
 }

@@ -2,6 +2,7 @@ package insight
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,34 +38,32 @@ const (
 )
 
 // Readiness returns whether the policy for this mail may be tightened.
-func (m *Mail) Readiness() Readiness {
+func (m *Mail) Readiness(ctx context.Context) (Readiness, error) {
+	if err := m.recognise(ctx); err != nil {
+		return Readiness{}, err
+	}
 	var r Readiness
 	var blamed []Row
-	for _, s := range m.group(m.column(GroupNetwork), m.whole) {
-		hit := s.sum.affected()
-		r.All.Add(s.Counts)
+	for at := range m.whole.sums {
+		of, network := &m.whole.sums[at], &m.whole.networks.list[at]
+		if !of.seen {
+			continue
+		}
+		hit, counts := of.affected(), of.counts()
+		r.All.Add(counts)
 		r.Affected.Add(hit)
-		if !m.networks.list[s.at].isKnown() && s.Counts.Compliant == 0 {
+		if !network.isKnown() && counts.Compliant == 0 {
 			r.Unknown.Add(hit)
 			continue
 		}
 		r.Known.Add(hit)
-		if float64(hit.Total()) > harmless*float64(s.Counts.Total()) {
-			blamed = append(blamed, s.Row)
+		if float64(hit.Total()) > harmless*float64(counts.Total()) {
+			name, _ := network.label()
+			blamed = append(blamed, Row{Key: network.key, Name: name, Counts: counts})
 		}
 	}
-	r.judge(m.daysWithMail(), blamed)
-	return r
-}
-
-func (m *Mail) daysWithMail() int {
-	days := make(map[dmarcd.Day]struct{})
-	for i := range m.sent.Shares {
-		if len(m.sent.Shares[i].Records) > 0 {
-			days[m.sent.Shares[i].Day] = struct{}{}
-		}
-	}
-	return len(days)
+	r.judge(len(m.whole.days), blamed)
+	return r, nil
 }
 
 // judge comes to the verdict. blamed are the known senders too much of whose mail

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 // RecordPage is a part of the records.
@@ -39,7 +42,10 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 		}
 		after = &place
 	}
-	places := m.recordPlaces(m.of(q), after, q.Limit+1)
+	places, err := m.recordPlaces(ctx, q, after)
+	if err != nil {
+		return RecordPage{}, err
+	}
 	var page RecordPage
 	if len(places) > q.Limit {
 		places = places[:q.Limit]
@@ -49,40 +55,56 @@ func (m *Mail) Records(ctx context.Context, q Query) (RecordPage, error) {
 	for i, p := range places {
 		wanted[i] = dmarcd.SentPlace{Report: p.Report, Share: p.Share, N: p.N}
 	}
-	var err error
-	if page.Records, err = m.records.SentRecords(ctx, wanted); err != nil {
+	if page.Records, err = m.team.SentRecords(ctx, wanted); err != nil {
 		return RecordPage{}, fmt.Errorf("read records: %w", err)
 	}
 	return page, nil
 }
 
-// recordPlaces returns the places of the first records after one, in their order. The
-// records of a share are in it already.
-func (m *Mail) recordPlaces(of *selection, after *recordPlace, limit int) []recordPlace {
-	begin := func(share int) recordPlace {
-		s := &m.sent.Shares[share]
-		return recordPlace{Day: s.Day, Report: s.Report, Share: s.N}
+// recordPlaces returns the places of the first records after one, one more than a page
+// has, in their order. It reads the last days first, and then twice as many each time.
+func (m *Mail) recordPlaces(ctx context.Context, q Query, after *recordPlace) ([]recordPlace, error) {
+	if err := m.recognise(ctx); err != nil { // it knows the days, too
+		return nil, err
 	}
-	var shares []int
-	for i, sum := range of.sums(byShare) {
-		if sum.seen && (after == nil || compareRecords(begin(i), recordPlace{after.Day, after.Report, after.Share, 0}) >= 0) {
-			shares = append(shares, i)
+	var match *keyed
+	if q.Key != "" {
+		match = m.only(q.Group, q.Key)
+	}
+	found := &recordList{after: after, limit: q.Limit + 1}
+	days := slices.Sorted(maps.Keys(m.whole.days))
+	for n := 1; len(days) > 0 && len(found.places) < found.limit; n *= 2 {
+		from := max(len(days)-n, 0)
+		first, last := days[from], days[len(days)-1]
+		days = days[:from]
+		if after != nil && first > after.Day {
+			continue // all of it is before
 		}
-	}
-	// Each has a record, but all of the first may be before.
-	shares = foremost(shares, limit+1, func(a, b int) int { return compareRecords(begin(a), begin(b)) })
-	var places []recordPlace
-	for _, share := range shares {
-		place, records := begin(share), m.sent.Shares[share].Records
-		for i := range records {
-			place.N = int(records[i].N)
-			if !of.has(share, &records[i]) || after != nil && compareRecords(place, *after) <= 0 {
-				continue
-			}
-			if places = append(places, place); len(places) == limit {
-				return places
-			}
+		if err := m.scan(ctx, dmarcd.Days{From: &first, To: &last}, match, found); err != nil {
+			return nil, err
 		}
+		found.cut()
 	}
-	return places
+	return found.places, nil
 }
+
+// recordList gathers the places of the first records after one.
+type recordList struct {
+	after  *recordPlace
+	limit  int
+	places []recordPlace
+}
+
+func (*recordList) begin(*rollup.Block) {}
+
+func (l *recordList) add(share *rollup.Share, r *rollup.Record) {
+	place := recordPlace{Day: share.Day, Report: share.Report, Share: share.N, N: int(r.N)}
+	if l.after != nil && compareRecords(place, *l.after) <= 0 {
+		return
+	}
+	if l.places = append(l.places, place); len(l.places) >= 2*l.limit+1000 {
+		l.cut()
+	}
+}
+
+func (l *recordList) cut() { l.places = foremost(l.places, l.limit, compareRecords) }

@@ -14,39 +14,70 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
-// team is the records of a team.
-type team dmarcd.SentMail
+// team is the records of a team, with places in its own lists.
+type team struct {
+	Addresses  []string
+	Identities []rollup.Identity
+	Shares     []rollup.Share
+	perBlock   int // shares, 0 for a few
+	all        []rollup.Part
+}
 
 func (t *team) ID() dmarcd.TeamID { return 7 }
 
-func (t *team) SentSize(context.Context, string, dmarcd.Days) (int64, error) {
-	sent := dmarcd.SentMail(*t)
-	return int64(sent.Records()), nil
+func (t *team) SentSize(context.Context, string, dmarcd.Days) (records int64, err error) {
+	for _, share := range t.Shares {
+		records += int64(len(share.Records))
+	}
+	return records, nil
 }
 
-func (t *team) Sent(_ context.Context, _ string, days dmarcd.Days, limits dmarcd.SentLimits) (*dmarcd.SentMail, error) {
-	found, limit := dmarcd.SentMail(*t), limits.Records
-	found.Shares = nil
-	for _, share := range t.Shares {
+func (t *team) Scan(_ context.Context, _ string, days dmarcd.Days, visit func(rollup.Part) error) error {
+	parts := t.all
+	if parts == nil || days != (dmarcd.Days{}) {
+		parts = t.parts(days)
+	}
+	if days == (dmarcd.Days{}) {
+		t.all = parts
+	}
+	for _, part := range parts {
+		if err := visit(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts writes the records of some days in blocks.
+func (t *team) parts(days dmarcd.Days) (parts []rollup.Part) {
+	var w rollup.Writer
+	for i, share := range t.Shares {
 		if days.From != nil && share.Day < *days.From || days.To != nil && share.Day > *days.To {
 			continue
 		}
-		if limit -= len(share.Records); limit < 0 {
-			return nil, dmarcd.ErrLimit
+		w.Begin(share)
+		for _, r := range share.Records {
+			if r.Count > 0 {
+				r.Address, r.Identity = w.Address(t.Addresses[r.Address]), w.Identity(t.Identities[r.Identity])
+				w.Add(r)
+			}
 		}
-		found.Shares = append(found.Shares, share)
+		if (i+1)%cmp.Or(t.perBlock, 3) == 0 {
+			parts = append(parts, rollup.Part{Block: w.Take()})
+		}
 	}
-	return &found, nil
+	return append(parts, rollup.Part{Block: w.Take()})
 }
 
 func (t *team) SentRecords(_ context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
 	var records []dmarcd.SentRecord
 	for _, place := range places {
-		i := slices.IndexFunc(t.Shares, func(s dmarcd.SentShare) bool { return s.Report == place.Report })
+		i := slices.IndexFunc(t.Shares, func(s rollup.Share) bool { return s.Report == place.Report })
 		at := t.Shares[i].Records[place.N].Address
 		records = append(records, dmarcd.SentRecord{Place: place, Day: t.Shares[i].Day, Record: aggregate.Record{Source: t.Addresses[at]}})
 	}
@@ -81,28 +112,34 @@ type mail struct {
 func newTeam(all ...mail) *team {
 	t := new(team)
 	for i, m := range all {
-		var identities dmarcd.SentIdentities
-		identities.EnvelopeFrom = m.envelope
+		identity := rollup.Identity{Envelope: m.envelope}
+		var result aggregate.Result
 		if m.signed != "" {
-			var r aggregate.DKIMResult
-			_, _ = fmt.Sscan(m.signed, &r.Selector, &r.Domain, &r.Result)
-			identities.DKIM = []aggregate.DKIMResult{r}
+			var signature rollup.Signature
+			_, _ = fmt.Sscan(m.signed, &signature.Selector, &signature.Domain, &result)
+			signature.Passed = result == aggregate.ResultPass
+			identity.Signatures = []rollup.Signature{signature}
 		}
 		if m.checked != "" {
-			var r aggregate.SPFResult
-			_, _ = fmt.Sscan(m.checked, &r.Domain, &r.Scope, &r.Result)
-			identities.SPF = []aggregate.SPFResult{r}
+			var domain, scope string
+			_, _ = fmt.Sscan(m.checked, &domain, &scope, &result)
+			if result == aggregate.ResultPass {
+				identity.SPF = []string{domain}
+			}
+			if scope != "helo" {
+				identity.Envelope = cmp.Or(identity.Envelope, domain)
+			}
 		}
-		t.Identities = append(t.Identities, identities)
+		t.Identities = append(t.Identities, identity)
 		at := slices.Index(t.Addresses, m.source)
 		if at < 0 {
 			at = len(t.Addresses)
 			t.Addresses = append(t.Addresses, m.source)
 		}
-		t.Shares = append(t.Shares, dmarcd.SentShare{
-			Report: dmarcd.ReportID(i + 1), Organization: cmp.Or(m.reporter, "receiver.example"), Day: m.day,
-			HeaderFrom: cmp.Or(m.from, "example.com"),
-			Records:    []dmarcd.Sent{{Count: m.count, Address: uint32(at), Identities: uint32(i), Outcome: m.outcome()}},
+		t.Shares = append(t.Shares, rollup.Share{
+			Report: dmarcd.ReportID(i + 1), Reporter: cmp.Or(m.reporter, "receiver.example"), Day: m.day,
+			From:    cmp.Or(m.from, "example.com"),
+			Records: []rollup.Record{{Count: m.count, Address: uint32(at), Identity: uint32(i), Outcome: m.outcome()}},
 		})
 	}
 	return t

@@ -2,10 +2,12 @@ package insight
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
@@ -39,22 +41,78 @@ type Part struct {
 	More int
 }
 
+// maxParts is how many sources of another group are listed one by one.
+const maxParts = MaxListed / 4
+
 // partRows is how many sources of another group are told to whoever does not say.
 const partRows = 20
 
+// selection is the mail of one source.
+type selection struct {
+	group  Group
+	key    string
+	groups map[Group]*groupTable
+	days   byDay
+}
+
+// byDay gathers records by day.
+type byDay map[dmarcd.Day]*sum
+
+func (byDay) begin(*rollup.Block) {}
+
+func (d byDay) add(share *rollup.Share, r *rollup.Record) {
+	of := d[share.Day]
+	if of == nil {
+		of = new(sum)
+		d[share.Day] = of
+	}
+	of.add(share, r)
+}
+
+// choose gathers the mail of a source.
+func (m *Mail) choose(ctx context.Context, q Query) (*selection, error) {
+	if m.chosen != nil && m.chosen.group == q.Group && m.chosen.key == q.Key {
+		return m.chosen, nil
+	}
+	if err := m.recognise(ctx); err != nil {
+		return nil, err
+	}
+	s := &selection{group: q.Group, key: q.Key, groups: make(map[Group]*groupTable), days: make(byDay)}
+	gatherers := []gatherer{s.days}
+	for _, group := range Groups() {
+		s.groups[group] = m.groupTable(group, maxParts)
+		gatherers = append(gatherers, s.groups[group])
+	}
+	if err := m.scanTables(ctx, m.only(q.Group, q.Key), gatherers...); err != nil {
+		return nil, err
+	}
+	m.chosen = s
+	return s, nil
+}
+
+// sources returns the sources of another group in the mail of the source.
+func (s *selection) sources(m *Mail, group Group) sourceGroup {
+	rows, other := s.groups[group].table.rows()
+	return m.sources(group, rows, other, m.whole.hosts)
+}
+
 // Source returns the source that the query names by Group and Key, or
 // dmarcd.ErrNotFound where there is no mail of it.
-func (m *Mail) Source(q Query) (Source, error) {
+func (m *Mail) Source(ctx context.Context, q Query) (Source, error) {
 	if q.Key == "" {
 		return Source{}, dmarcd.ErrNotFound
 	}
-	records := m.of(q)
-	sources := m.group(records.column, records)
-	if len(sources) == 0 {
+	records, err := m.choose(ctx, q)
+	if err != nil {
+		return Source{}, err
+	}
+	sources := records.sources(m, q.Group)
+	if len(sources.sources) == 0 {
 		return Source{}, dmarcd.ErrNotFound
 	}
-	found := Source{Row: sources[0].Row, Days: m.daysOf(records), Facts: m.facts(q.Group, sources[0].at, records)}
-	if m.span() > 0 {
+	p := m.period(m.whole.all)
+	found := Source{Row: sources.sources[0].Row, Days: records.days.list(p), Facts: m.facts(sources.sources[0], records)}
+	if p.span() > 0 {
 		for _, day := range found.Days {
 			found.Trend = append(found.Trend, day.Total())
 		}
@@ -63,14 +121,14 @@ func (m *Mail) Source(q Query) (Source, error) {
 		if group == q.Group {
 			continue
 		}
-		rows, other := m.heaviest(m.column(group), records)
+		of := records.sources(m, group)
 		told := cmp.Or(q.Parts, partRows)
-		part := Part{Group: group, More: max(len(rows)-told, 0)}
-		for _, row := range foremost(rows, told, largestFirst) {
+		part := Part{Group: group, More: max(len(of.sources)-told, 0)}
+		for _, row := range foremost(of.sources, told, largestFirst) {
 			part.Rows = append(part.Rows, row.Row)
 		}
-		if other != nil && part.More == 0 {
-			part.Rows = append(part.Rows, *other)
+		if of.other != nil && part.More == 0 {
+			part.Rows = append(part.Rows, *of.other)
 		}
 		found.Parts = append(found.Parts, part)
 	}
@@ -81,63 +139,52 @@ func largestFirst(a, b *source) int {
 	return cmp.Or(cmp.Compare(b.Counts.Total(), a.Counts.Total()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 }
 
-// daysOf adds up records by day.
-func (m *Mail) daysOf(records *selection) []DayCounts {
-	counted := make(map[dmarcd.Day]*sum)
-	for i := range m.span() {
-		counted[m.first+dmarcd.Day(i)] = new(sum)
-	}
-	for i, of := range records.sums(byShare) {
-		if !of.seen {
-			continue
+// list returns the sums of all days of a period or, where that is too long, of those with
+// messages.
+func (d byDay) list(p period) []DayCounts {
+	for i := range p.span() {
+		if day := p.first + dmarcd.Day(i); d[day] == nil {
+			d[day] = new(sum)
 		}
-		day := m.sent.Shares[i].Day
-		if counted[day] == nil {
-			counted[day] = new(sum)
-		}
-		counted[day].merge(&of)
 	}
-	days := make([]DayCounts, 0, len(counted))
-	for day, of := range counted {
+	days := make([]DayCounts, 0, len(d))
+	for day, of := range d {
 		days = append(days, DayCounts{day, of.counts()})
 	}
 	slices.SortFunc(days, func(a, b DayCounts) int { return cmp.Compare(a.Day, b.Day) })
 	return days
 }
 
-// facts says what is known of the source at a place of a group, whose records these
-// are.
-func (m *Mail) facts(group Group, at uint32, records *selection) []Fact {
+// facts says what is known of a source, whose records these are.
+func (m *Mail) facts(of *source, records *selection) []Fact {
 	var facts []Fact
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, Fact{name, value})
 		}
 	}
-	switch {
-	case group == GroupAddress && int(at) < len(m.addresses): // else it is all others
-		from := &m.addresses[at]
-		add("Name", from.host)
-		of := foremost(m.group(m.column(GroupNetwork), records), 1, largestFirst)[0]
-		add("Network", m.networks.list[of.at].name)
-		add("Autonomous system", systemName(from.origin.Network))
-		add("Country", countryOf(from))
+	switch records.group {
+	case GroupAddress:
+		origin := m.service.atlas.Locate(rollup.Address(of.form))
+		add("Name", m.whole.hosts[of.form])
+		network := foremost(records.sources(m, GroupNetwork).sources, 1, largestFirst)[0]
+		add("Network", m.whole.networks.list[m.whole.networks.places[network.form]].name)
+		add("Autonomous system", systemName(origin.Network))
+		if origin.Country != "" {
+			add("Country", countryName(origin.Country))
+		}
 		return facts
-	case group == GroupNetwork:
-		of := &m.networks.list[at]
-		add("Kind of sender", string(of.kind))
-		add("Autonomous system", systemName(senders.Network{Number: of.number, Name: of.name}))
+	case GroupNetwork:
+		network := &m.whole.networks.list[m.whole.networks.places[of.form]]
+		add("Kind of sender", string(network.kind))
+		add("Autonomous system", systemName(senders.Network{Number: network.number, Name: network.name}))
 	}
-	addresses, more := 0, ""
-	for i, of := range records.sums(byAddress) {
-		if of.seen {
-			addresses++
-		}
-		if of.seen && m.addresses[i].merged {
-			more = "more than " // it stands for two at least
-		}
+	addresses := records.sources(m, GroupAddress)
+	more := ""
+	if addresses.other != nil {
+		more = "more than "
 	}
-	add("Addresses", more+strconv.Itoa(addresses))
+	add("Addresses", more+strconv.Itoa(len(addresses.sources)))
 	return facts
 }
 
@@ -150,11 +197,4 @@ func systemName(system senders.Network) string {
 		name += " (" + system.Name + ")"
 	}
 	return name
-}
-
-func countryOf(a *address) string {
-	if a.origin.Country == "" {
-		return ""
-	}
-	return countryName(a.origin.Country)
 }

@@ -2,10 +2,12 @@ package insight
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 // Row is a source in a list.
@@ -18,11 +20,11 @@ type Row struct {
 	Counts dmarcd.Counts
 	// First and Last are the days of the first and the last report of its mail.
 	First, Last dmarcd.Day
-	// Trend is the messages of each day of the period; nil where that is too long, and
-	// in the row of other sources.
+	// Trend is the messages of each day of the period, if the query asks for it; nil
+	// where that is too long, and in the row of other sources.
 	Trend []int64
-	// Other tells that the row is the sum of all sources that are not listed one by one:
-	// each has at most as many messages as any that is listed.
+	// Other tells that the row is the sum of all sources that are not listed one by
+	// one.
 	Other bool
 }
 
@@ -38,20 +40,23 @@ type List struct {
 }
 
 // Sources returns the sources that the query asks for. At most MaxListed are listed one
-// by one, those with the most messages, in the order asked for. Where there are more,
-// and the query leaves none out, the last row is the sum of the others, so that the rows
-// add up to Counts. Every row is exact, with one exception: where the records have more
-// than MaxListed different results of authentication, those with few messages count in
-// the last row of selectors and envelope domains alone. A cursor that is none is a dmarcd.ErrInvalid.
-func (m *Mail) Sources(q Query) (List, error) {
-	column := m.column(q.Group)
-	sources, other := m.heaviest(column, m.whole)
-	sources = slices.DeleteFunc(sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
+// by one, in the order asked for. Where there are more, and the query leaves none out,
+// the last row is the sum of the others, so that the rows add up to Counts. Every row is
+// exact. Those listed are the ones with the most messages, as far as a count by hash can
+// tell: where there are many times MaxListed, some of the smallest of them are chosen by
+// chance. A cursor that is none is a dmarcd.ErrInvalid.
+func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
+	found, err := m.group(ctx, q)
+	if err != nil {
+		return List{}, err
+	}
+	sources := slices.DeleteFunc(found.sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
 	list := List{Matching: len(sources)}
 	for _, s := range sources {
 		list.Counts.Add(s.Counts)
 		s.rank = placeOf(s.Row, q.Sort)
 	}
+	other := found.other
 	if q.Key != "" || q.Search != "" || q.Failing {
 		other = nil
 	}
@@ -71,7 +76,11 @@ func (m *Mail) Sources(q Query) (List, error) {
 	if more {
 		list.Next = formatCursor(sources[q.Limit-1].rank)
 	}
-	m.addTrends(column, sources)
+	if q.Trends {
+		if err := m.addTrends(ctx, q.Group, m.period(found.all), sources); err != nil {
+			return List{}, err
+		}
+	}
 	for _, s := range sources {
 		list.Sources = append(list.Sources, s.Row)
 	}
@@ -84,112 +93,140 @@ func (m *Mail) Sources(q Query) (List, error) {
 // source is a source while it is being looked at.
 type source struct {
 	Row
-	at   uint32 // its place in the column
-	sum  *sum
+	sum *sum
+	// form is the address of a source that is one, as in rollups.
+	form string
 	rank place
 }
 
-// group returns the sources of records in a column, in no order.
-func (m *Mail) group(column column, records *selection) []*source {
-	return m.sources(column, records.by(column), func(*sum) bool { return true })
+// sourceGroup is the sources of a group that are listed, in no order, the row of all
+// others, nil if there are none, and the sums of those and of all.
+type sourceGroup struct {
+	sources   []*source
+	other     *Row
+	rest, all sum
 }
 
-// heaviest returns the sources of records in a column that are listed one by one, in no
-// order, and the row of all others, nil if there are none.
-func (m *Mail) heaviest(column column, records *selection) ([]*source, *Row) {
-	sums := records.by(column)
-	var other sum
-	unlisted := 0
-	if at := slices.Index(column.keys, otherKey); at >= 0 && sums[at].seen {
-		other = sums[at]
-		if column.group == GroupAddress {
-			unlisted = m.sent.UnlistedAddresses
+// group returns all sources of a group.
+func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
+	if q.Group == GroupNetwork {
+		if err := m.recognise(ctx); err != nil {
+			return sourceGroup{}, err
+		}
+		return m.networkSources(m.whole.sums), nil
+	}
+	g := m.groupTable(q.Group, MaxListed)
+	var err error
+	if q.Trends { // whoever asks for them asks for the flows, too
+		err = m.recognise(ctx, g)
+	} else {
+		err = m.scanTables(ctx, nil, g)
+	}
+	if err != nil {
+		return sourceGroup{}, err
+	}
+	rows, other := g.table.rows()
+	var hosts map[string]string
+	if q.Group == GroupAddress {
+		addresses := make([]address, len(rows))
+		for i, row := range rows {
+			addresses[i] = address{row.key, row.total()}
+		}
+		if hosts, err = m.service.hosts(ctx, addresses); err != nil {
+			return sourceGroup{}, err
 		}
 	}
-	least, ties := leastListed(column, sums)
-	sources := m.sources(column, sums, func(s *sum) bool {
-		switch messages := s.total(); {
-		case messages > least:
-			return true
-		case messages == least && ties > 0:
-			ties--
-			return true
-		}
-		other.merge(s)
-		unlisted++
-		return false
-	})
-	sources = slices.DeleteFunc(sources, func(s *source) bool { return s.Key == otherKey })
-	if !other.seen {
-		return sources, nil
-	}
-	row := Row{Key: otherKey, Counts: other.counts(), First: other.first, Last: other.last, Other: true}
-	row.Name, _ = m.name(column.group, 0, otherKey)
-	if unlisted > 0 && m.whole == records {
-		row.Detail = grouped(int64(unlisted)) + " " + plurals[column.group] + " with fewer messages each"
-	}
-	return sources, &row
+	return m.sources(q.Group, rows, other, hosts), nil
 }
 
-// leastListed returns how many messages a source has at least that is listed one by one,
-// and how many of those that have just as many are.
-func leastListed(column column, sums []sum) (least int64, ties int) {
-	var messages []int64
+// networkSources returns the sources of sums by network.
+func (m *Mail) networkSources(sums []sum) sourceGroup {
+	var rows []keySum
 	for at := range sums {
-		if sums[at].seen && column.keys[at] != otherKey {
-			messages = append(messages, sums[at].total())
+		if sums[at].seen {
+			rows = append(rows, keySum{m.whole.networks.list[at].key, &sums[at]})
 		}
 	}
-	if len(messages) <= MaxListed {
-		return -1, 0
-	}
-	slices.Sort(messages)
-	messages = messages[len(messages)-MaxListed:]
-	least = messages[0]
-	more, _ := slices.BinarySearch(messages, least+1)
-	return least, more
+	rows, other := heaviest(rows, sum{}, MaxListed)
+	return m.sources(GroupNetwork, rows, other, nil)
 }
 
-// sources returns the sources in a column that are wanted, in no order.
-func (m *Mail) sources(column column, sums []sum, wanted func(*sum) bool) []*source {
-	var places []uint32
-	for at := range sums {
-		if sums[at].seen && (column.keys[at] == otherKey || wanted(&sums[at])) {
-			places = append(places, uint32(at))
+// sources returns the sources of sums by key. hosts are names of addresses.
+func (m *Mail) sources(group Group, rows []keySum, other sum, hosts map[string]string) sourceGroup {
+	found := sourceGroup{sources: make([]*source, len(rows)), rest: other, all: other}
+	all := make([]source, len(rows))
+	for i, row := range rows {
+		all[i] = source{Row: Row{Key: row.key, Counts: row.counts(), First: row.first, Last: row.last}, sum: row.sum, form: row.key}
+		m.label(group, &all[i], hosts)
+		found.sources[i] = &all[i]
+		found.all.merge(row.sum)
+	}
+	if other.seen {
+		found.other = &Row{
+			Key: otherKey, Name: "Other " + plurals[group], Detail: "Those with fewer messages", Counts: other.counts(),
+			First: other.first, Last: other.last, Other: true,
 		}
 	}
-	all, sources := make([]source, len(places)), make([]*source, len(places))
-	for i, at := range places {
-		s := &sums[at]
-		all[i] = source{Row: Row{Key: column.keys[at], Counts: s.counts(), First: s.first, Last: s.last}, at: at, sum: s}
-		all[i].Name, all[i].Detail = m.name(column.group, at, all[i].Key)
-		sources[i] = &all[i]
-	}
-	return sources
+	return found
 }
 
-// addTrends adds the messages of each day to sources of a column.
-func (m *Mail) addTrends(column column, sources []*source) {
-	days := m.span()
-	if days == 0 || len(sources) == 0 {
-		return
+// label gives a source its names.
+func (m *Mail) label(group Group, s *source, hosts map[string]string) {
+	switch {
+	case s.Key == notTold:
+		s.Name = notToldNames[group]
+	case group == GroupNetwork:
+		s.Name, s.Detail = m.whole.networks.list[m.whole.networks.places[s.Key]].label()
+	case group == GroupCountry:
+		s.Name, s.Detail = countryName(s.Key), s.Key
+	case group == GroupAddress:
+		s.Key = rollup.AddressText(s.form)
+		s.Name, s.Detail = s.Key, cmp.Or(hosts[s.form], m.service.atlas.Locate(rollup.Address(s.form)).Network.Name)
+	default:
+		s.Name = s.Key
 	}
-	const hidden = -1
-	shown := slices.Repeat([]int{hidden}, len(column.keys)) // where the trend of a source begins
-	for i, s := range sources {
-		shown[s.at] = i * days
-	}
-	trends := gather(m, len(sources)*days, func(trends []int64, share int, records []dmarcd.Sent) {
-		day := int(m.sent.Shares[share].Day - m.first)
-		for i := range records {
-			if trend := shown[column.of(share, &records[i])]; trend != hidden {
-				addMessages(&trends[trend+day], &records[i].Count)
-			}
+}
+
+// maxTrends bounds the values of trends: 32 MiB.
+const maxTrends = 4 << 20
+
+// trends gathers the messages of each day for some keys of a group.
+type trends struct {
+	*keyed
+	first dmarcd.Day
+	days  int
+	// places are where the trends of keys begin, which are found at their slots: one
+	// more than the place.
+	places   map[string]slot
+	messages []int64
+}
+
+func (t *trends) add(share *rollup.Share, r *rollup.Record) {
+	if at := t.of(share, r); at != 0 {
+		if day := int(share.Day - t.first); day >= 0 && day < t.days {
+			addMessages(&t.messages[int(at-1)+day], r.Count) //nolint:gosec // there are few
 		}
-	}, addMessages)
-	for i, s := range sources {
-		s.Trend = trends[i*days : (i+1)*days : (i+1)*days]
 	}
+}
+
+// addTrends adds the messages of each day to sources of a group.
+func (m *Mail) addTrends(ctx context.Context, group Group, p period, sources []*source) error {
+	days := p.span()
+	if days == 0 || len(sources) == 0 || days*len(sources) > maxTrends {
+		return nil
+	}
+	t := &trends{keyed: m.keyed(group), first: p.first, days: days, places: make(map[string]slot), messages: make([]int64, len(sources)*days)}
+	for i, s := range sources {
+		t.places[s.form] = slot(i*days) + 1 //nolint:gosec // not negative
+	}
+	t.slot = func(key string) slot { return t.places[key] }
+	if err := m.scan(ctx, m.days, nil, t); err != nil {
+		return err
+	}
+	for i, s := range sources {
+		s.Trend = t.messages[i*days : (i+1)*days : (i+1)*days]
+	}
+	return nil
 }
 
 // place is where a source stands in an order: by a number, then by name, then by key,

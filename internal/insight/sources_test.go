@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
 // lines writes sources for people.
@@ -72,7 +73,7 @@ func TestSourcesByGroup(t *testing.T) {
 			"bounces.example.com|bounces.example.com||30/30|[0 30 0]",
 		}},
 	} {
-		got, err := m.Sources(insight.Query{Group: test.group, Limit: 100})
+		got, err := m.Sources(t.Context(), insight.Query{Group: test.group, Limit: 100, Trends: true})
 		if err != nil {
 			t.Fatalf("%s: %v", test.group, err)
 		}
@@ -89,23 +90,23 @@ func TestSelectorOfSeveralSignatures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		signed []aggregate.DKIMResult
+		signed []rollup.Signature
 		want   string
 	}{
-		{"the one of the From domain", []aggregate.DKIMResult{
-			{Domain: "relay.example", Selector: "r", Result: "pass"}, {Domain: "example.com", Selector: "s", Result: "pass"},
+		{"the one of the From domain", []rollup.Signature{
+			{Domain: "relay.example", Selector: "r", Passed: true}, {Domain: "example.com", Selector: "s", Passed: true},
 		}, "s._domainkey.example.com"},
-		{"one that passed", []aggregate.DKIMResult{
-			{Domain: "example.com", Selector: "s", Result: "fail"}, {Domain: "relay.example", Selector: "r", Result: "pass"},
+		{"one that passed", []rollup.Signature{
+			{Domain: "example.com", Selector: "s"}, {Domain: "relay.example", Selector: "r", Passed: true},
 		}, "r._domainkey.relay.example"},
-		{"the first that failed", []aggregate.DKIMResult{
-			{Domain: "a.example", Selector: "a", Result: "fail"}, {Domain: "b.example", Selector: "b", Result: "none"},
+		{"the first that failed", []rollup.Signature{
+			{Domain: "a.example", Selector: "a"}, {Domain: "b.example", Selector: "b"},
 		}, "a._domainkey.a.example"},
-		{"a selector that is not told", []aggregate.DKIMResult{{Domain: "example.com", Result: "pass"}}, "example.com"},
+		{"a selector that is not told", []rollup.Signature{{Domain: "example.com", Passed: true}}, "example.com"},
 	} {
 		of := newTeam(mail{source: "192.0.2.1", count: 1})
-		of.Identities[0].DKIM = test.signed
-		got, err := readMail(t, of, dmarcd.Days{}).Sources(insight.Query{Group: insight.GroupSelector, Limit: 1})
+		of.Identities[0].Signatures = test.signed
+		got, err := readMail(t, of, dmarcd.Days{}).Sources(t.Context(), insight.Query{Group: insight.GroupSelector, Limit: 1})
 		if err != nil || got.Sources[0].Key != test.want {
 			t.Errorf("%s: got %+v, %v; want %s", test.name, got.Sources, err, test.want)
 		}
@@ -140,7 +141,7 @@ func TestSourcesAreNarrowed(t *testing.T) {
 		var got []string
 		for { // in pages of two
 			test.query.Limit = 2
-			list, err := m.Sources(test.query)
+			list, err := m.Sources(t.Context(), test.query)
 			if err != nil {
 				t.Fatalf("%s: %v", test.name, err)
 			}
@@ -156,7 +157,7 @@ func TestSourcesAreNarrowed(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"x", "!", "eA", "e30x"} {
-		if _, err := m.Sources(insight.Query{Group: insight.GroupNetwork, After: bad, Limit: 1}); !errors.Is(err, dmarcd.ErrInvalid) {
+		if _, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, After: bad, Limit: 1}); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("cursor %q: got %v, want ErrInvalid", bad, err)
 		}
 	}
@@ -176,7 +177,7 @@ func TestTrendOfDays(t *testing.T) {
 		{"an open end", newTeam(mail{day: 1, count: 7}), dmarcd.Days{From: &from}, []int64{0, 0, 7}},
 		{"a report of another century", newTeam(mail{day: -30000, count: 7}, mail{day: 20000, count: 1}), dmarcd.Days{}, nil},
 	} {
-		got, err := readMail(t, test.of, test.days).Sources(insight.Query{Group: insight.GroupFrom, Limit: 1})
+		got, err := readMail(t, test.of, test.days).Sources(t.Context(), insight.Query{Group: insight.GroupFrom, Limit: 1, Trends: true})
 		if err != nil || !slices.Equal(got.Sources[0].Trend, test.want) {
 			t.Errorf("%s: got %v, %v; want %v", test.name, got.Sources, err, test.want)
 		}
@@ -202,8 +203,8 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 		of := newTeam(all...)
 		for i := range of.Identities {
 			for range rapid.IntRange(0, 2).Draw(r, "signatures") {
-				of.Identities[i].DKIM = append(of.Identities[i].DKIM,
-					aggregate.DKIMResult{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Result: "pass"})
+				of.Identities[i].Signatures = append(of.Identities[i].Signatures,
+					rollup.Signature{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Passed: true})
 			}
 		}
 		m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
@@ -215,7 +216,7 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 			want.Add(sent.outcome().Counts(sent.count))
 		}
 		for _, group := range insight.Groups() {
-			list, err := m.Sources(insight.Query{Group: group, Limit: 1000})
+			list, err := m.Sources(t.Context(), insight.Query{Group: group, Limit: 1000, Trends: true})
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -226,7 +227,7 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 				for _, n := range source.Trend {
 					trend += n
 				}
-				one, err := m.Source(insight.Query{Group: group, Key: source.Key})
+				one, err := m.Source(t.Context(), insight.Query{Group: group, Key: source.Key})
 				if err != nil || one.Counts != source.Counts {
 					r.Errorf("%s %q: got %+v, %v; want %+v", group, source.Key, one.Counts, err, source.Counts)
 				}
@@ -236,10 +237,10 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 			}
 		}
 		var flow int64
-		for _, f := range m.Flows(insight.Query{}) {
+		for _, f := range flowsOf(t, m, insight.Query{}) {
 			flow += f.Messages
 		}
-		ready := m.Readiness()
+		ready := readinessOf(t, m)
 		if flow != want.Total() || ready.All != want || ready.Known.Total()+ready.Unknown.Total() != want.NonCompliant {
 			r.Errorf("got flows of %d and readiness of %+v, want %+v", flow, ready, want)
 		}

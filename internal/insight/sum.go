@@ -1,17 +1,24 @@
 package insight
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
 
 // sum adds up records.
 type sum struct {
 	messages    [dmarcd.Outcomes]int64
+	unverified  int64
 	first, last dmarcd.Day
 	seen        bool
 }
 
-func (s *sum) add(r *dmarcd.Sent, day dmarcd.Day) {
-	addMessages(&s.messages[r.Outcome], &r.Count)
-	s.see(day, day)
+func (s *sum) add(share *rollup.Share, r *rollup.Record) {
+	addMessages(&s.messages[r.Outcome], r.Count)
+	if share.Unverified {
+		addMessages(&s.unverified, r.Count)
+	}
+	s.see(share.Day, share.Day)
 }
 
 // see notes days with records.
@@ -28,27 +35,28 @@ func (s *sum) merge(other *sum) {
 	if !other.seen {
 		return
 	}
-	for outcome := range other.messages {
-		addMessages(&s.messages[outcome], &other.messages[outcome])
+	for outcome, messages := range other.messages {
+		addMessages(&s.messages[outcome], messages)
 	}
+	addMessages(&s.unverified, other.unverified)
 	s.see(other.first, other.last)
 }
 
 // addMessages adds messages to a sum. As Counts are, none is past where JSON numbers
 // are exact.
-func addMessages(sum, messages *int64) { *sum = min(*sum+*messages, dmarcd.MaxCount) }
+func addMessages(sum *int64, messages int64) { *sum = min(*sum+messages, dmarcd.MaxCount) }
 
 // total returns all messages.
 func (s *sum) total() int64 {
 	var total int64
-	for i := range s.messages {
-		addMessages(&total, &s.messages[i])
+	for _, messages := range s.messages {
+		addMessages(&total, messages)
 	}
 	return total
 }
 
 func (s *sum) counts() dmarcd.Counts {
-	var c dmarcd.Counts
+	c := dmarcd.Counts{Unverified: s.unverified}
 	for outcome, messages := range s.messages {
 		if messages > 0 {
 			c.Add(dmarcd.Outcome(outcome).Counts(messages))
@@ -57,7 +65,8 @@ func (s *sum) counts() dmarcd.Counts {
 	return c
 }
 
-// affected counts what is not compliant.
+// affected counts what is not compliant. Which of it is from unverified reports is not
+// known.
 func (s *sum) affected() dmarcd.Counts {
 	var c dmarcd.Counts
 	for o, messages := range s.messages {

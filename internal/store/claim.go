@@ -67,7 +67,7 @@ func (t tally) claim(scan scanner) (none struct{}, err error) {
 	var state dmarcd.ReportState
 	c, err := scanCounted(func(dest ...any) error { return scan(append([]any{&state}, dest...)...) })
 	if err == nil && state == dmarcd.ReportCounted {
-		t.add(c.tallyKey, c.counts)
+		t.add(c.tallyKey, c.counts, 0)
 	}
 	return none, err
 }

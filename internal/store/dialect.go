@@ -17,6 +17,8 @@ type dialect struct {
 	lockMigration string
 	// tables selects the names of all tables.
 	tables string
+	// beginSnapshot begins a transaction that reads the state of one moment.
+	beginSnapshot string
 	// uninterruptible has reads of single rows run to their end even if the
 	// caller has gone. They take microseconds, and being able to interrupt one
 	// costs a goroutine in database/sql and another in the SQLite driver.

@@ -28,17 +28,17 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 	}{
 		{
 			name: "rollups",
-			step: func(ctx context.Context, s *store.Store) (bool, error) { return s.MakeSheets(ctx) },
+			step: func(ctx context.Context, s *store.Store) (bool, error) { return s.BuildRollups(ctx) },
 			prepare: func(in *inbox) {
 				in.add(ours)
 				in.receive(storetest.Aggregate("1", ours, today-60, storetest.Passed(ours, 3000)),
 					storetest.Aggregate("2", ours, today-61, storetest.Passed(ours, 3000)))
 			},
 			breaks: func(team dmarcd.TeamID) string {
-				return fmt.Sprintf(`CREATE UNIQUE INDEX broken ON day_sheets (team_id) WHERE team_id = %d`, team)
+				return fmt.Sprintf(`CREATE UNIQUE INDEX broken ON day_rollups (team_id) WHERE team_id = %d`, team)
 			},
 			fixes: `DROP INDEX broken`,
-			left:  `SELECT COUNT(*) FROM team_days WHERE on_sheet < changes AND team_id IN (SELECT id FROM teams WHERE name IN (%s))`,
+			left:  `SELECT COUNT(*) FROM team_days WHERE in_rollup < changes AND team_id IN (SELECT id FROM teams WHERE name IN (%s))`,
 		},
 		{
 			name: "retention",

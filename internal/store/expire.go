@@ -233,7 +233,7 @@ func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, e
 			return false, err
 		}
 	}
-	_, err := tx.exec(ctx, `DELETE FROM day_sheets WHERE team_id = $1 AND day < $2
-		AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_sheets.day)`, t.id, day)
+	_, err := tx.exec(ctx, `DELETE FROM day_rollups WHERE team_id = $1 AND day < $2
+		AND NOT EXISTS (SELECT 1 FROM team_days WHERE team_days.team_id = $1 AND team_days.day = day_rollups.day)`, t.id, day)
 	return false, err
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"strings"
 
-	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
@@ -77,45 +76,6 @@ func (s *Store) Statements() int {
 	return len(p.cached)
 }
 
-// RecentMail is the cache of what was read last.
-type RecentMail struct{ cache recentMail }
-
-// Put caches mail for a domain.
-func (m *RecentMail) Put(domain string, mail *dmarcd.SentMail) {
-	m.cache.put(recentKey{domain: domain}, mail)
-}
-
-// Get returns what is cached for a domain, or nil.
-func (m *RecentMail) Get(domain string) *dmarcd.SentMail {
-	return m.cache.get(recentKey{domain: domain})
-}
-
-// Len returns how many answers the cache holds, and how many bytes it counts.
-func (m *RecentMail) Len() (answers int, bytes int64) {
-	m.cache.mu.Lock()
-	defer m.cache.mu.Unlock()
-	return len(m.cache.cached), m.cache.bytes
-}
-
-// ForgetMail empties the cache of what was read last.
-func (s *Store) ForgetMail() error {
-	s.recent.mu.Lock()
-	defer s.recent.mu.Unlock()
-	s.recent.drop(func(recent) bool { return true })
-	return nil
-}
-
-// HeavyKeys finds the heaviest keys with a table of so many slots, and returns how many
-// keys there are and how many scans it took.
-func HeavyKeys(limit, slots int, scan func(add func(hash uint64, messages int64))) (heaviest map[uint64]struct{}, distinct, scans int) {
-	keys := newHeavyKeys(limit, slots)
-	for ; keys.begin(); scans++ {
-		scan(keys.add)
-		keys.end()
-	}
-	return keys.hashes(), keys.distinct, scans
-}
-
 // BackupColumns returns what a backup copies, each as table.column.
 func BackupColumns() []string {
 	var columns []string
@@ -126,3 +86,5 @@ func BackupColumns() []string {
 	}
 	return columns
 }
+
+func (r *recording) watch(other runner) runner { return &recording{runner: other, args: r.args} }

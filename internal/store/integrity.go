@@ -76,9 +76,10 @@ func integrityChecks() []integrityCheck {
 			OR COALESCE((SELECT SUM(unreadable) FROM team_usage WHERE team_id = teams.id), 0) <>
 				COALESCE((SELECT SUM(bytes) FROM rejected WHERE rejected.team_id = teams.id), 0)
 			LIMIT 1`},
-		// A record without messages is on no sheet.
-		{"a sheet has not the records of its day", `SELECT team_days.team_id FROM team_days JOIN day_sheets ON ` + onSheet + `
-			WHERE team_days.on_sheet = team_days.changes AND day_sheets.records <> (SELECT COUNT(*) FROM domains
+		// A record without messages is in no rollup.
+		{"a rollup has not the records of its day", `SELECT team_days.team_id FROM team_days
+				JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups GROUP BY team_id, day, build) AS day_rollups ON ` + currentRollup + `
+			WHERE team_days.in_rollup = team_days.changes AND day_rollups.records <> (SELECT COUNT(*) FROM domains
 					JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
 					JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
 					JOIN records ON records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0

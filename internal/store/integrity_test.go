@@ -44,14 +44,14 @@ func TestIntegrityFindsDamage(t *testing.T) {
 			"what a team has stored",
 		},
 		{
-			"a sheet", `UPDATE day_sheets SET records = records + 1`, `UPDATE day_sheets SET records = records - 1`,
-			"a sheet has not the records",
+			"a rollup", `UPDATE day_rollups SET records = records + 1`, `UPDATE day_rollups SET records = records - 1`,
+			"a rollup has not the records",
 		},
 	}
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5000), storetest.Failed(ours, 3), storetest.Passed(ours, 0)))
-		makeSheets(in, in.store)
+		buildRollups(in, in.store)
 		for _, row := range rows {
 			for statement := range strings.SplitSeq(row.damage, ";") {
 				in.damage(statement)

@@ -23,7 +23,7 @@ import (
 // move is one thing that happens to a team. What it has of the fields depends on
 // what happens.
 type move struct {
-	what    string // receive, add, delete, exclude, include, remove, all, purge, sheets, wait, expire
+	what    string // receive, add, delete, exclude, include, remove, all, purge, rollups, wait, expire
 	sent    []sending
 	domains []string
 	days    int
@@ -73,7 +73,7 @@ func moves() *rapid.Generator[[]move] {
 		return move{
 			what: rapid.SampledFrom([]string{
 				"receive", "receive", "receive", "receive", "add", "add", "delete", "exclude", "exclude", "include", "include", "remove", "all",
-				"purge", "sheets", "sheets", "wait", "expire",
+				"purge", "rollups", "rollups", "wait", "expire",
 			}).Draw(t, "what"),
 			sent:    rapid.SliceOfN(sent, 1, 3).Draw(t, "sent"),
 			domains: rapid.SliceOfN(domain, 1, 3).Draw(t, "domains"),
@@ -277,7 +277,7 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 		if diff := gocmp.Diff(m.counted(), got); diff != "" {
 			return fmt.Errorf("move %d, %+v (-want +got):\n%s", i, move, diff)
 		}
-		if err := sheetsTellTheRecords(ctx, team); err != nil {
+		if err := rollupsTellTheRecords(ctx, team); err != nil {
 			return fmt.Errorf("move %d, %+v: %w", i, move, err)
 		}
 		reports, err := team.Reports(ctx, store.ReportFilter{}, 0, 1000)
@@ -294,9 +294,9 @@ func (in *inbox) play(ctx context.Context, moves []move) error {
 	return nil
 }
 
-// sheetsTellTheRecords compares what is read of all domains at once, as far as it is on
-// sheets, with what is read of each, which is not.
-func sheetsTellTheRecords(ctx context.Context, team *store.Team) error {
+// rollupsTellTheRecords compares what is read of all domains at once, as far as it is in
+// rollups, with what is read of each, which is not.
+func rollupsTellTheRecords(ctx context.Context, team *store.Team) error {
 	got, err := sentBy(ctx, team, "", dmarcd.Days{})
 	if err != nil {
 		return err
@@ -366,8 +366,8 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 	case "purge":
 		_, err := in.store.Purge(ctx)
 		return err
-	case "sheets":
-		_, err := in.store.MakeSheets(ctx)
+	case "rollups":
+		_, err := in.store.BuildRollups(ctx)
 		return err
 	case "wait":
 		in.clock.advance(ofDays(move.days))

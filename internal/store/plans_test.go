@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -17,7 +18,7 @@ func TestReadsUseIndexes(t *testing.T) {
 	in := newInbox(t, storetest.SQLite(t))
 	in.add(ours)
 	id := in.receive(report("1", ours, storetest.Passed(ours, 3000)))[0].ID
-	makeSheets(t, in.store)
+	buildRollups(t, in.store)
 	day, ctx := today, t.Context()
 	some := dmarcd.Days{From: &day, To: &day}
 	reads := map[string]func() error{
@@ -36,7 +37,7 @@ func TestReadsUseIndexes(t *testing.T) {
 		"a report":  func() error { _, err := in.team.Report(ctx, id); return err },
 		"records":   func() error { _, err := in.team.Records(ctx, id, store.RecordCursor{Begun: true}, 10); return err },
 		"originals": func() error { _, err := in.team.ReportOriginal(ctx, id); return err },
-		"who sent":  func() error { _, err := in.team.Sent(ctx, "", some, sentLimits(10)); return err },
+		"who sent":  func() error { return in.team.Scan(ctx, "", some, func(rollup.Part) error { return nil }) },
 		"rejected":  func() error { _, err := in.team.Rejected(ctx, 0, 10); return err },
 	}
 	for name, read := range reads {
@@ -64,7 +65,7 @@ func TestChoresUseIndexes(t *testing.T) {
 		name, index string
 		step        func() error
 	}{
-		{"rollups", "INDEX team_days_not_on_sheet", func() error { _, err := in.store.MakeSheets(t.Context()); return err }},
+		{"rollups", "INDEX team_days_not_in_rollup", func() error { _, err := in.store.BuildRollups(t.Context()); return err }},
 		{"purge", "INDEX domains_deleted", func() error { _, err := in.store.Purge(t.Context()); return err }},
 		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},
 	} {

@@ -27,6 +27,7 @@ var postgresDialect = dialect{
 	skipLocked:    ` FOR UPDATE SKIP LOCKED`,
 	lockMigration: `SELECT pg_advisory_lock(` + migrationLock + `)`,
 	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
+	beginSnapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 	maxParameters: 1000,
 	isUnique:      isUniquePostgres,
 	isCollision:   isCollisionPostgres,

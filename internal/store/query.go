@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -120,6 +121,37 @@ func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
 	}
 	defer func() { <-s.readers }()
 	return f(tx{store: s, run: s.read})
+}
+
+// snapshot runs f, which reads the state of one moment.
+func (s *Store) snapshot(ctx context.Context, f func(read tx) error) (err error) {
+	return s.longRead(ctx, func(tx) error {
+		conn, err := s.reader.Conn(ctx)
+		if err != nil {
+			return s.kind(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back
+		// BeginTx would take the lock of the writer on SQLite.
+		if _, err := conn.ExecContext(ctx, s.dialect.beginSnapshot); err != nil {
+			return s.kind(err)
+		}
+		defer func() {
+			// Also when ctx has ended: the connection is used again.
+			_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+			if failed != nil {
+				_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
+			}
+		}()
+		return f(tx{store: s, run: s.onConn(conn)})
+	})
+}
+
+// onConn returns what runs the statements of a connection. A test may watch them.
+func (s *Store) onConn(conn *sql.Conn) runner {
+	if watching, ok := s.read.(interface{ watch(runner) runner }); ok {
+		return watching.watch(conn)
+	}
+	return conn
 }
 
 // exec runs one statement in a transaction of its own and returns how many rows

@@ -42,7 +42,7 @@ func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, chan
 		if err != nil {
 			return err
 		}
-		if err := locks.count(ctx, changes, counted, is); err != nil {
+		if err := locks.count(ctx, changes, counted, change.id, is); err != nil {
 			return err
 		}
 	}
@@ -68,8 +68,8 @@ func scanCounted(scan scanner) (counted, error) {
 	return c, err
 }
 
-// count adds the counts of present domains to changes, or subtracts them.
-func (l *domainLocks) count(ctx context.Context, changes tally, all []counted, add bool) error {
+// count adds the counts of a report for present domains to changes, or subtracts them.
+func (l *domainLocks) count(ctx context.Context, changes tally, all []counted, report dmarcd.ReportID, add bool) error {
 	for _, c := range all {
 		present, err := l.lock(ctx, c.domain)
 		switch {
@@ -77,7 +77,7 @@ func (l *domainLocks) count(ctx context.Context, changes tally, all []counted, a
 			return err
 		case !present:
 		case add:
-			changes.add(c.tallyKey, c.counts)
+			changes.add(c.tallyKey, c.counts, report)
 		default:
 			changes.subtract(c.tallyKey, c.counts)
 		}

@@ -17,7 +17,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -34,16 +33,8 @@ type Options struct {
 	Quota dmarcd.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Memory admits work that holds much memory; nil admits all.
-	Memory Memory
 	// Log is told what a migration does; nil discards it.
 	Log *slog.Logger
-}
-
-// Memory admits work for a team that holds so many bytes, until release is called. An
-// ErrTemporary says that there is no room for it now.
-type Memory interface {
-	Acquire(ctx context.Context, team dmarcd.TeamID, bytes int64) (release func(), err error)
 }
 
 // Store is the system's view of the database. It is safe for concurrent use.
@@ -55,10 +46,8 @@ type Store struct {
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
-	recent         recentMail
 	turns          *fair.Limiter[dmarcd.TeamID] // at writing
 	rests          rests
-	seed           maphash.Seed // of sentTally
 }
 
 // Open connects to the database named by dsn: a postgres:// URL, or else the
@@ -71,7 +60,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{options: options, seed: maphash.MakeSeed()}
+	s := &Store{options: options}
 	var err error
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect

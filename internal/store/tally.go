@@ -81,8 +81,10 @@ type tallyKey struct {
 // change is by how much the counters of a row change.
 type change struct {
 	dmarcd.Counts
-	// taken tells that something was subtracted.
-	taken bool
+	// taken tells that something was subtracted, added that something was added, of
+	// which oldest is the oldest report, 0 if that is not known.
+	taken, added bool
+	oldest       dmarcd.ReportID
 	// inexact tells that the change exceeded what a counter can hold.
 	inexact bool
 }
@@ -102,10 +104,25 @@ func (d change) plus(c dmarcd.Counts, sign int64) change {
 func (d change) merge(other change) change {
 	d = d.plus(other.Counts, 1)
 	d.taken, d.inexact = d.taken || other.taken, d.inexact || other.inexact
+	if other.added {
+		d = d.of(other.oldest)
+	}
 	return d
 }
 
-func (t tally) add(key tallyKey, c dmarcd.Counts) { t[key] = t[key].plus(c, 1) }
+// of notes that something of a report was added.
+func (d change) of(report dmarcd.ReportID) change {
+	if !d.added || report < d.oldest {
+		d.oldest = report
+	}
+	d.added = true
+	return d
+}
+
+// add adds what a report counts; 0 is a report that may be of any age.
+func (t tally) add(key tallyKey, c dmarcd.Counts, report dmarcd.ReportID) {
+	t[key] = t[key].plus(c, 1).of(report)
+}
 
 func (t tally) subtract(key tallyKey, c dmarcd.Counts) {
 	d := t[key].plus(c, -1)
@@ -114,8 +131,8 @@ func (t tally) subtract(key tallyKey, c dmarcd.Counts) {
 }
 
 // count changes the counters of domains and of the team, bumps the change counter of
-// each day, and marks the rollups of days from which something was subtracted as
-// stale. All rows are changed in one order (domains, then their days, then the team's
+// each day, and marks the rollups of days as stale from which something was subtracted,
+// or to which reports were added that are not newer than those in it. All rows are changed in one order (domains, then their days, then the team's
 // days), so that transactions do not deadlock, and each once: PostgreSQL refuses to
 // change a row twice in one statement.
 func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLocks) error {
@@ -148,11 +165,11 @@ func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLoc
 		if days[day].taken {
 			broken = 1
 		}
-		byTeam = append(byTeam, append([]any{t.id, day, 1, broken}, countValues(days[day].Counts)...))
+		byTeam = append(byTeam, append([]any{t.id, day, 1, broken, days[day].oldest}, countValues(days[day].Counts)...))
 	}
-	if _, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, `+countColumns+`) VALUES `, byTeam,
+	if _, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, newest_report, `+countColumns+`) VALUES `, byTeam,
 		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1,
-			broken = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.broken END`); err != nil {
+			broken = CASE WHEN excluded.broken > 0 OR excluded.newest_report <= team_days.newest_report THEN team_days.changes + 1 ELSE team_days.broken END`); err != nil {
 		return err
 	}
 	return t.recountDays(ctx, tx, days)

@@ -2,23 +2,23 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// SentSize returns how many records Sent has to read at most: it takes each message of
-// the days that are not on a sheet for a record.
+// SentSize returns how many records Scan has to read at most: it takes each message of
+// the days that are not in a rollup for a record.
 func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (records int64, err error) {
 	from, to := bounds(days)
 	err = t.store.queryRow(ctx, `SELECT CAST(COALESCE(SUM(
-			CASE WHEN team_days.on_sheet = team_days.changes AND day_sheets.records > 0 THEN day_sheets.records
-				WHEN team_days.compliant + team_days.non_compliant > 1000000000 THEN 1000000000
+			CASE WHEN team_days.compliant + team_days.non_compliant > 1000000000 THEN 1000000000
 				ELSE team_days.compliant + team_days.non_compliant END), 0) AS BIGINT)
-		FROM team_days LEFT JOIN day_sheets ON `+onSheet+`
-		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to}, &records)
+		FROM team_days WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to}, &records)
 	if err != nil || name == "" {
 		return records, err
 	}
@@ -29,69 +29,128 @@ func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (rec
 	return min(records, sum.Total()), err
 }
 
-// Sent returns the records that count in the given days: of one domain, or of all
-// present domains of the team where name is "". An unknown domain has none. More
-// records than the limits allow, or more than 300,000 shares, are dmarcd.ErrLimit. What it returns
-// may be shared with others, and must not be changed.
-func (t *Team) Sent(ctx context.Context, name string, days dmarcd.Days, limits dmarcd.SentLimits) (*dmarcd.SentMail, error) {
+// Scan calls visit with the records that count in the given days, in no order: of one
+// domain, or of all present domains of the team where name is "". An unknown domain has
+// none. What it visits is the state of one moment. An error of visit ends it.
+func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, visit func(rollup.Part) error) error {
 	from, to := bounds(days)
-	of, err := t.mailDays(ctx, from, to)
+	return t.store.snapshot(ctx, func(read tx) error {
+		scan := &mailScan{team: t, read: read, from: from, to: to, domain: name, visit: visit}
+		return scan.run(ctx)
+	})
+}
+
+// mailScan reads the records of some days.
+type mailScan struct {
+	team     *Team
+	read     tx
+	from, to dmarcd.Day
+	// domain is the name of one domain, "" for all; id is its id.
+	domain string
+	id     dmarcd.DomainID
+	visit  func(rollup.Part) error
+}
+
+func (s *mailScan) run(ctx context.Context) error {
+	days, inRollups, err := s.days(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	key := recentKey{t.id, name, from, to, of.state}
-	if known := t.store.recent.get(key); known != nil && known.Records() <= limits.Records {
-		return known, nil
-	}
-	read := func(ctx context.Context, mail *mailReader) error {
-		switch {
-		case name != "":
-			return t.readDomain(ctx, mail, name, from, to, of)
-		case of.onSheets > limits.Records:
-			return dmarcd.ErrLimit // before they are read
+	if s.domain != "" {
+		loose, err := s.isLoose(ctx, inRollups)
+		if err != nil {
+			return err
 		}
-		return t.readDays(ctx, mail, of, "", allDomains)
+		if loose {
+			return s.scanLoose(ctx, looseShares{from: s.from, to: s.to})
+		}
 	}
-	mail := newMailReader(limits)
-	err = read(ctx, mail)
-	if errors.Is(err, errManyKeys) {
-		mail, err = t.readMerged(ctx, limits, read)
+	if err := s.scanRollups(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	// What is missing in the rollups: newer reports, and all of the days without one,
+	// in as few queries as there are gaps between those that have one.
+	for i := 0; i < len(days); i++ {
+		missing := looseShares{from: days[i].day, to: days[i].day, after: days[i].newest}
+		switch {
+		case days[i].isCurrent:
+			continue
+		case !days[i].hasRollup:
+			for missing.after = 0; i+1 < len(days) && !days[i+1].hasRollup; i++ {
+				missing.to = days[i+1].day
+			}
+		}
+		if err := s.scanLoose(ctx, missing); err != nil {
+			return err
+		}
 	}
-	sent := mail.SentMail // without what it was read with
-	t.store.recent.put(key, &sent)
-	return &sent, nil
+	return nil
+}
+
+// mailDay is a day with mail.
+type mailDay struct {
+	day dmarcd.Day
+	// hasRollup tells that there is a rollup to read, isCurrent that it misses nothing.
+	hasRollup, isCurrent bool
+	// newest is the newest report in the rollup.
+	newest dmarcd.ReportID
+}
+
+// days returns the days with mail, and how many records of them are in rollups.
+func (s *mailScan) days(ctx context.Context) (days []mailDay, inRollups int64, err error) {
+	days, err = collect(ctx, s.read, `SELECT team_days.day, team_days.in_rollup, team_days.changes, team_days.newest_report,
+			(SELECT COALESCE(SUM(day_rollups.records), 0) FROM day_rollups WHERE `+currentRollup+`)
+		FROM team_days
+		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
+		ORDER BY team_days.day`, []any{s.team.id, s.from, s.to}, func(scan scanner) (d mailDay, err error) {
+		var built, changes, records int64
+		err = scan(&d.day, &built, &changes, &d.newest, &records)
+		d.hasRollup, d.isCurrent = records > 0, records > 0 && built == changes
+		inRollups += records
+		return d, err
+	})
+	return days, inRollups, err
 }
 
 const (
-	// fewLoose records are read one by one without thinking about it, and manyLoose
-	// never if there are sheets.
+	// fewLoose records of a domain are read one by one without thinking about it, and
+	// manyLoose never if there are rollups.
 	fewLoose  = 1000
 	manyLoose = 300_000
-	// sheetGain is how many records on sheets, most of them of other domains, are
+	// rollupGain is how many records in rollups, most of them of other domains, are
 	// passed over in the time that it takes to read one without.
-	sheetGain = 200
+	rollupGain = 200
 )
 
-// readDomain reads the records of a domain, from sheets where that is faster.
-func (t *Team) readDomain(ctx context.Context, mail *mailReader, name string, from, to dmarcd.Day, of mailDays) error {
-	loose, err := t.looseShares(ctx, name, from, to)
-	if err != nil {
+// isLoose tells whether the records of the domain are read faster without rollups. An
+// unknown domain has no record to read.
+func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
+	condition, args := looseShares{from: s.from, to: s.to, domain: s.domain}.condition(s.team.id)
+	var records int64
+	err := s.read.queryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records), 0) AS BIGINT), COALESCE(MAX(domains.id), 0)`+condition, args, &records, &s.id)
+	return records <= fewLoose || records <= manyLoose && records*rollupGain < inRollups, err
+}
+
+func (s *mailScan) scanRollups(ctx context.Context) error {
+	_, err := collect(ctx, s.read, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
+		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)`,
+		[]any{s.team.id, s.from, s.to}, func(scan scanner) (none struct{}, err error) {
+			var block sql.RawBytes
+			if err := scan(&block); err != nil {
+				return none, err
+			}
+			return none, s.visit(rollup.Part{Block: block, Domain: s.id})
+		})
+	return err
+}
+
+func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
+	of.domain = s.domain
+	w := blockWriter{emit: func(block []byte, _ int) error { return s.visit(rollup.Part{Block: block}) }}
+	if err := s.team.scanLoose(ctx, s.read, &w, of); err != nil {
 		return err
 	}
-	if loose.records <= fewLoose || loose.records <= manyLoose && loose.records*sheetGain < of.onSheets {
-		return t.readLoose(ctx, mail, loose)
-	}
-	domain, err := t.Domain(ctx, name)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return nil // it was deleted just now
-	}
-	if err != nil {
-		return err
-	}
-	return t.readDays(ctx, mail, of, domain.Name, domain.ID)
+	return w.flush()
 }
 
 // placesPerQuery is how many records one query looks for.

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,25 +12,49 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // sentBy writes the records of some days for people, in order.
 func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days) ([]string, error) {
-	mail, err := team.Sent(ctx, name, days, sentLimits(10_000))
-	if err != nil {
-		return nil, err
-	}
 	var lines []string
-	for _, s := range mail.Shares {
-		for _, r := range s.Records {
-			lines = append(lines, fmt.Sprintf("%s %s %s: %s %d dkim=%t spf=%t %s envelope=%q", s.Day, s.Organization, s.HeaderFrom,
-				mail.Addresses[r.Address], r.Count, r.Outcome.DKIM(), r.Outcome.SPF(), r.Outcome.Disposition(), mail.Identities[r.Identities].EnvelopeFrom))
-		}
-	}
+	err := eachSent(ctx, team, name, days, func(b *rollup.Block, s *rollup.Share, r *rollup.Record) error {
+		lines = append(lines, fmt.Sprintf("%s %s %s: %s %d dkim=%t spf=%t %s envelope=%q", s.Day, s.Reporter, s.From,
+			rollup.AddressText(b.Addresses[r.Address]), r.Count, r.Outcome.DKIM(), r.Outcome.SPF(), r.Outcome.Disposition(), b.Identities[r.Identity].Envelope))
+		return nil
+	})
 	slices.Sort(lines)
-	return lines, nil
+	return lines, err
+}
+
+// eachSent calls visit with the records of some days.
+func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Days, visit func(*rollup.Block, *rollup.Share, *rollup.Record) error) error {
+	var block rollup.Block
+	return team.Scan(ctx, name, days, func(part rollup.Part) error {
+		if err := block.Read(part); err != nil {
+			return err
+		}
+		for i := range block.Shares {
+			for j := range block.Shares[i].Records {
+				if err := visit(&block, &block.Shares[i], &block.Shares[i].Records[j]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// sentPlaces returns the places of all records.
+func sentPlaces(ctx context.Context, team *store.Team) (places []dmarcd.SentPlace, messages int64, err error) {
+	err = eachSent(ctx, team, "", dmarcd.Days{}, func(_ *rollup.Block, s *rollup.Share, r *rollup.Record) error {
+		places = append(places, dmarcd.SentPlace{Report: s.Report, Share: s.N, N: int(r.N)})
+		messages += r.Count
+		return nil
+	})
+	return places, messages, err
 }
 
 func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []string {
@@ -41,10 +64,6 @@ func sentLines(t testing.TB, team *store.Team, name string, days dmarcd.Days) []
 		t.Fatal(err)
 	}
 	return lines
-}
-
-func sentLimits(records int) dmarcd.SentLimits {
-	return dmarcd.SentLimits{Records: records, Keys: 1000}
 }
 
 func daysOf(from, to dmarcd.Day) dmarcd.Days { return dmarcd.Days{From: &from, To: &to} }
@@ -81,9 +100,9 @@ func TestSent(t *testing.T) {
 		}
 		first := []string{
 			`1970-04-11 receiver.example example.com: 192.0.2.1 7 dkim=true spf=false none envelope="example.com"`,
-			`1970-04-11 receiver.example mail.example.com: 198.51.100.7 3 dkim=false spf=false reject envelope=""`,
+			`1970-04-11 receiver.example mail.example.com: 198.51.100.7 3 dkim=false spf=false reject envelope="spoofed.example"`,
 		}
-		second := `1970-04-12 receiver.example example.com: 198.51.100.7 2 dkim=false spf=true quarantine envelope=""`
+		second := `1970-04-12 receiver.example example.com: 198.51.100.7 2 dkim=false spf=true quarantine envelope="spoofed.example"`
 		other := `1970-04-11 receiver.example example.org: 192.0.2.1 1 dkim=true spf=false none envelope="example.org"`
 		for _, test := range []struct {
 			name, domain string
@@ -104,29 +123,6 @@ func TestSent(t *testing.T) {
 	})
 }
 
-func TestSentIsLimited(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		s := db.Open(t, store.Options{})
-		team := newTeam(t, s, "a")
-		addDomain(t, team, "example.com")
-		records := []aggregate.Record{storetest.Passed("example.com", 1000), storetest.Passed("example.com", 2000), storetest.Passed("a.example.com", 3000)}
-		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
-		for _, sheets := range []bool{false, true} {
-			if sheets {
-				makeSheets(t, s)
-			}
-			for limit, want := range map[int]error{3: nil, 2: dmarcd.ErrLimit, 1: dmarcd.ErrLimit} {
-				for _, name := range []string{"", "example.com"} {
-					if _, err := team.Sent(t.Context(), name, dmarcd.Days{}, sentLimits(limit)); !errors.Is(err, want) {
-						t.Errorf("at most %d of %q, on sheets %t: got %v, want %v", limit, name, sheets, err, want)
-					}
-				}
-			}
-		}
-	})
-}
-
 func TestSentRecords(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -137,14 +133,11 @@ func TestSentRecords(t *testing.T) {
 			records = append(records, storetest.Failed("example.com", n+1))
 		}
 		receive(t, team, storetest.Aggregate("1", "example.com", 100, records...))
-		var places []dmarcd.SentPlace
-		mail, err := team.Sent(t.Context(), "", dmarcd.Days{}, sentLimits(100))
+		places, _, err := sentPlaces(t.Context(), team)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range slices.Backward(mail.Shares[0].Records) {
-			places = append(places, dmarcd.SentPlace{Report: mail.Shares[0].Report, Share: mail.Shares[0].N, N: int(r.N)})
-		}
+		slices.Reverse(places)
 		found, err := team.SentRecords(t.Context(), append([]dmarcd.SentPlace{{Report: 1}}, places...))
 		if err != nil || len(found) != len(records) {
 			t.Fatalf("got %d records, %v; want %d", len(found), err, len(records))
@@ -173,9 +166,15 @@ func BenchmarkSent(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		mail, err := team.Sent(b.Context(), "example.com", dmarcd.Days{}, sentLimits(300_000))
-		if err != nil || len(mail.Shares) != 200 {
-			b.Fatalf("got %d shares, %v", len(mail.Shares), err)
+		shares := 0
+		var block rollup.Block
+		err := team.Scan(b.Context(), "example.com", dmarcd.Days{}, func(part rollup.Part) error {
+			err := block.Read(part)
+			shares += len(block.Shares)
+			return err
+		})
+		if err != nil || shares != 200 {
+			b.Fatalf("got %d shares, %v", shares, err)
 		}
 	}
 }

@@ -326,7 +326,7 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 		}
 	}
 	r.signers.merge(written.signers)
-	if err := r.locks.count(ctx, r.changes, counted, true); err != nil {
+	if err := r.locks.count(ctx, r.changes, counted, written.id, true); err != nil {
 		return found, fmt.Errorf("count a report: %w", err)
 	}
 	return found, nil

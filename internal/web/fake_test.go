@@ -23,8 +23,6 @@ type backend struct {
 	empty  bool
 	// unknown tells that the DNS has not answered yet.
 	unknown bool
-	// mostDays is how many days the mail of sources can be read of, 0 for all.
-	mostDays int
 	// parts tells that lists with a cursor come in two parts of the same items.
 	parts bool
 	// userAgent, where set, is the browser of the only session.
@@ -245,9 +243,6 @@ func (b *backend) Timeline(_ context.Context, _ string, p web.Period) (web.Timel
 }
 
 func (b *backend) Sources(_ context.Context, q web.SourceQuery) (web.SourceList, error) {
-	if q.Period.Len() > b.mostDays && b.mostDays > 0 {
-		return web.SourceList{}, fmt.Errorf("%w: %w", dmarcd.ErrLimit, &dmarcd.InvalidError{Message: "Choose fewer days."})
-	}
 	if b.empty {
 		return web.SourceList{}, b.fail
 	}

@@ -117,21 +117,6 @@ func TestNamesCanBeCopied(t *testing.T) {
 	}
 }
 
-// TestTooMuchMail asks for more than can be read, and follows what the page offers.
-func TestTooMuchMail(t *testing.T) {
-	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer(), mostDays: 10})
-	for _, path := range []string{"/app/sources", "/app/domains/example.com/sources"} {
-		w := get(t, pages, path+"?group=country")
-		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "Choose fewer days.") || !strings.Contains(body, path+"?days=7&amp;group=country") {
-			t.Errorf("%s: got %d, want the page with a way to fewer days", path, w.Code)
-		}
-		if body := get(t, pages, path+"?days=7").Body.String(); !strings.Contains(body, "Mailbox Example") {
-			t.Errorf("%s: got no sources of a week, want them", path)
-		}
-	}
-}
-
 // TestFailuresLeadBack refuses a form, and looks for the way back to it.
 func TestFailuresLeadBack(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -191,11 +190,6 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		view.Clear = withQuery(path, query, "search", "", "failing", "", "after", "")
 	}
 	found, err := c.team.Sources.Sources(c.r.Context(), asked)
-	if tooMuch, ok := fieldError(err); ok && errors.Is(err, dmarcd.ErrLimit) {
-		week := withQuery(path, query, "days", "7", "from", "", "to", "", "after", "")
-		view.Table.Empty = Empty{"This is too much mail to look through", tooMuch.Message, Link{"Show a week", week}}
-		return view, nil
-	}
 	if err != nil {
 		return sourcesView{}, err
 	}

@@ -17,6 +17,8 @@ type Source struct {
 	// DKIM and SPF are the messages that passed each, aligned.
 	DKIM int64 `json:"dkim"`
 	SPF  int64 `json:"spf"`
+	// Unverified are the messages of reports that nobody knows the sender of.
+	Unverified int64 `json:"unverified"`
 	// FirstDay and LastDay are when the first and the last report of it begin.
 	FirstDay string `json:"first_day"`
 	LastDay  string `json:"last_day"`
@@ -27,7 +29,7 @@ func NewSource(key, name, detail string, c dmarcd.Counts, first, last dmarcd.Day
 	return Source{
 		Key: key, Name: name, Detail: optionalText(detail), Summary: NewSummary(c.Summary),
 		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
-		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF,
+		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF, Unverified: c.Unverified,
 		FirstDay: first.String(), LastDay: last.String(),
 	}
 }

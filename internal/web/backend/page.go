@@ -4,38 +4,38 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // parseCursor reads a place in a list that is ordered by time; "" is its beginning.
-func parseCursor(after string) (service.Cursor, error) {
+func parseCursor(after string) (store.Cursor, error) {
 	if after == "" {
-		return service.Cursor{}, nil
+		return store.Cursor{}, nil
 	}
 	at, id, err := wire.ParseCursor(after)
-	return service.Cursor{At: at, ID: id}, err
+	return store.Cursor{At: at, ID: id}, err
 }
 
 // formatRecordPlace and parseRecordPlace write and read a place in a report, as the
 // API has it; "" is its beginning.
-func formatRecordPlace(c service.RecordCursor) string {
+func formatRecordPlace(c store.RecordCursor) string {
 	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
 }
 
-func parseRecordPlace(after string) (service.RecordCursor, error) {
+func parseRecordPlace(after string) (store.RecordCursor, error) {
 	if after == "" {
-		return service.RecordCursor{}, nil
+		return store.RecordCursor{}, nil
 	}
 	share, rest, err := wire.ParsePlace(after)
 	if err != nil {
-		return service.RecordCursor{}, err
+		return store.RecordCursor{}, err
 	}
 	n, err := strconv.ParseInt(rest, 10, 32)
 	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
-		return service.RecordCursor{}, wire.ErrAfter
+		return store.RecordCursor{}, wire.ErrAfter
 	}
-	return service.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
+	return store.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
 }
 
 // asItIs is the shape of what pages show as the store has it.

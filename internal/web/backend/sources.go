@@ -65,7 +65,7 @@ func (s *sources) mail(ctx context.Context, query web.SourceQuery) (*insight.Mai
 		}
 		name = domain.Name
 	}
-	mail, err := s.team.Mail(ctx, name, daysOf(query.Period))
+	mail, err := s.options.Insight.Read(ctx, s.team, name, daysOf(query.Period))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *sources) mail(ctx context.Context, query web.SourceQuery) (*insight.Mai
 
 func insightQuery(q web.SourceQuery) insight.Query {
 	return insight.Query{
-		Group: insight.Group(q.Group), Key: q.Key, Search: q.Search, Failing: q.Failing, Sort: q.Sort, After: q.After, Limit: q.Limit, Parts: q.Parts,
+		Group: insight.Group(q.Group), Key: q.Key, Search: q.Search, Failing: q.Failing, Sort: q.Sort, After: q.After, Limit: q.Limit, Parts: q.Parts, Trends: true,
 	}
 }
 
@@ -84,13 +84,16 @@ func (s *sources) Sources(ctx context.Context, query web.SourceQuery) (web.Sourc
 	if err != nil {
 		return web.SourceList{}, err
 	}
-	found, err := mail.Sources(insightQuery(query))
+	found, err := mail.Sources(ctx, insightQuery(query))
 	if err != nil {
 		return web.SourceList{}, err
 	}
 	list := web.SourceList{Sources: sourceRows(found.Sources), Next: found.Next, Counts: found.Counts}
 	if query.Domain != "" {
-		ready := mail.Readiness()
+		ready, err := mail.Readiness(ctx)
+		if err != nil {
+			return web.SourceList{}, err
+		}
 		list.Readiness = &web.Readiness{
 			Ready: ready.Ready, Reasons: ready.Reasons,
 			All: ready.All.Total(), Affected: ready.Affected.Total(), Known: ready.Known.Total(),
@@ -119,7 +122,7 @@ func (s *sources) Source(ctx context.Context, query web.SourceQuery) (web.Source
 	if err != nil {
 		return web.Source{}, err
 	}
-	found, err := mail.Source(insightQuery(query))
+	found, err := mail.Source(ctx, insightQuery(query))
 	if err != nil {
 		return web.Source{}, err
 	}
@@ -141,8 +144,12 @@ func (s *sources) Flows(ctx context.Context, query web.SourceQuery) ([]web.Flow,
 	if err != nil {
 		return nil, err
 	}
+	found, err := mail.Flows(ctx, insightQuery(query))
+	if err != nil {
+		return nil, err
+	}
 	var flows []web.Flow
-	for _, f := range mail.Flows(insightQuery(query)) {
+	for _, f := range found {
 		flows = append(flows, web.Flow{
 			Sender: f.Sender, SPF: f.SPF, DKIM: f.DKIM, Disposition: string(f.Disposition), Messages: f.Messages,
 		})

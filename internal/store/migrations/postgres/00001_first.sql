@@ -291,8 +291,9 @@ CREATE TABLE domain_days (
 CREATE INDEX domain_days_by_age ON domain_days (team_id, day);
 
 -- changes counts how often the records that count in the day changed, and broken is the
--- last change by which some of them went; on_sheet is the last that the sheet of the day
--- has, and sheet_at when it was made.
+-- last change by which some of them went, or old ones came; in_rollup is the last that the
+-- rollup of the day has, rollup_at when it was made, build tells its blocks from those of
+-- other builds, and newest_report is the greatest id of a report in it.
 CREATE TABLE team_days (
     team_id       BIGINT  NOT NULL REFERENCES teams (id),
     day           INTEGER NOT NULL,
@@ -305,28 +306,33 @@ CREATE TABLE team_days (
     unverified    BIGINT  NOT NULL,
     changes       BIGINT  NOT NULL DEFAULT 0,
     broken        BIGINT  NOT NULL DEFAULT 0,
-    on_sheet      BIGINT  NOT NULL DEFAULT -1,
-    sheet_at      BIGINT  NOT NULL DEFAULT 0,
+    in_rollup     BIGINT  NOT NULL DEFAULT -1,
+    rollup_at     BIGINT  NOT NULL DEFAULT 0,
+    build         BIGINT  NOT NULL DEFAULT 0,
+    newest_report BIGINT  NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, day)
 );
 
--- The days that are to be put on a sheet. One of fewer messages has few records, and
--- needs none, unless an old sheet has to go.
-CREATE INDEX team_days_not_on_sheet ON team_days (team_id, day)
-    WHERE (compliant + non_compliant >= 2000 OR on_sheet >= 0) AND on_sheet < changes;
+-- The days whose rollup is stale. One of fewer messages has few records, and needs none,
+-- unless an old rollup has to go.
+CREATE INDEX team_days_not_in_rollup ON team_days (team_id, day)
+    WHERE (compliant + non_compliant >= 2000 OR in_rollup >= 0) AND in_rollup < changes;
 
--- A sheet has all records that count in a team's day, as far as they tell who sent mail:
--- one row is read instead of tens of thousands. It is made from the records.
-CREATE TABLE day_sheets (
+-- A rollup has all records that count in a team's day, as far as they tell who sent mail,
+-- in blocks: a few rows are read instead of tens of thousands. See package rollup. It is
+-- made from the records.
+CREATE TABLE day_rollups (
     team_id BIGINT  NOT NULL REFERENCES teams (id),
     day     INTEGER NOT NULL,
+    build   BIGINT  NOT NULL,
+    n       INTEGER NOT NULL,
     records BIGINT  NOT NULL,
-    sheet   BYTEA   NOT NULL,
-    PRIMARY KEY (team_id, day)
+    block   BYTEA   NOT NULL,
+    PRIMARY KEY (team_id, day, build, n)
 );
 
 -- They are compressed already.
-ALTER TABLE day_sheets ALTER COLUMN sheet SET STORAGE EXTERNAL;
+ALTER TABLE day_rollups ALTER COLUMN block SET STORAGE EXTERNAL;
 
 -- What a team stored and removed on each day: stored and unreadable add up to what it
 -- has, in bytes. reports counts what was received.

@@ -13,24 +13,25 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// makeSheets makes all sheets that there are to make.
-func makeSheets(t testing.TB, s *store.Store) {
+// buildRollups makes all rollups that there are to make.
+func buildRollups(t testing.TB, s *store.Store) {
 	t.Helper()
 	for more := true; more; {
 		var err error
-		if more, err = s.MakeSheets(t.Context()); err != nil {
+		if more, err = s.BuildRollups(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestSheets has days with and without a sheet side by side: what is read is the same
+// TestRollups has days with and without a rollup side by side: what is read is the same
 // before and after they are made.
-func TestSheets(t *testing.T) {
+func TestRollups(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
 		rejected := storetest.Failed("mail."+ours, 3000)
@@ -39,7 +40,7 @@ func TestSheets(t *testing.T) {
 		quarantined.Disposition, quarantined.SPF, quarantined.Source = aggregate.PolicyQuarantine, "pass", "no \x1f address"
 		receive(in, in.team,
 			storetest.Aggregate("1", ours, 100, storetest.Passed(ours, 70_000), rejected),
-			storetest.Aggregate("2", ours, 101, quarantined), // too few for a sheet
+			storetest.Aggregate("2", ours, 101, quarantined), // too few for a rollup
 			storetest.Aggregate("3", ours, 102, storetest.Passed(ours, 2000), storetest.Passed(ours, 0)),
 			storetest.Aggregate("4", "example.net", 102, storetest.Passed("example.net", 1)),
 		)
@@ -47,14 +48,14 @@ func TestSheets(t *testing.T) {
 		if len(before) != 5 {
 			in.Fatalf("got %q, want 5 records", before)
 		}
-		makeSheets(in, in.store)
-		if got := in.rows("day_sheets"); got != 2 {
-			in.Errorf("got %d sheets, want 2", got)
+		buildRollups(in, in.store)
+		if got := in.rows("day_rollups"); got != 2 {
+			in.Errorf("got %d rollups, want 2", got)
 		}
-		// Only what the sheets have is left.
+		// Only what the rollups have is left.
 		in.damage(`DELETE FROM records WHERE report_id IN (SELECT report_id FROM shares WHERE day <> 101)`)
 		if diff := cmp.Diff(before, sentLines(in, in.team, "", dmarcd.Days{})); diff != "" {
-			in.Errorf("on sheets: -before +after\n%s", diff)
+			in.Errorf("in rollups: -before +after\n%s", diff)
 		}
 		for day, want := range map[dmarcd.Day]int{99: 0, 100: 2, 101: 1, 102: 2} {
 			if got := sentLines(in, in.team, "", daysOf(day, day)); len(got) != want {
@@ -64,9 +65,9 @@ func TestSheets(t *testing.T) {
 	})
 }
 
-// TestDomainIsReadFromSheets has a domain with so many records that its part of the
-// sheets is read faster than the records.
-func TestDomainIsReadFromSheets(t *testing.T) {
+// TestDomainIsReadFromRollups has a domain with so many records that its part of the
+// rollups is read faster than the records.
+func TestDomainIsReadFromRollups(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
 		var many []aggregate.Record
@@ -79,7 +80,7 @@ func TestDomainIsReadFromSheets(t *testing.T) {
 			storetest.Aggregate("3", ours, 101, storetest.Passed(ours, 3)),
 		)
 		before := sentLines(in, in.team, ours, dmarcd.Days{})
-		makeSheets(in, in.store)
+		buildRollups(in, in.store)
 		in.damage(`DELETE FROM records WHERE report_id IN (SELECT report_id FROM shares WHERE day = 100)`)
 		after := sentLines(in, in.team, ours, dmarcd.Days{})
 		if diff := cmp.Diff(before, after); diff != "" || len(after) != len(many)+1 {
@@ -88,9 +89,9 @@ func TestDomainIsReadFromSheets(t *testing.T) {
 	})
 }
 
-// TestSheetsGrow has reports come in about a day that is on a sheet: they are read from
+// TestRollupsGrow has reports come in about a day that is in a rollup: they are read from
 // beside it, and it is made again once they are many, or it is old.
-func TestSheetsGrow(t *testing.T) {
+func TestRollupsGrow(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
 		raw := in.db.SQL(in)
@@ -100,37 +101,37 @@ func TestSheetsGrow(t *testing.T) {
 			receive(in, in.team, storetest.Aggregate(fmt.Sprint(came), name, 100, storetest.Passed(name, int64(5000+came))))
 		}
 		records := func() (n int) {
-			makeSheets(in, in.store)
-			in.must(raw.QueryRowContext(in.Context(), `SELECT records FROM day_sheets`).Scan(&n))
+			buildRollups(in, in.store)
+			in.must(raw.QueryRowContext(in.Context(), `SELECT records FROM day_rollups`).Scan(&n))
 			if got := sentLines(in, in.team, "", daysOf(100, 100)); len(got) != came {
-				in.Errorf("%d on the sheet: got %q, want %d records", n, got, came)
+				in.Errorf("%d in the rollup: got %q, want %d records", n, got, came)
 			}
 			return n
 		}
 		come(ours)
 		if got := records(); got != 1 {
-			in.Errorf("got %d records on the first sheet, want 1", got)
+			in.Errorf("got %d records in the first rollup, want 1", got)
 		}
 		for range 9 {
 			come("example.net")
 			if got := records(); got != 1 {
-				in.Errorf("after %d: got %d records on the sheet, want it left alone", came, got)
+				in.Errorf("after %d: got %d records in the rollup, want it left alone", came, got)
 			}
 		}
 		come(ours)
 		if got := records(); got != came {
-			in.Errorf("got %d records on the sheet, want %d", got, came)
+			in.Errorf("got %d records in the rollup, want %d", got, came)
 		}
 		come(ours)
 		in.clock.advance(10 * time.Minute)
 		if got := records(); got != came {
-			in.Errorf("after some time: got %d records on the sheet, want %d", got, came)
+			in.Errorf("after some time: got %d records in the rollup, want %d", got, came)
 		}
 	})
 }
 
-// TestSheetsOfWhatGoes holds that nothing is left on a sheet of what went.
-func TestSheetsOfWhatGoes(t *testing.T) {
+// TestRollupsOfWhatGoes holds that nothing is left in a rollup of what went.
+func TestRollupsOfWhatGoes(t *testing.T) {
 	for name, remove := range map[string]func(in *inbox){
 		"a domain that is deleted": func(in *inbox) { in.delete(ours) },
 		"records past their time": func(in *inbox) {
@@ -147,17 +148,17 @@ func TestSheetsOfWhatGoes(t *testing.T) {
 			eachInbox(t, func(in *inbox) {
 				in.add(ours)
 				in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5000)))
-				makeSheets(in, in.store)
-				if got := in.rows("day_sheets"); got != 1 {
-					in.Fatalf("got %d sheets, want 1", got)
+				buildRollups(in, in.store)
+				if got := in.rows("day_rollups"); got != 1 {
+					in.Fatalf("got %d rollups, want 1", got)
 				}
 				remove(in)
 				if got := sentLines(in, in.team, "", dmarcd.Days{}); len(got) != 0 {
 					in.Errorf("got %q at once, want nothing", got)
 				}
-				makeSheets(in, in.store)
-				if got := in.rows("day_sheets"); got != 0 {
-					in.Errorf("got %d sheets, want none", got)
+				buildRollups(in, in.store)
+				if got := in.rows("day_rollups"); got != 0 {
+					in.Errorf("got %d rollups, want none", got)
 				}
 				in.sound()
 			})
@@ -165,9 +166,9 @@ func TestSheetsOfWhatGoes(t *testing.T) {
 	}
 }
 
-// TestSheetsWhileReportsAreReplaced has sheets made and read while each report is
+// TestRollupsWhileReportsAreReplaced has rollups made and read while each report is
 // replaced again and again: no answer has two versions of one.
-func TestSheetsWhileReportsAreReplaced(t *testing.T) {
+func TestRollupsWhileReportsAreReplaced(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		const reports, versions = 5, 8
@@ -188,7 +189,7 @@ func TestSheetsWhileReportsAreReplaced(t *testing.T) {
 		group.Go(func() error {
 			for ctx.Err() == nil {
 				in.clock.advance(time.Hour)
-				if _, err := in.store.MakeSheets(in.Context()); err != nil && !errors.Is(err, dmarcd.ErrTemporary) {
+				if _, err := in.store.BuildRollups(in.Context()); err != nil && !errors.Is(err, dmarcd.ErrTemporary) {
 					return err
 				}
 			}
@@ -196,59 +197,57 @@ func TestSheetsWhileReportsAreReplaced(t *testing.T) {
 		})
 		group.Go(func() error {
 			for ctx.Err() == nil {
-				mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, sentLimits(100))
+				seen := make(map[int64]int64)
+				err := eachSent(in.Context(), in.team, "", dmarcd.Days{}, func(_ *rollup.Block, _ *rollup.Share, r *rollup.Record) error {
+					if before, twice := seen[r.Count%reports]; twice {
+						return fmt.Errorf("a report has %d and %d messages at once", before, r.Count)
+					}
+					seen[r.Count%reports] = r.Count
+					return nil
+				})
 				if err != nil {
 					return err
-				}
-				seen := make(map[int64]int64)
-				for _, share := range mail.Shares {
-					for _, r := range share.Records {
-						if before, twice := seen[r.Count%reports]; twice {
-							return fmt.Errorf("a report has %d and %d messages at once", before, r.Count)
-						}
-						seen[r.Count%reports] = r.Count
-					}
 				}
 			}
 			return nil
 		})
 		in.must(group.Wait())
-		in.must(sheetsTellTheRecords(in.Context(), in.team))
-		makeSheets(in, in.store)
-		in.must(sheetsTellTheRecords(in.Context(), in.team))
+		in.must(rollupsTellTheRecords(in.Context(), in.team))
+		buildRollups(in, in.store)
+		in.must(rollupsTellTheRecords(in.Context(), in.team))
 		in.sound()
 	})
 }
 
-// TestDamagedSheet cuts a sheet wherever it can be cut.
-func TestDamagedSheet(t *testing.T) {
+// TestDamagedRollup cuts a rollup wherever it can be cut.
+func TestDamagedRollup(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
 	in.add(ours)
 	in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5000), storetest.Failed("a."+ours, 7)))
-	makeSheets(in, in.store)
+	buildRollups(in, in.store)
 	raw := in.db.SQL(in)
-	var sheet []byte
-	in.must(raw.QueryRowContext(in.Context(), `SELECT sheet FROM day_sheets`).Scan(&sheet))
-	for n := range len(sheet) + 1 {
-		for _, bad := range [][]byte{sheet[:n], slices.Concat(sheet[:n], []byte{0xff}, sheet[min(n+1, len(sheet)):])} {
-			if _, err := raw.ExecContext(in.Context(), `UPDATE day_sheets SET sheet = $1`, bad); err != nil {
+	var block []byte
+	in.must(raw.QueryRowContext(in.Context(), `SELECT block FROM day_rollups`).Scan(&block))
+	for n := range len(block) + 1 {
+		for _, bad := range [][]byte{block[:n], slices.Concat(block[:n], []byte{0xff}, block[min(n+1, len(block)):])} {
+			if _, err := raw.ExecContext(in.Context(), `UPDATE day_rollups SET block = $1`, bad); err != nil {
 				in.Fatal(err)
 			}
-			mail, err := in.team.Sent(in.Context(), "", dmarcd.Days{}, sentLimits(100))
-			if n == len(sheet) && len(bad) == n {
+			got, err := sentBy(in.Context(), in.team, "", dmarcd.Days{})
+			if n == len(block) && len(bad) == n {
 				in.must(err) // nothing was cut
 				continue
 			}
-			if err == nil && len(bad) != len(sheet) {
-				in.Errorf("cut at %d of %d: got %+v, want an error", n, len(sheet), mail)
+			if err == nil && len(bad) != len(block) {
+				in.Errorf("cut at %d of %d: got %q, want an error", n, len(block), got)
 			}
 		}
 	}
 }
 
-// BenchmarkSheets reads 30 days of 33,000 records each.
-func BenchmarkSheets(b *testing.B) {
+// BenchmarkRollups reads 30 days of 33,000 records each.
+func BenchmarkRollups(b *testing.B) {
 	s := storetest.SQLite(b).Open(b, store.Options{})
 	created, err := s.CreateTeam(b.Context(), "a", true)
 	if err != nil {
@@ -274,12 +273,18 @@ func BenchmarkSheets(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	makeSheets(b, s)
+	buildRollups(b, s)
 	b.ReportAllocs()
-	for last := dmarcd.Day(days); b.Loop(); last++ { // what is not remembered
-		mail, err := team.Sent(b.Context(), "", dmarcd.Days{To: &last}, sentLimits(days*reports*records))
-		if err != nil || len(mail.Shares) != days*reports {
-			b.Fatalf("got %d shares, %v", len(mail.Shares), err)
+	for b.Loop() {
+		var block rollup.Block
+		shares := 0
+		err := team.Scan(b.Context(), "", dmarcd.Days{}, func(part rollup.Part) error {
+			err := block.Read(part)
+			shares += len(block.Shares)
+			return err
+		})
+		if err != nil || shares != days*reports {
+			b.Fatalf("got %d shares, %v", shares, err)
 		}
 	}
 }

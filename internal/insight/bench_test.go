@@ -1,0 +1,109 @@
+package insight_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// BenchmarkMillion lists the senders of a million records of 30 days and 25,600 addresses,
+// read from a database each time. It reports the processor time of this process, too: it
+// does not depend on what else the machine does.
+func BenchmarkMillion(b *testing.B) {
+	for _, engine := range []struct {
+		name string
+		open func(testing.TB) storetest.DB
+	}{{"sqlite", storetest.SQLite}, {"postgres", storetest.Postgres}} {
+		b.Run(engine.name, func(b *testing.B) {
+			db := engine.open(b)
+			team := millionTeam(b, db)
+			service := newService(b)
+			var bytes, records float64
+			if err := db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(octet_length(block)), SUM(records) FROM day_rollups`).Scan(&bytes, &records); err != nil {
+				b.Fatal(err)
+			}
+			for _, group := range insight.Groups() {
+				b.Run(string(group), func(b *testing.B) {
+					grown := peakHeap(func() { listSources(b, service, team, group) })
+					began := processorTime(b)
+					for b.Loop() {
+						listSources(b, service, team, group)
+					}
+					b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
+					b.ReportMetric(float64(grown>>20), "MiB-peak")
+					b.ReportMetric(bytes/records, "B/record")
+				})
+			}
+		})
+	}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func listSources(b *testing.B, service *insight.Service, team *store.Team, group insight.Group) {
+	b.Helper()
+	m, err := service.Read(b.Context(), team, "", dmarcd.Days{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100})
+	if err != nil || list.Counts.Total() != 30*330*100*5 {
+		b.Fatalf("got %d sources with %d messages, %v", len(list.Sources), list.Counts.Total(), err)
+	}
+}
+
+// millionTeam stores a million records in rollups.
+func millionTeam(b *testing.B, db storetest.DB) *store.Team {
+	b.Helper()
+	s := db.Open(b, store.Options{})
+	created, err := s.CreateTeam(b.Context(), "a", true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	team := s.Team(created.ID)
+	const days, reports, records = 30, 330, 100
+	for domain := range reports {
+		if _, err := team.AddDomain(b.Context(), fmt.Sprintf("d%d.example", domain), time.Unix(0, 0)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for day := range dmarcd.Day(days) {
+		var deliveries []*dmarcd.Delivery
+		for n := range reports {
+			domain := fmt.Sprintf("d%d.example", n)
+			var rows []aggregate.Record
+			for i := range records {
+				row := storetest.Passed(domain, int64(1+2*(i%5)))
+				at := (n*records + i + int(day)*31) % 25_600
+				row.Source = fmt.Sprintf("192.0.%d.%d", at>>8, at&255)
+				row.DKIMResults = []aggregate.DKIMResult{{Domain: domain, Selector: fmt.Sprint("s", i%4), Result: aggregate.ResultPass}}
+				rows = append(rows, row)
+			}
+			deliveries = append(deliveries, storetest.Delivery(storetest.Aggregate(fmt.Sprint(day, n), domain, day+18000, rows...)))
+		}
+		if _, err := team.Receive(b.Context(), deliveries); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for more := true; more; {
+		if more, err = s.BuildRollups(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return team
+}

@@ -1,0 +1,282 @@
+package insight
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/senders"
+)
+
+// maxNamed is how many addresses are looked for by name, those with the most messages.
+const maxNamed = 2000
+
+// recognition is who sent some mail.
+type recognition struct {
+	service  *Service
+	networks networks
+	// homes are of addresses by their form, signers of domains. Some are remembered.
+	homes   map[string]home
+	signers map[string]networkPlace
+	// hosts are the names of addresses, as far as they are known and needed.
+	hosts map[string]string
+	// sums are those of the networks, and all is the sum of them.
+	sums []sum
+	all  sum
+	// days are those with mail.
+	days map[dmarcd.Day]struct{}
+}
+
+// home returns where an address belongs to.
+func (r *recognition) home(form string) home {
+	found, known := r.homes[form]
+	if !known {
+		found = r.locate(form, 0)
+		if len(r.homes) < maxRemembered {
+			r.homes[strings.Clone(form)] = found
+		}
+	}
+	return found
+}
+
+// locate returns where an address with so many messages belongs to by its network.
+func (r *recognition) locate(form string, messages int64) home {
+	origin := r.service.atlas.Locate(rollup.Address(form))
+	found := home{system: r.networks.addSystem(origin, messages)}
+	if sender, ok := r.service.catalogue.Identify(senders.Clues{Network: origin.Network.Number}); ok {
+		found.sender = r.networks.addSender(sender)
+	}
+	return found
+}
+
+// signer returns the known sender that authenticated as one of the domains of an
+// identity. A domain that did not pass says nothing: anybody can write it.
+func (r *recognition) signer(identity *rollup.Identity) networkPlace {
+	for _, s := range identity.Signatures {
+		if s.Passed {
+			if at := r.ofDomain(s.Domain); at != noNetwork {
+				return at
+			}
+		}
+	}
+	for _, domain := range identity.SPF {
+		if at := r.ofDomain(domain); at != noNetwork {
+			return at
+		}
+	}
+	return noNetwork
+}
+
+func (r *recognition) ofDomain(domain string) networkPlace {
+	at, known := r.signers[domain]
+	if !known {
+		if sender, ok := r.service.catalogue.Identify(senders.Clues{Domains: []string{domain}}); ok {
+			at = r.networks.addSender(sender)
+		}
+		if len(r.signers) < maxRemembered {
+			r.signers[strings.Clone(domain)] = at
+		}
+	}
+	return at
+}
+
+// pairs gathers records by address and signer: which network they are of is known when
+// the addresses with the most messages have their names. Those of pairs that are not
+// listed are added to their networks at once.
+type pairs struct {
+	*recognition
+	table *table
+	rest  []sum // by network
+
+	block    *rollup.Block
+	signedBy []networkPlace // by identity
+	last     []pair         // by address: most have one signer
+	key      []byte
+	// known are pairs of IPv4 addresses, by the address and the signer: a number is
+	// found in a fraction of the time that a text takes.
+	known map[uint64]pair
+}
+
+// pair is an address with a signer. The network is set where it is not listed.
+type pair struct {
+	signer, network networkPlace
+	slot            slot
+}
+
+func (m *Mail) newPairs() *pairs {
+	return &pairs{table: newTable(MaxListed), known: make(map[uint64]pair), recognition: &recognition{
+		service: m.service, networks: newNetworks(), homes: make(map[string]home), signers: make(map[string]networkPlace),
+		hosts: make(map[string]string), days: make(map[dmarcd.Day]struct{}),
+	}}
+}
+
+func (p *pairs) begin(b *rollup.Block) {
+	p.table.begin(func(key string, of *sum) {
+		form, signer := splitPair(key)
+		network := p.home(form).network(signer)
+		p.growRest()
+		p.rest[network].merge(of)
+		clear(p.known)
+	})
+	p.block = b
+	p.signedBy = refill(p.signedBy, len(b.Identities), unsetNetwork)
+	p.last = refill(p.last, len(b.Addresses), pair{signer: unsetNetwork})
+	for i := range b.Shares {
+		p.days[b.Shares[i].Day] = struct{}{}
+	}
+}
+
+func (p *pairs) add(share *rollup.Share, r *rollup.Record) {
+	signer := &p.signedBy[r.Identity]
+	if *signer == unsetNetwork {
+		*signer = p.signer(&p.block.Identities[r.Identity])
+	}
+	of := &p.last[r.Address]
+	if of.signer != *signer {
+		*of = p.find(p.block.Addresses[r.Address], *signer)
+	}
+	p.table.add(of.slot, share, r)
+	if of.slot&isUnlisted != 0 {
+		p.rest[of.network].add(share, r)
+	}
+}
+
+func (p *pairs) find(form string, signer networkPlace) pair {
+	number, isIPv4 := rollup.IPv4(form)
+	if isIPv4 {
+		if of, known := p.known[uint64(number)<<32|uint64(signer)]; known {
+			return of
+		}
+	}
+	p.key = binary.BigEndian.AppendUint32(append(p.key[:0], form...), uint32(signer))
+	of := pair{signer: signer, slot: p.table.slot(string(p.key))}
+	if of.slot&isUnlisted != 0 {
+		of.network = p.home(form).network(signer)
+		p.growRest()
+	}
+	if isIPv4 && len(p.known) < maxRemembered {
+		p.known[uint64(number)<<32|uint64(signer)] = of
+	}
+	return of
+}
+
+// growRest makes room for all networks.
+func (p *pairs) growRest() {
+	p.rest = append(p.rest, make([]sum, max(len(p.networks.list)-len(p.rest), 0))...)
+}
+
+// splitPair returns what find made a key of.
+func splitPair(key string) (form string, signer networkPlace) {
+	end := len(key) - 4
+	return key[:end], networkPlace(binary.BigEndian.Uint32([]byte(key[end:])))
+}
+
+// again makes it ready for the second scan, if one is needed.
+func (p *pairs) again() bool {
+	if !p.table.isFull() {
+		return false
+	}
+	p.table = p.table.again()
+	clear(p.rest)
+	clear(p.known)
+	return true
+}
+
+// address is an address with its messages.
+type address struct {
+	form     string
+	messages int64
+}
+
+// finish gives addresses their names, and adds up the networks.
+func (p *pairs) finish(ctx context.Context) error {
+	places := make(map[string]int)
+	var addresses []address
+	for at := 1; at < len(p.table.keys); at++ {
+		form, _ := splitPair(p.table.keys[at])
+		place, known := places[form]
+		if !known {
+			place = len(addresses)
+			places[form] = place
+			addresses = append(addresses, address{form: form})
+		}
+		addMessages(&addresses[place].messages, p.table.sums[at].total())
+	}
+	for _, a := range addresses {
+		p.homes[a.form] = p.locate(a.form, a.messages)
+	}
+	var err error
+	if p.hosts, err = p.service.hosts(ctx, addresses); err != nil {
+		return err
+	}
+	for form, host := range p.hosts {
+		if sender, ok := p.service.catalogue.Identify(senders.Clues{Host: host}); ok {
+			p.homes[form] = home{p.networks.addSender(sender), p.homes[form].system}
+		}
+	}
+	for at := 1; at < len(p.table.keys); at++ {
+		form, signer := splitPair(p.table.keys[at])
+		network := p.home(form).network(signer)
+		p.growRest()
+		p.rest[network].merge(&p.table.sums[at])
+	}
+	p.sums = p.rest
+	for i := range p.sums {
+		p.all.merge(&p.sums[i])
+	}
+	p.table, p.rest = nil, nil
+	return nil
+}
+
+// hosts returns the names of the addresses with the most messages, by their forms.
+func (s *Service) hosts(ctx context.Context, addresses []address) (map[string]string, error) {
+	slices.SortFunc(addresses, func(a, b address) int {
+		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.form, b.form))
+	})
+	var addrs []netip.Addr
+	forms := make(map[netip.Addr]string)
+	for _, a := range addresses {
+		if addr := rollup.Address(a.form); addr.IsValid() && len(addrs) < maxNamed {
+			addrs = append(addrs, addr)
+			forms[addr] = a.form
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, nil
+	}
+	names, err := s.names.Known(ctx, addrs)
+	if err != nil {
+		return nil, err
+	}
+	hosts := make(map[string]string)
+	for addr, name := range names {
+		if name != "" {
+			hosts[forms[addr]] = name
+		}
+	}
+	return hosts, nil
+}
+
+// recognise finds out who sent the mail, with others that gather it in the same scan.
+func (m *Mail) recognise(ctx context.Context, others ...gatherer) error {
+	if m.whole != nil {
+		if len(others) == 0 {
+			return nil
+		}
+		return m.scanTables(ctx, nil, others...)
+	}
+	p := m.newPairs()
+	if err := m.scanTables(ctx, nil, slices.Concat(others, []gatherer{p})...); err != nil {
+		return err
+	}
+	if err := p.finish(ctx); err != nil {
+		return err
+	}
+	m.whole = p.recognition
+	return nil
+}

@@ -1,0 +1,234 @@
+package insight
+
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
+
+// table adds up records by key in bounded memory. It has a sum for each of the keys that
+// are listed, and one for all others; no record is left out. Where there are more keys
+// than can be listed, a second scan lists those with the most messages:
+//
+//	scan(t)
+//	if t.isFull() {
+//		t = t.again()
+//		scan(t)
+//	}
+type table struct {
+	limit int
+	seed  maphash.Seed
+	slots map[string]slot
+	keys  []string // by slot
+	// sums are by slot; the first is that of all keys that are not listed.
+	sums []sum
+	// sketch counts the messages of keys that are not listed, nil if there are none.
+	sketch *sketch
+	// second tells that the sketch has all keys: in this scan it decides. Keys of at
+	// least so many messages are listed, and so many of those that have one less.
+	second bool
+	least  int64
+	ties   int
+}
+
+// slot is where a table adds up a key: a place in its list, or with isUnlisted a place
+// in its sketch.
+type slot uint64
+
+const isUnlisted slot = 1 << 63
+
+func newTable(limit int) *table {
+	return &table{limit: limit, seed: maphash.MakeSeed(), slots: make(map[string]slot), keys: make([]string, 1), sums: make([]sum, 1)}
+}
+
+// slot returns where a key is added up.
+func (t *table) slot(key string) slot {
+	at, known := t.slots[key]
+	if known {
+		return at
+	}
+	var hash uint64
+	if t.sketch != nil || len(t.keys) > t.limit {
+		hash = maphash.String(t.seed, key)
+	}
+	if !t.lists(hash) {
+		if t.sketch == nil {
+			t.sketch = new(sketch)
+		}
+		return isUnlisted | slot(hash&^uint64(isUnlisted))
+	}
+	at = slot(len(t.keys))
+	key = strings.Clone(key)
+	t.keys, t.sums = append(t.keys, key), append(t.sums, sum{})
+	t.slots[key] = at
+	return at
+}
+
+// lists decides whether a key that is new is listed.
+func (t *table) lists(hash uint64) bool {
+	if !t.second {
+		return len(t.keys) <= t.limit
+	}
+	switch messages := t.sketch.messages(hash); {
+	case messages >= t.least:
+		return true
+	case messages == t.least-1 && t.ties > 0:
+		t.ties--
+		return true
+	}
+	return false
+}
+
+// add adds a record of a key.
+func (t *table) add(at slot, share *rollup.Share, r *rollup.Record) {
+	if at&isUnlisted == 0 {
+		t.sums[at].add(share, r)
+		return
+	}
+	t.sums[0].add(share, r)
+	if !t.second {
+		t.sketch.add(uint64(at), r.Count)
+	}
+}
+
+// isFull tells whether there are more keys than are listed, and a second scan is needed.
+func (t *table) isFull() bool { return t.sketch != nil && !t.second }
+
+// again returns the table for the second scan.
+func (t *table) again() *table {
+	for at, key := range t.keys[1:] {
+		t.sketch.add(maphash.String(t.seed, key), t.sums[at+1].total())
+	}
+	second := newTable(t.limit)
+	second.seed, second.sketch, second.second = t.seed, t.sketch, true
+	// The messages of a place are often those of several keys: with more keys than
+	// are needed, those that are in truth the heaviest are among them.
+	second.least, second.ties = t.sketch.least(t.limit * 3 / 2)
+	return second
+}
+
+// begin is called before each block. Where keys share their places in the sketch, more
+// are listed than should be: it takes those with the fewest messages out, for good, and
+// reports that all slots are void. evicted is called with the sums of those keys, too.
+func (t *table) begin(evicted func(key string, of *sum)) (void bool) {
+	if len(t.keys) <= 2*t.limit || !t.second {
+		return false
+	}
+	messages := make([]int64, len(t.keys)-1)
+	for i, key := range t.keys[1:] {
+		messages[i] = t.sketch.messages(maphash.String(t.seed, key))
+	}
+	sorted := slices.Sorted(slices.Values(messages))
+	t.least, t.ties = sorted[len(sorted)-t.limit*3/2]+1, 0
+	keys, sums := t.keys, t.sums
+	t.keys, t.sums = t.keys[:1], t.sums[:1]
+	clear(t.slots)
+	for i, key := range keys[1:] {
+		of := sums[i+1]
+		if messages[i] < t.least {
+			t.sums[0].merge(&of)
+			if evicted != nil {
+				evicted(key, &of)
+			}
+			continue
+		}
+		t.slots[key] = slot(len(t.keys))
+		t.keys, t.sums = append(t.keys, key), append(t.sums, of)
+	}
+	return true
+}
+
+// rows returns the sums of at most limit keys, those with the most messages, and the sum
+// of all others.
+func (t *table) rows() ([]keySum, sum) {
+	rows := make([]keySum, 0, len(t.keys)-1)
+	for at := 1; at < len(t.keys); at++ {
+		if t.sums[at].seen {
+			rows = append(rows, keySum{t.keys[at], &t.sums[at]})
+		}
+	}
+	return heaviest(rows, t.sums[0], t.limit)
+}
+
+// keySum is the sum of a key.
+type keySum struct {
+	key string
+	*sum
+}
+
+// heaviest returns the rows with the most messages, at most limit, and adds the others to
+// a sum.
+func heaviest(rows []keySum, other sum, limit int) ([]keySum, sum) {
+	if len(rows) <= limit {
+		return rows, other
+	}
+	messages := make([]int64, len(rows))
+	for i, row := range rows {
+		messages[i] = row.total()
+	}
+	slices.Sort(messages)
+	messages = messages[len(messages)-limit:]
+	least := messages[0]
+	ties, _ := slices.BinarySearch(messages, least+1)
+	rows = slices.DeleteFunc(rows, func(row keySum) bool {
+		total := row.total()
+		if total == least {
+			ties--
+		}
+		if total > least || total == least && ties >= 0 {
+			return false
+		}
+		other.merge(row.sum)
+		return true
+	})
+	return rows, other
+}
+
+// sketchBits is the size of a sketch: 4 MiB.
+const sketchBits = 18
+
+// sketch counts messages by hash, in two arrays: of a key at least as many as it has, and
+// more only if others have the same place in both.
+type sketch [2][1 << sketchBits]int64
+
+// places returns the places of a hash, of which the first bit does not matter.
+func places(hash uint64) (a, b uint64) {
+	const size = 1 << sketchBits
+	return hash % size, hash >> sketchBits % size
+}
+
+func (s *sketch) add(hash uint64, messages int64) {
+	a, b := places(hash)
+	addMessages(&s[0][a], messages)
+	addMessages(&s[1][b], messages)
+}
+
+func (s *sketch) messages(hash uint64) int64 {
+	a, b := places(hash)
+	return min(s[0][a], s[1][b])
+}
+
+// least returns a number of messages that at most limit places have or exceed, and how
+// many more would be as many as limit.
+func (s *sketch) least(limit int) (least int64, ties int) {
+	low, high := int64(0), int64(dmarcd.MaxCount)+1 // limit is exceeded by low, not by high
+	count := func(least int64) (n int) {
+		for _, messages := range s[0] {
+			if messages >= least {
+				n++
+			}
+		}
+		return n
+	}
+	for low+1 < high {
+		if middle := low + (high-low)/2; count(middle) > limit {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high, limit - count(high)
+}
