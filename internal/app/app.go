@@ -214,6 +214,7 @@ func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 func (a *App) handler() (http.Handler, error) {
 	a.service = service.New(a.store, service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict, Seal: SealMailboxes(a.config),
+		Examine: a.examineOnRequest(), Retention: a.retention(),
 		BaseURL: a.config.BaseURL, Now: time.Now, Log: a.log,
 	})
 	interfaceAPI, err := api.New(api.Options{

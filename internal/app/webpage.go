@@ -64,22 +64,12 @@ const (
 // pageBackend returns what the pages ask.
 func (a *App) pageBackend() *backend.Backend {
 	passwords := auth.NewPasswords()
-	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
 	return backend.New(backend.Options{
-		Store:     a.store,
-		Service:   a.service,
-		Sessions:  auth.NewSessions(a.store, time.Now, a.log),
-		Passwords: &auth.PasswordSignIn{Store: a.store, Passwords: passwords, Throttle: auth.NewThrottle(time.Now)},
-		Welcome:   &auth.Welcome{Store: a.store, Passwords: passwords, Now: time.Now},
-		Examine: func(ctx context.Context, team *store.Team, name string) error {
-			release, err := examining.Acquire(ctx, team.ID(), 1)
-			if err != nil {
-				return err
-			}
-			defer release()
-			return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
-		},
-		Insight:      a.sources,
+		Store:        a.store,
+		Service:      a.service,
+		Sessions:     auth.NewSessions(a.store, time.Now, a.log),
+		Passwords:    &auth.PasswordSignIn{Store: a.store, Passwords: passwords, Throttle: auth.NewThrottle(time.Now)},
+		Welcome:      &auth.Welcome{Store: a.store, Passwords: passwords, Now: time.Now},
 		Memory:       a.memory,
 		Acceptor:     a.acceptor,
 		MaxUpload:    int64(a.config.Limit.Upload),
@@ -88,7 +78,6 @@ func (a *App) pageBackend() *backend.Backend {
 		LoginRefused: imap.ErrLogin.Error(),
 		BaseURL:      a.config.BaseURL,
 		ReportDomain: a.config.ReportDomain,
-		Retention:    a.retention(),
 		Now:          time.Now,
 		Log:          a.log,
 	})
@@ -117,6 +106,20 @@ func (a *App) tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string)
 func addMailbox(ctx context.Context, team *service.Team, m dmarcd.Mailbox, password string) error {
 	_, err := team.AddMailbox(ctx, m, imap.Credentials{Password: password}.Encode())
 	return err
+}
+
+// examineOnRequest looks at everything about a domain because a user asked for it, in
+// the team's turn.
+func (a *App) examineOnRequest() func(ctx context.Context, team *store.Team, name string) error {
+	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
+	return func(ctx context.Context, team *store.Team, name string) error {
+		release, err := examining.Acquire(ctx, team.ID(), 1)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
+	}
 }
 
 // SealMailboxes returns what seals the secrets of mailboxes for an installation.

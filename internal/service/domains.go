@@ -90,6 +90,18 @@ func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.C
 	return t.service.options.Checker.CheckInTime(ctx, t.team, domain.Name, dnscheck.Requested)
 }
 
+// Examine looks at everything about a domain now.
+func (t *Team) Examine(ctx context.Context, name string) error {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return err
+	}
+	return t.service.options.Examine(ctx, t.team, domain.Name)
+}
+
 // named returns the domain of the team with a name as it was written. What is no name
 // is dmarcd.ErrNotFound, like any other that the team does not have.
 func (t *Team) named(ctx context.Context, name string) (dmarcd.Domain, error) {

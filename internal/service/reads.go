@@ -18,6 +18,10 @@ type (
 	DailyCounts  = store.DailyCounts
 	Record       = store.Record
 	KeptCheck    = store.KeptCheck
+	// DomainFilter narrows and orders the domains of an overview.
+	DomainFilter = store.OverviewFilter
+	// DomainList is a part of an overview.
+	DomainList = store.Overview
 )
 
 // Domain returns a domain by its name as it was written; what is no name is
@@ -173,6 +177,55 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 		return nil, err
 	}
 	return t.service.options.Insight.Read(ctx, t.team, name, days)
+}
+
+// DomainRows returns domains with their grades and counts, for an overview.
+func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return DomainList{}, err
+	}
+	return t.team.DomainRows(ctx, filter)
+}
+
+// Tokens returns the tokens, revoked and expired ones too, without their secrets.
+func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Tokens(ctx)
+}
+
+// Members returns the members by their addresses.
+func (t *Team) Members(ctx context.Context) ([]dmarcd.Member, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Members(ctx)
+}
+
+// Invites returns the invitations that can still be used.
+func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Invites(ctx)
+}
+
+// Mailboxes returns the mailboxes without their secrets.
+func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Mailboxes(ctx)
+}
+
+// Audit returns up to limit entries of the audit log, the latest first, older than the
+// cursor.
+func (t *Team) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+	if err := t.may(dmarcd.RightManage); err != nil {
+		return nil, err
+	}
+	return t.team.Audit(ctx, store.AuditFilter{}, before, limit)
 }
 
 // UsedAddress returns what tells whether a reporting address of this installation is in

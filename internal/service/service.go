@@ -3,8 +3,8 @@
 // the web pages and the command line decode, call it and encode. It takes and returns the
 // types of package dmarcd, and its errors are of the kinds of that package.
 //
-// All changes are here, and all that the API reads. What pages and commands read they
-// still ask of the store.
+// Accounts (sign-in, sessions, a user's own settings) and what commands read are still
+// asked of the store by the front ends.
 package service
 
 import (
@@ -26,6 +26,10 @@ type Options struct {
 	Checker *dnscheck.Checker
 	// Acceptor reads what is uploaded.
 	Acceptor *intake.Acceptor
+	// Examine looks at everything about a domain of the team, and stores what it saw.
+	Examine func(ctx context.Context, team *store.Team, name string) error
+	// Retention is how long the data of teams is kept that have no setting of their own.
+	Retention store.Retention
 	// Insight knows who sends mail.
 	Insight *insight.Service
 	// Verify says whether a mail is from whom it says, and gives the zero value for

@@ -14,6 +14,19 @@ type Retention struct{ Counters, Records, Originals int }
 
 const day = 24 * time.Hour
 
+// Retention returns for how many days the team keeps its data.
+func (t *Team) Retention(ctx context.Context) (Retention, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return Retention{}, err
+	}
+	own, err := t.team.Retention(ctx)
+	keep := own.Or(t.service.options.Retention)
+	return Retention{Counters: wholeDays(keep.Counters), Records: wholeDays(keep.Records), Originals: wholeDays(keep.Originals)}, err
+}
+
+// wholeDays rounds up: what is kept for an hour is not kept for ever.
+func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
+
 // SetRetention sets for how many days the team keeps its data.
 func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 	if err := t.may(dmarcd.RightManage); err != nil {

@@ -6,7 +6,60 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
+
+// Teams returns all teams by name.
+func (s *System) Teams(ctx context.Context) ([]dmarcd.Team, error) {
+	if err := s.may(); err != nil {
+		return nil, err
+	}
+	return s.service.store.Teams(ctx)
+}
+
+// TeamByID returns a team.
+func (s *System) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, error) {
+	if err := s.may(); err != nil {
+		return dmarcd.Team{}, err
+	}
+	return s.service.store.TeamByID(ctx, id)
+}
+
+// TeamSize is a team with what it has.
+type TeamSize = store.TeamSize
+
+// TeamSizes returns all teams with what they have, and the messages of some days.
+func (s *System) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
+	if err := s.may(); err != nil {
+		return nil, err
+	}
+	return s.service.store.TeamSizes(ctx, days)
+}
+
+// Users returns all users by their addresses.
+func (s *System) Users(ctx context.Context) ([]dmarcd.User, error) {
+	if err := s.may(); err != nil {
+		return nil, err
+	}
+	return s.service.store.Users(ctx)
+}
+
+// AllMemberships returns the teams of each user.
+func (s *System) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.Membership, error) {
+	if err := s.may(); err != nil {
+		return nil, err
+	}
+	return s.service.store.AllMemberships(ctx)
+}
+
+// Audit returns up to limit entries of the audit logs of the installation and of all
+// teams, the latest first, older than the cursor.
+func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+	if err := s.may(); err != nil {
+		return nil, err
+	}
+	return s.service.store.Audit(ctx, store.AuditFilter{}, before, limit)
+}
 
 // CreateTeam makes a team, on the API whitelist or not. A name that is taken is
 // dmarcd.ErrConflict.

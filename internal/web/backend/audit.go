@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -12,13 +12,13 @@ import (
 // auditPage returns a part of an audit log, of a team or of the installation.
 func auditPage(
 	ctx context.Context, after string,
-	read func(context.Context, store.AuditFilter, store.Cursor, int) ([]dmarcd.AuditEntry, error), name func(dmarcd.TeamID) string,
+	read func(context.Context, service.Cursor, int) ([]dmarcd.AuditEntry, error), name func(dmarcd.TeamID) string,
 ) (wire.Page[web.AuditEntry], error) {
 	before, err := parseCursor(after)
 	if err != nil {
 		return wire.Page[web.AuditEntry]{}, err
 	}
-	entries, err := read(ctx, store.AuditFilter{}, before, auditPerPage+1)
+	entries, err := read(ctx, before, auditPerPage+1)
 	if err != nil {
 		return wire.Page[web.AuditEntry]{}, err
 	}
@@ -33,7 +33,7 @@ func auditPage(
 
 // Audit implements web.Installation.
 func (i installation) Audit(ctx context.Context, after string) (wire.Page[web.AuditEntry], error) {
-	teams, err := i.store.Teams(ctx)
+	teams, err := i.system.Teams(ctx)
 	if err != nil {
 		return wire.Page[web.AuditEntry]{}, err
 	}
@@ -41,5 +41,5 @@ func (i installation) Audit(ctx context.Context, after string) (wire.Page[web.Au
 	for _, team := range teams {
 		names[team.ID] = team.Name
 	}
-	return auditPage(ctx, after, i.store.Audit, func(id dmarcd.TeamID) string { return names[id] })
+	return auditPage(ctx, after, i.system.Audit, func(id dmarcd.TeamID) string { return names[id] })
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -27,10 +26,6 @@ type Options struct {
 	Sessions  *auth.Sessions
 	Passwords *auth.PasswordSignIn
 	Welcome   *auth.Welcome
-	// Examine looks at everything about a domain of the team, because somebody
-	// asked for it, and keeps what it saw.
-	Examine func(ctx context.Context, team *store.Team, name string) error
-	Insight *insight.Service
 	// Memory is what large answers are made within.
 	Memory *memory.Budget
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes.
@@ -48,10 +43,8 @@ type Options struct {
 	BaseURL string
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
-	// Retention is how long data of teams is kept that do not say.
-	Retention store.Retention
-	Now       func() time.Time
-	Log       *slog.Logger
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // Backend answers the pages. It is safe for concurrent use.
@@ -75,11 +68,8 @@ func New(options Options) *Backend {
 func (b *Backend) Team(viewer web.Viewer) web.Team {
 	// A viewer in no team has no id, and finds nothing in the team 0.
 	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
-	d := desk{
-		Backend: b, journal: b.journalOf(viewer), id: id, team: b.options.Store.Team(id),
-		operator: viewer.Operator,
-	}
-	d.change = b.options.Service.Team(id, service.User(d.user, d.actor, dmarcd.Role(viewer.Role), viewer.Operator, d.address))
+	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, operator: viewer.Operator}
+	d.team = b.options.Service.Team(id, service.User(d.user, d.actor, dmarcd.Role(viewer.Role), viewer.Operator, d.address))
 	mail := &sources{desk: d}
 	return web.Team{
 		Domains:   domains{d},
@@ -101,10 +91,9 @@ func (b *Backend) Team(viewer web.Viewer) web.Team {
 type desk struct {
 	*Backend
 	journal
-	id   dmarcd.TeamID
-	team *store.Team
-	// change is what the viewer may do in the team.
-	change *service.Team
+	id dmarcd.TeamID
+	// team is what the viewer may do in it.
+	team *service.Team
 	// operator tells that the viewer sees the whole installation.
 	operator bool
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -23,7 +23,7 @@ const (
 	watchEvery = 10 * time.Second
 )
 
-func newKeptCheck(k store.KeptCheck) (wire.KeptCheck, error) {
+func newKeptCheck(k service.KeptCheck) (wire.KeptCheck, error) {
 	return wire.NewKeptCheck(k.ID, k.FirstAt, k.LastAt, k.Document, k.Changes)
 }
 
@@ -32,7 +32,7 @@ func (c checks) LatestCheck(ctx context.Context, name string) (wire.KeptCheck, e
 	if err != nil {
 		return wire.KeptCheck{}, err
 	}
-	kept, err := c.team.LatestCheck(ctx, domain.Name)
+	kept, err := c.team.LatestCheck(ctx, domain)
 	if err != nil {
 		return wire.KeptCheck{}, err
 	}
@@ -49,11 +49,11 @@ func (c checks) Checks(ctx context.Context, name, after string) (wire.Page[wire.
 	if err != nil {
 		return page, err
 	}
-	kept, err := c.team.Checks(ctx, domain.Name, before, checksPerPage+1)
+	kept, err := c.team.Checks(ctx, domain, before, checksPerPage+1)
 	if err != nil {
 		return page, err
 	}
-	return wire.NewPage(kept, checksPerPage, func(k store.KeptCheck) string {
+	return wire.NewPage(kept, checksPerPage, func(k service.KeptCheck) string {
 		return wire.FormatCursor(k.FirstAt, int64(k.ID))
 	}, newKeptCheck)
 }
@@ -68,7 +68,7 @@ func (c checks) Setup(ctx context.Context, name string) (wire.Setup, error) {
 		return wire.Setup{}, err
 	}
 	address := domain.ReportAddress(c.options.ReportDomain)
-	records := dnscheck.Setup(domain, c.options.ReportDomain, c.options.BaseURL, latest.Published(address), c.options.Store.ActiveMailbox(ctx))
+	records := dnscheck.Setup(domain, c.options.ReportDomain, c.options.BaseURL, latest.Published(address), c.options.Service.UsedAddress(ctx))
 	return wire.NewSetup(domain, address, records), nil
 }
 
@@ -81,7 +81,7 @@ func (c checks) Verify(ctx context.Context, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTime)
 	defer cancel()
-	return c.options.Examine(ctx, c.team, domain.Name)
+	return c.team.Examine(ctx, domain.Name)
 }
 
 // watched is a domain that somebody watches.

@@ -15,11 +15,7 @@ type domains struct{ desk }
 // named returns the domain of the team that somebody wrote in an address; what is
 // no name is dmarcd.ErrNotFound, like any other that the team does not have.
 func (d desk) named(ctx context.Context, name string) (dmarcd.Domain, error) {
-	parsed, err := dmarcd.ParseName(name)
-	if err != nil {
-		return dmarcd.Domain{}, dmarcd.ErrNotFound
-	}
-	return d.team.Domain(ctx, parsed)
+	return d.team.Domain(ctx, name)
 }
 
 func (d domains) Domain(ctx context.Context, name string) (web.DomainHead, error) {
@@ -49,7 +45,7 @@ func applied(domain dmarcd.Domain) string {
 
 // AddDomain implements web.Domains.
 func (d domains) AddDomain(ctx context.Context, name string) (string, error) {
-	domain, err := d.change.AddDomain(ctx, name)
+	domain, err := d.team.AddDomain(ctx, name)
 	if errors.Is(err, dmarcd.ErrForbidden) && errors.As(err, new(*dmarcd.QuotaError)) {
 		return "", &dmarcd.InvalidError{Field: "domain", Message: "The team has as many domains as it may have. Delete one, or ask the operator for more."}
 	}
@@ -58,10 +54,10 @@ func (d domains) AddDomain(ctx context.Context, name string) (string, error) {
 
 // DeleteDomain implements web.Domains.
 func (d domains) DeleteDomain(ctx context.Context, name string) error {
-	return d.change.DeleteDomain(ctx, name)
+	return d.team.DeleteDomain(ctx, name)
 }
 
 // SetPurpose implements web.Domains.
 func (d domains) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
-	return d.change.SetPurpose(ctx, name, purpose)
+	return d.team.SetPurpose(ctx, name, purpose)
 }

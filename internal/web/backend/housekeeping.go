@@ -20,18 +20,12 @@ const (
 )
 
 func (h housekeeping) Retention(ctx context.Context) (web.Retention, error) {
-	own, err := h.team.Retention(ctx)
-	keep := own.Or(h.options.Retention)
-	return web.Retention{
-		Counters: wholeDays(keep.Counters), Records: wholeDays(keep.Records), Originals: wholeDays(keep.Originals),
-	}, err
+	keep, err := h.team.Retention(ctx)
+	return web.Retention{Counters: keep.Counters, Records: keep.Records, Originals: keep.Originals}, err
 }
 
-// wholeDays rounds up: what is kept for an hour is not kept for ever.
-func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
-
 func (h housekeeping) SetRetention(ctx context.Context, keep web.Retention) error {
-	return h.change.SetRetention(ctx, service.Retention{Counters: keep.Counters, Records: keep.Records, Originals: keep.Originals})
+	return h.team.SetRetention(ctx, service.Retention{Counters: keep.Counters, Records: keep.Records, Originals: keep.Originals})
 }
 
 func (h housekeeping) Audit(ctx context.Context, after string) (wire.Page[web.AuditEntry], error) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -14,15 +13,14 @@ import (
 func (b *Backend) Installation(viewer web.Viewer) web.Installation {
 	who := b.journalOf(viewer)
 	return installation{
-		Backend: b, store: b.options.Store,
-		change: b.options.Service.System(service.User(who.user, who.actor, "", viewer.Operator, who.address)),
+		Backend: b,
+		system:  b.options.Service.System(service.User(who.user, who.actor, "", viewer.Operator, who.address)),
 	}
 }
 
 type installation struct {
 	*Backend
-	store  *store.Store
-	change *service.System
+	system *service.System
 }
 
 // recentDays is over how many days the messages of teams are counted.
@@ -30,7 +28,7 @@ const recentDays = 30
 
 func (i installation) Teams(ctx context.Context) ([]web.TeamRow, error) {
 	today := dmarcd.DayOf(i.options.Now())
-	sizes, err := i.store.TeamSizes(ctx, daysOf(web.Period{From: today - recentDays + 1, To: today}))
+	sizes, err := i.system.TeamSizes(ctx, daysOf(web.Period{From: today - recentDays + 1, To: today}))
 	rows := make([]web.TeamRow, len(sizes))
 	for n, size := range sizes {
 		rows[n] = web.TeamRow{
@@ -42,7 +40,7 @@ func (i installation) Teams(ctx context.Context) ([]web.TeamRow, error) {
 }
 
 func (i installation) CreateTeam(ctx context.Context, name string, api bool) error {
-	_, err := i.change.CreateTeam(ctx, name, api)
+	_, err := i.system.CreateTeam(ctx, name, api)
 	return err
 }
 
@@ -51,19 +49,19 @@ func (i installation) SetAPI(ctx context.Context, team string, allowed bool) err
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	known, err := i.store.TeamByID(ctx, id)
+	known, err := i.system.TeamByID(ctx, id)
 	if err != nil {
 		return err
 	}
-	return i.change.SetAPI(ctx, known.Name, allowed)
+	return i.system.SetAPI(ctx, known.Name, allowed)
 }
 
 func (i installation) Users(ctx context.Context) ([]web.UserRow, error) {
-	users, err := i.store.Users(ctx)
+	users, err := i.system.Users(ctx)
 	if err != nil {
 		return nil, err
 	}
-	teams, err := i.store.AllMemberships(ctx)
+	teams, err := i.system.AllMemberships(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +83,6 @@ func (i installation) RemoveUser(ctx context.Context, user string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	_, err = i.change.RemoveUser(ctx, id)
+	_, err = i.system.RemoveUser(ctx, id)
 	return err
 }

@@ -39,9 +39,9 @@ func (i invites) InviteMember(ctx context.Context, email, role string) (string, 
 	if err != nil {
 		return "", err
 	}
-	return i.change.InviteMember(ctx, email, as)
+	return i.team.InviteMember(ctx, email, as)
 }
 
 func (i invites) WithdrawInvite(ctx context.Context, email string) error {
-	return i.change.WithdrawInvite(ctx, email)
+	return i.team.WithdrawInvite(ctx, email)
 }

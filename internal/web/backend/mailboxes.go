@@ -39,7 +39,7 @@ func (m mailboxes) AddMailbox(ctx context.Context, wanted web.NewMailbox) error 
 	if err := m.try(ctx, box, wanted.Password); err != nil {
 		return atField(err)
 	}
-	return atField(m.options.AddMailbox(ctx, m.change, box, wanted.Password))
+	return atField(m.options.AddMailbox(ctx, m.team, box, wanted.Password))
 }
 
 // newMailbox reads what somebody wrote into the form.
@@ -106,7 +106,7 @@ func (m mailboxes) try(ctx context.Context, box dmarcd.Mailbox, password string)
 	}
 	err := m.logIn(ctx, box, password)
 	if err != nil {
-		if noted := m.change.NoteFailedLogin(ctx, box, err); noted != nil {
+		if noted := m.team.NoteFailedLogin(ctx, box, err); noted != nil {
 			m.options.Log.ErrorContext(ctx, "audit entry not written", "error", noted, "team", m.id, "user", m.user)
 		}
 		return err
@@ -148,7 +148,7 @@ func (m mailboxes) RemoveMailbox(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return m.change.RemoveMailbox(ctx, parsed)
+	return m.team.RemoveMailbox(ctx, parsed)
 }
 
 func (m mailboxes) ResumeMailbox(ctx context.Context, id string) error {
@@ -156,5 +156,5 @@ func (m mailboxes) ResumeMailbox(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return m.change.ResumeMailbox(ctx, parsed)
+	return m.team.ResumeMailbox(ctx, parsed)
 }

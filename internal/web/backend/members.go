@@ -31,7 +31,7 @@ func (m members) SetRole(ctx context.Context, user, role string) error {
 	if err != nil {
 		return err
 	}
-	return m.change.SetRole(ctx, id, as)
+	return m.team.SetRole(ctx, id, as)
 }
 
 func (m members) RemoveMember(ctx context.Context, user string) error {
@@ -39,5 +39,5 @@ func (m members) RemoveMember(ctx context.Context, user string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return m.change.RemoveMember(ctx, id)
+	return m.team.RemoveMember(ctx, id)
 }

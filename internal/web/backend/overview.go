@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // Overview implements web.Domains.
 func (d domains) Overview(ctx context.Context, query web.OverviewQuery) (web.Overview, error) {
-	rows, err := d.team.DomainRows(ctx, store.OverviewFilter{
+	rows, err := d.team.DomainRows(ctx, service.DomainFilter{
 		Days: daysOf(query.Period), Search: query.Search, Policy: query.Policy, Trouble: query.Trouble,
 		Sort: query.Sort, Offset: query.Offset, Limit: query.Limit,
 	})
@@ -47,7 +47,7 @@ func (d domains) Overview(ctx context.Context, query web.OverviewQuery) (web.Ove
 // news returns what happened since yesterday began.
 func (d domains) news(ctx context.Context) ([]dmarcd.Event, error) {
 	yesterday := dayTime(dmarcd.DayOf(d.options.Now()) - 1)
-	events, err := d.team.Events(ctx, store.EventFilter{}, store.Cursor{}, maxNews)
+	events, err := d.team.Events(ctx, service.EventFilter{}, service.Cursor{}, maxNews)
 	return since(events, yesterday), err
 }
 
@@ -64,7 +64,7 @@ func since(events []dmarcd.Event, moment time.Time) []dmarcd.Event {
 // tasks returns the next step for each of the domains that need it most, and how many
 // need one.
 func (d domains) tasks(ctx context.Context) (tasks []web.Task, troubled int, err error) {
-	worst, err := d.team.DomainRows(ctx, store.OverviewFilter{Trouble: true, Sort: "-grade", Limit: maxTasks})
+	worst, err := d.team.DomainRows(ctx, service.DomainFilter{Trouble: true, Sort: "-grade", Limit: maxTasks})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -4,38 +4,38 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // parseCursor reads a place in a list that is ordered by time; "" is its beginning.
-func parseCursor(after string) (store.Cursor, error) {
+func parseCursor(after string) (service.Cursor, error) {
 	if after == "" {
-		return store.Cursor{}, nil
+		return service.Cursor{}, nil
 	}
 	at, id, err := wire.ParseCursor(after)
-	return store.Cursor{At: at, ID: id}, err
+	return service.Cursor{At: at, ID: id}, err
 }
 
 // formatRecordPlace and parseRecordPlace write and read a place in a report, as the
 // API has it; "" is its beginning.
-func formatRecordPlace(c store.RecordCursor) string {
+func formatRecordPlace(c service.RecordCursor) string {
 	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
 }
 
-func parseRecordPlace(after string) (store.RecordCursor, error) {
+func parseRecordPlace(after string) (service.RecordCursor, error) {
 	if after == "" {
-		return store.RecordCursor{}, nil
+		return service.RecordCursor{}, nil
 	}
 	share, rest, err := wire.ParsePlace(after)
 	if err != nil {
-		return store.RecordCursor{}, err
+		return service.RecordCursor{}, err
 	}
 	n, err := strconv.ParseInt(rest, 10, 32)
 	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
-		return store.RecordCursor{}, wire.ErrAfter
+		return service.RecordCursor{}, wire.ErrAfter
 	}
-	return store.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
+	return service.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
 }
 
 // asItIs is the shape of what pages show as the store has it.

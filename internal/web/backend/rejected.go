@@ -43,6 +43,6 @@ func (r rejected) Retry(ctx context.Context, id string) ([]dmarcd.Receipt, error
 	if err != nil {
 		return nil, dmarcd.ErrNotFound
 	}
-	_, receipts, err := r.change.Retry(ctx, parsed)
+	_, receipts, err := r.team.Retry(ctx, parsed)
 	return receipts, err
 }

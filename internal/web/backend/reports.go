@@ -7,7 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -21,7 +21,7 @@ func (r reports) Reports(ctx context.Context, query web.ReportQuery) (wire.Page[
 	if err != nil {
 		return page, err
 	}
-	found, err := r.team.Reports(ctx, store.ReportFilter{
+	found, err := r.team.Reports(ctx, service.ReportFilter{
 		Kind: query.Kind, Domain: query.Domain, Organization: query.Organization, ExternalID: query.ID,
 		Genuine: query.Genuine, State: query.State, Quirks: query.Quirks, Days: daysOf(query.Period),
 	}, dmarcd.ReportID(after.ID), query.Limit+1)
@@ -94,5 +94,5 @@ func (r reports) Upload(ctx context.Context, name string, body io.Reader) ([]dma
 		return nil, fmt.Errorf("take an upload: %w", err)
 	}
 	defer content.Close()
-	return r.change.Upload(ctx, name, content)
+	return r.team.Upload(ctx, name, content)
 }

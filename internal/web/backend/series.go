@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -28,7 +28,7 @@ func dayTime(day dmarcd.Day) time.Time {
 
 // series spreads days with messages over the period, a value for each of its days,
 // and adds up those of the period and those before it.
-func series(counted []store.DailyCounts, p web.Period) (days []web.DayCounts, sum, before dmarcd.Counts) {
+func series(counted []service.DailyCounts, p web.Period) (days []web.DayCounts, sum, before dmarcd.Counts) {
 	days = make([]web.DayCounts, p.Len())
 	for i := range days {
 		days[i].Day = p.From + dmarcd.Day(i)

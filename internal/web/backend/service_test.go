@@ -70,16 +70,17 @@ func newService(t *testing.T, db storetest.DB) *service {
 			Acceptor: acceptor, Seal: func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 				return append([]byte("sealed "), secret...), nil
 			},
-			BaseURL: baseURL, Now: now, Log: log,
+			Examine: func(context.Context, *store.Team, string) error {
+				s.examined++
+				return nil
+			},
+			Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}, nil),
+			Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
+			BaseURL:   baseURL, Now: now, Log: log,
 		}),
 		Sessions:  auth.NewSessions(s.store, now, log),
 		Passwords: &auth.PasswordSignIn{Store: s.store, Passwords: passwords, Throttle: auth.NewThrottle(now)},
 		Welcome:   &auth.Welcome{Store: s.store, Passwords: passwords, Now: now},
-		Examine: func(context.Context, *store.Team, string) error {
-			s.examined++
-			return nil
-		},
-		Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}, nil),
 		Acceptor:  acceptor,
 		MaxUpload: 1 << 20,
 		TryMailbox: func(ctx context.Context, m dmarcd.Mailbox, password string) error {
@@ -91,8 +92,7 @@ func newService(t *testing.T, db storetest.DB) *service {
 		},
 		LoginRefused: "the server refuses the login",
 		BaseURL:      baseURL, ReportDomain: "reports.example",
-		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
-		Now:       now, Log: log,
+		Now: now, Log: log,
 	})
 	return s
 }

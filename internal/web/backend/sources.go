@@ -65,7 +65,7 @@ func (s *sources) mail(ctx context.Context, query web.SourceQuery) (*insight.Mai
 		}
 		name = domain.Name
 	}
-	mail, err := s.options.Insight.Read(ctx, s.team, name, daysOf(query.Period))
+	mail, err := s.team.Mail(ctx, name, daysOf(query.Period))
 	if err != nil {
 		return nil, err
 	}

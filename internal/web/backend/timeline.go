@@ -3,7 +3,7 @@ package backend
 import (
 	"context"
 
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
@@ -22,7 +22,7 @@ func (s *sources) Timeline(ctx context.Context, name string, period web.Period) 
 	}
 	var found web.Timeline
 	found.Days, found.Counts, found.Before = series(counted, period)
-	events, err := s.team.Events(ctx, store.EventFilter{Domain: domain.Name}, store.Cursor{At: dayTime(period.To + 1)}, maxTimelineEvents)
+	events, err := s.team.Events(ctx, service.EventFilter{Domain: domain.Name}, service.Cursor{At: dayTime(period.To + 1)}, maxTimelineEvents)
 	found.Events = since(events, dayTime(period.From))
 	return found, err
 }

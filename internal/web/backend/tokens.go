@@ -14,7 +14,7 @@ type tokens struct{ desk }
 func (t tokens) Tokens(ctx context.Context) ([]dmarcd.Token, error) { return t.team.Tokens(ctx) }
 
 func (t tokens) CreateToken(ctx context.Context, wanted web.NewToken) (string, error) {
-	return t.change.CreateToken(ctx, service.NewToken(wanted))
+	return t.team.CreateToken(ctx, service.NewToken(wanted))
 }
 
 func (t tokens) RevokeToken(ctx context.Context, id string) error {
@@ -22,5 +22,5 @@ func (t tokens) RevokeToken(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return t.change.RevokeToken(ctx, parsed)
+	return t.team.RevokeToken(ctx, parsed)
 }

@@ -16,12 +16,12 @@ func (v verdicts) SetCounted(ctx context.Context, id string, counted bool) error
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	_, err = v.change.SetCounted(ctx, parsed, counted)
+	_, err = v.team.SetCounted(ctx, parsed, counted)
 	return err
 }
 
 func (v verdicts) SetCountedAll(ctx context.Context, selected web.ReportSelection, counted bool) (int, error) {
-	return v.change.SetCountedAll(ctx, service.Selection(selected), counted)
+	return v.team.SetCountedAll(ctx, service.Selection(selected), counted)
 }
 
 func (v verdicts) DeleteReport(ctx context.Context, id string) error {
@@ -29,7 +29,7 @@ func (v verdicts) DeleteReport(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return v.change.DeleteReport(ctx, parsed)
+	return v.team.DeleteReport(ctx, parsed)
 }
 
 func (v verdicts) DeleteRejected(ctx context.Context, id string) error {
@@ -37,5 +37,5 @@ func (v verdicts) DeleteRejected(ctx context.Context, id string) error {
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	return v.change.DeleteRejected(ctx, parsed)
+	return v.team.DeleteRejected(ctx, parsed)
 }
