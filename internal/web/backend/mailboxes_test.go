@@ -167,7 +167,7 @@ func TestMailboxFormIsThrottled(t *testing.T) {
 			t.Fatalf("got %v, want an error at a field", err)
 		}
 	}
-	if tried != 5 || invalid.Field != "server" || !strings.Contains(invalid.Message, "try again in") {
+	if tried != 5 || invalid.Field != "server" || !strings.Contains(invalid.Message, "Try again in") {
 		t.Errorf("got %d attempts and %+v, want 5, and to wait", tried, invalid)
 	}
 	entries, err := team.Audit(t.Context(), store.AuditFilter{Action: "mailbox.login_failed"}, store.Cursor{}, 100)
