@@ -9,6 +9,7 @@ package insight
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -60,12 +61,13 @@ type Service struct {
 	catalogue *senders.Catalogue
 	names     Names
 	memory    *memory.Budget
+	seed      maphash.Seed // of tables
 }
 
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, seed: maphash.MakeSeed()}
 }
 
 // Read returns the mail of a domain of the team, or with "" of all its domains, in some

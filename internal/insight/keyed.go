@@ -233,7 +233,7 @@ type groupTable struct {
 }
 
 func (m *Mail) groupTable(group Group, limit int) *groupTable {
-	g := &groupTable{m.keyed(group), newTable(limit)}
+	g := &groupTable{m.keyed(group), newTable(limit, m.service.seed)}
 	g.slot = g.table.slot
 	return g
 }

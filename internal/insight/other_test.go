@@ -2,6 +2,7 @@ package insight_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
@@ -62,5 +63,41 @@ func TestOthersAreOneRow(t *testing.T) {
 	}
 	if found, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Search: "192.0.0.1", Limit: 10}); err != nil || found.Sources[len(found.Sources)-1].Other {
 		t.Errorf("a search: got %+v, %v, want no row of others", found.Sources, err)
+	}
+}
+
+// TestPagesAgree walks through the pages of many sources with the same number of messages,
+// while the order of the records changes: no source is on two of them.
+func TestPagesAgree(t *testing.T) {
+	t.Parallel()
+	const n = insight.MaxListed * 3
+	of, service := manyKeys(n), newService(t)
+	for _, group := range []insight.Group{insight.GroupAddress, insight.GroupEnvelope} {
+		seen := make(map[string]bool)
+		var sum int64
+		query := insight.Query{Group: group, Limit: 10_000}
+		for more := true; more; more = query.After != "" {
+			slices.Reverse(of.all)
+			m, err := service.Read(t.Context(), of, "", dmarcd.Days{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := m.Sources(t.Context(), query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range list.Sources {
+				if seen[row.Key] {
+					t.Fatalf("%s: %s is on two pages", group, row.Key)
+				}
+				seen[row.Key] = true
+				sum += row.Counts.Total()
+			}
+			query.After = list.Next
+			m.Close()
+		}
+		if want := int64(n + 100*999); sum != want || len(seen) < insight.MaxListed/2 {
+			t.Errorf("%s: got %d messages in %d rows, want %d", group, sum, len(seen), want)
+		}
 	}
 }

@@ -109,7 +109,7 @@ type pair struct {
 }
 
 func (m *Mail) newPairs() *pairs {
-	return &pairs{table: newTable(MaxListed), known: make(map[uint64]pair), recognition: &recognition{
+	return &pairs{table: newTable(MaxListed, m.service.seed), known: make(map[uint64]pair), recognition: &recognition{
 		service: m.service, networks: newNetworks(), homes: make(map[string]home), signers: make(map[string]networkPlace),
 		hosts: make(map[string]string), days: make(map[dmarcd.Day]struct{}),
 	}}

@@ -28,10 +28,12 @@ type table struct {
 	// sketch counts the messages of keys that are not listed, nil if there are none.
 	sketch *sketch
 	// second tells that the sketch has all keys: in this scan it decides. Keys of at
-	// least so many messages are listed, and so many of those that have one less.
+	// least so many messages are listed, and of those that have one less the ones with
+	// a hash below ties: the pages of a list must agree on it, whatever the order of
+	// the records.
 	second bool
 	least  int64
-	ties   int
+	ties   uint64
 }
 
 // slot is where a table adds up a key: a place in its list, or with isUnlisted a place
@@ -40,8 +42,8 @@ type slot uint64
 
 const isUnlisted slot = 1 << 63
 
-func newTable(limit int) *table {
-	return &table{limit: limit, seed: maphash.MakeSeed(), slots: make(map[string]slot), keys: make([]string, 1), sums: make([]sum, 1)}
+func newTable(limit int, seed maphash.Seed) *table {
+	return &table{limit: limit, seed: seed, slots: make(map[string]slot), keys: make([]string, 1), sums: make([]sum, 1)}
 }
 
 // slot returns where a key is added up.
@@ -72,14 +74,8 @@ func (t *table) lists(hash uint64) bool {
 	if !t.second {
 		return len(t.keys) <= t.limit
 	}
-	switch messages := t.sketch.messages(hash); {
-	case messages >= t.least:
-		return true
-	case messages == t.least-1 && t.ties > 0:
-		t.ties--
-		return true
-	}
-	return false
+	messages := t.sketch.messages(hash)
+	return messages >= t.least || messages == t.least-1 && hash < t.ties
 }
 
 // add adds a record of a key.
@@ -102,8 +98,8 @@ func (t *table) again() *table {
 	for at, key := range t.keys[1:] {
 		t.sketch.add(maphash.String(t.seed, key), t.sums[at+1].total())
 	}
-	second := newTable(t.limit)
-	second.seed, second.sketch, second.second = t.seed, t.sketch, true
+	second := newTable(t.limit, t.seed)
+	second.sketch, second.second = t.sketch, true
 	// The messages of a place are often those of several keys: with more keys than
 	// are needed, those that are in truth the heaviest are among them.
 	second.least, second.ties = t.sketch.least(t.limit * 3 / 2)
@@ -173,12 +169,20 @@ func heaviest(rows []keySum, other sum, limit int) ([]keySum, sum) {
 	messages = messages[len(messages)-limit:]
 	least := messages[0]
 	ties, _ := slices.BinarySearch(messages, least+1)
+	var tied []string
+	for _, row := range rows {
+		if row.total() == least {
+			tied = append(tied, row.key)
+		}
+	}
+	slices.Sort(tied)
+	listed := make(map[string]struct{}, ties)
+	for _, key := range tied[:ties] {
+		listed[key] = struct{}{}
+	}
 	rows = slices.DeleteFunc(rows, func(row keySum) bool {
 		total := row.total()
-		if total == least {
-			ties--
-		}
-		if total > least || total == least && ties >= 0 {
+		if _, chosen := listed[row.key]; total > least || total == least && chosen {
 			return false
 		}
 		other.merge(row.sum)
@@ -211,9 +215,9 @@ func (s *sketch) messages(hash uint64) int64 {
 	return min(s[0][a], s[1][b])
 }
 
-// least returns a number of messages that at most limit places have or exceed, and how
-// many more would be as many as limit.
-func (s *sketch) least(limit int) (least int64, ties int) {
+// least returns a number of messages that at most limit places have or exceed, and the
+// bound of the hashes of as many more with one less as limit leaves room for.
+func (s *sketch) least(limit int) (least int64, ties uint64) {
 	low, high := int64(0), int64(dmarcd.MaxCount)+1 // limit is exceeded by low, not by high
 	count := func(least int64) (n int) {
 		for _, messages := range s[0] {
@@ -230,5 +234,6 @@ func (s *sketch) least(limit int) (least int64, ties int) {
 			high = middle
 		}
 	}
-	return high, limit - count(high)
+	more, tied := float64(limit-count(high)), float64(count(low)-count(high))
+	return high, uint64(min(more/tied, 1) * (1<<64 - 1<<11)) // tied is not 0: low exceeds limit
 }
