@@ -1,38 +1,47 @@
 package store
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
-// bulk inserts rows that come one by one, in statements of as many as are fast.
+// bulk inserts rows that come one by one: many by COPY where the engine has it, else in
+// statements of as many rows as are fast.
 type bulk struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as one call
 	tx      tx
-	insert  string
-	columns int
-	full    int    // rows of a statement
+	table   string
+	columns string
+	width   int    // columns of a row
+	full    int    // rows that are inserted at once
 	text    string // of a full statement
 	values  []any
 }
 
-// bulk begins the insertion of many rows; insert ends in VALUES.
-func (t tx) bulk(ctx context.Context, insert string, columns int) *bulk {
-	full := t.store.dialect.maxParameters / columns
-	return &bulk{ctx: ctx, tx: t, insert: insert, columns: columns, full: full}
+// copiedRows is how many rows one COPY has at most: they are in memory until then.
+const copiedRows = 2_000
+
+// maxReserved is for how many rows memory is reserved.
+const maxReserved = 100
+
+// bulk begins the insertion of many rows into the columns of a table.
+func (t tx) bulk(ctx context.Context, table, columns string) *bulk {
+	b := &bulk{ctx: ctx, tx: t, table: table, columns: columns, width: strings.Count(columns, ",") + 1, full: copiedRows}
+	if t.store.dialect.copyRows == nil {
+		b.full = t.store.dialect.maxParameters / b.width
+	}
+	return b
 }
 
 // add adds a row.
 func (b *bulk) add(values ...any) error {
 	if b.values == nil {
-		b.values = make([]any, 0, b.full*b.columns)
+		b.values = make([]any, 0, min(b.full, maxReserved)*b.width)
 	}
-	if b.values = append(b.values, values...); len(b.values) < b.full*b.columns {
+	if b.values = append(b.values, values...); len(b.values) < b.full*b.width {
 		return nil
 	}
-	if b.text == "" {
-		b.text = b.insert + b.tx.store.dialect.placeholders(b.full, b.columns)
-	}
-	_, err := b.tx.exec(b.ctx, b.text, b.values...)
-	b.values = b.values[:0]
-	return err
+	return b.flush()
 }
 
 // flush inserts what is left.
@@ -40,7 +49,27 @@ func (b *bulk) flush() error {
 	if len(b.values) == 0 {
 		return nil
 	}
-	_, err := b.tx.exec(b.ctx, b.insert+b.tx.store.dialect.placeholders(len(b.values)/b.columns, b.columns), b.values...)
+	err := b.insert()
 	b.values = b.values[:0]
+	return err
+}
+
+func (b *bulk) insert() error {
+	s := b.tx.store
+	// One statement is faster for few rows.
+	if s.dialect.copyRows != nil && len(b.values) > s.dialect.maxParameters {
+		s.begin(`COPY ` + b.table + ` (` + b.columns + `) FROM STDIN`)
+		return s.kind(s.dialect.copyRows(b.ctx, b.tx.conn, b.table, strings.Split(b.columns, ", "), b.values))
+	}
+	rows := len(b.values) / b.width
+	if rows == b.full && b.text != "" {
+		_, err := b.tx.exec(b.ctx, b.text, b.values...)
+		return err
+	}
+	text := `INSERT INTO ` + b.table + ` (` + b.columns + `) VALUES ` + s.dialect.placeholders(rows, b.width)
+	if rows == b.full {
+		b.text = text
+	}
+	_, err := b.tx.exec(b.ctx, text, b.values...)
 	return err
 }

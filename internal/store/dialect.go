@@ -1,5 +1,10 @@
 package store
 
+import (
+	"context"
+	"database/sql"
+)
+
 // dialect is what the engines disagree on. A query that needs more than this
 // wants another design.
 type dialect struct {
@@ -32,7 +37,10 @@ type dialect struct {
 	// maxParameters bounds such a statement: there is a number from which on
 	// more of them make it slower.
 	maxParameters int
-	isUnique      func(error) bool
+	// copyRows inserts many rows in the transaction of a connection; nil where
+	// statements are the only way.
+	copyRows func(ctx context.Context, conn *sql.Conn, table string, columns []string, values []any) error
+	isUnique func(error) bool
 	// isCollision tells errors that another transaction is the reason of: the
 	// same again may succeed.
 	isCollision func(error) bool

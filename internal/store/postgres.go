@@ -29,6 +29,7 @@ var postgresDialect = dialect{
 	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
 	beginSnapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 	maxParameters: 1000,
+	copyRows:      copyRowsPostgres,
 	isUnique:      isUniquePostgres,
 	isCollision:   isCollisionPostgres,
 	isTemporary:   isTemporaryPostgres,

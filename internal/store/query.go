@@ -22,6 +22,8 @@ type runner interface {
 type tx struct {
 	store *Store
 	run   runner
+	// conn is the connection of the transaction; nil outside of one.
+	conn *sql.Conn
 	// charges are what the transaction adds to the usage of teams; nil outside of one.
 	charges charges
 }
@@ -43,7 +45,7 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 		return s.kind(err)
 	}
 	defer func() { _ = run.Rollback() }() // no effect after a commit; else f has the error to return
-	inside := tx{store: s, run: s.inTx(run), charges: make(charges)}
+	inside := tx{store: s, run: s.inTx(run), conn: conn, charges: make(charges)}
 	if err := f(inside); err != nil {
 		return err
 	}
@@ -51,6 +53,14 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 		return err
 	}
 	return s.kind(run.Commit())
+}
+
+// begin counts a statement that is about to run.
+func (s *Store) begin(query string) {
+	s.queries.Add(1)
+	if s.options.Statement != nil {
+		s.options.Statement(query)
+	}
 }
 
 // inTx returns what runs the statements of a transaction.
@@ -185,12 +195,12 @@ func (t *Team) change(ctx context.Context, audit []dmarcd.AuditEntry, query stri
 }
 
 func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	t.store.queries.Add(1)
+	t.store.begin(query)
 	return t.store.kind(t.run.QueryRowContext(ctx, query, args...).Scan(dest...))
 }
 
 func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	t.store.queries.Add(1)
+	t.store.begin(query)
 	result, err := t.run.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, t.store.kind(err)
@@ -204,7 +214,7 @@ type scanner func(dest ...any) error
 
 // collect runs a query and returns what scan made of each row.
 func collect[T any](ctx context.Context, t tx, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
-	t.store.queries.Add(1)
+	t.store.begin(query)
 	rows, err := t.run.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, t.store.kind(err)

@@ -33,6 +33,9 @@ type Options struct {
 	Quota dmarcd.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Statement is called with the text of each statement before it runs, for tests; nil
+	// is not called.
+	Statement func(query string)
 	// Log is told what a migration does; nil discards it.
 	Log *slog.Logger
 }

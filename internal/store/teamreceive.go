@@ -64,25 +64,21 @@ type reception struct {
 	quota   dmarcd.Quota
 	usage   dmarcd.Usage
 	signers selectors
-	// shares and records hold rows of several reports: full statements are faster.
+	// shares and records hold rows of several reports: many at once are faster.
 	shares, records *bulk
 }
 
 func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 	return &reception{
 		team: t, tx: tx, now: t.store.now(), owners: newAttribution(t, tx), locks: t.newLocks(tx), changes: make(tally), signers: make(selectors),
-		shares: tx.bulk(ctx, `INSERT INTO shares (team_id, report_id, n, domain_id, kind, day,
-			header_from, from_path, policy_path, records, `+countColumns+`) VALUES `, shareColumns),
-		records: tx.bulk(ctx, insertRecords, recordColumns),
+		shares: tx.bulk(ctx, `shares`, shareColumns), records: tx.bulk(ctx, `records`, recordColumns),
 	}
 }
 
-const insertRecords = `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details) VALUES `
-
-// The numbers of columns that are inserted into.
+// The columns that are inserted into.
 const (
-	shareColumns  = 17
-	recordColumns = 10
+	shareColumns  = `team_id, report_id, n, domain_id, kind, day, header_from, from_path, policy_path, records, ` + countColumns
+	recordColumns = `team_id, report_id, share, n, count, source, disposition, dkim, spf, details`
 )
 
 func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {

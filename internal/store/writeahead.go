@@ -185,7 +185,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 			if err := a.beat(ctx, tx, written.id); err != nil {
 				return err
 			}
-			records := tx.bulk(ctx, insertRecords, recordColumns)
+			records := tx.bulk(ctx, `records`, recordColumns)
 			for _, row := range rows {
 				if err := records.add(row...); err != nil {
 					return err
