@@ -22,6 +22,22 @@ func (t tx) insertMany(ctx context.Context, insert string, rows [][]any, suffix 
 	return added, nil
 }
 
+// insertReturning is insertMany for a suffix that ends in RETURNING: it returns what scan
+// made of each row that came back.
+func insertReturning[T any](ctx context.Context, t tx, insert string, rows [][]any, suffix string, scan func(scanner) (T, error)) ([]T, error) {
+	var all []T
+	for len(rows) > 0 {
+		n := min(len(rows), t.store.dialect.maxParameters/len(rows[0]))
+		some, err := collect(ctx, t, insert+t.store.dialect.placeholders(n, len(rows[0]))+suffix, flatten(rows[:n]), scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		rows = rows[n:]
+	}
+	return all, nil
+}
+
 // placeholders returns ($1,$2),($3,$4) for two rows of two columns, and (?,?),(?,?)
 // where numbers are slow: the SQLite driver looks for the name of each among all.
 func (d dialect) placeholders(rows, columns int) string {

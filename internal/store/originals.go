@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -11,33 +12,76 @@ import (
 // chunkBytes is how much of an original is held in memory at once.
 const chunkBytes = 256 << 10
 
-// keepOriginal stores the bytes of a delivery; where they have several chunks, those
-// were written ahead. Known ones get the age of now.
+// pendingOriginal is an original that is stored at the end of a reception.
+type pendingOriginal struct {
+	dmarcd.Original
+	*originalAhead
+	ahead bool // it was seen to before, whether or not something was written
+}
+
+// pendingBytes is how many bytes of originals are in memory before they are stored.
+const pendingBytes = 1 << 20
+
+// keepOriginal has the bytes of a delivery stored, with others at once; where they have
+// several chunks, those were written ahead.
 func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) error {
+	if slices.ContainsFunc(r.originals, func(p pendingOriginal) bool { return p.Hash == original.Hash }) {
+		return nil
+	}
 	written := r.ahead.originals[original.Hash]
-	if written == nil {
+	ahead := written != nil
+	if !ahead {
 		first, err := nextChunk(original.Packed())
 		if err != nil {
 			return err
 		}
 		written = &originalAhead{first: first}
 	}
-	added, err := r.tx.exec(ctx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks, bytes) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (team_id, hash) DO NOTHING`, r.team.id, original.Hash[:], original.Size, written.first, unix(r.now),
-		append([]byte{}, written.key...), original.PackedSize)
+	r.originals = append(r.originals, pendingOriginal{original, written, ahead})
+	if r.originalBytes += len(written.first); r.originalBytes < pendingBytes {
+		return nil
+	}
+	return r.flushOriginals(ctx)
+}
+
+// flushOriginals stores the originals of deliveries. Known ones get the age of now.
+func (r *reception) flushOriginals(ctx context.Context) error {
+	rows := make([][]any, len(r.originals))
+	for i, o := range r.originals {
+		rows[i] = []any{r.team.id, o.Hash[:], o.Size, o.first, unix(r.now), append([]byte{}, o.key...), o.PackedSize}
+	}
+	hashes, err := insertReturning(ctx, r.tx, `INSERT INTO originals (team_id, hash, size, packed, stored_at, chunks, bytes) VALUES `, rows,
+		` ON CONFLICT (team_id, hash) DO NOTHING RETURNING hash`, scanBytes)
 	if err != nil {
 		return err
 	}
-	r.tx.charge(r.team.id, used{stored: added * original.PackedSize})
-	changed := added
+	added := make(map[dmarcd.Hash]bool, len(hashes))
+	for _, hash := range hashes {
+		added[dmarcd.Hash(hash)] = true
+	}
+	for _, o := range r.originals {
+		if err := r.settleOriginal(ctx, o, added[o.Hash]); err != nil {
+			return err
+		}
+	}
+	r.originals, r.originalBytes = nil, 0
+	return nil
+}
+
+// settleOriginal sees to what goes with an original that was just added, or was there.
+func (r *reception) settleOriginal(ctx context.Context, o pendingOriginal, added bool) error {
+	changed, err := int64(1), error(nil)
 	switch {
-	case added == 0:
+	case !added:
 		changed, err = r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
-			unix(r.now), r.team.id, original.Hash[:])
-	case len(written.key) > 0: // the chunks are in use from now on
-		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND lease_until > 0`, r.team.id, written.key)
-	case r.ahead.originals[original.Hash] != nil:
+			unix(r.now), r.team.id, o.Hash[:])
+	case len(o.key) > 0: // the chunks are in use from now on
+		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND lease_until > 0`, r.team.id, o.key)
+	case o.ahead:
 		changed = 0 // it was there, so that no chunks were written
+	}
+	if added {
+		r.tx.charge(r.team.id, used{stored: o.PackedSize})
 	}
 	if err == nil && changed == 0 {
 		err = errMoved // what was there was removed meanwhile

@@ -42,6 +42,8 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	if written != nil {
 		receipt.ID = written.id
 		found, err = r.publish(ctx, &receipt, delivery, report, written)
+	} else if id := r.inserted[report]; id != 0 {
+		receipt.ID, found = id, wantedPlace(report)
 	} else {
 		found, err = r.insertVersion(ctx, &receipt, delivery, report)
 	}
@@ -102,14 +104,17 @@ func wantedPlace(report *dmarcd.NewReport) place {
 // known, or replaces another version, the receipt says so.
 func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (place, error) {
 	found := wantedPlace(report)
+	if _, tried := r.inserted[report]; !tried {
+		inserted, err := r.insertReport(ctx, receipt.ID, delivery, report, found)
+		if err != nil || inserted {
+			return found, err
+		}
+	}
+	found, err := r.settle(ctx, receipt, delivery.Verdict, report, found)
+	if err != nil || receipt.Status == dmarcd.Duplicate {
+		return found, err
+	}
 	inserted, err := r.insertReport(ctx, receipt.ID, delivery, report, found)
-	if err != nil || inserted {
-		return found, err
-	}
-	if found, err = r.settle(ctx, receipt, delivery.Verdict, report, found); err != nil || receipt.Status == dmarcd.Duplicate {
-		return found, err
-	}
-	inserted, err = r.insertReport(ctx, receipt.ID, delivery, report, found)
 	if err == nil && !inserted {
 		err = errMoved // another process stores a version of it right now
 	}
@@ -119,20 +124,69 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 // insertReport inserts the row of a report and reports whether neither the report nor,
 // if it is to count, another current version was there.
 func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) (bool, error) {
-	added, err := r.tx.insertMany(ctx, `INSERT INTO reports (id, team_id, kind, identity, content, state, held_reason, organization, external_id,
-			domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until)
-		VALUES `, [][]any{{
+	added, err := r.tx.insertMany(ctx, insertReports, [][]any{r.reportRow(id, delivery, report, at)}, ` ON CONFLICT DO NOTHING`)
+	if added == 1 {
+		r.chargeReport(report)
+	}
+	return added == 1, err
+}
+
+const insertReports = `INSERT INTO reports (id, team_id, kind, identity, content, state, held_reason, organization, external_id,
+		domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until)
+	VALUES `
+
+func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) []any {
+	return []any{
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, plain(report.Organization), plain(report.ExternalID),
 		plain(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
 		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
 		report.Standing, unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil),
-	}}, ` ON CONFLICT DO NOTHING`)
-	if added == 1 {
-		r.tx.charge(r.team.id, used{
-			stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes,
-		})
 	}
-	return added == 1, err
+}
+
+func (r *reception) chargeReport(report *dmarcd.NewReport) {
+	r.tx.charge(r.team.id, used{
+		stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes,
+	})
+}
+
+// insertReports inserts the rows of all reports that have no other version, a few
+// statements for all instead of one for each. The others have their turn one by one: those
+// of which there is a version, here or in the database, and those written ahead.
+func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Delivery) error {
+	versions := make(map[dmarcd.Hash]int)
+	for _, delivery := range deliveries {
+		for i := range delivery.Reports {
+			versions[delivery.Reports[i].Key]++
+		}
+	}
+	var rows [][]any
+	wanted := make(map[dmarcd.ReportID]*dmarcd.NewReport)
+	for _, delivery := range deliveries {
+		for i := range delivery.Reports {
+			report := &delivery.Reports[i]
+			if versions[report.Key] > 1 || r.ahead.reports[report] != nil {
+				continue
+			}
+			prepare(delivery, report, r.now)
+			id := dmarcd.ReportID(r.team.store.nextID())
+			wanted[id] = report
+			rows = append(rows, r.reportRow(id, delivery, report, wantedPlace(report)))
+		}
+	}
+	inserted, err := insertReturning(ctx, r.tx, insertReports, rows, ` ON CONFLICT DO NOTHING RETURNING id`, scanReportID)
+	if err != nil {
+		return err
+	}
+	r.inserted = make(map[*dmarcd.NewReport]dmarcd.ReportID, len(wanted))
+	for _, report := range wanted {
+		r.inserted[report] = 0
+	}
+	for _, id := range inserted {
+		r.inserted[wanted[id]] = id
+		r.chargeReport(wanted[id])
+	}
+	return nil
 }
 
 // versions returns the stored versions of a report and locks them.

@@ -66,6 +66,12 @@ type reception struct {
 	signers selectors
 	// shares and records hold rows of several reports: many at once are faster.
 	shares, records *bulk
+	// originals are stored together, too.
+	originals     []pendingOriginal
+	originalBytes int
+	// inserted are the reports whose rows were inserted before their turn, or 0 where
+	// there was another version.
+	inserted map[*dmarcd.NewReport]dmarcd.ReportID
 }
 
 func (t *Team) newReception(ctx context.Context, tx tx) *reception {
@@ -103,6 +109,9 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	if err := r.lockOwners(ctx, owners); err != nil {
 		return nil, err
 	}
+	if err := r.insertReports(ctx, deliveries); err != nil {
+		return nil, err
+	}
 	receipts := make([][]dmarcd.Receipt, len(deliveries))
 	for i, delivery := range deliveries {
 		var err error
@@ -117,6 +126,9 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 		if err := rows.flush(); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.flushOriginals(ctx); err != nil {
+		return nil, err
 	}
 	if err := r.keepSelectors(ctx); err != nil {
 		return nil, err
