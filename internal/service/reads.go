@@ -8,16 +8,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// What lists are narrowed by and continued from is the store's.
+// The types that lists are narrowed by and continued from are the store's.
 type (
-	Cursor       = store.Cursor
+	// Cursor is a place in a list that is ordered by time.
+	Cursor = store.Cursor
+	// RecordCursor is a place in the records of a report.
 	RecordCursor = store.RecordCursor
-	DailyCursor  = store.DailyCursor
+	// DailyCursor is a place in the counts of domains by day.
+	DailyCursor = store.DailyCursor
+	// ReportFilter narrows a list of reports.
 	ReportFilter = store.ReportFilter
-	EventFilter  = store.EventFilter
-	DailyCounts  = store.DailyCounts
-	Record       = store.Record
-	KeptCheck    = store.KeptCheck
+	// EventFilter narrows a list of events.
+	EventFilter = store.EventFilter
+	// DailyCounts is what was counted on a day.
+	DailyCounts = store.DailyCounts
+	// Record is a record of a report, with its place.
+	Record = store.Record
+	// KeptCheck is a stored check.
+	KeptCheck = store.KeptCheck
 	// DomainFilter narrows and orders the domains of an overview.
 	DomainFilter = store.OverviewFilter
 	// DomainList is a part of an overview.

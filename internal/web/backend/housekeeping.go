@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -13,11 +12,8 @@ import (
 // housekeeping implements web.Housekeeping.
 type housekeeping struct{ desk }
 
-const (
-	day = 24 * time.Hour
-	// auditPerPage is how many entries of the audit log a page shows.
-	auditPerPage = 100
-)
+// auditPerPage is how many entries of the audit log a page shows.
+const auditPerPage = 100
 
 func (h housekeeping) Retention(ctx context.Context) (web.Retention, error) {
 	keep, err := h.team.Retention(ctx)
