@@ -29,6 +29,7 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 	scripts/build-assets.sh
 	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
 	$(MAKE) adversary # measures memory, so without the race detector
+	cd test/tenantsql && ../../scripts/with-postgres.sh go test -count=1 -timeout=40m ./...
 	scripts/test-image.sh
 	@scripts/say-skipped.sh
 

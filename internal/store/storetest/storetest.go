@@ -89,7 +89,7 @@ func admin(t testing.TB, server, statement string) {
 // the test.
 func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), db.DSN, options)
+	s, err := store.Open(t.Context(), db.DSN, db.recorded(t, options))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// StatementsVariable names the environment variable with a file to which the statements
+// that stores run on PostgreSQL are added. test/tenantsql reads it.
+const StatementsVariable = "DMARCD_TEST_STATEMENTS"
+
+// statement is a line of that file.
+type statement struct {
+	SQL string `json:"sql"`
+	// Functions of the store that led to the statement, the innermost first, as
+	// (*Team).Reports.
+	Functions []string `json:"functions"`
+}
+
+// recorded returns the options with statements added to the file, where there is one.
+func (db DB) recorded(t testing.TB, options store.Options) store.Options {
+	t.Helper()
+	name := os.Getenv(StatementsVariable)
+	if name == "" || db.Engine != "postgres" {
+		return options
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Errorf("close the statements: %v", err)
+		}
+	})
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	options.Statement = func(query string) {
+		line, err := json.Marshal(statement{SQL: query, Functions: storeFunctions()})
+		if err != nil {
+			t.Errorf("record a statement: %v", err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[string(line)] {
+			return
+		}
+		seen[string(line)] = true
+		// A statement may run after the end of the test that opened the store.
+		_, _ = file.Write(append(line, '\n')) // what is missing, tenantsql misses
+	}
+	return options
+}
+
+// storeFunctions returns the functions of the store among the callers, up to the one that
+// was called from outside.
+func storeFunctions() []string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	var functions []string
+	for {
+		frame, more := frames.Next()
+		// A closure of a function that was inlined has the name of where it went.
+		inside := strings.HasSuffix(path.Dir(frame.File), "internal/store") && !strings.HasSuffix(frame.File, "_test.go")
+		if !inside && len(functions) > 0 {
+			return functions
+		}
+		if name := functionName(frame.Function); inside && (len(functions) == 0 || functions[len(functions)-1] != name) {
+			functions = append(functions, name)
+		}
+		if !more {
+			return functions
+		}
+	}
+}
+
+// functionName returns the part of the compiler's name that tells the function, without
+// its package. A closure, the body of a loop and an instance are parts of a function.
+func functionName(name string) string {
+	if method := strings.LastIndex(name, "(*"); method >= 0 {
+		name = name[method:]
+	} else {
+		_, name, _ = strings.Cut(name[strings.LastIndex(name, "/")+1:], ".")
+	}
+	for _, part := range []string{".func", "-range", "["} {
+		name, _, _ = strings.Cut(name, part)
+	}
+	return name
+}

@@ -1,0 +1,184 @@
+package tenantsql_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd/test/tenantsql"
+)
+
+const (
+	root     = "../.."
+	storeDir = root + "/internal/store"
+)
+
+// statement is a line that storetest wrote.
+type statement struct {
+	SQL       string   `json:"sql"`
+	Functions []string `json:"functions"` // the innermost first
+}
+
+// TestEveryQueryNamesTheTeam runs the tests of the store on PostgreSQL and parses all
+// statements that they ran.
+func TestEveryQueryNamesTheTeam(t *testing.T) {
+	t.Parallel()
+	ddl, err := os.ReadFile(storeDir + "/migrations/postgres/00001_first.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := tenantsql.ReadSchema(string(ddl))
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := run(t)
+	ran := make(map[string]bool)
+	tenant := 0
+	reported := make(map[string]bool)
+	for _, s := range statements {
+		for _, function := range s.Functions {
+			ran[function] = true
+		}
+		view := tenantsql.System
+		if slices.ContainsFunc(s.Functions, ofTeam) {
+			view = tenantsql.Tenant
+			tenant++
+		}
+		problems, err := schema.Check(s.SQL, view)
+		if err != nil {
+			problems = []string{err.Error()}
+		}
+		text := strings.Join(problems, "; ") + " in " + strings.Join(strings.Fields(s.SQL), " ")
+		if len(problems) > 0 && !reported[text] {
+			reported[text] = true
+			t.Errorf("%s: %s", strings.Join(s.Functions, " < "), text)
+		}
+	}
+	t.Logf("%d statements, %d of teams", len(statements), tenant)
+	for _, function := range withSQL(t) {
+		if !ran[function] {
+			t.Errorf("no test runs the statements of %s on PostgreSQL", function)
+		}
+	}
+}
+
+// ofTeam reports whether a function works for one team. The exceptions run statements for
+// others.
+func ofTeam(function string) bool {
+	receiver, name, _ := strings.Cut(function, ").")
+	switch receiver {
+	case "(*Team":
+		return !slices.Contains([]string{"tx", "txAgain", "exec", "writerConn"}, name)
+	case "(*reception", "(*ahead", "(*attribution", "(*domainLocks", "(*chunks":
+		return true
+	}
+	return false
+}
+
+// run returns the statements that the tests of the store run on PostgreSQL.
+func run(t *testing.T) []statement {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "statements")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=30m", "-skip", "/^sqlite$|//^sqlite$", "./internal/store")
+	command.Dir = root
+	command.Env = append(os.Environ(), "DMARCD_TEST_STATEMENTS="+file)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("the tests of the store: %v\n%s", err, out)
+	}
+	opened, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = opened.Close() }() // it is only read
+	var all []statement
+	lines := bufio.NewScanner(opened)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var s statement
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatalf("read %q: %v", lines.Text(), err)
+		}
+		all = append(all, s)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// withoutSQL are functions that run statements of others, on SQLite alone, or on whole
+// tables; removeOthers wants a day of several blocks, which no test has on PostgreSQL yet.
+var withoutSQL = []string{
+	"(*Store).exec", "(*Store).queryRow", "(*Store).longQueryRow", "(*Team).exec", "collectRead", "tx.insertMany", "tx.bulk", "sumCounts",
+	"insertReturning", "(*Store).freePages", "(*Store).Backup", "copyTable", "(*rollupBuild).removeOthers",
+}
+
+// withSQL returns the functions of the store that run a statement, as the compiler names
+// them.
+func withSQL(t *testing.T) []string {
+	t.Helper()
+	packages, err := parser.ParseDir(token.NewFileSet(), storeDir, func(file fs.FileInfo) bool {
+		return !strings.HasSuffix(file.Name(), "_test.go")
+	}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var functions []string
+	for _, file := range packages["store"].Files {
+		for _, declared := range file.Decls {
+			function, ok := declared.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			runs := false
+			ast.Inspect(function, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				runs = runs || ok && runsSQL(call)
+				return true
+			})
+			if name := nameOf(function); runs && !slices.Contains(withoutSQL, name) {
+				functions = append(functions, name)
+			}
+		}
+	}
+	slices.Sort(functions)
+	return functions
+}
+
+func runsSQL(call *ast.CallExpr) bool {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return slices.Contains([]string{"collect", "collectRead", "insertReturning"}, f.Name)
+	case *ast.SelectorExpr:
+		return slices.Contains([]string{"exec", "queryRow", "longQueryRow", "insertMany"}, f.Sel.Name)
+	}
+	return false
+}
+
+func nameOf(function *ast.FuncDecl) string {
+	if function.Recv == nil {
+		return function.Name.Name
+	}
+	switch receiver := function.Recv.List[0].Type.(type) {
+	case *ast.StarExpr:
+		if name, ok := receiver.X.(*ast.Ident); ok {
+			return "(*" + name.Name + ")." + function.Name.Name
+		}
+	case *ast.Ident:
+		return receiver.Name + "." + function.Name.Name
+	}
+	return function.Name.Name
+}
