@@ -11,7 +11,7 @@ import (
 // TestSourcesAddUp reads the sources of more addresses than are listed one by one.
 // However many there are, the answer is bounded and adds up.
 func TestSourcesAddUp(t *testing.T) {
-	uploads, records := 2, 40_000
+	uploads, records := 2, 20_000
 	if soak {
 		records = 1_000_000
 	}

@@ -9,7 +9,7 @@ import (
 
 // TestManyRecords has a team upload very many records at once.
 func TestManyRecords(t *testing.T) {
-	uploads, records := 8, 30_000
+	uploads, records := 8, 15_000
 	if soak {
 		records = 1_000_000
 	}

@@ -12,7 +12,7 @@ import (
 // TestAbandonedReads plants very many addresses, asks for all of them at once,
 // and goes away.
 func TestAbandonedReads(t *testing.T) {
-	uploads, records, reads := 2, 60_000, 40
+	uploads, records, reads := 2, 40_000, 40
 	if soak {
 		uploads, records = 3, 1_000_000
 	}

@@ -11,7 +11,7 @@ import (
 // TestAnonymousPostsLeaveNothing posts what is no TLS report, as large as
 // uploads may be.
 func TestAnonymousPostsLeaveNothing(t *testing.T) {
-	const posts, size, growth = 16, 30 * mega, 16 * mega
+	const posts, size, growth = 8, 30 * mega, 16 * mega
 	onEach(t, func(t *testing.T, a *arena) {
 		garbage := make([]byte, size)
 		if _, err := rand.Read(garbage); err != nil {
