@@ -297,3 +297,38 @@ func TestTLSEndsInAChunk(t *testing.T) {
 	eventually(t, "the server notices", func() bool { return s.count(smtpd.Deferred) == 1 })
 	s.wantNothing(t)
 }
+
+// TestSlowMailsLetOthersPass leaves mails in the middle, in every way in which a client
+// can, and wants those of others received meanwhile.
+func TestSlowMailsLetOthersPass(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for name, begin := range map[string]func(c *client){
+		"in DATA": func(c *client) {
+			c.data("abc")
+			c.send("Subject: half\r\n\r\nha")
+		},
+		"in a chunk": func(c *client) {
+			c.begin("abc")
+			c.send("BDAT 100\r\nSubject: half")
+		},
+		"after a chunk": func(c *client) {
+			c.begin("abc")
+			c.send("BDAT 5\r\nSubje")
+			c.expect("250 ")
+		},
+		"in one over a limit": func(c *client) {
+			c.data("abc")
+			c.send(strings.Repeat("0123456789abcdef\r\n", 8000))
+		},
+	} {
+		for range 3 {
+			begin(s.greet(t))
+		}
+		t.Log("others wait " + name)
+		other := s.greet(t)
+		for range 3 {
+			other.mail("def")
+		}
+	}
+}

@@ -8,12 +8,16 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
 const (
@@ -24,6 +28,8 @@ const (
 	// client has beside those for its recipients until a mail of it is accepted.
 	freeCommands = 100
 	freeFailures = 20
+	// networkBytes is how much is read from the network at once.
+	networkBytes = 16 << 10
 	// smallChunk is the size below which a chunk of BDAT counts as a command.
 	smallChunk = 1 << 10
 )
@@ -55,6 +61,9 @@ type dialog struct {
 	in   *bufio.Reader
 	// offer is the configuration of STARTTLS, nil if it is not offered.
 	offer *tls.Config
+	turns *turns
+	// endTurn ends the turn that the session has, nil if it has none.
+	endTurn func()
 
 	reads reading
 	line  []byte // of the command, what is not yet returned
@@ -69,8 +78,51 @@ type dialog struct {
 	greeted bool
 }
 
-func newDialog(c *connection, offer *tls.Config) *dialog {
-	return &dialog{connection: c, wire: c, in: bufio.NewReaderSize(c, maxCommandBytes), offer: offer}
+func newDialog(c *connection, offer *tls.Config, turns *turns) *dialog {
+	return &dialog{connection: c, wire: c, in: bufio.NewReaderSize(c, networkBytes), offer: offer, turns: turns}
+}
+
+// turns are for the processing of mails that are being received. Their clients may send
+// as fast as the mails are read, so that no read blocks: without turns, dozens of such
+// sessions are in the queue of the scheduler at any time, in front of every step of every
+// request. A session has a turn for what it has read from the network, and none while it
+// waits for more.
+type turns = fair.Limiter[netip.Prefix]
+
+const (
+	// turnMemory is how long turns count against a network: one that was quiet goes first.
+	turnMemory = time.Minute
+	// maxTurnWait is how long a session waits for a turn. A turn takes less than a
+	// millisecond.
+	maxTurnWait = 3 * time.Second
+)
+
+// newTurns returns turns that leave half of the processors to others.
+func newTurns() *turns {
+	return fair.New[netip.Prefix](fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), Memory: turnMemory})
+}
+
+// awaitMail waits for bytes of a mail, and for the turn to process them.
+func (d *dialog) awaitMail() error {
+	if d.in.Buffered() > 0 {
+		return nil
+	}
+	d.rest()
+	if _, err := d.in.Peek(1); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(context.Background(), maxTurnWait)
+	defer cancel()
+	d.endTurn, _ = d.turns.Acquire(waiting, clientaddr.SiteOf(d.remote), 1) // it goes on without one
+	return nil
+}
+
+// rest ends the turn of the session, if it has one.
+func (d *dialog) rest() {
+	if d.endTurn != nil {
+		d.endTurn()
+		d.endTurn = nil
+	}
 }
 
 // Read returns the next bytes of what the library reads.
@@ -94,16 +146,14 @@ func (d *dialog) Read(p []byte) (int, error) {
 
 // readCommand returns bytes of one command line.
 func (d *dialog) readCommand(p []byte) (int, error) {
+	d.rest()
 	if len(d.line) == 0 {
 		if err := d.await(); err != nil {
 			return 0, err // also where the next command is here already
 		}
-		line, err := d.in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			return 0, smtp.ErrTooLongLine
-		}
+		line, err := d.readLine()
 		if err != nil {
-			return 0, err // a command without its end is none
+			return 0, err
 		}
 		if d.line, err = d.command(line); err != nil {
 			return 0, err
@@ -112,6 +162,25 @@ func (d *dialog) readCommand(p []byte) (int, error) {
 	n := copy(p, d.line)
 	d.line = d.line[n:]
 	return n, nil
+}
+
+// readLine reads a line of bounded length. It can be used until the next read. A line
+// without its end is none.
+func (d *dialog) readLine() ([]byte, error) {
+	for {
+		buffered, _ := d.in.Peek(d.in.Buffered()) // it is there
+		end := bytes.IndexByte(buffered, '\n') + 1
+		switch {
+		case end > maxCommandBytes || end == 0 && len(buffered) >= maxCommandBytes:
+			return nil, smtp.ErrTooLongLine
+		case end > 0:
+			_, err := d.in.Discard(end)
+			return buffered[:end], err
+		}
+		if _, err := d.in.Peek(len(buffered) + 1); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // command prepares for what follows a command line, and returns the line that the
@@ -176,9 +245,14 @@ func (d *dialog) startTLS() ([]byte, error) {
 // readChunk returns bytes of the chunk. A chunk that ends early is an error: the library
 // takes an io.EOF for the end of the mail.
 func (d *dialog) readChunk(p []byte) (int, error) {
-	d.yield()
-	n, err := d.in.Read(p[:min(int64(len(p)), d.chunk)])
-	d.chunk -= int64(n)
+	err := d.awaitMail()
+	n := 0
+	if err == nil {
+		n, err = d.in.Read(p[:min(int64(len(p)), d.chunk)])
+	}
+	if d.chunk -= int64(n); d.chunk == 0 {
+		d.rest() // the mail may be made durable now
+	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -187,8 +261,7 @@ func (d *dialog) readChunk(p []byte) (int, error) {
 
 // readData returns bytes of the mail, the final dot included.
 func (d *dialog) readData(p []byte) (int, error) {
-	d.yield()
-	if _, err := d.in.Peek(1); err != nil {
+	if err := d.awaitMail(); err != nil {
 		return 0, err
 	}
 	buffered, _ := d.in.Peek(min(d.in.Buffered(), len(p)))
@@ -207,24 +280,16 @@ func (d *dialog) readData(p []byte) (int, error) {
 	}
 	if d.data == dataEnd {
 		d.reads = readsCommand
+		d.rest() // the mail is made durable now
 	}
 	copy(p, buffered[:n])
 	return d.in.Discard(n)
 }
 
-// yield lets other goroutines run before more of a mail is read from the network. The
-// client of a mail may send as fast as it is read, so that the read never blocks: the
-// session would run until the scheduler preempts it, and a request that waits behind
-// dozens of such sessions, several times in its course, would take seconds.
-func (d *dialog) yield() {
-	if d.in.Buffered() == 0 {
-		runtime.Gosched()
-	}
-}
-
 // Write sends a reply, of which the library writes every line by itself. Some of them
 // say what the library reads next.
 func (d *dialog) Write(p []byte) (int, error) {
+	d.rest()
 	if d.mute {
 		d.mute = false
 		return len(p), nil
@@ -253,7 +318,10 @@ func (d *dialog) Write(p []byte) (int, error) {
 }
 
 // Close closes the connection, with the goodbye of TLS where there is TLS.
-func (d *dialog) Close() error { return d.wire.Close() }
+func (d *dialog) Close() error {
+	d.rest()
+	return d.wire.Close()
+}
 
 // dataState is where in a mail after DATA the reader is. It follows the library, whose
 // view of what ends a mail decides.

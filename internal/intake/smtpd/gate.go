@@ -21,6 +21,7 @@ type gate struct {
 	host    string
 	tls     *tls.Config
 	observe func(Outcome)
+	turns   *turns
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}
@@ -30,7 +31,7 @@ type gate struct {
 
 func newGate(l net.Listener, config Config) *gate {
 	return &gate{
-		Listener: l, limits: config.Limits, host: config.Hostname, tls: config.TLS, observe: config.Observe,
+		Listener: l, limits: config.Limits, host: config.Hostname, tls: config.TLS, observe: config.Observe, turns: newTurns(),
 		connections: make(map[*connection]struct{}),
 		perPrefix:   make(map[netip.Prefix]int),
 	}
@@ -45,7 +46,7 @@ func (g *gate) Accept() (net.Conn, error) {
 		}
 		if c := g.admit(raw); c != nil {
 			g.observe(Connected)
-			return newDialog(c, g.tls), nil
+			return newDialog(c, g.tls, g.turns), nil
 		}
 		g.observe(TurnedAway)
 		g.turnAway(raw)
