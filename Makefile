@@ -27,7 +27,7 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	scripts/with-postgres.sh go test -race -timeout=20m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
+	scripts/with-postgres.sh go test -race -timeout=60m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
 	$(MAKE) adversary # measures memory, so without the race detector
 	cd test/tenantsql && ../../scripts/with-postgres.sh go test -count=1 -timeout=40m ./...
 	scripts/test-image.sh
@@ -35,7 +35,7 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 
 adversary: ## attack the built binary as outsiders and tenants could, on both engines
 	scripts/need-compiler.sh
-	scripts/with-postgres.sh go test -count=1 -timeout=15m ./test/adversary
+	scripts/with-postgres.sh go test -count=1 -timeout=30m ./test/adversary
 
 test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	go test -short $$(go list ./... | grep -v /test/)
