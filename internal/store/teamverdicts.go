@@ -13,8 +13,8 @@ import (
 // A report that is included becomes the current version: a held one is released, and
 // another version that was current is replaced. A report that is not counted anyway
 // cannot be excluded, and stays what it is. An unknown report is ErrNotFound.
-func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted bool, entry dmarcd.AuditEntry) (changed bool, err error) {
-	n, err := t.changeReports(ctx, entry, func(tx tx) ([]stateChange, error) {
+func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted bool, audit ...dmarcd.AuditEntry) (changed bool, err error) {
+	n, err := t.changeReports(ctx, audit, func(tx tx) ([]stateChange, error) {
 		var identity []byte
 		var state dmarcd.ReportState
 		err := tx.queryRow(ctx, `SELECT identity, state FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
@@ -41,9 +41,9 @@ func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted
 // original, unless another report or rejected item came in the same delivery; then the
 // original goes with the last of them. The rows go later; see Purge. An unknown report
 // is ErrNotFound.
-func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, entry dmarcd.AuditEntry) error {
+func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, audit ...dmarcd.AuditEntry) error {
 	var original []byte
-	_, err := t.changeReports(ctx, entry, func(tx tx) ([]stateChange, error) {
+	_, err := t.changeReports(ctx, audit, func(tx tx) ([]stateChange, error) {
 		var state dmarcd.ReportState
 		err := tx.queryRow(ctx, `SELECT state, original FROM reports WHERE team_id = $1 AND id = $2 AND `+visibleReport,
 			[]any{t.id, id}, &state, &original)
@@ -58,9 +58,9 @@ const reportsPerStep = 100
 // SetReportsCounted excludes all counted reports that the filter finds, or includes all
 // excluded ones, and returns how many it changed. Held and replaced reports are left
 // alone: which version of a report counts is decided for each. It takes several short
-// transactions, each with an entry in the audit log; after an error some reports may
-// have been changed.
-func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, counted bool, entry dmarcd.AuditEntry) (changed int, err error) {
+// transactions, the first with the entries for the audit log; after an error some reports
+// may have been changed.
+func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, counted bool, audit ...dmarcd.AuditEntry) (changed int, err error) {
 	filter.State = dmarcd.ReportCounted
 	to := dmarcd.ReportExcluded
 	if counted {
@@ -70,7 +70,7 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 	last := dmarcd.ReportID(0)
 	for {
 		var found []stateChange
-		n, err := t.changeReports(ctx, entry, func(tx tx) (_ []stateChange, err error) {
+		n, err := t.changeReports(ctx, audit, func(tx tx) (_ []stateChange, err error) {
 			found, err = collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND id > $2 AND `+visibleReport+conditions+` ORDER BY id LIMIT $3`,
 				append([]any{t.id, last, reportsPerStep}, args...), func(scan scanner) (stateChange, error) {
 					change := stateChange{from: filter.State, to: to}
@@ -79,6 +79,9 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 			return found, err
 		})
 		changed += n
+		if n > 0 {
+			audit = nil // it was written with the first step
+		}
 		if err != nil || len(found) < reportsPerStep {
 			return changed, err
 		}
@@ -89,7 +92,7 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 // changeReports changes the states of the reports that find returns, and what they
 // count, in one transaction with the audit entry and whatever else is to be done. It
 // returns how many were changed.
-func (t *Team) changeReports(ctx context.Context, entry dmarcd.AuditEntry, find func(tx) ([]stateChange, error), more ...func(tx) error) (changed int, err error) {
+func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, find func(tx) ([]stateChange, error), more ...func(tx) error) (changed int, err error) {
 	err = t.txAgain(ctx, func(tx tx) error {
 		changed = 0
 		if err := t.shareLock(ctx, tx); err != nil {
@@ -115,7 +118,7 @@ func (t *Team) changeReports(ctx context.Context, entry dmarcd.AuditEntry, find 
 			}
 		}
 		changed = len(wanted)
-		return t.store.noteIn(ctx, tx, t.id, entry)
+		return tx.noteAll(ctx, t.id, audit, "")
 	})
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		err = fmt.Errorf("change reports: %w", err)
@@ -146,12 +149,12 @@ func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, rep
 // DeleteRejected removes a rejected item, and its original unless something else came
 // in the same delivery, and writes the entry into the audit log. An unknown item is
 // ErrNotFound.
-func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID, entry dmarcd.AuditEntry) error {
+func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) error {
 	return t.txAgain(ctx, func(tx tx) error {
 		if err := t.dropRejected(ctx, tx, id); err != nil {
 			return err
 		}
-		return t.store.noteIn(ctx, tx, t.id, entry)
+		return tx.noteAll(ctx, t.id, audit, "")
 	})
 }
 

@@ -270,8 +270,12 @@ func TestSetReportsCounted(t *testing.T) {
 			{store.ReportFilter{Days: dmarcd.Days{From: &from, To: &from}}, false, 116, 115},
 			{store.ReportFilter{Days: dmarcd.Days{From: &from, To: &from}}, true, 116, 1230},
 		} {
+			before := in.entries()
 			changed, err := in.team.SetReportsCounted(in.Context(), step.filter, step.counted, decided("report.exclude"))
 			in.must(err)
+			if got, want := in.entries()-before, min(changed, 1); got != want {
+				in.Errorf("%+v: got %d entries in the audit log, want %d", step.filter, got, want)
+			}
 			if changed != step.changed {
 				in.Errorf("%+v: changed %d, want %d", step.filter, changed, step.changed)
 			}
