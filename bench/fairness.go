@@ -310,6 +310,7 @@ func (f *field) attacked(ctx context.Context, e entrance, attackers int) ([]floa
 	failed := make(chan error, attackers)
 	for n := range attackers {
 		attacking.Go(func() {
+			lowestPriority()
 			for attack.Err() == nil {
 				if err := e.strike(attack, n); err != nil && attack.Err() == nil {
 					failed <- err
