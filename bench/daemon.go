@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
@@ -159,29 +158,6 @@ func (d *daemon) memory() (now, peak int64, err error) {
 		}
 	}
 	return now, peak, nil
-}
-
-// processorTime returns the processor time that the process has used.
-func (d *daemon) processorTime() (time.Duration, error) {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.process.Process.Pid), "stat"))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name of the program may hold blanks
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("got %s, want the line that proc(5) describes", stat)
-	}
-	var ticks int64
-	for _, field := range fields[11:13] { // utime and stime
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	const perSecond = 100 // USER_HZ
-	return time.Duration(ticks) * time.Second / perSecond, nil
 }
 
 func (d *daemon) close() error {

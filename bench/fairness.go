@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	harness "github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // The load of the fairness suite.
@@ -341,7 +342,7 @@ func (f *field) rest(ctx context.Context) error {
 	pause := time.NewTicker(span)
 	defer pause.Stop()
 	for began := time.Now(); time.Since(began) < limit; {
-		before, err := f.d.processorTime()
+		before, err := harness.ProcessorTime(f.d.process.Process.Pid)
 		if err != nil {
 			return err
 		}
@@ -350,7 +351,7 @@ func (f *field) rest(ctx context.Context) error {
 			return ctx.Err()
 		case <-pause.C:
 		}
-		after, err := f.d.processorTime()
+		after, err := harness.ProcessorTime(f.d.process.Process.Pid)
 		if err != nil || after-before < span/10 {
 			return err
 		}

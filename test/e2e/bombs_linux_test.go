@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // What a message may cost that was made to cost a lot.
@@ -219,27 +221,12 @@ func (s *server) peakMemory() int {
 	return kilobytes << 10
 }
 
-// processorTime returns how long the process has computed.
+// processorTime returns the processor time that the process has used.
 func (s *server) processorTime() time.Duration {
 	s.in.t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	used, err := daemon.ProcessorTime(s.process.Process.Pid)
 	if err != nil {
 		s.in.t.Fatal(err)
 	}
-	// The name of the program is in brackets, and may have blanks.
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	const userTime, systemTime, ticks = 11, 12, 100
-	if len(fields) <= systemTime {
-		s.in.t.Fatalf("got %s want the times of a process", stat)
-	}
-	var sum time.Duration
-	for _, field := range []string{fields[userTime], fields[systemTime]} {
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			s.in.t.Fatal(err)
-		}
-		sum += time.Duration(n) * time.Second / ticks
-	}
-	return sum
+	return used
 }
