@@ -167,7 +167,6 @@ func TestMailboxForm(t *testing.T) {
 // network of the daemon. The same policy is read once the operator allows that network.
 func TestPoliciesInside(t *testing.T) {
 	onSQLite(t, func(t *testing.T, a *arena) {
-		const control = "control.evil.test"
 		zone := ""
 		publish := func(name, form string) {
 			kind := "AAAA"
@@ -184,8 +183,8 @@ func TestPoliciesInside(t *testing.T) {
 				domains[fmt.Sprintf("sts%d.evil.test", i)] = form
 			}
 		}
-		host := startPolicyHost(t, control)
-		domains[control] = host.address
+		host := startPolicyHost(t)
+		domains[policyDomain] = host.address
 		for name, form := range domains {
 			publish(name, form)
 		}
@@ -205,11 +204,11 @@ func TestPoliciesInside(t *testing.T) {
 		}
 		a.in = a.in.With("DMARCD_OUTBOUND_ALLOW="+host.address+"/32", "SSL_CERT_FILE="+host.roots)
 		a.restart()
-		if got := a.mallory.send(http.MethodDelete, "/domains/"+control, "", nil); got.status != http.StatusNoContent {
-			t.Fatalf("delete %s: got %v want 204", control, got)
+		if got := a.mallory.send(http.MethodDelete, "/domains/"+policyDomain, "", nil); got.status != http.StatusNoContent {
+			t.Fatalf("delete %s: got %v want 204", policyDomain, got)
 		}
-		a.mallory.add(control)
-		if got := a.fetched(control); got != "ok" || host.hits.Load() == 0 {
+		a.mallory.add(policyDomain)
+		if got := a.fetched(policyDomain); got != "ok" || host.hits.Load() == 0 {
 			t.Errorf("the network is allowed: got %q after %d connections want the policy fetched", got, host.hits.Load())
 		}
 		a.d.Stop()
