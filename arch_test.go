@@ -109,7 +109,7 @@ var rooms = map[string][]string{
 
 	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/service", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/web/backend": join(workers, "internal/memory", "internal/outbound", "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
 		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),

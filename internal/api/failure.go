@@ -28,7 +28,7 @@ var (
 	errNoSuchPath       = &failure{http.StatusNotFound, "no_such_resource", "There is no such resource. The page docs below the base URL lists all there are."}
 	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "method_not_allowed", "This resource does not take that method. The Allow header lists those it takes."}
 	errNoSuchDomain     = &failure{http.StatusNotFound, "domain_not_found", "The team has no such domain. Add it with POST /domains."}
-	errNotCheckedYet    = &failure{http.StatusNotFound, "not_checked_yet", "The domain has not been looked at yet. Try again in a few seconds."}
+	errNotCheckedYet    = &failure{http.StatusNotFound, "not_checked_yet", "The domain has not been checked yet. Try again in a few seconds."}
 	errDomainExists     = &failure{http.StatusConflict, "domain_exists", "The team has this domain already."}
 	errMediaType        = &failure{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be sent as application/json without a Content-Encoding."}
 	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most 64 KiB."}

@@ -108,8 +108,7 @@ func addMailbox(ctx context.Context, team *service.Team, m dmarcd.Mailbox, passw
 	return err
 }
 
-// examineOnRequest looks at everything about a domain because a user asked for it, in
-// the team's turn.
+// examineOnRequest returns the full check that users ask for, limited fairly by team.
 func (a *App) examineOnRequest() func(ctx context.Context, team *store.Team, name string) error {
 	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
 	return func(ctx context.Context, team *store.Team, name string) error {

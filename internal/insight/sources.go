@@ -117,7 +117,7 @@ func (m *Mail) group(ctx context.Context, q Query) (sourceGroup, error) {
 	}
 	g := m.groupTable(q.Group, MaxListed)
 	var err error
-	if q.Trends { // whoever asks for them asks for the flows, too
+	if q.Trends { // a page with trends shows the flows, too
 		err = m.recognise(ctx, g)
 	} else {
 		err = m.scanTables(ctx, nil, g)

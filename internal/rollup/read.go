@@ -8,7 +8,7 @@ import (
 )
 
 // Read reads a part into the block, in place of what it has, and uses its memory again.
-// Texts of a block share one allocation: whoever stores one for longer clones it. A block
+// Texts of a block share one allocation: clone one that must live longer. A block
 // that is not one is ErrDamaged.
 func (b *Block) Read(p Part) error {
 	r := reader{s: string(p.Block)}

@@ -83,7 +83,7 @@ type Share struct {
 	N      int
 	Domain dmarcd.DomainID
 	Day    dmarcd.Day
-	// Unverified tells that nobody knows whether the report is from its reporter.
+	// Unverified tells that the report is not authenticated as its reporter's.
 	Unverified     bool
 	Reporter, From string
 	// Records are in the order of their numbers.

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// NewToken is a token that somebody asks for.
+// NewToken describes the token to create.
 type NewToken struct {
 	// Name is what the token is for, or "".
 	Name  string

@@ -9,9 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// AddDomain adds a domain and looks at its DNS before it returns. Whatever becomes of
-// that, now or by the schedule, the domain is there. A domain that the team has already
-// is dmarcd.ErrConflict, one too many a *dmarcd.QuotaError.
+// AddDomain adds a domain and checks its DNS before it returns. The domain is there even
+// if the check fails; the schedule checks it again. A domain that the team has already is
+// dmarcd.ErrConflict, one too many a *dmarcd.QuotaError.
 func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.Domain{}, err
@@ -34,18 +34,14 @@ func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error
 	return domain, nil
 }
 
-// AddDomains adds domains, whose names are as dmarcd.ParseName returns them, without
-// looking at their DNS: the schedule does. It returns how many the team did not have;
+// AddDomains adds domains, whose names are as dmarcd.ParseName returns them, and leaves
+// their DNS to the schedule. It returns how many the team did not have;
 // all or, where they are too many (a *dmarcd.QuotaError), none are added.
 func (t *Team) AddDomains(ctx context.Context, names []string) (added int, err error) {
 	if err := t.may(dmarcd.RightChange); err != nil || len(names) == 0 {
 		return 0, err
 	}
-	target := names[0]
-	if len(names) > 1 {
-		target = domainCount(len(names))
-	}
-	return t.team.AddDomains(ctx, names, t.service.options.Now(), t.actor.to("domain.add", target, ""))
+	return t.team.AddDomains(ctx, names, t.service.options.Now(), t.actor.to("domain.add", "", ""))
 }
 
 // DeleteDomain removes a domain with all that is known of it.
@@ -76,13 +72,12 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 	return t.team.SetPurpose(ctx, domain.Name, purpose, t.actor.to("domain.purpose", domain.Name, cmp.Or(string(purpose), "none")))
 }
 
-// Verify looks at the DMARC record of a domain now, and returns the domain as it is then.
+// Verify checks the DMARC record of a domain now, and returns the updated domain.
 func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
 	}
-	// Whether the team has the domain is asked first: the DNS is not asked about names
-	// of others.
+	// The domain comes first: teams must not have the names of others looked up.
 	domain, err := t.named(ctx, name)
 	if err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
@@ -90,7 +85,7 @@ func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.C
 	return t.service.options.Checker.CheckInTime(ctx, t.team, domain.Name, dnscheck.Requested)
 }
 
-// Examine looks at everything about a domain now.
+// Examine runs the full check of a domain now.
 func (t *Team) Examine(ctx context.Context, name string) error {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return err

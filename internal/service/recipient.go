@@ -11,7 +11,7 @@ import (
 )
 
 // Recipient is a domain whose reports outsiders send to an address of this installation.
-// They have no role: whoever knows the address may.
+// They have no role: every client that knows the address may send.
 type Recipient struct {
 	// Team is whose domain it is.
 	Team    dmarcd.TeamID

@@ -26,7 +26,7 @@ type Options struct {
 	Checker *dnscheck.Checker
 	// Acceptor reads what is uploaded.
 	Acceptor *intake.Acceptor
-	// Examine looks at everything about a domain of the team, and stores what it saw.
+	// Examine runs the full check of a domain of the team, and stores the result.
 	Examine func(ctx context.Context, team *store.Team, name string) error
 	// Retention is how long the data of teams is kept that have no setting of their own.
 	Retention store.Retention

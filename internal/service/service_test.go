@@ -274,7 +274,7 @@ var uses = map[string]use{
 		},
 	},
 	"Verify": {
-		needs: change, wants: dmarcd.ErrNotFound, // it changes nothing that somebody decided
+		needs: change, wants: dmarcd.ErrNotFound, // a check is no decision of a user
 		team: func(_ *world, t *service.Team) error { _, _, err := t.Verify(ctx, ours); return err },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, _, err := t.Verify(ctx, "example.net")
@@ -366,7 +366,7 @@ var uses = map[string]use{
 			return err
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.InviteMember(ctx, "nobody", dmarcd.RoleViewer)
+			_, err := t.InviteMember(ctx, "no address", dmarcd.RoleViewer)
 			return err
 		},
 	},
@@ -450,7 +450,7 @@ var uses = map[string]use{
 			return err
 		},
 		fails: func(_ *world, _ *service.Team, s *service.System) error {
-			_, err := s.Invite(ctx, dmarcd.Invite{Email: "nobody", Operator: true})
+			_, err := s.Invite(ctx, dmarcd.Invite{Email: "no address", Operator: true})
 			return err
 		},
 	},
@@ -536,7 +536,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		actor service.Actor
 		may   []access
 	}{
-		{"nobody", service.Actor{}, nil},
+		{"anonymous", service.Actor{}, nil},
 		{"viewer", service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""), []access{see}},
 		{"editor", service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), []access{see, change}},
 		{"owner", service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""), []access{see, change, remove, manage}},

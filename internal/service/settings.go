@@ -40,5 +40,3 @@ func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 		Originals: time.Duration(keep.Originals) * day,
 	}, t.actor.to("retention.set", "", fmt.Sprintf("sums %d days, records %d, originals %d; 0 is for ever", keep.Counters, keep.Records, keep.Originals)))
 }
-
-func domainCount(n int) string { return fmt.Sprintf("%d domains", n) }

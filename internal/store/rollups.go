@@ -135,7 +135,8 @@ func (b *rollupBuild) removeOthers(ctx context.Context, tx tx) error {
 
 // finish makes the rollup current, unless the records of the day changed meanwhile.
 func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
-	// Whoever changes the records of the day waits for this row, or has changed it.
+	// A transaction that changes the records of the day waits for this row, or has changed
+	// it.
 	current, err := tx.exec(ctx, `UPDATE team_days SET in_rollup = $1, rollup_at = $2, build = $3, newest_report = $4
 		WHERE team_id = $5 AND day = $6 AND changes = $1`, b.changes, unix(b.team.store.now()), b.id, b.newest, b.team.id, b.day)
 	if err != nil {

@@ -61,7 +61,11 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 		if added, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || added == 0 {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, "")
+		about := names[0]
+		if len(names) > 1 {
+			about = fmt.Sprintf("%d domains", added)
+		}
+		return tx.noteAll(ctx, t.id, audit, about)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("add domains: %w", err)

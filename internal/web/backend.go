@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -148,7 +149,7 @@ type RejectedReports interface {
 type Verdicts interface {
 	SetCounted(ctx context.Context, id string, counted bool) error
 	// SetCountedAll returns how many reports were changed.
-	SetCountedAll(ctx context.Context, selected ReportSelection, counted bool) (int, error)
+	SetCountedAll(ctx context.Context, selected service.Selection, counted bool) (int, error)
 	DeleteReport(ctx context.Context, id string) error
 	DeleteRejected(ctx context.Context, id string) error
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -333,8 +334,8 @@ func (b *backend) SetCounted(_ context.Context, id string, counted bool) error {
 	return b.note("counted", id, fmt.Sprint(counted))
 }
 
-func (b *backend) SetCountedAll(_ context.Context, selected web.ReportSelection, counted bool) (int, error) {
-	if selected == (web.ReportSelection{}) {
+func (b *backend) SetCountedAll(_ context.Context, selected service.Selection, counted bool) (int, error) {
+	if selected == (service.Selection{}) {
 		return 0, &dmarcd.InvalidError{Field: "reporter", Message: "Select the reports."}
 	}
 	return 2, b.note("counted", selected.Reporter, fmt.Sprint(counted))

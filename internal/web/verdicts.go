@@ -5,14 +5,8 @@ import (
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
-
-// ReportSelection selects reports by the reporter, the days on which they begin, or
-// both.
-type ReportSelection struct {
-	Reporter string
-	Days     dmarcd.Days
-}
 
 // verdictActions are the buttons of a report, for those who may use them.
 func verdictActions(c *call, r dmarcd.Report, path string) []Action {
@@ -77,7 +71,7 @@ func excludeForm() Form {
 		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The whole name, in any case. Leave it empty for all reporters."},
 		{Name: "from", Label: "First day (UTC)", Type: "date"},
 		{Name: "to", Label: "Last day (UTC)", Type: "date"},
-		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []Choice{{"false", "Exclude from counts"}, {"true", "Count again"}}},
+		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []Choice{{"false", "Exclude"}, {"true", "Include again"}}},
 	}}
 }
 
@@ -123,8 +117,8 @@ func (s *Web) exclude(c *call) error {
 	return c.showExclude(excludeView{Form: excludeForm(), Changed: message + reportCount(changed) + "."})
 }
 
-func selection(written url.Values) (ReportSelection, error) {
-	selected := ReportSelection{Reporter: written.Get("reporter")}
+func selection(written url.Values) (service.Selection, error) {
+	selected := service.Selection{Reporter: written.Get("reporter")}
 	for _, end := range []struct {
 		name string
 		day  **dmarcd.Day

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
@@ -38,7 +39,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		}{
 			{"report.exclude", v.report, func() error { return page.Verdicts.SetCounted(ctx, v.report, false) }},
 			{"report.include", "receiver.example", func() error {
-				changed, err := page.Verdicts.SetCountedAll(ctx, web.ReportSelection{Reporter: "receiver.example"}, true)
+				changed, err := page.Verdicts.SetCountedAll(ctx, usecase.Selection{Reporter: "receiver.example"}, true)
 				if err == nil && changed != 1 {
 					t.Errorf("got %d reports included, want 1", changed)
 				}
@@ -123,7 +124,7 @@ func TestRefusedChangesLeaveNoTrace(t *testing.T) {
 		{"no such report", func() error { return page.Verdicts.SetCounted(ctx, "rep_1", false) }, dmarcd.ErrNotFound},
 		{"no report at all", func() error { return page.Verdicts.DeleteReport(ctx, "'") }, dmarcd.ErrNotFound},
 		{"no reports selected", func() error {
-			_, err := page.Verdicts.SetCountedAll(ctx, web.ReportSelection{}, false)
+			_, err := page.Verdicts.SetCountedAll(ctx, usecase.Selection{}, false)
 			return err
 		}, dmarcd.ErrInvalid},
 		{"sums that go before the records", func() error {

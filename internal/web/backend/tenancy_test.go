@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd"
+	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
@@ -137,7 +138,7 @@ func attacks(s *service) map[string]attack {
 			return 0, other.Verdicts.SetCounted(t.Context(), v.report, false)
 		},
 		"Verdicts.SetCountedAll": func(t *testing.T, other web.Team, _ victim) (int, error) {
-			return other.Verdicts.SetCountedAll(t.Context(), web.ReportSelection{Reporter: "receiver.example"}, false)
+			return other.Verdicts.SetCountedAll(t.Context(), usecase.Selection{Reporter: "receiver.example"}, false)
 		},
 		"Verdicts.DeleteReport!": func(t *testing.T, other web.Team, v victim) (int, error) {
 			return 0, other.Verdicts.DeleteReport(t.Context(), v.report)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/web"
 )
 
 // verdicts implements web.Verdicts.
@@ -20,8 +19,8 @@ func (v verdicts) SetCounted(ctx context.Context, id string, counted bool) error
 	return err
 }
 
-func (v verdicts) SetCountedAll(ctx context.Context, selected web.ReportSelection, counted bool) (int, error) {
-	return v.team.SetCountedAll(ctx, service.Selection(selected), counted)
+func (v verdicts) SetCountedAll(ctx context.Context, selected service.Selection, counted bool) (int, error) {
+	return v.team.SetCountedAll(ctx, selected, counted)
 }
 
 func (v verdicts) DeleteReport(ctx context.Context, id string) error {
