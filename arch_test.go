@@ -124,7 +124,8 @@ var rooms = map[string][]string{
 	"test/adversary": {anything},
 	"bench":          {anything},
 
-	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight"),
+	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
+		"internal/outbound", "internal/wire"),
 }
 
 // confined are imports that only some packages, and what lies below them, may

@@ -43,3 +43,14 @@ type Check struct {
 	// Next is the finding that is best mended next, nil where there is none.
 	Next *Finding
 }
+
+// KeptCheck is an entry of a domain's history: what full checks saw from FirstAt to LastAt.
+type KeptCheck struct {
+	ID              CheckID
+	FirstAt, LastAt time.Time
+	Grade           string
+	// Document is the check as it is stored.
+	Document string
+	// Changes is what is different from the entry before; "" for the first.
+	Changes string
+}

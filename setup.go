@@ -36,3 +36,11 @@ type Published struct {
 	TLSRecord string
 	TLSKnown  bool
 }
+
+// Setup is what to publish so that reports about a domain come to its reporting address.
+// Address is "" and there are no records where the installation has no report domain.
+type Setup struct {
+	Domain  Domain
+	Address string
+	Records []SetupRecord
+}

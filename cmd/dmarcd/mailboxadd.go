@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // maxSecretFile bounds what is read of a file with a password, in bytes.
@@ -78,8 +78,8 @@ deletes them for good.`,
 		if err := mailbox.Validate(); err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(cfg config.Config, t team) error {
-			return p.addMailbox(cmd.Context(), cfg, t, mailbox, credentials, !given.untried)
+		return p.withTeam(cmd, func(_ config.Config, t team) error {
+			return p.addMailbox(cmd.Context(), t, service.NewMailbox{Mailbox: mailbox, Secret: credentials.Encode(), Untried: given.untried})
 		})
 	}
 	return cmd
@@ -150,30 +150,16 @@ func (p *program) readSecretFile(path string) ([]byte, error) {
 	return content, err
 }
 
-// addMailbox tries the login, and stores the mailbox if it works.
-func (p *program) addMailbox(ctx context.Context, cfg config.Config, t team, m dmarcd.Mailbox, credentials imap.Credentials, try bool) error {
-	if try {
-		// A provider may exchange the refresh token for one to keep instead.
-		r := app.NewResolver(cfg, nil, nil)
-		defer r.Close()
-		dialer := app.NewDialer(cfg, r)
-		login := credentials.Login(dialer.Client(nil), func(_ context.Context, renewed imap.Credentials) error {
-			credentials = renewed
-			return nil
-		})
-		err := (&imap.Reader{Mailbox: m, Login: login, Dial: dialer.DialContext}).Try(ctx)
-		if err != nil {
-			err = errors.Join(err, t.change.NoteFailedLogin(ctx, m, err))
-		}
-		if errors.Is(err, imap.ErrLogin) {
-			p.say("%v; nothing was added\n", err)
+// addMailbox logs in to the mailbox, stores it if that works, and prints its id.
+func (p *program) addMailbox(ctx context.Context, t team, wanted service.NewMailbox) error {
+	added, err := t.change.AddMailbox(ctx, wanted)
+	if failed := (*service.MailboxError)(nil); errors.As(err, &failed) {
+		if errors.Is(failed.Reason, imap.ErrLogin) {
+			p.say("%v; nothing was added\n", failed.Reason)
 			return errRefused
 		}
-		if err != nil {
-			return fmt.Errorf("%w; nothing was added, --no-try adds the mailbox all the same", err)
-		}
+		return fmt.Errorf("%w; nothing was added, --no-try adds the mailbox all the same", failed.Reason)
 	}
-	added, err := t.change.AddMailbox(ctx, m, credentials.Encode())
 	if err != nil {
 		return err
 	}

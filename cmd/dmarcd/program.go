@@ -223,9 +223,10 @@ type team struct {
 
 // useCases returns what can be done to an installation without a running daemon.
 func (p *program) useCases(cfg config.Config, s *store.Store) *service.Service {
-	return service.New(s, service.Options{
-		Acceptor: app.NewAcceptor(cfg, p.logger(cfg.Log)), Seal: app.SealMailboxes(cfg), BaseURL: cfg.BaseURL,
-	})
+	return service.New(s, app.WithMailboxes(service.Options{
+		Acceptor: app.NewAcceptor(cfg, p.logger(cfg.Log)), BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain,
+		Log: p.logger(cfg.Log),
+	}, cfg))
 }
 
 // system returns what an operator can do to the installation.

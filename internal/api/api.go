@@ -38,9 +38,6 @@ type Options struct {
 	// BaseURL is where clients see the API; its path is the prefix of every
 	// route.
 	BaseURL string
-	// ReportDomain is the domain of the reporting addresses, "" if there is
-	// none.
-	ReportDomain string
 	// RateLimit is how many requests a second a token may make, with bursts
 	// of twice that; 0 is any number.
 	RateLimit float64

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -12,10 +11,6 @@ import (
 func namedDomain(c *call) (dmarcd.Domain, error) {
 	domain, err := c.service.Domain(c.r.Context(), c.named)
 	return domain, missing(err, errNoSuchDomain)
-}
-
-func newKeptCheck(k service.KeptCheck) (wire.KeptCheck, error) {
-	return wire.NewKeptCheck(k.ID, k.FirstAt, k.LastAt, k.Document, k.Changes)
 }
 
 func (a *API) latestCheck(c *call) error {
@@ -30,7 +25,7 @@ func (a *API) latestCheck(c *call) error {
 	if err != nil {
 		return err
 	}
-	shape, err := newKeptCheck(kept)
+	shape, err := wire.NewKeptCheck(kept)
 	if err != nil {
 		return err
 	}
@@ -51,9 +46,9 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(checks, limit, func(k service.KeptCheck) string {
+	page, err := wire.NewPage(checks, limit, func(k dmarcd.KeptCheck) string {
 		return wire.FormatCursor(k.FirstAt, int64(k.ID))
-	}, newKeptCheck)
+	}, wire.NewKeptCheck)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package api
 
 import (
 	"errors"
-	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -129,7 +127,8 @@ func (a *API) listRecords(c *call) error {
 	}
 	var after service.RecordCursor
 	if text != "" {
-		if after, err = parseRecordCursor(text); err != nil {
+		after.Begun = true
+		if after.Share, after.N, err = wire.ParseRecordCursor(text); err != nil {
 			return err
 		}
 	}
@@ -150,24 +149,8 @@ func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit 
 	if err != nil {
 		return wire.Page[wire.KeptRecord]{}, err
 	}
-	return wire.NewPage(records, limit, func(r service.Record) string { return formatRecordCursor(r.Cursor) },
+	return wire.NewPage(records, limit, func(r service.Record) string { return wire.FormatRecordCursor(r.Cursor.Share, r.Cursor.N) },
 		func(r service.Record) (wire.KeptRecord, error) {
 			return wire.NewKeptRecord(r.Domain, shape.Record(r.Record)), nil
 		})
-}
-
-func formatRecordCursor(c service.RecordCursor) string {
-	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
-}
-
-func parseRecordCursor(text string) (service.RecordCursor, error) {
-	share, rest, err := wire.ParsePlace(text)
-	if err != nil {
-		return service.RecordCursor{}, err
-	}
-	n, err := strconv.ParseInt(rest, 10, 32)
-	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
-		return service.RecordCursor{}, wire.ErrAfter
-	}
-	return service.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
 }

@@ -212,11 +212,11 @@ func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 
 // handler returns all that is served by HTTP.
 func (a *App) handler() (http.Handler, error) {
-	a.service = service.New(a.store, service.Options{
-		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict, Seal: SealMailboxes(a.config),
+	a.service = service.New(a.store, withMailboxes(service.Options{
+		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict,
 		Examine: a.examineOnRequest(), Retention: a.retention(),
-		BaseURL: a.config.BaseURL, Now: time.Now, Log: a.log,
-	})
+		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Now: time.Now, Log: a.log,
+	}, a.config, func() (*outbound.Dialer, func()) { return a.dialer, func() {} }))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,
 		Authenticator: a.authenticator,
@@ -224,7 +224,6 @@ func (a *App) handler() (http.Handler, error) {
 		MaxUpload:     int64(a.config.Limit.Upload),
 		Uploads:       a.uploads,
 		BaseURL:       a.config.BaseURL,
-		ReportDomain:  a.config.ReportDomain,
 		RateLimit:     a.config.RateLimit,
 		CORSOrigins:   a.config.HTTP.CORSOrigins,
 		WriteTimeout:  a.config.HTTP.WriteTimeout,

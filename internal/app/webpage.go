@@ -2,19 +2,14 @@ package app
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
-	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/fair"
-	"github.com/dmarcd/dmarcd/internal/intake/imap"
 	"github.com/dmarcd/dmarcd/internal/outbound"
-	"github.com/dmarcd/dmarcd/internal/secret"
-	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/web/backend"
@@ -73,39 +68,11 @@ func (a *App) pageBackend() *backend.Backend {
 		Memory:       a.memory,
 		Acceptor:     a.acceptor,
 		MaxUpload:    int64(a.config.Limit.Upload),
-		TryMailbox:   a.tryMailbox,
-		AddMailbox:   addMailbox,
-		LoginRefused: imap.ErrLogin.Error(),
 		BaseURL:      a.config.BaseURL,
 		ReportDomain: a.config.ReportDomain,
 		Now:          time.Now,
 		Log:          a.log,
 	})
-}
-
-// tryMailbox logs in to a mailbox, and puts what its server refuses at the field of
-// the form that it is about.
-func (a *App) tryMailbox(ctx context.Context, m dmarcd.Mailbox, password string) error {
-	credentials := imap.Credentials{Password: password}
-	if err := credentials.Validate(); err != nil {
-		return err
-	}
-	err := (&imap.Reader{Mailbox: m, Login: credentials.Login(nil, nil), Dial: a.dialer.DialContext}).Try(ctx)
-	switch {
-	case errors.Is(err, imap.ErrLogin):
-		return &dmarcd.InvalidError{Field: "password", Message: "The server refuses the login. Look at user name and password; some providers want a password for programs."}
-	case errors.Is(err, outbound.ErrRefused):
-		return &dmarcd.InvalidError{Field: "host", Message: backend.AddressRefused}
-	case errors.Is(err, imap.ErrFolder):
-		return &dmarcd.InvalidError{Field: "folder", Message: "The login works, but the server does not open this folder. Look at its name."}
-	}
-	return err
-}
-
-// addMailbox has a team read a mailbox with that password.
-func addMailbox(ctx context.Context, team *service.Team, m dmarcd.Mailbox, password string) error {
-	_, err := team.AddMailbox(ctx, m, imap.Credentials{Password: password}.Encode())
-	return err
 }
 
 // examineOnRequest returns the full check that users ask for, limited fairly by team.
@@ -118,12 +85,5 @@ func (a *App) examineOnRequest() func(ctx context.Context, team *store.Team, nam
 		}
 		defer release()
 		return examine(ctx, a.checker, team, name, a.config, dnscheck.Requested)
-	}
-}
-
-// SealMailboxes returns what seals the secrets of mailboxes for an installation.
-func SealMailboxes(cfg config.Config) func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {
-	return func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {
-		return secret.File(cfg.Secret.File).Seal(plain, m.SecretContext())
 	}
 }

@@ -24,8 +24,6 @@ type (
 	DailyCounts = store.DailyCounts
 	// Record is a record of a report, with its place.
 	Record = store.Record
-	// KeptCheck is a stored check.
-	KeptCheck = store.KeptCheck
 	// DomainFilter narrows and orders the domains of an overview.
 	DomainFilter = store.OverviewFilter
 	// DomainList is a part of an overview.
@@ -70,15 +68,15 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 }
 
 // LatestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
-func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (KeptCheck, error) {
+func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (dmarcd.KeptCheck, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
-		return KeptCheck{}, err
+		return dmarcd.KeptCheck{}, err
 	}
 	return t.team.LatestCheck(ctx, domain.Name)
 }
 
 // Checks returns up to limit checks of a domain, the latest first, older than the cursor.
-func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]KeptCheck, error) {
+func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]dmarcd.KeptCheck, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
 	}
@@ -219,14 +217,6 @@ func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
 	return t.team.Invites(ctx)
 }
 
-// Mailboxes returns the mailboxes without their secrets.
-func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Mailboxes(ctx)
-}
-
 // Audit returns up to limit entries of the audit log, the latest first, older than the
 // cursor.
 func (t *Team) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
@@ -234,10 +224,4 @@ func (t *Team) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.Au
 		return nil, err
 	}
 	return t.team.Audit(ctx, store.AuditFilter{}, before, limit)
-}
-
-// UsedAddress returns what tells whether a reporting address of this installation is in
-// use. It says yes where the database cannot be asked.
-func (s *Service) UsedAddress(ctx context.Context) func(mailbox string) bool {
-	return s.store.ActiveMailbox(ctx)
 }

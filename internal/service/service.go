@@ -11,9 +11,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
@@ -35,10 +37,22 @@ type Options struct {
 	// Verify says whether a mail is from whom it says, and gives the zero value for
 	// what is no mail. Where it is nil no mail is verified.
 	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
+	// PasswordSecret returns the secret of a mailbox with that password, or an
+	// *dmarcd.InvalidError if no server takes it.
+	PasswordSecret func(password string) ([]byte, error)
+	// TryMailbox logs in to a mailbox and opens its folder. It returns the secret to
+	// store, which the login may have renewed. A *MailboxError says what the server
+	// refuses; any other error is that no mail server was reached.
+	TryMailbox func(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) (renewed []byte, err error)
+	// LoginRefused is how the problem of a mailbox begins whose server refuses the
+	// login.
+	LoginRefused string
 	// Seal makes the sealed form of the secret of a mailbox.
 	Seal func(mailbox dmarcd.Mailbox, secret []byte) ([]byte, error)
 	// BaseURL is where clients see the API; the pages are at the same host.
 	BaseURL string
+	// ReportDomain is the domain of the reporting addresses, "" if there is none.
+	ReportDomain string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	Log *slog.Logger
@@ -48,6 +62,8 @@ type Options struct {
 type Service struct {
 	store   *store.Store
 	options Options
+	// mailboxAttempts slows down attempts to add a mailbox, by team and user.
+	mailboxAttempts *auth.Throttle
 }
 
 // New returns a service over a store.
@@ -55,10 +71,11 @@ func New(s *store.Store, options Options) *Service {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	options.BaseURL = strings.TrimSuffix(options.BaseURL, "/")
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{store: s, options: options}
+	return &Service{store: s, options: options, mailboxAttempts: auth.NewThrottle(options.Now)}
 }
 
 // Actor is who asks for something: a user, a token or an operator on the command line.
@@ -68,7 +85,9 @@ type Actor struct {
 	role dmarcd.Role
 	// token tells that the actor is a token, operator that it may do everything.
 	token, operator bool
-	entry           dmarcd.AuditEntry
+	// local tells that the actor is on this machine, whose network is no secret to them.
+	local bool
+	entry dmarcd.AuditEntry
 }
 
 // User is a user with a role in the team, who is connected from address. Operators may
@@ -89,7 +108,7 @@ func Token(id dmarcd.TokenID, scope dmarcd.Scope, address string) Actor {
 
 // CommandLine is an operator on the command line.
 func CommandLine() Actor {
-	return Actor{role: dmarcd.RoleOwner, operator: true, entry: dmarcd.AuditEntry{Actor: "command line"}}
+	return Actor{role: dmarcd.RoleOwner, operator: true, local: true, entry: dmarcd.AuditEntry{Actor: "command line"}}
 }
 
 // to returns the audit entry of a change.

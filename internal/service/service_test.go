@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
-	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -37,21 +36,31 @@ type world struct {
 	mailbox  dmarcd.MailboxID
 	// owner and member are users of the team, operator is one of none.
 	owner, member, operator dmarcd.User
+	// tryMailbox is what a login to a mailbox comes to.
+	tryMailbox func(ctx context.Context) error
+	log        bytes.Buffer
 }
 
 func newWorld(t *testing.T, db storetest.DB) *world {
 	t.Helper()
-	w := &world{T: t, store: db.Open(t, store.Options{})}
+	w := &world{T: t, store: db.Open(t, store.Options{}), tryMailbox: func(context.Context) error { return nil }}
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
 	w.acceptor = &intake.Acceptor{Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) }}
 	w.service = service.New(w.store, service.Options{
-		Checker:  dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
-		Acceptor: w.acceptor,
-		Insight:  insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
-		Examine:  func(context.Context, *store.Team, string) error { return nil },
-		Seal:     func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
-		BaseURL:  "https://dmarc.example/api",
+		Checker:        dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
+		Acceptor:       w.acceptor,
+		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
+		Examine:        func(context.Context, *store.Team, string) error { return nil },
+		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
+		TryMailbox: func(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
+			return secret, w.tryMailbox(ctx)
+		},
+		LoginRefused: "the server refuses the login",
+		Seal:         func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		BaseURL:      "https://dmarc.example/api",
+		ReportDomain: "reports.example",
+		Log:          slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	var err error
 	w.team, err = w.store.CreateTeam(t.Context(), "acme", true)
@@ -172,14 +181,14 @@ var uses = map[string]use{
 	"DomainSummary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) {
 		return t.DomainSummary(ctx, ours, dmarcd.Days{})
 	}),
-	"LatestCheck": reads(func(_ *world, t *service.Team) (service.KeptCheck, error) {
+	"LatestCheck": reads(func(_ *world, t *service.Team) (dmarcd.KeptCheck, error) {
 		check, err := t.LatestCheck(ctx, dmarcd.Domain{Name: ours})
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			err = nil // there is none yet
 		}
 		return check, err
 	}),
-	"Checks": reads(func(_ *world, t *service.Team) ([]service.KeptCheck, error) {
+	"Checks": reads(func(_ *world, t *service.Team) ([]dmarcd.KeptCheck, error) {
 		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Cursor{}, 10)
 	}),
 	"Events": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
@@ -221,6 +230,7 @@ var uses = map[string]use{
 	"Members":   reads(func(_ *world, t *service.Team) ([]dmarcd.Member, error) { return t.Members(ctx) }),
 	"Invites":   reads(func(_ *world, t *service.Team) ([]dmarcd.Invite, error) { return t.Invites(ctx) }),
 	"Mailboxes": reads(func(_ *world, t *service.Team) ([]dmarcd.Mailbox, error) { return t.Mailboxes(ctx) }),
+	"Setup":     reads(func(_ *world, t *service.Team) (dmarcd.Setup, error) { return t.Setup(ctx, ours) }),
 	"Retention": reads(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
 	"Audit": {
 		needs: manage, team: func(_ *world, t *service.Team) error { _, err := t.Audit(ctx, service.Cursor{}, 10); return err },
@@ -380,18 +390,12 @@ var uses = map[string]use{
 	"AddMailbox": {
 		needs: manage, action: "mailbox.add", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.AddMailbox(ctx, sampleMailbox(), []byte("secret"))
+			_, err := t.AddMailbox(ctx, service.NewMailbox{Mailbox: sampleMailbox(), Password: "open sesame"})
 			return err
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			_, err := t.AddMailbox(ctx, dmarcd.Mailbox{}, nil)
+			_, err := t.AddMailbox(ctx, service.NewMailbox{})
 			return err
-		},
-	},
-	"NoteFailedLogin": {
-		needs: manage, action: "mailbox.login_failed", target: "reports at imap.example.com:993",
-		team: func(_ *world, t *service.Team) error {
-			return t.NoteFailedLogin(ctx, sampleMailbox(), errors.New("no"))
 		},
 	},
 	"RemoveMailbox": {
@@ -454,105 +458,4 @@ var uses = map[string]use{
 			return err
 		},
 	},
-}
-
-// call makes the successful call.
-func (u use) call(w *world, actor service.Actor) error {
-	if u.system != nil {
-		return u.system(w, w.service.System(actor))
-	}
-	return u.team(w, w.service.Team(w.team.ID, actor))
-}
-
-// TestEveryUseCaseIsTried fails for a method that has no row in uses.
-func TestEveryUseCaseIsTried(t *testing.T) {
-	t.Parallel()
-	for _, of := range []reflect.Type{reflect.TypeFor[*service.Team](), reflect.TypeFor[*service.System]()} {
-		for i := range of.NumMethod() {
-			name := of.Method(i).Name
-			u, ok := uses[of.Elem().Name()+"."+name]
-			if !ok {
-				u, ok = uses[name]
-			}
-			if !ok || (u.system != nil) != (of.Elem().Name() == "System") {
-				t.Errorf("%s of %s has no row in uses", name, of)
-			}
-		}
-	}
-}
-
-// TestEveryChangeIsAudited wants exactly one entry for a change that succeeds, with who
-// made it, and none for one that fails.
-func TestEveryChangeIsAudited(t *testing.T) {
-	t.Parallel()
-	for name, u := range uses {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if u.needs == see {
-				newWorld(t, storetest.SQLite(t)).audits(u)
-				return
-			}
-			storetest.Each(t, func(t *testing.T, db storetest.DB) { newWorld(t, db).audits(u) })
-		})
-	}
-}
-
-func (w *world) audits(u use) {
-	w.Helper()
-	actor := service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, u.needs == operate, "192.0.2.7")
-	before := len(w.entries())
-	if u.fails != nil {
-		if err := u.fails(w, w.service.Team(w.team.ID, actor), w.service.System(actor)); !errors.Is(err, u.wants) {
-			w.Errorf("got %v, want %v", err, u.wants)
-		}
-	}
-	if after := w.entries(); len(after) != before {
-		w.Errorf("it failed: got the entry %+v, want none", after[0])
-	}
-	w.must(u.call(w, actor))
-	entries := w.entries()
-	want := 1
-	if u.action == "" {
-		want = 0
-	}
-	if got := len(entries) - before; got != want {
-		w.Fatalf("got %d entries, want %d", got, want)
-	}
-	if want == 0 {
-		return
-	}
-	if got := entries[0]; got.Action != u.action || u.target != "" && got.Target != u.target ||
-		got.Actor != w.owner.Email || got.User != w.owner.ID || got.Address != "192.0.2.7" {
-		w.Errorf("got %+v, want %s of %q by the owner", got, u.action, u.target)
-	}
-}
-
-// TestWhoMayDoWhat calls every use case as everyone.
-func TestWhoMayDoWhat(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, storetest.SQLite(t))
-	actors := []struct {
-		name  string
-		actor service.Actor
-		may   []access
-	}{
-		{"anonymous", service.Actor{}, nil},
-		{"viewer", service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""), []access{see}},
-		{"editor", service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), []access{see, change}},
-		{"owner", service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""), []access{see, change, remove, manage}},
-		{"operator in no team", service.User(w.operator.ID, w.operator.Email, "", true, ""), []access{operate}},
-		{"command line", service.CommandLine(), []access{see, change, remove, manage, operate}},
-		{"token that reads", service.Token(w.token, dmarcd.ScopeRead, ""), []access{see}},
-		{"token that writes", service.Token(w.token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
-	}
-	for name, u := range uses {
-		for _, a := range actors {
-			// What an allowed call does is left to TestEveryChangeIsAudited: here it may
-			// fail because of what another did.
-			err := u.call(w, a.actor)
-			if may := slices.Contains(a.may, u.needs); may && errors.Is(err, dmarcd.ErrForbidden) && name != "InviteMember" || !may && !errors.Is(err, dmarcd.ErrForbidden) {
-				t.Errorf("%s as %s: got %v, allowed: %v", name, a.name, err, may)
-			}
-		}
-	}
 }

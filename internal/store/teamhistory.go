@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -25,20 +24,10 @@ type CheckEntry struct {
 	Unseen []string
 }
 
-// KeptCheck is an entry of a domain's history: what looks at everything saw from
-// FirstAt to LastAt.
-type KeptCheck struct {
-	ID              dmarcd.CheckID
-	FirstAt, LastAt time.Time
-	Grade           string
-	Document        string
-	Changes         string // "" for the first
-}
-
 const checkColumns = `id, first_at, last_at, grade, document, changes`
 
-func scanCheck(scan scanner) (KeptCheck, error) {
-	var c KeptCheck
+func scanCheck(scan scanner) (dmarcd.KeptCheck, error) {
+	var c dmarcd.KeptCheck
 	var firstAt, lastAt int64
 	err := scan(&c.ID, &firstAt, &lastAt, &c.Grade, &c.Document, &c.Changes)
 	c.FirstAt, c.LastAt = fromUnix(firstAt), fromUnix(lastAt)
@@ -143,20 +132,20 @@ func findingEvents(before, after []string) []dmarcd.Event {
 
 // LatestCheck returns the newest entry of a domain's history; ErrNotFound where
 // there is no such domain or no entry.
-func (t *Team) LatestCheck(ctx context.Context, name string) (KeptCheck, error) {
+func (t *Team) LatestCheck(ctx context.Context, name string) (dmarcd.KeptCheck, error) {
 	checks, err := t.Checks(ctx, name, Cursor{}, 1)
 	if err == nil && len(checks) == 0 {
 		err = dmarcd.ErrNotFound
 	}
 	if err != nil {
-		return KeptCheck{}, err
+		return dmarcd.KeptCheck{}, err
 	}
 	return checks[0], nil
 }
 
 // Checks returns up to limit entries of a domain's history, newest first, older
 // than the cursor; none where there is no such domain.
-func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]KeptCheck, error) {
+func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]dmarcd.KeptCheck, error) {
 	at, id := before.bounds()
 	return collectRead(ctx, t.store, `SELECT `+checkColumns+` FROM checks
 		WHERE team_id = $1 AND (first_at < $2 OR first_at = $2 AND id < $3)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -24,15 +23,15 @@ type KeptCheck struct {
 
 // NewKeptCheck returns the shape of an entry from the texts that Document and
 // Changes made.
-func NewKeptCheck(id dmarcd.CheckID, firstAt, lastAt time.Time, document, changes string) (KeptCheck, error) {
-	shape := KeptCheck{ID: id.String(), FirstAt: Time(firstAt), LastAt: Time(lastAt), Changes: []Change{}}
-	if err := json.Unmarshal([]byte(document), &shape.Check); err != nil {
-		return KeptCheck{}, fmt.Errorf("read check %s: %w", id, err)
+func NewKeptCheck(k dmarcd.KeptCheck) (KeptCheck, error) {
+	shape := KeptCheck{ID: k.ID.String(), FirstAt: Time(k.FirstAt), LastAt: Time(k.LastAt), Changes: []Change{}}
+	if err := json.Unmarshal([]byte(k.Document), &shape.Check); err != nil {
+		return KeptCheck{}, fmt.Errorf("read check %s: %w", k.ID, err)
 	}
 	shape.CheckedAt = shape.LastAt
-	if changes != "" {
-		if err := json.Unmarshal([]byte(changes), &shape.Changes); err != nil {
-			return KeptCheck{}, fmt.Errorf("read the changes of check %s: %w", id, err)
+	if k.Changes != "" {
+		if err := json.Unmarshal([]byte(k.Changes), &shape.Changes); err != nil {
+			return KeptCheck{}, fmt.Errorf("read the changes of check %s: %w", k.ID, err)
 		}
 	}
 	return shape, nil

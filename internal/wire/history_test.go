@@ -116,7 +116,10 @@ func TestChanges(t *testing.T) {
 func TestKeptCheckReadsWhatWasKept(t *testing.T) {
 	t.Parallel()
 	check := dmarcd.Check{At: time.Unix(1e9, 0), Grade: "B", Facts: &dmarcd.Facts{Domain: "example.com", SPF: dmarcd.SPFFacts{Record: "v=spf1 <&> -all"}}}
-	kept, err := wire.NewKeptCheck(36, time.Unix(1e9, 0), time.Unix(2e9, 0), wire.Document(check), `[{"path":"a","before":"b","after":"c"}]`)
+	kept, err := wire.NewKeptCheck(dmarcd.KeptCheck{
+		ID: 36, FirstAt: time.Unix(1e9, 0), LastAt: time.Unix(2e9, 0),
+		Document: wire.Document(check), Changes: `[{"path":"a","before":"b","after":"c"}]`,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +128,7 @@ func TestKeptCheckReadsWhatWasKept(t *testing.T) {
 	if diff := cmp.Diff(want, kept.Check); diff != "" || kept.ID != "chk_10" || len(kept.Changes) != 1 {
 		t.Errorf("%s %+v (-want +got):\n%s", kept.ID, kept.Changes, diff)
 	}
-	if _, err := wire.NewKeptCheck(36, time.Time{}, time.Time{}, "{", ""); err == nil {
+	if _, err := wire.NewKeptCheck(dmarcd.KeptCheck{ID: 36, Document: "{"}); err == nil {
 		t.Error("a broken document passes")
 	}
 }

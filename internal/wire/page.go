@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +56,25 @@ func ParseCursor(text string) (at time.Time, id int64, err error) {
 		return time.Time{}, 0, ErrAfter
 	}
 	return time.Unix(seconds, 0), id, nil
+}
+
+// FormatRecordCursor writes a place in a report, after record n of a share, as clients are
+// to hand it back.
+func FormatRecordCursor(share, n int) string {
+	return FormatPlace(int64(share), strconv.Itoa(n))
+}
+
+// ParseRecordCursor reads what FormatRecordCursor wrote; anything else is ErrAfter.
+func ParseRecordCursor(text string) (share, n int, err error) {
+	number, rest, err := ParsePlace(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	last, err := strconv.ParseInt(rest, 10, 32)
+	if err != nil || number < 0 || number > math.MaxInt32 || last < 0 {
+		return 0, 0, ErrAfter
+	}
+	return int(number), int(last), nil
 }
 
 // FormatPlace writes a number and a text so that nobody takes them for more than a

@@ -24,17 +24,16 @@ type SetupRecord struct {
 	Why     string `json:"why"`
 }
 
-// NewSetup returns the shape of the records to publish for a domain, whose reports
-// go to that address; "" is none.
-func NewSetup(domain dmarcd.Domain, address string, records []dmarcd.SetupRecord) Setup {
+// NewSetup returns the shape of what to publish for a domain.
+func NewSetup(s dmarcd.Setup) Setup {
 	setup := Setup{
-		Domain: domain.Name, ReportAddress: optionalText(address), CheckedAt: optionalTime(domain.CheckedAt),
-		Records: make([]SetupRecord, len(records)),
+		Domain: s.Domain.Name, ReportAddress: optionalText(s.Address), CheckedAt: optionalTime(s.Domain.CheckedAt),
+		Records: make([]SetupRecord, len(s.Records)),
 	}
-	for i, r := range records {
+	for i, r := range s.Records {
 		setup.Records[i] = SetupRecord{Purpose: string(r.Purpose), Name: r.Name, Type: "TXT", Value: r.Value, Why: r.Why}
 		if r.Known {
-			setup.Records[i].Seen = &records[i].Seen
+			setup.Records[i].Seen = &s.Records[i].Seen
 		}
 	}
 	return setup

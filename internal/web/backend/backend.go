@@ -5,7 +5,6 @@
 package backend
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -31,14 +30,6 @@ type Options struct {
 	// Acceptor reads what is uploaded. It must take MaxUpload bytes.
 	Acceptor  *intake.Acceptor
 	MaxUpload int64
-	// TryMailbox logs in to a mailbox and opens its folder. An *dmarcd.InvalidError
-	// says what the server refuses; any other error is that it was not reached.
-	TryMailbox func(ctx context.Context, mailbox dmarcd.Mailbox, password string) error
-	// AddMailbox has the team read a mailbox with that password.
-	AddMailbox func(ctx context.Context, team *service.Team, mailbox dmarcd.Mailbox, password string) error
-	// LoginRefused is how the problem of a mailbox begins whose server refuses the
-	// login.
-	LoginRefused string
 	// BaseURL is where clients see the API; the pages are at the same host.
 	BaseURL string
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
@@ -54,13 +45,11 @@ type Backend struct {
 	// looking holds the domains whose DNS is being looked at for somebody who
 	// waits.
 	looking map[watched]struct{}
-	// mailboxes slows down attempts to add a mailbox.
-	mailboxes *auth.Throttle
 }
 
 // New returns a backend.
 func New(options Options) *Backend {
-	return &Backend{options: options, looking: map[watched]struct{}{}, mailboxes: auth.NewThrottle(options.Now)}
+	return &Backend{options: options, looking: map[watched]struct{}{}}
 }
 
 // Team returns what the viewer may ask about the team that they chose. The value is
@@ -68,7 +57,7 @@ func New(options Options) *Backend {
 func (b *Backend) Team(viewer web.Viewer) web.Team {
 	// A viewer in no team has no id, and finds nothing in the team 0.
 	id, _ := dmarcd.ParseTeamID(viewer.Team.ID)
-	d := desk{Backend: b, journal: b.journalOf(viewer), id: id, operator: viewer.Operator}
+	d := desk{Backend: b, journal: b.journalOf(viewer), id: id}
 	d.team = b.options.Service.Team(id, service.User(d.user, d.actor, dmarcd.Role(viewer.Role), viewer.Operator, d.address))
 	mail := &sources{desk: d}
 	return web.Team{
@@ -94,6 +83,4 @@ type desk struct {
 	id dmarcd.TeamID
 	// team is what the viewer may do in it.
 	team *service.Team
-	// operator tells that the viewer sees the whole installation.
-	operator bool
 }

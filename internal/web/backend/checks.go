@@ -2,12 +2,9 @@ package backend
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
-	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -23,10 +20,6 @@ const (
 	watchEvery = 10 * time.Second
 )
 
-func newKeptCheck(k service.KeptCheck) (wire.KeptCheck, error) {
-	return wire.NewKeptCheck(k.ID, k.FirstAt, k.LastAt, k.Document, k.Changes)
-}
-
 func (c checks) LatestCheck(ctx context.Context, name string) (wire.KeptCheck, error) {
 	domain, err := c.named(ctx, name)
 	if err != nil {
@@ -36,7 +29,7 @@ func (c checks) LatestCheck(ctx context.Context, name string) (wire.KeptCheck, e
 	if err != nil {
 		return wire.KeptCheck{}, err
 	}
-	return newKeptCheck(kept)
+	return wire.NewKeptCheck(kept)
 }
 
 func (c checks) Checks(ctx context.Context, name, after string) (wire.Page[wire.KeptCheck], error) {
@@ -53,23 +46,14 @@ func (c checks) Checks(ctx context.Context, name, after string) (wire.Page[wire.
 	if err != nil {
 		return page, err
 	}
-	return wire.NewPage(kept, checksPerPage, func(k service.KeptCheck) string {
+	return wire.NewPage(kept, checksPerPage, func(k dmarcd.KeptCheck) string {
 		return wire.FormatCursor(k.FirstAt, int64(k.ID))
-	}, newKeptCheck)
+	}, wire.NewKeptCheck)
 }
 
 func (c checks) Setup(ctx context.Context, name string) (wire.Setup, error) {
-	domain, err := c.named(ctx, name)
-	if err != nil {
-		return wire.Setup{}, err
-	}
-	latest, err := c.LatestCheck(ctx, domain.Name)
-	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-		return wire.Setup{}, err
-	}
-	address := domain.ReportAddress(c.options.ReportDomain)
-	records := dnscheck.Setup(domain, c.options.ReportDomain, c.options.BaseURL, latest.Published(address), c.options.Service.UsedAddress(ctx))
-	return wire.NewSetup(domain, address, records), nil
+	setup, err := c.team.Setup(ctx, name)
+	return wire.NewSetup(setup), err
 }
 
 // Verify goes on when the browser leaves: cut short it would be kept as

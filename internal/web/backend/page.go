@@ -1,9 +1,6 @@
 package backend
 
 import (
-	"math"
-	"strconv"
-
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -17,25 +14,13 @@ func parseCursor(after string) (service.Cursor, error) {
 	return service.Cursor{At: at, ID: id}, err
 }
 
-// formatRecordPlace and parseRecordPlace write and read a place in a report, as the
-// API has it; "" is its beginning.
-func formatRecordPlace(c service.RecordCursor) string {
-	return wire.FormatPlace(int64(c.Share), strconv.Itoa(c.N))
-}
-
-func parseRecordPlace(after string) (service.RecordCursor, error) {
-	if after == "" {
-		return service.RecordCursor{}, nil
+// parseRecordCursor reads a place in a report; "" is its beginning.
+func parseRecordCursor(after string) (cursor service.RecordCursor, err error) {
+	if after != "" {
+		cursor.Begun = true
+		cursor.Share, cursor.N, err = wire.ParseRecordCursor(after)
 	}
-	share, rest, err := wire.ParsePlace(after)
-	if err != nil {
-		return service.RecordCursor{}, err
-	}
-	n, err := strconv.ParseInt(rest, 10, 32)
-	if err != nil || share < 0 || share > math.MaxInt32 || n < 0 {
-		return service.RecordCursor{}, wire.ErrAfter
-	}
-	return service.RecordCursor{Share: int(share), N: int(n), Begun: true}, nil
+	return cursor, err
 }
 
 // asItIs is the shape of what pages show as the store has it.

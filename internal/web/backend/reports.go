@@ -43,7 +43,7 @@ func (r reports) byID(ctx context.Context, id string) (dmarcd.Report, error) {
 }
 
 func (r reports) Report(ctx context.Context, id, after string, limit int) (web.ReportDocument, error) {
-	place, err := parseRecordPlace(after)
+	place, err := parseRecordCursor(after)
 	if err != nil {
 		return web.ReportDocument{}, err
 	}
@@ -61,7 +61,8 @@ func (r reports) Report(ctx context.Context, id, after string, limit int) (web.R
 	}
 	if len(records) > limit {
 		records = records[:limit]
-		document.Next = formatRecordPlace(records[limit-1].Cursor)
+		last := records[limit-1].Cursor
+		document.Next = wire.FormatRecordCursor(last.Share, last.N)
 	}
 	for _, kept := range records {
 		record := newRecord(kept.Record)

@@ -38,17 +38,14 @@ type service struct {
 	day   dmarcd.Day // today
 	// examined counts the looks at everything.
 	examined int
-	// tryMailbox is what a login to a mailbox comes to.
-	tryMailbox func(ctx context.Context, m dmarcd.Mailbox, password string) error
-	log        *bytes.Buffer
+	log      *bytes.Buffer
 }
 
 func newService(t *testing.T, db storetest.DB) *service {
 	t.Helper()
 	s := &service{
-		now:        time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
-		tryMailbox: func(context.Context, dmarcd.Mailbox, string) error { return nil },
-		log:        new(bytes.Buffer),
+		now: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
+		log: new(bytes.Buffer),
 	}
 	s.day = dmarcd.DayOf(s.now)
 	now := func() time.Time { return s.now }
@@ -67,7 +64,10 @@ func newService(t *testing.T, db storetest.DB) *service {
 			Checker: dnscheck.New(dnscheck.Options{
 				Resolver: dnstest.New(`_dmarc.example.org TXT "v=DMARC1; p=reject"`), ReportDomain: "reports.example", Interval: time.Hour, Now: now,
 			}),
-			Acceptor: acceptor, Seal: func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) {
+			Acceptor:       acceptor,
+			PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
+			TryMailbox:     func(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) { return secret, nil },
+			Seal: func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 				return append([]byte("sealed "), secret...), nil
 			},
 			Examine: func(context.Context, *store.Team, string) error {
@@ -76,22 +76,14 @@ func newService(t *testing.T, db storetest.DB) *service {
 			},
 			Insight:   insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nobody{}, nil),
 			Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
-			BaseURL:   baseURL, Now: now, Log: log,
+			BaseURL:   baseURL, ReportDomain: "reports.example", Now: now, Log: log,
 		}),
 		Sessions:  auth.NewSessions(s.store, now, log),
 		Passwords: &auth.PasswordSignIn{Store: s.store, Passwords: passwords, Throttle: auth.NewThrottle(now)},
 		Welcome:   &auth.Welcome{Store: s.store, Passwords: passwords, Now: now},
 		Acceptor:  acceptor,
 		MaxUpload: 1 << 20,
-		TryMailbox: func(ctx context.Context, m dmarcd.Mailbox, password string) error {
-			return s.tryMailbox(ctx, m, password)
-		},
-		AddMailbox: func(ctx context.Context, team *usecase.Team, m dmarcd.Mailbox, password string) error {
-			_, err := team.AddMailbox(ctx, m, []byte(password))
-			return err
-		},
-		LoginRefused: "the server refuses the login",
-		BaseURL:      baseURL, ReportDomain: "reports.example",
+		BaseURL:   baseURL, ReportDomain: "reports.example",
 		Now: now, Log: log,
 	})
 	return s

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/intake/imap"
+	"github.com/dmarcd/dmarcd/internal/outbound"
+	"github.com/dmarcd/dmarcd/internal/secret"
+	"github.com/dmarcd/dmarcd/internal/service"
+)
+
+// WithMailboxes adds to options what the use cases of mailboxes need, for a command: the
+// DNS is asked for a login alone.
+func WithMailboxes(options service.Options, cfg config.Config) service.Options {
+	return withMailboxes(options, cfg, func() (*outbound.Dialer, func()) {
+		r := NewResolver(cfg, nil, nil)
+		return NewDialer(cfg, r), r.Close
+	})
+}
+
+// withMailboxes adds to options what the use cases of mailboxes need. dialer returns the
+// dialer for a login, and what releases it.
+func withMailboxes(options service.Options, cfg config.Config, dialer func() (_ *outbound.Dialer, release func())) service.Options {
+	options.PasswordSecret = func(password string) ([]byte, error) {
+		credentials := imap.Credentials{Password: password}
+		return credentials.Encode(), credentials.Validate()
+	}
+	options.TryMailbox = func(ctx context.Context, m dmarcd.Mailbox, encoded []byte) ([]byte, error) {
+		connect, release := dialer()
+		defer release()
+		return tryMailbox(ctx, connect, m, encoded)
+	}
+	options.LoginRefused = imap.ErrLogin.Error()
+	options.Seal = func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {
+		return secret.File(cfg.Secret.File).Seal(plain, m.SecretContext())
+	}
+	return options
+}
+
+// tryMailbox logs in to a mailbox, and returns the secret to store: a provider may have
+// exchanged the refresh token.
+func tryMailbox(ctx context.Context, dialer *outbound.Dialer, m dmarcd.Mailbox, encoded []byte) ([]byte, error) {
+	credentials, err := imap.DecodeCredentials(encoded)
+	if err != nil {
+		return nil, err
+	}
+	login := credentials.Login(dialer.Client(nil), func(_ context.Context, renewed imap.Credentials) error {
+		credentials = renewed
+		return nil
+	})
+	err = (&imap.Reader{Mailbox: m, Login: login, Dial: dialer.DialContext}).Try(ctx)
+	switch {
+	case errors.Is(err, imap.ErrLogin):
+		return nil, &service.MailboxError{
+			Field: "password", Message: "The server refuses the login. Look at user name and password; some providers want a password for programs.", Reason: err,
+		}
+	case errors.Is(err, imap.ErrFolder):
+		return nil, &service.MailboxError{
+			Field: "folder", Message: "The login works, but the server does not open this folder. Look at its name.", Reason: err,
+		}
+	}
+	return credentials.Encode(), err
+}

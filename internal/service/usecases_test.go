@@ -1,0 +1,113 @@
+package service_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// call makes the successful call.
+func (u use) call(w *world, actor service.Actor) error {
+	if u.system != nil {
+		return u.system(w, w.service.System(actor))
+	}
+	return u.team(w, w.service.Team(w.team.ID, actor))
+}
+
+// TestEveryUseCaseIsTried fails for a method that has no row in uses.
+func TestEveryUseCaseIsTried(t *testing.T) {
+	t.Parallel()
+	for _, of := range []reflect.Type{reflect.TypeFor[*service.Team](), reflect.TypeFor[*service.System]()} {
+		for i := range of.NumMethod() {
+			name := of.Method(i).Name
+			u, ok := uses[of.Elem().Name()+"."+name]
+			if !ok {
+				u, ok = uses[name]
+			}
+			if !ok || (u.system != nil) != (of.Elem().Name() == "System") {
+				t.Errorf("%s of %s has no row in uses", name, of)
+			}
+		}
+	}
+}
+
+// TestEveryChangeIsAudited wants exactly one entry for a change that succeeds, with who
+// made it, and none for one that fails.
+func TestEveryChangeIsAudited(t *testing.T) {
+	t.Parallel()
+	for name, u := range uses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if u.needs == see {
+				newWorld(t, storetest.SQLite(t)).audits(u)
+				return
+			}
+			storetest.Each(t, func(t *testing.T, db storetest.DB) { newWorld(t, db).audits(u) })
+		})
+	}
+}
+
+func (w *world) audits(u use) {
+	w.Helper()
+	actor := service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, u.needs == operate, "192.0.2.7")
+	before := len(w.entries())
+	if u.fails != nil {
+		if err := u.fails(w, w.service.Team(w.team.ID, actor), w.service.System(actor)); !errors.Is(err, u.wants) {
+			w.Errorf("got %v, want %v", err, u.wants)
+		}
+	}
+	if after := w.entries(); len(after) != before {
+		w.Errorf("it failed: got the entry %+v, want none", after[0])
+	}
+	w.must(u.call(w, actor))
+	entries := w.entries()
+	want := 1
+	if u.action == "" {
+		want = 0
+	}
+	if got := len(entries) - before; got != want {
+		w.Fatalf("got %d entries, want %d", got, want)
+	}
+	if want == 0 {
+		return
+	}
+	if got := entries[0]; got.Action != u.action || u.target != "" && got.Target != u.target ||
+		got.Actor != w.owner.Email || got.User != w.owner.ID || got.Address != "192.0.2.7" {
+		w.Errorf("got %+v, want %s of %q by the owner", got, u.action, u.target)
+	}
+}
+
+// TestWhoMayDoWhat calls every use case as everyone.
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	actors := []struct {
+		name  string
+		actor service.Actor
+		may   []access
+	}{
+		{"anonymous", service.Actor{}, nil},
+		{"viewer", service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""), []access{see}},
+		{"editor", service.User(w.member.ID, w.member.Email, dmarcd.RoleEditor, false, ""), []access{see, change}},
+		{"owner", service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""), []access{see, change, remove, manage}},
+		{"operator in no team", service.User(w.operator.ID, w.operator.Email, "", true, ""), []access{operate}},
+		{"command line", service.CommandLine(), []access{see, change, remove, manage, operate}},
+		{"token that reads", service.Token(w.token, dmarcd.ScopeRead, ""), []access{see}},
+		{"token that writes", service.Token(w.token, dmarcd.ScopeWrite, ""), []access{see, change, remove}},
+	}
+	for name, u := range uses {
+		for _, a := range actors {
+			// What an allowed call does is left to TestEveryChangeIsAudited: here it may
+			// fail because of what another did.
+			err := u.call(w, a.actor)
+			if may := slices.Contains(a.may, u.needs); may && errors.Is(err, dmarcd.ErrForbidden) && name != "InviteMember" || !may && !errors.Is(err, dmarcd.ErrForbidden) {
+				t.Errorf("%s as %s: got %v, allowed: %v", name, a.name, err, may)
+			}
+		}
+	}
+}
