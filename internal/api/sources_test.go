@@ -28,7 +28,7 @@ func (nameless) Known(context.Context, []netip.Addr) (map[netip.Addr]string, err
 
 // newSources knows one sender, which signs as letters.example.
 func newSources() *insight.Service {
-	known := []senders.Sender{{Name: "Newsletters", Kind: senders.Marketing, Domains: []string{"letters.example"}}}
+	known := []senders.Sender{{Name: "Newsletters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}}}
 	return insight.New(&senders.Atlas{}, senders.NewCatalogue(known), nameless{}, nil)
 }
 

@@ -125,7 +125,11 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	a.names = senders.NewNames(a.resolver, nameKeeper{a.store}, time.Now, a.log)
 	a.names.Recovered = a.recovered
-	a.sources = newSources(a.atlas, options.Known, a.names, a.memory)
+	catalogue, err := OpenCatalogue(cfg, options.Known)
+	if err != nil {
+		return nil, err
+	}
+	a.sources = insight.New(a.atlas, catalogue, a.names, a.memory)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? DMARCD_LISTEN takes another address): %w", err)

@@ -19,6 +19,9 @@ func diagnoseNetworks(cfg config.Config, now time.Time) []Diagnosis {
 	if err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Let senders.networks and senders.countries (DMARCD_SENDERS_NETWORKS, DMARCD_SENDERS_COUNTRIES) name files in MMDB form, or nothing."}}
 	}
+	if _, err := OpenCatalogue(cfg, nil); err != nil {
+		return []Diagnosis{{part, Sick, err.Error(), "Correct the file that senders.catalogue (DMARCD_SENDERS_CATALOGUE) names, as docs/senders.md describes it, or name none."}}
+	}
 	databases := atlas.Databases()
 	if len(databases) == 0 {
 		// All else works without.

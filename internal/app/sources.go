@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/insight"
-	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -31,9 +29,17 @@ func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	return senders.OpenAtlas(files)
 }
 
-// newSources returns what says who stands behind addresses.
-func newSources(atlas *senders.Atlas, known []senders.Sender, names *senders.Names, budget *memory.Budget) *insight.Service {
-	return insight.New(atlas, senders.NewCatalogue(slices.Concat(known, senders.Known())), names, budget)
+// OpenCatalogue returns the senders of the operator's file, if the configuration names
+// one, and the built-in ones. first come before both.
+func OpenCatalogue(cfg config.Config, first []senders.Sender) (*senders.Catalogue, error) {
+	var own []senders.Sender
+	if cfg.Senders.Catalogue != "" {
+		var err error
+		if own, err = senders.ReadSenders(cfg.Senders.Catalogue); err != nil {
+			return nil, err
+		}
+	}
+	return senders.NewCatalogue(slices.Concat(first, own, senders.Known())), nil
 }
 
 // nameKeeper keeps the names of addresses in the database.

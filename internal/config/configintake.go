@@ -108,4 +108,7 @@ type Senders struct {
 	// country of an address; empty means those in the data folder or beside the
 	// program, if there are any.
 	Networks, Countries string
+	// Catalogue is a file of senders that come before the built-in ones; empty means
+	// none.
+	Catalogue string
 }

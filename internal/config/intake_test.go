@@ -53,6 +53,7 @@ var intakeTexts = [][2]string{
 	{"secret.file", "/etc/dmarcd/seal.key"},
 	{"senders.networks", "/etc/dmarcd/networks.mmdb"},
 	{"senders.countries", "/etc/dmarcd/countries.mmdb"},
+	{"senders.catalogue", "/etc/dmarcd/senders.toml"},
 	{"oidc.issuer", "https://login.example.com/tenant"},
 	{"oidc.client_id", "dmarcd"},
 	{"oidc.client_secret", "open sesame"},
@@ -78,7 +79,7 @@ func withIntake(c config.Config) config.Config {
 	c.IMAP = config.IMAP{Interval: 15 * time.Minute}
 	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour}
 	c.Secret = config.Secret{File: "/etc/dmarcd/seal.key"}
-	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb"}
+	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb", Catalogue: "/etc/dmarcd/senders.toml"}
 	c.OIDC = config.OIDC{
 		Issuer: "https://login.example.com/tenant", ClientID: "dmarcd", ClientSecret: "open sesame",
 		Name: "Example Login", Domains: []string{"example.com", "example.org"},

@@ -79,6 +79,7 @@ func TestNames(t *testing.T) {
 		"secret.file DMARCD_SECRET_FILE --secret-file",
 		"senders.networks DMARCD_SENDERS_NETWORKS --senders-networks",
 		"senders.countries DMARCD_SENDERS_COUNTRIES --senders-countries",
+		"senders.catalogue DMARCD_SENDERS_CATALOGUE --senders-catalogue",
 		"oidc.issuer DMARCD_OIDC_ISSUER --oidc-issuer",
 		"oidc.client_id DMARCD_OIDC_CLIENT_ID --oidc-client-id",
 		"oidc.client_secret DMARCD_OIDC_CLIENT_SECRET --oidc-client-secret",

@@ -186,5 +186,9 @@ func keepSettings() []Setting {
 			func(c *Config) *string { return &c.Senders.Countries },
 			"a file in MMDB form that tells the country of an address").
 			defaulting("countries.mmdb in the data folder or beside the program"),
+		define("senders.catalogue", textKind(), "", orEmpty(file()),
+			func(c *Config) *string { return &c.Senders.Catalogue },
+			"a TOML file of services, forwarders and mailing lists that are recognised before the built-in ones").
+			defaulting("empty = the built-in ones alone"),
 	}
 }

@@ -18,8 +18,8 @@ type house struct {
 	// domain is where the names of its hosts are, "" where they have none.
 	domain string
 	label  string // what the names of its hosts begin with
-	// kind is set where everybody knows the sender.
-	kind senders.Kind
+	// category is set where the catalogue knows the sender.
+	category senders.Category
 	// split says that its SPF record leads to two others, as those of big senders do.
 	split bool
 }
@@ -31,13 +31,13 @@ var (
 	brightpayOffice    = &house{network: "Brightpay Data Centre", number: 64498, country: "DE", v4: prefix("192.0.2.32/28"), v6: prefix("2001:db8:30::/48"), hosts: 3, domain: "brightpay.example", label: "mail"}
 	fernleaCampus      = &house{network: "Fernlea Campus Network", number: 64499, country: "NZ", v4: prefix("192.0.2.48/28"), hosts: 2, domain: "fernlea.example", label: "mail"}
 
-	cloudpost = &house{network: "Cloudpost Mail Hosting", number: 64500, country: "US", v4: prefix("198.51.100.0/26"), v6: prefix("2001:db8:100::/48"), hosts: 18, domain: "cloudpost.example", label: "out", kind: senders.Mailboxes, split: true}
-	sendwell  = &house{network: "Sendwell Newsletters", number: 64501, country: "NL", v4: prefix("198.51.100.64/27"), hosts: 8, domain: "sendwell.example", label: "mta", kind: senders.Marketing}
-	receiptly = &house{network: "Receiptly", number: 64502, country: "US", v4: prefix("198.51.100.96/27"), hosts: 6, domain: "receiptly.example", label: "smtp", kind: senders.Transactional}
-	deskhelp  = &house{network: "Deskhelp Support Software", number: 64503, country: "IE", v4: prefix("198.51.100.128/27"), hosts: 4, domain: "deskhelp.example", label: "outbound", kind: senders.CRM, split: true}
+	cloudpost = &house{network: "Cloudpost Mail Hosting", number: 64500, country: "US", v4: prefix("198.51.100.0/26"), v6: prefix("2001:db8:100::/48"), hosts: 18, domain: "cloudpost.example", label: "out", category: senders.Mailboxes, split: true}
+	sendwell  = &house{network: "Sendwell Newsletters", number: 64501, country: "NL", v4: prefix("198.51.100.64/27"), hosts: 8, domain: "sendwell.example", label: "mta", category: senders.Marketing}
+	receiptly = &house{network: "Receiptly", number: 64502, country: "US", v4: prefix("198.51.100.96/27"), hosts: 6, domain: "receiptly.example", label: "smtp", category: senders.Transactional}
+	deskhelp  = &house{network: "Deskhelp Support Software", number: 64503, country: "IE", v4: prefix("198.51.100.128/27"), hosts: 4, domain: "deskhelp.example", label: "outbound", category: senders.CRM, split: true}
 	listhaven = &house{network: "Listhaven Mailing Lists", number: 64504, country: "CA", v4: prefix("198.51.100.160/28"), hosts: 3, domain: "listhaven.example", label: "lists"}
 	almaMail  = &house{network: "Alma Forwarding", number: 64505, country: "GB", v4: prefix("198.51.100.176/28"), hosts: 3, domain: "alma-forwarding.example", label: "relay"}
-	webstack  = &house{network: "Webstack Shared Hosting", number: 64506, country: "FR", v4: prefix("198.51.100.192/26"), hosts: 2, domain: "webstack.example", label: "web", kind: senders.Hosting, split: true}
+	webstack  = &house{network: "Webstack Shared Hosting", number: 64506, country: "FR", v4: prefix("198.51.100.192/26"), hosts: 2, domain: "webstack.example", label: "web", category: senders.Hosting, split: true}
 
 	rentabox = &house{network: "Rentabox Virtual Servers", number: 64507, country: "NL", v4: prefix("203.0.113.0/25"), hosts: 90}
 	quickvps = &house{network: "Quick VPS", number: 64508, country: "US", v4: prefix("203.0.113.128/25"), hosts: 90}

@@ -3,6 +3,7 @@ package demo
 import (
 	"io"
 	"net/netip"
+	"strings"
 
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
@@ -38,9 +39,11 @@ func last(p netip.Prefix) netip.Addr {
 func (s *Story) Senders() []senders.Sender {
 	var known []senders.Sender
 	for _, h := range houses {
-		if h.kind != "" {
+		if h.category != "" {
 			known = append(known, senders.Sender{
-				Name: h.network, Kind: h.kind, Networks: []uint32{h.number}, Hosts: []string{h.domain}, Domains: []string{h.domain},
+				Key: strings.TrimSuffix(h.domain, ".example"), Name: h.network, Kind: senders.Service, Category: h.category,
+				Networks: []uint32{h.number}, Hosts: []string{h.domain}, Domains: []string{h.domain}, AlignsSPF: true, AlignsDKIM: true,
+				Setup: "Authenticate the domain in " + h.network + " and publish the DKIM record and the return-path record that it shows.",
 			})
 		}
 	}

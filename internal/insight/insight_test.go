@@ -198,7 +198,7 @@ func TestSmallFlowsArePutTogether(t *testing.T) {
 		known := make([]senders.Sender, test.senders)
 		var all []mail
 		for i := range known {
-			known[i] = senders.Sender{Name: fmt.Sprint("S", i), Kind: senders.Marketing, Domains: []string{fmt.Sprintf("s%d.example", i)}}
+			known[i] = senders.Sender{Name: fmt.Sprint("S", i), Kind: senders.Service, Category: senders.Marketing, Domains: []string{fmt.Sprintf("s%d.example", i)}}
 			all = append(all, mail{count: 1, signed: fmt.Sprintf("k s%d.example pass", i)})
 		}
 		service := insight.New(&senders.Atlas{}, senders.NewCatalogue(known), hosts{}, nil)

@@ -191,7 +191,7 @@ func (k *keyed) ofNetwork(r *rollup.Record) slot {
 	if *by == unsetNetwork {
 		*by = k.senders.signer(&k.block.Identities[r.Identity])
 	}
-	network := from.network(*by)
+	network := k.senders.networks.of(*from, *by)
 	at, known := k.byNetwork[network]
 	if !known {
 		if k.byNetwork == nil {

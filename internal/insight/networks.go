@@ -12,15 +12,23 @@ import (
 // network is a known sender, or an autonomous system.
 type network struct {
 	key, name string
-	// kind is what a known sender does, "" for all others.
-	kind   senders.Kind
+	// sender is the known sender, nil for a system.
+	sender *senders.Sender
 	number uint32 // of a system
 	// country is that of the address of a system with the most messages.
 	country  string
 	messages int64 // of that address
 }
 
-func (n *network) isKnown() bool { return n.kind != "" }
+func (n *network) isKnown() bool { return n.sender != nil }
+
+// category is the trade of a known sender, "" for all others.
+func (n *network) category() string {
+	if n.sender == nil {
+		return ""
+	}
+	return string(n.sender.Category)
+}
 
 // label returns the name of a network for people, and what else is known of it.
 func (n *network) label() (name, detail string) {
@@ -30,7 +38,7 @@ func (n *network) label() (name, detail string) {
 	case !n.isKnown() && n.country != "":
 		return n.name, countryName(n.country)
 	}
-	return n.name, string(n.kind)
+	return n.name, n.category()
 }
 
 // networkPlace is a place in the list of networks.
@@ -62,7 +70,7 @@ func (n *networks) add(added network) networkPlace {
 
 // addSender returns the place of a known sender.
 func (n *networks) addSender(sender senders.Sender) networkPlace {
-	return n.add(network{key: sender.Name, name: sender.Name, kind: sender.Kind})
+	return n.add(network{key: sender.Key, name: sender.Name, sender: &sender})
 }
 
 // addSystem returns the place of the autonomous system of an address with so many
@@ -86,10 +94,12 @@ func systemKey(number uint32) string { return "AS" + strconv.FormatUint(uint64(n
 // autonomous system.
 type home struct{ sender, system networkPlace }
 
-// network returns the network of a record: a known sender by the address, else by who
-// signed, else the autonomous system of the address.
-func (h home) network(signer networkPlace) networkPlace {
-	switch {
+// of returns the network of a record: a forwarder or list that signed, else a known
+// sender by the address, else by who signed, else the autonomous system of the address.
+func (n *networks) of(h home, signer networkPlace) networkPlace {
+	switch by := n.list[signer].sender; {
+	case by != nil && by.Relays():
+		return signer
 	case h.sender != noNetwork:
 		return h.sender
 	case signer != noNetwork:

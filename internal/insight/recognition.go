@@ -118,7 +118,7 @@ func (m *Mail) newPairs() *pairs {
 func (p *pairs) begin(b *rollup.Block) {
 	p.table.begin(func(key string, of *sum) {
 		form, signer := splitPair(key)
-		network := p.home(form).network(signer)
+		network := p.networks.of(p.home(form), signer)
 		p.growRest()
 		p.rest[network].merge(of)
 		clear(p.known)
@@ -156,7 +156,7 @@ func (p *pairs) find(form string, signer networkPlace) pair {
 	p.key = binary.BigEndian.AppendUint32(append(p.key[:0], form...), uint32(signer))
 	of := pair{signer: signer, slot: p.table.slot(string(p.key))}
 	if of.slot&isUnlisted != 0 {
-		of.network = p.home(form).network(signer)
+		of.network = p.networks.of(p.home(form), signer)
 		p.growRest()
 	}
 	if isIPv4 && len(p.known) < maxRemembered {
@@ -221,7 +221,7 @@ func (p *pairs) finish(ctx context.Context) error {
 	}
 	for at := 1; at < len(p.table.keys); at++ {
 		form, signer := splitPair(p.table.keys[at])
-		network := p.home(form).network(signer)
+		network := p.networks.of(p.home(form), signer)
 		p.growRest()
 		p.rest[network].merge(&p.table.sums[at])
 	}

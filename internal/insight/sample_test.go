@@ -185,8 +185,8 @@ func newService(t testing.TB) *insight.Service {
 		t.Fatal(err)
 	}
 	catalogue := senders.NewCatalogue([]senders.Sender{
-		{Name: "Post Office", Kind: senders.Mailboxes, Hosts: []string{"post.example"}},
-		{Name: "Newsletters", Kind: senders.Marketing, Domains: []string{"letters.example"}},
+		{Name: "Post Office", Kind: senders.Service, Category: senders.Mailboxes, Hosts: []string{"post.example"}},
+		{Name: "Newsletters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}},
 	})
 	return insight.New(atlas, catalogue, hosts{"192.0.2.9": "out9.post.example", "198.51.100.1": "mx.two.example"}, nil)
 }

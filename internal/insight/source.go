@@ -176,7 +176,7 @@ func (m *Mail) facts(of *source, records *selection) []Fact {
 		return facts
 	case GroupNetwork:
 		network := &m.whole.networks.list[m.whole.networks.places[of.form]]
-		add("Kind of sender", string(network.kind))
+		add("Kind of sender", network.category())
 		add("Autonomous system", systemName(senders.Network{Number: network.number, Name: network.name}))
 	}
 	addresses := records.sources(m, GroupAddress)

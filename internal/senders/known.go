@@ -1,84 +1,127 @@
 package senders
 
-import "slices"
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 
-// Known returns the senders that the program knows by itself. The tables name what
-// the services themselves document or show in every mail they send; an autonomous
-// system is listed only where the service alone sends mail from it.
+	"github.com/BurntSushi/toml"
+
+	"github.com/dmarcd/dmarcd/dns"
+)
+
+//go:embed catalogue.toml
+var knownText string
+
+// Known returns the senders that the program knows by itself. The file names what the
+// services document or show in every mail they send; an autonomous system is listed only
+// where the service alone sends mail from it.
 func Known() []Sender {
-	return slices.Concat(mailboxProviders, marketing, transactional, crmAndSupport, businessApplications, gateways, hosting)
+	all, err := ParseSenders(knownText)
+	if err != nil {
+		panic(err) // the file is part of the program, and tested
+	}
+	return all
 }
 
-// mailboxProviders host the mailboxes of people and companies.
-var mailboxProviders = []Sender{
-	{"Google", Mailboxes, []uint32{15169}, []string{"google.com", "googlemail.com"}, []string{"gmail.com", "google.com", "googlemail.com", "gappssmtp.com"}},
-	{"Microsoft 365", Mailboxes, nil, []string{"outlook.com", "hotmail.com"}, []string{"onmicrosoft.com", "outlook.com", "hotmail.com", "live.com"}},
-	{"Yahoo", Mailboxes, []uint32{10310, 26101, 34010, 36646, 36647}, []string{"yahoo.com", "yahoodns.net"}, []string{"yahoo.com", "ymail.com", "aol.com", "rocketmail.com"}},
-	{"Apple iCloud", Mailboxes, []uint32{714, 6185}, []string{"icloud.com", "apple.com"}, []string{"icloud.com", "icloudmailadmin.com", "me.com", "mac.com"}},
-	{"Zoho Mail", Mailboxes, []uint32{2639, 56201, 205111}, []string{"zoho.com", "zoho.eu", "zoho.in", "zohomail.com"}, []string{"zoho.com", "zoho.eu", "zoho.in", "zohomail.com", "zohomail.eu"}},
-	{"Fastmail", Mailboxes, []uint32{151847}, []string{"messagingengine.com", "fastmail.com"}, []string{"messagingengine.com", "fastmail.com", "fastmail.fm", "pobox.com"}},
-	{"Proton Mail", Mailboxes, []uint32{62371, 199218, 208172, 209103}, []string{"protonmail.ch", "proton.ch"}, []string{"protonmail.com", "protonmail.ch", "proton.me", "pm.me"}},
-	{"GMX and WEB.DE", Mailboxes, nil, []string{"gmx.net", "web.de", "mail.com"}, []string{"gmx.net", "gmx.de", "web.de", "mail.com"}},
-	{"Yandex", Mailboxes, []uint32{13238}, []string{"yandex.net", "yandex.ru"}, []string{"yandex.ru", "yandex.com", "ya.ru"}},
-	{"Mail.ru", Mailboxes, []uint32{47764}, []string{"mail.ru"}, []string{"mail.ru", "bk.ru", "inbox.ru", "list.ru"}},
-	{"Tuta", Mailboxes, []uint32{210909}, []string{"tutanota.de", "tuta.com"}, []string{"tutanota.com", "tutanota.de", "tuta.com", "tuta.io"}},
-	{"Posteo", Mailboxes, []uint32{201681}, []string{"posteo.de"}, []string{"posteo.de", "posteo.net"}},
-	{"mailbox.org", Mailboxes, []uint32{199118}, []string{"mailbox.org"}, []string{"mailbox.org"}},
-	{"Runbox", Mailboxes, nil, []string{"runbox.com"}, []string{"runbox.com"}},
-	{"Migadu", Mailboxes, nil, []string{"migadu.com"}, []string{"migadu.com"}},
-	{"T-Online", Mailboxes, nil, []string{"t-online.de"}, []string{"t-online.de", "magenta.de"}},
-	{"NetEase", Mailboxes, []uint32{45062}, []string{"netease.com", "163.com", "126.com"}, []string{"163.com", "126.com", "yeah.net"}},
-	{"Tencent QQ Mail", Mailboxes, nil, []string{"qq.com"}, []string{"qq.com", "foxmail.com"}},
+// maxFileBytes bounds the file of an operator.
+const maxFileBytes = 8 << 20
+
+// ReadSenders reads a file of an operator in the form of catalogue.toml.
+func ReadSenders(path string) ([]Sender, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read senders: %w", err)
+	}
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("read senders: %s has more than %d bytes", path, maxFileBytes)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read senders: %w", err)
+	}
+	all, err := ParseSenders(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("read senders: %s: %w", path, err)
+	}
+	return all, nil
 }
 
-// marketing services send newsletters and campaigns.
-var marketing = []Sender{
-	{"Mailchimp", Marketing, []uint32{14782}, []string{"mcsv.net", "rsgsv.net", "mcdlv.net"}, []string{"mcsv.net", "mcdlv.net", "rsgsv.net", "mailchimpapp.net", "mailchimp.com"}},
-	{"Brevo", Marketing, []uint32{200484}, []string{"sendinblue.com", "brevo.com", "mailin.fr"}, []string{"sendinblue.com", "brevo.com", "brevosend.com", "mailin.fr"}},
-	{"Campaign Monitor", Marketing, []uint32{55819}, []string{"createsend.com", "cmail19.com", "cmail20.com"}, []string{"createsend.com", "cmail19.com", "cmail20.com"}},
-	{"Constant Contact", Marketing, []uint32{40444}, []string{"constantcontact.com", "confirmedcc.com", "ccsend.com"}, []string{"constantcontact.com", "ccsend.com"}},
-	{"Klaviyo", Marketing, nil, []string{"klaviyomail.com"}, []string{"klaviyomail.com", "klaviyo.com"}},
-	{"ActiveCampaign", Marketing, nil, []string{"emsd1.com", "acems1.com"}, []string{"emsd1.com", "acems1.com", "activecampaign.com"}},
-	{"GetResponse", Marketing, []uint32{46469, 198881, 207296}, []string{"getresponse.com", "getresponse-mail.com"}, []string{"getresponse.com", "getresponse-mail.com"}},
-	{"AWeber", Marketing, []uint32{11810}, []string{"aweber.com"}, []string{"aweber.com"}},
-	{"MailerLite", Marketing, nil, []string{"mlsend.com", "mailerlite.com"}, []string{"mlsend.com", "mailerlite.com"}},
-	{"Salesforce Marketing Cloud", Marketing, []uint32{22606}, []string{"exacttarget.com"}, []string{"exacttarget.com"}},
-	{"Adobe Marketo", Marketing, nil, []string{"mktdns.com", "mktomail.com", "marketo.com", "mktroute.com"}, []string{"mktdns.com", "mktomail.com", "marketo.org"}},
-	{"Adobe Campaign", Marketing, []uint32{15224}, []string{"neolane.net", "campaign.adobe.com"}, []string{"neolane.net", "campaign.adobe.com"}},
-	{"Oracle Responsys", Marketing, nil, []string{"responsys.net", "rsys2.com", "rsys5.net"}, []string{"responsys.net", "rsys2.com"}},
-	{"Oracle Eloqua", Marketing, nil, []string{"en25.com", "eloqua.com"}, []string{"en25.com", "eloqua.com"}},
-	{"Emarsys", Marketing, []uint32{43511, 199236, 203501}, []string{"emarsys.net", "emsmtp.com"}, []string{"emarsys.net", "emsmtp.com"}},
-	{"Cheetah Digital", Marketing, []uint32{53316}, []string{"cheetahmail.com", "chtah.com"}, []string{"cheetahmail.com", "chtah.com"}},
-	{"Epsilon", Marketing, []uint32{19137}, []string{"bfi0.com", "epsl1.com"}, []string{"bfi0.com", "epsl1.com"}},
-	{"Acoustic Campaign", Marketing, nil, []string{"silverpop.com"}, []string{"silverpop.com"}},
-	{"Sailthru", Marketing, []uint32{18877}, []string{"sailthru.com"}, []string{"sailthru.com"}},
-	{"Cordial", Marketing, []uint32{401181}, []string{"cordial.com"}, []string{"cordial.com"}},
-	{"Listrak", Marketing, []uint32{394396}, []string{"listrak.com"}, []string{"listrak.com", "listrakbi.com"}},
-	{"Iterable", Marketing, nil, []string{"iterable.com"}, []string{"iterable.com"}},
-	{"Dotdigital", Marketing, nil, []string{"dotmailer.com", "dotdigital.com", "dotmailer-email.com"}, []string{"dotmailer.com", "dotdigital-email.com"}},
-	{"CleverReach", Marketing, nil, []string{"cleverreach.com", "crsend.com"}, []string{"cleverreach.com", "crsend.com"}},
-	{"Splio", Marketing, []uint32{31688}, []string{"splio.com"}, []string{"splio.com"}},
-	{"Spotler", Marketing, []uint32{49509, 51514}, []string{"spotler.com", "mailplus.nl"}, []string{"spotler.com", "mailplus.nl"}},
-	{"Substack", Marketing, nil, nil, []string{"substack.com"}},
-	{"Kit", Marketing, nil, []string{"convertkit.com"}, []string{"convertkit.com", "convertkit-mail.com"}},
-	{"Benchmark Email", Marketing, []uint32{19730}, []string{"bmsend.com", "benchmarkemail.com"}, []string{"bmsend.com", "benchmarkemail.com"}},
+// entry is a sender in a file.
+type entry struct {
+	Key        string   `toml:"key"`
+	Name       string   `toml:"name"`
+	Kind       Kind     `toml:"kind"`
+	Category   Category `toml:"category"`
+	Networks   []uint32 `toml:"networks"`
+	Hosts      []string `toml:"hosts"`
+	Except     []string `toml:"except"`
+	Domains    []string `toml:"domains"`
+	AlignsSPF  bool     `toml:"aligns_spf"`
+	AlignsDKIM bool     `toml:"aligns_dkim"`
+	Setup      string   `toml:"setup"`
 }
 
-// transactional services send what other programs hand them.
-var transactional = []Sender{
-	{"Amazon SES", Transactional, nil, []string{"amazonses.com"}, []string{"amazonses.com"}},
-	{"Twilio SendGrid", Transactional, []uint32{11377}, []string{"sendgrid.net", "sendgrid.com"}, []string{"sendgrid.net", "sendgrid.com", "sendgrid.me"}},
-	{"Mailgun", Transactional, []uint32{396479}, []string{"mailgun.net", "mailgun.org", "mailgun.us"}, []string{"mailgun.org", "mailgun.net", "mailgun.us", "mailgun.com"}},
-	{"Postmark", Transactional, nil, []string{"mtasv.net", "postmarkapp.com"}, []string{"mtasv.net", "postmarkapp.com"}},
-	{"SparkPost", Transactional, []uint32{23528}, []string{"sparkpostmail.com", "sparkpostmail1.com", "msgsys.com"}, []string{"sparkpostmail.com", "sparkpostmail1.com", "sparkpostmail2.com"}},
-	{"Mailjet", Transactional, []uint32{200069}, []string{"mailjet.com"}, []string{"mailjet.com"}},
-	{"Mailchimp Transactional", Transactional, nil, []string{"mandrillapp.com"}, []string{"mandrillapp.com"}},
-	{"SMTP2GO", Transactional, nil, []string{"smtp2go.com", "smtpcorp.com"}, []string{"smtp2go.com", "smtpcorp.com", "smtp2go.net"}},
-	{"SocketLabs", Transactional, []uint32{53658}, []string{"socketlabs.com"}, []string{"socketlabs.com"}},
-	{"Elastic Email", Transactional, nil, []string{"elasticemail.com"}, []string{"elasticemail.com", "bounces.elasticemail.net"}},
-	{"Customer.io", Transactional, nil, []string{"customeriomail.com"}, []string{"customeriomail.com", "customer.io"}},
-	{"MailerSend", Transactional, nil, []string{"mailersend.net"}, []string{"mailersend.net", "mailersend.com"}},
-	{"Resend", Transactional, nil, nil, []string{"resend.com", "resend.dev"}},
-	{"Mailtrap", Transactional, nil, []string{"mailtrap.live"}, []string{"mailtrap.live", "mailtrap.io"}},
-	{"SendPulse", Transactional, nil, []string{"sendpulse.com"}, []string{"sendpulse.com"}},
+// ParseSenders reads senders in the form of catalogue.toml. An unknown field, a key that
+// is there twice and a sender that nothing is recognised by are errors.
+func ParseSenders(text string) ([]Sender, error) {
+	var file struct {
+		Senders []entry `toml:"sender"`
+	}
+	about, err := toml.Decode(text, &file)
+	if err != nil {
+		return nil, err
+	}
+	if unknown := about.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("unknown field %s", unknown[0])
+	}
+	all, keys := make([]Sender, len(file.Senders)), make(map[string]bool)
+	for i, e := range file.Senders {
+		if all[i], err = e.sender(); err != nil {
+			return nil, fmt.Errorf("sender %q: %w", e.Key, err)
+		}
+		if keys[e.Key] {
+			return nil, fmt.Errorf("sender %q: the key is there twice", e.Key)
+		}
+		keys[e.Key] = true
+	}
+	return all, nil
+}
+
+var keyForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+
+// sender checks an entry and returns what it describes.
+func (e entry) sender() (Sender, error) {
+	switch e.Kind {
+	case Forwarder:
+		e.Category = Forwarding
+	case List:
+		e.Category = MailingList
+	}
+	switch {
+	case !keyForm.MatchString(e.Key):
+		return Sender{}, errors.New("the key must be lower-case letters, digits and hyphens, at most 64")
+	case strings.TrimSpace(e.Name) == "":
+		return Sender{}, errors.New("the name is missing")
+	case !slices.Contains(Kinds(), e.Kind):
+		return Sender{}, fmt.Errorf("the kind must be one of %q", Kinds())
+	case !slices.Contains(Categories(), e.Category):
+		return Sender{}, fmt.Errorf("the category must be one of %q", Categories())
+	case len(e.Networks)+len(e.Hosts)+len(e.Domains) == 0:
+		return Sender{}, errors.New("it needs hosts, domains or networks")
+	case slices.Contains(e.Networks, 0):
+		return Sender{}, errors.New("there is no network 0")
+	case strings.TrimSpace(e.Setup) == "":
+		return Sender{}, errors.New("setup is missing")
+	}
+	for _, name := range slices.Concat(e.Hosts, e.Except, e.Domains) {
+		if !dns.IsHostname(name) || name != strings.ToLower(name) || !strings.Contains(name, ".") {
+			return Sender{}, fmt.Errorf("%q is not a domain name in lower case", name)
+		}
+	}
+	return Sender(e), nil
 }

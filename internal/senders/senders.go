@@ -1,6 +1,7 @@
 // Package senders says who stands behind the address that a mail came from: its
 // network and country from databases on disk (Atlas), the service it belongs to
-// from a table of ours (Catalogue), and the name of the host from the DNS (Names).
+// from the file catalogue.toml (Catalogue), and the name of the host from the DNS
+// (Names).
 //
 // Nothing here asks anybody while a page is being made: an Atlas and a Catalogue
 // live in memory, and Names answers with what it knows and finds out the rest
