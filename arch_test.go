@@ -140,6 +140,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
+	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app", "internal/web/backend"}},
 }
 
 // quiet are the packages that talk to nobody: no files, no network, no log.

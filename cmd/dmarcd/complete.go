@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // completeTimeout is how long a person waits for the names of teams.
@@ -68,27 +66,18 @@ func offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, f) // the flag exists, and has none yet
 }
 
-// completeTeams offers the names of the teams. It makes no database, and mends none.
+// completeTeams offers the names of the teams. It makes no database, and changes none.
 func (p *program) completeTeams(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
 	effective, err := p.configuration(cmd)
 	if err != nil {
 		return nil, nothing
 	}
-	database := effective.Config.Database
-	if _, err := os.Stat(database); err != nil && !store.IsPostgres(database) {
-		return nil, nothing
-	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 	defer cancel()
-	s, err := store.Open(ctx, database, store.Options{Log: slog.New(slog.DiscardHandler)})
+	names, err := app.TeamNames(ctx, effective.Config)
 	if err != nil {
-		return nil, nothing
+		return nil, nothing // an error would be taken for a name
 	}
-	defer func() { _ = s.Close() }() // it only read
-	teams, err := s.Teams(ctx)
-	if err != nil {
-		return nil, nothing
-	}
-	return convert(teams, func(t dmarcd.Team) string { return t.Name }), nothing
+	return names, nothing
 }

@@ -4,24 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/dnscheck"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-const (
-	// listPart is how many domains are read at once.
-	listPart = 1000
-	// verifyTimeout is how long an operator waits for DNS.
-	verifyTimeout = 5 * time.Second
-)
+// listPart is how many domains are read at once.
+const listPart = 1000
 
 func (p *program) domainCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "domain", Short: "Domains of a team", Args: noArguments, RunE: showHelp}
@@ -40,8 +33,8 @@ func (p *program) domainListCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t team) error {
-			domains, err := allDomains(cmd.Context(), t.Team)
+		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+			domains, err := allDomains(cmd.Context(), t)
 			if err != nil {
 				return err
 			}
@@ -51,7 +44,7 @@ func (p *program) domainListCommand() *cobra.Command {
 	return cmd
 }
 
-func allDomains(ctx context.Context, t *store.Team) ([]dmarcd.Domain, error) {
+func allDomains(ctx context.Context, t *service.Team) ([]dmarcd.Domain, error) {
 	var all []dmarcd.Domain
 	for after := ""; ; {
 		part, err := t.Domains(ctx, after, listPart)
@@ -87,16 +80,12 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t team) error {
-			name, err := knownDomain(cmd.Context(), t.Team, args[0])
+		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
 			if err != nil {
 				return err
 			}
-			resolver := app.NewResolver(cfg, nil, nil)
-			defer resolver.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), verifyTimeout)
-			defer cancel()
-			domain, check, err := app.NewChecker(cfg, resolver).Check(ctx, t, name, dnscheck.Requested)
+			domain, check, err := t.Verify(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
@@ -121,12 +110,12 @@ func (p *program) domainDeleteCommand() *cobra.Command {
 	}
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
-			name, err := knownDomain(cmd.Context(), t.Team, args[0])
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
 			if err != nil {
 				return err
 			}
-			return t.change.DeleteDomain(cmd.Context(), name)
+			return t.DeleteDomain(cmd.Context(), name)
 		})
 	}
 	return cmd
@@ -152,19 +141,19 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 		if err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
-			name, err := knownDomain(cmd.Context(), t.Team, args[0])
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
 			if err != nil {
 				return err
 			}
-			return t.change.SetPurpose(cmd.Context(), name, purpose)
+			return t.SetPurpose(cmd.Context(), name, purpose)
 		})
 	}
 	return cmd
 }
 
 // knownDomain returns the name of a domain of the team as it is stored.
-func knownDomain(ctx context.Context, t *store.Team, input string) (string, error) {
+func knownDomain(ctx context.Context, t *service.Team, input string) (string, error) {
 	name, err := dmarcd.ParseName(input)
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 const (
@@ -40,7 +41,7 @@ status is then 1.`,
 			return err
 		}
 		names, refused := p.parseNames(inputs)
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			known, err := p.addDomains(cmd.Context(), t, names)
 			if err != nil {
 				return err
@@ -95,7 +96,7 @@ func (p *program) parseNames(inputs []string) (names []string, refused int) {
 }
 
 // addDomains adds the names in parts and returns how many the team had already.
-func (p *program) addDomains(ctx context.Context, t team, names []string) (known int, err error) {
+func (p *program) addDomains(ctx context.Context, t *service.Team, names []string) (known int, err error) {
 	bar, done := p.progress(len(names), 2*addPart, "adding domains")
 	defer done()
 	total := 0
@@ -108,7 +109,7 @@ func (p *program) addDomains(ctx context.Context, t team, names []string) (known
 				}
 			}
 		}
-		added, err := t.change.AddDomains(ctx, part)
+		added, err := t.AddDomains(ctx, part)
 		if err != nil {
 			return known, fmt.Errorf("%d domains added, then no more: %w", total, err)
 		}

@@ -16,8 +16,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 func (p *program) importCommand() *cobra.Command {
@@ -41,14 +42,18 @@ same paths; --all reads everything again.
 	asJSON := jsonFlag(cmd)
 	all := cmd.Flags().Bool("all", false, "read again what an interrupted import has read")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t team) error {
+		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
 			name := journalName(cmd.Flag("team").Value.String(), args)
 			journal, err := openJournal(filepath.Join(cfg.Data, name), *all)
 			if err != nil {
 				return err
 			}
+			keeper, err := t.Import(strings.Join(args, ", "))
+			if err != nil {
+				return errors.Join(err, journal.Close())
+			}
 			run := &importing{program: p, json: *asJSON}
-			return run.files(cmd.Context(), cfg, t.Team, files.List(args...), journal)
+			return run.files(cmd.Context(), cfg, keeper, files.List(args...), journal)
 		})
 	}
 	return cmd
@@ -79,14 +84,14 @@ type importCounts struct {
 	Messages   int64 `json:"messages"`
 }
 
-func (r *importing) files(ctx context.Context, cfg config.Config, team *store.Team, listing files.Listing, journal *files.Journal) error {
+func (r *importing) files(ctx context.Context, cfg config.Config, keeper intake.Keeper, listing files.Listing, journal *files.Journal) error {
 	for _, err := range listing.Unread {
 		r.cannot(err.Error())
 	}
 	bar, done := r.progressBytes(listing.Bytes, "importing")
 	r.bar = bar
 	r.counts.Files = len(listing.Files) + len(listing.Unread)
-	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Keeper: team, Journal: journal, Tell: r.tell}
+	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Keeper: keeper, Journal: journal, Tell: r.tell}
 	err := importer.Run(ctx, listing.Files)
 	done()
 	if err != nil {

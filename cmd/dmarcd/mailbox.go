@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -39,7 +39,7 @@ func (p *program) mailboxListCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			mailboxes, err := t.Mailboxes(cmd.Context())
 			if err != nil {
 				return err
@@ -102,10 +102,10 @@ func (p *program) changeMailbox(change func(*service.Team, context.Context, dmar
 		if err != nil {
 			return err
 		}
-		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-			team, err := s.TeamOfMailbox(cmd.Context(), id)
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := system(i).TeamOfMailbox(cmd.Context(), id)
 			if err == nil {
-				err = change(p.useCases(cfg, s).Team(team, service.CommandLine()), cmd.Context(), id)
+				err = change(i.Service.Team(team, service.CommandLine()), cmd.Context(), id)
 			}
 			if errors.Is(err, dmarcd.ErrNotFound) {
 				return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` shows a team's: %w", id, err)

@@ -78,7 +78,7 @@ deletes them for good.`,
 		if err := mailbox.Validate(); err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			return p.addMailbox(cmd.Context(), t, service.NewMailbox{Mailbox: mailbox, Secret: credentials.Encode(), Untried: given.untried})
 		})
 	}
@@ -151,8 +151,8 @@ func (p *program) readSecretFile(path string) ([]byte, error) {
 }
 
 // addMailbox logs in to the mailbox, stores it if that works, and prints its id.
-func (p *program) addMailbox(ctx context.Context, t team, wanted service.NewMailbox) error {
-	added, err := t.change.AddMailbox(ctx, wanted)
+func (p *program) addMailbox(ctx context.Context, t *service.Team, wanted service.NewMailbox) error {
+	added, err := t.AddMailbox(ctx, wanted)
 	if failed := (*service.MailboxError)(nil); errors.As(err, &failed) {
 		if errors.Is(failed.Reason, imap.ErrLogin) {
 			p.say("%v; nothing was added\n", failed.Reason)

@@ -6,8 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/app"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -18,8 +17,8 @@ func (p *program) migrateCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Opening migrates.
-			return p.withNewStore(cmd, func(_ config.Config, s *store.Store) error {
-				_, err := fmt.Fprintf(p.out, "The %s database has the schema of this version.\n", s.Stats().Engine)
+			return p.withNewInstallation(cmd, func(i *app.Installation) error {
+				_, err := fmt.Fprintf(p.out, "The %s database has the schema of this version.\n", i.Engine)
 				return err
 			})
 		},
@@ -38,12 +37,12 @@ passwords of mailboxes is not in it: keep a copy of secret.file elsewhere.`,
   dmarcd backup --database postgres://dmarcd@localhost/dmarcd /var/backups/dmarcd.db`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
+			return p.withInstallation(cmd, func(i *app.Installation) error {
 				var progress func(rows int)
 				if isTerminal(p.err) {
 					progress = func(rows int) { p.say("\r%d rows written", rows) }
 				}
-				if err := s.Backup(cmd.Context(), args[0], progress); err != nil {
+				if err := system(i).Backup(cmd.Context(), args[0], progress); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(p.out, "Backup written to %s.\n", args[0])

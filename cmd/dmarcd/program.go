@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // The exit statuses. Where several things were asked, the greatest is told.
@@ -153,88 +151,47 @@ func (p *program) configuration(cmd *cobra.Command) (config.Effective, error) {
 	return config.Load(config.Input{File: given["config"], Environ: p.environ, Flags: given})
 }
 
-// withStore runs f with the database of the configuration, which must exist: a command
-// that runs in the wrong folder must not leave an empty database there.
-func (p *program) withStore(cmd *cobra.Command, f func(cfg config.Config, s *store.Store) error) error {
+// withInstallation runs f with the installation of the configuration, which must exist.
+func (p *program) withInstallation(cmd *cobra.Command, f func(i *app.Installation) error) error {
+	return p.with(cmd, app.OpenInstallation, f)
+}
+
+// withNewInstallation is withInstallation for commands that may begin an installation.
+func (p *program) withNewInstallation(cmd *cobra.Command, f func(i *app.Installation) error) error {
+	return p.with(cmd, app.CreateInstallation, f)
+}
+
+func (p *program) with(cmd *cobra.Command, open func(context.Context, config.Config, *slog.Logger) (*app.Installation, error), f func(i *app.Installation) error) error {
 	effective, err := p.configuration(cmd)
 	if err != nil {
 		return err
 	}
-	database := effective.Config.Database
-	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) && !store.IsPostgres(database) {
-		return fmt.Errorf("there is no database %s; run the command where the daemon runs, or name its data folder with --data (DMARCD_DATA); `dmarcd serve` creates a new one", database)
-	}
-	return p.withNewStore(cmd, f)
-}
-
-// withNewStore is withStore for commands that may begin an installation: they create
-// the database if there is none.
-func (p *program) withNewStore(cmd *cobra.Command, f func(cfg config.Config, s *store.Store) error) error {
-	effective, err := p.configuration(cmd)
+	i, err := open(cmd.Context(), effective.Config, p.logger(effective.Config.Log))
 	if err != nil {
 		return err
 	}
-	cfg := effective.Config
-	s, err := app.OpenStore(cmd.Context(), cfg, p.logger(cfg.Log))
-	if err != nil {
-		return err
-	}
-	if cfg.ReportDomain, err = reportDomain(cmd.Context(), s, cfg.ReportDomain); err == nil {
-		err = f(cfg, s)
-	}
-	return errors.Join(err, s.Close())
+	return errors.Join(f(i), i.Close())
 }
 
-// reportDomain returns the report domain of the daemon that uses the database. A command
-// with another one would show wrong reporting addresses, and judge domains by them.
-func reportDomain(ctx context.Context, s *store.Store, configured string) (string, error) {
-	daemons, recorded, err := s.ReportDomain(ctx)
-	switch {
-	case err != nil:
-		return "", err
-	case !recorded:
-		return configured, nil
-	case configured != "" && configured != daemons:
-		return "", fmt.Errorf("the daemon of this database has report_domain = %q, and this command %q; set DMARCD_REPORT_DOMAIN to the daemon's, or restart the daemon with the new one first", daemons, configured)
-	}
-	return daemons, nil
-}
-
-// withTeam is withStore for a command with the flag --team.
-func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t team) error) error {
+// withTeam is withInstallation for a command with the flag --team.
+func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *service.Team) error) error {
 	name, err := cmd.Flags().GetString("team")
 	if err != nil {
 		return err
 	}
-	return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-		found, err := teamByName(cmd.Context(), s, name)
+	return p.withInstallation(cmd, func(i *app.Installation) error {
+		found, err := teamByName(cmd.Context(), system(i), name)
 		if err != nil {
 			return err
 		}
-		return f(cfg, team{s.Team(found.ID), p.useCases(cfg, s).Team(found.ID, service.CommandLine())})
+		return f(i.Config, i.Service.Team(found.ID, service.CommandLine()))
 	})
 }
 
-// team is the team of a command: what it has, and what can be changed of it.
-type team struct {
-	*store.Team
-	change *service.Team
-}
-
-// useCases returns what can be done to an installation without a running daemon.
-func (p *program) useCases(cfg config.Config, s *store.Store) *service.Service {
-	return service.New(s, app.WithMailboxes(service.Options{
-		Acceptor: app.NewAcceptor(cfg, p.logger(cfg.Log)), BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain,
-		Log: p.logger(cfg.Log),
-	}, cfg))
-}
-
 // system returns what an operator can do to the installation.
-func (p *program) system(cfg config.Config, s *store.Store) *service.System {
-	return p.useCases(cfg, s).System(service.CommandLine())
-}
+func system(i *app.Installation) *service.System { return i.Service.System(service.CommandLine()) }
 
-func teamByName(ctx context.Context, s *store.Store, name string) (dmarcd.Team, error) {
+func teamByName(ctx context.Context, s *service.System, name string) (dmarcd.Team, error) {
 	team, err := s.TeamByName(ctx, name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return team, fmt.Errorf("there is no team %q; `dmarcd team list` shows all: %w", name, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -36,7 +36,7 @@ func (p *program) reportListCommand() *cobra.Command {
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
-	var filter store.ReportFilter
+	var filter service.ReportFilter
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Domain, "domain", "", "only reports about this domain of the team")
 	flags.StringVar(&filter.Organization, "org", "", "only reports of this reporter")
@@ -62,7 +62,7 @@ func (p *program) reportListCommand() *cobra.Command {
 			}
 			filter.Domain = name
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
 			if err != nil {
 				return err
@@ -103,7 +103,7 @@ func (p *program) reportRejectedCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	limit := cmd.Flags().Int("limit", defaultReports, "how many to list")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			rejected, err := t.Rejected(cmd.Context(), 0, *limit)
 			if err != nil {
 				return err
@@ -138,10 +138,10 @@ rest stays with the reason of today.
 			}
 			ids[i] = id
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			if len(args) == 0 {
 				var err error
-				if ids, err = allRejected(cmd, t.Team); err != nil {
+				if ids, err = allRejected(cmd, t); err != nil {
 					return err
 				}
 			}
@@ -152,7 +152,7 @@ rest stays with the reason of today.
 }
 
 // allRejected returns the ids of all that was rejected.
-func allRejected(cmd *cobra.Command, t *store.Team) ([]dmarcd.RejectedID, error) {
+func allRejected(cmd *cobra.Command, t *service.Team) ([]dmarcd.RejectedID, error) {
 	var ids []dmarcd.RejectedID
 	last := dmarcd.RejectedID(0)
 	for {
@@ -167,12 +167,12 @@ func allRejected(cmd *cobra.Command, t *store.Team) ([]dmarcd.RejectedID, error)
 	}
 }
 
-func (p *program) retry(cmd *cobra.Command, t team, ids []dmarcd.RejectedID) error {
+func (p *program) retry(cmd *cobra.Command, t *service.Team, ids []dmarcd.RejectedID) error {
 	bar, done := p.progress(len(ids), defaultReports, "reading again")
 	defer done()
 	used := 0
 	for _, id := range ids {
-		settled, _, err := t.change.Retry(cmd.Context(), id)
+		settled, _, err := t.Retry(cmd.Context(), id)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
 			p.say("%s: it is not there, or its bytes are gone\n", id)

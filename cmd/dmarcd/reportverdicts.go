@@ -64,9 +64,9 @@ func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) 
 		if err != nil {
 			return err
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			if len(ids) == 0 {
-				changed, err := t.change.SetCountedAll(cmd.Context(), selected, counted)
+				changed, err := t.SetCountedAll(cmd.Context(), selected, counted)
 				if err != nil {
 					return err
 				}
@@ -74,7 +74,7 @@ func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) 
 				return err
 			}
 			return p.decide(args, done, func(i int) error {
-				_, err := t.change.SetCounted(cmd.Context(), ids[i], counted)
+				_, err := t.SetCounted(cmd.Context(), ids[i], counted)
 				return err
 			})
 		})
@@ -105,16 +105,16 @@ stored anew.
 				return err
 			}
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			return p.decide(args, "deleted", func(i int) error {
 				if id, err := dmarcd.ParseRejectedID(args[i]); err == nil {
-					return t.change.DeleteRejected(cmd.Context(), id)
+					return t.DeleteRejected(cmd.Context(), id)
 				}
 				id, err := dmarcd.ParseReportID(args[i])
 				if err != nil {
 					return err
 				}
-				return t.change.DeleteReport(cmd.Context(), id)
+				return t.DeleteReport(cmd.Context(), id)
 			})
 		})
 	}

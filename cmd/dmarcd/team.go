@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -28,8 +27,8 @@ func (p *program) teamCreateCommand() *cobra.Command {
 	}
 	api := cmd.Flags().Bool("api", false, "put the team on the API whitelist")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withNewStore(cmd, func(cfg config.Config, s *store.Store) error {
-			team, err := p.system(cfg, s).CreateTeam(cmd.Context(), args[0], *api)
+		return p.withNewInstallation(cmd, func(i *app.Installation) error {
+			team, err := system(i).CreateTeam(cmd.Context(), args[0], *api)
 			if errors.Is(err, dmarcd.ErrConflict) {
 				return fmt.Errorf("there is a team %q already: %w", args[0], dmarcd.ErrConflict)
 			}
@@ -47,8 +46,8 @@ func (p *program) teamListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all teams", Example: "  dmarcd team list --json", Args: cobra.NoArgs}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
-			teams, err := s.Teams(cmd.Context())
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			teams, err := system(i).Teams(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -68,12 +67,12 @@ func (p *program) teamAllowCommand(allow bool) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = p.completeTeams
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-			team, err := teamByName(cmd.Context(), s, args[0])
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamByName(cmd.Context(), system(i), args[0])
 			if err != nil {
 				return err
 			}
-			return p.system(cfg, s).SetAPI(cmd.Context(), team.Name, allow)
+			return system(i).SetAPI(cmd.Context(), team.Name, allow)
 		})
 	}
 	return cmd

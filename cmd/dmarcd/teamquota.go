@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 func (p *program) teamQuotaCommand() *cobra.Command {
@@ -24,8 +24,8 @@ unless they are set.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-			team, err := teamByName(cmd.Context(), s, args[0])
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamByName(cmd.Context(), system(i), args[0])
 			if err != nil {
 				return err
 			}
@@ -33,10 +33,10 @@ unless they are set.`,
 			if err != nil {
 				return err
 			}
-			if err := p.system(cfg, s).SetQuotas(cmd.Context(), team, quotas); err != nil {
+			if err := system(i).SetQuotas(cmd.Context(), team, quotas); err != nil {
 				return err
 			}
-			return p.showQuotas(cmd, s.Team(team.ID), *asJSON)
+			return p.showQuotas(cmd, i.Service.Team(team.ID, service.CommandLine()), *asJSON)
 		})
 	}
 	return cmd
@@ -62,12 +62,8 @@ type quotaRow struct {
 	Max   *int64 `json:"max"`
 }
 
-func (p *program) showQuotas(cmd *cobra.Command, team *store.Team, asJSON bool) error {
-	quota, err := team.Quota(cmd.Context())
-	if err != nil {
-		return err
-	}
-	usage, err := team.Usage(cmd.Context())
+func (p *program) showQuotas(cmd *cobra.Command, team *service.Team, asJSON bool) error {
+	quota, usage, err := team.Quota(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -56,8 +56,8 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		if *expires > 0 {
 			token.ExpiresAt = time.Now().Add(*expires)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
-			secret, err := t.change.CreateToken(cmd.Context(), token)
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			secret, err := t.CreateToken(cmd.Context(), token)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t team) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			tokens, err := t.Tokens(cmd.Context())
 			if err != nil {
 				return err
@@ -98,15 +98,15 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-				team, err := s.TeamOfToken(cmd.Context(), id)
+			return p.withInstallation(cmd, func(i *app.Installation) error {
+				team, err := system(i).TeamOfToken(cmd.Context(), id)
 				if errors.Is(err, dmarcd.ErrNotFound) {
 					return fmt.Errorf("there is no token %s; `dmarcd token list` shows a team's: %w", id, err)
 				}
 				if err != nil {
 					return err
 				}
-				return p.useCases(cfg, s).Team(team, service.CommandLine()).RevokeToken(cmd.Context(), id)
+				return i.Service.Team(team, service.CommandLine()).RevokeToken(cmd.Context(), id)
 			})
 		},
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -48,34 +48,27 @@ over a safe channel.`,
 		if err != nil {
 			return err
 		}
-		return p.withNewStore(cmd, func(cfg config.Config, s *store.Store) error {
+		return p.withNewInstallation(cmd, func(i *app.Installation) error {
 			invite := dmarcd.Invite{Email: email, Operator: *operator}
 			if *team != "" {
-				joined, err := teamByName(cmd.Context(), s, *team)
+				joined, err := teamByName(cmd.Context(), system(i), *team)
 				if err != nil {
 					return err
 				}
 				invite.Team, invite.Role = joined.ID, parsed
 			}
-			return p.invite(cmd.Context(), cfg, s, invite)
+			return p.invite(cmd.Context(), system(i), invite)
 		})
 	}
 	return cmd
 }
 
-// invite keeps an invite and prints its link. Somebody who would be able to do
-// nothing on the page is not invited.
-func (p *program) invite(ctx context.Context, cfg config.Config, s *store.Store, invite dmarcd.Invite) error {
-	if invite.Team == 0 && !invite.Operator {
-		_, err := s.UserByEmail(ctx, invite.Email)
-		if errors.Is(err, dmarcd.ErrNotFound) {
-			return errors.New("a new user needs --team, --operator or both")
-		}
-		if err != nil {
-			return err
-		}
+// invite makes an invitation and prints its link.
+func (p *program) invite(ctx context.Context, s *service.System, invite dmarcd.Invite) error {
+	link, err := s.Invite(ctx, invite)
+	if errors.Is(err, service.ErrNothingToDo) {
+		return errors.New("a new user needs --team, --operator or both")
 	}
-	link, err := p.system(cfg, s).Invite(ctx, invite)
 	if err != nil {
 		return err
 	}
@@ -119,19 +112,16 @@ func (p *program) userListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all users with their teams", Example: "  dmarcd user list --json", Args: cobra.NoArgs}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withStore(cmd, func(_ config.Config, s *store.Store) error {
-			users, err := s.Users(cmd.Context())
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			users, err := system(i).Users(cmd.Context())
 			if err != nil {
 				return err
 			}
-			shapes := make([]userShape, len(users))
-			for i, user := range users {
-				memberships, err := s.Memberships(cmd.Context(), user.ID)
-				if err != nil {
-					return err
-				}
-				shapes[i] = newUserShape(user, memberships)
+			memberships, err := system(i).AllMemberships(cmd.Context())
+			if err != nil {
+				return err
 			}
+			shapes := convert(users, func(u dmarcd.User) userShape { return newUserShape(u, memberships[u.ID]) })
 			heading := []string{"ID", "EMAIL", "NAME", "PASSWORD", "OPERATOR", "TEAMS", "CREATED", "LAST SIGN-IN"}
 			return printList(p.out, *asJSON, shapes, heading, func(u userShape) []string {
 				teams := strings.Join(convert(u.Teams, func(m membershipShape) string { return m.Team + " (" + m.Role + ")" }), ", ")
@@ -155,15 +145,15 @@ func (p *program) userRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withStore(cmd, func(cfg config.Config, s *store.Store) error {
-				user, err := s.UserByEmail(cmd.Context(), email)
+			return p.withInstallation(cmd, func(i *app.Installation) error {
+				user, err := system(i).UserByEmail(cmd.Context(), email)
 				if errors.Is(err, dmarcd.ErrNotFound) {
 					return fmt.Errorf("there is no user %s; `dmarcd user list` shows all: %w", email, err)
 				}
 				if err != nil {
 					return err
 				}
-				ownerless, err := p.system(cfg, s).RemoveUser(cmd.Context(), user.ID)
+				ownerless, err := system(i).RemoveUser(cmd.Context(), user.ID)
 				if err != nil {
 					return err
 				}

@@ -154,12 +154,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	return a, nil
 }
 
-// OpenStore opens the database of a configuration and brings it to the present
-// schema.
-func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
-	return openStore(ctx, cfg, log)
-}
-
+// openStore opens the database of a configuration and brings it to the present schema.
 func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
@@ -220,7 +215,7 @@ func (a *App) handler() (http.Handler, error) {
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict,
 		Examine: a.examineOnRequest(), Retention: a.retention(),
 		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Now: time.Now, Log: a.log,
-	}, a.config, func() (*outbound.Dialer, func()) { return a.dialer, func() {} }))
+	}, a.config, a.dialer))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,
 		Authenticator: a.authenticator,

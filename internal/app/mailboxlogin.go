@@ -12,26 +12,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// WithMailboxes adds to options what the use cases of mailboxes need, for a command: the
-// DNS is asked for a login alone.
-func WithMailboxes(options service.Options, cfg config.Config) service.Options {
-	return withMailboxes(options, cfg, func() (*outbound.Dialer, func()) {
-		r := NewResolver(cfg, nil, nil)
-		return NewDialer(cfg, r), r.Close
-	})
-}
-
-// withMailboxes adds to options what the use cases of mailboxes need. dialer returns the
-// dialer for a login, and what releases it.
-func withMailboxes(options service.Options, cfg config.Config, dialer func() (_ *outbound.Dialer, release func())) service.Options {
+// withMailboxes adds to options what the use cases of mailboxes need.
+func withMailboxes(options service.Options, cfg config.Config, dialer *outbound.Dialer) service.Options {
 	options.PasswordSecret = func(password string) ([]byte, error) {
 		credentials := imap.Credentials{Password: password}
 		return credentials.Encode(), credentials.Validate()
 	}
 	options.TryMailbox = func(ctx context.Context, m dmarcd.Mailbox, encoded []byte) ([]byte, error) {
-		connect, release := dialer()
-		defer release()
-		return tryMailbox(ctx, connect, m, encoded)
+		return tryMailbox(ctx, dialer, m, encoded)
 	}
 	options.LoginRefused = imap.ErrLogin.Error()
 	options.Seal = func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {

@@ -3,8 +3,8 @@
 // the web pages and the command line decode, call it and encode. It takes and returns the
 // types of package dmarcd, and its errors are of the kinds of that package.
 //
-// Accounts (sign-in, sessions, a user's own settings) and what commands read are still
-// asked of the store by the front ends.
+// Accounts (sign-in, sessions, a user's own settings) are still asked of the store by the
+// pages.
 package service
 
 import (

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/netip"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -139,6 +141,23 @@ func (w *world) copyOf(content string) *intake.Copy {
 	return file
 }
 
+// importTwice imports reports in two steps.
+func (w *world) importTwice(ctx context.Context, t *service.Team) error {
+	keeper, err := t.Import("old reports")
+	if err != nil {
+		return err
+	}
+	for _, id := range []string{"2", "3"} {
+		day := dmarcd.DayOf(time.Now()) - 2
+		first := storetest.Delivery(storetest.Aggregate(id, ours, day, storetest.Passed(ours, 1)))
+		second := storetest.Delivery(storetest.Aggregate(id+"b", ours, day, storetest.Passed(ours, 1)))
+		if _, err := keeper.Receive(ctx, []*dmarcd.Delivery{first, second}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // An access is what an actor needs for a use case.
 type access int
 
@@ -239,6 +258,30 @@ var uses = map[string]use{
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Examine(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Examine(ctx, "example.net") },
 	},
+	"Quota": reads(func(_ *world, t *service.Team) (any, error) { quota, _, err := t.Quota(ctx); return quota, err }),
+	"TeamByName": {
+		needs: operate, wants: dmarcd.ErrNotFound,
+		system: func(_ *world, s *service.System) error { _, err := s.TeamByName(ctx, "acme"); return err },
+		fails: func(_ *world, _ *service.Team, s *service.System) error {
+			_, err := s.TeamByName(ctx, "zoo")
+			return err
+		},
+	},
+	"TeamOfToken":   {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfToken(ctx, w.token); return err }},
+	"TeamOfMailbox": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfMailbox(ctx, w.mailbox); return err }},
+	"UserByEmail": {needs: operate, system: func(w *world, s *service.System) error {
+		_, err := s.UserByEmail(ctx, w.member.Email)
+		return err
+	}},
+	"Backup": {
+		needs: operate, wants: fs.ErrNotExist, // it changes nothing
+		system: func(w *world, s *service.System) error {
+			return s.Backup(ctx, filepath.Join(w.TempDir(), "copy.db"), nil)
+		},
+		fails: func(w *world, _ *service.Team, s *service.System) error {
+			return s.Backup(ctx, filepath.Join(w.TempDir(), "no folder", "copy.db"), nil)
+		},
+	},
 	"Teams":    {needs: operate, system: func(_ *world, s *service.System) error { _, err := s.Teams(ctx); return err }},
 	"TeamByID": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamByID(ctx, w.team.ID); return err }},
 	"TeamSizes": {needs: operate, system: func(_ *world, s *service.System) error {
@@ -302,6 +345,15 @@ var uses = map[string]use{
 			cancel()
 			_, err := t.Upload(ended, "a.txt", w.copyOf("not a report"))
 			return err
+		},
+	},
+	"Import": {
+		needs: change, action: "report.import", target: "old reports", wants: context.Canceled,
+		team: func(w *world, t *service.Team) error { return w.importTwice(ctx, t) },
+		fails: func(w *world, t *service.Team, _ *service.System) error {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			return w.importTwice(ended, t)
 		},
 	},
 	"Retry": {

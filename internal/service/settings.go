@@ -27,6 +27,18 @@ func (t *Team) Retention(ctx context.Context) (Retention, error) {
 // wholeDays rounds up: what is kept for an hour is not kept for ever.
 func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
 
+// Quota returns how much the team may have, and how much it has.
+func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, used dmarcd.Usage, err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, nil, err
+	}
+	if quota, err = t.team.Quota(ctx); err != nil {
+		return nil, nil, err
+	}
+	used, err = t.team.Usage(ctx)
+	return quota, used, err
+}
+
 // SetRetention sets for how many days the team keeps its data.
 func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 	if err := t.may(dmarcd.RightManage); err != nil {

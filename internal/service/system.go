@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -25,6 +26,30 @@ func (s *System) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, e
 	return s.service.store.TeamByID(ctx, id)
 }
 
+// TeamByName returns a team.
+func (s *System) TeamByName(ctx context.Context, name string) (dmarcd.Team, error) {
+	if err := s.may(); err != nil {
+		return dmarcd.Team{}, err
+	}
+	return s.service.store.TeamByName(ctx, name)
+}
+
+// TeamOfToken returns the team of a token.
+func (s *System) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
+	if err := s.may(); err != nil {
+		return 0, err
+	}
+	return s.service.store.TeamOfToken(ctx, id)
+}
+
+// TeamOfMailbox returns the team of a mailbox.
+func (s *System) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
+	if err := s.may(); err != nil {
+		return 0, err
+	}
+	return s.service.store.TeamOfMailbox(ctx, id)
+}
+
 // TeamSize is a team with what it has.
 type TeamSize = store.TeamSize
 
@@ -44,6 +69,14 @@ func (s *System) Users(ctx context.Context) ([]dmarcd.User, error) {
 	return s.service.store.Users(ctx)
 }
 
+// UserByEmail returns the user with an address that is as dmarcd.ParseEmail returns it.
+func (s *System) UserByEmail(ctx context.Context, email string) (dmarcd.User, error) {
+	if err := s.may(); err != nil {
+		return dmarcd.User{}, err
+	}
+	return s.service.store.UserByEmail(ctx, email)
+}
+
 // AllMemberships returns the teams of each user.
 func (s *System) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.Membership, error) {
 	if err := s.may(); err != nil {
@@ -59,6 +92,15 @@ func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.
 		return nil, err
 	}
 	return s.service.store.Audit(ctx, store.AuditFilter{}, before, limit)
+}
+
+// Backup writes the whole database, as it is at one moment, into a new SQLite file. Where
+// progress is not nil, it is told now and then how many rows are written.
+func (s *System) Backup(ctx context.Context, file string, progress func(rows int)) error {
+	if err := s.may(); err != nil {
+		return err
+	}
+	return s.service.store.Backup(ctx, file, progress)
 }
 
 // CreateTeam makes a team, on the API whitelist or not. A name that is taken is
@@ -125,11 +167,24 @@ func (s *System) RemoveUser(ctx context.Context, user dmarcd.UserID) (ownerless 
 	return s.service.store.RemoveUser(ctx, user, s.actor.to("user.remove", "", ""))
 }
 
-// Invite invites a person: into a team, as an operator, or to choose another password.
-// It returns a one-time link, which is never shown again.
+// ErrNothingToDo means that an invited person would be able to do nothing.
+var ErrNothingToDo = &dmarcd.InvalidError{Field: "team", Message: "A new user needs a team, or must be an operator."}
+
+// Invite invites a person: into a team, as an operator, or to choose another password. One
+// who is new and would be able to do nothing is ErrNothingToDo. It returns a one-time link,
+// which is never shown again.
 func (s *System) Invite(ctx context.Context, invite dmarcd.Invite) (link string, err error) {
 	if err := s.may(); err != nil {
 		return "", err
+	}
+	if invite.Team == 0 && !invite.Operator {
+		_, err := s.service.store.UserByEmail(ctx, invite.Email)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return "", ErrNothingToDo
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	secret, hash := auth.NewInvite()
 	if link, err = auth.WelcomeLink(s.service.options.BaseURL, secret); err != nil {

@@ -97,6 +97,7 @@ var auditActions = map[string]string{
 	"member.remove":        "removed a member",
 	"member.role":          "changed a role",
 	"report.retry":         "read a report again",
+	"report.import":        "imported reports",
 	"report.upload":        "uploaded reports",
 	"retention.set":        "changed the retention",
 	"session.end":          "ended a session",
