@@ -332,7 +332,7 @@ func BenchmarkSources(b *testing.B) {
 	for i := range 4000 {
 		domain := fmt.Sprintf("d%d.example", i/4)
 		of.Identities = append(of.Identities, rollup.Identity{
-			Envelope: domain, Signatures: []rollup.Signature{{Domain: domain, Selector: fmt.Sprint("s", i%4), Passed: true}},
+			Envelope: domain, Signatures: []rollup.Signature{{Domain: domain, Selector: fmt.Sprint("s", i%4), Result: rollup.Pass}},
 		})
 	}
 	for i := range 10_000 {

@@ -269,7 +269,7 @@ func selectorName(identity *rollup.Identity, from string) string {
 	rank := -1
 	for i, s := range identity.Signatures {
 		fits := 0
-		if s.Passed {
+		if s.Passed() {
 			fits = 1
 			if dmarcd.Covers(s.Domain, from) || dmarcd.Covers(from, s.Domain) {
 				fits = 2

@@ -49,7 +49,7 @@ func manyKeys(n int) *team {
 		}
 		name := fmt.Sprintf("e%d.example", i)
 		r := rollup.Record{N: uint32(i), Count: 1, Identity: w.Identity(rollup.Identity{
-			Envelope: name, Signatures: []rollup.Signature{{Domain: name, Selector: "s", Passed: true}},
+			Envelope: name, Signatures: []rollup.Signature{{Domain: name, Selector: "s", Result: rollup.Pass}},
 		})}
 		if i%(n/100) == n/200 {
 			r.Count = 1000

@@ -55,21 +55,30 @@ func (r *recognition) locate(form string, messages int64) home {
 }
 
 // signer returns the known sender that authenticated as one of the domains of an
-// identity. A domain that did not pass says nothing: anybody can write it.
+// identity: a forwarder or list before others. A domain that did not pass says nothing:
+// any sender can write it.
 func (r *recognition) signer(identity *rollup.Identity) networkPlace {
+	first := noNetwork
+	consider := func(domain string) (relays bool) {
+		at := r.ofDomain(domain)
+		by := r.networks.list[at].sender
+		relays = by != nil && by.Relays()
+		if relays || first == noNetwork {
+			first = at
+		}
+		return relays
+	}
 	for _, s := range identity.Signatures {
-		if s.Passed {
-			if at := r.ofDomain(s.Domain); at != noNetwork {
-				return at
-			}
+		if s.Passed() && consider(s.Domain) {
+			return first
 		}
 	}
-	for _, domain := range identity.SPF {
-		if at := r.ofDomain(domain); at != noNetwork {
-			return at
+	for _, c := range identity.SPF {
+		if c.Passed() && consider(c.Domain) {
+			return first
 		}
 	}
-	return noNetwork
+	return first
 }
 
 func (r *recognition) ofDomain(domain string) networkPlace {

@@ -117,15 +117,13 @@ func newTeam(all ...mail) *team {
 		if m.signed != "" {
 			var signature rollup.Signature
 			_, _ = fmt.Sscan(m.signed, &signature.Selector, &signature.Domain, &result)
-			signature.Passed = result == aggregate.ResultPass
+			signature.Result = rollup.ResultOf(result)
 			identity.Signatures = []rollup.Signature{signature}
 		}
 		if m.checked != "" {
 			var domain, scope string
 			_, _ = fmt.Sscan(m.checked, &domain, &scope, &result)
-			if result == aggregate.ResultPass {
-				identity.SPF = []string{domain}
-			}
+			identity.SPF = []rollup.SPFCheck{{Domain: domain, Result: rollup.ResultOf(result), Helo: scope == "helo"}}
 			if scope != "helo" {
 				identity.Envelope = cmp.Or(identity.Envelope, domain)
 			}

@@ -94,15 +94,15 @@ func TestSelectorOfSeveralSignatures(t *testing.T) {
 		want   string
 	}{
 		{"the one of the From domain", []rollup.Signature{
-			{Domain: "relay.example", Selector: "r", Passed: true}, {Domain: "example.com", Selector: "s", Passed: true},
+			{Domain: "relay.example", Selector: "r", Result: rollup.Pass}, {Domain: "example.com", Selector: "s", Result: rollup.Pass},
 		}, "s._domainkey.example.com"},
 		{"one that passed", []rollup.Signature{
-			{Domain: "example.com", Selector: "s"}, {Domain: "relay.example", Selector: "r", Passed: true},
+			{Domain: "example.com", Selector: "s"}, {Domain: "relay.example", Selector: "r", Result: rollup.Pass},
 		}, "r._domainkey.relay.example"},
 		{"the first that failed", []rollup.Signature{
 			{Domain: "a.example", Selector: "a"}, {Domain: "b.example", Selector: "b"},
 		}, "a._domainkey.a.example"},
-		{"a selector that is not told", []rollup.Signature{{Domain: "example.com", Passed: true}}, "example.com"},
+		{"a selector that is not told", []rollup.Signature{{Domain: "example.com", Result: rollup.Pass}}, "example.com"},
 	} {
 		of := newTeam(mail{source: "192.0.2.1", count: 1})
 		of.Identities[0].Signatures = test.signed
@@ -204,7 +204,7 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 		for i := range of.Identities {
 			for range rapid.IntRange(0, 2).Draw(r, "signatures") {
 				of.Identities[i].Signatures = append(of.Identities[i].Signatures,
-					rollup.Signature{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Passed: true})
+					rollup.Signature{Domain: word.Draw(r, "signer"), Selector: word.Draw(r, "selector"), Result: rollup.Pass})
 			}
 		}
 		m, err := service.Read(t.Context(), of, "", dmarcd.Days{})

@@ -42,14 +42,15 @@ func (b *Block) readIdentities(r *reader) {
 		i := Identity{Envelope: at(r, b.texts)}
 		from := len(b.signatures)
 		for range r.length() {
-			b.signatures = append(b.signatures, Signature{Domain: at(r, b.texts), Selector: at(r, b.texts), Passed: r.bit()})
+			b.signatures = append(b.signatures, Signature{Domain: at(r, b.texts), Selector: at(r, b.texts), Result: r.result()})
 		}
 		i.Signatures = b.signatures[from:len(b.signatures):len(b.signatures)]
 		from = len(b.spf)
 		for range r.length() {
-			b.spf = append(b.spf, at(r, b.texts))
+			b.spf = append(b.spf, SPFCheck{Domain: at(r, b.texts), Result: r.result(), Helo: r.bit()})
 		}
 		i.SPF = b.spf[from:len(b.spf):len(b.spf)]
+		i.Reasons = r.reasons()
 		b.Identities = append(b.Identities, i)
 	}
 }
@@ -141,6 +142,23 @@ func (r *reader) bit() bool {
 		r.fail()
 	}
 	return n == 1
+}
+
+func (r *reader) result() Result {
+	n := r.number()
+	if n >= uint64(len(resultWords)) {
+		r.fail()
+		return Unknown
+	}
+	return Result(n)
+}
+
+func (r *reader) reasons() Reasons {
+	n := r.number()
+	if n > math.MaxUint8 {
+		r.fail()
+	}
+	return Reasons(n) //nolint:gosec // what does not fit is damaged
 }
 
 // length reads how many things follow, each of which takes an octet at least.

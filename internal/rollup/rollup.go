@@ -6,7 +6,7 @@
 // package insight.
 //
 //	block      = version texts addresses identities shares
-//	version    = %x02
+//	version    = %x03
 //	texts      = number *text           ; what text-at refers to
 //	addresses  = number *address
 //	identities = number *identity
@@ -17,9 +17,13 @@
 //	                                    ; what a report has in its place
 //	identity   = text-at                ; the domain of the envelope
 //	             number *signature
-//	             number *text-at        ; the domains that passed SPF
-//	signature  = text-at text-at passed ; domain, selector
-//	passed     = %x00 / %x01
+//	             number *spf
+//	             reasons
+//	signature  = text-at text-at result ; domain, selector
+//	spf        = text-at result helo    ; domain
+//	result     = number                 ; a Result
+//	helo       = %x00 / %x01            ; whether HELO was checked, not MAIL FROM
+//	reasons    = number                 ; the bits of Reasons
 //	share      = report n domain day unverified text-at text-at ; reporter, From domain
 //	             number size *record    ; the octets of the records
 //	record     = step address-at identity-at outcome count
@@ -41,7 +45,7 @@ import (
 
 // version is the first octet of a block. One of another version is damaged to this
 // package: rollups are derived, and the store makes them again.
-const version = 2
+const version = 3
 
 // ErrDamaged is a block that does not follow the grammar.
 var ErrDamaged = errors.New("a rollup is damaged; dmarcd doctor looks for more damage")
@@ -56,7 +60,7 @@ type Block struct {
 
 	texts      []string
 	signatures []Signature
-	spf        []string
+	spf        []SPFCheck
 	records    []Record
 }
 
@@ -65,15 +69,30 @@ type Identity struct {
 	// Envelope is the domain of the envelope, "" if the report does not say.
 	Envelope   string
 	Signatures []Signature
-	// SPF are the domains that passed SPF.
-	SPF []string
+	SPF        []SPFCheck
+	// Reasons are why the receiver did not do what the policy asks for.
+	Reasons Reasons
 }
 
 // Signature is a DKIM signature.
 type Signature struct {
 	Domain, Selector string
-	Passed           bool
+	Result           Result
 }
+
+// Passed tells whether the signature was verified.
+func (s Signature) Passed() bool { return s.Result == Pass }
+
+// SPFCheck is what SPF came to for a domain.
+type SPFCheck struct {
+	Domain string
+	Result Result
+	// Helo tells that it is the domain of HELO, not of MAIL FROM.
+	Helo bool
+}
+
+// Passed tells whether the domain authorises the address.
+func (c SPFCheck) Passed() bool { return c.Result == Pass }
 
 // Share is records of a share of a report. A share with many records may be in several
 // blocks, with some of them in each.

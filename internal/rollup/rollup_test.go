@@ -78,6 +78,7 @@ func rowsOf(b *rollup.Block) (rows []row) {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
+		result := rapid.Map(rapid.IntRange(0, int(rollup.Permerror)), func(n int) rollup.Result { return rollup.Result(n) })
 		text := rapid.SampledFrom([]string{"", "example.com", "a.example", "x y"})
 		var rows []row
 		for report := range rapid.IntRange(0, 5).Draw(r, "shares") {
@@ -92,9 +93,12 @@ func TestRoundTrip(t *testing.T) {
 				share.Outcome = dmarcd.Outcome(rapid.IntRange(0, int(dmarcd.Outcomes)-1).Draw(r, "outcome"))
 				share.Identity = rollup.Identity{Envelope: text.Draw(r, "envelope")}
 				for range rapid.IntRange(0, 2).Draw(r, "signatures") {
-					share.Identity.Signatures = append(share.Identity.Signatures, rollup.Signature{Domain: text.Draw(r, "signer"), Selector: text.Draw(r, "selector"), Passed: rapid.Bool().Draw(r, "passed")})
+					share.Identity.Signatures = append(share.Identity.Signatures, rollup.Signature{Domain: text.Draw(r, "signer"), Selector: text.Draw(r, "selector"), Result: result.Draw(r, "result")})
 				}
-				share.Identity.SPF = rapid.SliceOfN(text, 0, 2).Draw(r, "spf")
+				for range rapid.IntRange(0, 2).Draw(r, "spf") {
+					share.Identity.SPF = append(share.Identity.SPF, rollup.SPFCheck{Domain: text.Draw(r, "checked"), Result: result.Draw(r, "result"), Helo: rapid.Bool().Draw(r, "helo")})
+				}
+				share.Identity.Reasons = rollup.Reasons(rapid.Uint8().Draw(r, "reasons"))
 				rows = append(rows, share)
 				share.N += 1 + rapid.Uint32Range(0, 1000).Draw(r, "step")
 			}
@@ -138,7 +142,8 @@ func FuzzRead(f *testing.F) {
 	block := write([]row{
 		{Report: 7, Share: 1, Domain: 3, Day: 20_000, Unverified: true, Reporter: "receiver.example", From: "example.com", N: 2, Address: "192.0.2.1", Count: 9, Outcome: 3},
 		{Report: 7, N: 5, Address: "none", Count: 1, Identity: rollup.Identity{
-			Envelope: "example.com", Signatures: []rollup.Signature{{Domain: "example.com", Selector: "s", Passed: true}}, SPF: []string{"example.com"},
+			Envelope: "example.com", Signatures: []rollup.Signature{{Domain: "example.com", Selector: "s", Result: rollup.Pass}},
+			SPF: []rollup.SPFCheck{{Domain: "example.com", Result: rollup.Permerror, Helo: true}}, Reasons: rollup.Forwarded | rollup.OtherReason,
 		}},
 	})[0]
 	f.Add(block)

@@ -71,12 +71,14 @@ func (w *Writer) Identity(i Identity) uint32 {
 	for _, s := range i.Signatures {
 		text(s.Domain)
 		text(s.Selector)
-		b = append(b, bit(s.Passed))
+		b = append(b, byte(s.Result))
 	}
 	b = binary.AppendUvarint(b, uint64(len(i.SPF)))
-	for _, domain := range i.SPF {
-		text(domain)
+	for _, c := range i.SPF {
+		text(c.Domain)
+		b = append(b, byte(c.Result), bit(c.Helo))
 	}
+	b = binary.AppendUvarint(b, uint64(i.Reasons))
 	return w.identities.place(b, false)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -184,7 +185,7 @@ func parseIdentity(text string) (rollup.Identity, error) {
 	}
 	identity := rollup.Identity{Envelope: record.EnvelopeFrom}
 	for _, r := range record.DKIMResults {
-		identity.Signatures = append(identity.Signatures, rollup.Signature{Domain: r.Domain, Selector: r.Selector, Passed: r.Result == aggregate.ResultPass})
+		identity.Signatures = append(identity.Signatures, rollup.Signature{Domain: r.Domain, Selector: r.Selector, Result: rollup.ResultOf(r.Result)})
 	}
 	for _, r := range record.SPFResults {
 		// Reports may leave the envelope out, and then tell it as the domain that SPF
@@ -192,9 +193,33 @@ func parseIdentity(text string) (rollup.Identity, error) {
 		if identity.Envelope == "" && r.Scope != "helo" {
 			identity.Envelope = r.Domain
 		}
-		if r.Result == aggregate.ResultPass {
-			identity.SPF = append(identity.SPF, r.Domain)
-		}
+		identity.SPF = append(identity.SPF, rollup.SPFCheck{Domain: r.Domain, Result: rollup.ResultOf(r.Result), Helo: r.Scope == "helo"})
+	}
+	for _, reason := range record.Reasons {
+		identity.Reasons |= parseReason(reason)
 	}
 	return identity, nil
+}
+
+// parseReason returns the bit of a reason. Receivers that trust a chain of ARC seals say
+// so in the comment of a local policy: RFC 8617 §7.2.2.
+func parseReason(reason aggregate.Reason) rollup.Reasons {
+	switch reason.Type {
+	case "forwarded":
+		return rollup.Forwarded
+	case "trusted_forwarder":
+		return rollup.TrustedForwarder
+	case "mailing_list":
+		return rollup.MailingList
+	case "sampled_out":
+		return rollup.SampledOut
+	case "policy_test_mode":
+		return rollup.TestMode
+	case "local_policy":
+		if strings.Contains(reason.Comment, "arc=pass") {
+			return rollup.ARC
+		}
+		return rollup.LocalPolicy
+	}
+	return rollup.OtherReason
 }
