@@ -80,7 +80,8 @@ var rooms = map[string][]string{
 
 	"internal/config":                {"."},
 	"internal/wire":                  {"."},
-	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered", "internal/rollup"),
+	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered", "internal/rollup", "internal/store/shape"),
+	"internal/store/shape":           join(protocols, "."),
 	"internal/rollup":                join(protocols, "."),
 	"internal/store/storetest":       join(protocols, ".", "internal/store"),
 	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
@@ -125,7 +126,7 @@ var rooms = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/outbound", "internal/wire"),
+		"internal/outbound"),
 }
 
 // confined are imports that only some packages, and what lies below them, may

@@ -44,13 +44,14 @@ type Check struct {
 	Next *Finding
 }
 
-// KeptCheck is an entry of a domain's history: what full checks saw from FirstAt to LastAt.
+// KeptCheck is an entry of a domain's history: full checks from FirstAt to LastAt had
+// the same result.
 type KeptCheck struct {
 	ID              CheckID
 	FirstAt, LastAt time.Time
-	Grade           string
-	// Document is the check as it is stored.
-	Document string
-	// Changes is what is different from the entry before; "" for the first.
-	Changes string
+	// Check is the result: At is LastAt, and what only a check of DMARC alone has is not
+	// set. Of the facts, those are there that the API shows.
+	Check Check
+	// Changes is how it differs from the entry before; none for the first.
+	Changes []Change
 }

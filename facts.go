@@ -93,6 +93,22 @@ type LegacyFacts struct {
 	Percent                                    int
 }
 
+// PolicyDomain returns who publishes the policy that applies, "" where none does.
+func (f DMARCFacts) PolicyDomain() string {
+	if f.Policy == "" {
+		return ""
+	}
+	return f.RecordDomain
+}
+
+// PolicyDomain returns who publishes the policy that applies, "" where none does.
+func (f LegacyFacts) PolicyDomain() string {
+	if f.Policy == "" {
+		return ""
+	}
+	return f.RecordDomain
+}
+
 // DestinationFacts is one destination of reports.
 type DestinationFacts struct {
 	// Tag is rua or ruf.
@@ -277,10 +293,12 @@ type DNSSECFacts struct {
 	NamesNeverMissing bool
 }
 
+// inconclusive is the status of what nobody could tell.
+const inconclusive = "inconclusive"
+
 // Unseen returns the parts that could not be looked at, by the word that begins
 // the ids of their findings.
 func (f Facts) Unseen() []string {
-	const inconclusive = "inconclusive"
 	var unseen []string
 	for _, part := range []struct{ name, status string }{
 		{"dmarc", f.DMARC.Status},

@@ -1,5 +1,7 @@
 package dmarcd
 
+import "strings"
+
 // SetupPurpose is what a record of the set-up is for.
 type SetupPurpose string
 
@@ -43,4 +45,19 @@ type Setup struct {
 	Domain  Domain
 	Address string
 	Records []SetupRecord
+}
+
+// Published returns what a check says of where reports go, of which those to that address
+// count. A check without facts says nothing.
+func (c Check) Published(address string) Published {
+	if c.Facts == nil {
+		return Published{}
+	}
+	published := Published{TLSRecord: c.Facts.TLSRPT.Record, TLSKnown: c.Facts.TLSRPT.Status != inconclusive}
+	for _, d := range c.Facts.DMARC.Destinations {
+		if strings.EqualFold(d.URI, "mailto:"+address) {
+			published.Consent = d.Consent
+		}
+	}
+	return published
 }

@@ -18,18 +18,14 @@ func (a *API) latestCheck(c *call) error {
 	if err != nil {
 		return err
 	}
-	kept, err := c.service.LatestCheck(c.r.Context(), domain)
+	latest, err := c.service.LatestCheck(c.r.Context(), domain)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return errNotCheckedYet
 	}
 	if err != nil {
 		return err
 	}
-	shape, err := wire.NewKeptCheck(kept)
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, shape)
+	writeCacheable(c, wire.NewKeptCheck(latest))
 	return nil
 }
 
@@ -46,9 +42,9 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(checks, limit, func(k dmarcd.KeptCheck) string {
-		return wire.FormatCursor(k.FirstAt, int64(k.ID))
-	}, wire.NewKeptCheck)
+	page, err := wire.NewPage(checks, limit, func(check dmarcd.KeptCheck) string {
+		return wire.FormatCursor(check.FirstAt, int64(check.ID))
+	}, func(check dmarcd.KeptCheck) (wire.KeptCheck, error) { return wire.NewKeptCheck(check), nil })
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -11,7 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // checks is the job that looks at domains by schedule.
@@ -56,34 +54,10 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 		ReportAddress: domain.ReportAddress(cfg.ReportDomain), TLSReportURIs: domain.TLSReportURIs(cfg.ReportDomain, cfg.BaseURL),
 	})
 	check.Asked = occasion != dnscheck.Scheduled
-	entry := store.CheckEntry{Document: wire.Document(check), Unseen: check.Facts.Unseen()}
-	for _, finding := range check.Findings {
-		if finding.Level == dmarcd.LevelError {
-			entry.Errors = append(entry.Errors, finding)
-		}
-	}
 	return checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
-		return saveExamined(ctx, team, name, check, plan, entry)
+		_, err := team.SaveCheck(ctx, name, check, plan)
+		return err
 	})
-}
-
-// saveAttempts bounds how often a check is compared with the newest one in the history.
-const saveAttempts = 3
-
-// saveExamined saves a check of everything. A check of the same domain that ended
-// meanwhile is in the history by now: the changes are those since that one then.
-func saveExamined(ctx context.Context, team *store.Team, name string, check dmarcd.Check, plan dmarcd.Plan, entry store.CheckEntry) error {
-	for attempt := 1; ; attempt++ {
-		last, err := team.LatestCheck(ctx, name)
-		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-			return err
-		}
-		entry.Since, entry.Changes = last.ID, wire.Changes(last.Document, entry.Document)
-		_, err = team.SaveFullCheck(ctx, name, check, plan, entry)
-		if !errors.Is(err, dmarcd.ErrConflict) || attempt == saveAttempts {
-			return err
-		}
-	}
 }
 
 // maxReported is how many selectors from reports are looked at.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,38 +102,45 @@ func TestHistory(t *testing.T) {
 		if _, err := team.LatestCheck(ctx, "example.com"); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("before the first: got %v, want ErrNotFound", err)
 		}
-		save := func(grade, document, changes string, unseen []string, errorIDs ...string) dmarcd.Domain {
+		save := func(grade string, facts dmarcd.Facts, errorIDs ...string) dmarcd.Domain {
 			t.Helper()
-			last, err := team.LatestCheck(ctx, "example.com")
-			if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-				t.Fatal(err)
-			}
 			now := clock.advance(24 * time.Hour)
 			check := found("reject")
-			check.At, check.Grade = now, grade
-			entry := store.CheckEntry{Document: document, Changes: changes, Since: last.ID, Unseen: unseen}
+			check.At, check.Grade, check.Facts = now, grade, &facts
 			for _, id := range errorIDs {
-				entry.Errors = append(entry.Errors, dmarcd.Finding{ID: id, What: "words on " + fmt.Sprint(now.Day())})
+				check.Findings = append(check.Findings, dmarcd.Finding{ID: id, Level: dmarcd.LevelError, What: "words on " + fmt.Sprint(now.Day())})
 			}
-			domain, err := team.SaveFullCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)}, entry)
+			check.Findings = append(check.Findings, dmarcd.Finding{ID: "bimi.none", Level: dmarcd.LevelInfo})
+			domain, err := team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return domain
 		}
-		save("C", "one", "", nil, "spf.too-many-lookups", "dkim.key-too-short")
-		save("C", "one", "", nil, "spf.too-many-lookups", "dkim.key-too-short")
-		save("B", "two", "dkim unseen", []string{"dkim"}, "spf.too-many-lookups")
-		if got := save("A", "three", "spf mended", nil, "mx.none").Grade; got != "A" {
+		key := func(status string) dmarcd.Facts {
+			return dmarcd.Facts{Domain: "example.com", DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "s1", Status: status}}}}
+		}
+		save("C", key("found"), "spf.too-many-lookups", "dkim.key-too-short")
+		save("C", key("found"), "spf.too-many-lookups", "dkim.key-too-short")
+		save("B", key("inconclusive"), "spf.too-many-lookups")
+		if got := save("A", key("found"), "mx.none").Grade; got != "A" {
 			t.Errorf("the domain has grade %q, want A", got)
 		}
 		checks, err := team.Checks(ctx, "example.com", store.Cursor{}, 2)
-		if err != nil || len(checks) != 2 || checks[0].Document != "three" || checks[1].Document != "two" {
+		if err != nil || len(checks) != 2 || checks[0].Check.Grade != "A" || checks[1].Check.Grade != "B" {
 			t.Fatalf("first page: %+v, %v", checks, err)
 		}
 		older, err := team.Checks(ctx, "example.com", store.Cursor{At: checks[1].FirstAt, ID: int64(checks[1].ID)}, 2)
-		if err != nil || len(older) != 1 || older[0].Document != "one" || older[0].LastAt.Sub(older[0].FirstAt) != 24*time.Hour {
+		if err != nil || len(older) != 1 || older[0].Check.Grade != "C" || older[0].Changes != nil || older[0].LastAt.Sub(older[0].FirstAt) != 24*time.Hour {
 			t.Errorf("second page: %+v, %v", older, err)
+		}
+		wantChanges := []dmarcd.Change{
+			{Fact: dmarcd.FactFinding, Of: "mx.none", After: "error"},
+			{Fact: dmarcd.FactFinding, Of: "spf.too-many-lookups", Before: "error"},
+			{Fact: dmarcd.FactGrade, Before: "B", After: "A"},
+		}
+		if diff := cmp.Diff(wantChanges, checks[0].Changes); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 		var got []string
 		for after := (store.Cursor{}); ; {
@@ -156,13 +164,55 @@ func TestHistory(t *testing.T) {
 		if events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.FindingMended}, store.Cursor{}, 100); err != nil || len(events) != 2 {
 			t.Errorf("by kind: %d events, %v; want 2", len(events), err)
 		}
-		if _, err := team.SaveFullCheck(ctx, "example.com", found("reject"), dmarcd.Plan{}, store.CheckEntry{}); err != nil {
+		old := found("reject")
+		old.Facts = &dmarcd.Facts{}
+		if _, err := team.SaveCheck(ctx, "example.com", old, dmarcd.Plan{}); err != nil {
 			t.Errorf("older news: %v", err)
 		}
-		late := found("reject")
-		late.At = clock.advance(time.Hour)
-		if _, err := team.SaveFullCheck(ctx, "example.com", late, dmarcd.Plan{}, store.CheckEntry{Changes: "x", Since: older[0].ID}); !errors.Is(err, dmarcd.ErrConflict) {
-			t.Errorf("a diff against an older entry: got %v, want ErrConflict", err)
+		if latest, err := team.LatestCheck(ctx, "example.com"); err != nil || latest.ID != checks[0].ID {
+			t.Errorf("after older news: got check %s, %v, want %s", latest.ID, err, checks[0].ID)
+		}
+	})
+}
+
+// TestOverlappingChecks wants each entry of a history but the first to have changes since
+// another, also where checks of a domain end at the same time.
+func TestOverlappingChecks(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx := t.Context()
+		team := newTeam(t, db.Open(t, store.Options{}), "a")
+		addDomain(t, team, "example.com")
+		const rounds, overlapping = 10, 2
+		for round := range rounds {
+			var group sync.WaitGroup
+			for i := range overlapping {
+				group.Go(func() {
+					now := time.Now()
+					check := dmarcd.Check{At: now, Conclusive: true, Grade: fmt.Sprint(round*overlapping + i), Facts: &dmarcd.Facts{Domain: "example.com"}}
+					plan := dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(time.Hour)}
+					if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+		}
+		history, err := team.Checks(ctx, "example.com", store.Cursor{}, 2*rounds*overlapping)
+		if err != nil || len(history) < rounds {
+			t.Errorf("got %d checks in the history, %v, want at least %d", len(history), err, rounds)
+		}
+		first := 0
+		for _, check := range history {
+			switch {
+			case len(check.Changes) == 0:
+				first++
+			case check.Changes[0].Fact != dmarcd.FactGrade || check.Changes[0].After != check.Check.Grade:
+				t.Errorf("got the changes %+v of a check with grade %s", check.Changes, check.Check.Grade)
+			}
+		}
+		if first != 1 {
+			t.Errorf("got %d checks without changes, want the first alone", first)
 		}
 	})
 }
@@ -187,18 +237,11 @@ func TestFullChecksBecomeDue(t *testing.T) {
 			t.Helper()
 			check.At = clock.Now()
 			plan := dmarcd.Plan{Next: check.At.Add(time.Hour), Retry: time.Minute, MaxRetry: time.Hour}
-			var err error
 			if full {
 				plan.NextFull = check.At.Add(24 * time.Hour)
-				last, lastErr := team.LatestCheck(ctx, "example.com")
-				if lastErr != nil && !errors.Is(lastErr, dmarcd.ErrNotFound) {
-					t.Fatal(lastErr)
-				}
-				_, err = team.SaveFullCheck(ctx, "example.com", check, plan, store.CheckEntry{Document: "x", Since: last.ID})
-			} else {
-				_, err = team.SaveCheck(ctx, "example.com", check, plan)
+				check.Facts = &dmarcd.Facts{Domain: "example.com"}
 			}
-			if err != nil {
+			if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
 				t.Fatal(err)
 			}
 		}

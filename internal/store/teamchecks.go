@@ -29,11 +29,13 @@ const (
 // schedule sees is believed if no cache may hold the old answer any more, or if
 // a second look, a minute later, sees the same. A check that began before the
 // last one saved is dropped: what it saw is older news.
+//
+// A conclusive check with facts also goes into the domain's history, as an entry of its
+// own or, where nothing changed, as a later time of the last one, and errors that
+// appeared or were fixed become events. These are believed at once: such a check is a day
+// after the last one, longer than caches hold an answer, or follows from a change that
+// is believed.
 func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
-	return t.saveCheck(ctx, name, check, plan, nil)
-}
-
-func (t *Team) saveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan, entry *CheckEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
 	err := t.tx(ctx, func(tx tx) error {
 		row, err := t.checkedDomain(ctx, tx, name)
@@ -51,8 +53,8 @@ func (t *Team) saveCheck(ctx context.Context, name string, check dmarcd.Check, p
 		if err := t.judge(ctx, tx, &row, check, plan); err != nil {
 			return err
 		}
-		if entry != nil && check.Conclusive {
-			if err := t.keepEntry(ctx, tx, &row, check, plan, *entry); err != nil {
+		if check.Facts != nil && check.Conclusive {
+			if err := t.saveEntry(ctx, tx, &row, check, plan); err != nil {
 				return err
 			}
 		}

@@ -3,107 +3,111 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// CheckEntry is a look at everything, as it is kept. The store does not read the
-// two texts.
-type CheckEntry struct {
-	// Document is what was seen, and Changes what is different from the
-	// document of the entry Since; "" if nothing is.
-	Document, Changes string
-	// Since is the entry that Changes is against; 0 if there was none.
-	Since dmarcd.CheckID
-	// Errors are the findings of level error: id and words.
-	Errors []dmarcd.Finding
-	// Unseen holds the parts (what stands before the dot in a finding's id)
-	// that could not be looked at: their findings stay as they were.
-	Unseen []string
-}
-
-const checkColumns = `id, first_at, last_at, grade, document, changes`
-
+// scanCheck reads checkColumns.
 func scanCheck(scan scanner) (dmarcd.KeptCheck, error) {
 	var c dmarcd.KeptCheck
 	var firstAt, lastAt int64
-	err := scan(&c.ID, &firstAt, &lastAt, &c.Grade, &c.Document, &c.Changes)
+	var document, changes string
+	if err := scan(&c.ID, &firstAt, &lastAt, &document, &changes); err != nil {
+		return c, err
+	}
 	c.FirstAt, c.LastAt = fromUnix(firstAt), fromUnix(lastAt)
-	return c, err
+	var err error
+	if c.Check, err = shape.DecodeCheck(document); err != nil {
+		return c, fmt.Errorf("read check %s: %w", c.ID, err)
+	}
+	c.Check.At, c.Check.Conclusive = c.LastAt, true
+	if c.Changes, err = shape.DecodeChanges(changes); err != nil {
+		return c, fmt.Errorf("read check %s: %w", c.ID, err)
+	}
+	return c, nil
 }
 
-// SaveFullCheck is SaveCheck for a look at everything: it also keeps the entry
-// in the domain's history, as a row of its own or, where nothing changed, as a
-// later time of the last one, and writes events of errors that appeared or were
-// mended. An inconclusive look is no entry. If the history has moved on since
-// entry.Since it returns ErrConflict.
-//
-// What such a look changes is believed at once: it is a day after the last one,
-// longer than caches hold an answer, or follows from a change that is believed.
-func (t *Team) SaveFullCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan, entry CheckEntry) (dmarcd.Domain, error) {
-	return t.saveCheck(ctx, name, check, plan, &entry)
-}
+const checkColumns = `id, first_at, last_at, document, changes`
 
-func (t *Team) keepEntry(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan, entry CheckEntry) error {
+// saveEntry puts a full check into the history of its domain.
+func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan) error {
 	row.fullAt = row.CheckedAt
 	row.nextFullAt = plan.NextFull
 	if check.Grade != "" {
 		row.Grade = check.Grade
 	}
-	last, errs, err := t.lastEntry(ctx, tx, row.ID)
+	last, found, err := t.lastEntry(ctx, tx, row.ID)
 	if err != nil {
 		return err
 	}
-	if last != entry.Since {
-		return dmarcd.ErrConflict
+	var changes []dmarcd.Change
+	if found {
+		changes = dmarcd.Changes(last.check, check)
+		if len(changes) == 0 {
+			_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, last.id)
+			return err
+		}
 	}
-	if last != 0 && entry.Changes == "" {
-		_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, last)
-		return err
-	}
-	now := errorsNow(errs, entry)
-	if last != 0 {
-		if err := t.addEvents(ctx, tx, row.ID, row.CheckedAt, findingEvents(errs, now)); err != nil {
+	errs := errorLines(last.errs, check)
+	if found {
+		if err := t.addEvents(ctx, tx, row.ID, row.CheckedAt, findingEvents(last.errs, errs)); err != nil {
 			return err
 		}
 	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
-		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, entry.Document, entry.Changes, strings.Join(now, "\n"))
+		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, shape.EncodeCheck(check), shape.EncodeChanges(changes), strings.Join(errs, "\n"))
 	return err
 }
 
-// lastEntry returns the id of the newest entry and its errors, one "id: words"
-// each; 0 where there is none.
-func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (id dmarcd.CheckID, errs []string, err error) {
-	var text string
-	err = tx.queryRow(ctx, `SELECT id, errors FROM checks WHERE team_id = $1 AND domain_id = $2
-		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &id, &text)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return 0, nil, nil
-	}
-	if text != "" {
-		errs = strings.Split(text, "\n")
-	}
-	return id, errs, err
+// entry is what the next check of a domain is compared with.
+type entry struct {
+	id    dmarcd.CheckID
+	check dmarcd.Check
+	errs  []string // one "id: words" each
 }
 
-// errorsNow returns the errors of an entry, and of the one before for the parts
-// that could not be looked at.
-func errorsNow(before []string, entry CheckEntry) []string {
-	var now []string
-	for _, f := range entry.Errors {
-		now = append(now, f.ID+": "+strings.ReplaceAll(f.What, "\n", " "))
+// lastEntry returns the newest entry of a domain's history, if there is one.
+func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (last entry, found bool, err error) {
+	var document, errs string
+	err = tx.queryRow(ctx, `SELECT id, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
+		ORDER BY first_at DESC, id DESC LIMIT 1`, []any{t.id, domain}, &last.id, &document, &errs)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return entry{}, false, nil
 	}
-	for _, line := range before {
-		part, _, _ := strings.Cut(line, ".")
-		if slices.Contains(entry.Unseen, part) {
-			now = append(now, line)
+	if err != nil {
+		return entry{}, false, err
+	}
+	if last.check, err = shape.DecodeCheck(document); err != nil {
+		return entry{}, false, fmt.Errorf("read check %s: %w", last.id, err)
+	}
+	if errs != "" {
+		last.errs = strings.Split(errs, "\n")
+	}
+	return last, true, nil
+}
+
+// errorLines returns the findings of level error of a check, and those before for the
+// parts that it could not see.
+func errorLines(before []string, check dmarcd.Check) []string {
+	var lines []string
+	for _, f := range check.Findings {
+		if f.Level == dmarcd.LevelError {
+			lines = append(lines, f.ID+": "+strings.ReplaceAll(f.What, "\n", " "))
 		}
 	}
-	return now
+	unseen := check.Facts.Unseen()
+	for _, line := range before {
+		part, _, _ := strings.Cut(line, ".")
+		if slices.Contains(unseen, part) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // findingEvents compares errors by their ids: the words may change with a number

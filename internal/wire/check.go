@@ -206,21 +206,16 @@ func NewFinding(f dmarcd.Finding) Finding {
 }
 
 func newDMARC(f dmarcd.DMARCFacts) DMARC {
-	shape := DMARC{
-		Status: f.Status, Reason: f.Reason, Record: f.Record, OrganizationalDomain: f.OrganizationalDomain,
-		Policy: f.Policy, Applied: f.Applied, Queries: notNull(f.Queries),
-		Legacy: Legacy{OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: f.Legacy.Policy},
+	return DMARC{
+		Status: f.Status, Reason: f.Reason, Record: f.Record, RecordDomain: f.PolicyDomain(),
+		OrganizationalDomain: f.OrganizationalDomain, Policy: f.Policy, Applied: f.Applied, Queries: notNull(f.Queries),
+		Legacy: Legacy{
+			RecordDomain: f.Legacy.PolicyDomain(), OrganizationalDomain: f.Legacy.OrganizationalDomain, Policy: f.Legacy.Policy,
+		},
 		Destinations: list(f.Destinations, func(d dmarcd.DestinationFacts) Destination {
 			return Destination{Tag: d.Tag, URI: d.URI, Consent: d.Consent}
 		}),
 	}
-	if f.Policy != "" {
-		shape.RecordDomain = f.RecordDomain
-	}
-	if f.Legacy.Policy != "" {
-		shape.Legacy.RecordDomain = f.Legacy.RecordDomain
-	}
-	return shape
 }
 
 func newSPFTerm(t dmarcd.SPFTerm) SPFTerm {

@@ -1,11 +1,8 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -21,32 +18,13 @@ type KeptCheck struct {
 	Changes []Change `json:"changes"`
 }
 
-// NewKeptCheck returns the shape of an entry from the texts that Document and
-// Changes made.
-func NewKeptCheck(k dmarcd.KeptCheck) (KeptCheck, error) {
-	shape := KeptCheck{ID: k.ID.String(), FirstAt: Time(k.FirstAt), LastAt: Time(k.LastAt), Changes: []Change{}}
-	if err := json.Unmarshal([]byte(k.Document), &shape.Check); err != nil {
-		return KeptCheck{}, fmt.Errorf("read check %s: %w", k.ID, err)
+// NewKeptCheck returns the shape of an entry.
+func NewKeptCheck(c dmarcd.KeptCheck) KeptCheck {
+	changes := list(c.Changes, newChange)
+	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return KeptCheck{
+		ID: c.ID.String(), FirstAt: Time(c.FirstAt), LastAt: Time(c.LastAt), Check: NewCheck(c.Check), Changes: changes,
 	}
-	shape.CheckedAt = shape.LastAt
-	if k.Changes != "" {
-		if err := json.Unmarshal([]byte(k.Changes), &shape.Changes); err != nil {
-			return KeptCheck{}, fmt.Errorf("read the changes of check %s: %w", k.ID, err)
-		}
-	}
-	return shape, nil
-}
-
-// Document returns a full check as it is kept.
-func Document(c dmarcd.Check) string { return encode(NewCheck(c)) }
-
-// encode never fails: our own shapes can be encoded. It leaves < > & readable.
-func encode(v any) string {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v)
-	return text.String()
 }
 
 // Change is one difference between two checks. Path names the member, such as
@@ -60,140 +38,84 @@ type Change struct {
 	After  string `json:"after"`  // "" where it is not any more
 }
 
-// passedOver are members that differ without a change in the DNS, or follow from
-// others.
-var passedOver = []string{"checked_at", "next_step", "dmarc.queries"}
-
-// Changes compares two documents and returns what is different, as it is kept;
-// "" where nothing is, or where the first document is "". What either side could
-// not see is no difference.
-func Changes(before, after string) string {
-	if before == "" {
-		return ""
+func newChange(c dmarcd.Change) Change {
+	pattern, ok := paths[c.Fact]
+	if !ok {
+		pattern = string(c.Fact)
 	}
-	was, is := flatten(before), flatten(after)
-	paths := map[string]bool{}
-	for path := range was.values {
-		paths[path] = true
-	}
-	for path := range is.values {
-		paths[path] = true
-	}
-	var changes []Change
-	for path := range paths {
-		if was.values[path] != is.values[path] && !was.hides(path) && !is.hides(path) && !followsFromRecord(path, was, is) {
-			changes = append(changes, Change{Path: path, Before: was.values[path], After: is.values[path]})
-		}
-	}
-	if len(changes) == 0 {
-		return ""
-	}
-	slices.SortFunc(changes, func(a, b Change) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
-	return encode(changes)
+	path := strings.NewReplacer("{of}", c.Of, "{member}", c.Before+c.After).Replace(pattern)
+	return Change{Path: path, Before: c.Before, After: c.After}
 }
 
-// flat is a document as one value for each path.
-type flat struct {
-	values map[string]string
-	unseen []string // the paths of what was inconclusive
-}
+// paths says where in a Check a fact is. {of} stands for the name of what it is a fact
+// of, {member} for a member of a list.
+var paths = map[dmarcd.FactName]string{
+	dmarcd.FactGrade:   "grade",
+	dmarcd.FactFinding: "findings.{of}",
 
-func flatten(document string) flat {
-	f := flat{values: map[string]string{}}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(document)))
-	decoder.UseNumber()
-	var root any
-	if err := decoder.Decode(&root); err == nil {
-		f.add("", root)
-	}
-	return f
-}
+	dmarcd.FactDMARCStatus:                     "dmarc.status",
+	dmarcd.FactDMARCReason:                     "dmarc.reason",
+	dmarcd.FactDMARCRecord:                     "dmarc.record",
+	dmarcd.FactDMARCRecordDomain:               "dmarc.record_domain",
+	dmarcd.FactDMARCOrganizationalDomain:       "dmarc.organizational_domain",
+	dmarcd.FactDMARCPolicy:                     "dmarc.policy",
+	dmarcd.FactDMARCApplied:                    "dmarc.applied",
+	dmarcd.FactDMARCLegacyRecordDomain:         "dmarc.legacy.record_domain",
+	dmarcd.FactDMARCLegacyOrganizationalDomain: "dmarc.legacy.organizational_domain",
+	dmarcd.FactDMARCLegacyPolicy:               "dmarc.legacy.policy",
+	dmarcd.FactDMARCDestination:                "dmarc.destinations.{of}.uri",
+	dmarcd.FactDMARCDestinationTag:             "dmarc.destinations.{of}.tag",
+	dmarcd.FactDMARCDestinationConsent:         "dmarc.destinations.{of}.consent",
 
-// treePath is where the terms of SPF records are.
-const treePath = "spf.tree"
+	dmarcd.FactSPFStatus:      "spf.status",
+	dmarcd.FactSPFReason:      "spf.reason",
+	dmarcd.FactSPFRecord:      "spf.record",
+	dmarcd.FactSPFLookups:     "spf.lookups",
+	dmarcd.FactSPFVoidLookups: "spf.void_lookups",
+	dmarcd.FactSPFIncluded:    "spf.tree.{of}.record",
 
-// followsFromRecord reports whether the path is that of a record in the tree of SPF
-// that only one of the checks has: the record that names it is different, too.
-func followsFromRecord(path string, was, is flat) bool {
-	return strings.HasPrefix(path, treePath+".") && (was.values[path] == "" || is.values[path] == "")
-}
+	dmarcd.FactDKIMSelector:  "dkim.{of}.selector",
+	dmarcd.FactDKIMFrom:      "dkim.{of}.from",
+	dmarcd.FactDKIMStatus:    "dkim.{of}.status",
+	dmarcd.FactDKIMReason:    "dkim.{of}.reason",
+	dmarcd.FactDKIMRecord:    "dkim.{of}.record",
+	dmarcd.FactDKIMAlgorithm: "dkim.{of}.algorithm",
+	dmarcd.FactDKIMBits:      "dkim.{of}.bits",
+	dmarcd.FactDKIMTesting:   "dkim.{of}.testing",
+	dmarcd.FactDKIMAlias:     "dkim.{of}.aliases.{member}",
 
-// hides reports whether a path lies in a part that was inconclusive, or is a
-// finding about one.
-func (f flat) hides(path string) bool {
-	finding, isFinding := strings.CutPrefix(path, "findings.")
-	return slices.ContainsFunc(f.unseen, func(part string) bool {
-		if isFinding {
-			// Findings are named by the part as a whole, with hyphens.
-			part, _, _ = strings.Cut(strings.ReplaceAll(part, "_", "-"), ".")
-			return strings.HasPrefix(finding, part+".")
-		}
-		return strings.HasPrefix(path, part+".")
-	})
-}
+	dmarcd.FactMXHost:       "mx.{of}.host",
+	dmarcd.FactMXPreference: "mx.{of}.preference",
+	dmarcd.FactMXStatus:     "mx.{of}.status",
+	dmarcd.FactMXAddress:    "mx.{of}.addresses.{member}",
 
-func below(path, member string) string {
-	if path == "" {
-		return member
-	}
-	return path + "." + member
-}
+	dmarcd.FactMTASTSStatus: "mta_sts.status",
+	dmarcd.FactMTASTSReason: "mta_sts.reason",
+	dmarcd.FactMTASTSRecord: "mta_sts.record",
+	dmarcd.FactMTASTSFetch:  "mta_sts.fetch",
+	dmarcd.FactMTASTSMode:   "mta_sts.mode",
+	dmarcd.FactMTASTSMaxAge: "mta_sts.max_age",
+	dmarcd.FactMTASTSMX:     "mta_sts.mx.{member}",
 
-func (f *flat) add(path string, value any) {
-	if slices.Contains(passedOver, path) {
-		return
-	}
-	if path == treePath {
-		f.addTree(value)
-		return
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		if id, ok := value["id"].(string); ok {
-			// Of a finding only whether it is there: its words may count days.
-			f.values["findings."+id] = fmt.Sprint(value["level"])
-			return
-		}
-		if value["status"] == "inconclusive" {
-			f.unseen = append(f.unseen, path)
-		}
-		for member, v := range value {
-			f.add(below(path, member), v)
-		}
-	case []any:
-		for i, v := range value {
-			f.add(below(path, elementName(i, v)), v)
-		}
-	case nil:
-	default:
-		f.values[path] = fmt.Sprint(value)
-	}
-}
+	dmarcd.FactTLSRPTStatus:      "tls_rpt.status",
+	dmarcd.FactTLSRPTReason:      "tls_rpt.reason",
+	dmarcd.FactTLSRPTRecord:      "tls_rpt.record",
+	dmarcd.FactTLSRPTDestination: "tls_rpt.destinations.{member}",
 
-// addTree adds the records that terms lead to.
-func (f *flat) addTree(terms any) {
-	list, _ := terms.([]any)
-	for _, element := range list {
-		term, _ := element.(map[string]any)
-		if record, _ := term["record"].(string); record != "" {
-			f.values[fmt.Sprintf("%s.%v.record", treePath, term["term"])] = record
-		}
-		f.addTree(term["terms"])
-	}
-}
+	dmarcd.FactBIMIStatus:       "bimi.status",
+	dmarcd.FactBIMIReason:       "bimi.reason",
+	dmarcd.FactBIMIRecord:       "bimi.record",
+	dmarcd.FactBIMIRecordDomain: "bimi.record_domain",
+	dmarcd.FactBIMILocation:     "bimi.location",
+	dmarcd.FactBIMIEvidence:     "bimi.evidence",
 
-// elementName names an element of a list by what it is about, so that another
-// order is no change; by its place where it is about nothing.
-func elementName(i int, element any) string {
-	switch element := element.(type) {
-	case string:
-		return element
-	case map[string]any:
-		for _, key := range []string{"selector", "host", "term", "uri"} {
-			if name, ok := element[key].(string); ok {
-				return name
-			}
-		}
-	}
-	return strconv.Itoa(i)
+	dmarcd.FactDANEStatus:     "dane.status",
+	dmarcd.FactDANEReason:     "dane.reason",
+	dmarcd.FactDANEHost:       "dane.hosts.{of}.host",
+	dmarcd.FactDANEHostStatus: "dane.hosts.{of}.status",
+	dmarcd.FactDANERecord:     "dane.hosts.{of}.records.{member}",
+
+	dmarcd.FactDNSSECStatus: "dnssec.status",
+	dmarcd.FactDNSSECReason: "dnssec.reason",
+	dmarcd.FactDNSSECZone:   "dnssec.zone",
 }

@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -11,124 +13,113 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-func TestChanges(t *testing.T) {
+// TestPathsOfChanges compares a check that has every fact with one that has none: each
+// change must be found in the check where its path says. The tree of SPF and the findings
+// are left out: they have paths of their own.
+func TestPathsOfChanges(t *testing.T) {
 	t.Parallel()
-	// tree is what a record leads to that includes one that includes another,
-	// which lists a network; lookups is the running total behind it all.
-	tree := func(network string, lookups int) []dmarcd.SPFTerm {
-		return []dmarcd.SPFTerm{{
-			Term: "include:a.example", Target: "a.example", Cost: 2, Lookups: lookups, Record: "v=spf1 include:b.example -all",
-			Terms: []dmarcd.SPFTerm{{
-				Term: "include:b.example", Target: "b.example", Cost: 1, Lookups: lookups, Record: "v=spf1 ip4:" + network + " -all",
-				Terms: []dmarcd.SPFTerm{{Term: "ip4:" + network, Lookups: lookups}, {Term: "-all", Lookups: lookups}},
-			}},
-		}}
-	}
-	base := func() dmarcd.Check {
-		return dmarcd.Check{At: time.Unix(1e9, 0), Grade: "B", Facts: &dmarcd.Facts{
-			Domain: "example.com",
-			DMARC:  dmarcd.DMARCFacts{Status: "ok", Record: "v=DMARC1; p=none", Queries: []string{"example.com"}},
-			SPF: dmarcd.SPFFacts{
-				Status: "ok", Record: "v=spf1 include:a.example -all", Lookups: 2, Tree: tree("192.0.2.0/28", 2),
-			},
-			DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{Selector: "a", Status: "found", Bits: 1024}, {Selector: "b", Status: "found"}}},
-			MX:   dmarcd.MXFacts{Status: "ok", Hosts: []dmarcd.MXHost{{Name: "mx1.example.com", Addresses: []string{"192.0.2.1", "192.0.2.2"}}}},
-		}}
-	}
-	for _, test := range []struct {
-		name string
-		edit func(c *dmarcd.Check)
-		want []wire.Change
-	}{
-		{"the same later", func(c *dmarcd.Check) { c.At = time.Unix(2e9, 0) }, nil},
-		{"other questions on the way", func(c *dmarcd.Check) { c.Facts.DMARC.Queries = nil }, nil},
-		{"another order", func(c *dmarcd.Check) {
-			keys := c.Facts.DKIM.Keys
-			keys[0], keys[1] = keys[1], keys[0]
-			addresses := c.Facts.MX.Hosts[0].Addresses
-			addresses[0], addresses[1] = addresses[1], addresses[0]
-		}, nil},
-		{
-			"another record", func(c *dmarcd.Check) { c.Facts.DMARC.Record = "v=DMARC1; p=reject" },
-			[]wire.Change{{Path: "dmarc.record", Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject"}},
+	status := "ok"
+	full := dmarcd.Check{Grade: "B", Facts: &dmarcd.Facts{
+		Domain: "example.com",
+		DMARC: dmarcd.DMARCFacts{
+			Status: status, Reason: "r", Record: "v=DMARC1; p=none", RecordDomain: "example.com", OrganizationalDomain: "example.com",
+			Policy: "none", Applied: "none",
+			Destinations: []dmarcd.DestinationFacts{{Tag: "rua", URI: "mailto:a@example.com", Consent: "not needed"}},
+			Legacy:       dmarcd.LegacyFacts{RecordDomain: "example.com", OrganizationalDomain: "example.com", Policy: "none"},
 		},
-		{
-			"a longer key", func(c *dmarcd.Check) { c.Facts.DKIM.Keys[0].Bits = 2048 },
-			[]wire.Change{{Path: "dkim.a.bits", Before: "1024", After: "2048"}},
-		},
-		{
-			"an address less", func(c *dmarcd.Check) { c.Facts.MX.Hosts[0].Addresses = []string{"192.0.2.1"} },
-			[]wire.Change{{Path: "mx.mx1.example.com.addresses.192.0.2.2", Before: "192.0.2.2"}},
-		},
-		{"a record that includes another", func(c *dmarcd.Check) {
-			c.Facts.SPF.Record, c.Facts.SPF.Lookups = "v=spf1 include:a.example include:c.example -all", 3
-			c.Facts.SPF.Tree = append([]dmarcd.SPFTerm{{
-				Term: "include:c.example", Target: "c.example", Cost: 1, Lookups: 1, Record: "v=spf1 -all", Terms: []dmarcd.SPFTerm{{Term: "-all"}},
-			}}, tree("192.0.2.0/28", 3)...)
-		}, []wire.Change{
-			{Path: "spf.lookups", Before: "2", After: "3"},
-			{Path: "spf.record", Before: "v=spf1 include:a.example -all", After: "v=spf1 include:a.example include:c.example -all"},
-		}},
-		{"an included record that lists something else", func(c *dmarcd.Check) { c.Facts.SPF.Tree = tree("192.0.2.0/24", 2) }, []wire.Change{{
-			Path: "spf.tree.include:b.example.record", Before: "v=spf1 ip4:192.0.2.0/28 -all", After: "v=spf1 ip4:192.0.2.0/24 -all",
+		SPF: dmarcd.SPFFacts{Status: status, Reason: "r", Record: "v=spf1 mx -all", Lookups: 1, VoidLookups: 1},
+		DKIM: dmarcd.DKIMFacts{Keys: []dmarcd.DKIMKey{{
+			Selector: "s1", From: "report", Status: "found", Reason: "r", Record: "p=", Algorithm: "rsa", Bits: 1024, Testing: true,
+			Aliases: []string{"s1.example.net"},
 		}}},
-		{"a part that nobody could see", func(c *dmarcd.Check) { c.Facts.SPF = dmarcd.SPFFacts{Status: "inconclusive", Reason: "timeout"} }, nil},
-		{"a key that nobody could see", func(c *dmarcd.Check) {
-			c.Facts.DKIM.Keys[0] = dmarcd.DKIMKey{Selector: "a", Status: "inconclusive"}
-		}, nil},
-		{"a finding that rests on what is not shown", func(c *dmarcd.Check) {
-			c.Findings = []dmarcd.Finding{{ID: "dmarc.destination-without-mail", Level: dmarcd.LevelError, What: "words"}}
-		}, []wire.Change{{Path: "findings.dmarc.destination-without-mail", After: "error"}}},
-		{"a finding about what nobody could see", func(c *dmarcd.Check) {
-			c.Facts.MTASTS.Status = "inconclusive"
-			c.Findings = []dmarcd.Finding{{ID: "mta-sts.missing", Level: dmarcd.LevelInfo}}
-		}, nil},
-		{"another grade", func(c *dmarcd.Check) { c.Grade = "A" }, []wire.Change{{Path: "grade", Before: "B", After: "A"}}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			before, after := base(), base()
-			test.edit(&after)
-			for _, turn := range []struct{ from, to dmarcd.Check }{{before, after}, {after, before}} {
-				text := wire.Changes(wire.Document(turn.from), wire.Document(turn.to))
-				var got []wire.Change
-				if text != "" {
-					if err := json.Unmarshal([]byte(text), &got); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if len(got) != len(test.want) {
-					t.Errorf("got %d changes, want %d: %s", len(got), len(test.want), text)
-				}
-				if turn.from.Facts == before.Facts {
-					if diff := cmp.Diff(test.want, got); diff != "" {
-						t.Errorf("(-want +got):\n%s", diff)
-					}
-				}
-			}
-		})
+		MX: dmarcd.MXFacts{Status: status, Hosts: []dmarcd.MXHost{{Name: "mx.example.com", Preference: 10, Status: status, Addresses: []string{"192.0.2.1"}}}},
+		MTASTS: dmarcd.MTASTSFacts{
+			Status: status, Reason: "r", Record: "v=STSv1; id=1", Fetch: "ok", Mode: "enforce", MaxAge: time.Hour, MX: []string{"mx.example.com"},
+		},
+		TLSRPT: dmarcd.TLSRPTFacts{Status: status, Reason: "r", Record: "v=TLSRPTv1", Destinations: []string{"mailto:t@example.com"}},
+		BIMI:   dmarcd.BIMIFacts{Status: status, Reason: "r", Record: "v=BIMI1", RecordDomain: "example.com", Location: "l", Evidence: "a"},
+		DANE:   dmarcd.DANEFacts{Status: status, Reason: "r", Hosts: []dmarcd.DANEHost{{Name: "mx.example.com", Status: status, Records: []string{"3 1 1 ab"}}}},
+		DNSSEC: dmarcd.DNSSECFacts{Status: status, Reason: "r", Zone: "example.com"},
+	}}
+	changes := dmarcd.Changes(dmarcd.Check{Facts: &dmarcd.Facts{}}, full)
+	entry := wire.NewKeptCheck(dmarcd.KeptCheck{Check: full, Changes: changes})
+	var document any
+	if err := json.Unmarshal([]byte(marshal(t, entry.Check)), &document); err != nil {
+		t.Fatal(err)
 	}
-	if got := wire.Changes("", wire.Document(base())); got != "" {
-		t.Errorf("the first check has changes: %s", got)
+	values := map[string]string{}
+	flatten(values, "", document)
+	for _, change := range entry.Changes {
+		if got, ok := values[change.Path]; !ok || got != change.After {
+			t.Errorf("%s: got %q in the document, want %q", change.Path, got, change.After)
+		}
+	}
+	if got, want := len(entry.Changes), 57; got != want {
+		t.Errorf("got %d changes, want %d: one for each other fact", got, want)
 	}
 }
 
-func TestKeptCheckReadsWhatWasKept(t *testing.T) {
+// flatten adds every value of a document by its path.
+func flatten(values map[string]string, path string, value any) {
+	below := func(member string) string {
+		if path == "" {
+			return member
+		}
+		return path + "." + member
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for member, v := range value {
+			flatten(values, below(member), v)
+		}
+	case []any:
+		for i, v := range value {
+			flatten(values, below(elementName(i, v)), v)
+		}
+	default:
+		values[path] = fmt.Sprint(value)
+	}
+}
+
+// elementName names an element of a list by what it is about.
+func elementName(i int, element any) string {
+	switch element := element.(type) {
+	case string:
+		return element
+	case map[string]any:
+		for _, key := range []string{"selector", "host", "uri"} {
+			if name, ok := element[key].(string); ok {
+				return name
+			}
+		}
+	}
+	return strconv.Itoa(i)
+}
+
+func TestKeptCheck(t *testing.T) {
 	t.Parallel()
-	check := dmarcd.Check{At: time.Unix(1e9, 0), Grade: "B", Facts: &dmarcd.Facts{Domain: "example.com", SPF: dmarcd.SPFFacts{Record: "v=spf1 <&> -all"}}}
-	kept, err := wire.NewKeptCheck(dmarcd.KeptCheck{
+	stored := dmarcd.KeptCheck{
 		ID: 36, FirstAt: time.Unix(1e9, 0), LastAt: time.Unix(2e9, 0),
-		Document: wire.Document(check), Changes: `[{"path":"a","before":"b","after":"c"}]`,
-	})
-	if err != nil {
-		t.Fatal(err)
+		Check: dmarcd.Check{At: time.Unix(2e9, 0), Grade: "B", Facts: &dmarcd.Facts{Domain: "example.com"}},
+		Changes: []dmarcd.Change{
+			{Fact: "part.later", Before: "b"},
+			{Fact: dmarcd.FactSPFIncluded, Of: "include:{member}", Before: "v=spf1", After: "v=spf1 -all"},
+			{Fact: dmarcd.FactFinding, Of: "spf.ptr", After: "warning"},
+		},
 	}
-	want := wire.NewCheck(check)
-	want.CheckedAt = "2033-05-18T03:33:20+00:00"
-	if diff := cmp.Diff(want, kept.Check); diff != "" || kept.ID != "chk_10" || len(kept.Changes) != 1 {
-		t.Errorf("%s %+v (-want +got):\n%s", kept.ID, kept.Changes, diff)
+	got := wire.NewKeptCheck(stored)
+	want := wire.KeptCheck{
+		ID: "chk_10", FirstAt: "2001-09-09T01:46:40+00:00", LastAt: "2033-05-18T03:33:20+00:00", Check: wire.NewCheck(stored.Check),
+		Changes: []wire.Change{
+			{Path: "findings.spf.ptr", After: "warning"},
+			{Path: "part.later", Before: "b"},
+			{Path: "spf.tree.include:{member}.record", Before: "v=spf1", After: "v=spf1 -all"},
+		},
 	}
-	if _, err := wire.NewKeptCheck(dmarcd.KeptCheck{ID: 36, Document: "{"}); err == nil {
-		t.Error("a broken document passes")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.CheckedAt != want.LastAt {
+		t.Errorf("got the time %s, want that of the last check, %s", got.CheckedAt, want.LastAt)
 	}
 }

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"strings"
-
-	"github.com/dmarcd/dmarcd"
-)
+import "github.com/dmarcd/dmarcd"
 
 // Setup is what the owner of a domain has to publish.
 type Setup struct {
@@ -37,18 +33,4 @@ func NewSetup(s dmarcd.Setup) Setup {
 		}
 	}
 	return setup
-}
-
-// Published returns what the check says of where reports go, of which those to that
-// address count. The zero value, no check, says nothing.
-func (k KeptCheck) Published(address string) dmarcd.Published {
-	published := dmarcd.Published{
-		TLSRecord: k.TLSRPT.Record, TLSKnown: k.ID != "" && k.TLSRPT.Status != "inconclusive",
-	}
-	for _, d := range k.DMARC.Destinations {
-		if strings.EqualFold(d.URI, "mailto:"+address) {
-			published.Consent = d.Consent
-		}
-	}
-	return published
 }

@@ -29,7 +29,7 @@ func (c checks) LatestCheck(ctx context.Context, name string) (wire.KeptCheck, e
 	if err != nil {
 		return wire.KeptCheck{}, err
 	}
-	return wire.NewKeptCheck(kept)
+	return wire.NewKeptCheck(kept), nil
 }
 
 func (c checks) Checks(ctx context.Context, name, after string) (wire.Page[wire.KeptCheck], error) {
@@ -48,7 +48,7 @@ func (c checks) Checks(ctx context.Context, name, after string) (wire.Page[wire.
 	}
 	return wire.NewPage(kept, checksPerPage, func(k dmarcd.KeptCheck) string {
 		return wire.FormatCursor(k.FirstAt, int64(k.ID))
-	}, wire.NewKeptCheck)
+	}, func(k dmarcd.KeptCheck) (wire.KeptCheck, error) { return wire.NewKeptCheck(k), nil })
 }
 
 func (c checks) Setup(ctx context.Context, name string) (wire.Setup, error) {

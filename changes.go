@@ -1,0 +1,318 @@
+package dmarcd
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FactName names something that is compared between two checks: the part and the fact.
+// Changes are stored with it, so a name is never changed or used for another fact.
+type FactName string
+
+// The facts that are compared. Of some of them a domain has several, one for each
+// Change.Of, which the comment names.
+const (
+	FactGrade   FactName = "grade"
+	FactFinding FactName = "finding" // by id: the level
+
+	FactDMARCStatus                     FactName = "dmarc.status"
+	FactDMARCReason                     FactName = "dmarc.reason"
+	FactDMARCRecord                     FactName = "dmarc.record"
+	FactDMARCRecordDomain               FactName = "dmarc.record-domain"
+	FactDMARCOrganizationalDomain       FactName = "dmarc.organizational-domain"
+	FactDMARCPolicy                     FactName = "dmarc.policy"
+	FactDMARCApplied                    FactName = "dmarc.applied"
+	FactDMARCLegacyRecordDomain         FactName = "dmarc.legacy-record-domain"
+	FactDMARCLegacyOrganizationalDomain FactName = "dmarc.legacy-organizational-domain"
+	FactDMARCLegacyPolicy               FactName = "dmarc.legacy-policy"
+	FactDMARCDestination                FactName = "dmarc.destination"         // by URI
+	FactDMARCDestinationTag             FactName = "dmarc.destination-tag"     // by URI
+	FactDMARCDestinationConsent         FactName = "dmarc.destination-consent" // by URI
+
+	FactSPFStatus      FactName = "spf.status"
+	FactSPFReason      FactName = "spf.reason"
+	FactSPFRecord      FactName = "spf.record"
+	FactSPFLookups     FactName = "spf.lookups"
+	FactSPFVoidLookups FactName = "spf.void-lookups"
+	FactSPFIncluded    FactName = "spf.included" // by term: the record that it leads to
+
+	FactDKIMSelector  FactName = "dkim.selector"  // by selector
+	FactDKIMFrom      FactName = "dkim.from"      // by selector
+	FactDKIMStatus    FactName = "dkim.status"    // by selector
+	FactDKIMReason    FactName = "dkim.reason"    // by selector
+	FactDKIMRecord    FactName = "dkim.record"    // by selector
+	FactDKIMAlgorithm FactName = "dkim.algorithm" // by selector
+	FactDKIMBits      FactName = "dkim.bits"      // by selector
+	FactDKIMTesting   FactName = "dkim.testing"   // by selector
+	FactDKIMAlias     FactName = "dkim.alias"     // by selector: a member
+
+	FactMXHost       FactName = "mx.host"       // by host
+	FactMXPreference FactName = "mx.preference" // by host
+	FactMXStatus     FactName = "mx.status"     // by host
+	FactMXAddress    FactName = "mx.address"    // by host: a member
+
+	FactMTASTSStatus FactName = "mta-sts.status"
+	FactMTASTSReason FactName = "mta-sts.reason"
+	FactMTASTSRecord FactName = "mta-sts.record"
+	FactMTASTSFetch  FactName = "mta-sts-policy.fetch"
+	FactMTASTSMode   FactName = "mta-sts-policy.mode"
+	FactMTASTSMaxAge FactName = "mta-sts-policy.max-age" // seconds
+	FactMTASTSMX     FactName = "mta-sts-policy.mx"      // a member
+
+	FactTLSRPTStatus      FactName = "tls-rpt.status"
+	FactTLSRPTReason      FactName = "tls-rpt.reason"
+	FactTLSRPTRecord      FactName = "tls-rpt.record"
+	FactTLSRPTDestination FactName = "tls-rpt.destination" // a member
+
+	FactBIMIStatus       FactName = "bimi.status"
+	FactBIMIReason       FactName = "bimi.reason"
+	FactBIMIRecord       FactName = "bimi.record"
+	FactBIMIRecordDomain FactName = "bimi.record-domain"
+	FactBIMILocation     FactName = "bimi.location"
+	FactBIMIEvidence     FactName = "bimi.evidence"
+
+	FactDANEStatus     FactName = "dane.status"
+	FactDANEReason     FactName = "dane.reason"
+	FactDANEHost       FactName = "dane.host"        // by host
+	FactDANEHostStatus FactName = "dane.host-status" // by host
+	FactDANERecord     FactName = "dane.record"      // by host: a member
+
+	FactDNSSECStatus FactName = "dnssec.status"
+	FactDNSSECReason FactName = "dnssec.reason"
+	FactDNSSECZone   FactName = "dnssec.zone"
+)
+
+// part is what the fact is about, such as dmarc.
+func (n FactName) part() string {
+	part, _, _ := strings.Cut(string(n), ".")
+	return part
+}
+
+// Change is one difference between two checks of a domain.
+type Change struct {
+	Fact FactName
+	// Of names the key, host, term, destination or finding whose fact it is; "" for
+	// those that a domain has one of.
+	Of string
+	// Before is "" if it was not there, After if it is gone. Of a member of a list one of
+	// them is the member and the other "".
+	Before, After string
+}
+
+// Changes returns how two full checks of a domain differ, sorted by fact and Of.
+// Differences that do not come from the DNS are left out: the order of a list, what
+// either check could not see, the words of a finding. So are those that follow from
+// others: of the SPF terms only records are compared that terms of both checks lead to,
+// since the record that names another one is different, too.
+func Changes(before, after Check) []Change {
+	was, is := observe(before), observe(after)
+	keys := make(map[factKey]bool, len(is.values))
+	for key := range was.values {
+		keys[key] = true
+	}
+	for key := range is.values {
+		keys[key] = true
+	}
+	var changes []Change
+	for key := range keys {
+		old, now := was.values[key], is.values[key]
+		follows := key.fact == FactSPFIncluded && (old == "" || now == "")
+		if old != now && !follows && !was.hides(key) && !is.hides(key) {
+			changes = append(changes, Change{Fact: key.fact, Of: key.of, Before: old, After: now})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Before+a.After, b.Before+b.After))
+	})
+	return changes
+}
+
+// factKey tells a compared value from the others of its check.
+type factKey struct {
+	fact   FactName
+	of     string
+	member string // of a list; "" for a single value
+}
+
+// scope is a part of a check, or the key or host of in it.
+type scope struct{ part, of string }
+
+// observation is a check as values that can be compared.
+type observation struct {
+	values map[factKey]string
+	// unseen holds what the check could not see, and unjudged the parts, as they begin
+	// the ids of findings, with something unseen in them.
+	unseen   map[scope]bool
+	unjudged map[string]bool
+}
+
+// hides reports whether the check could not see a fact.
+func (o observation) hides(key factKey) bool {
+	if key.fact == FactFinding {
+		part, _, _ := strings.Cut(key.of, ".")
+		return o.unjudged[part]
+	}
+	part := key.fact.part()
+	return o.unseen[scope{part: part}] || o.unseen[scope{part, key.of}]
+}
+
+// see notes whether a part, or the key or host of in it, could be seen.
+func (o observation) see(part, of, status string) {
+	if status == inconclusive {
+		o.unseen[scope{part, of}] = true
+		o.unjudged[part] = true
+	}
+}
+
+func (o observation) add(fact FactName, value string) { o.addOf(fact, "", value) }
+
+func (o observation) addOf(fact FactName, of, value string) {
+	o.values[factKey{fact: fact, of: of}] = value
+}
+
+func (o observation) addMembers(fact FactName, of string, members []string) {
+	for _, member := range members {
+		o.values[factKey{fact, of, member}] = member
+	}
+}
+
+func observe(c Check) observation {
+	o := observation{values: map[factKey]string{}, unseen: map[scope]bool{}, unjudged: map[string]bool{}}
+	o.add(FactGrade, c.Grade)
+	for _, f := range c.Findings {
+		o.addOf(FactFinding, f.ID, string(f.Level)) // the words may count days
+	}
+	if c.Facts == nil {
+		return o
+	}
+	for _, part := range c.Facts.Unseen() {
+		o.unjudged[part] = true
+	}
+	o.addDMARC(c.Facts.DMARC)
+	o.addSPF(c.Facts.SPF)
+	o.addDKIM(c.Facts.DKIM)
+	o.addMX(c.Facts.MX)
+	o.addMTASTS(c.Facts.MTASTS)
+	o.addTLSRPT(c.Facts.TLSRPT)
+	o.addBIMI(c.Facts.BIMI)
+	o.addDANE(c.Facts.DANE)
+	o.addDNSSEC(c.Facts.DNSSEC)
+	return o
+}
+
+func (o observation) addDMARC(f DMARCFacts) {
+	o.see("dmarc", "", f.Status)
+	o.add(FactDMARCStatus, f.Status)
+	o.add(FactDMARCReason, f.Reason)
+	o.add(FactDMARCRecord, f.Record)
+	o.add(FactDMARCRecordDomain, f.PolicyDomain())
+	o.add(FactDMARCOrganizationalDomain, f.OrganizationalDomain)
+	o.add(FactDMARCPolicy, f.Policy)
+	o.add(FactDMARCApplied, f.Applied)
+	o.add(FactDMARCLegacyRecordDomain, f.Legacy.PolicyDomain())
+	o.add(FactDMARCLegacyOrganizationalDomain, f.Legacy.OrganizationalDomain)
+	o.add(FactDMARCLegacyPolicy, f.Legacy.Policy)
+	for _, d := range f.Destinations {
+		o.addOf(FactDMARCDestination, d.URI, d.URI)
+		o.addOf(FactDMARCDestinationTag, d.URI, d.Tag)
+		o.addOf(FactDMARCDestinationConsent, d.URI, d.Consent)
+	}
+}
+
+func (o observation) addSPF(f SPFFacts) {
+	o.see("spf", "", f.Status)
+	o.add(FactSPFStatus, f.Status)
+	o.add(FactSPFReason, f.Reason)
+	o.add(FactSPFRecord, f.Record)
+	o.add(FactSPFLookups, strconv.Itoa(f.Lookups))
+	o.add(FactSPFVoidLookups, strconv.Itoa(f.VoidLookups))
+	o.addSPFTerms(f.Tree)
+}
+
+func (o observation) addSPFTerms(terms []SPFTerm) {
+	for _, t := range terms {
+		if t.Record != "" {
+			o.addOf(FactSPFIncluded, t.Term, t.Record)
+		}
+		o.addSPFTerms(t.Terms)
+	}
+}
+
+func (o observation) addDKIM(f DKIMFacts) {
+	for _, k := range f.Keys {
+		o.see("dkim", k.Selector, k.Status)
+		o.addOf(FactDKIMSelector, k.Selector, k.Selector)
+		o.addOf(FactDKIMFrom, k.Selector, k.From)
+		o.addOf(FactDKIMStatus, k.Selector, k.Status)
+		o.addOf(FactDKIMReason, k.Selector, k.Reason)
+		o.addOf(FactDKIMRecord, k.Selector, k.Record)
+		o.addOf(FactDKIMAlgorithm, k.Selector, k.Algorithm)
+		o.addOf(FactDKIMBits, k.Selector, strconv.Itoa(k.Bits))
+		o.addOf(FactDKIMTesting, k.Selector, strconv.FormatBool(k.Testing))
+		o.addMembers(FactDKIMAlias, k.Selector, k.Aliases)
+	}
+}
+
+func (o observation) addMX(f MXFacts) {
+	o.see("mx", "", f.Status)
+	for _, h := range f.Hosts {
+		o.see("mx", h.Name, h.Status)
+		o.addOf(FactMXHost, h.Name, h.Name)
+		o.addOf(FactMXPreference, h.Name, strconv.Itoa(h.Preference))
+		o.addOf(FactMXStatus, h.Name, h.Status)
+		o.addMembers(FactMXAddress, h.Name, h.Addresses)
+	}
+}
+
+func (o observation) addMTASTS(f MTASTSFacts) {
+	o.see("mta-sts", "", f.Status)
+	o.see(FactMTASTSFetch.part(), "", f.Status) // what is not announced is not fetched
+	o.see(FactMTASTSFetch.part(), "", f.Fetch)
+	o.add(FactMTASTSStatus, f.Status)
+	o.add(FactMTASTSReason, f.Reason)
+	o.add(FactMTASTSRecord, f.Record)
+	o.add(FactMTASTSFetch, f.Fetch)
+	o.add(FactMTASTSMode, f.Mode)
+	o.add(FactMTASTSMaxAge, strconv.FormatInt(int64(f.MaxAge/time.Second), 10))
+	o.addMembers(FactMTASTSMX, "", f.MX)
+}
+
+func (o observation) addTLSRPT(f TLSRPTFacts) {
+	o.see("tls-rpt", "", f.Status)
+	o.add(FactTLSRPTStatus, f.Status)
+	o.add(FactTLSRPTReason, f.Reason)
+	o.add(FactTLSRPTRecord, f.Record)
+	o.addMembers(FactTLSRPTDestination, "", f.Destinations)
+}
+
+func (o observation) addBIMI(f BIMIFacts) {
+	o.see("bimi", "", f.Status)
+	o.add(FactBIMIStatus, f.Status)
+	o.add(FactBIMIReason, f.Reason)
+	o.add(FactBIMIRecord, f.Record)
+	o.add(FactBIMIRecordDomain, f.RecordDomain)
+	o.add(FactBIMILocation, f.Location)
+	o.add(FactBIMIEvidence, f.Evidence)
+}
+
+func (o observation) addDANE(f DANEFacts) {
+	o.see("dane", "", f.Status)
+	o.add(FactDANEStatus, f.Status)
+	o.add(FactDANEReason, f.Reason)
+	for _, h := range f.Hosts {
+		o.see("dane", h.Name, h.Status)
+		o.addOf(FactDANEHost, h.Name, h.Name)
+		o.addOf(FactDANEHostStatus, h.Name, h.Status)
+		o.addMembers(FactDANERecord, h.Name, h.Records)
+	}
+}
+
+func (o observation) addDNSSEC(f DNSSECFacts) {
+	o.see("dnssec", "", f.Status)
+	o.add(FactDNSSECStatus, f.Status)
+	o.add(FactDNSSECReason, f.Reason)
+	o.add(FactDNSSECZone, f.Zone)
+}
