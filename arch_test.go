@@ -91,7 +91,7 @@ var rooms = map[string][]string{
 	"internal/dnscheck": join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
 	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":     {".", "internal/fair"},
-	"internal/insight":  join(protocols, ".", "internal/senders", "internal/memory", "internal/rollup"),
+	"internal/insight":  join(protocols, ".", "internal/senders", "internal/memory", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),

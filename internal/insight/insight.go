@@ -9,7 +9,6 @@ package insight
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -61,13 +60,12 @@ type Service struct {
 	catalogue *senders.Catalogue
 	names     Names
 	memory    *memory.Budget
-	seed      maphash.Seed // of tables
 }
 
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, seed: maphash.MakeSeed()}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget}
 }
 
 // Read returns the mail of a domain of the team, or with "" of all its domains, in some
@@ -82,7 +80,7 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 	if err != nil {
 		return nil, err
 	}
-	return &Mail{service: s, team: team, domain: domain, days: days, until: time.Now().Add(maxTime), release: release}, nil
+	return &Mail{service: s, team: team, domain: domain, days: days, records: records, until: time.Now().Add(maxTime), release: release}, nil
 }
 
 // answerBytes estimates what an answer from so many records takes.

@@ -51,7 +51,7 @@ type keyed struct {
 
 	// known are the slots of IPv4 addresses: a number is found in a fraction of the
 	// time that a text takes.
-	known map[uint32]slot
+	known intMap[slot]
 
 	block       *rollup.Block
 	byAddress   []slot
@@ -82,14 +82,14 @@ func (k *keyed) begin(b *rollup.Block) {
 	k.block, k.share = b, nil
 	switch k.group {
 	case GroupCountry, GroupAddress:
-		k.byAddress = refill(k.byAddress, len(b.Addresses), unset)
+		k.byAddress = refill(k.byAddress, b.Addresses.Len(), unset)
 	case GroupEnvelope:
 		k.byIdentity = refill(k.byIdentity, len(b.Identities), unset)
 	case GroupSelector:
 		k.byIdentity = refill(k.byIdentity, len(b.Identities), unset)
 		clear(k.several)
 	case GroupNetwork:
-		k.homes = refill(k.homes, len(b.Addresses), home{unsetNetwork, unsetNetwork})
+		k.homes = refill(k.homes, b.Addresses.Len(), home{unsetNetwork, unsetNetwork})
 		k.signers = refill(k.signers, len(b.Identities), unsetNetwork)
 	}
 }
@@ -112,7 +112,7 @@ func (k *keyed) of(share *rollup.Share, r *rollup.Record) slot {
 	case GroupCountry, GroupAddress:
 		at := &k.byAddress[r.Address]
 		if *at == unset {
-			*at = k.ofAddress(k.block.Addresses[r.Address])
+			*at = k.ofAddress(k.block.Addresses.At(r.Address))
 		}
 		return *at
 	case GroupEnvelope:
@@ -139,16 +139,13 @@ func (k *keyed) of(share *rollup.Share, r *rollup.Record) slot {
 func (k *keyed) ofAddress(form string) slot {
 	number, isIPv4 := rollup.IPv4(form)
 	if isIPv4 {
-		if at, known := k.known[number]; known {
+		if at, known := k.known.get(uint64(number)); known {
 			return at
 		}
 	}
 	at := k.slot(k.addressKey(form))
-	if isIPv4 && len(k.known) < maxRemembered {
-		if k.known == nil {
-			k.known = make(map[uint32]slot)
-		}
-		k.known[number] = at
+	if isIPv4 && k.known.used < maxRemembered {
+		k.known.add(uint64(number), at)
 	}
 	return at
 }
@@ -186,7 +183,7 @@ func (k *keyed) ofSelector(share *rollup.Share, r *rollup.Record) slot {
 func (k *keyed) ofNetwork(r *rollup.Record) slot {
 	from, by := &k.homes[r.Address], &k.signers[r.Identity]
 	if from.system == unsetNetwork {
-		*from = k.senders.home(k.block.Addresses[r.Address])
+		*from = k.senders.home(k.block.Addresses.At(r.Address))
 	}
 	if *by == unsetNetwork {
 		*by = k.senders.signer(&k.block.Identities[r.Identity])
@@ -233,21 +230,24 @@ type groupTable struct {
 }
 
 func (m *Mail) groupTable(group Group, limit int) *groupTable {
-	g := &groupTable{m.keyed(group), newTable(limit, m.service.seed)}
+	g := &groupTable{m.keyed(group), m.newTable(limit)}
 	g.slot = g.table.slot
 	return g
 }
 
 func (g *groupTable) begin(b *rollup.Block) {
 	if g.table.begin(nil) {
-		clear(g.known)
+		g.known.clear()
 		clear(g.byNetwork)
 	}
 	g.keyed.begin(b)
 }
 
-func (g *groupTable) add(share *rollup.Share, r *rollup.Record) {
-	g.table.add(g.of(share, r), share, r)
+func (g *groupTable) add(share *rollup.Share, records []rollup.Record) {
+	for i := range records {
+		r := &records[i]
+		g.table.add(g.of(share, r), share, r)
+	}
 }
 
 // again makes it ready for the second scan, if one is needed.
@@ -257,7 +257,7 @@ func (g *groupTable) again() bool {
 	}
 	g.table = g.table.again()
 	g.slot = g.table.slot
-	clear(g.known)
+	g.known.clear()
 	clear(g.byNetwork)
 	return true
 }

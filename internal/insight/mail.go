@@ -18,6 +18,7 @@ type Mail struct {
 	team    Records
 	domain  string
 	days    dmarcd.Days
+	records int64 // there are not more
 	// until is when all reading ends.
 	until   time.Time
 	release func()
@@ -31,31 +32,13 @@ type Mail struct {
 // more. Closing it again has no effect.
 func (m *Mail) Close() { m.release() }
 
-// gatherer adds up records.
-type gatherer interface {
-	// begin is called with each block, add with each of its records.
-	begin(*rollup.Block)
-	add(share *rollup.Share, r *rollup.Record)
-}
-
 // scan has the records of some days gathered, those that match, or all where match is
-// nil. match is told of each block, too.
+// nil.
 func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gatherers ...gatherer) error {
 	limited, cancel := context.WithDeadline(ctx, m.until)
 	defer cancel()
-	var block rollup.Block
-	err := m.team.Scan(limited, m.domain, days, func(p rollup.Part) error {
-		if err := block.Read(p); err != nil {
-			return err
-		}
-		if match != nil {
-			match.begin(&block)
-		}
-		for _, g := range gatherers {
-			g.begin(&block)
-			gather(&block, match, g)
-		}
-		return nil
+	err := gatherParts(match, gatherers, func(visit func(rollup.Part) error) error {
+		return m.team.Scan(limited, m.domain, days, visit)
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
@@ -64,17 +47,6 @@ func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gathere
 		return fmt.Errorf("read records: %w", err)
 	}
 	return nil
-}
-
-func gather(block *rollup.Block, match *keyed, g gatherer) {
-	for i := range block.Shares {
-		share := &block.Shares[i]
-		for j := range share.Records {
-			if r := &share.Records[j]; match == nil || match.has(share, r) {
-				g.add(share, r)
-			}
-		}
-	}
 }
 
 // scanTables scans all days of the mail, and again for the tables that are too small.

@@ -101,3 +101,30 @@ func TestPagesAgree(t *testing.T) {
 		}
 	}
 }
+
+// TestReplicasAgree lists many sources with the same number of messages by two services, as
+// two replicas have them: both list the same ones.
+func TestReplicasAgree(t *testing.T) {
+	t.Parallel()
+	of := manyKeys(insight.MaxListed * 3)
+	for _, group := range []insight.Group{insight.GroupAddress, insight.GroupSelector} {
+		var lists [2][]string
+		for i := range lists {
+			m, err := newService(t).Read(t.Context(), of, "", dmarcd.Days{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := m.Sources(t.Context(), insight.Query{Group: group, Limit: insight.MaxListed})
+			m.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range list.Sources {
+				lists[i] = append(lists[i], row.Key)
+			}
+		}
+		if len(lists[0]) < insight.MaxListed/2 || !slices.Equal(lists[0], lists[1]) {
+			t.Errorf("%s: the lists of %d and %d sources differ", group, len(lists[0]), len(lists[1]))
+		}
+	}
+}

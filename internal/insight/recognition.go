@@ -108,7 +108,7 @@ type pairs struct {
 	key      []byte
 	// known are pairs of IPv4 addresses, by the address and the signer: a number is
 	// found in a fraction of the time that a text takes.
-	known map[uint64]pair
+	known intMap[pair]
 }
 
 // pair is an address with a signer. The network is set where it is not listed.
@@ -118,7 +118,7 @@ type pair struct {
 }
 
 func (m *Mail) newPairs() *pairs {
-	return &pairs{table: newTable(MaxListed, m.service.seed), known: make(map[uint64]pair), recognition: &recognition{
+	return &pairs{table: m.newTable(MaxListed), recognition: &recognition{
 		service: m.service, networks: newNetworks(), homes: make(map[string]home), signers: make(map[string]networkPlace),
 		hosts: make(map[string]string), days: make(map[dmarcd.Day]struct{}),
 	}}
@@ -130,35 +130,38 @@ func (p *pairs) begin(b *rollup.Block) {
 		network := p.networks.of(p.home(form), signer)
 		p.growRest()
 		p.rest[network].merge(of)
-		clear(p.known)
+		p.known.clear()
 	})
 	p.block = b
 	p.signedBy = refill(p.signedBy, len(b.Identities), unsetNetwork)
-	p.last = refill(p.last, len(b.Addresses), pair{signer: unsetNetwork})
+	p.last = refill(p.last, b.Addresses.Len(), pair{signer: unsetNetwork})
 	for i := range b.Shares {
 		p.days[b.Shares[i].Day] = struct{}{}
 	}
 }
 
-func (p *pairs) add(share *rollup.Share, r *rollup.Record) {
-	signer := &p.signedBy[r.Identity]
-	if *signer == unsetNetwork {
-		*signer = p.signer(&p.block.Identities[r.Identity])
-	}
-	of := &p.last[r.Address]
-	if of.signer != *signer {
-		*of = p.find(p.block.Addresses[r.Address], *signer)
-	}
-	p.table.add(of.slot, share, r)
-	if of.slot&isUnlisted != 0 {
-		p.rest[of.network].add(share, r)
+func (p *pairs) add(share *rollup.Share, records []rollup.Record) {
+	for i := range records {
+		r := &records[i]
+		signer := &p.signedBy[r.Identity]
+		if *signer == unsetNetwork {
+			*signer = p.signer(&p.block.Identities[r.Identity])
+		}
+		of := &p.last[r.Address]
+		if of.signer != *signer {
+			*of = p.find(p.block.Addresses.At(r.Address), *signer)
+		}
+		p.table.add(of.slot, share, r)
+		if of.slot&isUnlisted != 0 {
+			p.rest[of.network].add(share, r)
+		}
 	}
 }
 
 func (p *pairs) find(form string, signer networkPlace) pair {
 	number, isIPv4 := rollup.IPv4(form)
 	if isIPv4 {
-		if of, known := p.known[uint64(number)<<32|uint64(signer)]; known {
+		if of, known := p.known.get(uint64(signer)<<32 | uint64(number)); known {
 			return of
 		}
 	}
@@ -168,8 +171,8 @@ func (p *pairs) find(form string, signer networkPlace) pair {
 		of.network = p.networks.of(p.home(form), signer)
 		p.growRest()
 	}
-	if isIPv4 && len(p.known) < maxRemembered {
-		p.known[uint64(number)<<32|uint64(signer)] = of
+	if isIPv4 && p.known.used < maxRemembered {
+		p.known.add(uint64(signer)<<32|uint64(number), of)
 	}
 	return of
 }
@@ -192,7 +195,7 @@ func (p *pairs) again() bool {
 	}
 	p.table = p.table.again()
 	clear(p.rest)
-	clear(p.known)
+	p.known.clear()
 	return true
 }
 
@@ -204,8 +207,8 @@ type address struct {
 
 // finish gives addresses their names, and adds up the networks.
 func (p *pairs) finish(ctx context.Context) error {
-	places := make(map[string]int)
-	var addresses []address
+	places := make(map[string]int, len(p.table.keys))
+	addresses := make([]address, 0, len(p.table.keys))
 	for at := 1; at < len(p.table.keys); at++ {
 		form, _ := splitPair(p.table.keys[at])
 		place, known := places[form]
@@ -242,11 +245,27 @@ func (p *pairs) finish(ctx context.Context) error {
 	return nil
 }
 
-// hosts returns the names of the addresses with the most messages, by their forms.
-func (s *Service) hosts(ctx context.Context, addresses []address) (map[string]string, error) {
+// mostMessages returns the addresses with the most messages, at least n if there are as
+// many, sorted.
+func mostMessages(addresses []address, n int) []address {
+	if len(addresses) > n { // numbers are sorted in a fraction of the time
+		messages := make([]int64, len(addresses))
+		for i, a := range addresses {
+			messages[i] = a.messages
+		}
+		slices.Sort(messages)
+		least := messages[len(messages)-n]
+		addresses = slices.DeleteFunc(addresses, func(a address) bool { return a.messages < least })
+	}
 	slices.SortFunc(addresses, func(a, b address) int {
 		return cmp.Or(cmp.Compare(b.messages, a.messages), cmp.Compare(a.form, b.form))
 	})
+	return addresses
+}
+
+// hosts returns the names of the addresses with the most messages, by their forms.
+func (s *Service) hosts(ctx context.Context, addresses []address) (map[string]string, error) {
+	addresses = mostMessages(addresses, maxNamed)
 	var addrs []netip.Addr
 	forms := make(map[netip.Addr]string)
 	for _, a := range addresses {

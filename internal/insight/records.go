@@ -97,13 +97,15 @@ type recordList struct {
 
 func (*recordList) begin(*rollup.Block) {}
 
-func (l *recordList) add(share *rollup.Share, r *rollup.Record) {
-	place := recordPlace{Day: share.Day, Report: share.Report, Share: share.N, N: int(r.N)}
-	if l.after != nil && compareRecords(place, *l.after) <= 0 {
-		return
-	}
-	if l.places = append(l.places, place); len(l.places) >= 2*l.limit+1000 {
-		l.cut()
+func (l *recordList) add(share *rollup.Share, records []rollup.Record) {
+	for i := range records {
+		place := recordPlace{Day: share.Day, Report: share.Report, Share: share.N, N: int(records[i].N)}
+		if l.after != nil && compareRecords(place, *l.after) <= 0 {
+			continue
+		}
+		if l.places = append(l.places, place); len(l.places) >= 2*l.limit+1000 {
+			l.cut()
+		}
 	}
 }
 

@@ -60,13 +60,15 @@ type byDay map[dmarcd.Day]*sum
 
 func (byDay) begin(*rollup.Block) {}
 
-func (d byDay) add(share *rollup.Share, r *rollup.Record) {
+func (d byDay) add(share *rollup.Share, records []rollup.Record) {
 	of := d[share.Day]
 	if of == nil {
 		of = new(sum)
 		d[share.Day] = of
 	}
-	of.add(share, r)
+	for i := range records {
+		of.add(share, &records[i])
+	}
 }
 
 // choose gathers the mail of a source.
@@ -110,6 +112,7 @@ func (m *Mail) Source(ctx context.Context, q Query) (Source, error) {
 	if len(sources.sources) == 0 {
 		return Source{}, dmarcd.ErrNotFound
 	}
+	m.describe(q.Group, sources.sources[:1], sources.hosts)
 	p := m.period(m.whole.all)
 	found := Source{Row: sources.sources[0].Row, Days: records.days.list(p), Facts: m.facts(sources.sources[0], records)}
 	if p.span() > 0 {
@@ -124,7 +127,9 @@ func (m *Mail) Source(ctx context.Context, q Query) (Source, error) {
 		of := records.sources(m, group)
 		told := cmp.Or(q.Parts, partRows)
 		part := Part{Group: group, More: max(len(of.sources)-told, 0)}
-		for _, row := range foremost(of.sources, told, largestFirst) {
+		largest := foremost(of.sources, told, largestFirst)
+		m.describe(group, largest, of.hosts)
+		for _, row := range largest {
 			part.Rows = append(part.Rows, row.Row)
 		}
 		if of.other != nil && part.More == 0 {

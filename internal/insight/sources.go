@@ -50,6 +50,9 @@ func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
+	if q.Search != "" {
+		m.describe(q.Group, found.sources, found.hosts)
+	}
 	sources := slices.DeleteFunc(found.sources, func(s *source) bool { return !q.matches(s.Row) || q.Key != "" && q.Key != s.Key })
 	list := List{Matching: len(sources)}
 	for _, s := range sources {
@@ -76,6 +79,7 @@ func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
 	if more {
 		list.Next = formatCursor(sources[q.Limit-1].rank)
 	}
+	m.describe(q.Group, sources, found.hosts)
 	if q.Trends {
 		if err := m.addTrends(ctx, q.Group, m.period(found.all), sources); err != nil {
 			return List{}, err
@@ -100,11 +104,13 @@ type source struct {
 }
 
 // sourceGroup is the sources of a group that are listed, in no order, the row of all
-// others, nil if there are none, and the sums of those and of all.
+// others, nil if there are none, and the sums of those and of all. hosts are names of
+// addresses, for describe.
 type sourceGroup struct {
 	sources   []*source
 	other     *Row
 	rest, all sum
+	hosts     map[string]string
 }
 
 // group returns all sources of a group.
@@ -153,11 +159,11 @@ func (m *Mail) networkSources(sums []sum) sourceGroup {
 
 // sources returns the sources of sums by key. hosts are names of addresses.
 func (m *Mail) sources(group Group, rows []keySum, other sum, hosts map[string]string) sourceGroup {
-	found := sourceGroup{sources: make([]*source, len(rows)), rest: other, all: other}
+	found := sourceGroup{sources: make([]*source, len(rows)), rest: other, all: other, hosts: hosts}
 	all := make([]source, len(rows))
 	for i, row := range rows {
 		all[i] = source{Row: Row{Key: row.key, Counts: row.counts(), First: row.first, Last: row.last}, sum: row.sum, form: row.key}
-		m.label(group, &all[i], hosts)
+		m.label(group, &all[i])
 		found.sources[i] = &all[i]
 		found.all.merge(row.sum)
 	}
@@ -170,8 +176,8 @@ func (m *Mail) sources(group Group, rows []keySum, other sum, hosts map[string]s
 	return found
 }
 
-// label gives a source its names.
-func (m *Mail) label(group Group, s *source, hosts map[string]string) {
+// label gives a source its names; addresses get their details by describe.
+func (m *Mail) label(group Group, s *source) {
 	switch {
 	case s.Key == notTold:
 		s.Name = notToldNames[group]
@@ -181,9 +187,22 @@ func (m *Mail) label(group Group, s *source, hosts map[string]string) {
 		s.Name, s.Detail = countryName(s.Key), s.Key
 	case group == GroupAddress:
 		s.Key = rollup.AddressText(s.form)
-		s.Name, s.Detail = s.Key, cmp.Or(hosts[s.form], m.service.atlas.Locate(rollup.Address(s.form)).Network.Name)
+		s.Name = s.Key
 	default:
 		s.Name = s.Key
+	}
+}
+
+// describe adds the details of addresses: to find the networks of all takes longer than
+// to list them.
+func (m *Mail) describe(group Group, sources []*source, hosts map[string]string) {
+	if group != GroupAddress {
+		return
+	}
+	for _, s := range sources {
+		if s.Key != notTold {
+			s.Detail = cmp.Or(hosts[s.form], m.service.atlas.Locate(rollup.Address(s.form)).Network.Name)
+		}
 	}
 }
 
@@ -201,10 +220,14 @@ type trends struct {
 	messages []int64
 }
 
-func (t *trends) add(share *rollup.Share, r *rollup.Record) {
-	if at := t.of(share, r); at != 0 {
-		if day := int(share.Day - t.first); day >= 0 && day < t.days {
-			addMessages(&t.messages[int(at-1)+day], r.Count) //nolint:gosec // there are few
+func (t *trends) add(share *rollup.Share, records []rollup.Record) {
+	day := int(share.Day - t.first)
+	if day < 0 || day >= t.days {
+		return
+	}
+	for i := range records {
+		if at := t.of(share, &records[i]); at != 0 {
+			addMessages(&t.messages[int(at-1)+day], records[i].Count) //nolint:gosec // there are few
 		}
 	}
 }

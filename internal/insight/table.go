@@ -1,9 +1,10 @@
 package insight
 
 import (
-	"hash/maphash"
 	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/rollup"
@@ -20,7 +21,9 @@ import (
 //	}
 type table struct {
 	limit int
-	seed  maphash.Seed
+	// seed is of hashes. Which keys are listed depends on it where many have equally few
+	// messages, so it is the same in all processes; outsiders do not know it.
+	seed  uint64
 	slots map[string]slot
 	keys  []string // by slot
 	// sums are by slot; the first is that of all keys that are not listed.
@@ -42,8 +45,14 @@ type slot uint64
 
 const isUnlisted slot = 1 << 63
 
-func newTable(limit int, seed maphash.Seed) *table {
-	return &table{limit: limit, seed: seed, slots: make(map[string]slot), keys: make([]string, 1), sums: make([]sum, 1)}
+// newTable returns a table that has space for some keys from the beginning.
+func newTable(limit, space int, seed uint64) *table {
+	return &table{limit: limit, seed: seed, slots: make(map[string]slot, space), keys: make([]string, 1, space+1), sums: make([]sum, 1, space+1)}
+}
+
+// newTable returns a table for the records of the mail.
+func (m *Mail) newTable(limit int) *table {
+	return newTable(limit, int(min(m.records, int64(limit))), uint64(m.team.ID())) //nolint:gosec // any number will do
 }
 
 // slot returns where a key is added up.
@@ -54,7 +63,7 @@ func (t *table) slot(key string) slot {
 	}
 	var hash uint64
 	if t.sketch != nil || len(t.keys) > t.limit {
-		hash = maphash.String(t.seed, key)
+		hash = hashOf(t.seed, key)
 	}
 	if !t.lists(hash) {
 		if t.sketch == nil {
@@ -96,9 +105,9 @@ func (t *table) isFull() bool { return t.sketch != nil && !t.second }
 // again returns the table for the second scan.
 func (t *table) again() *table {
 	for at, key := range t.keys[1:] {
-		t.sketch.add(maphash.String(t.seed, key), t.sums[at+1].total())
+		t.sketch.add(hashOf(t.seed, key), t.sums[at+1].total())
 	}
-	second := newTable(t.limit, t.seed)
+	second := newTable(t.limit, len(t.keys), t.seed)
 	second.sketch, second.second = t.sketch, true
 	// The messages of a place are often those of several keys: with more keys than
 	// are needed, those that are in truth the heaviest are among them.
@@ -115,7 +124,7 @@ func (t *table) begin(evicted func(key string, of *sum)) (void bool) {
 	}
 	messages := make([]int64, len(t.keys)-1)
 	for i, key := range t.keys[1:] {
-		messages[i] = t.sketch.messages(maphash.String(t.seed, key))
+		messages[i] = t.sketch.messages(hashOf(t.seed, key))
 	}
 	sorted := slices.Sorted(slices.Values(messages))
 	t.least, t.ties = sorted[len(sorted)-t.limit*3/2]+1, 0
@@ -189,6 +198,14 @@ func heaviest(rows []keySum, other sum, limit int) ([]keySum, sum) {
 		return true
 	})
 	return rows, other
+}
+
+// hashOf returns the hash of a key: the same in every process with this seed.
+func hashOf(seed uint64, key string) uint64 {
+	var d xxhash.Digest
+	d.ResetWithSeed(seed)
+	_, _ = d.WriteString(key) // never fails
+	return d.Sum64()
 }
 
 // sketchBits is the size of a sketch: 4 MiB.

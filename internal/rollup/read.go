@@ -12,12 +12,12 @@ import (
 // that is not one is ErrDamaged.
 func (b *Block) Read(p Part) error {
 	r := reader{s: string(p.Block)}
-	if len(r.s) == 0 || r.s[0] != version {
+	if len(r.s) == 0 || len(r.s) > math.MaxUint32 || r.s[0] != version {
 		return ErrDamaged
 	}
 	r.next = 1
 	b.texts = r.texts(b.texts[:0])
-	b.Addresses = r.texts(b.Addresses[:0])
+	b.Addresses = Texts{r.s, r.places(b.Addresses.places[:0])}
 	b.readIdentities(&r)
 	b.Shares, b.records = b.Shares[:0], b.records[:0]
 	for range r.length() {
@@ -74,7 +74,7 @@ func (b *Block) readShare(r *reader, domain dmarcd.DomainID) {
 	from := len(b.records)
 	b.records = slices.Grow(b.records, records)[:from+records]
 	share.Records = b.records[from : from+records : from+records]
-	r.records(share.Records, uint64(len(b.Addresses)), uint64(len(b.Identities)))
+	r.records(share.Records, uint64(b.Addresses.Len()), uint64(len(b.Identities))) //nolint:gosec // not negative
 	if r.next != end {
 		r.fail()
 	}
@@ -91,10 +91,21 @@ type reader struct {
 
 // records reads records. It is where the time goes.
 func (r *reader) records(into []Record, addresses, identities uint64) {
+	s, next := r.s, r.next
 	n := uint64(0)
 	for i := range into {
-		n += r.number()
-		address, identity, outcome, count := r.number(), r.number(), r.number(), r.number()
+		var field [5]uint64 // step, address, identity, outcome, count
+		for f := range field {
+			if next < len(s) && s[next] < 0x80 { // as most are
+				field[f] = uint64(s[next])
+				next++
+			} else if field[f], next = number(s, next); next < 0 {
+				r.fail()
+				return
+			}
+		}
+		step, address, identity, outcome, count := field[0], field[1], field[2], field[3], field[4]
+		n += step
 		if address >= addresses || identity >= identities || outcome >= uint64(dmarcd.Outcomes) || n > math.MaxUint32 || count > math.MaxInt64 {
 			r.fail()
 			return
@@ -105,26 +116,34 @@ func (r *reader) records(into []Record, addresses, identities uint64) {
 		}
 		n++
 	}
+	r.next = next
 }
 
 func (r *reader) fail() { r.damaged, r.next = true, len(r.s) }
 
 func (r *reader) number() uint64 {
-	if r.next < len(r.s) && r.s[r.next] < 0x80 { // as most are
-		r.next++
-		return uint64(r.s[r.next-1])
+	n, next := number(r.s, r.next)
+	if r.next = next; next < 0 {
+		r.fail()
 	}
-	var n uint64
-	for shift := 0; shift < 64 && r.next < len(r.s); shift += 7 {
-		c := r.s[r.next]
-		r.next++
+	return n
+}
+
+// number reads a number and returns where the next one is, or a negative place if there
+// is none.
+func number(s string, at int) (n uint64, next int) {
+	if at+1 < len(s) && s[at+1] < 0x80 && s[at] >= 0x80 {
+		return uint64(s[at]&0x7f) | uint64(s[at+1])<<7, at + 2
+	}
+	for shift := 0; shift < 64 && at < len(s); shift += 7 {
+		c := s[at]
+		at++
 		if c < 0x80 {
-			return n | uint64(c)<<shift
+			return n | uint64(c)<<shift, at
 		}
 		n |= uint64(c&0x7f) << shift
 	}
-	r.fail()
-	return 0
+	return 0, -1
 }
 
 func (r *reader) day() dmarcd.Day {
@@ -177,6 +196,18 @@ func (r *reader) texts(into []string) []string {
 	for range n {
 		size := r.length()
 		into = append(into, r.s[r.next:r.next+size])
+		r.next += size
+	}
+	return into
+}
+
+// places reads texts, and appends where they are.
+func (r *reader) places(into []uint32) []uint32 {
+	n := r.length()
+	into = slices.Grow(into, n)
+	for range n {
+		into = append(into, uint32(r.next)) //nolint:gosec // less than the length of a block
+		size := r.length()
 		r.next += size
 	}
 	return into

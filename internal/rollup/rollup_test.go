@@ -67,7 +67,7 @@ func rowsOf(b *rollup.Block) (rows []row) {
 			identity.Signatures, identity.SPF = slices.Clone(identity.Signatures), slices.Clone(identity.SPF)
 			rows = append(rows, row{
 				s.Report, s.N, s.Domain, s.Day, s.Unverified, s.Reporter, s.From, r.N,
-				rollup.AddressText(b.Addresses[r.Address]), identity, r.Outcome, r.Count,
+				rollup.AddressText(b.Addresses.At(r.Address)), identity, r.Outcome, r.Count,
 			})
 		}
 	}
@@ -163,8 +163,8 @@ func FuzzRead(f *testing.F) {
 		for _, s := range b.Shares {
 			for _, r := range s.Records {
 				records++
-				if int(r.Address) >= len(b.Addresses) || int(r.Identity) >= len(b.Identities) || r.Outcome >= dmarcd.Outcomes || r.Count < 0 {
-					t.Errorf("got the record %+v of %d addresses and %d identities", r, len(b.Addresses), len(b.Identities))
+				if int(r.Address) >= b.Addresses.Len() || int(r.Identity) >= len(b.Identities) || r.Outcome >= dmarcd.Outcomes || r.Count < 0 {
+					t.Errorf("got the record %+v of %d addresses and %d identities", r, b.Addresses.Len(), len(b.Identities))
 				}
 			}
 		}

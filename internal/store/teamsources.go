@@ -133,7 +133,8 @@ func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
 
 func (s *mailScan) scanRollups(ctx context.Context) error {
 	_, err := collect(ctx, s.read, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
-		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)`,
+		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
+		ORDER BY day_rollups.day, day_rollups.build, day_rollups.n`, // so that all replicas read in one order
 		[]any{s.team.id, s.from, s.to}, func(scan scanner) (none struct{}, err error) {
 			var block sql.RawBytes
 			if err := scan(&block); err != nil {

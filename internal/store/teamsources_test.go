@@ -22,7 +22,7 @@ func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days
 	var lines []string
 	err := eachSent(ctx, team, name, days, func(b *rollup.Block, s *rollup.Share, r *rollup.Record) error {
 		lines = append(lines, fmt.Sprintf("%s %s %s: %s %d dkim=%t spf=%t %s envelope=%q", s.Day, s.Reporter, s.From,
-			rollup.AddressText(b.Addresses[r.Address]), r.Count, r.Outcome.DKIM(), r.Outcome.SPF(), r.Outcome.Disposition(), b.Identities[r.Identity].Envelope))
+			rollup.AddressText(b.Addresses.At(r.Address)), r.Count, r.Outcome.DKIM(), r.Outcome.SPF(), r.Outcome.Disposition(), b.Identities[r.Identity].Envelope))
 		return nil
 	})
 	slices.Sort(lines)

@@ -1,0 +1,93 @@
+package insight
+
+import (
+	"errors"
+
+	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
+
+// gatherer adds up records.
+type gatherer interface {
+	// begin is called with each block, add with records of each of its shares.
+	begin(*rollup.Block)
+	add(share *rollup.Share, records []rollup.Record)
+}
+
+// gathering has blocks gathered, one after the other.
+type gathering struct {
+	match     *keyed // nil for all records
+	gatherers []gatherer
+	matching  []rollup.Record
+}
+
+func (g *gathering) gather(block *rollup.Block) {
+	if g.match != nil {
+		g.match.begin(block)
+	}
+	for _, to := range g.gatherers {
+		to.begin(block)
+	}
+	for i := range block.Shares {
+		share := &block.Shares[i]
+		records := g.filter(share)
+		if len(records) == 0 {
+			continue
+		}
+		for _, to := range g.gatherers {
+			to.add(share, records)
+		}
+	}
+}
+
+// filter returns the records of a share that match, which are valid until the next call.
+func (g *gathering) filter(share *rollup.Share) []rollup.Record {
+	if g.match == nil {
+		return share.Records
+	}
+	g.matching = g.matching[:0]
+	for i := range share.Records {
+		if r := &share.Records[i]; g.match.has(share, r) {
+			g.matching = append(g.matching, *r)
+		}
+	}
+	return g.matching
+}
+
+// errStopped ends a scan whose records cannot be gathered any more.
+var errStopped = errors.New("the gathering of records stopped")
+
+// gatherParts has the records gathered that scan visits. Parts are read in the goroutine
+// of scan and gathered in their order in another, so that an answer takes two processors
+// and the memory of two blocks. A panic of a gatherer is raised here.
+func gatherParts(match *keyed, gatherers []gatherer, scan func(visit func(rollup.Part) error) error) error {
+	var group recovered.Group
+	filled, emptied, stopped := make(chan *rollup.Block), make(chan *rollup.Block, 2), make(chan struct{})
+	emptied <- new(rollup.Block)
+	emptied <- new(rollup.Block)
+	group.Go(func() {
+		defer close(stopped)
+		g := gathering{match: match, gatherers: gatherers}
+		for block := range filled {
+			g.gather(block)
+			emptied <- block // there is room for both
+		}
+	})
+	defer group.Wait()
+	defer close(filled)
+	return scan(func(part rollup.Part) error {
+		select {
+		case block := <-emptied:
+			if err := block.Read(part); err != nil {
+				return err
+			}
+			select {
+			case filled <- block:
+				return nil
+			case <-stopped:
+			}
+		case <-stopped:
+		}
+		return errStopped
+	})
+}
