@@ -15,6 +15,15 @@ bin=$("$(dirname "${BASH_SOURCE[0]}")/find-postgres.sh")
 dir=$(mktemp -d /tmp/dmarcd-postgres.XXXXXX)
 child=
 
+# The data lies in memory where there is plenty: every test makes a database of
+# some hundred files. It takes up to 1 GiB.
+data=$dir/data
+free=$(df --output=avail --block-size=1G /dev/shm 2>/dev/null | tail -1 || true)
+memory=$(awk '$1 == "MemAvailable:" { print int($2 / 1024 / 1024) }' /proc/meminfo 2>/dev/null || true)
+if [ "${free:-0}" -ge 4 ] && [ "${memory:-0}" -ge 4 ]; then
+	data=$(mktemp -d /dev/shm/dmarcd-postgres.XXXXXX)
+fi
+
 # stop_child ends the command with all that it has started.
 stop_child() {
 	trap '' INT TERM HUP
@@ -24,8 +33,8 @@ stop_child() {
 }
 
 clean_up() {
-	[ ! -f "$dir/data/postmaster.pid" ] || server pg_ctl stop --pgdata="$dir/data" --mode=immediate --silent || true
-	rm -rf "$dir"
+	[ ! -f "$data/postmaster.pid" ] || server pg_ctl stop --pgdata="$data" --mode=immediate --silent || true
+	rm -rf "$dir" "$data"
 }
 
 trap clean_up EXIT
@@ -44,6 +53,7 @@ if [ "$(id -u)" = 0 ]; then
 		;;
 	esac
 	chown -R "$user" "$dir"
+	[ ! -d "$data" ] || chown "$user" "$data"
 	server() {
 		(cd "$dir" && setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups -- "$bin/$1" "${@:2}")
 	}
@@ -54,27 +64,27 @@ fi
 # Most installations order text by the rules of a language and not by bytes.
 # The tests use such an order where the server can, so that a query which
 # relies on bytes shows.
-cluster=(initdb --pgdata="$dir/data" --username=dmarcd --auth=trust --encoding=UTF8 --locale=C --no-sync)
+cluster=(initdb --pgdata="$data" --username=dmarcd --auth=trust --encoding=UTF8 --locale=C --no-sync)
 if ! server "${cluster[@]}" --locale-provider=icu --icu-locale=en-US >"$dir/log" 2>&1; then
 	echo "This PostgreSQL knows no ICU: text is ordered by bytes." >&2
-	rm -rf "$dir/data"
+	rm -rf "$data"
 	server "${cluster[@]}" >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
 fi
 
 # The tests kill our process, never the server: what it has written survives
-# without fsync, which takes most of the time of small transactions.
-settings="-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200 -c fsync=off"
+# without fsync and its kin, which take most of the time of small transactions.
+settings="-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200 -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_wal_size=256MB"
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
 	port=$((20000 + (RANDOM % 10000))) # below the ports that the system hands out
-	if server pg_ctl start --pgdata="$dir/data" --log="$dir/data/log" --silent --wait --timeout=60 \
+	if server pg_ctl start --pgdata="$data" --log="$data/log" --silent --wait --timeout=60 \
 		--options="$settings -p $port" >/dev/null 2>&1; then
 		break
 	fi
-	if [ "$attempt" = 10 ] || ! grep -q "could not bind" "$dir/data/log"; then
-		cat "$dir/data/log" >&2
+	if [ "$attempt" = 10 ] || ! grep -q "could not bind" "$data/log"; then
+		cat "$data/log" >&2
 		exit 1
 	fi
-	rm -f "$dir/data/log"
+	rm -f "$data/log"
 done
 
 # A process group of its own lets one signal reach everything it starts.

@@ -108,7 +108,7 @@ func get(t testing.TB, url, token string) (int, string) {
 
 func TestRunLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		server := resolvertest.Start(t, `_dmarc.example.com. TXT "v=DMARC1; p=reject"`)
 		d := start(t, db, "DMARCD_DNS="+server.Addr())
 		token := tokenForm.FindString(d.out)
@@ -127,7 +127,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 
 func TestFirstStartTellsTheTokenOnce(t *testing.T) {
 	t.Parallel()
-	db := storetest.SQLite(t)
+	db := storetest.EmptySQLite(t)
 	first := start(t, db)
 	if n := len(tokenForm.FindAllString(first.out, -1)); n != 1 {
 		t.Errorf("the first start tells %d tokens, want 1:\n%s", n, first.out)

@@ -98,7 +98,7 @@ func canonicalIndex(definition string) string {
 
 func TestMigrateIsRepeatable(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		s, err := store.Open(t.Context(), db.DSN, store.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestMigrateIsRepeatable(t *testing.T) {
 
 func TestReplicasMigrateTogether(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		var group sync.WaitGroup
 		for range 6 {
 			group.Go(func() {
@@ -165,7 +165,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 
 func TestCheckSchemaChangesNothing(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+	storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 		s, err := store.Open(t.Context(), db.DSN, store.Options{})
 		if err != nil {
 			t.Fatal(err)

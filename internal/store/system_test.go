@@ -466,7 +466,7 @@ func TestTemporaryErrors(t *testing.T) {
 
 func TestSQLiteSettings(t *testing.T) {
 	t.Parallel()
-	db := storetest.SQLite(t)
+	db := storetest.EmptySQLite(t)
 	s := db.Open(t, store.Options{})
 	info, err := os.Stat(db.DSN)
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -21,7 +21,7 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 	for _, last := range []int{1, 14} {
 		t.Run(fmt.Sprint("version ", last), func(t *testing.T) {
 			t.Parallel()
-			storetest.Each(t, func(t *testing.T, db storetest.DB) {
+			storetest.EachEmpty(t, func(t *testing.T, db storetest.DB) {
 				raw := db.SQL(t)
 				statements := []string{
 					`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP)`,

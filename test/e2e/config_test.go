@@ -57,7 +57,7 @@ func TestAddressThatIsTaken(t *testing.T) {
 }
 
 func TestNewerDatabaseIsRefused(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
+	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
 		if _, err := in.db.SQL(t).ExecContext(t.Context(),
 			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, true)`); err != nil {
@@ -78,7 +78,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 
 // TestTooOldDatabaseIsRefused has a database from before the first release.
 func TestTooOldDatabaseIsRefused(t *testing.T) {
-	each(t, "", func(t *testing.T, in *installation) {
+	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
 		if _, err := in.db.SQL(t).ExecContext(t.Context(), `DROP TABLE team_locks`); err != nil {
 			t.Fatal(err)

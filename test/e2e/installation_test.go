@@ -39,31 +39,42 @@ type installation struct {
 	outputs []string        // what commands printed, tokens that were asked for aside
 }
 
-// each runs the test on an empty installation of every engine. At the end it
-// stops all processes as an operator does and looks for leaked secrets.
+// each runs the test on an installation of every engine whose database has the
+// schema and no rows. At the end it stops all processes as an operator does and
+// looks for leaked secrets.
 func each(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+	storetest.Each(t, installed(zone, test))
+}
+
+// eachEmpty is each with databases that have no schema.
+func eachEmpty(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
+	t.Helper()
+	t.Parallel()
+	storetest.EachEmpty(t, installed(zone, test))
+}
+
+func installed(zone string, test func(t *testing.T, in *installation)) func(*testing.T, storetest.DB) {
+	return func(t *testing.T, db storetest.DB) {
+		t.Helper()
 		in := install(t, db, zone)
 		defer in.finish()
 		test(t, in)
-	})
+	}
 }
 
-// onSQLite runs the test on an empty installation with SQLite.
+// onSQLite runs the test on an installation with SQLite that has no database yet.
 func onSQLite(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		in := install(t, storetest.SQLite(t), zone)
-		defer in.finish()
-		test(t, in)
+		installed(zone, test)(t, storetest.EmptySQLite(t))
 	})
 }
 
-// onPostgres runs the test on an empty installation with PostgreSQL, unless
-// only short tests were asked for.
+// onPostgres runs the test on an installation with PostgreSQL whose database has
+// the schema and no rows, unless only short tests were asked for.
 func onPostgres(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	if testing.Short() {
@@ -71,9 +82,7 @@ func onPostgres(t *testing.T, zone string, test func(t *testing.T, in *installat
 	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		in := install(t, storetest.Postgres(t), zone)
-		defer in.finish()
-		test(t, in)
+		installed(zone, test)(t, storetest.Postgres(t))
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // replicate starts two servers at the same moment on the same database.
@@ -33,6 +35,7 @@ func replicate(in *installation) [2]*server {
 func TestReplicasStartTogether(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, "", func(t *testing.T, in *installation) {
+		in.db = storetest.EmptyPostgres(t) // they migrate together, too
 		replicas := replicate(in)
 		for _, s := range replicas {
 			if got := s.statusWith(in.token); got != http.StatusOK {

@@ -26,63 +26,130 @@ import (
 // server on which tests may create databases.
 const ServerVariable = "DMARCD_TEST_POSTGRES"
 
-// DB is an empty database for one test.
+// DB is a database for one test.
 type DB struct {
 	Engine string // "sqlite" or "postgres"
 	DSN    string // as store.Open takes it
 }
 
-// Each runs the test on every engine, in parallel; with -short on SQLite alone.
+// Each runs the test on a database of every engine that has the present schema
+// and no rows, in parallel; with -short on SQLite alone.
 func Each(t *testing.T, test func(t *testing.T, db DB)) {
+	t.Helper()
+	onEngines(t, test, SQLite, Postgres)
+}
+
+// EachEmpty is Each with databases that have no schema, for tests of the first
+// start and of migrations.
+func EachEmpty(t *testing.T, test func(t *testing.T, db DB)) {
+	t.Helper()
+	onEngines(t, test, EmptySQLite, EmptyPostgres)
+}
+
+func onEngines(t *testing.T, test func(t *testing.T, db DB), sqlite, postgres func(testing.TB) DB) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		test(t, SQLite(t))
+		test(t, sqlite(t))
 	})
 	if testing.Short() {
 		return
 	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, Postgres(t))
+		test(t, postgres(t))
 	})
 }
 
-// SQLite returns an empty SQLite database, which goes with the test.
+// SQLite returns an SQLite database with the present schema, which goes with
+// the test.
 func SQLite(t testing.TB) DB {
+	t.Helper()
+	content, err := sqliteTemplate()
+	if err != nil {
+		t.Fatalf("make the template of SQLite databases: %v", err)
+	}
+	db := EmptySQLite(t)
+	if err := os.WriteFile(db.DSN, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// EmptySQLite returns the name of an SQLite file that does not exist yet.
+func EmptySQLite(t testing.TB) DB {
 	t.Helper()
 	return DB{Engine: "sqlite", DSN: filepath.Join(t.TempDir(), "dmarcd.db")}
 }
 
-// Postgres creates an empty PostgreSQL database, which goes with the test.
+// Postgres creates a PostgreSQL database with the present schema, which goes
+// with the test.
 func Postgres(t testing.TB) DB {
+	t.Helper()
+	server := postgresServer(t)
+	template, err := postgresTemplate()
+	if err != nil {
+		t.Fatalf("make the template of PostgreSQL databases: %v", err)
+	}
+	return createPostgres(t, server, " TEMPLATE "+template+fileCopy)
+}
+
+// EmptyPostgres creates a PostgreSQL database without a schema, which goes with
+// the test.
+func EmptyPostgres(t testing.TB) DB {
+	t.Helper()
+	return createPostgres(t, postgresServer(t), "")
+}
+
+func createPostgres(t testing.TB, server, options string) DB {
+	t.Helper()
+	name := "dmarcd_test_" + strings.ToLower(rand.Text())
+	if err := admin(server, `CREATE DATABASE `+name+options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin(server, `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
+			t.Error(err)
+		}
+	})
+	dsn, err := onServer(server, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return DB{Engine: "postgres", DSN: dsn}
+}
+
+// postgresServer returns the URL of the server, or fails the test.
+func postgresServer(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(ServerVariable)
 	if server == "" {
 		t.Fatalf("no PostgreSQL to test on: run the tests with `make test`, or set %s to the URL of a server", ServerVariable)
 	}
+	return server
+}
+
+// onServer returns the URL of another database of the server.
+func onServer(server, database string) (string, error) {
 	dsn, err := url.Parse(server)
 	if err != nil {
-		t.Fatalf("%s is not a URL: %v", ServerVariable, err)
+		return "", fmt.Errorf("%s is not a URL: %w", ServerVariable, err)
 	}
-	name := "dmarcd_test_" + strings.ToLower(rand.Text())
-	admin(t, server, `CREATE DATABASE `+name)
-	t.Cleanup(func() { admin(t, server, `DROP DATABASE `+name+` WITH (FORCE)`) })
-	dsn.Path = "/" + name
-	return DB{Engine: "postgres", DSN: dsn.String()}
+	dsn.Path = "/" + database
+	return dsn.String(), nil
 }
 
 // admin runs a statement that no transaction may hold.
-func admin(t testing.TB, server, statement string) {
-	t.Helper()
+func admin(server, statement string) error {
 	db, err := sql.Open("pgx", server)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	defer func() { _ = db.Close() }()
+	defer func() { _ = db.Close() }() // the statement has ended
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
-		t.Fatalf("%s: %v", statement, err)
+		return fmt.Errorf("%s: %w", statement, err)
 	}
+	return nil
 }
 
 // Open opens the database, brings it to the present schema and closes it with

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// fileCopy has the server copy the files of a template instead of logging every
+// page of it, which takes four times as long.
+const fileCopy = " STRATEGY FILE_COPY"
+
+// sqliteTemplate returns the content of a migrated SQLite file, made once per
+// process.
+var sqliteTemplate = sync.OnceValues(func() (content []byte, err error) {
+	folder, err := os.MkdirTemp("", "dmarcd-storetest-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "dmarcd.db")
+	if err := migrate(file); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// postgresTemplate returns the name of a migrated database on the server. The
+// name contains a hash of the migrations, so that all test processes share the
+// database and a changed schema has one of its own.
+var postgresTemplate = sync.OnceValues(func() (string, error) {
+	hash, err := migrationsHash()
+	if err != nil {
+		return "", fmt.Errorf("read the migrations: %w", err)
+	}
+	name := "dmarcd_template_" + hash
+	return name, ensureTemplate(os.Getenv(ServerVariable), name)
+})
+
+// ensureTemplate makes the template unless it exists. Processes that want it at
+// the same time take turns. It gets its name when it is complete: a process may
+// be killed meanwhile.
+func ensureTemplate(server, name string) error {
+	ctx := context.Background()
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // which ends the lock
+	db.SetMaxOpenConns(1)             // the lock is the connection's
+	if _, err := db.ExecContext(ctx, `SELECT pg_advisory_lock(hashtext('dmarcd_template'))`); err != nil {
+		return fmt.Errorf("wait for another test process: %w", err)
+	}
+	var exists bool
+	if err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists); err != nil || exists {
+		return err
+	}
+	unfinished := name + "_unfinished"
+	dsn, err := onServer(server, unfinished)
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return admin(server, `DROP DATABASE IF EXISTS `+unfinished+` WITH (FORCE)`) },
+		func() error { return admin(server, `CREATE DATABASE `+unfinished) },
+		func() error { return migrate(dsn) },
+		func() error { return admin(server, `ALTER DATABASE `+unfinished+` RENAME TO `+name) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrate brings a database to the present schema.
+func migrate(dsn string) error {
+	s, err := store.Open(context.Background(), dsn, store.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = s.Migrate(context.Background())
+	return errors.Join(err, s.Close())
+}
+
+// migrationsHash identifies the PostgreSQL schema.
+func migrationsHash() (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	folder := filepath.Join(filepath.Dir(here), "..", "migrations", "postgres")
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(folder, file.Name()))
+		if err != nil {
+			return "", err
+		}
+		hash.Write(content)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
