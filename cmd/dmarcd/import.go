@@ -48,7 +48,7 @@ same paths; --all reads everything again.
 			if err != nil {
 				return err
 			}
-			keeper, err := t.Import(strings.Join(args, ", "))
+			keeper, err := t.Import(importSource(args))
 			if err != nil {
 				return errors.Join(err, journal.Close())
 			}
@@ -57,6 +57,14 @@ same paths; --all reads everything again.
 		})
 	}
 	return cmd
+}
+
+// importSource says where an import is from, for the audit log.
+func importSource(paths []string) string {
+	if more := len(paths) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", paths[0], more)
+	}
+	return paths[0]
 }
 
 // importing is one run of an import.

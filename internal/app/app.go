@@ -116,6 +116,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.dialer = NewDialer(cfg, a.resolver)
 	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
+	_ = os.MkdirAll(cfg.Data, 0o700) // where that fails, temporary files go to the system's folder
 	a.acceptor = NewAcceptor(cfg, a.log)
 	a.uploads = upload.NewGate(upload.DefaultLimits())
 	a.acceptor.Lanes = intake.NewLanes(runtime.GOMAXPROCS(0))

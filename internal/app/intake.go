@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -61,10 +63,10 @@ func Limits(cfg config.Config) intake.Limits {
 
 // temporaryFolder is where temporary files go: the data folder, because the system's
 // may be in memory, or missing in an image with a read-only root. Where the data folder
-// cannot be written the system's is taken after all.
+// is not there or cannot be written, the system's is taken after all.
 func temporaryFolder(cfg config.Config) string {
 	folder := filepath.Join(cfg.Data, "tmp")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return ""
 	}
 	return folder

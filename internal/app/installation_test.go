@@ -1,0 +1,77 @@
+package app_test
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// commandConfig is the configuration of a command whose data folder is not there.
+func commandConfig(t *testing.T, environ ...string) config.Config {
+	t.Helper()
+	effective, err := config.Load(config.Input{Environ: append(environ, "DMARCD_DATA="+filepath.Join(t.TempDir(), "data"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return effective.Config
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// TestCommandsFindNoInstallation wants commands in a wrong folder to leave nothing there.
+func TestCommandsFindNoInstallation(t *testing.T) {
+	t.Parallel()
+	cfg := commandConfig(t)
+	if _, err := app.OpenInstallation(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "there is no database "+cfg.Database) {
+		t.Errorf("got %v, want that there is no database", err)
+	}
+	if names, err := app.TeamNames(t.Context(), cfg); err != nil || len(names) != 0 {
+		t.Errorf("got the teams %v and %v, want none", names, err)
+	}
+	if !missing(cfg.Data) {
+		t.Errorf("%s was made", cfg.Data)
+	}
+}
+
+// TestCommandsShareTheDatabase has two commands work on one installation.
+func TestCommandsShareTheDatabase(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		cfg := commandConfig(t, "DMARCD_DATABASE="+db.DSN)
+		log := slog.New(slog.DiscardHandler)
+		first, err := app.CreateInstallation(t.Context(), cfg, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = first.Service.System(service.CommandLine()).CreateTeam(t.Context(), "acme", false)
+		if err := errors.Join(err, first.Close()); err != nil {
+			t.Fatal(err)
+		}
+		second, err := app.OpenInstallation(t.Context(), cfg, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = second.Service.System(service.CommandLine()).TeamByName(t.Context(), "acme")
+		if err := errors.Join(err, second.Close()); err != nil || second.Engine != first.Engine {
+			t.Errorf("got %v on %q, want the team of the first on %q", err, second.Engine, first.Engine)
+		}
+		if names, err := app.TeamNames(t.Context(), cfg); err != nil || len(names) != 1 || names[0] != "acme" {
+			t.Errorf("got the teams %v and %v, want acme", names, err)
+		}
+		if db.Engine == "postgres" && !missing(cfg.Data) {
+			t.Errorf("%s was made, which nothing needs", cfg.Data)
+		}
+	})
+}
