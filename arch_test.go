@@ -110,10 +110,9 @@ var rooms = map[string][]string{
 
 	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/service", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
-	"internal/web/backend": join(workers, "internal/memory", "internal/outbound", "internal/fair", "internal/store", "internal/wire", "internal/intake", "internal/senders", "internal/secret", "internal/web"),
+	"internal/web":         join(protocols, ".", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
-		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/backend", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
+		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},
@@ -126,7 +125,7 @@ var rooms = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/outbound"),
+		"internal/memory", "internal/outbound"),
 }
 
 // confined are imports that only some packages, and what lies below them, may
@@ -141,7 +140,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
-	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app", "internal/web/backend"}},
+	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 }
 
 // quiet are the packages that talk to nobody: no files, no network, no log.

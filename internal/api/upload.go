@@ -89,7 +89,7 @@ func (a *API) uploadForm(c *call) error {
 // acceptPart has the team store what is in one file of a form. An empty one is passed
 // over, as browsers send one where no file was chosen.
 func (a *API) acceptPart(c *call, part *multipart.Part) ([]dmarcd.Receipt, error) {
-	content, err := intake.CopyOf(part, a.options.Acceptor.Limits.Containers.Folder, a.options.MaxUpload)
+	content, err := a.options.Service.ReceiveUpload(part, a.options.MaxUpload)
 	if err != nil {
 		return nil, formError(err, a.options.MaxUpload)
 	}
@@ -125,7 +125,7 @@ func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.Te
 		return nil, errUploadTooLarge(maxBytes)
 	}
 	body := a.options.Uploads.Body(w, r, team)
-	content, err := intake.CopyOf(body, a.options.Acceptor.Limits.Containers.Folder, maxBytes)
+	content, err := a.options.Service.ReceiveUpload(body, maxBytes)
 	a.beginAnswer(w)
 	if err != nil {
 		body.Close()

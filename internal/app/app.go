@@ -212,9 +212,13 @@ func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 
 // handler returns all that is served by HTTP.
 func (a *App) handler() (http.Handler, error) {
+	provider, err := a.singleSignOn()
+	if err != nil {
+		return nil, err
+	}
 	a.service = service.New(a.store, withMailboxes(service.Options{
-		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Verify: a.uploadVerdict,
-		Examine: a.examineOnRequest(), Retention: a.retention(),
+		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,
+		Examine: a.examineOnRequest(), Retention: a.retention(), OIDC: provider,
 		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Now: time.Now, Log: a.log,
 	}, a.config, a.dialer))
 	interfaceAPI, err := api.New(api.Options{

@@ -12,18 +12,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
-	"github.com/dmarcd/dmarcd/internal/web/backend"
 )
 
 // webPage returns the pages for people.
 func (a *App) webPage() (*web.Web, error) {
-	behind := a.pageBackend()
 	options := web.Options{
-		Accounts:      behind,
-		OwnAccount:    behind,
-		Invitations:   behind,
-		Team:          behind.Team,
-		Installation:  behind.Installation,
+		Service:       a.service,
+		ReportDomain:  a.config.ReportDomain,
 		ProviderName:  a.config.OIDC.Name,
 		MinPassword:   auth.MinPassword,
 		APIDocs:       a.config.BaseURL + "/docs",
@@ -36,16 +31,6 @@ func (a *App) webPage() (*web.Web, error) {
 	for _, whose := range a.atlas.Attributions() {
 		options.Attributions = append(options.Attributions, web.Link{Text: whose.Text, Href: whose.URL})
 	}
-	if a.config.OIDC.Issuer != "" {
-		oidc, err := auth.NewOIDC(auth.OIDCOptions{
-			Issuer: a.config.OIDC.Issuer, ClientID: a.config.OIDC.ClientID, ClientSecret: a.config.OIDC.ClientSecret,
-			BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains, Dial: outbound.Trusted(a.config.DNS).DialContext, Now: time.Now,
-		}, a.store)
-		if err != nil {
-			return nil, err
-		}
-		options.SingleSignOn = backend.SingleSignOn{Backend: behind, OIDC: oidc}
-	}
 	return web.New(options)
 }
 
@@ -56,23 +41,15 @@ const (
 	maxTeamExaminations = 8
 )
 
-// pageBackend returns what the pages ask.
-func (a *App) pageBackend() *backend.Backend {
-	passwords := auth.NewPasswords()
-	return backend.New(backend.Options{
-		Store:        a.store,
-		Service:      a.service,
-		Sessions:     auth.NewSessions(a.store, time.Now, a.log),
-		Passwords:    &auth.PasswordSignIn{Store: a.store, Passwords: passwords, Throttle: auth.NewThrottle(time.Now)},
-		Welcome:      &auth.Welcome{Store: a.store, Passwords: passwords, Now: time.Now},
-		Memory:       a.memory,
-		Acceptor:     a.acceptor,
-		MaxUpload:    int64(a.config.Limit.Upload),
-		BaseURL:      a.config.BaseURL,
-		ReportDomain: a.config.ReportDomain,
-		Now:          time.Now,
-		Log:          a.log,
-	})
+// singleSignOn returns what signs users in with an identity provider, nil for none.
+func (a *App) singleSignOn() (*auth.OIDC, error) {
+	if a.config.OIDC.Issuer == "" {
+		return nil, nil
+	}
+	return auth.NewOIDC(auth.OIDCOptions{
+		Issuer: a.config.OIDC.Issuer, ClientID: a.config.OIDC.ClientID, ClientSecret: a.config.OIDC.ClientSecret,
+		BaseURL: a.config.BaseURL, Domains: a.config.OIDC.Domains, Dial: outbound.Trusted(a.config.DNS).DialContext, Now: time.Now,
+	}, a.store)
 }
 
 // examineOnRequest returns the full check that users ask for, limited fairly by team.

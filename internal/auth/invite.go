@@ -32,8 +32,9 @@ func WelcomeLink(baseURL, secret string) (string, error) {
 type InviteStore interface {
 	// Invite returns the invite with that hash, or dmarcd.ErrNotFound.
 	Invite(ctx context.Context, hash [32]byte) (dmarcd.Invite, error)
-	// UseInvite uses it up and returns the user whom it lets in.
-	UseInvite(ctx context.Context, hash [32]byte, claim dmarcd.Claim) (dmarcd.User, error)
+	// UseInvite uses it up, writes the audit entries, and returns the user whom it lets
+	// in.
+	UseInvite(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (dmarcd.User, error)
 }
 
 // Welcome lets people in by the links of invites. It is safe for concurrent use.
@@ -76,7 +77,7 @@ type Answer struct {
 // be used is dmarcd.ErrNotFound, one for somebody else than who is signed in is
 // dmarcd.ErrForbidden, and dmarcd.ErrConflict asks the person to sign in first.
 // Whatever is refused leaves the link as it was.
-func (w *Welcome) Accept(ctx context.Context, secret string, answer Answer) (dmarcd.User, error) {
+func (w *Welcome) Accept(ctx context.Context, secret string, answer Answer, audit ...dmarcd.AuditEntry) (dmarcd.User, error) {
 	// Only who has a good link may have us hash a password.
 	if _, err := w.Look(ctx, secret); err != nil {
 		return dmarcd.User{}, err
@@ -89,5 +90,5 @@ func (w *Welcome) Accept(ctx context.Context, secret string, answer Answer) (dma
 		}
 		claim.PasswordHash = hash
 	}
-	return w.Store.UseInvite(ctx, hashSecret(secret), claim)
+	return w.Store.UseInvite(ctx, hashSecret(secret), claim, audit...)
 }

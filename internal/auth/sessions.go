@@ -28,7 +28,7 @@ type SessionStore interface {
 	// TouchSession keeps when a session was last used.
 	TouchSession(ctx context.Context, hash [32]byte, seenAt time.Time) error
 	// EndSession ends a session.
-	EndSession(ctx context.Context, hash [32]byte) error
+	EndSession(ctx context.Context, hash [32]byte, audit ...dmarcd.AuditEntry) error
 }
 
 // Client is the browser that a request came from.

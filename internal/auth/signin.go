@@ -12,8 +12,9 @@ type PasswordStore interface {
 	// Password returns the user with that e-mail address and the hash of their
 	// password, or dmarcd.ErrNotFound.
 	Password(ctx context.Context, email string) (user dmarcd.UserID, hash string, err error)
-	// SetPassword replaces it, and ends the user's sessions but one.
-	SetPassword(ctx context.Context, user dmarcd.UserID, hash string, keep [32]byte) error
+	// SetPassword replaces it, ends the user's sessions but one, and writes the audit
+	// entries.
+	SetPassword(ctx context.Context, user dmarcd.UserID, hash string, keep [32]byte, audit ...dmarcd.AuditEntry) error
 }
 
 // PasswordSignIn lets users in by e-mail address and password. It is safe for
@@ -54,7 +55,7 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 // sessions. current must be the present one, and is judged as at a sign-in. Who has
 // none is dmarcd.ErrForbidden: whoever got hold of the session could make one, and
 // come back with it.
-func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, current, next, address string) error {
+func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, current, next, address string, audit ...dmarcd.AuditEntry) error {
 	if !session.User.Password {
 		return dmarcd.ErrForbidden
 	}
@@ -65,5 +66,5 @@ func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, cur
 	if err != nil {
 		return err
 	}
-	return s.Store.SetPassword(ctx, session.User.ID, hash, session.Hash)
+	return s.Store.SetPassword(ctx, session.User.ID, hash, session.Hash, audit...)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -85,7 +87,15 @@ func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.C
 	return t.service.options.Checker.CheckInTime(ctx, t.team, domain.Name, dnscheck.Requested)
 }
 
-// Examine runs the full check of a domain now.
+const (
+	// examineTime bounds a full check that a user waits for.
+	examineTime = 8 * time.Second
+	// watchEvery is how often a domain is checked while users watch it.
+	watchEvery = 10 * time.Second
+)
+
+// Examine runs the full check of a domain now. It goes on when the client leaves: a check
+// that is cut short would be stored as inconclusive.
 func (t *Team) Examine(ctx context.Context, name string) error {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return err
@@ -94,7 +104,58 @@ func (t *Team) Examine(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), examineTime)
+	defer cancel()
 	return t.service.options.Examine(ctx, t.team, domain.Name)
+}
+
+// Watch runs the full check of a domain for users who wait for its records to appear:
+// once for all of them, and not more often than every few seconds.
+func (t *Team) Watch(ctx context.Context, name string) error {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil || t.service.options.Now().Sub(domain.CheckedAt) < watchEvery {
+		return err
+	}
+	end, first := t.service.watching.begin(watched{t.team.ID(), domain.Name})
+	if !first {
+		return nil
+	}
+	defer end()
+	return t.Examine(ctx, domain.Name)
+}
+
+// watched is a domain that users watch.
+type watched struct {
+	team dmarcd.TeamID
+	name string
+}
+
+// watching is the set of the domains that are checked for users who watch. Its zero
+// value is ready to use.
+type watching struct {
+	mu      sync.Mutex
+	domains map[watched]struct{}
+}
+
+// begin notes that a domain is checked until end is called, unless it is already.
+func (w *watching) begin(domain watched) (end func(), first bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, busy := w.domains[domain]; busy {
+		return nil, false
+	}
+	if w.domains == nil {
+		w.domains = map[watched]struct{}{}
+	}
+	w.domains[domain] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.domains, domain)
+	}, true
 }
 
 // named returns the domain of the team with a name as it was written. What is no name

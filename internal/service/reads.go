@@ -185,6 +185,16 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	return t.service.options.Insight.Read(ctx, t.team, name, days)
 }
 
+// ReserveMemory waits until the request may hold as much memory as one team may, and
+// returns the context under which nothing else of the request waits. It returns
+// memory.ErrBusy after some seconds. release must be called.
+func (t *Team) ReserveMemory(ctx context.Context) (held context.Context, release func(), err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, nil, err
+	}
+	return t.service.options.Memory.AcquireAll(ctx, t.team.ID())
+}
+
 // DomainRows returns domains with their grades and counts, for an overview.
 func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {

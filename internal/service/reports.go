@@ -2,11 +2,18 @@ package service
 
 import (
 	"context"
+	"io"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
+
+// ReceiveUpload copies up to limit bytes to where they can be read more than once. The
+// copy must be closed. More is dmarcd.ErrLimit.
+func (s *Service) ReceiveUpload(body io.Reader, limit int64) (*intake.Copy, error) {
+	return intake.CopyOf(body, s.options.Acceptor.Limits.Containers.Folder, limit)
+}
 
 // Upload reads a file with reports in it, and stores what it holds. name is what the
 // file is called, or "".

@@ -2,9 +2,6 @@
 // validation, the change, and the audit entry in the transaction of the change. The API,
 // the web pages and the command line decode, call it and encode. It takes and returns the
 // types of package dmarcd, and its errors are of the kinds of that package.
-//
-// Accounts (sign-in, sessions, a user's own settings) are still asked of the store by the
-// pages.
 package service
 
 import (
@@ -19,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -34,6 +32,8 @@ type Options struct {
 	Retention store.Retention
 	// Insight knows who sends mail.
 	Insight *insight.Service
+	// Memory is what large answers are made within.
+	Memory *memory.Budget
 	// Verify says whether a mail is from whom it says, and gives the zero value for
 	// what is no mail. Where it is nil no mail is verified.
 	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
@@ -49,6 +49,8 @@ type Options struct {
 	LoginRefused string
 	// Seal makes the sealed form of the secret of a mailbox.
 	Seal func(mailbox dmarcd.Mailbox, secret []byte) ([]byte, error)
+	// OIDC signs users in with an identity provider; nil where there is none.
+	OIDC *auth.OIDC
 	// BaseURL is where clients see the API; the pages are at the same host.
 	BaseURL string
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
@@ -60,10 +62,14 @@ type Options struct {
 
 // Service knows all use cases. It is safe for concurrent use.
 type Service struct {
-	store   *store.Store
-	options Options
+	store       *store.Store
+	options     Options
+	sessions    *auth.Sessions
+	passwords   *auth.PasswordSignIn
+	invitations *auth.Welcome
 	// mailboxAttempts slows down attempts to add a mailbox, by team and user.
 	mailboxAttempts *auth.Throttle
+	watching        watching
 }
 
 // New returns a service over a store.
@@ -75,7 +81,15 @@ func New(s *store.Store, options Options) *Service {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{store: s, options: options, mailboxAttempts: auth.NewThrottle(options.Now)}
+	passwords := auth.NewPasswords()
+	return &Service{
+		store: s, options: options,
+		sessions:    auth.NewSessions(s, options.Now, options.Log),
+		passwords:   &auth.PasswordSignIn{Store: s, Passwords: passwords, Throttle: auth.NewThrottle(options.Now)},
+		invitations: &auth.Welcome{Store: s, Passwords: passwords, Now: options.Now},
+
+		mailboxAttempts: auth.NewThrottle(options.Now),
+	}
 }
 
 // Actor is who asks for something: a user, a token or an operator on the command line.

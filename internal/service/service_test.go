@@ -17,6 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -52,6 +53,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	w.service = service.New(w.store, service.Options{
 		Checker:        dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
 		Acceptor:       w.acceptor,
+		Memory:         memory.NewBudget(1 << 30),
 		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
 		Examine:        func(context.Context, *store.Team, string) error { return nil },
 		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
@@ -254,6 +256,17 @@ var uses = map[string]use{
 	"Audit": {
 		needs: manage, team: func(_ *world, t *service.Team) error { _, err := t.Audit(ctx, service.Cursor{}, 10); return err },
 	},
+	"Watch": {
+		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Watch(ctx, ours) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Watch(ctx, "example.net") },
+	},
+	"ReserveMemory": {needs: see, team: func(_ *world, t *service.Team) error {
+		_, release, err := t.ReserveMemory(ctx)
+		if err == nil {
+			release()
+		}
+		return err
+	}},
 	"Examine": {
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Examine(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Examine(ctx, "example.net") },

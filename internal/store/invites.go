@@ -70,8 +70,9 @@ func (s *Store) Invite(ctx context.Context, hash [32]byte) (dmarcd.Invite, error
 // An invite that is unknown, used or expired is ErrNotFound; one for somebody
 // else than who is signed in is ErrForbidden. ErrConflict means that the person
 // has a user already and must sign in to it first, see dmarcd.Invite. Whatever
-// is refused leaves the invite as it was.
-func (s *Store) UseInvite(ctx context.Context, hash [32]byte, claim dmarcd.Claim) (dmarcd.User, error) {
+// is refused leaves the invite as it was. The audit entries are about that user, and by
+// them.
+func (s *Store) UseInvite(ctx context.Context, hash [32]byte, claim dmarcd.Claim, audit ...dmarcd.AuditEntry) (dmarcd.User, error) {
 	var user dmarcd.User
 	err := s.tx(ctx, func(t tx) error {
 		now := s.now()
@@ -88,8 +89,13 @@ func (s *Store) UseInvite(ctx context.Context, hash [32]byte, claim dmarcd.Claim
 		if err := t.grant(ctx, user.ID, invite, now); err != nil {
 			return err
 		}
-		user, err = t.user(ctx, user.ID)
-		return err
+		if user, err = t.user(ctx, user.ID); err != nil {
+			return err
+		}
+		for i := range audit {
+			audit[i].User, audit[i].Actor = user.ID, user.Email
+		}
+		return t.noteAll(ctx, invite.Team, audit, user.Email)
 	})
 	return user, err
 }

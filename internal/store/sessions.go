@@ -110,15 +110,24 @@ func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamI
 }
 
 // EndSession ends a session; one that is not there has ended already.
-func (s *Store) EndSession(ctx context.Context, hash [32]byte) error {
-	_, err := s.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:])
-	return err
+func (s *Store) EndSession(ctx context.Context, hash [32]byte, audit ...dmarcd.AuditEntry) error {
+	return s.tx(ctx, func(t tx) error {
+		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:]); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, 0, audit, "")
+	})
 }
 
 // EndSessions ends all sessions of a user but the one with the hash keep; the
 // zero hash keeps none.
-func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {
-	return s.tx(ctx, func(t tx) error { return t.endSessions(ctx, user, keep) })
+func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte, audit ...dmarcd.AuditEntry) error {
+	return s.tx(ctx, func(t tx) error {
+		if err := t.endSessions(ctx, user, keep); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, 0, audit, "")
+	})
 }
 
 func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) error {

@@ -64,8 +64,13 @@ func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, h
 
 // SetPassword gives a user another password and ends all their sessions but the
 // one with the hash keep: whoever knew the old password is out.
-func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte) error {
-	return s.tx(ctx, func(t tx) error { return t.setPassword(ctx, user, passwordHash, keep) })
+func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
+	return s.tx(ctx, func(t tx) error {
+		if err := t.setPassword(ctx, user, passwordHash, keep); err != nil {
+			return err
+		}
+		return t.noteAll(ctx, 0, audit, "")
+	})
 }
 
 func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte) error {
@@ -81,16 +86,21 @@ func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash st
 
 // SetUserName gives a user another name, "" for none. One that cannot be shown is
 // an InvalidError; no such user is ErrNotFound.
-func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string) error {
+func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string, audit ...dmarcd.AuditEntry) error {
 	name, err := dmarcd.ParseUserName(name)
 	if err != nil {
 		return err
 	}
-	changed, err := s.exec(ctx, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
-	if err == nil && changed == 0 {
-		err = dmarcd.ErrNotFound
-	}
-	return err
+	return s.tx(ctx, func(t tx) error {
+		changed, err := t.exec(ctx, `UPDATE users SET name = $1 WHERE id = $2`, name, user)
+		if err != nil {
+			return err
+		}
+		if changed == 0 {
+			return dmarcd.ErrNotFound
+		}
+		return t.noteAll(ctx, 0, audit, "")
+	})
 }
 
 // createUser makes a user who is no operator. The hash of the password may be

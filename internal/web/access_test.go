@@ -4,78 +4,81 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/dmarcd/dmarcd/internal/web"
 )
 
-// forms are all that can be sent, by the role that it needs.
-var forms = []struct {
+// roles are the users of the team, from the least to the most powerful.
+var roles = []string{viewer, editor, owner, operator}
+
+// formCase is a form that can be sent.
+type formCase struct {
 	path string
-	need web.Access
+	// need is the least powerful user who may send it.
+	need string
 	form url.Values
-}{
-	{"/app/team", web.AccessView, url.Values{"team": {otherTeam}}},
-	{"/app/sign-out", web.AccessView, nil},
-	{"/app/account/name", web.AccessView, url.Values{"name": {"Ada"}}},
-	{"/app/account/password", web.AccessView, url.Values{"current": {goodPassword}, "password": {"a few words in a row"}}},
-	{"/app/account/sessions/end", web.AccessView, nil},
-	{"/app/account/sessions/session_2/end", web.AccessView, nil},
-	{"/app/domains/new", web.AccessEdit, url.Values{"domain": {"Example.ORG."}}},
-	{"/app/domains/example.com/check", web.AccessEdit, nil},
-	{"/app/domains/example.com/purpose", web.AccessEdit, url.Values{"purpose": {"personal"}}},
-	{"/app/domains/example.com/delete", web.AccessOwn, url.Values{"confirm": {"example.com"}}},
-	{"/app/reports/rejected/rej_1/retry", web.AccessEdit, nil},
-	{"/app/reports/rejected/rej_1/delete", web.AccessEdit, nil},
-	{"/app/reports/exclude", web.AccessEdit, url.Values{"reporter": {"receiver.example"}}},
-	{"/app/reports/rep_1/counted", web.AccessEdit, url.Values{"counted": {"false"}}},
-	{"/app/reports/rep_1/delete", web.AccessEdit, nil},
-	{"/app/settings/tokens", web.AccessOwn, url.Values{"name": {"x"}, "scope": {"read"}, "days": {"30"}}},
-	{"/app/settings/tokens/tok_1/revoke", web.AccessOwn, nil},
-	{"/app/settings/members", web.AccessOwn, url.Values{"email": {"c@example.com"}, "role": {"viewer"}}},
-	{"/app/settings/members/user_2/role", web.AccessOwn, url.Values{"role": {"owner"}}},
-	{"/app/settings/members/user_2/remove", web.AccessOwn, nil},
-	{"/app/settings/invitations/withdraw", web.AccessOwn, url.Values{"email": {"new@example.com"}}},
-	{"/app/settings/mailboxes", web.AccessOwn, url.Values{"server": {"imap.example.com"}}},
-	{"/app/settings/mailboxes/box_1/resume", web.AccessOwn, nil},
-	{"/app/settings/mailboxes/box_1/remove", web.AccessOwn, nil},
-	{"/app/settings/retention", web.AccessOwn, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}},
-	{"/app/installation/teams", operator, url.Values{"name": {"third"}}},
-	{"/app/installation/teams/team_2/api", operator, url.Values{"api": {"yes"}}},
-	{"/app/installation/users/user_2/remove", operator, nil},
+	// entries is how many audit entries it leaves.
+	entries int
 }
 
-// operator stands for the role that no team gives.
-const operator = web.Access(255)
-
-func post(path string, form url.Values) *http.Request {
-	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return r
+func (s *site) forms() []formCase {
+	const domain = "/app/domains/example.com"
+	report, rejected := "/app/reports/"+s.aggregate.String(), "/app/reports/rejected/"+s.rejected.String()
+	member := "/app/settings/members/" + s.member
+	return []formCase{
+		{"/app/sign-out", viewer, nil, 0},
+		{"/app/account/name", viewer, url.Values{"name": {"Ada"}}, 1},
+		{"/app/account/sessions/end", viewer, nil, 1},
+		{"/app/domains/new", editor, url.Values{"domain": {"Example.ORG."}}, 1},
+		{domain + "/check", editor, nil, 0},
+		{domain + "/purpose", editor, url.Values{"purpose": {"personal"}}, 1},
+		{domain + "/delete", owner, url.Values{"confirm": {sampleDomain}}, 1},
+		{rejected + "/retry", editor, nil, 1},
+		{rejected + "/delete", editor, nil, 1},
+		{"/app/reports/exclude", editor, url.Values{"reporter": {"bigmail.example"}}, 1},
+		{report + "/counted", editor, url.Values{"counted": {"false"}}, 1},
+		{report + "/delete", editor, nil, 1},
+		{"/app/settings/tokens", owner, url.Values{"name": {"x"}, "scope": {"read"}, "days": {"30"}}, 1},
+		{"/app/settings/tokens/" + s.token + "/revoke", owner, nil, 1},
+		{"/app/settings/members", owner, url.Values{"email": {"c@example.com"}, "role": {"viewer"}}, 1},
+		{member + "/role", owner, url.Values{"role": {"editor"}}, 1},
+		{member + "/remove", owner, nil, 1},
+		{"/app/settings/invitations/withdraw", owner, url.Values{"email": {"new@example.com"}}, 1},
+		{
+			"/app/settings/mailboxes", owner,
+			url.Values{"server": {"imap.example.org"}, "security": {"tls"}, "username": {"x"}, "password": {"y"}, "folder": {"INBOX"}, "after": {"flag"}},
+			1,
+		},
+		{"/app/settings/mailboxes/" + s.mailbox + "/resume", owner, nil, 1},
+		{"/app/settings/mailboxes/" + s.mailbox + "/remove", owner, nil, 1},
+		{"/app/settings/retention", owner, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}, 1},
+		{"/app/installation/teams", operator, url.Values{"name": {"third"}}, 1},
+		{"/app/installation/teams/" + s.emptyTeam.String() + "/api", operator, url.Values{"api": {"no"}}, 1},
+		{"/app/installation/users/" + s.member + "/remove", operator, nil, 1},
+	}
 }
 
+// TestForms sends every form as every role: it is done, with its audit entry, or refused
+// without a trace.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	for _, role := range []struct {
-		name   string
-		access web.Access
-	}{{"viewer", web.AccessView}, {"editor", web.AccessEdit}, {"owner", web.AccessOwn}, {"operator", operator}} {
-		for _, f := range forms {
-			t.Run(role.name+" "+f.path, func(t *testing.T) {
-				t.Parallel()
-				b := &backend{viewer: sampleViewer()}
-				b.viewer.Access, b.viewer.Operator = min(role.access, web.AccessOwn), role.access == operator
-				w := send(newWeb(t, b), post(f.path, f.form))
-				if role.access < f.need {
-					if w.Code != http.StatusForbidden || len(b.calls) != 0 {
-						t.Errorf("got %d and %q, want 403 and nothing done", w.Code, b.calls)
+	for n := range newSite(t).forms() {
+		for rank, user := range roles {
+			s := newSite(t)
+			f := s.forms()[n]
+			t.Run(user+" "+f.path, func(t *testing.T) {
+				before := s.audit(t)
+				w := s.post(user, f.path, f.form)
+				made := s.audit(t) - before
+				if rank < slices.Index(roles, f.need) {
+					if w.Code != http.StatusForbidden || made != 0 {
+						t.Errorf("got %d and %d audit entries, want 403 and none", w.Code, made)
 					}
 					return
 				}
-				if w.Code != http.StatusSeeOther && w.Code != http.StatusOK || len(b.calls) != 1 {
-					t.Errorf("got %d and %q, want it done once", w.Code, b.calls)
+				if w.Code != http.StatusSeeOther && w.Code != http.StatusOK || made != f.entries {
+					t.Errorf("got %d and %d audit entries, want it done with %d", w.Code, made, f.entries)
 				}
 			})
 		}
@@ -84,71 +87,116 @@ func TestForms(t *testing.T) {
 
 func TestForeignForms(t *testing.T) {
 	t.Parallel()
-	for _, f := range forms {
-		t.Run(f.path, func(t *testing.T) {
-			t.Parallel()
-			b := &backend{viewer: sampleViewer()}
-			r := post(f.path, f.form)
-			r.Header.Set("Sec-Fetch-Site", "cross-site")
-			w := send(newWeb(t, b), r)
-			if w.Code != http.StatusForbidden || len(b.calls) != 0 {
-				t.Errorf("got %d and %q, want 403 and nothing done", w.Code, b.calls)
-			}
-		})
+	s := newSite(t)
+	before := s.audit(t)
+	for _, f := range s.forms() {
+		r := postForm(f.path, f.form)
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		if w := s.send(operator, r); w.Code != http.StatusForbidden {
+			t.Errorf("%s: got %d, want 403", f.path, w.Code)
+		}
+	}
+	if made := s.audit(t) - before; made != 0 {
+		t.Errorf("got %d audit entries, want none", made)
+	}
+}
+
+// TestTenancy asks for everything of one team as the owner of another.
+func TestTenancy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before := s.audit(t)
+	for _, page := range s.allPages() {
+		ofOneThing := strings.Contains(page.path, "/domains/example.com") || strings.HasPrefix(page.path, "/app/reports/rep_") ||
+			strings.HasPrefix(page.path, "/app/sources/")
+		w := s.get(elsewhere, page.path)
+		body := w.Body.String()
+		if ofOneThing && w.Code != http.StatusNotFound || strings.Contains(body, "bigmail.example") || strings.Contains(body, "/app/domains/example.com") && w.Code == http.StatusOK {
+			t.Errorf("%s: got %d, want nothing of the other team", page.path, w.Code)
+		}
+	}
+	for _, f := range s.forms() {
+		aboutThem := strings.Contains(f.path, sampleDomain) || strings.Contains(f.path, "_") || strings.HasSuffix(f.path, "/withdraw")
+		if !aboutThem || strings.HasPrefix(f.path, "/app/installation") {
+			continue
+		}
+		if w := s.post(elsewhere, f.path, f.form); w.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", f.path, w.Code)
+		}
+	}
+	if made := s.audit(t) - before; made != 0 {
+		t.Errorf("got %d audit entries, want none", made)
 	}
 }
 
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	pagesForAll := map[string]bool{"sign-in": true, "welcome": true}
-	handler := newWeb(t, &backend{viewer: sampleViewer()})
-	for _, page := range pages {
-		if pagesForAll[page.name] {
-			continue
+	s := newSite(t)
+	for _, page := range s.allPages() {
+		if page.user == "" {
+			continue // for all
 		}
-		t.Run(page.name, func(t *testing.T) {
-			t.Parallel()
-			for _, session := range []string{"", "stolen"} {
-				r := httptest.NewRequest(http.MethodGet, page.path, http.NoBody)
-				if session != "" {
-					r.AddCookie(&http.Cookie{Name: "dmarcd_session", Value: session})
-				}
-				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, r)
-				if w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "/app/sign-in") {
-					t.Errorf("session %q: got %d to %q, want the sign-in page", session, w.Code, w.Header().Get("Location"))
-				}
+		for _, session := range []string{"", strings.Repeat("A", 26)} {
+			r := httptest.NewRequest(http.MethodGet, page.path, http.NoBody)
+			if session != "" {
+				r.AddCookie(&http.Cookie{Name: "dmarcd_session", Value: session})
 			}
-		})
+			w := s.send("", r)
+			if w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "/app/sign-in") {
+				t.Errorf("%s with the session %q: got %d to %q, want the sign-in page", page.path, session, w.Code, w.Header().Get("Location"))
+			}
+		}
 	}
 }
 
 func TestViewerPages(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		path string
-		want int
-	}{
-		{"/app/", http.StatusOK},
-		{"/app/settings/tokens", http.StatusOK},
-		{"/app/settings/audit", http.StatusForbidden},
-		{"/app/domains/new", http.StatusForbidden},
-		{"/app/reports/upload", http.StatusForbidden},
-		{"/app/installation/teams", http.StatusForbidden},
-		{"/app/installation/users", http.StatusForbidden},
-		{"/app/installation/audit", http.StatusForbidden},
+	s := newSite(t)
+	for path, want := range map[string]int{
+		"/app/":                   http.StatusOK,
+		"/app/settings/tokens":    http.StatusOK,
+		"/app/settings/audit":     http.StatusForbidden,
+		"/app/domains/new":        http.StatusForbidden,
+		"/app/reports/upload":     http.StatusForbidden,
+		"/app/installation/teams": http.StatusForbidden,
+		"/app/installation/users": http.StatusForbidden,
+		"/app/installation/audit": http.StatusForbidden,
 	} {
-		t.Run(row.path, func(t *testing.T) {
-			t.Parallel()
-			b := &backend{viewer: sampleViewer()}
-			b.viewer.Access, b.viewer.Operator = web.AccessView, false
-			w := get(t, newWeb(t, b), row.path)
-			if w.Code != row.want {
-				t.Errorf("got %d, want %d", w.Code, row.want)
+		w := s.get(viewer, path)
+		if w.Code != want {
+			t.Errorf("%s: got %d, want %d", path, w.Code, want)
+		}
+		if want == http.StatusOK && strings.Contains(w.Body.String(), "/revoke") {
+			t.Errorf("%s: got a button to revoke, want none for a viewer", path)
+		}
+	}
+}
+
+// TestOfferedToWhoMay looks for what an empty page offers.
+func TestOfferedToWhoMay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, row := range []struct{ path, offer string }{
+		{"/app/", `href="/app/domains/new"`},
+		{"/app/reports?days=1&id=none", `href="/app/reports/upload"`},
+	} {
+		for user, want := range map[string]bool{viewer: false, editor: true} {
+			if got := strings.Contains(s.body(t, user, row.path), row.offer); got != want {
+				t.Errorf("%s as %s: got %s offered %t, want %t", row.path, user, row.offer, got, want)
 			}
-			if row.want == http.StatusOK && strings.Contains(w.Body.String(), "/revoke") {
-				t.Error("got a button to revoke, want none for a viewer")
+		}
+	}
+}
+
+// TestInvitationsAreForOwners hides from viewers and editors who was invited.
+func TestInvitationsAreForOwners(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for user, want := range map[string]bool{viewer: false, editor: false, owner: true} {
+		for _, path := range []string{"/app/settings/members", "/app/settings/members?csv=invitations"} {
+			if got := strings.Contains(s.body(t, user, path), "new@example.com"); got != want {
+				t.Errorf("%s as %s: got invitations %t, want %t", path, user, got, want)
 			}
-		})
+		}
 	}
 }

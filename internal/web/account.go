@@ -3,35 +3,14 @@ package web
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// Profile is what users see of themselves.
-type Profile struct {
-	Name, Email string
-	// Password tells whether the user has one; without, they sign in by the
-	// identity provider.
-	Password bool
-	// Sessions are where they are signed in, the last used first.
-	Sessions []SignedIn
-}
-
-// SignedIn is a browser on which a user is signed in.
-type SignedIn struct {
-	ID string
-	// UserAgent is what the browser calls itself, Address from where it signed in.
-	UserAgent, Address string
-	SignedInAt, SeenAt time.Time
-	// Here tells that it is the one that asks.
-	Here bool
-}
-
 type accountView struct {
-	Profile        Profile
+	User           dmarcd.User
 	Name, Password Form
 	// Provider is how the identity provider is called.
 	Provider string
@@ -71,15 +50,15 @@ func (s *Web) account(c *call) error {
 
 // showAccount shows the page after edit has put in what was wrong.
 func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
-	profile, err := s.options.OwnAccount.Profile(c.r.Context(), c.browser())
+	sessions, err := c.account.Sessions(c.r.Context())
 	if err != nil {
 		return err
 	}
 	view := accountView{
-		Profile: profile, Name: nameForm(profile.Name), Password: s.passwordForm(), Provider: s.options.ProviderName,
-		Sessions: sessionTable(profile.Sessions),
+		User: c.account.User, Name: nameForm(c.account.User.Name), Password: s.passwordForm(), Provider: s.options.ProviderName,
+		Sessions: sessionTable(sessions),
 	}
-	if len(profile.Sessions) > 1 {
+	if len(sessions) > 1 {
 		view.EndOthers = Action{
 			Label: "End all others", Path: accountPath + "/sessions/end", Danger: true,
 			Question: "End all other sessions? Their browsers have to sign in again.",
@@ -92,7 +71,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 	return c.render(status, Page{Template: "account", Title: "Your account"}, view)
 }
 
-func sessionTable(sessions []SignedIn) Table {
+func sessionTable(sessions []service.AccountSession) Table {
 	t := Table{
 		ID: "sessions", Caption: "Sessions", CSV: accountPath + "?csv=sessions",
 		Columns: []Column{{Title: "Browser", Wide: true, Note: "Which"}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
@@ -103,11 +82,11 @@ func sessionTable(sessions []SignedIn) Table {
 			browser = browser.noted("this browser")
 		} else {
 			last = actions(Action{
-				Label: "End", Path: accountPath + "/sessions/" + url.PathEscape(session.ID) + "/end", Danger: true,
+				Label: "End", Path: accountPath + "/sessions/" + session.ID + "/end", Danger: true,
 				Question: "End the session? Its browser has to sign in again.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{browser, code(session.Address), at(session.SignedInAt), at(session.SeenAt), last})
+		t.Rows = append(t.Rows, []Cell{browser, code(session.Address), at(session.CreatedAt), at(session.SeenAt), last})
 	}
 	return t
 }
@@ -117,7 +96,7 @@ func (s *Web) setName(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = s.options.OwnAccount.SetName(c.r.Context(), c.browser(), written.Get("name"))
+	err = c.account.SetName(c.r.Context(), written.Get("name"))
 	if err != nil {
 		form, ok := nameForm("").filled(written, err)
 		if !ok {
@@ -133,7 +112,7 @@ func (s *Web) setPassword(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = s.options.OwnAccount.SetPassword(c.r.Context(), c.browser(), written.Get("current"), written.Get("password"))
+	err = c.account.SetPassword(c.r.Context(), written.Get("current"), written.Get("password"))
 	status := http.StatusUnprocessableEntity
 	switch {
 	case err == nil:
@@ -153,14 +132,14 @@ func (s *Web) setPassword(c *call) error {
 }
 
 func (s *Web) endSession(c *call) error {
-	if err := s.options.OwnAccount.EndSession(c.r.Context(), c.browser(), c.params["id"]); err != nil {
+	if err := c.account.EndSession(c.r.Context(), c.params["id"]); err != nil {
 		return err
 	}
 	return c.done(accountPath, "session-ended")
 }
 
 func (s *Web) endOtherSessions(c *call) error {
-	if err := s.options.OwnAccount.EndOtherSessions(c.r.Context(), c.browser()); err != nil {
+	if err := c.account.EndOtherSessions(c.r.Context()); err != nil {
 		return err
 	}
 	return c.done(accountPath, "sessions-ended")

@@ -2,114 +2,292 @@ package web_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
+
+const newPassword = "a few words in a row"
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, row := range []struct {
+		name, password, next string
+		want                 int
+		location, says       string
+	}{
+		{name: "right", password: samplePassword, next: "/app/sources?days=7", want: 303, location: "/app/sources?days=7"},
+		{name: "right, led elsewhere", password: samplePassword, next: "https://evil.example/", want: 303, location: "/app/"},
+		{name: "right, led elsewhere by slashes", password: samplePassword, next: "//evil.example/app/", want: 303, location: "/app/"},
+		{name: "right, led elsewhere by backslashes", password: samplePassword, next: `/app/\evil.example`, want: 303, location: "/app/"},
+		{name: "wrong", password: "a wrong guess", want: 401, says: "E-mail and password do not fit"},
+	} {
+		w := s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {row.password}, "next": {row.next}})
+		if w.Code != row.want || w.Header().Get("Location") != row.location || !strings.Contains(w.Body.String(), row.says) {
+			t.Errorf("%s: got %d to %q, want %d to %q, saying %q", row.name, w.Code, w.Header().Get("Location"), row.want, row.location, row.says)
+		}
+		if strings.Contains(w.Body.String(), row.password) {
+			t.Errorf("%s: got the password in the page, want it nowhere", row.name)
+		}
+		cookie := w.Header().Get("Set-Cookie")
+		if row.want == 303 && (!strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax")) {
+			t.Errorf("%s: got the cookie %q, want a session with HttpOnly and SameSite=Lax", row.name, cookie)
+		}
+		if row.want != 303 && cookie != "" {
+			t.Errorf("%s: got the cookie %q, want none", row.name, cookie)
+		}
+	}
+	for range 10 {
+		s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {"a wrong guess"}})
+	}
+	if w := s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {samplePassword}}); w.Code != 429 || !strings.Contains(w.Body.String(), "Too many attempts") {
+		t.Errorf("too often: got %d, want 429 that says so", w.Code)
+	}
+}
+
+// TestInvitation follows a link to a new account.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	path := "/app/welcome/" + s.invitation
+	if body := s.body(t, "", path); !strings.Contains(body, `type="password"`) || !strings.Contains(body, "Example &amp; Sons") {
+		t.Errorf("got %s, want the team and a field for a password", body)
+	}
+	if w := s.post("", path, url.Values{"password": {"short"}}); w.Code != 422 || !strings.Contains(w.Body.String(), "at least 12 characters") {
+		t.Errorf("a short password: got %d, want 422 that says so", w.Code)
+	}
+	w := s.post("", path, url.Values{"name": {"New One"}, "password": {newPassword}})
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("a good password: got %d, want 303", w.Code)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/app/", http.NoBody)
+	r.AddCookie(w.Result().Cookies()[0])
+	if body := s.send("", r).Body.String(); !strings.Contains(body, "joining@example.com, editor of Example &amp; Sons") {
+		t.Error("got another page, want that of an editor of the team")
+	}
+	if w := s.post("", path, url.Values{"password": {newPassword}}); w.Code != 404 || !strings.Contains(w.Body.String(), "This link cannot be used") {
+		t.Errorf("a used link: got %d, want 404 that says so", w.Code)
+	}
+}
+
+// TestInvitationOfAMember follows a link of an owner to a user who has an account.
+func TestInvitationOfAMember(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	link, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), zoe, dmarcd.RoleViewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/app/welcome/" + strings.TrimPrefix(link, "https://dmarc.example"+auth.WelcomePath)
+	if body := s.body(t, "", path); !strings.Contains(body, "/app/sign-in?next=%2Fapp%2Fwelcome%2F") || strings.Contains(body, `type="password"`) {
+		t.Errorf("not signed in: got %s, want to be asked to sign in", body)
+	}
+	if w := s.post("", path, url.Values{"password": {newPassword}}); w.Code != http.StatusConflict {
+		t.Errorf("not signed in: got %d, want 409: a link alone does not open an account", w.Code)
+	}
+	if w := s.post(viewer, path, nil); w.Code != http.StatusForbidden {
+		t.Errorf("signed in as another user: got %d, want 403", w.Code)
+	}
+	if body := s.body(t, zoe, path); !strings.Contains(body, "You join as <strong>"+zoe+"</strong>") {
+		t.Errorf("signed in: got %s, want to join as they are", body)
+	}
+	if w := s.post(zoe, path, nil); w.Code != http.StatusSeeOther {
+		t.Errorf("signed in: got %d, want 303", w.Code)
+	}
+}
+
+// actor returns a user of the team as the service knows them.
+func (s *site) actor(t *testing.T, email string) service.Actor {
+	t.Helper()
+	user, err := s.store.UserByEmail(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.User(user.ID, email, dmarcd.RoleOwner, false, "192.0.2.7")
+}
 
 func TestAccountForms(t *testing.T) {
 	t.Parallel()
+	s := newSite(t)
 	for _, row := range []struct {
 		name, path string
 		form       url.Values
-		elsewhere  bool // the user signs in by an identity provider
 		status     int
-		says, done string
+		says       string
 	}{
-		{
-			name: "a name that is too long", path: "/app/account/name", form: url.Values{"name": {strings.Repeat("a", 101)}},
-			status: http.StatusUnprocessableEntity, says: "at most 100 printable characters",
-		},
-		{
-			name: "a name", path: "/app/account/name", form: url.Values{"name": {"Ada"}},
-			status: http.StatusSeeOther, done: "name Ada",
-		},
-		{
-			name: "a session that ends meanwhile", path: "/app/account/name", form: url.Values{"name": {"Too Late"}},
-			status: http.StatusSeeOther,
-		},
-		{
-			name: "a wrong password", path: "/app/account/password", form: url.Values{"current": {"not that one"}, "password": {"the secret of ada"}},
-			status: http.StatusUnprocessableEntity, says: "This is not your present password.",
-		},
-		{
-			name: "too many tries", path: "/app/account/password", form: url.Values{"current": {"again and again"}, "password": {"the secret of ada"}},
-			status: http.StatusTooManyRequests, says: "Too many attempts.",
-		},
-		{
-			name: "a password", path: "/app/account/password", form: url.Values{"current": {goodPassword}, "password": {"the secret of ada"}},
-			status: http.StatusSeeOther, done: "password",
-		},
-		{
-			name: "a password of somebody who has none", path: "/app/account/password", elsewhere: true,
-			form: url.Values{"current": {""}, "password": {"the secret of ada"}}, status: http.StatusForbidden, says: "You have no password here",
-		},
-		{name: "a session of somebody else", path: "/app/account/sessions/session_9/end", status: http.StatusNotFound, says: "There is nothing here"},
+		{"a name that is too long", "/app/account/name", url.Values{"name": {strings.Repeat("a", 101)}}, 422, "at most 100 printable characters"},
+		{"a wrong password", "/app/account/password", url.Values{"current": {"not that one"}, "password": {newPassword}}, 422, "This is not your present password."},
+		{"a session of another user", "/app/account/sessions/0011/end", nil, 404, "There is nothing here"},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			b := &backend{viewer: sampleViewer(), empty: row.elsewhere}
-			w := send(newWeb(t, b), post(row.path, row.form))
-			body := w.Body.String()
-			if w.Code != row.status || !strings.Contains(body, row.says) || strings.Join(b.calls, ", ") != row.done {
-				t.Errorf("got %d and %q, want %d, %q and %q done: %s", w.Code, b.calls, row.status, row.says, row.done, body)
-			}
-			if strings.Contains(body, "the secret of ada") {
-				t.Error("got the password in the page, want it shown nowhere")
-			}
-		})
+		before := s.audit(t)
+		w := s.post(viewer, row.path, row.form)
+		body := w.Body.String()
+		if w.Code != row.status || !strings.Contains(body, row.says) || s.audit(t) != before {
+			t.Errorf("%s: got %d, want %d, %q and no audit entry", row.name, w.Code, row.status, row.says)
+		}
+		if strings.Contains(body, newPassword) {
+			t.Errorf("%s: got the password in the page, want it nowhere", row.name)
+		}
 	}
 }
 
-// TestAccountWithoutATeam lets somebody whom no team has change their password all
-// the same.
+// TestOwnPassword changes a password: all other sessions end.
+func TestOwnPassword(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	other := s.sessions[viewer]
+	w := s.post("", "/app/sign-in", url.Values{"email": {viewer}, "password": {samplePassword}})
+	s.sessions[viewer] = w.Result().Cookies()[0].Value
+	w = s.post(viewer, "/app/account/password", url.Values{"current": {samplePassword}, "password": {newPassword}})
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("got %d, want 303", w.Code)
+	}
+	s.body(t, viewer, "/app/account")
+	s.sessions[viewer] = other
+	if w := s.get(viewer, "/app/account"); w.Code != http.StatusSeeOther {
+		t.Errorf("the other session: got %d, want the sign-in page", w.Code)
+	}
+	if w := s.post("", "/app/sign-in", url.Values{"email": {viewer}, "password": {newPassword}}); w.Code != http.StatusSeeOther {
+		t.Errorf("the new password: got %d, want 303", w.Code)
+	}
+	entries, err := s.store.Audit(t.Context(), store.AuditFilter{Action: "user.password"}, store.Cursor{}, 10)
+	if err != nil || len(entries) != 1 || entries[0].Actor != viewer {
+		t.Errorf("got the entries %+v and %v, want one of the user", entries, err)
+	}
+}
+
+// TestSessions lists the sessions of a user, and ends one.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	lost := s.sessions[viewer]
+	r := postForm("/app/sign-in", url.Values{"email": {viewer}, "password": {samplePassword}})
+	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	s.sessions[viewer] = s.send("", r).Result().Cookies()[0].Value
+	account, err := s.service.Account(t.Context(), service.Client{Session: s.sessions[viewer]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := account.Sessions(t.Context())
+	if err != nil || len(sessions) != 2 {
+		t.Fatalf("got %d sessions and %v, want two", len(sessions), err)
+	}
+	for _, session := range sessions {
+		end := "/app/account/sessions/" + session.ID + "/end"
+		if w := s.post(editor, end, nil); w.Code != http.StatusNotFound {
+			t.Errorf("another user ends it: got %d, want 404", w.Code)
+		}
+		if session.Here {
+			continue
+		}
+		if body := s.body(t, viewer, "/app/account"); !strings.Contains(body, end) || !strings.Contains(body, "Firefox on Linux") {
+			t.Error("got a page without the session, want it with a button to end it")
+		}
+		if w := s.post(viewer, end, nil); w.Code != http.StatusSeeOther {
+			t.Errorf("got %d, want it ended", w.Code)
+		}
+	}
+	s.body(t, viewer, "/app/account")
+	s.sessions[viewer] = lost
+	if w := s.get(viewer, "/app/account"); w.Code != http.StatusSeeOther {
+		t.Errorf("the ended session: got %d, want the sign-in page", w.Code)
+	}
+}
+
+// TestAccountWithoutATeam is of a user in no team: they can still change their account.
 func TestAccountWithoutATeam(t *testing.T) {
 	t.Parallel()
-	b := &backend{viewer: web.Viewer{ID: "user_9", Name: "Zoe", Email: "zoe@example.com"}}
-	handler := newWeb(t, b)
+	s := newSite(t)
 	for path, want := range map[string]int{"/app/account": http.StatusOK, "/app/": http.StatusForbidden, "/app/settings/members": http.StatusForbidden} {
-		if w := get(t, handler, path); w.Code != want {
+		if w := s.get(zoe, path); w.Code != want {
 			t.Errorf("%s: got %d, want %d", path, w.Code, want)
 		}
 	}
-	if w := send(handler, post("/app/account/sessions/end", nil)); w.Code != http.StatusSeeOther {
-		t.Errorf("end the other sessions: got %d, want 303", w.Code)
+	if w := s.get(zoe, "/app/"); !strings.Contains(w.Body.String(), "You are in no team") {
+		t.Error("got a page that does not say what to do, want it said")
+	}
+	if w := s.post(zoe, "/app/sign-out", nil); w.Header().Get("Location") != "/app/sign-in" {
+		t.Errorf("sign out: got %d to %q, want the sign-in page", w.Code, w.Header().Get("Location"))
 	}
 }
 
-func TestBrowserNames(t *testing.T) {
+// TestChooseTeam switches between teams: an operator may see all, a member their own.
+func TestChooseTeam(t *testing.T) {
 	t.Parallel()
-	for userAgent, want := range map[string]string{
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36":                         "Chrome on Windows",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0":           "Edge on Windows",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1": "Safari on iPhone",
-		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36":                            "Chrome on Android",
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15":                   "Safari on macOS",
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                                  "Firefox on Linux",
-		"Firefox/140.0": "Firefox",
-		"curl/8.0":      "curl/8.0",
-		"":              "a program that does not say its name",
+	s := newSite(t)
+	form := url.Values{"team": {s.emptyTeam.String()}}
+	if w := s.post(owner, "/app/team", form); w.Code != http.StatusNotFound {
+		t.Errorf("a team of others: got %d, want 404", w.Code)
+	}
+	if w := s.post(operator, "/app/team", form); w.Code != http.StatusSeeOther {
+		t.Errorf("an operator: got %d, want 303", w.Code)
+	}
+	if body := s.body(t, operator, "/app/"); !strings.Contains(body, "Second &lt;Team&gt;") || !strings.Contains(body, "No domains yet") {
+		t.Error("got another page, want that of the empty team")
+	}
+}
+
+// TestSessionThatEnded is of a user whose session has ended.
+func TestSessionThatEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, row := range []struct {
+		name, method, path, referer, accept string
+		had                                 bool // a session
+		want                                int
+		location, says                      string
+	}{
+		{name: "never here", method: "GET", path: "/app/sources?days=7", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources%3Fdays%3D7"},
+		{name: "a page", method: "GET", path: "/app/sources", had: true, want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources&why=session", says: "Your session has ended. Sign in"},
+		{name: "the first page", method: "GET", path: "/app/", had: true, want: 303, location: "/app/sign-in?why=session", says: "Your session has ended. Sign in"},
+		{
+			name: "a form", method: "POST", path: "/app/domains/new", referer: "http://example.com/app/domains/new", had: true,
+			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", says: "the form was not carried out",
+		},
+		{
+			name: "a form of an unknown page", method: "POST", path: "/app/domains/new", referer: "https://evil.example/app/x",
+			want: 303, location: "/app/sign-in?why=form", says: "the form was not carried out",
+		},
+		{name: "a script", method: "POST", path: "/app/reports/upload", accept: "text/html;profile=fragment", had: true, want: 401},
+		{name: "a script that watches", method: "GET", path: "/app/domains/example.com/setup/steps", accept: "text/html;profile=fragment", want: 401},
 	} {
-		b := &backend{viewer: sampleViewer(), userAgent: &userAgent}
-		body := get(t, newWeb(t, b), "/app/account?csv=sessions").Body.String()
-		if _, rows, _ := strings.Cut(body, "\n"); !strings.HasPrefix(rows, want+",,") {
-			t.Errorf("%q: got %q, want %s", userAgent, rows, want)
+		r := httptest.NewRequest(row.method, row.path, http.NoBody)
+		r.Header.Set("Referer", row.referer)
+		r.Header.Set("Accept", row.accept)
+		if row.had {
+			r.AddCookie(&http.Cookie{Name: "dmarcd_session", Value: strings.Repeat("A", 26)})
 		}
+		w := s.send("", r)
+		if w.Code != row.want || w.Header().Get("Location") != row.location {
+			t.Errorf("%s: got %d to %q, want %d to %q", row.name, w.Code, w.Header().Get("Location"), row.want, row.location)
+		}
+		if row.location != "" && !strings.Contains(s.body(t, "", row.location), row.says) {
+			t.Errorf("%s: got a page without %q, want it to say so", row.name, row.says)
+		}
+	}
+	s.clock = s.clock.Add(dmarcd.SessionIdle + time.Minute)
+	if w := s.get(viewer, "/app/"); w.Code != http.StatusSeeOther {
+		t.Errorf("not used for long: got %d, want the sign-in page", w.Code)
 	}
 }
 
-// TestInvitesAreForOwners keeps from viewers and editors who was invited.
-func TestInvitesAreForOwners(t *testing.T) {
+func TestNoSingleSignOn(t *testing.T) {
 	t.Parallel()
-	for access, want := range map[web.Access]bool{web.AccessView: false, web.AccessEdit: false, web.AccessOwn: true} {
-		b := &backend{viewer: sampleViewer()}
-		b.viewer.Access, b.viewer.Operator = access, false
-		for _, path := range []string{"/app/settings/members", "/app/settings/members?csv=invitations"} {
-			if got := strings.Contains(get(t, newWeb(t, b), path).Body.String(), "new@example.com"); got != want {
-				t.Errorf("%s with access %d: got invitations %t, want %t", path, access, got, want)
-			}
+	s := newSite(t)
+	for _, path := range []string{"/app/oidc/start", "/app/oidc/callback?code=1"} {
+		if w := s.get("", path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, w.Code)
 		}
+	}
+	if strings.Contains(s.body(t, "", "/app/sign-in"), "Sign in with") {
+		t.Error("got a link to a provider, want none")
 	}
 }

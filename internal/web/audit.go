@@ -1,22 +1,14 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
-	"time"
 
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
-
-// AuditEntry is a change that somebody made.
-type AuditEntry struct {
-	At time.Time
-	// Actor is who, Action what was done, Target to what, Address from where.
-	Actor, Action, Target, Detail, Address string
-	// Team is the name of the team in the log of the installation, "" where it is
-	// about none.
-	Team string
-}
 
 type auditView struct {
 	Heading string
@@ -25,24 +17,47 @@ type auditView struct {
 	Pager   Pager
 }
 
+// auditPerPage is how many entries of the audit log a page shows.
+const auditPerPage = 100
+
 // audit shows the changes of the team.
 func (s *Web) audit(c *call) error {
 	view := auditView{Heading: "Settings", Tabs: settingsTabs(c.viewer, "Audit log")}
-	return c.showAudit(settingsFrame("audit", "Audit log"), view, auditTable, func(after string) (wire.Page[AuditEntry], error) {
-		return c.team.Keeping.Audit(c.r.Context(), after)
-	})
+	return c.showAudit(settingsFrame("audit", "Audit log"), view, auditTable, c.team.Audit)
 }
 
-// installationAudit shows the changes of all teams, and those that are about none.
+// installationAudit shows the changes of all teams, and those of the installation.
 func (s *Web) installationAudit(c *call) error {
+	teams, err := c.system.Teams(c.r.Context())
+	if err != nil {
+		return err
+	}
+	names := make(map[dmarcd.TeamID]string, len(teams))
+	for _, team := range teams {
+		names[team.ID] = team.Name
+	}
 	view := auditView{Heading: "Installation", Tabs: installationTabs("Audit log")}
-	installation := s.options.Installation(c.viewer)
-	return c.showAudit(installationFrame("audit", "Audit log"), view, installationAuditTable, func(after string) (wire.Page[AuditEntry], error) {
-		return installation.Audit(c.r.Context(), after)
-	})
+	table := func(entries []dmarcd.AuditEntry) Table { return installationAuditTable(entries, names) }
+	return c.showAudit(installationFrame("audit", "Audit log"), view, table, c.system.Audit)
 }
 
-func (c *call) showAudit(page Page, view auditView, table func([]AuditEntry) Table, part func(after string) (wire.Page[AuditEntry], error)) error {
+// auditReader reads entries of an audit log, the latest first, older than a cursor.
+type auditReader func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error)
+
+func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEntry) Table, read auditReader) error {
+	part := func(after string) (found wire.Page[dmarcd.AuditEntry], err error) {
+		before, err := parseCursor(after)
+		if err != nil {
+			return found, err
+		}
+		entries, err := read(c.r.Context(), before, auditPerPage+1)
+		if err != nil {
+			return found, err
+		}
+		return wire.NewPage(entries, auditPerPage, func(e dmarcd.AuditEntry) string {
+			return wire.FormatCursor(e.At, int64(e.ID))
+		}, asItIs)
+	}
 	if c.wantsCSV("audit") {
 		all, err := wholeList(part)
 		if err != nil {
@@ -60,7 +75,7 @@ func (c *call) showAudit(page Page, view auditView, table func([]AuditEntry) Tab
 	return c.render(http.StatusOK, page, view)
 }
 
-func auditTable(entries []AuditEntry) Table {
+func auditTable(entries []dmarcd.AuditEntry) Table {
 	t := Table{
 		ID: "audit", Caption: "Changes",
 		Columns: []Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true, Note: "Detail"}, {Title: "From where"}},
@@ -73,11 +88,11 @@ func auditTable(entries []AuditEntry) Table {
 }
 
 // installationAuditTable is auditTable with the teams.
-func installationAuditTable(entries []AuditEntry) Table {
+func installationAuditTable(entries []dmarcd.AuditEntry, teams map[dmarcd.TeamID]string) Table {
 	t := auditTable(entries)
 	t.Columns = slices.Insert(t.Columns, 1, Column{Title: "Team"})
 	for i, e := range entries {
-		t.Rows[i] = slices.Insert(t.Rows[i], 1, text(e.Team))
+		t.Rows[i] = slices.Insert(t.Rows[i], 1, text(teams[e.Team]))
 	}
 	return t
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // call is one request on its way through the pages.
@@ -15,8 +17,14 @@ type call struct {
 	r       *http.Request
 	params  map[string]string // of the path, decoded once
 	session string            // the secret; "" on a route for anybody
+
+	// The user, and what they can do; nil on a route for anybody.
+	account *service.Account
 	viewer  Viewer
-	team    Team
+	team    *service.Team
+	system  *service.System
+	// mail is what the page reads of records.
+	mail mailReader
 }
 
 // maxForm bounds the body of a form. Files have a limit of their own.

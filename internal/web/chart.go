@@ -1,6 +1,9 @@
 package web
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+)
 
 // Chart is a figure: a table, and what a script needs to draw it.
 type Chart struct {
@@ -44,14 +47,8 @@ type Mark struct {
 	Text string
 }
 
-// DayCounts is what was counted on a day.
-type DayCounts struct {
-	Day dmarcd.Day
-	dmarcd.Counts
-}
-
 // messageChart shows the messages of each day, stacked by whether they passed.
-func messageChart(id, summary string, days []DayCounts, marks []Mark) Chart {
+func messageChart(id, summary string, days []insight.DayCounts, marks []Mark) Chart {
 	chart := Chart{
 		Kind: "days", ID: id, Title: "Messages per day", Summary: summary, Marks: marks,
 		Labels: []string{"Day (UTC)", "Compliant", "Not compliant"}, Tones: []string{"good", "bad"},

@@ -37,7 +37,7 @@ func (s *Web) check(c *call) error {
 		return err
 	}
 	view := checkView{domainView: head}
-	latest, err := c.team.Checks.LatestCheck(c.r.Context(), head.Head.Name)
+	latest, err := c.latestCheck(head.Head.Name)
 	switch {
 	case err == nil:
 		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/check?csv=seen")
@@ -116,12 +116,12 @@ func findingTable(findings []wire.Finding) Table {
 
 // verify looks at the DNS now.
 func (s *Web) verify(c *call) error {
-	head, err := c.team.Domains.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
 	if err != nil {
 		return err
 	}
-	if err := c.team.Checks.Verify(c.r.Context(), head.Name); err != nil {
+	if err := c.team.Examine(c.r.Context(), domain.Name); err != nil {
 		return err
 	}
-	return c.done(domainPath(head.Name)+"/check", "domain-checked")
+	return c.done(domainPath(domain.Name)+"/check", "domain-checked")
 }

@@ -2,43 +2,75 @@ package web_test
 
 import (
 	"encoding/csv"
+	"html"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // csvLink finds the links to tables as files.
 var csvLink = regexp.MustCompile(`href="(/app/[^"]*csv=[^"]*)"`)
 
-// TestCSV follows every link to a table as a file, from every page.
+// table requests a table as a file.
+func (s *site) table(t *testing.T, path string) [][]string {
+	t.Helper()
+	w := s.get(operator, path)
+	if got := w.Header().Get("Content-Type"); w.Code != 200 || got != "text/csv; charset=utf-8" {
+		t.Fatalf("%s: got %d as %q, want a CSV file", path, w.Code, got)
+	}
+	rows, err := csv.NewReader(w.Body).ReadAll()
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%s: got %d rows and %v, want a head", path, len(rows), err)
+	}
+	return rows
+}
+
+// column returns what is in a table under a head.
+func column(t *testing.T, rows [][]string, head string) []string {
+	t.Helper()
+	n := slices.Index(rows[0], head)
+	if n < 0 {
+		t.Fatalf("got the heads %q, want %q among them", rows[0], head)
+	}
+	var fields []string
+	for _, row := range rows[1:] {
+		fields = append(fields, row[n])
+	}
+	return fields
+}
+
+// TestCSV follows every link to a table as a file, from every page, and looks for a link
+// at each table.
 func TestCSV(t *testing.T) {
 	t.Parallel()
+	s := newSite(t)
 	found := map[string]bool{}
-	pagesOfAll := newWeb(t, &backend{viewer: sampleViewer()})
-	for _, page := range pages {
-		if page.empty {
+	for _, page := range s.allPages() {
+		if page.user != operator {
 			continue
 		}
-		body := get(t, pagesOfAll, page.path).Body.String()
+		body := s.get(page.user, page.path).Body.String()
+		for i, table := range strings.Split(body, "<table>")[1:] {
+			if !csvLink.MatchString(table) {
+				t.Errorf("%s: got table %d without a link to a file, want one behind it", page.path, i+1)
+			}
+		}
 		for _, link := range csvLink.FindAllStringSubmatch(body, -1) {
-			path := strings.ReplaceAll(link[1], "&amp;", "&")
+			path := html.UnescapeString(link[1])
 			if found[path] {
 				continue
 			}
 			found[path] = true
-			w := get(t, pagesOfAll, path)
-			if got := w.Header().Get("Content-Type"); w.Code != 200 || got != "text/csv; charset=utf-8" {
-				t.Errorf("%s: got %d as %q, want a CSV file", path, w.Code, got)
-				continue
-			}
-			rows, err := csv.NewReader(w.Body).ReadAll()
-			if err != nil || len(rows) < 2 {
-				t.Errorf("%s: got %d rows and %v, want a head and rows", path, len(rows), err)
-			}
-			for _, field := range strings.Fields(strings.Join(flat(rows), " ")) {
-				if strings.HasPrefix(field, "=") {
-					t.Errorf("%s: got the field %q, want no formula", path, field)
+			for _, row := range s.table(t, path) {
+				for _, field := range row {
+					if strings.HasPrefix(field, "=") {
+						t.Errorf("%s: got the field %q, want no formula", path, field)
+					}
 				}
 			}
 		}
@@ -48,103 +80,103 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-func flat(rows [][]string) []string {
-	var fields []string
-	for _, row := range rows {
-		fields = append(fields, row...)
-	}
-	return fields
-}
-
-func TestNumbersInCSV(t *testing.T) {
+// TestNumbersAgree asks all pages about the same mail.
+func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
-	w := get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/?csv=domains")
-	rows, err := csv.NewReader(w.Body).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "example.com,,B,quarantine,150528,0.9700"
-	if got := strings.Join(rows[1][:6], ","); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestEveryTableIsAFile looks for a link to a file behind each table.
-func TestEveryTableIsAFile(t *testing.T) {
-	t.Parallel()
-	shown := newWeb(t, &backend{viewer: sampleViewer()})
-	for _, page := range pages {
-		if page.empty {
-			continue
-		}
-		for i, table := range strings.Split(get(t, shown, page.path).Body.String(), "<table>")[1:] {
-			if !csvLink.MatchString(table) {
-				t.Errorf("%s: got table %d without a link to a file, want one behind it", page.path, i+1)
+	s := newSite(t)
+	const all, passed = 12345 + 40 + 3 + 12, 12345
+	sum := func(path string, heads ...string) (total int64) {
+		t.Helper()
+		rows := s.table(t, path)
+		for _, head := range heads {
+			for _, field := range column(t, rows, head) {
+				n, err := strconv.ParseInt(field, 10, 64)
+				if err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+				total += n
 			}
 		}
+		return total
+	}
+	for _, row := range []struct {
+		path  string
+		heads []string
+		want  int64
+	}{
+		{"/app/?csv=domains", []string{"Messages"}, all},
+		{"/app/?csv=messages", []string{"Compliant", "Not compliant"}, all},
+		{"/app/?csv=messages", []string{"Compliant"}, passed},
+		{"/app/domains/example.com?csv=messages", []string{"Compliant", "Not compliant"}, all},
+		{"/app/domains/example.com?csv=disposition", []string{"Delivered", "Quarantined", "Rejected"}, all},
+		{"/app/sources?csv=sources", []string{"Messages"}, all},
+		{"/app/sources?csv=sources&group=address", []string{"Messages"}, all},
+		{"/app/domains/example.com/sources?csv=flow", []string{"Messages"}, all},
+		{"/app/sources/header_from/example.com?csv=records", []string{"Messages"}, all},
+		{"/app/sources/header_from/example.com?csv=messages", []string{"Compliant"}, passed},
+		{"/app/reports?kind=aggregate&csv=reports", []string{"Messages"}, all},
+	} {
+		if got := sum(row.path, row.heads...); got != row.want {
+			t.Errorf("%s: got %d messages, want %d", row.path, got, row.want)
+		}
+	}
+	fields := column(t, s.table(t, "/app/?csv=domains"), "Compliant")
+	if want := strconv.FormatFloat(float64(passed)/all, 'f', 4, 64); fields[0] != want {
+		t.Errorf("got a share of %s, want %s", fields[0], want)
 	}
 }
 
 // TestFilesAreWhole asks for lists of which a page shows a part.
 func TestFilesAreWhole(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{
-		"/app/domains/example.com/history?csv=changes",
-		"/app/reports/rejected?csv=rejected",
-		"/app/settings/audit?csv=audit",
-		"/app/sources/network/known?csv=records",
-		"/app/reports/rep_1?csv=records",
+	s := newSite(t)
+	const many = 60 // more than a page of reports
+	day := dmarcd.DayOf(now) - 2
+	var counts []dmarcd.DayCount
+	for range many {
+		counts = append(counts, dmarcd.DayCount{Day: day, Summary: dmarcd.Summary{Compliant: 1}})
+	}
+	storetest.Count(t, s.store.Team(s.team), sampleDomain, counts...)
+	for range 120 { // more than a page of the audit log
+		s.post(editor, "/app/domains/example.com/purpose", map[string][]string{"purpose": {"personal"}})
+	}
+	for _, row := range []struct {
+		path  string
+		least int
+	}{
+		{"/app/reports?csv=reports&kind=aggregate", many + 2},
+		{"/app/settings/audit?csv=audit", 120},
+		{"/app/sources/header_from/example.com?csv=records", many + 4},
 	} {
-		t.Run(path, func(t *testing.T) {
-			t.Parallel()
-			rows := func(b *backend, path string) int {
-				b.viewer = sampleViewer()
-				return strings.Count(get(t, newWeb(t, b), path).Body.String(), "\n") - 1
-			}
-			part := rows(&backend{}, path)
-			for _, cursor := range []string{"", "&after=second"} {
-				if got := rows(&backend{parts: true}, path+cursor); part == 0 || got != 2*part {
-					t.Errorf("got %d rows, want %d: both parts", got, 2*part)
-				}
-			}
-		})
+		if got := len(s.table(t, row.path)) - 1; got < row.least {
+			t.Errorf("%s: got %d rows, want all of at least %d", row.path, got, row.least)
+		}
+	}
+	if body := s.body(t, operator, "/app/reports"); strings.Count(body, "<tr>") > 52 || !strings.Contains(body, "after=") {
+		t.Error("got a page without a next one, want a part of the list")
 	}
 }
 
 func TestNotesInCSV(t *testing.T) {
 	t.Parallel()
+	s := newSite(t)
+	report := "/app/reports/" + s.aggregate.String() + "?csv=records"
 	for _, row := range []struct{ path, head, field string }{
 		{"/app/reports?csv=reports", "Report id", "2026-11-14.0123456789"},
-		{"/app/sources?csv=sources", "Detail", "marketing"},
-		{"/app/reports/rep_1?csv=records", "Envelope domain", "bounce.example.com"},
-		{"/app/reports/rep_1?csv=records", "Reasons", "local_policy"},
+		{report, "Envelope domain", "bounce.example.com"},
+		{report, "Reasons", "local_policy"},
 		{"/app/domains/example.com/check?csv=findings", "Record", "v=DMARC1"},
 	} {
-		t.Run(row.path+" "+row.head, func(t *testing.T) {
-			t.Parallel()
-			rows, err := csv.NewReader(get(t, newWeb(t, &backend{viewer: sampleViewer()}), row.path).Body).ReadAll()
-			if err != nil {
-				t.Fatal(err)
-			}
-			column := slices.Index(rows[0], row.head)
-			if column < 0 {
-				t.Fatalf("got the heads %q, want %q among them", rows[0], row.head)
-			}
-			var found []string
-			for _, fields := range rows[1:] {
-				found = append(found, fields[column])
-			}
-			if all := strings.Join(found, "\n"); !strings.Contains(all, row.field) {
-				t.Errorf("got %q under %q, want %q", found, row.head, row.field)
-			}
-		})
+		if all := strings.Join(column(t, s.table(t, row.path), row.head), "\n"); !strings.Contains(all, row.field) {
+			t.Errorf("%s: got %q under %q, want %q", row.path, all, row.head, row.field)
+		}
 	}
 }
 
 func TestButtonsAreNotInCSV(t *testing.T) {
 	t.Parallel()
-	body := get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/settings/tokens?csv=tokens").Body.String()
-	if head, _, _ := strings.Cut(body, "\n"); strings.Contains(head, "Actions") {
-		t.Errorf("got the heads %q, want none of buttons", head)
+	s := newSite(t)
+	if heads := s.table(t, "/app/settings/tokens?csv=tokens")[0]; slices.Contains(heads, "Actions") {
+		t.Errorf("got the heads %q, want none of buttons", heads)
 	}
 }

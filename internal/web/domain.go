@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
 )
 
 // DomainHead is what stands above every page of a domain.
@@ -16,6 +17,32 @@ type DomainHead struct {
 	// from the record of a domain above and in testing is one level less; ""
 	// where there is none.
 	Applied string
+}
+
+// domainHead returns the domain that the address of the page names.
+func (c *call) domainHead() (DomainHead, error) {
+	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	if err != nil {
+		return DomainHead{}, err
+	}
+	return DomainHead{
+		Domain: domain, ReportAddress: domain.ReportAddress(c.web.options.ReportDomain), Applied: applied(domain),
+	}, nil
+}
+
+// applied returns the policy that receivers apply to a domain by its record, "" where
+// there is none that they can use.
+func applied(domain dmarcd.Domain) string {
+	record, ok := dmarc.Parse(domain.Record)
+	if !ok {
+		return ""
+	}
+	subject := dmarc.Itself
+	if domain.RecordDomain != domain.Name {
+		subject = dmarc.Subdomain
+	}
+	policy, _ := record.Policy(subject)
+	return record.Applied(policy).String()
 }
 
 // Meaning says in a sentence what the policy means for mail.
@@ -55,7 +82,7 @@ type domainView struct {
 
 // domainPage loads the head of a domain, and frames the page called title.
 func (s *Web) domainPage(c *call, template, title string) (Page, domainView, error) {
-	head, err := c.team.Domains.Domain(c.r.Context(), c.params["domain"])
+	head, err := c.domainHead()
 	if err != nil {
 		return Page{}, domainView{}, err
 	}

@@ -48,7 +48,7 @@ func (s *Web) setPurpose(c *call) error {
 	}
 	purpose, err := dmarcd.ParsePurpose(written.Get("purpose"))
 	if err == nil {
-		err = c.team.Domains.SetPurpose(c.r.Context(), head.Head.Name, purpose)
+		err = c.team.SetPurpose(c.r.Context(), head.Head.Name, purpose)
 	}
 	if err != nil {
 		form, ok := purposeForm(head.Head).filled(written, err)
@@ -66,14 +66,14 @@ func (s *Web) deleteDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	head, err := c.team.Domains.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
 	if err != nil {
 		return err
 	}
-	if written.Get("confirm") != head.Name {
+	if written.Get("confirm") != domain.Name {
 		return &dmarcd.InvalidError{Field: "confirm", Message: "The name was not written as it is. Go back, and write the name of the domain to delete it."}
 	}
-	if err := c.team.Domains.DeleteDomain(c.r.Context(), head.Name); err != nil {
+	if err := c.team.DeleteDomain(c.r.Context(), domain.Name); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/", "domain-deleted")

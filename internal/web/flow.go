@@ -1,17 +1,9 @@
 package web
 
-// Flow is how many messages of a sender went the same way.
-type Flow struct {
-	Sender string
-	// SPF and DKIM tell which of them passed, aligned.
-	SPF, DKIM bool
-	// Disposition is what receivers did: none, quarantine or reject.
-	Disposition string
-	Messages    int64
-}
+import "github.com/dmarcd/dmarcd/internal/insight"
 
 // flowChart shows the way of mail from sender to what receivers did.
-func flowChart(flows []Flow, csv string) Chart {
+func flowChart(flows []insight.Flow, csv string) Chart {
 	chart := Chart{
 		Kind: "flow", ID: "flow", Title: "From sender to inbox", CSV: csv,
 		Summary: "How mail came from its senders, what authentication said, and what receivers did with it.",
@@ -19,14 +11,14 @@ func flowChart(flows []Flow, csv string) Chart {
 	}
 	for _, f := range flows {
 		chart.Flows = append(chart.Flows, ChartFlow{
-			Stops:    []ChartStop{{f.Sender, "quiet"}, f.authentication(), f.fate()},
+			Stops:    []ChartStop{{f.Sender, "quiet"}, authentication(f), fate(f)},
 			Messages: f.Messages,
 		})
 	}
 	return chart
 }
 
-func (f Flow) authentication() ChartStop {
+func authentication(f insight.Flow) ChartStop {
 	switch {
 	case f.SPF && f.DKIM:
 		return ChartStop{"SPF and DKIM pass", "good"}
@@ -38,7 +30,7 @@ func (f Flow) authentication() ChartStop {
 	return ChartStop{"nothing passes", "bad"}
 }
 
-func (f Flow) fate() ChartStop {
+func fate(f insight.Flow) ChartStop {
 	switch f.Disposition {
 	case "quarantine":
 		return ChartStop{"quarantined", "warning"}

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"compress/gzip"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,16 +9,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/dmarcd/dmarcd"
 )
 
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
-	b := &backend{viewer: sampleViewer()}
-	pages := newWeb(t, b)
-	for _, path := range []string{"/app/", "/app/nothing", "/app/sign-in", "/app/reports/rep_1/original", "/app/?csv=domains"} {
-		w := get(t, pages, path)
+	s := newSite(t)
+	for _, path := range []string{"/app/", "/app/nothing", "/app/sign-in", "/app/reports/" + s.aggregate.String() + "/original", "/app/?csv=domains"} {
+		w := s.get(viewer, path)
 		for header, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options":  "nosniff",
@@ -35,6 +31,7 @@ func TestSecurityHeaders(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	t.Parallel()
+	s := newSite(t)
 	for _, row := range []struct {
 		name, method, path string
 		want               int
@@ -45,114 +42,32 @@ func TestPaths(t *testing.T) {
 		{name: "doubled slash", method: "GET", path: "/app//sources", want: 404},
 		{name: "unknown domain", method: "GET", path: "/app/domains/other.example", want: 404},
 		{name: "unknown group of sources", method: "GET", path: "/app/sources/colour/red", want: 404},
-		{name: "unknown source", method: "GET", path: "/app/sources/address/missing", want: 404},
-		{name: "a key with a slash in it", method: "GET", path: "/app/sources/network/a%2Fb%3Fc", want: 200},
+		{name: "unknown source", method: "GET", path: "/app/sources/address/192.0.2.99", want: 404},
+		{name: "a key with other characters", method: "GET", path: "/app/sources/envelope_from/" + url.PathEscape(strings.ToLower(formula)), want: 200},
 		{name: "unknown report", method: "GET", path: "/app/reports/rep_9", want: 404},
+		{name: "not a report", method: "GET", path: "/app/reports/x", want: 404},
+		{name: "a cursor that is none", method: "GET", path: "/app/reports/" + s.aggregate.String() + "?after=nowhere", want: 422},
 		{name: "HEAD is GET", method: "HEAD", path: "/app/sources", want: 200},
 		{name: "wrong method", method: "DELETE", path: "/app/settings/tokens", want: 405, allow: "GET, HEAD, POST"},
 		{name: "unknown asset", method: "GET", path: "/app/static/style.css", want: 404},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			r := httptest.NewRequest(row.method, row.path, http.NoBody)
-			w := send(newWeb(t, &backend{viewer: sampleViewer()}), r)
-			if w.Code != row.want || w.Header().Get("Allow") != row.allow {
-				t.Errorf("got %d with Allow %q, want %d with %q", w.Code, w.Header().Get("Allow"), row.want, row.allow)
-			}
-		})
-	}
-}
-
-func TestFailures(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name string
-		err  error
-		want int
-		says string
-	}{
-		{"gone", dmarcd.ErrNotFound, 404, "There is nothing here"},
-		{"forbidden", dmarcd.ErrForbidden, 403, "Your role does not allow this"},
-		{"database away", dmarcd.ErrTemporary, 503, "The service is not available at the moment"},
-		{"too large", dmarcd.ErrLimit, 413, "This is too large"},
-		{"bad cursor", &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next."}, 422, "begin with its first page"},
-		{"bad input", &dmarcd.InvalidError{Message: "Write it otherwise."}, 422, "Write it otherwise."},
-		{"a fault of ours", errors.New("secret cause"), 500, "Something went wrong on our side"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w := get(t, newWeb(t, &backend{viewer: sampleViewer(), fail: row.err}), "/app/")
-			if w.Code != row.want || !strings.Contains(w.Body.String(), row.says) {
-				t.Errorf("got %d, want %d with %q", w.Code, row.want, row.says)
-			}
-			if strings.Contains(w.Body.String(), "secret cause") {
-				t.Error("got the cause in the page, want it in the log alone")
-			}
-		})
-	}
-}
-
-func TestSignIn(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name, password, next string
-		want                 int
-		location, says       string
-	}{
-		{name: "right", password: goodPassword, next: "/app/sources?days=7", want: 303, location: "/app/sources?days=7"},
-		{name: "right, led elsewhere", password: goodPassword, next: "https://evil.example/", want: 303, location: "/app/"},
-		{name: "right, led elsewhere by slashes", password: goodPassword, next: "//evil.example/app/", want: 303, location: "/app/"},
-		{name: "right, led elsewhere by backslashes", password: goodPassword, next: `/app/\evil.example`, want: 303, location: "/app/"},
-		{name: "wrong", password: "guess", want: 401, says: "E-mail and password do not fit"},
-		{name: "too often", password: "again and again", want: 429, says: "Too many attempts"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w := httptest.NewRecorder()
-			newWeb(t, &backend{}).ServeHTTP(w, post("/app/sign-in", url.Values{
-				"email": {"ada@example.com"}, "password": {row.password}, "next": {row.next},
-			}))
-			if w.Code != row.want || w.Header().Get("Location") != row.location || !strings.Contains(w.Body.String(), row.says) {
-				t.Errorf("got %d to %q, want %d to %q, saying %q", w.Code, w.Header().Get("Location"), row.want, row.location, row.says)
-			}
-			if strings.Contains(w.Body.String(), row.password) {
-				t.Error("got the password in the page, want it nowhere")
-			}
-			cookie := w.Header().Get("Set-Cookie")
-			if signedIn := row.want == 303; signedIn != strings.Contains(cookie, goodSession) {
-				t.Errorf("got the cookie %q, want a session: %t", cookie, signedIn)
-			}
-			if row.want == 303 && (!strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax")) {
-				t.Errorf("got the cookie %q, want HttpOnly and SameSite=Lax", cookie)
-			}
-		})
-	}
-}
-
-func TestWelcome(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name, token, password string
-		want                  int
-		says                  string
-	}{
-		{"a good password", goodInvitation, goodPassword, 303, ""},
-		{"a short password", goodInvitation, "short", 422, "at least 12 characters"},
-		{"a used link", "used", goodPassword, 404, "This link cannot be used"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w := httptest.NewRecorder()
-			newWeb(t, &backend{}).ServeHTTP(w, post("/app/welcome/"+row.token, url.Values{"email": {"new@example.com"}, "password": {row.password}}))
-			if w.Code != row.want || !strings.Contains(w.Body.String(), row.says) {
-				t.Errorf("got %d, want %d with %q", w.Code, row.want, row.says)
-			}
-		})
+		w := s.send(viewer, httptest.NewRequest(row.method, row.path, http.NoBody))
+		if w.Code != row.want || w.Header().Get("Allow") != row.allow {
+			t.Errorf("%s: got %d with Allow %q, want %d with %q", row.name, w.Code, w.Header().Get("Allow"), row.want, row.allow)
+		}
 	}
 }
 
 func TestFieldErrors(t *testing.T) {
 	t.Parallel()
+	s := newSite(t)
+	mailbox := func(name, value string) url.Values {
+		form := url.Values{
+			"server": {"imap.example.org"}, "security": {"tls"}, "username": {"kept"}, "password": {"hunter-22"}, "folder": {"INBOX"}, "after": {"flag"},
+		}
+		form.Set(name, value)
+		return form
+	}
 	for _, row := range []struct {
 		path string
 		form url.Values
@@ -161,33 +76,36 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/domains/new", url.Values{"domain": {"-"}}, `id="error-domain"`},
 		{"/app/domains/new", url.Values{"domain": {sampleDomain}}, "The team has this domain already."},
 		{"/app/domains/example.com/purpose", url.Values{"purpose": {"war"}}, `id="error-purpose"`},
-		{"/app/settings/tokens", url.Values{"scope": {"read"}}, `id="error-name"`},
 		{"/app/settings/tokens", url.Values{"name": {"x"}, "scope": {"all"}}, `id="error-scope"`},
-		{"/app/settings/members", url.Values{"email": {"nobody"}}, `id="error-email"`},
-		{"/app/settings/mailboxes", url.Values{"username": {"kept"}, "password": {"hunter-22"}}, `value="kept"`},
+		{"/app/settings/members", url.Values{"email": {"nobody"}, "role": {"viewer"}}, `id="error-email"`},
+		{"/app/settings/members", url.Values{"email": {"x@example.com"}, "role": {"king"}}, `id="error-role"`},
+		{"/app/settings/mailboxes", mailbox("server", ""), `id="error-server"`},
+		{"/app/settings/mailboxes", mailbox("server", "imap.example.org:imaps"), `id="error-server"`},
+		{"/app/settings/mailboxes", mailbox("server", "imap.example.org:0"), `id="error-server"`},
+		{"/app/settings/mailboxes", mailbox("username", " "), `id="error-username"`},
+		{"/app/settings/mailboxes", mailbox("security", "rot13"), `value="kept"`},
+		{"/app/settings/mailboxes", mailbox("after", "move"), `id="error-after"`},
 		{"/app/settings/retention", url.Values{"counters": {"-1"}}, `id="error-counters"`},
-		{"/app/installation/teams", url.Values{"name": {"default"}}, "There is a team of that name already."},
+		{"/app/settings/retention", url.Values{"counters": {"10"}, "records": {"20"}, "originals": {"1"}}, `id="error-counters"`},
+		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "There is a team of that name already."},
 	} {
-		t.Run(row.path+" "+row.says, func(t *testing.T) {
-			t.Parallel()
-			w := send(newWeb(t, &backend{viewer: sampleViewer()}), post(row.path, row.form))
-			if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.says) || strings.Contains(body, "hunter-22") {
-				t.Errorf("got %d, want 422 with %q and no password", w.Code, row.says)
-			}
-		})
+		w := s.post(operator, row.path, row.form)
+		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.says) || strings.Contains(body, "hunter-22") {
+			t.Errorf("%s with %v: got %d, want 422 with %q and no password", row.path, row.form, w.Code, row.says)
+		}
 	}
 }
 
 func TestTheme(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
-	w := send(pages, post("/app/theme", url.Values{"theme": {"dark"}, "back": {"/app/sources"}}))
+	s := newSite(t)
+	w := s.post(viewer, "/app/theme", url.Values{"theme": {"dark"}, "back": {"/app/sources"}})
 	if w.Code != 303 || w.Header().Get("Location") != "/app/sources" || !strings.Contains(w.Header().Get("Set-Cookie"), "dmarcd_theme=dark") {
-		t.Errorf("got %d to %q with %q, want the choice kept", w.Code, w.Header().Get("Location"), w.Header().Get("Set-Cookie"))
+		t.Errorf("got %d to %q with %q, want the choice remembered", w.Code, w.Header().Get("Location"), w.Header().Get("Set-Cookie"))
 	}
 	r := httptest.NewRequest(http.MethodGet, "/app/", http.NoBody)
 	r.AddCookie(&http.Cookie{Name: "dmarcd_theme", Value: "dark"})
-	if body := send(pages, r).Body.String(); !strings.Contains(body, `<html lang="en" data-theme="dark">`) {
+	if body := s.send(viewer, r).Body.String(); !strings.Contains(body, `<html lang="en" data-theme="dark">`) {
 		t.Errorf("got %.80q, want a dark page from the first byte", body)
 	}
 }
@@ -197,36 +115,34 @@ var stylePath = regexp.MustCompile(`/app/static/style-[0-9a-f]+\.css`)
 
 func TestStatic(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
-	path := stylePath.FindString(get(t, pages, "/app/").Body.String())
-
-	plain := get(t, pages, path)
+	s := newSite(t)
+	path := stylePath.FindString(s.body(t, "", "/app/sign-in"))
+	plain := s.get("", path)
 	if plain.Code != 200 || plain.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" || plain.Header().Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Errorf("got %d with %v, want a style sheet for ever", plain.Code, plain.Header())
 	}
 	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 	r.Header.Set("Accept-Encoding", "br, gzip")
-	packed := send(pages, r)
-	if got := unpack(t, packed); got != plain.Body.String() {
+	if got := unpack(t, s.send("", r)); got != plain.Body.String() {
 		t.Errorf("got %d bytes unpacked, want the %d of the plain file", len(got), plain.Body.Len())
 	}
 	r = httptest.NewRequest(http.MethodGet, path, http.NoBody)
 	r.Header.Set("If-None-Match", plain.Header().Get("ETag"))
-	if w := send(pages, r); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+	if w := s.send("", r); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
 		t.Errorf("got %d with %d bytes, want 304 with none", w.Code, w.Body.Len())
 	}
 }
 
 func TestCompression(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	s := newSite(t)
 	for _, row := range []struct {
 		accept string
 		want   bool
 	}{{"gzip", true}, {"deflate, GZIP;q=0.5", true}, {"gzip;q=0", false}, {"gzip;q=0.0", false}, {"br", false}, {"", false}} {
 		r := httptest.NewRequest(http.MethodGet, "/app/", http.NoBody)
 		r.Header.Set("Accept-Encoding", row.accept)
-		w := send(pages, r)
+		w := s.send(viewer, r)
 		if got := w.Header().Get("Content-Encoding") == "gzip"; got != row.want {
 			t.Errorf("Accept-Encoding %q: got compressed %t, want %t", row.accept, got, row.want)
 		}
@@ -241,11 +157,11 @@ const maxPage = 400_000
 
 func TestWeight(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	s := newSite(t)
 	fetch := func(path string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 		r.Header.Set("Accept-Encoding", "gzip")
-		return send(pages, r)
+		return s.send(viewer, r)
 	}
 	page := fetch("/app/?days=365")
 	weight := page.Body.Len()

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -19,6 +20,34 @@ type historyEntry struct {
 	Lines []changeLine
 }
 
+// checksPerPage is how many checks of a history a page shows.
+const checksPerPage = 20
+
+// latestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
+func (c *call) latestCheck(domain string) (wire.KeptCheck, error) {
+	kept, err := c.team.LatestCheck(c.r.Context(), dmarcd.Domain{Name: domain})
+	if err != nil {
+		return wire.KeptCheck{}, err
+	}
+	return wire.NewKeptCheck(kept), nil
+}
+
+// checkHistory returns a part of the checks of a domain, the latest first, from a cursor
+// on.
+func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[wire.KeptCheck], err error) {
+	before, err := parseCursor(after)
+	if err != nil {
+		return page, err
+	}
+	kept, err := c.team.Checks(c.r.Context(), domain, before, checksPerPage+1)
+	if err != nil {
+		return page, err
+	}
+	return wire.NewPage(kept, checksPerPage, func(k dmarcd.KeptCheck) string {
+		return wire.FormatCursor(k.FirstAt, int64(k.ID))
+	}, func(k dmarcd.KeptCheck) (wire.KeptCheck, error) { return wire.NewKeptCheck(k), nil })
+}
+
 func (s *Web) history(c *call) error {
 	page, head, err := s.domainPage(c, "history", "History")
 	if err != nil {
@@ -26,7 +55,7 @@ func (s *Web) history(c *call) error {
 	}
 	query := c.r.URL.Query()
 	part := func(after string) (wire.Page[wire.KeptCheck], error) {
-		return c.team.Checks.Checks(c.r.Context(), head.Head.Name, after)
+		return c.checkHistory(head.Head.Domain, after)
 	}
 	if c.wantsCSV("changes") {
 		all, err := wholeList(part)

@@ -12,11 +12,10 @@ import (
 // and a screen reader need, with text of a stranger wherever it can stand.
 func TestPagesAreInert(t *testing.T) {
 	t.Parallel()
-	handlers := newWebs(t)
-	for _, page := range pages {
+	s := newSite(t)
+	for _, page := range s.allPages() {
 		t.Run(page.name, func(t *testing.T) {
-			t.Parallel()
-			body := get(t, handlers[page.empty], page.path).Body.String()
+			body := s.get(page.user, page.path).Body.String()
 			root, err := html.Parse(strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)

@@ -3,34 +3,10 @@ package web
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
-
-// TeamRow is a team in an operator's list.
-type TeamRow struct {
-	ID, Name string
-	// API tells whether it is on the API whitelist.
-	API              bool
-	Domains, Members int
-	// Messages counts those of the last 30 days.
-	Messages int64
-	// Stored is how many bytes the team has stored, of StoredQuota; 0 is any number.
-	Stored, StoredQuota int64
-	CreatedAt           time.Time
-}
-
-// UserRow is a user in an operator's list.
-type UserRow struct {
-	ID, Name, Email string
-	Operator        bool
-	// Teams are the names of the teams with the role in each.
-	Teams                 []Fact
-	CreatedAt, SignedInAt time.Time
-}
 
 type installationView struct {
 	Tabs  []tab
@@ -50,6 +26,9 @@ func installationFrame(template, title string) Page {
 	return Page{Template: template, Title: title, Section: "Installation"}
 }
 
+// recentDays is over how many days the messages of teams are counted.
+const recentDays = 30
+
 func teamForm() Form {
 	return Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create the team", Fields: []Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off"},
@@ -60,7 +39,8 @@ func teamForm() Form {
 func (s *Web) teams(c *call) error { return s.showTeams(c, http.StatusOK, teamForm()) }
 
 func (s *Web) showTeams(c *call, status int, form Form) error {
-	teams, err := s.options.Installation(c.viewer).Teams(c.r.Context())
+	today := dmarcd.DayOf(s.options.Now())
+	teams, err := c.system.TeamSizes(c.r.Context(), Period{From: today - recentDays + 1, To: today}.days())
 	if err != nil {
 		return err
 	}
@@ -82,15 +62,15 @@ func (s *Web) showTeams(c *call, status int, form Form) error {
 		if team.StoredQuota > 0 {
 			quota = "of " + size(team.StoredQuota)
 		}
-		path := Prefix + "/installation/teams/" + url.PathEscape(team.ID) + "/api"
+		path := Prefix + "/installation/teams/" + team.ID.String() + "/api"
 		state, change := "denied", Action{Label: "Allow the API", Path: path, Name: "api", Value: "yes"}
 		if team.API {
 			state = "allowed"
 			change = Action{Label: "Deny the API", Path: path, Name: "api", Value: "no", Danger: true, Question: "Deny the API? All tokens of the team stop working at once."}
 		}
 		t.Rows = append(t.Rows, []Cell{
-			text(team.Name).noted(team.ID), count(int64(team.Domains)), count(int64(team.Members)), count(team.Messages), text(size(team.Stored)).noted(quota), text(state), at(team.CreatedAt),
-			actions(Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID}, change),
+			text(team.Name).noted(team.ID.String()), count(int64(team.Domains)), count(int64(team.Members)), count(team.Messages), text(size(team.Stored)).noted(quota), text(state), at(team.CreatedAt),
+			actions(Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
 		})
 	}
 	if c.wantsCSV("teams") {
@@ -104,7 +84,7 @@ func (s *Web) createTeam(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = s.options.Installation(c.viewer).CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
+	_, err = c.system.CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
 	if errors.Is(err, dmarcd.ErrConflict) {
 		err = &dmarcd.InvalidError{Field: "name", Message: "There is a team of that name already."}
 	}
@@ -123,14 +103,26 @@ func (s *Web) setAPI(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.options.Installation(c.viewer).SetAPI(c.r.Context(), c.params["id"], written.Get("api") == "yes"); err != nil {
+	id, err := dmarcd.ParseTeamID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	team, err := c.system.TeamByID(c.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := c.system.SetAPI(c.r.Context(), team.Name, written.Get("api") == "yes"); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/installation/teams", "whitelist-changed")
 }
 
 func (s *Web) users(c *call) error {
-	users, err := s.options.Installation(c.viewer).Users(c.r.Context())
+	users, err := c.system.Users(c.r.Context())
+	if err != nil {
+		return err
+	}
+	teams, err := c.system.AllMemberships(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -151,14 +143,14 @@ func (s *Web) users(c *call) error {
 		if u.Operator {
 			operator = "yes"
 		}
-		roles := make([]string, len(u.Teams))
-		for i, team := range u.Teams {
-			roles[i] = team.Name + " (" + team.Value + ")"
+		var roles []string
+		for _, m := range teams[u.ID] {
+			roles = append(roles, m.Team.Name+" ("+string(m.Role)+")")
 		}
 		t.Rows = append(t.Rows, []Cell{
 			text(u.Name), code(u.Email), text(operator), text(strings.Join(roles, ", ")), at(u.CreatedAt), at(u.SignedInAt),
 			actions(Action{
-				Label: "Remove", Path: Prefix + "/installation/users/" + url.PathEscape(u.ID) + "/remove", Danger: true,
+				Label: "Remove", Path: Prefix + "/installation/users/" + u.ID.String() + "/remove", Danger: true,
 				Question: "Remove the user from every team? They are signed out everywhere.",
 			}),
 		})
@@ -170,7 +162,11 @@ func (s *Web) users(c *call) error {
 }
 
 func (s *Web) removeUser(c *call) error {
-	if err := s.options.Installation(c.viewer).RemoveUser(c.r.Context(), c.params["id"]); err != nil {
+	user, err := c.userByID()
+	if err != nil {
+		return err
+	}
+	if _, err := c.system.RemoveUser(c.r.Context(), user); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/installation/users", "user-removed")

@@ -1,30 +1,16 @@
 package web
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"net/url"
-	"time"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
-
-// Mailbox is a mailbox that is read by IMAP.
-type Mailbox struct {
-	ID, Host, Username, Folder string
-	// SeenAt is when it was last looked into; zero: not yet.
-	SeenAt time.Time
-	// Error is what went wrong last, "" where nothing did, at ErrorAt.
-	Error   string
-	ErrorAt time.Time
-	// PausedAt is when reading stopped for the reason in Error; zero: it is read.
-	PausedAt time.Time
-}
-
-// NewMailbox is a mailbox that somebody wants read.
-type NewMailbox struct {
-	// Server is a host, with a port where it is not the usual one.
-	Server, Security      string
-	Username, Password    string
-	Folder, After, MoveTo string
-}
 
 type mailboxesView struct {
 	Tabs   []tab
@@ -52,7 +38,7 @@ func mailboxForm() Form {
 func (s *Web) mailboxes(c *call) error { return s.showMailboxes(c, http.StatusOK, mailboxForm()) }
 
 func (s *Web) showMailboxes(c *call, status int, form Form) error {
-	mailboxes, err := c.team.Mailboxes.Mailboxes(c.r.Context())
+	mailboxes, err := c.team.Mailboxes(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -66,7 +52,7 @@ func (s *Web) showMailboxes(c *call, status int, form Form) error {
 	return c.render(status, settingsFrame("mailboxes", "Mailboxes"), view)
 }
 
-func mailboxTable(mailboxes []Mailbox, mayRemove bool) Table {
+func mailboxTable(mailboxes []dmarcd.Mailbox, mayRemove bool) Table {
 	t := Table{
 		ID: "mailboxes", Caption: "Mailboxes", CSV: Prefix + "/settings/mailboxes?csv=mailboxes",
 		Columns: []Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Last read"}, {Title: "Actions"}},
@@ -83,7 +69,7 @@ func mailboxTable(mailboxes []Mailbox, mayRemove bool) Table {
 			state = Cell{Kind: CellBadge, Text: "not read yet", Tone: "info"}
 		}
 		var buttons []Action
-		path := Prefix + "/settings/mailboxes/" + url.PathEscape(m.ID)
+		path := Prefix + "/settings/mailboxes/" + m.ID.String()
 		if mayRemove && !m.PausedAt.IsZero() {
 			buttons = append(buttons, Action{Label: "Resume", Path: path + "/resume"})
 		}
@@ -93,7 +79,7 @@ func mailboxTable(mailboxes []Mailbox, mayRemove bool) Table {
 				Question: "Remove the mailbox? The mail in it stays where it is.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{text(m.Username), code(m.Host), text(m.Folder), state, at(m.SeenAt), actions(buttons...)})
+		t.Rows = append(t.Rows, []Cell{text(m.Username), code(m.Address()), text(m.Folder), state, at(m.SeenAt), actions(buttons...)})
 	}
 	return t
 }
@@ -103,12 +89,12 @@ func (s *Web) addMailbox(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = c.team.Mailboxes.AddMailbox(c.r.Context(), NewMailbox{
-		Server: written.Get("server"), Security: written.Get("security"), Username: written.Get("username"),
-		Password: written.Get("password"), Folder: written.Get("folder"), After: written.Get("after"), MoveTo: written.Get("move_to"),
-	})
+	mailbox, err := newMailbox(written)
+	if err == nil {
+		_, err = c.team.AddMailbox(c.r.Context(), service.NewMailbox{Mailbox: mailbox, Password: written.Get("password")})
+	}
 	if err != nil {
-		form, ok := mailboxForm().filled(written, err)
+		form, ok := mailboxForm().filled(written, atField(err))
 		if !ok {
 			return err
 		}
@@ -117,15 +103,60 @@ func (s *Web) addMailbox(c *call) error {
 	return c.done(Prefix+"/settings/mailboxes", "mailbox-added")
 }
 
+// newMailbox reads the form. The server is a host, with a port where it is not the usual
+// one.
+func newMailbox(written url.Values) (dmarcd.Mailbox, error) {
+	mailbox := dmarcd.Mailbox{
+		Host: strings.TrimSpace(written.Get("server")), Security: dmarcd.Security(written.Get("security")),
+		Username: strings.TrimSpace(written.Get("username")), Method: dmarcd.LoginPassword,
+		Folder: written.Get("folder"), After: dmarcd.AfterReading(written.Get("after")),
+	}
+	if mailbox.After == dmarcd.AfterMove {
+		mailbox.MoveTo = written.Get("move_to")
+	}
+	mailbox.Port = mailbox.Security.Port()
+	if host, port, err := net.SplitHostPort(mailbox.Host); err == nil {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return mailbox, &dmarcd.InvalidError{Field: "port", Message: "A port is a number from 1 to 65535."}
+		}
+		mailbox.Host, mailbox.Port = host, int(number)
+	}
+	return mailbox, nil
+}
+
+// mailboxFields are the fields of the form by what package dmarcd calls them.
+var mailboxFields = map[string]string{"host": "server", "port": "server", "user": "username"}
+
+// atField puts an error about a mailbox at the field of the form that it is about.
+func atField(err error) error {
+	var invalid *dmarcd.InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	if field, ok := mailboxFields[invalid.Field]; ok {
+		return &dmarcd.InvalidError{Field: field, Message: invalid.Message}
+	}
+	return err
+}
+
 func (s *Web) resumeMailbox(c *call) error {
-	if err := c.team.Mailboxes.ResumeMailbox(c.r.Context(), c.params["id"]); err != nil {
+	id, err := dmarcd.ParseMailboxID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if err := c.team.ResumeMailbox(c.r.Context(), id); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/settings/mailboxes", "mailbox-resumed")
 }
 
 func (s *Web) removeMailbox(c *call) error {
-	if err := c.team.Mailboxes.RemoveMailbox(c.r.Context(), c.params["id"]); err != nil {
+	id, err := dmarcd.ParseMailboxID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if err := c.team.RemoveMailbox(c.r.Context(), id); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/settings/mailboxes", "mailbox-removed")

@@ -1,83 +1,79 @@
 package web_test
 
 import (
+	"encoding/csv"
 	"html"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
 )
 
-// TestUnknownIsNotMissing looks at a domain of which the DNS has said nothing yet.
+// TestUnknownIsNotMissing sees a domain before the DNS has answered.
 func TestUnknownIsNotMissing(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/app/domains/example.com", "/app/domains/example.com/check"} {
-		body := get(t, newWeb(t, &backend{viewer: sampleViewer(), unknown: true}), path).Body.String()
+	s := newSite(t)
+	s.zone.zone = dnstest.New("")
+	s.zone.zone.Fail("_dmarc.new.example")
+	if w := s.post(editor, "/app/domains/new", url.Values{"domain": {"new.example"}}); w.Code != 303 {
+		t.Fatalf("got %d, want the domain added", w.Code)
+	}
+	for _, path := range []string{"/app/domains/new.example", "/app/domains/new.example/check"} {
+		body := s.body(t, viewer, path)
 		if !strings.Contains(body, `<span class="badge info">unknown</span>`) || strings.Contains(body, "no policy") || strings.Contains(body, "reports do not come here") {
 			t.Errorf("%s: got a policy or a place of reports, want it called unknown", path)
 		}
 	}
+	if body := s.body(t, viewer, "/app/"); !strings.Contains(body, "the next step is not known") {
+		t.Error("got an overview without the domain, want it among what to do")
+	}
 }
 
-// TestSessionThatEnded is sent on by who was signed in until a moment ago.
-func TestSessionThatEnded(t *testing.T) {
+// TestWatching checks a domain only where that was not done a moment ago.
+func TestWatching(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	s := newSite(t)
+	s.clock = s.clock.Add(-20*time.Minute + time.Second)
 	for _, row := range []struct {
-		name, method, path, referer, accept, session string
-		want                                         int
-		location, says                               string
-	}{
-		{name: "never here", method: "GET", path: "/app/sources?days=7", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources%3Fdays%3D7"},
-		{name: "a page", method: "GET", path: "/app/sources", session: "ended", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources&why=session", says: "Your session has ended. Sign in"},
-		{name: "the first page", method: "GET", path: "/app/", session: "ended", want: 303, location: "/app/sign-in?why=session", says: "Your session has ended. Sign in"},
-		{
-			name: "a form", method: "POST", path: "/app/domains/new", referer: "http://example.com/app/domains/new", session: "ended",
-			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", says: "the form was not carried out",
-		},
-		{
-			name: "a form of which nobody tells the page", method: "POST", path: "/app/domains/new", referer: "https://evil.example/app/x",
-			want: 303, location: "/app/sign-in?why=form", says: "the form was not carried out",
-		},
-		{name: "a script", method: "POST", path: "/app/reports/upload", accept: "text/html;profile=fragment", session: "ended", want: 401},
-		{name: "a script that watches", method: "GET", path: "/app/domains/example.com/setup/steps", accept: "text/html;profile=fragment", want: 401},
+		after time.Duration
+		want  int
+	}{{0, 0}, {5 * time.Second, 0}, {10 * time.Second, 1}} {
+		s.clock = s.clock.Add(row.after)
+		s.body(t, viewer, "/app/domains/example.com/setup/steps")
+		if s.examined != row.want {
+			t.Errorf("after %s: got %d checks, want %d", row.after, s.examined, row.want)
+		}
+	}
+}
+
+// TestSetupGuide ticks off what is published.
+func TestSetupGuide(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	body := html.UnescapeString(s.body(t, viewer, "/app/domains/example.com/setup"))
+	for _, want := range []string{
+		`<code data-copy>_dmarc.example.com</code>`,
+		"v=DMARC1; p=quarantine; rua=mailto:" + s.reportAddress,
+		"v=TLSRPTv1; rua=mailto:" + s.reportAddress,
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			r := httptest.NewRequest(row.method, row.path, http.NoBody)
-			r.Header.Set("Referer", row.referer)
-			r.Header.Set("Accept", row.accept)
-			if row.session != "" {
-				r.AddCookie(&http.Cookie{Name: "dmarcd_session", Value: row.session})
-			}
-			w := httptest.NewRecorder()
-			pages.ServeHTTP(w, r)
-			if w.Code != row.want || w.Header().Get("Location") != row.location {
-				t.Fatalf("got %d to %q, want %d to %q", w.Code, w.Header().Get("Location"), row.want, row.location)
-			}
-			if row.location == "" {
-				return
-			}
-			if body := get(t, pages, row.location).Body.String(); !strings.Contains(body, row.says) {
-				t.Errorf("got a page without %q, want it to say so", row.says)
-			}
-		})
+		if !strings.Contains(body, want) {
+			t.Errorf("got a guide without %s, want it", want)
+		}
 	}
 }
 
 // TestFilterKeepsTheRest sends a filter from a page whose address says more.
 func TestFilterKeepsTheRest(t *testing.T) {
 	t.Parallel()
+	s := newSite(t)
 	for _, path := range []string{"/app/", "/app/sources", "/app/domains/example.com/sources"} {
-		body := get(t, newWeb(t, &backend{viewer: sampleViewer()}), path+"?days=7&sort=name&search=x&page=2&after=cursor").Body.String()
-		_, filter, _ := strings.Cut(body, `<form class="filter"`)
+		_, filter, _ := strings.Cut(s.body(t, viewer, path+"?days=7&sort=name&search=x&page=2"), `<form class="filter"`)
 		filter, _, _ = strings.Cut(filter, "</form>")
 		for _, want := range []string{`name="days" value="7"`, `name="sort" value="name"`, `autocomplete="off"`} {
 			if !strings.Contains(filter, want) {
-				t.Errorf("%s: got a filter without %s, want it kept", path, want)
+				t.Errorf("%s: got a filter without %s, want it", path, want)
 			}
 		}
 		for _, unwanted := range []string{`name="page"`, `name="after"`, `name="from"`} {
@@ -88,93 +84,91 @@ func TestFilterKeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestNextStepStandsOnce counts what a check wants done next.
-func TestNextStepStandsOnce(t *testing.T) {
-	t.Parallel()
-	body := html.UnescapeString(get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/domains/example.com/check").Body.String())
-	next := sampleCheck().NextStep
-	if got := strings.Count(body, next.What); got != 1 {
-		t.Errorf("got the next step %d times, want once", got)
-	}
-}
-
-// TestNamesCanBeCopied looks for what copy.js puts its buttons behind.
+// TestNamesCanBeCopied looks for what copy.js adds its buttons to.
 func TestNamesCanBeCopied(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	s := newSite(t)
+	report := "/app/reports/" + s.aggregate.String()
 	for _, row := range []struct{ path, want string }{
 		{"/app/", `<a href="/app/domains/example.com" data-copy>example.com</a>`},
-		{"/app/sources?group=address", `data-copy>Mailbox Example</a>`},
-		{"/app/reports/rep_1", `<code data-copy>192.0.2.1`},
-		{"/app/reports/rep_1", `<bdi data-copy>example.com</bdi></h1>`},
-		{"/app/domains/example.com/setup", `<code data-copy>_dmarc.example.com</code>`},
-		{"/app/domains/example.com/check", `<dt>Name</dt><dd><code data-copy>_dmarc.example.com</code>`},
-		{"/app/domains/example.com/check", `<dt>Value</dt><dd><code data-copy>v=DMARC1; p=reject; rua=mailto:r4x7@reports.example</code>`},
+		{"/app/sources?group=address", `data-copy>192.0.2.17</a>`},
+		{report, `<code data-copy>192.0.2.17`},
+		{report, `<bdi data-copy>example.com</bdi></h1>`},
 	} {
-		if body := get(t, pages, row.path).Body.String(); !strings.Contains(body, row.want) {
+		if !strings.Contains(s.body(t, viewer, row.path), row.want) {
 			t.Errorf("%s: got no %s, want it", row.path, row.want)
 		}
 	}
 }
 
-// TestFailuresLeadBack refuses a form, and looks for the way back to it.
+// TestFailuresLeadBack sends a form that is refused, and looks for the way back to it.
 func TestFailuresLeadBack(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
+	s := newSite(t)
 	const settings = "/app/domains/example.com/settings"
 	for referer, want := range map[string]string{
 		"http://example.com" + settings: `href="` + settings + `">Back to the page`,
 		"https://evil.example/app/x":    `href="/app/">Back to the page`,
 	} {
-		r := post("/app/domains/example.com/delete", url.Values{"confirm": {"another"}})
+		r := postForm("/app/domains/example.com/delete", url.Values{"confirm": {"another"}})
 		r.Header.Set("Referer", referer)
-		if w := send(pages, r); w.Code != 422 || !strings.Contains(w.Body.String(), want) {
+		if w := s.send(owner, r); w.Code != 422 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("from %s: got %d without %s, want it", referer, w.Code, want)
 		}
 	}
-	if body := get(t, pages, "/app/nothing").Body.String(); strings.Contains(body, "Back to the page") {
+	if strings.Contains(s.get(owner, "/app/nothing").Body.String(), "Back to the page") {
 		t.Error("got a way back from a page, want it from forms alone")
 	}
 }
 
-// TestOfferedToWhoMay looks at empty pages as somebody who may only read.
-func TestOfferedToWhoMay(t *testing.T) {
+// TestHistory shows what the second check of the sample found changed.
+func TestHistory(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ path, offer string }{
-		{"/app/", `href="/app/domains/new"`},
-		{"/app/reports", `href="/app/reports/upload"`},
-		{"/app/domains/example.com/setup", `href="/app/reports/upload"`},
-	} {
-		for access, want := range map[web.Access]bool{web.AccessView: false, web.AccessEdit: true} {
-			viewer := sampleViewer()
-			viewer.Access = access
-			body := get(t, newWeb(t, &backend{viewer: viewer, empty: true}), row.path).Body.String()
-			if got := strings.Contains(body, row.offer); got != want {
-				t.Errorf("%s with access %d: got %s offered %t, want %t", row.path, access, row.offer, got, want)
-			}
+	s := newSite(t)
+	body := html.UnescapeString(s.body(t, viewer, "/app/domains/example.com/history"))
+	for _, want := range []string{"DMARC record", "SPF record"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("got a history without %q, want it", want)
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/history?csv=changes"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]bool{}
+	for _, row := range rows[1:] {
+		paths[row[1]] = true
+	}
+	for _, path := range []string{"dmarc.record", "dmarc.policy", "spf.record"} {
+		if !paths[path] {
+			t.Errorf("got no %s in the table, want every change", path)
 		}
 	}
 }
 
-// TestDaysOfAPage reads the days that an address asks for.
-func TestDaysOfAPage(t *testing.T) {
+// TestNextStepIsShownOnce counts what a check wants done next.
+func TestNextStepIsShownOnce(t *testing.T) {
 	t.Parallel()
-	pages := newWeb(t, &backend{viewer: sampleViewer()})
-	for _, row := range []struct{ name, query, want string }{
-		{"nothing said", "", "2026-10-17 to 2026-11-15"},
-		{"a length", "days=7", "2026-11-09 to 2026-11-15"},
-		{"both ends", "from=2026-11-01&to=2026-11-03", "2026-11-01 to 2026-11-03"},
-		{"the wrong way round", "from=2026-11-03&to=2026-11-01", "2026-11-01 to 2026-11-03"},
-		{"the wrong way round, from tomorrow on", "from=2026-12-03&to=2026-11-01", "2026-11-01 to 2026-11-15"},
-		{"no days", "from=2026-02-31&to=soon", "2026-10-17 to 2026-11-15"},
-		{"until tomorrow", "from=2026-11-14&to=2026-11-16", "2026-11-14 to 2026-11-15"},
-		{"too long ago", "from=1999-01-01&to=2026-11-15", "2024-11-15 to 2026-11-15"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			if body := get(t, pages, "/app/?"+row.query).Body.String(); !strings.Contains(body, row.want+", days in UTC") {
-				t.Errorf("got other days, want %s", row.want)
-			}
-		})
+	s := newSite(t)
+	body := s.body(t, viewer, "/app/domains/example.com/check")
+	_, next, found := strings.Cut(body, `class="card next"`)
+	if !found {
+		t.Fatal("got a check without a next step, want one")
+	}
+	_, next, _ = strings.Cut(next, "</span> ")
+	next, _, _ = strings.Cut(next, "<")
+	if got := strings.Count(body, next); next == "" || got != 1 {
+		t.Errorf("got the next step %q %d times, want once", next, got)
+	}
+}
+
+func TestRetentionFollowsTheInstallation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	body := s.body(t, owner, "/app/settings/retention")
+	for name, days := range map[string]string{"counters": "0", "records": "2", "originals": "90"} {
+		if !strings.Contains(body, `name="`+name+`" value="`+days+`"`) {
+			t.Errorf("got another number of days for %s, want %s", name, days)
+		}
 	}
 }

@@ -2,16 +2,9 @@ package web
 
 import (
 	"net/http"
-	"time"
-)
 
-// Member is a user of the team.
-type Member struct {
-	ID, Name, Email, Role string
-	JoinedAt              time.Time
-	// SignedInAt is the last time; zero: not yet.
-	SignedInAt time.Time
-}
+	"github.com/dmarcd/dmarcd"
+)
 
 type membersView struct {
 	Tabs  []tab
@@ -38,7 +31,7 @@ func inviteForm() Form {
 func (s *Web) members(c *call) error { return s.showMembers(c, http.StatusOK, inviteForm(), "") }
 
 func (s *Web) showMembers(c *call, status int, form Form, link string) error {
-	members, err := c.team.Members.Members(c.r.Context())
+	members, err := c.team.Members(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -47,11 +40,11 @@ func (s *Web) showMembers(c *call, status int, form Form, link string) error {
 		Table: memberTable(members, c.viewer),
 	}
 	if view.MayOwn {
-		invites, err := c.team.Invites.Invites(c.r.Context())
+		invites, err := c.team.Invites(c.r.Context())
 		if err != nil {
 			return err
 		}
-		view.Invites = inviteTable(invites)
+		view.Invites = inviteTable(invites, members)
 		if c.wantsCSV("invitations") {
 			return c.csv(view.Invites)
 		}
@@ -62,7 +55,7 @@ func (s *Web) showMembers(c *call, status int, form Form, link string) error {
 	return c.render(status, settingsFrame("members", "Members"), view)
 }
 
-func memberTable(members []Member, viewer Viewer) Table {
+func memberTable(members []dmarcd.Member, viewer Viewer) Table {
 	t := Table{
 		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
 		Columns: []Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
@@ -70,17 +63,17 @@ func memberTable(members []Member, viewer Viewer) Table {
 	for _, m := range members {
 		last := actions()
 		if viewer.MayOwn() {
-			path := Prefix + "/settings/members/" + m.ID
-			for _, role := range []string{"viewer", "editor", "owner"} {
+			path := Prefix + "/settings/members/" + m.User.ID.String()
+			for _, role := range []dmarcd.Role{dmarcd.RoleViewer, dmarcd.RoleEditor, dmarcd.RoleOwner} {
 				if role != m.Role {
-					last.Actions = append(last.Actions, Action{Label: "Make " + role, Path: path + "/role", Name: "role", Value: role})
+					last.Actions = append(last.Actions, Action{Label: "Make " + string(role), Path: path + "/role", Name: "role", Value: string(role)})
 				}
 			}
 			last.Actions = append(last.Actions, Action{
 				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? What they made stays.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{text(m.Name), code(m.Email), text(m.Role), at(m.JoinedAt), at(m.SignedInAt), last})
+		t.Rows = append(t.Rows, []Cell{text(m.User.Name), code(m.User.Email), text(string(m.Role)), at(m.JoinedAt), at(m.User.SignedInAt), last})
 	}
 	return t
 }
@@ -91,7 +84,11 @@ func (s *Web) inviteMember(c *call) error {
 	if err != nil {
 		return err
 	}
-	link, err := c.team.Invites.InviteMember(c.r.Context(), written.Get("email"), written.Get("role"))
+	var link string
+	role, err := dmarcd.ParseRole(written.Get("role"))
+	if err == nil {
+		link, err = c.team.InviteMember(c.r.Context(), written.Get("email"), role)
+	}
 	if err != nil {
 		form, ok := inviteForm().filled(written, err)
 		if !ok {
@@ -102,19 +99,40 @@ func (s *Web) inviteMember(c *call) error {
 	return s.showMembers(c, http.StatusOK, inviteForm(), link)
 }
 
+// userByID returns the user that the address of the form names.
+func (c *call) userByID() (dmarcd.UserID, error) {
+	id, err := dmarcd.ParseUserID(c.params["id"])
+	if err != nil {
+		return 0, dmarcd.ErrNotFound
+	}
+	return id, nil
+}
+
 func (s *Web) setRole(c *call) error {
 	written, err := c.form()
 	if err != nil {
 		return err
 	}
-	if err := c.team.Members.SetRole(c.r.Context(), c.params["id"], written.Get("role")); err != nil {
+	user, err := c.userByID()
+	if err != nil {
+		return err
+	}
+	role, err := dmarcd.ParseRole(written.Get("role"))
+	if err != nil {
+		return err
+	}
+	if err := c.team.SetRole(c.r.Context(), user, role); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/settings/members", "role-set")
 }
 
 func (s *Web) removeMember(c *call) error {
-	if err := c.team.Members.RemoveMember(c.r.Context(), c.params["id"]); err != nil {
+	user, err := c.userByID()
+	if err != nil {
+		return err
+	}
+	if err := c.team.RemoveMember(c.r.Context(), user); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/settings/members", "member-removed")

@@ -32,9 +32,12 @@ func (s *Web) addDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	name, err := c.team.Domains.AddDomain(c.r.Context(), written.Get("domain"))
-	if errors.Is(err, dmarcd.ErrConflict) {
+	domain, err := c.team.AddDomain(c.r.Context(), written.Get("domain"))
+	switch {
+	case errors.Is(err, dmarcd.ErrConflict):
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has this domain already. Look for it in the overview."}
+	case errors.Is(err, dmarcd.ErrForbidden) && errors.As(err, new(*dmarcd.QuotaError)):
+		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has as many domains as it may have. Delete one, or ask the operator for more."}
 	}
 	if err != nil {
 		form, ok := domainForm().filled(written, err)
@@ -43,5 +46,5 @@ func (s *Web) addDomain(c *call) error {
 		}
 		return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
 	}
-	return c.done(domainPath(name)+"/setup", "domain-added")
+	return c.done(domainPath(domain.Name)+"/setup", "domain-added")
 }

@@ -1,64 +1,94 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // domainsPerPage is how many domains the overview shows at once.
 const domainsPerPage = 50
 
-// OverviewQuery says which domains the overview shows.
-type OverviewQuery struct {
-	Period Period
-	// Search is a part of the names, Policy one of none, quarantine, reject,
-	// missing and unknown; "" for all.
-	Search, Policy string
-	// Trouble leaves those alone that need nothing done.
-	Trouble bool
-	// Sort is name, grade, policy, messages or passing, with "-" before it for
-	// descending.
-	Sort string
-	// Offset and Limit are the part of the list.
-	Offset, Limit int
-}
-
 // Overview is what the first page shows.
 type Overview struct {
 	// Days counts all domains of the team, a value for each day of the period.
-	Days []DayCounts
+	Days []insight.DayCounts
 	// Counts is the period's sum, Before that of the period before it.
 	Counts, Before dmarcd.Counts
-	// Domains are those asked for, Matching how many there are, and All how many
-	// the team has.
-	Domains       []DomainRow
-	Matching, All int
+	service.DomainList
 	// News is what changed since yesterday, the latest first.
 	News []dmarcd.Event
 	// Tasks is what to do next, the most urgent first; Troubled is how many domains
-	// there is something to do for.
+	// need something done.
 	Tasks    []Task
 	Troubled int
 }
 
-// DomainRow is a domain in the list.
-type DomainRow struct {
-	Name, Grade, Policy string
-	Active              bool
-	// Known is false where the DNS has not given an answer yet.
-	Known  bool
-	Counts dmarcd.Counts
-	// Trend is the messages of each day of the period.
-	Trend []int64
-}
-
-// Task is something that an owner should do for a domain.
+// Task is something to do for a domain.
 type Task struct {
 	Domain string
 	Level  dmarcd.Level
 	What   string
+}
+
+const (
+	// maxNews and maxTasks bound what the overview shows beside its table.
+	maxNews  = 20
+	maxTasks = 6
+)
+
+func (c *call) overview(filter service.DomainFilter, period Period) (Overview, error) {
+	ctx := c.r.Context()
+	var found Overview
+	var err error
+	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
+		return Overview{}, err
+	}
+	days, err := c.team.Daily(ctx, period.withBefore(), 2*period.Len())
+	if err != nil {
+		return Overview{}, err
+	}
+	found.Days, found.Counts, found.Before = series(days, period)
+	if found.News, err = c.news(); err != nil {
+		return Overview{}, err
+	}
+	found.Tasks, found.Troubled, err = c.tasks()
+	return found, err
+}
+
+// news returns what happened since yesterday began.
+func (c *call) news() ([]dmarcd.Event, error) {
+	yesterday := dayTime(dmarcd.DayOf(c.web.options.Now()) - 1)
+	events, err := c.team.Events(c.r.Context(), service.EventFilter{}, service.Cursor{}, maxNews)
+	return since(events, yesterday), err
+}
+
+// tasks returns the next step for each of the domains that need it most, and how many
+// need one.
+func (c *call) tasks() (tasks []Task, troubled int, err error) {
+	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true, Sort: "-grade", Limit: maxTasks})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, row := range worst.Rows {
+		task := Task{Domain: row.Name, Level: dmarcd.LevelInfo, What: "The DNS has not answered yet, so the next step is not known."}
+		latest, err := c.latestCheck(row.Name)
+		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+			return nil, 0, err
+		}
+		switch next := latest.NextStep; {
+		case next != nil:
+			task.Level, task.What = dmarcd.Level(next.Level), next.What
+		case err == nil && row.Known:
+			continue // nothing to do
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, worst.Matching, nil
 }
 
 type overviewView struct {
@@ -85,14 +115,15 @@ func (s *Web) overview(c *call) error {
 	query := c.r.URL.Query()
 	order := newSorting(path, query, "-messages", "name", "grade", "policy", "passing")
 	page := pageNumber(query)
-	asked := OverviewQuery{
-		Period: periodOf(query, s.options.Now()), Search: query.Get("search"), Policy: query.Get("policy"),
-		Trouble: query.Get("trouble") != "", Sort: order.by, Offset: (page - 1) * domainsPerPage, Limit: domainsPerPage,
+	period := periodOf(query, s.options.Now())
+	asked := service.DomainFilter{
+		Days: period.days(), Search: query.Get("search"), Policy: query.Get("policy"), Trouble: query.Get("trouble") != "",
+		Sort: order.by, Offset: (page - 1) * domainsPerPage, Limit: domainsPerPage,
 	}
 	if c.wantsCSV("domains") {
 		asked.Offset, asked.Limit = 0, maxCSVRows
 	}
-	found, err := c.team.Domains.Overview(c.r.Context(), asked)
+	found, err := c.overview(asked, period)
 	if err != nil {
 		return err
 	}
@@ -103,9 +134,9 @@ func (s *Web) overview(c *call) error {
 			Policies: []Choice{{"", "any policy"}, {"reject", "reject"}, {"quarantine", "quarantine"}, {"none", "none"}, {"missing", "no policy"}, {"unknown", "not known yet"}},
 			Kept:     kept(query, "search", "policy", "trouble"),
 		},
-		Period: periodChoice(path, query, asked.Period, s.options.Now()),
+		Period: periodChoice(path, query, period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
-		Table:  domainTable(found, query, order),
+		Table:  domainTable(found, period, query, order),
 		Pager:  numberedPager(path, query, page, domainsPerPage, found.Matching),
 	}
 	if asked.Search != "" || asked.Policy != "" || asked.Trouble {
@@ -124,7 +155,7 @@ func (s *Web) overview(c *call) error {
 	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view)
 }
 
-func domainTable(found Overview, query url.Values, order sorting) Table {
+func domainTable(found Overview, period Period, query url.Values, order sorting) Table {
 	t := Table{
 		ID: "domains", Caption: "Domains", CSV: withQuery(order.path, query, "csv", "domains", "page", ""),
 		Columns: []Column{
@@ -144,7 +175,7 @@ func domainTable(found Overview, query url.Values, order sorting) Table {
 		}
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
-	for _, d := range found.Domains {
+	for _, d := range found.Rows {
 		name := link(d.Name, domainPath(d.Name)).copyable()
 		policy := policyCell(d.Policy)
 		switch {
@@ -155,7 +186,7 @@ func domainTable(found Overview, query url.Values, order sorting) Table {
 		}
 		t.Rows = append(t.Rows, []Cell{
 			name, gradeCell(d.Grade).linked(domainPath(d.Name) + "/check"), policy, count(d.Counts.Total()),
-			share(d.Counts.Compliant, d.Counts.Total()), spark(d.Trend),
+			share(d.Counts.Compliant, d.Counts.Total()), spark(trendOf(d.Days, period)),
 		})
 	}
 	return t

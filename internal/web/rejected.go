@@ -20,12 +20,28 @@ func rejectedFrame() Page {
 
 const rejectedPath = Prefix + "/reports/rejected"
 
-func (s *Web) rejected(c *call) error {
-	part := func(after string) (wire.Page[dmarcd.Rejected], error) {
-		return c.team.Rejected.Rejected(c.r.Context(), after)
+// rejectedPerPage is how many items a page shows.
+const rejectedPerPage = 50
+
+// rejectedList returns a part of the list, from a cursor on.
+func (c *call) rejectedList(after string) (wire.Page[dmarcd.Rejected], error) {
+	var page wire.Page[dmarcd.Rejected]
+	before, err := parseCursor(after)
+	if err != nil {
+		return page, err
 	}
+	found, err := c.team.Rejected(c.r.Context(), dmarcd.RejectedID(before.ID), rejectedPerPage+1)
+	if err != nil {
+		return page, err
+	}
+	return wire.NewPage(found, rejectedPerPage, func(item dmarcd.Rejected) string {
+		return wire.FormatCursor(item.ReceivedAt, int64(item.ID))
+	}, asItIs)
+}
+
+func (s *Web) rejected(c *call) error {
 	if c.wantsCSV("rejected") {
-		all, err := wholeList(part)
+		all, err := wholeList(c.rejectedList)
 		if err != nil {
 			return err
 		}
@@ -37,7 +53,7 @@ func (s *Web) rejected(c *call) error {
 // showRejected shows a part of the list, below what became of one of it.
 func (s *Web) showRejected(c *call, receipts receiptsView) error {
 	query := c.r.URL.Query()
-	found, err := c.team.Rejected.Rejected(c.r.Context(), query.Get("after"))
+	found, err := c.rejectedList(query.Get("after"))
 	if err != nil {
 		return err
 	}
@@ -87,16 +103,24 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table 
 }
 
 func (s *Web) rejectedOriginal(c *call) error {
-	found, err := c.team.Rejected.RejectedOriginal(c.r.Context(), c.params["id"])
+	id, err := dmarcd.ParseRejectedID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	original, err := c.team.RejectedOriginal(c.r.Context(), id)
 	if err != nil {
 		return err
 	}
-	return c.download(found)
+	return c.download(id.String(), original)
 }
 
 // retry reads it again, and shows what came of it above the list.
 func (s *Web) retry(c *call) error {
-	receipts, err := c.team.Rejected.Retry(c.r.Context(), c.params["id"])
+	id, err := dmarcd.ParseRejectedID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	_, receipts, err := c.team.Retry(c.r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -115,9 +115,7 @@ func (c *call) fragment(page Page, name string, data any) error {
 func (c *call) html(status int, body []byte) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	if c.team.Memory != nil {
-		c.team.Memory.Release() // before a slow client takes its time
-	}
+	c.mail.release() // before a slow client takes its time
 	// After signing out the button back must show nothing.
 	h.Set("Cache-Control", "no-store")
 	writeCompressed(c.w, c.r, status, body)

@@ -8,13 +8,16 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // ReportDocument is a report as it can be read.
 type ReportDocument struct {
 	dmarcd.Report
 	// Facts is what the report says of itself and of the policy, in its order.
-	Facts []Fact
+	Facts []insight.Fact
 	// Records are those of an aggregate report, as many as were asked for; Next is
 	// the place behind them, "" at the end.
 	Records []Record
@@ -40,14 +43,6 @@ type TLSFailure struct {
 	Sessions                int64
 }
 
-// Original is a delivery as it was sent.
-type Original struct {
-	Name string
-	// Size is in bytes, -1 where it is not known before it is read.
-	Size int64
-	Body io.ReadCloser
-}
-
 type reportView struct {
 	Report ReportDocument
 	Table  Table
@@ -69,7 +64,7 @@ func (s *Web) report(c *call) error {
 	if c.wantsCSV("records") {
 		after, limit = "", maxCSVRows
 	}
-	found, err := c.team.Reports.Report(c.r.Context(), c.params["id"], after, limit)
+	found, err := c.reportDocument(after, limit)
 	if err != nil {
 		return err
 	}
@@ -88,6 +83,46 @@ func (s *Web) report(c *call) error {
 		Template: "report", Title: "Report by " + found.Organization, Section: "Reports",
 		Trail: []Link{{"Reports", Prefix + "/reports"}},
 	}, view)
+}
+
+// reportByID returns the report that the address of the page names.
+func (c *call) reportByID() (dmarcd.Report, error) {
+	id, err := dmarcd.ParseReportID(c.params["id"])
+	if err != nil {
+		return dmarcd.Report{}, dmarcd.ErrNotFound
+	}
+	return c.team.Report(c.r.Context(), id)
+}
+
+// reportDocument returns that report with up to limit of its records, from a cursor on.
+func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
+	place, err := parseRecordCursor(after)
+	if err != nil {
+		return ReportDocument{}, err
+	}
+	report, err := c.reportByID()
+	if err != nil {
+		return ReportDocument{}, err
+	}
+	document, err := newDocument(report)
+	if err != nil || report.Kind != dmarcd.KindAggregate {
+		return document, err
+	}
+	records, err := c.team.Records(c.r.Context(), report.ID, place, limit+1)
+	if err != nil {
+		return ReportDocument{}, err
+	}
+	if len(records) > limit {
+		records = records[:limit]
+		last := records[limit-1].Cursor
+		document.Next = wire.FormatRecordCursor(last.Share, last.N)
+	}
+	for _, stored := range records {
+		record := newRecord(stored.Record)
+		record.Reporter, record.Begin = report.Organization, report.Begin
+		document.Records = append(document.Records, record)
+	}
+	return document, nil
 }
 
 func policyTable(policies []TLSPolicy, csv string) Table {
@@ -133,45 +168,29 @@ func failureTable(policies []TLSPolicy, csv string) Table {
 }
 
 func (s *Web) original(c *call) error {
-	found, err := c.team.Reports.Original(c.r.Context(), c.params["id"])
+	report, err := c.reportByID()
 	if err != nil {
 		return err
 	}
-	return c.download(found)
+	original, err := c.team.ReportOriginal(c.r.Context(), report.ID)
+	if err != nil {
+		return err
+	}
+	return c.download(report.ID.String(), original)
 }
 
 // download sends what a stranger made: as a file, whatever it is.
-func (c *call) download(o Original) error {
-	defer func() { _ = o.Body.Close() }() // read-only
+func (c *call) download(name string, original dmarcd.KeptOriginal) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(o.Name)}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	h.Set("Cache-Control", "no-store")
-	if o.Size >= 0 {
-		h.Set("Content-Length", strconv.FormatInt(o.Size, 10))
-	}
+	h.Set("Content-Length", strconv.FormatInt(original.Size, 10))
 	if c.r.Method == http.MethodHead {
 		return nil
 	}
-	if _, err := io.Copy(c.w, o.Body); err != nil {
+	if _, err := io.Copy(c.w, intake.Unpack(original.Packed)); err != nil {
 		panic(http.ErrAbortHandler) // half a file must not look like a whole one
 	}
 	return nil
-}
-
-// fileName keeps of a name what every system can write.
-func fileName(name string) string {
-	kept := make([]byte, 0, len(name))
-	for i := range min(len(name), 200) {
-		switch b := name[i]; {
-		case b >= '0' && b <= '9', b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == '.' && len(kept) > 0, b == '-', b == '_', b == '!':
-			kept = append(kept, b)
-		default:
-			kept = append(kept, '_')
-		}
-	}
-	if len(kept) == 0 {
-		return "report"
-	}
-	return string(kept)
 }

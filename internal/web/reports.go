@@ -6,30 +6,38 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 const reportsPerPage = 50
 
-// ReportQuery says which reports are listed.
-type ReportQuery struct {
-	// Kind, Domain, Organization, Intake and Genuine narrow the list; "" is all.
-	Kind         dmarcd.ReportKind
-	Domain       string
-	Organization string
-	// ID is the id that the reporter gave.
-	ID      string
-	Genuine dmarcd.Genuine
-	// State narrows the list to reports that are counted, held, excluded or replaced.
-	State dmarcd.ReportState
-	// Quirks leaves out reports that keep to the specifications.
-	Quirks bool
+// reportQuery selects a part of the list of reports.
+type reportQuery struct {
+	service.ReportFilter
 	Period Period
 	After  string
 	Limit  int
 }
 
+func (c *call) reportList(query reportQuery) (wire.Page[dmarcd.Report], error) {
+	var page wire.Page[dmarcd.Report]
+	after, err := parseCursor(query.After)
+	if err != nil {
+		return page, err
+	}
+	query.Days = query.Period.days()
+	found, err := c.team.Reports(c.r.Context(), query.ReportFilter, dmarcd.ReportID(after.ID), query.Limit+1)
+	if err != nil {
+		return page, err
+	}
+	return wire.NewPage(found, query.Limit, func(report dmarcd.Report) string {
+		return wire.FormatCursor(report.ReceivedAt, int64(report.ID))
+	}, asItIs)
+}
+
 type reportsView struct {
-	Query   ReportQuery
+	Query   reportQuery
 	Filter  Form
 	Table   Table
 	Pager   Pager
@@ -38,9 +46,11 @@ type reportsView struct {
 	Exclude string
 }
 
-func (s *Web) reportQuery(query url.Values, domain string) ReportQuery {
-	q := ReportQuery{
-		Domain: normalDomain(domain), Organization: query.Get("organization"), ID: query.Get("id"), Quirks: query.Get("quirks") != "",
+func (s *Web) reportQuery(query url.Values, domain string) reportQuery {
+	q := reportQuery{
+		ReportFilter: service.ReportFilter{
+			Domain: normalDomain(domain), Organization: query.Get("organization"), ExternalID: query.Get("id"), Quirks: query.Get("quirks") != "",
+		},
 		Period: periodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
 	}
 	for _, kind := range dmarcd.ReportKinds() {
@@ -108,12 +118,12 @@ func (s *Web) domainReports(c *call) error {
 	return c.render(http.StatusOK, page, domainReportsView{head, view})
 }
 
-func (s *Web) loadReports(c *call, path string, asked ReportQuery) (reportsView, error) {
+func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView, error) {
 	query := c.r.URL.Query()
 	if c.wantsCSV("reports") {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
-	found, err := c.team.Reports.Reports(c.r.Context(), asked)
+	found, err := c.reportList(asked)
 	if err != nil {
 		return reportsView{}, err
 	}
@@ -134,9 +144,9 @@ func (s *Web) loadReports(c *call, path string, asked ReportQuery) (reportsView,
 }
 
 // nothing says why there may be no report, and what to do about it.
-func (q ReportQuery) nothing(path string) Empty {
+func (q reportQuery) nothing(path string) Empty {
 	switch {
-	case q.Organization != "" || q.ID != "" || q.Domain != "" && path == Prefix+"/reports":
+	case q.Organization != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
 		return Empty{"No report matches", "Names and ids have to be written whole. Change the filter, or choose more days.", Link{"Show all reports", path}}
 	case q.Domain != "":
 		return Empty{"No reports", "None came in these days. Choose more, or see in the set-up guide which record asks for them.", Link{"Set-up guide", domainPath(q.Domain) + "/setup"}}
@@ -145,7 +155,7 @@ func (q ReportQuery) nothing(path string) Empty {
 }
 
 // reportFilter is the form that narrows the list.
-func reportFilter(path string, asked ReportQuery) Form {
+func reportFilter(path string, asked reportQuery) Form {
 	fields := []Field{
 		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportKinds()...)...)},
 	}
@@ -155,7 +165,7 @@ func reportFilter(path string, asked ReportQuery) Form {
 	return Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
 		Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization, Placeholder: "the whole name"},
-		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ID, Placeholder: "the whole id"},
+		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the whole id"},
 		Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []Choice{{"", "any"}, {"yes", "yes"}, {"no", "no"}, {"unknown", "unknown"}}},
 		Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportStates()...)...)},
 		Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},

@@ -6,15 +6,8 @@ import (
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
-
-// Retention is how long the team keeps what, in days; 0 is for ever.
-type Retention struct {
-	// Counters are the sums by day with the reports that they are of, Records the
-	// rows of aggregate reports and what failure and TLS reports say, Originals
-	// what was sent.
-	Counters, Records, Originals int
-}
 
 type retentionView struct {
 	Tabs   []tab
@@ -22,7 +15,7 @@ type retentionView struct {
 	MayOwn bool
 }
 
-func retentionForm(r Retention) Form {
+func retentionForm(r service.Retention) Form {
 	length := func(name, label, hint string, days int) Field {
 		return Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
 	}
@@ -34,7 +27,7 @@ func retentionForm(r Retention) Form {
 }
 
 func (s *Web) retention(c *call) error {
-	retention, err := c.team.Keeping.Retention(c.r.Context())
+	retention, err := c.team.Retention(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -53,10 +46,10 @@ func (s *Web) setRetention(c *call) error {
 	}
 	retention, err := readRetention(written)
 	if err == nil {
-		err = c.team.Keeping.SetRetention(c.r.Context(), retention)
+		err = c.team.SetRetention(c.r.Context(), retention)
 	}
 	if err != nil {
-		form, ok := retentionForm(Retention{}).filled(written, err)
+		form, ok := retentionForm(service.Retention{}).filled(written, err)
 		if !ok {
 			return err
 		}
@@ -68,8 +61,8 @@ func (s *Web) setRetention(c *call) error {
 // maxRetention bounds a number of days: a century.
 const maxRetention = 36525
 
-func readRetention(written url.Values) (Retention, error) {
-	var r Retention
+func readRetention(written url.Values) (service.Retention, error) {
+	var r service.Retention
 	for _, field := range []struct {
 		name string
 		days *int
@@ -78,7 +71,7 @@ func readRetention(written url.Values) (Retention, error) {
 	} {
 		days, err := strconv.Atoi(written.Get(field.name))
 		if err != nil || days < 0 || days > maxRetention {
-			return Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Write a number of days, from 1 to 36,525, or 0 for ever."}
+			return service.Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Write a number of days, from 1 to 36,525, or 0 for ever."}
 		}
 		*field.days = days
 	}

@@ -1,168 +1,249 @@
 package web_test
 
 import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-const (
-	goodSession    = "session-secret"
-	goodPassword   = "correct horse battery"
-	goodInvitation = "invitation-secret"
-	otherTeam      = "team_2"
-	sampleDomain   = "example.com"
-	// hostile is what a stranger may put into any text of a report or record.
-	hostile = `"><script>alert('x')</script><img src=x onerror=alert(1)> javascript:alert(1)`
-	formula = `=HYPERLINK("https://evil.example/","click")`
-)
-
-var now = time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
-
-func sampleViewer() web.Viewer {
-	return web.Viewer{
-		Name: "Ada Example", Email: "ada@example.com", Role: "owner", Access: web.AccessOwn, Operator: true,
-		Team:  web.TeamChoice{ID: "team_1", Name: "Example & Sons"},
-		Teams: []web.TeamChoice{{ID: "team_1", Name: "Example & Sons"}, {ID: otherTeam, Name: "Second <Team>"}},
-	}
-}
-
-// sampleDays makes days with a weekly rhythm that need no randomness.
-func sampleDays(p web.Period) []web.DayCounts {
-	var days []web.DayCounts
-	for day := p.From; day <= p.To; day++ {
-		n := int64(day)
-		total := 9000 + n*7919%2600
-		if weekday := (n + 4) % 7; weekday == 0 || weekday == 6 {
-			total /= 3
+// makeSample fills a database with a team that has some of everything, with texts of an
+// outsider wherever they can be, and a team that has nothing.
+func makeSample(t *testing.T, file string) sample {
+	t.Helper()
+	s := openSite(t, file)
+	s.sample = sample{file: file, sessions: map[string]string{}}
+	s.clock = now.AddDate(0, 0, -20)
+	for _, team := range []struct {
+		name string
+		id   *dmarcd.TeamID
+	}{{"Example & Sons", &s.team}, {"Second <Team>", &s.emptyTeam}} {
+		made, err := s.store.CreateTeam(t.Context(), team.name, true)
+		if err != nil {
+			t.Fatal(err)
 		}
-		failing := total * (3 + n*31%9) / 100
-		days = append(days, web.DayCounts{Day: day, Counts: dmarcd.Counts{
-			Summary:     dmarcd.Summary{Compliant: total - failing, NonCompliant: failing},
-			Quarantined: failing / 3, Rejected: failing / 4, DKIM: total - failing*2, SPF: total - failing*3,
-		}})
+		*team.id = made.ID
 	}
-	return days
+	team := s.service.Team(s.team, service.CommandLine())
+	s.makeHistory(t, team)
+	s.makeReports(t, team)
+	s.makeSettings(t, team)
+	s.clock = now
+	s.makeUsers(t)
+	return s.sample
 }
 
-func sum(days []web.DayCounts) (counts dmarcd.Counts, trend []int64) {
-	for _, d := range days {
-		counts.Add(d.Counts)
-		trend = append(trend, d.Total())
+// makeHistory adds the domain, and checks it under two states of the DNS.
+func (s *site) makeHistory(t *testing.T, team *service.Team) {
+	t.Helper()
+	domain, err := team.AddDomain(t.Context(), sampleDomain)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return counts, trend
-}
-
-// part is a share of counts, in hundredths, of which some are compliant.
-func part(counts dmarcd.Counts, hundredths, compliant int64) dmarcd.Counts {
-	total := counts.Total() * hundredths / 100
-	passed := total * compliant / 100
-	return dmarcd.Counts{
-		Summary: dmarcd.Summary{Compliant: passed, NonCompliant: total - passed},
-		DKIM:    passed * 95 / 100, SPF: passed * 80 / 100, Rejected: (total - passed) / 2,
+	s.reportAddress = domain.ReportAddress("reports.example")
+	records := func(policy, spf string) string {
+		return strings.Join([]string{
+			`_dmarc.example.com TXT "v=DMARC1; p=` + policy + `; rua=mailto:` + s.reportAddress + `"`,
+			`example.com TXT "` + spf + `"`,
+			`example.com MX 10 mx1.example.com`,
+			`mx1.example.com A 192.0.2.25`,
+			`_spf.mailbox.example TXT "v=spf1 ip4:192.0.2.0/24 ~all"`,
+			`s1._domainkey.example.com TXT "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="`,
+			`_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:` + s.reportAddress + `"`,
+			`reports.example TXT "v=DMARC1"`,
+			`*._report._dmarc.reports.example TXT "v=DMARC1"`,
+		}, "\n")
 	}
-}
-
-func sampleOverview(q web.OverviewQuery) web.Overview {
-	days := sampleDays(q.Period)
-	counts, trend := sum(days)
-	before, _ := sum(sampleDays(q.Period.Before()))
-	half := make([]int64, len(trend))
-	for i, n := range trend {
-		half[i] = n * int64(i%5) / 7
+	s.zone.zone = dnstest.New(records("none", "v=spf1 mx -all"))
+	if err := team.Examine(t.Context(), sampleDomain); err != nil {
+		t.Fatal(err)
 	}
-	return web.Overview{
-		Days: days, Counts: counts, Before: before, Matching: 128, All: 128,
-		Domains: []web.DomainRow{
-			{Name: "example.com", Grade: "B", Policy: "quarantine", Active: true, Known: true, Counts: part(counts, 62, 97), Trend: trend},
-			{Name: "shop.example.net", Grade: "D", Policy: "none", Active: true, Known: true, Counts: part(counts, 30, 88), Trend: half},
-			{Name: "parked.example.org", Grade: "A+", Policy: "reject", Active: true, Known: true, Counts: part(counts, 1, 0), Trend: half},
-			{Name: "xn--bcher-kva.example", Grade: "C", Policy: "reject", Active: true, Known: true, Counts: part(counts, 4, 100), Trend: trend},
-			{Name: "new.example", Grade: "F", Policy: "", Known: true},
-			{Name: "unknown.example"},
-		},
-		News: []dmarcd.Event{
-			{At: now.Add(-2 * time.Hour), Domain: "example.com", Kind: dmarcd.PolicyTightened, Before: "none", After: "quarantine"},
-			{At: now.Add(-3 * time.Hour), Domain: "example.com", Kind: dmarcd.RecordChanged, Before: "v=DMARC1; p=none; rua=mailto:a@example.com", After: "v=DMARC1; p=quarantine; rua=mailto:a@example.com"},
-			{At: now.Add(-9 * time.Hour), Domain: "shop.example.net", Kind: dmarcd.FindingAppeared, After: hostile},
-		},
-		Troubled: 17,
-		Tasks: []web.Task{
-			{Domain: "new.example", Level: dmarcd.LevelError, What: "There is no DMARC record at _dmarc.new.example."},
-			{Domain: "shop.example.net", Level: dmarcd.LevelError, What: "The SPF record needs 13 look-ups, and receivers stop after 10."},
-			{Domain: "example.com", Level: dmarcd.LevelWarning, What: "The key of the selector s1 has 1024 bits."},
-		},
+	s.clock = now.Add(-20 * time.Minute)
+	s.zone.zone = dnstest.New(records("quarantine", "v=spf1 include:_spf.mailbox.example include:gone.example exists:<script>alert(1)</script> mx -all"))
+	if err := team.Examine(t.Context(), sampleDomain); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func sampleHead() web.DomainHead {
-	return web.DomainHead{
-		Domain: dmarcd.Domain{
-			ID: 7, Name: sampleDomain, Active: true, Record: "v=DMARC1; p=quarantine; rua=mailto:r4x7@reports.example",
-			RecordDomain: sampleDomain, Policy: "quarantine", Purpose: dmarcd.PurposeBusiness, Grade: "B",
-			CreatedAt: now.AddDate(-1, 0, 0), UpdatedAt: now.AddDate(0, -1, 0), CheckedAt: now.Add(-20 * time.Minute), KnownAt: now.Add(-20 * time.Minute),
-		},
-		ReportAddress: "r4x7@reports.example", Applied: "quarantine",
+// makeReports uploads a report of each kind, one that is full of hostile texts, and
+// something that is no report.
+func (s *site) makeReports(t *testing.T, team *service.Team) {
+	t.Helper()
+	s.clock = now.Add(-3 * time.Hour)
+	yesterday := now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
+	s.aggregate = s.upload(t, team, "report.xml", aggregateXML("bigmail.example", "2026-11-14.0123456789", yesterday,
+		recordXML("192.0.2.17", 12345, "none", "pass", "pass", sampleDomain, "bounce.example.com"),
+		recordXML("2001:db8::25", 40, "quarantine", "fail", "fail", sampleDomain, "bulk.example.net"),
+		recordXML("198.51.100.7", 3, "reject", "fail", "fail", sampleDomain, formula),
+	))
+	s.odd = s.upload(t, team, hostile, aggregateXML(hostile, formula, yesterday.AddDate(0, 0, -1),
+		recordXML("198.51.100.8", 12, "none", "fail", "fail", sampleDomain, hostile),
+	))
+	s.failure = s.upload(t, team, "failure.eml", failureMail())
+	s.tls = s.upload(t, team, "tls.json", tlsJSON())
+	s.upload(t, team, hostile, "this is no report")
+	rejected, err := team.Rejected(t.Context(), 0, 10)
+	if err != nil || len(rejected) == 0 {
+		t.Fatalf("got %d rejected items and %v, want one", len(rejected), err)
 	}
+	s.rejected = rejected[0].ID
 }
 
-func sampleTimeline(p web.Period) web.Timeline {
-	days := sampleDays(p)
-	counts, _ := sum(days)
-	before, _ := sum(sampleDays(p.Before()))
-	return web.Timeline{Days: days, Counts: counts, Before: before, Events: []dmarcd.Event{
-		{At: now.AddDate(0, 0, -6), Domain: sampleDomain, Kind: dmarcd.PolicyTightened, Before: "none", After: "quarantine"},
-		{At: now.AddDate(0, 0, -6), Domain: sampleDomain, Kind: dmarcd.RecordChanged, Before: "v=DMARC1; p=none", After: "v=DMARC1; p=quarantine" + hostile},
-		{At: now.AddDate(0, 0, -20), Domain: sampleDomain, Kind: dmarcd.PolicyLoosened, Before: "reject", After: "none"},
-		{At: now.AddDate(0, 0, -25), Domain: sampleDomain, Kind: dmarcd.FindingMended, Before: "spf.too-many-lookups"},
-	}}
+// upload uploads a file, and returns the id of the report in it.
+func (s *site) upload(t *testing.T, team *service.Team, name, content string) dmarcd.ReportID {
+	t.Helper()
+	body, err := s.service.ReceiveUpload(strings.NewReader(content), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	receipts, err := team.Upload(t.Context(), name, body)
+	if err != nil || len(receipts) != 1 {
+		t.Fatalf("%s: got %+v and %v, want one receipt", name, receipts, err)
+	}
+	return receipts[0].ID
 }
 
-func sampleSources(p web.Period) []web.SourceRow {
-	counts, trend := sum(sampleDays(p))
-	row := func(key, name, detail string, hundredths, compliant int64) web.SourceRow {
-		return web.SourceRow{
-			Key: key, Name: name, Detail: detail, Counts: part(counts, hundredths, compliant), Trend: trend,
-			First: dmarcd.DayOf(now) - 240, Last: dmarcd.DayOf(now) - 1,
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	return b.String()
+}
+
+func aggregateXML(reporter, id string, begin time.Time, records ...string) string {
+	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
+<feedback><version>1.0</version>
+<report_metadata><org_name>%s</org_name><email>postmaster@bigmail.example</email><report_id>%s</report_id>
+<date_range><begin>%d</begin><end>%d</end></date_range></report_metadata>
+<policy_published><domain>%s</domain><adkim>r</adkim><aspf>r</aspf><p>quarantine</p><sp>reject</sp><pct>100</pct></policy_published>
+%s</feedback>`, escaped(reporter), escaped(id), begin.Unix(), begin.Add(24*time.Hour).Unix()-1, sampleDomain, strings.Join(records, "\n"))
+}
+
+func recordXML(address string, count int, disposition, dkim, spf, from, envelope string) string {
+	return fmt.Sprintf(`<record><row><source_ip>%s</source_ip><count>%d</count>
+<policy_evaluated><disposition>%s</disposition><dkim>%s</dkim><spf>%s</spf><reason><type>local_policy</type><comment>%s</comment></reason></policy_evaluated></row>
+<identifiers><header_from>%s</header_from><envelope_from>%s</envelope_from></identifiers>
+<auth_results><dkim><domain>%s</domain><selector>s1</selector><result>%s</result></dkim><spf><domain>%s</domain><scope>mfrom</scope><result>%s</result></spf></auth_results></record>`,
+		address, count, disposition, dkim, spf, escaped(hostile), from, escaped(envelope), from, dkim, escaped(envelope), spf)
+}
+
+func failureMail() string {
+	return strings.ReplaceAll(`From: reports@mailbox.example
+To: r@reports.example
+Subject: Failure report
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=feedback-report; boundary="b"
+
+--b
+Content-Type: text/plain
+
+A message failed.
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: auth-failure
+Version: 1
+User-Agent: `+hostile+`
+Auth-Failure: dmarc
+Reported-Domain: example.com
+Source-IP: 198.51.100.7
+Arrival-Date: Sat, 14 Nov 2026 08:00:00 +0000
+--b
+Content-Type: text/rfc822-headers
+
+From: <x@example.com>
+Subject: `+hostile+`
+--b--
+`, "\n", "\r\n")
+}
+
+func tlsJSON() string {
+	return `{"organization-name":"bigmail.example","date-range":{"start-datetime":"2026-11-14T00:00:00Z","end-datetime":"2026-11-14T23:59:59Z"},
+"contact-info":"smtp@bigmail.example","report-id":"tls-1","policies":[{"policy":{"policy-type":"sts","policy-string":["version: STSv1","mode: enforce"],
+"policy-domain":"example.com","mx-host":["*.mail.example.com"]},"summary":{"total-successful-session-count":5326,"total-failure-session-count":303},
+"failure-details":[{"result-type":"certificate-expired","sending-mta-ip":"192.0.2.4","receiving-mx-hostname":"<b>mx1</b>.mail.example.com","failed-session-count":303}]}]}`
+}
+
+// makeSettings adds a token and a mailbox.
+func (s *site) makeSettings(t *testing.T, team *service.Team) {
+	t.Helper()
+	if _, err := team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead}); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := team.Tokens(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.token = tokens[0].ID.String()
+	mailbox, err := team.AddMailbox(t.Context(), service.NewMailbox{Mailbox: dmarcd.Mailbox{
+		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
+		Folder: "INBOX", After: dmarcd.AfterFlag,
+	}, Password: "open sesame"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mailbox = mailbox.ID.String()
+}
+
+// makeUsers lets the users in, all with one password, signs them in, and invites two more.
+func (s *site) makeUsers(t *testing.T) {
+	t.Helper()
+	hash, err := auth.NewPasswords().Hash(t.Context(), "", samplePassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := auth.NewSessions(s.store, func() time.Time { return s.clock }, nil)
+	for _, user := range []struct {
+		email    string
+		team     dmarcd.TeamID
+		role     dmarcd.Role
+		operator bool
+	}{
+		{viewer, s.team, dmarcd.RoleViewer, false},
+		{editor, s.team, dmarcd.RoleEditor, false},
+		{owner, s.team, dmarcd.RoleOwner, false},
+		{operator, s.team, dmarcd.RoleOwner, true},
+		{elsewhere, s.emptyTeam, dmarcd.RoleOwner, false},
+		{zoe, 0, "", false},
+	} {
+		joined := s.letIn(t, dmarcd.Invite{Email: user.email, Team: user.team, Role: user.role, Operator: user.operator}, hash)
+		if user.email == viewer {
+			s.member = joined.ID.String()
+		}
+		if s.sessions[user.email], err = sessions.Begin(t.Context(), joined.ID, auth.Client{Address: "192.0.2.7", UserAgent: hostile}, ""); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return []web.SourceRow{
-		row("AS64500", "Mailbox Example", "AS64500, mailbox provider, DE", 48, 100),
-		row("AS64501", "Newsletter Example", "AS64501, marketing, IE", 30, 99),
-		row("AS64502", "Hosting Example", "AS64502, hosting, US", 9, 61),
-		row("unknown", "unknown network", "", 8, 2),
-		row("a/b?c", hostile, formula, 1, 0),
+	if _, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), "new@example.com", dmarcd.RoleEditor); err != nil {
+		t.Fatal(err)
+	}
+	var secret [32]byte
+	s.invitation, secret = auth.NewInvite()
+	err = s.store.CreateInvite(t.Context(), secret, dmarcd.Invite{
+		Email: "joining@example.com", Team: s.team, Role: dmarcd.RoleEditor, ExpiresAt: s.clock.Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
-func sampleSource(p web.Period) web.Source {
-	days := sampleDays(p)
-	counts, _ := sum(days)
-	rows := sampleSources(p)
-	return web.Source{
-		SourceRow: rows[1], Days: days,
-		Facts: []web.Fact{{Name: "Network", Value: "AS64501, Newsletter Example"}, {Name: "Kind", Value: "marketing"}, {Name: "Country", Value: "Ireland"}},
-		Parts: []web.SourcePart{
-			{Group: web.GroupAddress, Rows: []web.SourceRow{
-				{Key: "192.0.2.17", Name: "192.0.2.17", Detail: "mx1.newsletter.example", Counts: part(counts, 20, 100)},
-				{Key: "2001:db8::25", Name: "2001:db8::25", Counts: part(counts, 10, 97)},
-			}},
-			{Group: web.GroupSelector, Rows: []web.SourceRow{{Key: "s1", Name: "s1", Detail: hostile, Counts: part(counts, 30, 99)}}},
-			{Group: web.GroupEnvelope},
-			{Group: web.GroupReporter, Rows: []web.SourceRow{{Key: "bigmail.example", Name: "bigmail.example", Counts: part(counts, 30, 99)}}},
-		},
+// letIn makes a user by an invitation.
+func (s *site) letIn(t *testing.T, invite dmarcd.Invite, passwordHash string) dmarcd.User {
+	t.Helper()
+	_, secret := auth.NewInvite()
+	invite.ExpiresAt = s.clock.Add(time.Hour)
+	if err := s.store.CreateInvite(t.Context(), secret, invite); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func sampleFlows() []web.Flow {
-	return []web.Flow{
-		{Sender: "Mailbox Example", SPF: true, DKIM: true, Disposition: "none", Messages: 98211},
-		{Sender: "Newsletter Example", DKIM: true, Disposition: "none", Messages: 61402},
-		{Sender: "Hosting Example", SPF: true, Disposition: "none", Messages: 11200},
-		{Sender: "Hosting Example", Disposition: "quarantine", Messages: 7100},
-		{Sender: "unknown network", Disposition: "reject", Messages: 9020},
-		{Sender: "unknown network", Disposition: "none", Messages: 6304},
-		{Sender: hostile, Disposition: "none", Messages: 12},
+	user, err := s.store.UseInvite(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return user
 }

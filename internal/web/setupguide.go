@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func (s *Web) setup(c *call) error {
 
 // setupSteps is the part of the guide that changes while somebody waits.
 func (s *Web) setupSteps(c *call) error {
-	if err := c.team.Checks.Watch(c.r.Context(), c.params["domain"]); err != nil {
+	if err := c.team.Watch(c.r.Context(), c.params["domain"]); err != nil {
 		return err
 	}
 	page, view, err := s.loadSetup(c)
@@ -43,20 +44,21 @@ func (s *Web) loadSetup(c *call) (Page, setupView, error) {
 	if err != nil {
 		return Page{}, setupView{}, err
 	}
-	setup, err := c.team.Checks.Setup(c.r.Context(), head.Head.Name)
+	found, err := c.team.Setup(c.r.Context(), head.Head.Name)
 	if err != nil {
 		return Page{}, setupView{}, err
 	}
+	setup := wire.NewSetup(found)
 	view := setupView{domainView: head, Setup: setup, Complete: len(setup.Records) > 0, Watch: domainPath(head.Head.Name) + "/setup/steps"}
 	for _, record := range setup.Records {
 		if record.Seen == nil || !*record.Seen {
 			view.Complete = false
 		}
 	}
-	reports, err := c.team.Reports.Reports(c.r.Context(), ReportQuery{Domain: head.Head.Name, Limit: 1})
+	reports, err := c.team.Reports(c.r.Context(), service.ReportFilter{Domain: head.Head.Name}, 0, 1)
 	if err != nil {
 		return Page{}, setupView{}, err
 	}
-	view.Reported = len(reports.Items) > 0
+	view.Reported = len(reports) > 0
 	return page, view, nil
 }

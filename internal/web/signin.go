@@ -6,25 +6,12 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// Browser is what a request came from.
-type Browser struct {
-	Address, UserAgent string
-	// Session is the secret of the session that it has, which a new one replaces;
-	// "" for none.
-	Session string
-}
-
-// browser tells what the call came from.
-func (c *call) browser() Browser {
-	return Browser{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
-}
-
-// SignInAttempt is what somebody signs in with, and from where.
-type SignInAttempt struct {
-	Email, Password string
-	Browser         Browser
+// client returns the browser that the call came from.
+func (c *call) client() service.Client {
+	return service.Client{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
 }
 
 // signInView is what the sign-in page shows.
@@ -42,7 +29,7 @@ func (s *Web) newSignInView(next string) signInView {
 		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "username", Required: true},
 		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
 	}}}
-	if s.options.SingleSignOn != nil {
+	if s.options.Service.SingleSignOn() {
 		v.SingleSignOn = Link{"Sign in with " + s.options.ProviderName, withQuery(Prefix+"/oidc/start", nil, "next", next)}
 	}
 	return v
@@ -71,9 +58,7 @@ func (s *Web) signIn(c *call) error {
 	if err != nil {
 		return err
 	}
-	session, err := s.options.Accounts.SignIn(c.r.Context(), SignInAttempt{
-		Email: form.Get("email"), Password: form.Get("password"), Browser: c.browser(),
-	})
+	session, err := s.options.Service.SignIn(c.r.Context(), form.Get("email"), form.Get("password"), c.client())
 	view := s.newSignInView(form.Get("next"))
 	view.Form.Fields[0].Value = form.Get("email")
 	switch {
@@ -93,7 +78,7 @@ func (s *Web) signIn(c *call) error {
 
 // signOut is for anybody: whoever is in no team can leave, too.
 func (s *Web) signOut(c *call) error {
-	if err := s.options.Accounts.SignOut(c.r.Context(), heldSession(c.r)); err != nil {
+	if err := s.options.Service.SignOut(c.r.Context(), heldSession(c.r)); err != nil {
 		return err
 	}
 	s.setSession(c, "")
@@ -105,7 +90,11 @@ func (s *Web) chooseTeam(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.options.Accounts.ChooseTeam(c.r.Context(), c.session, form.Get("team")); err != nil {
+	team, err := dmarcd.ParseTeamID(form.Get("team"))
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if err := c.account.ChooseTeam(c.r.Context(), team); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/", "team-switched")

@@ -12,10 +12,10 @@ import (
 const singleSignOnCookie = "dmarcd_oidc"
 
 func (s *Web) startSingleSignOn(c *call) error {
-	if s.options.SingleSignOn == nil {
+	if !s.options.Service.SingleSignOn() {
 		return errNoSuchPage
 	}
-	location, kept, err := s.options.SingleSignOn.Begin(c.r.Context(), ownPath(c.r.URL.Query().Get("next")))
+	location, kept, err := s.options.Service.BeginSingleSignOn(c.r.Context(), ownPath(c.r.URL.Query().Get("next")))
 	if err != nil {
 		return singleSignOnError(err)
 	}
@@ -24,7 +24,7 @@ func (s *Web) startSingleSignOn(c *call) error {
 }
 
 func (s *Web) finishSingleSignOn(c *call) error {
-	if s.options.SingleSignOn == nil {
+	if !s.options.Service.SingleSignOn() {
 		return errNoSuchPage
 	}
 	var kept string
@@ -32,7 +32,7 @@ func (s *Web) finishSingleSignOn(c *call) error {
 		kept = cookie.Value
 	}
 	s.setCookie(c, singleSignOnCookie, "") // one sign-in uses it up
-	session, next, err := s.options.SingleSignOn.Finish(c.r.Context(), kept, c.r.URL.Query(), c.browser())
+	session, next, err := s.options.Service.FinishSingleSignOn(c.r.Context(), kept, c.r.URL.Query(), c.client())
 	if err != nil {
 		// The page tells the person what to do, and the log the operator why.
 		s.options.Log.WarnContext(c.r.Context(), "sign-in by the identity provider refused", "error", err)

@@ -6,28 +6,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
 )
-
-// Source is one source, with everything that its mail can be told apart by.
-type Source struct {
-	SourceRow
-	// Facts are what is known of the source itself.
-	Facts []Fact
-	Days  []DayCounts
-	// Parts are its mail by the other groups, the largest first.
-	Parts []SourcePart
-}
-
-// SourcePart is the mail of a source by another group.
-type SourcePart struct {
-	Group Group
-	Rows  []SourceRow
-	// More is how many there are beside Rows, each with less mail.
-	More int
-}
-
-// Fact is a name and what stands under it.
-type Fact struct{ Name, Value string }
 
 // Record is a row of an aggregate report.
 type Record struct {
@@ -50,8 +30,8 @@ type Record struct {
 }
 
 type sourceView struct {
-	Source Source
-	Query  SourceQuery
+	Source insight.Source
+	Query  mailQuery
 	Period PeriodChoice
 	Chart  Chart
 	Flow   Chart
@@ -63,22 +43,26 @@ type sourceView struct {
 func (s *Web) source(c *call) error {
 	query := c.r.URL.Query()
 	asked := s.sourceQuery(query, query.Get("domain"))
-	asked.Group, asked.Key = Group(c.params["group"]), c.params["source"]
+	asked.Group, asked.Key = insight.Group(c.params["group"]), c.params["source"]
 	if query.Has("csv") {
 		asked.After, asked.Limit, asked.Parts = "", maxCSVRows, maxCSVRows
 	}
 	if plainGroup(asked.Group) == "" {
 		return errNoSuchPage
 	}
-	found, err := c.team.Sources.Source(c.r.Context(), asked)
+	mail, err := c.mailOf(asked)
 	if err != nil {
 		return err
 	}
-	flows, err := c.team.Sources.Flows(c.r.Context(), asked)
+	found, err := mail.Source(c.r.Context(), asked.Query)
 	if err != nil {
 		return err
 	}
-	records, err := c.team.Sources.Records(c.r.Context(), asked)
+	flows, err := mail.Flows(c.r.Context(), asked.Query)
+	if err != nil {
+		return err
+	}
+	records, err := mail.Records(c.r.Context(), asked.Query)
 	if err != nil {
 		return err
 	}
@@ -88,8 +72,8 @@ func (s *Web) source(c *call) error {
 		Period: periodChoice(path, query, asked.Period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
 		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
-		Record: recordTable(records.Items, withQuery(path, query, "csv", "records", "after", "")),
-		Pager:  cursorPager(path, query, next(records)),
+		Record: recordTable(sentRecords(records.Records), withQuery(path, query, "csv", "records", "after", "")),
+		Pager:  cursorPager(path, query, records.Next),
 	}
 	view.Chart.CSV = withQuery(path, query, "csv", "messages")
 	view.Parts = partTables(found.Parts, asked, path, query)
@@ -104,8 +88,18 @@ func (s *Web) source(c *call) error {
 	}, view)
 }
 
+// sentRecords returns records of several reports as pages show them.
+func sentRecords(found []dmarcd.SentRecord) []Record {
+	records := make([]Record, len(found))
+	for i, r := range found {
+		records[i] = newRecord(r.Record)
+		records[i].Report, records[i].Reporter, records[i].Begin = r.Place.Report.String(), r.Organization, dayTime(r.Day)
+	}
+	return records
+}
+
 // partTables show the mail of a source by the other groups.
-func partTables(parts []SourcePart, asked SourceQuery, path string, query url.Values) []Table {
+func partTables(parts []insight.Part, asked mailQuery, path string, query url.Values) []Table {
 	tables := make([]Table, 0, len(parts))
 	for _, part := range parts {
 		t := Table{

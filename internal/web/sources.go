@@ -4,110 +4,27 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/dmarcd/dmarcd"
-)
-
-// Group is what sources are grouped by.
-type Group string
-
-// The groups.
-const (
-	GroupNetwork  Group = "network" // a known sender, or the network it sends from
-	GroupCountry  Group = "country"
-	GroupAddress  Group = "address"
-	GroupReporter Group = "reporter"
-	GroupSelector Group = "selector"
-	GroupFrom     Group = "header_from"
-	GroupEnvelope Group = "envelope_from"
+	"github.com/dmarcd/dmarcd/internal/insight"
 )
 
 // groups lists them in the order of the page.
 var groups = []struct {
-	group        Group
+	group        insight.Group
 	title, plain string
 }{
-	{GroupNetwork, "Networks", "Network"},
-	{GroupCountry, "Countries", "Country"},
-	{GroupAddress, "Addresses", "Address"},
-	{GroupSelector, "DKIM selectors", "DKIM selector"},
-	{GroupEnvelope, "Envelope domains", "Envelope domain"},
-	{GroupFrom, "From domains", "From domain"},
-	{GroupReporter, "Reporters", "Reporter"},
-}
-
-// SourceQuery says which mail the pages of sources are about.
-type SourceQuery struct {
-	// Domain narrows it to one domain of the team, "" is all.
-	Domain string
-	Period Period
-	// Group is what the sources are grouped by, Key one source of that group.
-	Group Group
-	Key   string
-	// Search is a part of the names.
-	Search string
-	// Failing leaves out sources all of whose mail is compliant.
-	Failing bool
-	// Sort is name, messages, passing, spf, dkim, first or last, with "-" before it
-	// for descending.
-	Sort string
-	// After is a cursor, "" for the beginning; Limit how many at most, which for a
-	// file is 100,000.
-	After string
-	Limit int
-	// Parts is how many sources of each other group the page of a source shows, 0 for
-	// a few.
-	Parts int
-}
-
-// SourceList is a part of the sources.
-type SourceList struct {
-	Sources []SourceRow
-	Next    string
-	// Counts is the sum over all that match.
-	Counts dmarcd.Counts
-	// Readiness is about the domain of the query, nil where it is about all.
-	Readiness *Readiness
-}
-
-// SourceRow is a source in the list.
-type SourceRow struct {
-	// Key names the source among those of its group, Name is for people.
-	Key, Name string
-	// Detail is what else is known: the kind of a sender, the name of an
-	// address, the country of a network.
-	Detail string
-	Counts dmarcd.Counts
-	// Trend is the messages of each day of the period.
-	Trend []int64
-	// First and Last are the days of the period on which it was first and last seen:
-	// what was before is not looked at.
-	First, Last dmarcd.Day
-	// Other tells that the row is the sum of all sources that are not listed one by
-	// one.
-	Other bool
-}
-
-// Readiness says whether the policy of a domain may be tightened, as far as reports
-// can tell.
-type Readiness struct {
-	// Ready tells that nothing speaks against it, and Reasons say why.
-	Ready   bool
-	Reasons []string
-	// Affected counts the messages that a policy of quarantine or reject would be
-	// applied to, of All; Known are those of senders that are probably the owner's.
-	All, Affected, Known int64
-}
-
-// Summary tells in a sentence what the policy would do.
-func (r Readiness) Summary() string {
-	return "It would be applied to " + number(r.Affected) + " of " + number(r.All) + " messages, " +
-		number(r.Known) + " of them from senders that are probably yours."
+	{insight.GroupNetwork, "Networks", "Network"},
+	{insight.GroupCountry, "Countries", "Country"},
+	{insight.GroupAddress, "Addresses", "Address"},
+	{insight.GroupSelector, "DKIM selectors", "DKIM selector"},
+	{insight.GroupEnvelope, "Envelope domains", "Envelope domain"},
+	{insight.GroupFrom, "From domains", "From domain"},
+	{insight.GroupReporter, "Reporters", "Reporter"},
 }
 
 const sourcesPerPage = 50
 
 type sourcesView struct {
-	Query  SourceQuery
+	Query  mailQuery
 	Groups []tab
 	Period PeriodChoice
 	Table  Table
@@ -119,7 +36,7 @@ type sourcesView struct {
 	Kept  []Choice
 	Clear string
 	// Readiness is nil where there is nothing to say about it.
-	Readiness *Readiness
+	Readiness *insight.Readiness
 }
 
 func (s *Web) sources(c *call) error {
@@ -161,11 +78,11 @@ func (s *Web) domainSources(c *call) error {
 }
 
 // sourceQuery reads what a page of sources is asked for.
-func (s *Web) sourceQuery(query url.Values, domain string) SourceQuery {
-	q := SourceQuery{
-		Domain: normalDomain(domain), Period: periodOf(query, s.options.Now()), Group: GroupNetwork, Search: query.Get("search"),
-		Failing: query.Get("failing") != "", After: query.Get("after"), Limit: sourcesPerPage,
-	}
+func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
+	q := mailQuery{Domain: normalDomain(domain), Period: periodOf(query, s.options.Now()), Query: insight.Query{
+		Group: insight.GroupNetwork, Search: query.Get("search"), Failing: query.Get("failing") != "",
+		After: query.Get("after"), Limit: sourcesPerPage, Trends: true,
+	}}
 	for _, g := range groups {
 		if query.Get("group") == string(g.group) {
 			q.Group = g.group
@@ -189,15 +106,25 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if asked.Search != "" || asked.Failing {
 		view.Clear = withQuery(path, query, "search", "", "failing", "", "after", "")
 	}
-	found, err := c.team.Sources.Sources(c.r.Context(), asked)
+	mail, err := c.mailOf(asked)
 	if err != nil {
 		return sourcesView{}, err
 	}
-	flows, err := c.team.Sources.Flows(c.r.Context(), asked)
+	found, err := mail.Sources(c.r.Context(), asked.Query)
 	if err != nil {
 		return sourcesView{}, err
 	}
-	view.Readiness = found.Readiness
+	if asked.Domain != "" {
+		readiness, err := mail.Readiness(c.r.Context())
+		if err != nil {
+			return sourcesView{}, err
+		}
+		view.Readiness = &readiness
+	}
+	flows, err := mail.Flows(c.r.Context(), asked.Query)
+	if err != nil {
+		return sourcesView{}, err
+	}
 	view.Pager = cursorPager(path, query, found.Next)
 	view.Flow = flowChart(flows, withQuery(path, query, "csv", "flow"))
 	view.Table = sourceTable(found.Sources, asked, order)
@@ -213,7 +140,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 }
 
 // groupTabs lead to the same mail in other groups.
-func groupTabs(path string, query url.Values, current Group) []tab {
+func groupTabs(path string, query url.Values, current insight.Group) []tab {
 	tabs := make([]tab, len(groups))
 	for i, g := range groups {
 		tabs[i] = tab{Link{g.title, withQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == current}
@@ -222,7 +149,7 @@ func groupTabs(path string, query url.Values, current Group) []tab {
 }
 
 // sourceTable shows sources with how each does.
-func sourceTable(rows []SourceRow, asked SourceQuery, order sorting) Table {
+func sourceTable(rows []insight.Row, asked mailQuery, order sorting) Table {
 	t := Table{
 		ID: "sources", Caption: "Sources by " + string(asked.Group),
 		Columns: []Column{
@@ -248,7 +175,7 @@ func sourceTable(rows []SourceRow, asked SourceQuery, order sorting) Table {
 	return t
 }
 
-func plainGroup(group Group) string {
+func plainGroup(group insight.Group) string {
 	for _, g := range groups {
 		if g.group == group {
 			return g.plain
@@ -258,20 +185,20 @@ func plainGroup(group Group) string {
 }
 
 // cell names a source and leads to it. What programs understand can be copied.
-func (q SourceQuery) cell(row SourceRow) Cell {
+func (q mailQuery) cell(row insight.Row) Cell {
 	if row.Other {
 		return text(row.Name).noted(row.Detail)
 	}
 	cell := link(row.Name, sourcePath(q, row.Key)).noted(row.Detail)
 	switch q.Group {
-	case GroupAddress, GroupSelector, GroupFrom, GroupEnvelope:
+	case insight.GroupAddress, insight.GroupSelector, insight.GroupFrom, insight.GroupEnvelope:
 		return cell.copyable()
 	}
 	return cell
 }
 
 // sourcePath leads to one source, within the same days and domain.
-func sourcePath(asked SourceQuery, key string) string {
+func sourcePath(asked mailQuery, key string) string {
 	query := url.Values{"from": {asked.Period.From.String()}, "to": {asked.Period.To.String()}}
 	if asked.Domain != "" {
 		query.Set("domain", asked.Domain)

@@ -29,7 +29,7 @@ func (s *Web) spfTree(c *call) error {
 		return err
 	}
 	view := spfView{domainView: head, MaxLookups: maxSPFLookups, MaxVoids: maxSPFVoids}
-	latest, err := c.team.Checks.LatestCheck(c.r.Context(), head.Head.Name)
+	latest, err := c.latestCheck(head.Head.Name)
 	switch {
 	case err == nil:
 		view.Seen, view.SPF = true, latest.SPF

@@ -4,16 +4,34 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
 // Timeline is how the messages of a domain moved, and what happened to it.
 type Timeline struct {
 	// Days has a value for each day of the period, Counts their sum, Before that
 	// of the period before it.
-	Days           []DayCounts
+	Days           []insight.DayCounts
 	Counts, Before dmarcd.Counts
 	// Events are those of the period, the latest first.
 	Events []dmarcd.Event
+}
+
+// maxTimelineEvents bounds the events of a timeline.
+const maxTimelineEvents = 200
+
+func (c *call) timeline(domain string, period Period) (Timeline, error) {
+	var found Timeline
+	counted, err := c.team.DomainDaily(c.r.Context(), domain, period.withBefore(), 2*period.Len())
+	if err != nil {
+		return found, err
+	}
+	found.Days, found.Counts, found.Before = series(counted, period)
+	until := service.Cursor{At: dayTime(period.To + 1)}
+	events, err := c.team.Events(c.r.Context(), service.EventFilter{Domain: domain}, until, maxTimelineEvents)
+	found.Events = since(events, dayTime(period.From))
+	return found, err
 }
 
 type timelineView struct {
@@ -35,7 +53,7 @@ func (s *Web) timeline(c *call) error {
 	page.Charts = true
 	path, query := domainPath(head.Head.Name), c.r.URL.Query()
 	period := periodOf(query, s.options.Now())
-	found, err := c.team.Sources.Timeline(c.r.Context(), head.Head.Name, period)
+	found, err := c.timeline(head.Head.Name, period)
 	if err != nil {
 		return err
 	}

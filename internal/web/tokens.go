@@ -6,14 +6,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
-
-// NewToken is a token that somebody wants made.
-type NewToken struct {
-	Name      string
-	Scope     dmarcd.Scope
-	ExpiresAt time.Time // zero: never
-}
 
 type tokensView struct {
 	Tabs  []tab
@@ -39,7 +33,7 @@ func tokenForm() Form {
 func (s *Web) tokens(c *call) error { return s.showTokens(c, http.StatusOK, tokenForm(), "") }
 
 func (s *Web) showTokens(c *call, status int, form Form, secret string) error {
-	tokens, err := c.team.Tokens.Tokens(c.r.Context())
+	tokens, err := c.team.Tokens(c.r.Context())
 	if err != nil {
 		return err
 	}
@@ -93,14 +87,14 @@ func (s *Web) createToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	wanted := NewToken{Name: written.Get("name")}
+	wanted := service.NewToken{Name: written.Get("name")}
 	wanted.Scope, err = dmarcd.ParseScope(written.Get("scope"))
 	if days, errDays := strconv.ParseUint(written.Get("days"), 10, 16); errDays == nil && days > 0 {
 		wanted.ExpiresAt = s.options.Now().AddDate(0, 0, int(days))
 	}
 	var secret string
 	if err == nil {
-		secret, err = c.team.Tokens.CreateToken(c.r.Context(), wanted)
+		secret, err = c.team.CreateToken(c.r.Context(), wanted)
 	}
 	if err != nil {
 		form, ok := tokenForm().filled(written, err)
@@ -113,7 +107,11 @@ func (s *Web) createToken(c *call) error {
 }
 
 func (s *Web) revokeToken(c *call) error {
-	if err := c.team.Tokens.RevokeToken(c.r.Context(), c.params["id"]); err != nil {
+	id, err := dmarcd.ParseTokenID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if err := c.team.RevokeToken(c.r.Context(), id); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/settings/tokens", "token-revoked")

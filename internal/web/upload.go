@@ -2,7 +2,9 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"time"
 
@@ -48,8 +50,7 @@ const uploadTime = 10 * time.Minute
 func (s *Web) upload(c *call) error {
 	// Not every writer has deadlines; a server's has.
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(uploadTime))
-	team, _ := dmarcd.ParseTeamID(c.viewer.Team.ID)
-	body := s.options.Uploads.Body(c.w, c.r, team)
+	body := s.options.Uploads.Body(c.w, c.r, c.viewer.Team.ID)
 	defer body.Close()
 	c.r.Body = http.MaxBytesReader(c.w, io.NopCloser(body), s.options.MaxUpload)
 	parts, err := c.r.MultipartReader()
@@ -68,11 +69,11 @@ func (s *Web) upload(c *call) error {
 		if part.FileName() == "" {
 			continue
 		}
-		came, err := c.team.Reports.Upload(c.r.Context(), part.FileName(), part)
+		receipts, err := c.uploadFile(part)
 		if err != nil {
 			return err
 		}
-		read = append(read, readFile{part.FileName(), came})
+		read = append(read, readFile{part.FileName(), receipts})
 	}
 	if len(read) == 0 {
 		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more files with reports."}
@@ -82,6 +83,16 @@ func (s *Web) upload(c *call) error {
 		return c.fragment(uploadFrame(), "receipts", view)
 	}
 	return c.render(http.StatusOK, uploadFrame(), view)
+}
+
+func (c *call) uploadFile(part *multipart.Part) ([]dmarcd.Receipt, error) {
+	options := c.web.options
+	content, err := options.Service.ReceiveUpload(part, options.MaxUpload)
+	if err != nil {
+		return nil, fmt.Errorf("receive an upload: %w", err)
+	}
+	defer content.Close()
+	return c.team.Upload(c.r.Context(), part.FileName(), content)
 }
 
 // brokenUpload tells a body that is too large from one that is broken.

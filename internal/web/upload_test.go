@@ -5,6 +5,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 )
@@ -30,51 +31,47 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 	return r
 }
 
-func TestUpload(t *testing.T) {
-	t.Parallel()
-	b := &backend{viewer: sampleViewer()}
-	pages := newWeb(t, b)
-	w := send(pages, uploadOf(t, map[string]string{"a.xml": "<feedback/>"}))
-	if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "What became of it") || !strings.Contains(body, "<html") {
-		t.Errorf("got %d, want the page with the receipts", w.Code)
+// sampleReport is an aggregate report that the sample does not have.
+func sampleReport(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("testdata/report.xml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := "upload a.xml <feedback/>"; len(b.calls) != 1 || b.calls[0] != want {
-		t.Errorf("got %q, want %q", b.calls, want)
-	}
-
-	r := uploadOf(t, map[string]string{"a.xml": "<feedback/>"})
-	r.Header.Set("Accept", "text/html;profile=fragment, text/html")
-	if body := send(pages, r).Body.String(); !strings.Contains(body, "What became of it") || strings.Contains(body, "<html") {
-		t.Errorf("got %.80q, want the receipts alone", body)
-	}
+	return string(content)
 }
 
-// TestReceiptsNameTheFile uploads two files, of which one may be refused.
-func TestReceiptsNameTheFile(t *testing.T) {
+func TestUpload(t *testing.T) {
 	t.Parallel()
-	body := send(newWeb(t, &backend{viewer: sampleViewer()}), uploadOf(t, map[string]string{"a.xml": "<feedback/>", "b.zip": "PK"})).Body.String()
-	for _, want := range []string{`<td class="wide">a.xml<small>report.xml</small></td>`, `<td class="wide">b.zip</td>`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got receipts without %s, want each with its file", want)
+	s := newSite(t)
+	w := s.send(editor, uploadOf(t, map[string]string{"a.xml": sampleReport(t), "b.zip": "PK"}))
+	body := w.Body.String()
+	for _, want := range []string{"<html", "What became of it", "receiver.example", `<td class="wide">a.xml`, `<td class="wide">b.zip`} {
+		if w.Code != 200 || !strings.Contains(body, want) {
+			t.Errorf("got %d without %s, want the page with a receipt for each file", w.Code, want)
 		}
+	}
+	r := uploadOf(t, map[string]string{"a.xml": sampleReport(t)})
+	r.Header.Set("Accept", "text/html;profile=fragment, text/html")
+	if body := s.send(editor, r).Body.String(); !strings.Contains(body, "duplicate") || strings.Contains(body, "<html") {
+		t.Errorf("got %.80q, want the receipts alone", body)
 	}
 }
 
 func TestRetryIsToldAboveTheList(t *testing.T) {
 	t.Parallel()
-	b := &backend{viewer: sampleViewer()}
-	w := send(newWeb(t, b), post("/app/reports/rejected/rej_1/retry", nil))
+	s := newSite(t)
+	w := s.post(editor, "/app/reports/rejected/"+s.rejected.String()+"/retry", nil)
 	body := w.Body.String()
 	receipts, list := strings.Index(body, "What became of it"), strings.Index(body, "Read again")
 	if w.Code != 200 || receipts < 0 || list < receipts || strings.Contains(body, "Drop files here") {
-		t.Errorf("got %d with the receipts at %d and the list at %d, want the list of what was rejected below the receipts", w.Code, receipts, list)
+		t.Errorf("got %d with the receipts at %d and the list at %d, want the list below the receipts", w.Code, receipts, list)
 	}
 }
 
 func TestRefusedUploads(t *testing.T) {
 	t.Parallel()
-	b := &backend{viewer: sampleViewer()}
-	options := b.options()
+	s := newSite(t)
 	for _, row := range []struct {
 		name    string
 		request *http.Request
@@ -82,30 +79,31 @@ func TestRefusedUploads(t *testing.T) {
 	}{
 		{"no file", uploadOf(t, nil), 422},
 		{"no form", httptest.NewRequest(http.MethodPost, "/app/reports/upload", strings.NewReader("x")), 400},
-		{"too large", uploadOf(t, map[string]string{"a": strings.Repeat("x", int(options.MaxUpload)+1)}), 413},
+		{"too large", uploadOf(t, map[string]string{"a": strings.Repeat("x", 1<<20+1)}), 413},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			if w := send(newWeb(t, b), row.request); w.Code != row.want {
-				t.Errorf("got %d, want %d", w.Code, row.want)
-			}
-		})
+		if w := s.send(editor, row.request); w.Code != row.want {
+			t.Errorf("%s: got %d, want %d", row.name, w.Code, row.want)
+		}
 	}
 }
 
+// TestOriginal downloads what was uploaded, as it was.
 func TestOriginal(t *testing.T) {
 	t.Parallel()
-	w := get(t, newWeb(t, &backend{viewer: sampleViewer()}), "/app/reports/rep_1/original")
+	s := newSite(t)
+	w := s.get(viewer, "/app/reports/"+s.tls.String()+"/original")
 	for header, want := range map[string]string{
 		"Content-Type":        "application/octet-stream",
-		"Content-Disposition": `attachment; filename=a_b___c_.xml.gz`,
-		"Content-Length":      "8",
+		"Content-Disposition": "attachment; filename=" + s.tls.String(),
 	} {
 		if got := w.Header().Get(header); got != want {
 			t.Errorf("got %s %q, want %q", header, got, want)
 		}
 	}
-	if got := w.Body.String(); got != "original" {
+	if got := w.Body.String(); got != tlsJSON() {
 		t.Errorf("got %q, want the bytes as they were sent", got)
+	}
+	if got := s.get(viewer, "/app/reports/rejected/"+s.rejected.String()+"/original").Body.String(); got != "this is no report" {
+		t.Errorf("got %q, want the rejected item as it was sent", got)
 	}
 }

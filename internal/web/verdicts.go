@@ -34,25 +34,37 @@ func (s *Web) setCounted(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, counted := c.params["id"], form.Get("counted") == "true"
-	if err := c.team.Verdicts.SetCounted(c.r.Context(), id, counted); err != nil {
+	id, err := dmarcd.ParseReportID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	counted, done := form.Get("counted") == "true", "report-excluded"
+	if _, err := c.team.SetCounted(c.r.Context(), id, counted); err != nil {
 		return err
 	}
 	if counted {
-		return c.done(Prefix+"/reports/"+id, "report-included")
+		done = "report-included"
 	}
-	return c.done(Prefix+"/reports/"+id, "report-excluded")
+	return c.done(Prefix+"/reports/"+id.String(), done)
 }
 
 func (s *Web) deleteReport(c *call) error {
-	if err := c.team.Verdicts.DeleteReport(c.r.Context(), c.params["id"]); err != nil {
+	id, err := dmarcd.ParseReportID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if err := c.team.DeleteReport(c.r.Context(), id); err != nil {
 		return err
 	}
 	return c.done(Prefix+"/reports", "report-deleted")
 }
 
 func (s *Web) deleteRejected(c *call) error {
-	if err := c.team.Verdicts.DeleteRejected(c.r.Context(), c.params["id"]); err != nil {
+	id, err := dmarcd.ParseRejectedID(c.params["id"])
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if err := c.team.DeleteRejected(c.r.Context(), id); err != nil {
 		return err
 	}
 	return c.done(rejectedPath, "rejected-deleted")
@@ -101,7 +113,7 @@ func (s *Web) exclude(c *call) error {
 	selected, err := selection(written)
 	changed, counted := 0, written.Get("counted") == "true"
 	if err == nil {
-		changed, err = c.team.Verdicts.SetCountedAll(c.r.Context(), selected, counted)
+		changed, err = c.team.SetCountedAll(c.r.Context(), selected, counted)
 	}
 	if err != nil {
 		form, ok := excludeForm().filled(written, err)

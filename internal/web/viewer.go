@@ -1,38 +1,36 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// Viewer is who looks at the page, and for which team.
+// Viewer is the user who sees a page, with the team that they chose.
 type Viewer struct {
-	// ID names the user.
-	ID string
-	// Address is from where they look, for the audit log.
-	Address string
-	// Name is how the page calls the user: a name, or the e-mail address.
+	// Name is what the page calls the user: a name, or the email address.
 	Name string
 	// Email is the address that the user signs in with.
 	Email string
-	// Team is the chosen team, the zero value for somebody in none; Teams are all
-	// that the user belongs to, by name.
-	Team  TeamChoice
-	Teams []TeamChoice
-	// Role is the role in Team, for people to read: owner, editor or viewer.
-	Role string
+	// Team is the chosen team, the zero value for a user in none; Teams are all that
+	// the user can choose, by name.
+	Team  dmarcd.Team
+	Teams []dmarcd.Team
+	// Role is the role in Team.
+	Role dmarcd.Role
 	// Access is what the role allows.
 	Access Access
 	// Operator tells that the user sees the whole installation.
 	Operator bool
 }
 
-// TeamChoice is a team that can be switched to.
-type TeamChoice struct {
-	ID   string
-	Name string
+func newViewer(account *service.Account) Viewer {
+	return Viewer{
+		Name: cmp.Or(account.User.Name, account.User.Email), Email: account.User.Email, Team: account.Team, Teams: account.Teams,
+		Role: account.Role, Access: accessOf(account.Role), Operator: account.User.Operator,
+	}
 }
 
 // Access is how far somebody may go. Each level includes those before it.
@@ -54,6 +52,18 @@ const (
 	accessSignedIn
 )
 
+func accessOf(role dmarcd.Role) Access {
+	switch {
+	case role.Can(dmarcd.RightManage):
+		return AccessOwn
+	case role.Can(dmarcd.RightChange):
+		return AccessEdit
+	case role.Can(dmarcd.RightSee):
+		return AccessView
+	}
+	return 0
+}
+
 func (v Viewer) may(access Access) bool {
 	switch access {
 	case accessOperate:
@@ -74,15 +84,18 @@ func (v Viewer) MayOwn() bool { return v.may(AccessOwn) }
 // plain http, by which a first look at a new installation is had.
 const sessionCookie = "dmarcd_session"
 
-// identify finds the viewer of a call, or returns dmarcd.ErrUnauthorized.
+// identify finds the user of a call, or returns dmarcd.ErrUnauthorized.
 func (s *Web) identify(c *call) error {
-	if c.session = heldSession(c.r); c.session == "" {
+	client := c.client()
+	if c.session = client.Session; c.session == "" {
 		return dmarcd.ErrUnauthorized
 	}
-	var err error
-	c.viewer, err = s.options.Accounts.Viewer(c.r.Context(), c.session)
-	c.viewer.Address = clientaddr.Of(c.r)
-	return err
+	account, err := s.options.Service.Account(c.r.Context(), client)
+	if err != nil {
+		return err
+	}
+	c.account, c.viewer, c.team, c.system = account, newViewer(account), account.InTeam(), account.System()
+	return nil
 }
 
 // heldSession returns the secret of the session that the browser has, or "".

@@ -3,11 +3,9 @@
 // server and work without script; every chart stands beside the table that it
 // is drawn from, and every table can be had as CSV.
 //
-// Routes stand in routes.go, and each page has a file with what it shows and
-// the handler that asks for it, and a template of the same name. What the
-// pages need of others they ask through the interfaces of backend.go. Request
-// ids, the access log and recovery from a panic are the caller's, as with
-// package api; deciding who somebody is, and all SQL, is left to the backends.
+// Routes are in routes.go. Each page has a file with the handler that asks package
+// service and what it shows, and a template of the same name. Request ids, the access
+// log and recovery from a panic are the caller's, as with package api.
 package web
 
 import (
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
@@ -26,17 +25,10 @@ const Prefix = "/app"
 
 // Options are what the pages are made of.
 type Options struct {
-	Accounts    Accounts
-	OwnAccount  OwnAccount
-	Invitations Invitations
-	// Team returns what the pages may ask about the team that the viewer has
-	// chosen. Nothing of another team can be reached through it.
-	Team func(Viewer) Team
-	// Installation returns what operators may ask, in the name of the viewer.
-	Installation func(Viewer) Installation
-	// SingleSignOn lets people in whom an identity provider vouches for, nil where
-	// there is none; ProviderName is how the sign-in page calls it.
-	SingleSignOn SingleSignOn
+	Service *service.Service
+	// ReportDomain is the domain of the reporting addresses, "" if there is none.
+	ReportDomain string
+	// ProviderName is what the sign-in page calls the identity provider.
 	ProviderName string
 	// MinPassword is how many characters a password has at least.
 	MinPassword int
@@ -111,19 +103,20 @@ func (s *Web) serve(c *call) error {
 		}
 		return err
 	}
-	note(c.w, "team", c.viewer.Team.ID)
+	if c.viewer.Team.ID != 0 {
+		note(c.w, "team", c.viewer.Team.ID.String())
+	}
 	switch {
 	case matched == nil && allowed != "":
 		c.w.Header().Set("Allow", allowed)
 		return errMethodNotAllowed
 	case matched == nil:
 		return errNoSuchPage
-	case c.viewer.Team.ID == "" && matched.access != accessOperate && matched.access != accessSignedIn:
+	case c.viewer.Team.ID == 0 && matched.access != accessOperate && matched.access != accessSignedIn:
 		return errNoTeam
 	case !c.viewer.may(matched.access):
 		return errNotAllowed
 	}
-	c.team = s.options.Team(c.viewer)
 	err := c.handle(matched)
 	if errors.Is(err, dmarcd.ErrUnauthorized) { // the session ended meanwhile
 		return s.leadToSignIn(c)
@@ -133,10 +126,7 @@ func (s *Web) serve(c *call) error {
 
 // handle runs the handler of a route, and gives back the memory that it took.
 func (c *call) handle(matched *route) error {
-	if c.team.Memory == nil {
-		return matched.handle(c)
-	}
-	defer c.team.Memory.Release()
+	defer c.mail.release()
 	if c.r.Method == http.MethodGet && c.r.URL.Query().Has("csv") {
 		if err := c.reserve(); err != nil {
 			return err
@@ -151,11 +141,11 @@ const fileTimeout = 30 * time.Second
 
 // reserve reserves memory for a table as a file.
 func (c *call) reserve() error {
-	ctx, err := c.team.Memory.Reserve(c.r.Context())
+	ctx, release, err := c.team.ReserveMemory(c.r.Context())
 	if err != nil {
 		return err
 	}
-	c.r = c.r.WithContext(ctx)
+	c.r, c.mail.reserved = c.r.WithContext(ctx), release
 	// Not every writer has deadlines; a server's has.
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(fileTimeout))
 	return nil

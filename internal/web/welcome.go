@@ -5,32 +5,11 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// Invitation is what a one-time link is for.
-type Invitation struct {
-	// Email is whom it is for, "" where whoever follows it says so.
-	Email string
-	// Team is the name of the team to be joined, Role the role there.
-	Team, Role string
-	// Known tells that there is a user of that address already.
-	Known bool
-	// SignedIn is who is signed in on the browser and joins as they are; "" for
-	// nobody.
-	SignedIn string
-	// SignInFirst tells that the link lets nobody into the user's account: they
-	// have to sign in, and then follow it.
-	SignInFirst bool
-}
-
-// NewAccount is what somebody fills in who follows a one-time link.
-type NewAccount struct {
-	Email, Name, Password string
-	Browser               Browser
-}
-
 type welcomeView struct {
-	Invitation Invitation
+	Invitation service.Invitation
 	Form       Form
 	// SignIn leads to the sign-in page, and from there back.
 	SignIn string
@@ -40,7 +19,7 @@ func welcomeFrame() Page {
 	return Page{Template: "welcome", Title: "Welcome", Bare: true}
 }
 
-func (s *Web) newWelcomeView(path string, invitation Invitation) welcomeView {
+func (s *Web) newWelcomeView(path string, invitation service.Invitation) welcomeView {
 	v := welcomeView{
 		Invitation: invitation, Form: Form{Path: path, Method: "post", Submit: "Set the password and sign in"},
 		SignIn: withQuery(Prefix+"/sign-in", nil, "next", path),
@@ -64,7 +43,7 @@ func (s *Web) newWelcomeView(path string, invitation Invitation) welcomeView {
 }
 
 func (s *Web) welcomePage(c *call) error {
-	invitation, err := s.options.Invitations.Invitation(c.r.Context(), c.params["token"], heldSession(c.r))
+	invitation, err := s.options.Service.Invitation(c.r.Context(), c.params["token"], c.client())
 	if err != nil {
 		return welcomeError(err)
 	}
@@ -77,14 +56,13 @@ func (s *Web) welcome(c *call) error {
 		return err
 	}
 	token := c.params["token"]
-	invitation, err := s.options.Invitations.Invitation(c.r.Context(), token, heldSession(c.r))
+	invitation, err := s.options.Service.Invitation(c.r.Context(), token, c.client())
 	if err != nil {
 		return welcomeError(err)
 	}
-	session, err := s.options.Invitations.AcceptInvitation(c.r.Context(), token, NewAccount{
+	session, err := s.options.Service.AcceptInvitation(c.r.Context(), token, service.NewAccount{
 		Email: form.Get("email"), Name: form.Get("name"), Password: form.Get("password"),
-		Browser: c.browser(),
-	})
+	}, c.client())
 	if err != nil {
 		view := s.newWelcomeView(c.r.URL.EscapedPath(), invitation)
 		if filled, ok := view.Form.filled(form, err); ok {

@@ -1,15 +1,14 @@
-package backend
+package web
 
 import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd/aggregate"
-	"github.com/dmarcd/dmarcd/internal/web"
 )
 
 // newRecord returns a record as pages show it, without the report that it is in.
-func newRecord(r aggregate.Record) web.Record {
-	record := web.Record{
+func newRecord(r aggregate.Record) Record {
+	record := Record{
 		Address: r.Source, Messages: r.Count, Disposition: string(r.Disposition), DKIM: string(r.DKIM), SPF: string(r.SPF),
 		HeaderFrom: r.HeaderFrom, EnvelopeFrom: r.EnvelopeFrom,
 	}

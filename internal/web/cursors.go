@@ -1,4 +1,4 @@
-package backend
+package web
 
 import (
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -23,5 +23,5 @@ func parseRecordCursor(after string) (cursor service.RecordCursor, err error) {
 	return cursor, err
 }
 
-// asItIs is the shape of what pages show as the store has it.
+// asItIs is for lists of what pages show as the service returns it.
 func asItIs[T any](item T) (T, error) { return item, nil }

@@ -1,4 +1,4 @@
-package backend
+package web
 
 import (
 	"encoding/json"
@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // newDocument returns a report as it can be read, without its records.
-func newDocument(report dmarcd.Report) (web.ReportDocument, error) {
-	document := web.ReportDocument{Report: report}
+func newDocument(report dmarcd.Report) (ReportDocument, error) {
+	document := ReportDocument{Report: report}
 	if report.Document == "" { // it is past its time
 		return document, nil
 	}
@@ -43,11 +43,11 @@ func read[Shape any, T any](report dmarcd.Report, from func(Shape) T) (T, error)
 }
 
 // facts collects what a report states.
-type facts []web.Fact
+type facts []insight.Fact
 
 func (f *facts) add(name string, value *string) {
 	if value != nil && *value != "" {
-		*f = append(*f, web.Fact{Name: name, Value: *value})
+		*f = append(*f, insight.Fact{Name: name, Value: *value})
 	}
 }
 
@@ -56,7 +56,7 @@ func (f *facts) addAll(name string, values []string) {
 	f.add(name, &joined)
 }
 
-func aggregateFacts(r wire.AggregateReport) []web.Fact {
+func aggregateFacts(r wire.AggregateReport) []insight.Fact {
 	var f facts
 	f.add("Contact", r.Email)
 	f.add("More about it", r.ExtraContact)
@@ -90,7 +90,7 @@ func aggregateFacts(r wire.AggregateReport) []web.Fact {
 	return f
 }
 
-func failureFacts(r wire.FailureReport) []web.Fact {
+func failureFacts(r wire.FailureReport) []insight.Fact {
 	var f facts
 	f.add("Failure", r.AuthFailure)
 	f.add("Failed to align", r.IdentityAlignment)
@@ -110,20 +110,20 @@ func failureFacts(r wire.FailureReport) []web.Fact {
 	return f
 }
 
-func tlsFacts(r wire.TLSReport) []web.Fact {
+func tlsFacts(r wire.TLSReport) []insight.Fact {
 	var f facts
 	f.add("Contact", r.ContactInfo)
 	return f
 }
 
-func tlsPolicies(r wire.TLSReport) []web.TLSPolicy {
-	policies := make([]web.TLSPolicy, len(r.Policies))
+func tlsPolicies(r wire.TLSReport) []TLSPolicy {
+	policies := make([]TLSPolicy, len(r.Policies))
 	for i, p := range r.Policies {
-		policies[i] = web.TLSPolicy{
+		policies[i] = TLSPolicy{
 			Type: p.Type, Domain: p.Domain, Successful: p.Successful, Failed: p.Failed, Policy: p.Strings, MailServers: p.MXHosts,
 		}
 		for _, detail := range p.DetailList {
-			policies[i].Failures = append(policies[i].Failures, web.TLSFailure{
+			policies[i].Failures = append(policies[i].Failures, TLSFailure{
 				Result: detail.ResultType, Server: detail.ReceivingMXHostname, Address: detail.SendingMTAIP, Sessions: detail.FailedSessions,
 			})
 		}

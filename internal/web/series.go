@@ -1,24 +1,24 @@
-package backend
+package web
 
 import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/service"
-	"github.com/dmarcd/dmarcd/internal/web"
 )
 
-// daysOf returns a period as the services take it; the zero value is any time.
-func daysOf(p web.Period) dmarcd.Days {
-	if p == (web.Period{}) {
+// days returns the period as the service takes it; the zero value is any time.
+func (p Period) days() dmarcd.Days {
+	if p == (Period{}) {
 		return dmarcd.Days{}
 	}
 	return dmarcd.Days{From: &p.From, To: &p.To}
 }
 
-// withBefore returns a period together with the one of the same length before it.
-func withBefore(p web.Period) dmarcd.Days {
-	return daysOf(web.Period{From: p.Before().From, To: p.To})
+// withBefore returns the period together with the one of the same length before it.
+func (p Period) withBefore() dmarcd.Days {
+	return Period{From: p.Before().From, To: p.To}.days()
 }
 
 // dayTime returns when a day begins.
@@ -28,8 +28,8 @@ func dayTime(day dmarcd.Day) time.Time {
 
 // series spreads days with messages over the period, a value for each of its days,
 // and adds up those of the period and those before it.
-func series(counted []service.DailyCounts, p web.Period) (days []web.DayCounts, sum, before dmarcd.Counts) {
-	days = make([]web.DayCounts, p.Len())
+func series(counted []service.DailyCounts, p Period) (days []insight.DayCounts, sum, before dmarcd.Counts) {
+	days = make([]insight.DayCounts, p.Len())
 	for i := range days {
 		days[i].Day = p.From + dmarcd.Day(i)
 	}
@@ -45,10 +45,20 @@ func series(counted []service.DailyCounts, p web.Period) (days []web.DayCounts, 
 }
 
 // trendOf spreads days with messages over the period.
-func trendOf(counted []dmarcd.DayCount, p web.Period) []int64 {
+func trendOf(counted []dmarcd.DayCount, p Period) []int64 {
 	trend := make([]int64, p.Len())
 	for _, c := range counted {
 		trend[c.Day-p.From] = c.Total()
 	}
 	return trend
+}
+
+// since returns the events from a moment on, of a list that begins with the latest.
+func since(events []dmarcd.Event, moment time.Time) []dmarcd.Event {
+	for i, e := range events {
+		if e.At.Before(moment) {
+			return events[:i]
+		}
+	}
+	return events
 }

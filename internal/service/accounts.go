@@ -1,0 +1,308 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+)
+
+// Client is the browser that a request comes from.
+type Client struct {
+	Address, UserAgent string
+	// Session is the secret of the session that it has, or "". A new session replaces
+	// it.
+	Session string
+}
+
+// SignIn signs a user in, and returns the secret of the new session. A wrong address or
+// password is dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit.
+func (s *Service) SignIn(ctx context.Context, email, password string, client Client) (session string, err error) {
+	user, err := s.passwords.User(ctx, email, password, client.Address)
+	if err != nil {
+		return "", err
+	}
+	return s.beginSession(ctx, user, client)
+}
+
+func (s *Service) beginSession(ctx context.Context, user dmarcd.UserID, client Client) (string, error) {
+	return s.sessions.Begin(ctx, user, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session)
+}
+
+// SignOut ends a session. One that has ended already is no error.
+func (s *Service) SignOut(ctx context.Context, session string) error {
+	return s.sessions.End(ctx, session)
+}
+
+// SingleSignOn reports whether users can sign in with an identity provider.
+func (s *Service) SingleSignOn() bool { return s.options.OIDC != nil }
+
+// BeginSingleSignOn returns where to send the browser, and the state that it has to keep
+// meanwhile. next is the page to return to.
+func (s *Service) BeginSingleSignOn(ctx context.Context, next string) (location, state string, err error) {
+	if s.options.OIDC == nil {
+		return "", "", dmarcd.ErrNotFound
+	}
+	return s.options.OIDC.Begin(ctx, next)
+}
+
+// FinishSingleSignOn takes the state that the browser kept and the answer of the
+// provider, and returns the secret of a new session and the page to go to.
+// dmarcd.ErrUnauthorized means that the provider refused or was not asked,
+// dmarcd.ErrForbidden that the address is not verified, and dmarcd.ErrNotFound that the
+// user was not invited.
+func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer url.Values, client Client) (session, next string, err error) {
+	if s.options.OIDC == nil {
+		return "", "", dmarcd.ErrNotFound
+	}
+	user, next, err := s.options.OIDC.Finish(ctx, state, answer)
+	if err != nil {
+		return "", "", err
+	}
+	session, err = s.beginSession(ctx, user.ID, client)
+	return session, next, err
+}
+
+// Account is a signed-in user with the team that they chose, and what they can do for
+// themselves. It is for one request.
+type Account struct {
+	User dmarcd.User
+	// Team is the chosen team, the zero value for a user in no team; Role is theirs in
+	// it.
+	Team dmarcd.Team
+	Role dmarcd.Role
+	// Teams are those that the user can choose, by name.
+	Teams []dmarcd.Team
+
+	service *Service
+	session dmarcd.Session
+	client  Client
+}
+
+// Account returns the user of the client's session, or dmarcd.ErrUnauthorized.
+func (s *Service) Account(ctx context.Context, client Client) (*Account, error) {
+	session, err := s.sessions.Resolve(ctx, client.Session)
+	if err != nil {
+		return nil, err
+	}
+	memberships, err := s.store.Memberships(ctx, session.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	account := &Account{User: session.User, Team: session.Team, Role: session.Role, service: s, session: session, client: client}
+	if account.Team.ID == 0 {
+		if err := account.chooseFirst(ctx, memberships); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range memberships {
+		account.Teams = append(account.Teams, m.Team)
+	}
+	// Operators may look at teams that they are not members of.
+	chosen := func(team dmarcd.Team) bool { return team.ID == account.Team.ID }
+	if account.Team.ID != 0 && !slices.ContainsFunc(account.Teams, chosen) {
+		account.Teams = append(account.Teams, account.Team)
+	}
+	return account, nil
+}
+
+// chooseFirst chooses the first team that the user may see. It is for operators, and for
+// users who were removed from the team that they had chosen.
+func (a *Account) chooseFirst(ctx context.Context, memberships []dmarcd.Membership) error {
+	var first dmarcd.Membership
+	switch {
+	case len(memberships) > 0:
+		first = memberships[0]
+	case a.User.Operator:
+		teams, err := a.service.store.Teams(ctx)
+		if err != nil || len(teams) == 0 {
+			return err
+		}
+		first = dmarcd.Membership{Team: teams[0]}
+	default:
+		return nil
+	}
+	if a.User.Operator {
+		first.Role = dmarcd.RoleOwner
+	}
+	if err := a.service.store.SelectTeam(ctx, a.session.Hash, first.Team.ID); err != nil {
+		return err
+	}
+	a.Team, a.Role = first.Team, first.Role
+	return nil
+}
+
+func (a *Account) actor() Actor {
+	return User(a.User.ID, a.User.Email, a.Role, a.User.Operator, a.client.Address)
+}
+
+// InTeam returns what the user can do in the chosen team.
+func (a *Account) InTeam() *Team { return a.service.Team(a.Team.ID, a.actor()) }
+
+// System returns what the user can do to the installation.
+func (a *Account) System() *System { return a.service.System(a.actor()) }
+
+// ChooseTeam chooses another team for the session. One that the user may not see is
+// dmarcd.ErrNotFound.
+func (a *Account) ChooseTeam(ctx context.Context, team dmarcd.TeamID) error {
+	return a.service.store.SelectTeam(ctx, a.session.Hash, team)
+}
+
+// AccountSession is a browser on which a user is signed in.
+type AccountSession struct {
+	dmarcd.Session
+	// ID names the session. It is made of the hash, which opens nothing.
+	ID string
+	// Here tells that it is the session that asks.
+	Here bool
+}
+
+// Sessions returns the sessions of the user, the last used first.
+func (a *Account) Sessions(ctx context.Context) ([]AccountSession, error) {
+	found, err := a.service.store.Sessions(ctx, a.User.ID)
+	now := a.service.options.Now()
+	var sessions []AccountSession
+	for _, session := range found {
+		if session.Valid(now) { // others have not been removed yet
+			sessions = append(sessions, AccountSession{
+				Session: session, ID: hex.EncodeToString(session.Hash[:]), Here: session.Hash == a.session.Hash,
+			})
+		}
+	}
+	return sessions, err
+}
+
+// to returns the audit entry of a change that the user makes to their account. A user
+// belongs to no team, so it goes to the audit log of the installation.
+func (a *Account) to(action, detail string) dmarcd.AuditEntry {
+	return a.actor().to(action, a.User.Email, detail)
+}
+
+// SetName gives the user another name, "" for none.
+func (a *Account) SetName(ctx context.Context, name string) error {
+	return a.service.store.SetUserName(ctx, a.User.ID, name, a.to("user.name", ""))
+}
+
+// SetPassword changes the password, and ends all other sessions of the user. It returns
+// dmarcd.ErrUnauthorized where current is not the present password, dmarcd.ErrLimit
+// after too many attempts, and dmarcd.ErrForbidden for a user without a password.
+func (a *Account) SetPassword(ctx context.Context, current, next string) error {
+	return a.service.passwords.Change(ctx, a.session, current, next, a.client.Address, a.to("user.password", ""))
+}
+
+// EndSession ends one of the user's own sessions. Any other is dmarcd.ErrNotFound.
+func (a *Account) EndSession(ctx context.Context, id string) error {
+	sessions, err := a.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, session := range sessions {
+		if session.ID == id {
+			return a.service.store.EndSession(ctx, session.Hash, a.to("session.end", "that from "+session.Address))
+		}
+	}
+	return dmarcd.ErrNotFound
+}
+
+// EndOtherSessions ends all sessions of the user but the one that asks.
+func (a *Account) EndOtherSessions(ctx context.Context) error {
+	return a.service.store.EndSessions(ctx, a.User.ID, a.session.Hash, a.to("session.end", "all others"))
+}
+
+// Invitation is what a one-time link is for.
+type Invitation struct {
+	// Email is the address that it is for, "" where the person who follows it chooses
+	// one.
+	Email string
+	// Team is the name of the team to join, "" for none, and Role the role in it.
+	Team string
+	Role dmarcd.Role
+	// Known tells that a user has this address already.
+	Known bool
+	// SignedIn is the address of the user who is signed in on the browser and accepts,
+	// "" for none.
+	SignedIn string
+	// SignInFirst tells that the user has to sign in before they accept: the link alone
+	// does not open their account.
+	SignInFirst bool
+}
+
+// Invitation returns what a link is for, or dmarcd.ErrNotFound for one that is unknown,
+// used or expired. It does not use it.
+func (s *Service) Invitation(ctx context.Context, link string, client Client) (Invitation, error) {
+	invite, err := s.invitations.Look(ctx, link)
+	if err != nil {
+		return Invitation{}, err
+	}
+	invitation := Invitation{Email: invite.Email, Role: invite.Role}
+	if invite.Team != 0 {
+		team, err := s.store.TeamByID(ctx, invite.Team)
+		if err != nil {
+			return Invitation{}, err
+		}
+		invitation.Team = team.Name
+	}
+	user, err := s.signedIn(ctx, client)
+	if err != nil {
+		return Invitation{}, err
+	}
+	invitation.SignedIn = user.Email
+	if invite.Email == "" {
+		return invitation, nil
+	}
+	switch _, err := s.store.UserByEmail(ctx, invite.Email); {
+	case err == nil:
+		invitation.Known = true
+		invitation.SignInFirst = invite.CreatedBy != 0 && user.ID == 0 // see dmarcd.Invite
+	case !errors.Is(err, dmarcd.ErrNotFound):
+		return Invitation{}, err
+	}
+	return invitation, nil
+}
+
+// signedIn returns the user of the client's session, the zero value for none.
+func (s *Service) signedIn(ctx context.Context, client Client) (dmarcd.User, error) {
+	session, err := s.sessions.Resolve(ctx, client.Session)
+	if errors.Is(err, dmarcd.ErrUnauthorized) {
+		return dmarcd.User{}, nil
+	}
+	return session.User, err
+}
+
+// NewAccount is what a person states who accepts an invitation.
+type NewAccount struct{ Email, Name, Password string }
+
+// AcceptInvitation uses a link, and returns the secret of a new session in the team that
+// it is for. The errors are those of auth.Welcome.Accept.
+func (s *Service) AcceptInvitation(ctx context.Context, link string, account NewAccount, client Client) (session string, err error) {
+	invite, err := s.invitations.Look(ctx, link)
+	if err != nil {
+		return "", err
+	}
+	present, err := s.signedIn(ctx, client)
+	if err != nil {
+		return "", err
+	}
+	entry := dmarcd.AuditEntry{Action: "user.join", Address: client.Address}
+	if invite.Team != 0 {
+		entry.Action, entry.Detail = "member.join", string(invite.Role)
+	}
+	user, err := s.invitations.Accept(ctx, link, auth.Answer{
+		SignedIn: present.ID, Email: account.Email, Name: account.Name, Password: account.Password,
+	}, entry)
+	if err != nil {
+		return "", err
+	}
+	if session, err = s.beginSession(ctx, user.ID, client); err != nil || invite.Team == 0 {
+		return session, err
+	}
+	begun, err := s.sessions.Resolve(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	return session, s.store.SelectTeam(ctx, begun.Hash, invite.Team)
+}

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"github.com/dmarcd/dmarcd/internal/insight"
+)
+
+// mailQuery selects mail, and what a page shows of it.
+type mailQuery struct {
+	// Domain narrows it to one domain of the team, "" is all.
+	Domain string
+	Period Period
+	insight.Query
+}
+
+// mailReader reads the mail of a page. What several parts of a page ask of the same mail
+// is read once.
+type mailReader struct {
+	read   *insight.Mail // nil before the first read
+	domain string
+	period Period
+	// reserved gives back the memory that was reserved, nil if none was.
+	reserved func()
+}
+
+// release gives back the memory of the page.
+func (m *mailReader) release() {
+	if m.read != nil {
+		m.read.Close()
+		m.read = nil
+	}
+	if m.reserved != nil {
+		m.reserved()
+		m.reserved = nil
+	}
+}
+
+// mailOf returns the mail that a query is about. A domain that the team does not have is
+// dmarcd.ErrNotFound.
+func (c *call) mailOf(query mailQuery) (*insight.Mail, error) {
+	m := &c.mail
+	if m.read != nil && m.domain == query.Domain && m.period == query.Period {
+		return m.read, nil
+	}
+	if m.read != nil {
+		m.read.Close()
+		m.read = nil
+	}
+	var name string
+	if query.Domain != "" {
+		domain, err := c.team.Domain(c.r.Context(), query.Domain)
+		if err != nil {
+			return nil, err
+		}
+		name = domain.Name
+	}
+	mail, err := c.team.Mail(c.r.Context(), name, query.Period.days())
+	if err != nil {
+		return nil, err
+	}
+	m.read, m.domain, m.period = mail, query.Domain, query.Period
+	return mail, nil
+}

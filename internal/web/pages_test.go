@@ -1,0 +1,118 @@
+package web_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// page is a page of the sample.
+type page struct {
+	name, path string
+	// user sees it: the operator, or someone in the empty team.
+	user string
+	// golden tells that the page is compared with a file.
+	golden bool
+}
+
+// pages are all pages of the sample.
+func (s *site) allPages() []page {
+	const domain = "/app/domains/example.com"
+	report := func(id interface{ String() string }) string { return "/app/reports/" + id.String() }
+	pages := []page{
+		{name: "overview", path: "/app/", golden: true},
+		{name: "domain-new", path: "/app/domains/new"},
+		{name: "domain-timeline", path: domain + "?done=domain-checked"},
+		{name: "domain-sources", path: domain + "/sources?group=address", golden: true},
+		{name: "domain-check", path: domain + "/check"},
+		{name: "domain-history", path: domain + "/history", golden: true},
+		{name: "domain-spf", path: domain + "/spf"},
+		{name: "domain-setup", path: domain + "/setup"},
+		{name: "domain-setup-steps", path: domain + "/setup/steps"},
+		{name: "domain-failure-reports", path: domain + "/reports?kind=failure"},
+		{name: "domain-tls-reports", path: domain + "/reports?kind=tls"},
+		{name: "domain-settings", path: domain + "/settings"},
+		{name: "sources", path: "/app/sources?sort=name"},
+		{name: "source", path: "/app/sources/header_from/example.com?domain=example.com"},
+		{name: "reports", path: "/app/reports"},
+		{name: "report-aggregate", path: report(s.aggregate), golden: true},
+		{name: "report-odd", path: report(s.odd)},
+		{name: "report-failure", path: report(s.failure)},
+		{name: "report-tls", path: report(s.tls)},
+		{name: "rejected", path: "/app/reports/rejected"},
+		{name: "exclude", path: "/app/reports/exclude?reporter=receiver.example&from=2026-11-01"},
+		{name: "upload", path: "/app/reports/upload"},
+		{name: "builder", path: "/app/builder?p=reject&sp=quarantine&np=reject&t=y&rua=a@example.com&domain=example.org", golden: true},
+		{name: "builder-paste", path: "/app/builder?record=v%3DDMARC1%3B+p%3Dreject%3B+pct%3D50%3B+x%3D%3Cscript%3E"},
+		{name: "settings-tokens", path: "/app/settings/tokens"},
+		{name: "settings-members", path: "/app/settings/members"},
+		{name: "settings-mailboxes", path: "/app/settings/mailboxes", golden: true},
+		{name: "settings-retention", path: "/app/settings/retention"},
+		{name: "settings-audit", path: "/app/settings/audit"},
+		{name: "account", path: "/app/account"},
+		{name: "installation-teams", path: "/app/installation/teams"},
+		{name: "installation-users", path: "/app/installation/users"},
+		{name: "installation-audit", path: "/app/installation/audit"},
+		{name: "not-found", path: "/app/nothing"},
+	}
+	for i := range pages {
+		pages[i].user = operator
+	}
+	for name, path := range map[string]string{
+		"overview": "/app/", "sources": "/app/sources", "reports": "/app/reports", "rejected": "/app/reports/rejected",
+		"tokens": "/app/settings/tokens", "mailboxes": "/app/settings/mailboxes",
+	} {
+		pages = append(pages, page{name: name + "-empty", path: path, user: elsewhere})
+	}
+	return append(pages,
+		page{name: "sign-in", path: "/app/sign-in?next=%2Fapp%2Fsources"},
+		page{name: "welcome", path: "/app/welcome/" + s.invitation},
+	)
+}
+
+// What differs from one run to the next: the hashes in the names of assets, what is there
+// only where the charts were built, and what the store draws.
+var varying = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`/app/static/([a-z]+)-[0-9a-f]{12}\.`), "/app/static/$1."},
+	{regexp.MustCompile(`\n<script type="module" src="/app/static/charts\.js"></script>|\n<div class="plot".*</div>| · <a href="/app/static/licenses.txt">Licences</a>|(<details class="numbers") open`), "$1"},
+	{regexp.MustCompile(`\n{2,}`), "\n"},
+	{regexp.MustCompile(`\b(team|rep|rej|tok|box|user|chk)_[0-9A-Za-z]+`), "${1}_1"},
+	{regexp.MustCompile(`[a-z2-7]{26}@reports\.example`), "r4x7@reports.example"},
+}
+
+func TestGoldenPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, page := range s.allPages() {
+		if !page.golden {
+			continue
+		}
+		got := s.get(page.user, page.path).Body.String()
+		for _, v := range varying {
+			got = v.pattern.ReplaceAllString(got, v.with)
+		}
+		file := filepath.Join("testdata", page.name+".golden.html")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("got a page that differs from %s (-want +got):\n%s", file, diff)
+		}
+	}
+}

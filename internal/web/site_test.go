@@ -1,0 +1,241 @@
+package web_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/internal/web"
+)
+
+const (
+	sampleDomain   = "example.com"
+	samplePassword = "correct horse battery"
+	// hostile is what an outsider may put into any text of a report or record.
+	hostile = `"><script>alert('x')</script><img src=x onerror=alert(1)> javascript:alert(1)`
+	formula = `=HYPERLINK("https://evil.example/","click")`
+)
+
+// The users of the sample. All but zoe are members of the team with data; the operator is
+// in the empty team too.
+const (
+	viewer   = "viewer@example.com"
+	editor   = "editor@example.com"
+	owner    = "owner@example.com"
+	operator = "operator@example.com"
+	// elsewhere has chosen the team without data.
+	elsewhere = "elsewhere@example.com"
+	zoe       = "zoe@example.com"
+)
+
+var now = time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
+
+// sample is what the pages are tested with: what is in the database, and what opens it.
+type sample struct {
+	file            string // of the database
+	team, emptyTeam dmarcd.TeamID
+
+	aggregate, odd, failure, tls dmarcd.ReportID
+	rejected                     dmarcd.RejectedID
+	token, mailbox, member       string // ids
+	reportAddress                string
+	// sessions are the secrets of sessions, by email; invitation is that of a link for
+	// joining@example.com.
+	sessions   map[string]string
+	invitation string
+}
+
+// site is the pages over a service of their own.
+type site struct {
+	sample
+	store   *store.Store
+	service *service.Service
+	zone    *zones
+	pages   *web.Web
+	clock   time.Time
+	// examined counts the full checks.
+	examined int
+}
+
+// zones is a DNS that can be replaced.
+type zones struct {
+	mu   sync.Mutex
+	zone *dnstest.Zone
+}
+
+// Resolve implements dns.Resolver.
+func (z *zones) Resolve(ctx context.Context, q dns.Question) dns.Answer {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.zone.Resolve(ctx, q)
+}
+
+// noNames knows no names of addresses.
+type noNames struct{}
+
+func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
+
+// openSite opens the pages over the database in a file, until the test ends.
+func openSite(t *testing.T, file string) *site {
+	t.Helper()
+	s := &site{clock: now, zone: &zones{zone: dnstest.New("")}}
+	clock := func() time.Time { return s.clock }
+	s.store = storetest.DB{Engine: "sqlite", DSN: file}.Open(t, store.Options{Now: clock})
+	checker := dnscheck.New(dnscheck.Options{Resolver: s.zone, ReportDomain: "reports.example", Interval: time.Hour, Now: clock})
+	limits := intake.DefaultLimits()
+	limits.Containers.Folder = t.TempDir()
+	s.service = service.New(s.store, service.Options{
+		Checker:  checker,
+		Acceptor: &intake.Acceptor{Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) }},
+		Examine: func(ctx context.Context, team *store.Team, name string) error {
+			s.examined++
+			return examine(ctx, checker, team, name)
+		},
+		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, nil),
+		Memory:         memory.NewBudget(1 << 30),
+		Seal:           func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return secret, nil },
+		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
+		TryMailbox: func(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
+			return secret, nil
+		},
+		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
+		BaseURL:   "https://dmarc.example/api", ReportDomain: "reports.example", Now: clock,
+	})
+	var err error
+	s.pages, err = web.New(web.Options{
+		Service: s.service, ReportDomain: "reports.example", MinPassword: auth.MinPassword, APIDocs: "/api/docs",
+		Attributions: []web.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
+		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, name string) error {
+	selectors, err := team.Selectors(ctx, name, 20)
+	if err != nil {
+		return err
+	}
+	request := dnscheck.Request{Domain: name}
+	for _, selector := range selectors {
+		request.Selectors = append(request.Selectors, dnscheck.Selector{Name: selector, From: dnscheck.FromReport})
+	}
+	check := checker.Examine(ctx, request)
+	return checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
+		_, err := team.SaveCheck(ctx, name, check, plan)
+		return err
+	})
+}
+
+// The sample is made by the first test that needs it, in a folder of its own.
+var (
+	sampleFolder string
+	sampleOnce   sync.Once
+	theSample    sample
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if sampleFolder, err = os.MkdirTemp("", "dmarcd-web-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(sampleFolder)
+	os.Exit(code)
+}
+
+// newSite returns the pages over a copy of the sample.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	sampleOnce.Do(func() {
+		t.Run("make the sample", func(t *testing.T) { theSample = makeSample(t, filepath.Join(sampleFolder, "dmarcd.db")) })
+	})
+	content, err := os.ReadFile(theSample.file)
+	if err != nil {
+		t.Fatal("there is no sample: ", err)
+	}
+	file := filepath.Join(t.TempDir(), "dmarcd.db")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openSite(t, file)
+	s.sample = theSample
+	s.sessions = maps.Clone(theSample.sessions)
+	return s
+}
+
+// get requests a page as a user.
+func (s *site) get(user, path string) *httptest.ResponseRecorder {
+	return s.send(user, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+}
+
+// body returns a page as a user sees it.
+func (s *site) body(t testing.TB, user, path string) string {
+	t.Helper()
+	w := s.get(user, path)
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: got %d, want a page", path, w.Code)
+	}
+	return w.Body.String()
+}
+
+// post sends a form as a user.
+func (s *site) post(user, path string, form url.Values) *httptest.ResponseRecorder {
+	return s.send(user, postForm(path, form))
+}
+
+func postForm(path string, form url.Values) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return r
+}
+
+// send sends a request as a user; "" is nobody.
+func (s *site) send(user string, r *http.Request) *httptest.ResponseRecorder {
+	if user != "" {
+		secret, ok := s.sessions[user]
+		if !ok {
+			panic("no session of " + user)
+		}
+		r.AddCookie(&http.Cookie{Name: "dmarcd_session", Value: secret})
+	}
+	w := httptest.NewRecorder()
+	s.pages.ServeHTTP(w, r)
+	return w
+}
+
+// audit returns how many entries the audit logs have.
+func (s *site) audit(t testing.TB) int {
+	t.Helper()
+	entries, err := s.store.Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
