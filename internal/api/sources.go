@@ -29,7 +29,7 @@ func (a *API) listSources(c *call) error {
 	}
 	page := wire.Page[wire.Source]{Items: []wire.Source{}}
 	for _, s := range list.Sources {
-		page.Items = append(page.Items, wire.NewSource(s.Key, s.Name, s.Detail, s.Counts, s.First, s.Last))
+		page.Items = append(page.Items, wire.NewSource(s.Key, s.Name, s.Detail, s.Counts, s.First, s.Last, s.Seen))
 	}
 	if list.Next != "" {
 		page.Next = &list.Next

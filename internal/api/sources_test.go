@@ -168,3 +168,37 @@ func TestSourcesWithoutMemory(t *testing.T) {
 		t.Errorf("once the memory is free: got %d", got.status)
 	}
 }
+
+// TestFirstAndLastSeen asks for a few days of a sender: when it was seen first and last does
+// not depend on them.
+func TestFirstAndLastSeen(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		st := db.Open(t, store.Options{})
+		s := newService(t, st)
+		s.add("example.com")
+		for day := range dmarcd.Day(3) {
+			s.stored(aggregateXML(fmt.Sprint(day), "example.com", firstDay+day, row{"example.com", "none", "pass", 5}))
+		}
+		_, err := st.UpdateSenders(t.Context(), func(ctx context.Context, team *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
+			return newSources().FindSenders(ctx, team, days, save)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type seen struct {
+			FirstDay  string  `json:"first_day"`
+			FirstSeen *string `json:"first_seen"`
+			LastSeen  *string `json:"last_seen"`
+		}
+		first, last := "2024-10-04", "2024-10-06"
+		for query, want := range map[string]seen{
+			"": {"2024-10-05", &first, &last}, "&domain=example.com": {"2024-10-05", &first, &last}, "&by=address": {"2024-10-05", nil, nil},
+		} {
+			got := read[page[seen]](t, s.get("/insights/sources?from=2024-10-05&to=2024-10-05"+query), http.StatusOK)
+			if diff := cmp.Diff([]seen{want}, got.Items); diff != "" {
+				t.Errorf("%s: -want +got\n%s", query, diff)
+			}
+		}
+	})
+}

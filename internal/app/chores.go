@@ -3,8 +3,17 @@ package app
 import (
 	"context"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/jobs"
+	"github.com/dmarcd/dmarcd/internal/store"
 )
+
+// storeSenders stores when senders were seen first and last.
+func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
+	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
+		return a.sources.FindSenders(ctx, t, days, save)
+	})
+}
 
 // chores are what is done to the store without anybody asking for it.
 func (a *App) chores() []*jobs.Chore {
@@ -13,6 +22,7 @@ func (a *App) chores() []*jobs.Chore {
 	chores := []*jobs.Chore{
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
+		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},
 		{Name: "remove what is past its time", Step: expire, Poll: jobs.Hourly},
 		{Name: "return free pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "forget retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},

@@ -29,6 +29,15 @@ func BenchmarkMillion(b *testing.B) {
 			if err := db.SQL(b).QueryRowContext(b.Context(), `SELECT SUM(octet_length(block)), SUM(records) FROM day_rollups`).Scan(&bytes, &records); err != nil {
 				b.Fatal(err)
 			}
+			b.Run("find senders", func(b *testing.B) {
+				began := processorTime(b)
+				for b.Loop() {
+					if err := service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
+			})
 			for _, group := range insight.Groups() {
 				b.Run(string(group), func(b *testing.B) {
 					grown := peakHeap(func() { listSources(b, service, team, group) })

@@ -44,6 +44,9 @@ type Records interface {
 	// Scan calls visit with the records that count in the given days, of one domain or,
 	// with "", of all, in no order. An error of visit ends it.
 	Scan(ctx context.Context, domain string, days dmarcd.Days, visit func(rollup.Part) error) error
+	// Senders returns the first and the last day over all time of senders, as far as
+	// they are stored.
+	Senders(ctx context.Context, domain string, keys []string) (map[string]dmarcd.SeenDays, error)
 	// SentRecords returns the records at those places, in their order.
 	SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
 }

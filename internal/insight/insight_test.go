@@ -55,6 +55,10 @@ func (f failing) Scan(context.Context, string, dmarcd.Days, func(rollup.Part) er
 	return f.err
 }
 
+func (f failing) Senders(context.Context, string, []string) (map[string]dmarcd.SeenDays, error) {
+	return nil, f.err
+}
+
 func readSources(ctx context.Context, service *insight.Service, of insight.Records) error {
 	m, err := service.Read(ctx, of, "", dmarcd.Days{})
 	if err != nil {

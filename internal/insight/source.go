@@ -113,6 +113,9 @@ func (m *Mail) Source(ctx context.Context, q Query) (Source, error) {
 		return Source{}, dmarcd.ErrNotFound
 	}
 	m.describe(q.Group, sources.sources[:1], sources.hosts)
+	if err := m.addSeen(ctx, q.Group, sources.sources[:1]); err != nil {
+		return Source{}, err
+	}
 	p := m.period(m.whole.all)
 	found := Source{Row: sources.sources[0].Row, Days: records.days.list(p), Facts: m.facts(sources.sources[0], records)}
 	if p.span() > 0 {
@@ -181,6 +184,8 @@ func (m *Mail) facts(of *source, records *selection) []Fact {
 		return facts
 	case GroupNetwork:
 		network := &m.whole.networks.list[m.whole.networks.places[of.form]]
+		add("First seen", of.Seen.First.String())
+		add("Last seen", of.Seen.Last.String())
 		add("Kind of sender", network.category())
 		add("Autonomous system", systemName(senders.Network{Number: network.number, Name: network.name}))
 	}

@@ -18,8 +18,12 @@ type Row struct {
 	// network, the name of an address; "" where nothing is.
 	Detail string
 	Counts dmarcd.Counts
-	// First and Last are the days of the first and the last report of its mail.
+	// First and Last are the days of the first and the last report of its mail in the
+	// period.
 	First, Last dmarcd.Day
+	// Seen are the first and the last day over all time: of senders (GroupNetwork)
+	// that are listed one by one, else nil.
+	Seen *dmarcd.SeenDays
 	// Trend is the messages of each day of the period, if the query asks for it; nil
 	// where that is too long, and in the row of other sources.
 	Trend []int64
@@ -80,6 +84,9 @@ func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
 		list.Next = formatCursor(sources[q.Limit-1].rank)
 	}
 	m.describe(q.Group, sources, found.hosts)
+	if err := m.addSeen(ctx, q.Group, sources); err != nil {
+		return List{}, err
+	}
 	if q.Trends {
 		if err := m.addTrends(ctx, q.Group, m.period(found.all), sources); err != nil {
 			return List{}, err

@@ -176,7 +176,7 @@ func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID)
 		}
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		if _, err := tx.exec(ctx, `UPDATE team_days SET changes = changes + 1, broken = changes + 1 WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE team_days SET changes = changes + 1, broken = changes + 1, expired = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 			return err
 		}
 	}

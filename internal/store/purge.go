@@ -113,6 +113,8 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 			(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
 			(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM senders WHERE team_id = $1 AND domain_id = $2 AND key IN
+			(SELECT key FROM senders WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN
 			(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 	} {

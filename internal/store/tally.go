@@ -169,7 +169,8 @@ func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLoc
 	}
 	if _, err := tx.insertMany(ctx, `INSERT INTO team_days (team_id, day, changes, broken, newest_report, `+countColumns+`) VALUES `, byTeam,
 		` ON CONFLICT (team_id, day)`+addCounts("team_days")+`, changes = team_days.changes + 1,
-			broken = CASE WHEN excluded.broken > 0 OR excluded.newest_report <= team_days.newest_report THEN team_days.changes + 1 ELSE team_days.broken END`); err != nil {
+			broken = CASE WHEN excluded.broken > 0 OR excluded.newest_report <= team_days.newest_report THEN team_days.changes + 1 ELSE team_days.broken END,
+			removed = CASE WHEN excluded.broken > 0 THEN team_days.changes + 1 ELSE team_days.removed END`); err != nil {
 		return err
 	}
 	return t.recountDays(ctx, tx, days)

@@ -192,7 +192,8 @@ func (t *Team) DeleteDomain(ctx context.Context, name string, audit ...dmarcd.Au
 		_, err = tx.exec(ctx, `UPDATE team_days SET
 				`+subtractCounts("team_days", "gone")+`,
 				changes = team_days.changes + 1,
-				broken = team_days.changes + 1
+				broken = team_days.changes + 1,
+				removed = team_days.changes + 1
 			FROM domain_days AS gone
 			WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
 			t.id, id)

@@ -181,6 +181,15 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		}
 		return nil
 	},
+	"Senders": func(ctx context.Context, other *store.Team, v victim) error {
+		for _, name := range []string{"", v.domain.Name} {
+			seen, err := other.Senders(ctx, name, []string{"-", "AS64496"})
+			if err := wantNone(len(seen), err); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"SentRecords": func(ctx context.Context, other *store.Team, v victim) error {
 		records, err := other.SentRecords(ctx, []dmarcd.SentPlace{{Report: v.report}, {Report: v.report, N: 1}})
 		return wantNone(len(records), err)

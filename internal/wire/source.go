@@ -19,17 +19,24 @@ type Source struct {
 	SPF  int64 `json:"spf"`
 	// Unverified are the messages of reports that nobody knows the sender of.
 	Unverified int64 `json:"unverified"`
-	// FirstDay and LastDay are when the first and the last report of it begin.
-	FirstDay string `json:"first_day"`
-	LastDay  string `json:"last_day"`
+	// FirstDay and LastDay are when the first and the last report of it in the period
+	// begin, FirstSeen and LastSeen the same over all time: of senders alone, else null.
+	FirstDay  string  `json:"first_day"`
+	LastDay   string  `json:"last_day"`
+	FirstSeen *string `json:"first_seen"`
+	LastSeen  *string `json:"last_seen"`
 }
 
-// NewSource returns the shape of a source.
-func NewSource(key, name, detail string, c dmarcd.Counts, first, last dmarcd.Day) Source {
-	return Source{
+// NewSource returns the shape of a source, which is a sender if seen is not nil.
+func NewSource(key, name, detail string, c dmarcd.Counts, first, last dmarcd.Day, seen *dmarcd.SeenDays) Source {
+	s := Source{
 		Key: key, Name: name, Detail: optionalText(detail), Summary: NewSummary(c.Summary),
 		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
 		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF, Unverified: c.Unverified,
 		FirstDay: first.String(), LastDay: last.String(),
 	}
+	if seen != nil {
+		s.FirstSeen, s.LastSeen = optionalText(seen.First.String()), optionalText(seen.Last.String())
+	}
+	return s
 }

@@ -1,0 +1,116 @@
+package insight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
+
+// FindSenders finds the senders of the mail of a team in some days, as GroupNetwork has
+// them, and calls save with them, some at a time: those of each domain and, with domain 0,
+// of all. A sender may be saved several times, with other days.
+func (s *Service) FindSenders(ctx context.Context, team Records, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
+	m, err := s.Read(ctx, team, "", days)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := m.recognise(ctx); err != nil {
+		return err
+	}
+	f := &senderFinder{keyed: m.keyed(GroupNetwork), days: make(map[senderOf]dmarcd.SeenDays), save: save}
+	f.slot = func(key string) slot { return slot(m.whole.networks.places[key]) }
+	if err := m.scan(ctx, m.days, nil, f); err != nil {
+		return err
+	}
+	f.flush()
+	return f.err
+}
+
+// senderOf is a sender of a domain.
+type senderOf struct {
+	domain dmarcd.DomainID
+	sender slot // its place among the networks
+}
+
+// senderFinder gathers the days of senders.
+type senderFinder struct {
+	*keyed
+	days map[senderOf]dmarcd.SeenDays
+	save func([]dmarcd.Sender) error
+	err  error
+}
+
+// maxFound is how many senders are gathered before they are saved, savedAtOnce how many
+// one transaction saves.
+const (
+	maxFound    = 1 << 15
+	savedAtOnce = 1000
+)
+
+func (f *senderFinder) begin(b *rollup.Block) {
+	if len(f.days) > maxFound {
+		f.flush()
+	}
+	f.keyed.begin(b)
+}
+
+func (f *senderFinder) add(share *rollup.Share, records []rollup.Record) {
+	for i := range records {
+		sender := f.of(share, &records[i])
+		for _, domain := range []dmarcd.DomainID{0, share.Domain} {
+			of := senderOf{domain, sender}
+			days, known := f.days[of]
+			if !known {
+				days = dmarcd.SeenDays{First: share.Day, Last: share.Day}
+			}
+			if seen := days.And(share.Day); !known || seen != days {
+				f.days[of] = seen
+			}
+		}
+	}
+}
+
+func (f *senderFinder) flush() {
+	found := make([]dmarcd.Sender, 0, len(f.days))
+	for of, days := range f.days {
+		found = append(found, dmarcd.Sender{Domain: of.domain, Key: f.senders.networks.list[of.sender].key, SeenDays: days})
+	}
+	clear(f.days)
+	// Two replicas that save the same senders lock their rows in one order.
+	slices.SortFunc(found, func(a, b dmarcd.Sender) int {
+		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Key, b.Key))
+	})
+	for part := range slices.Chunk(found, savedAtOnce) {
+		if f.err == nil {
+			f.err = f.save(part)
+		}
+	}
+}
+
+// addSeen adds the first and the last day over all time to sources that are senders.
+func (m *Mail) addSeen(ctx context.Context, group Group, sources []*source) error {
+	if group != GroupNetwork || len(sources) == 0 {
+		return nil
+	}
+	keys := make([]string, len(sources))
+	for i, s := range sources {
+		keys[i] = s.Key
+	}
+	stored, err := m.team.Senders(ctx, m.domain, keys)
+	if err != nil {
+		return fmt.Errorf("read senders: %w", err)
+	}
+	for _, s := range sources {
+		seen := dmarcd.SeenDays{First: s.First, Last: s.Last}
+		if known, ok := stored[s.Key]; ok {
+			seen = seen.And(known.First).And(known.Last)
+		}
+		s.Seen = &seen
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package insight_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+)
+
+// TestFirstAndLastSeen lists senders of some days with the days over all time that are
+// stored, which may miss the latest.
+func TestFirstAndLastSeen(t *testing.T) {
+	t.Parallel()
+	of := usual()
+	of.senders = map[string]dmarcd.SeenDays{"AS64496": {First: -7, Last: 2}, "Post Office": {First: 2, Last: 90}}
+	m := readMail(t, of, daysOf(1, 3))
+	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range list.Sources {
+		got = append(got, fmt.Sprintf("%s %d-%d %d-%d", row.Key, row.First, row.Last, row.Seen.First, row.Seen.Last))
+	}
+	want := []string{"AS64496 1-3 -7-3", "Post Office 2-2 2-90", "AS64497 2-2 2-2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	one, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496"})
+	if want := (insight.Fact{Name: "First seen", Value: dmarcd.Day(-7).String()}); err != nil || !slices.Contains(one.Facts, want) {
+		t.Errorf("got the facts %v, %v; want %v among them", one.Facts, err, want)
+	}
+	if list, err = m.Sources(t.Context(), insight.Query{Group: insight.GroupAddress, Limit: 1}); err != nil || list.Sources[0].Seen != nil {
+		t.Errorf("an address: got %+v, %v; want nothing over all time", list.Sources, err)
+	}
+}
+
+// TestFindSenders finds the senders of each domain, and of all.
+func TestFindSenders(t *testing.T) {
+	t.Parallel()
+	of := usual()
+	for i := range of.Shares {
+		of.Shares[i].Domain = dmarcd.DomainID(1 + i%2)
+	}
+	var got []string
+	err := newService(t).FindSenders(t.Context(), of, dmarcd.Days{}, func(found []dmarcd.Sender) error {
+		for _, s := range found {
+			got = append(got, fmt.Sprintf("%d %s %d-%d", s.Domain, s.Key, s.First, s.Last))
+		}
+		return nil
+	})
+	want := []string{
+		"0 - 3-3", "0 AS64496 1-3", "0 AS64497 2-2", "0 Newsletters 2-2", "0 Post Office 2-2",
+		"1 - 3-3", "1 AS64496 1-1", "1 Newsletters 2-2", "1 Post Office 2-2", "2 - 3-3", "2 AS64496 3-3", "2 AS64497 2-2",
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v; -want +got\n%s", err, diff)
+	}
+}

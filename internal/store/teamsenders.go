@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// FindSenders finds the senders of the mail of a team in some days, and calls save with
+// them, some at a time.
+type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error
+
+// UpdateSenders stores the senders of days whose records changed, and reports whether there
+// may be more. What fails for one team is done for the others all the same, see eachTeam.
+func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
+	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	return s.eachTeam(ctx, "senders", teams, func(ctx context.Context, t *Team) (bool, error) {
+		return false, t.updateSenders(ctx, find)
+	})
+}
+
+// senderDay is a day whose senders are to be stored.
+type senderDay struct {
+	day     dmarcd.Day
+	changes int64
+	// removed tells that records went that should not have counted.
+	removed bool
+}
+
+// updateSenders adds the senders of days that changed. If records were removed, it first
+// takes back what may be known from them alone, and then finds the senders of all days:
+// the next day of a sender may be any. A job that ends before its last transaction is done
+// again.
+func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
+	changed, err := collectRead(ctx, t.store, `SELECT day, changes, removed > in_senders AND NOT expired
+		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
+		return d, scan(&d.day, &d.changes, &d.removed)
+	})
+	if err != nil {
+		return err
+	}
+	var days, removed []dmarcd.Day
+	for _, d := range changed {
+		days = append(days, d.day)
+		if d.removed {
+			removed = append(removed, d.day)
+		}
+	}
+	if len(removed) > 0 {
+		if err := t.tx(ctx, func(tx tx) error { return t.takeBackSenders(ctx, tx, removed) }); err != nil {
+			return err
+		}
+		days, err = collectRead(ctx, t.store, `SELECT day FROM team_days WHERE team_id = $1 AND (compliant > 0 OR non_compliant > 0) ORDER BY day`,
+			[]any{t.id}, scanDay)
+		if err != nil {
+			return err
+		}
+	}
+	for _, period := range periods(days) {
+		err := find(ctx, t, period, func(found []dmarcd.Sender) error {
+			return t.tx(ctx, func(tx tx) error { return t.addSenders(ctx, tx, found) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return t.tx(ctx, func(tx tx) error { return t.finishSenders(ctx, tx, changed, len(removed) > 0) })
+}
+
+// maxPeriod is how many days are read at once.
+const maxPeriod = 30
+
+// periods returns days, which ascend, as periods without other days.
+func periods(days []dmarcd.Day) (all []dmarcd.Days) {
+	for from := 0; from < len(days); {
+		to := from
+		for to+1 < len(days) && days[to+1] == days[to]+1 && to-from+1 < maxPeriod {
+			to++
+		}
+		all = append(all, dmarcd.Days{From: &days[from], To: &days[to]})
+		from = to + 1
+	}
+	return all
+}
+
+// takeBackSenders makes the time of senders shorter that began or ended on one of some
+// days, which ascend. To add the senders of all days makes it as long as it is.
+func (t *Team) takeBackSenders(ctx context.Context, tx tx, days []dmarcd.Day) error {
+	for _, day := range days {
+		for _, step := range []string{
+			`DELETE FROM senders WHERE team_id = $1 AND first_day = $2 AND last_day = $2`,
+			`UPDATE senders SET first_day = last_day WHERE team_id = $1 AND first_day = $2`,
+			`UPDATE senders SET last_day = first_day WHERE team_id = $1 AND last_day = $2`,
+		} {
+			if _, err := tx.exec(ctx, step, t.id, day); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Team) addSenders(ctx context.Context, tx tx, found []dmarcd.Sender) error {
+	rows := make([][]any, len(found))
+	for i, s := range found {
+		rows[i] = []any{t.id, s.Domain, s.Key, s.First, s.Last}
+	}
+	_, err := tx.insertMany(ctx, `INSERT INTO senders (team_id, domain_id, key, first_day, last_day) VALUES `, rows,
+		` ON CONFLICT (team_id, domain_id, key) DO UPDATE SET
+			first_day = CASE WHEN excluded.first_day < senders.first_day THEN excluded.first_day ELSE senders.first_day END,
+			last_day = CASE WHEN excluded.last_day > senders.last_day THEN excluded.last_day ELSE senders.last_day END`)
+	return err
+}
+
+// finishSenders notes which changes of days are done. If there were removals, the senders
+// of the team are made from those of its domains: one of them may be gone.
+func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, removals bool) error {
+	if removals {
+		if _, err := tx.exec(ctx, `DELETE FROM senders WHERE team_id = $1 AND domain_id = 0`, t.id); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `INSERT INTO senders (team_id, domain_id, key, first_day, last_day)
+			SELECT senders.team_id, 0, senders.key, MIN(senders.first_day), MAX(senders.last_day)
+			FROM senders JOIN domains ON domains.team_id = senders.team_id AND domains.id = senders.domain_id AND domains.deleted_at = 0
+			WHERE senders.team_id = $1 GROUP BY senders.team_id, senders.key`, t.id)
+		if err != nil {
+			return err
+		}
+	}
+	for _, d := range days {
+		if _, err := tx.exec(ctx, `UPDATE team_days SET in_senders = $1 WHERE team_id = $2 AND day = $3`, d.changes, t.id, d.day); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysPerQuery is how many senders one query looks for.
+const keysPerQuery = 90
+
+// Senders returns the first and the last day, over all time, of the senders with those
+// keys: of the mail of one domain, or where name is "" of all present domains. Of an unknown domain, and of
+// senders that are not stored yet, there is none.
+func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[string]dmarcd.SeenDays, error) {
+	var domain dmarcd.DomainID
+	if name != "" {
+		err := t.store.queryRow(ctx, `SELECT id FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, plain(name)}, &domain)
+		if errors.Is(err, dmarcd.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	seen := make(map[string]dmarcd.SeenDays, len(keys))
+	for rest := keys; len(rest) > 0; rest = rest[min(len(rest), keysPerQuery):] {
+		args := []any{t.id, domain}
+		var wanted []string
+		for _, key := range rest[:min(len(rest), keysPerQuery)] {
+			args = append(args, key)
+			wanted = append(wanted, fmt.Sprintf("$%d", len(args)))
+		}
+		found, err := collectRead(ctx, t.store, `SELECT key, first_day, last_day FROM senders
+			WHERE team_id = $1 AND domain_id = $2 AND key IN (`+strings.Join(wanted, ", ")+`)`, args, func(scan scanner) (s dmarcd.Sender, err error) {
+			return s, scan(&s.Key, &s.First, &s.Last)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			seen[s.Key] = s.SeenDays
+		}
+	}
+	return seen, nil
+}

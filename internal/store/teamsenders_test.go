@@ -1,0 +1,120 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// addressesAsSenders takes each address for a sender.
+func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
+	var found []dmarcd.Sender
+	err := t.Scan(ctx, "", days, func(p rollup.Part) error {
+		var b rollup.Block
+		if err := b.Read(p); err != nil {
+			return err
+		}
+		for _, share := range b.Shares {
+			for _, r := range share.Records {
+				for _, domain := range []dmarcd.DomainID{0, share.Domain} {
+					found = append(found, dmarcd.Sender{
+						Domain: domain, Key: rollup.AddressText(b.Addresses.At(r.Address)), SeenDays: dmarcd.SeenDays{First: share.Day, Last: share.Day},
+					})
+				}
+			}
+		}
+		return nil
+	})
+	for _, one := range found { // one statement must not change a row twice
+		if err == nil {
+			err = save([]dmarcd.Sender{one})
+		}
+	}
+	return err
+}
+
+// TestSendersOverAllTime changes what counts in every way: the first and the last day of
+// senders are those of all records that count, or did until they expired.
+func TestSendersOverAllTime(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "example.net")
+		today := dmarcd.DayOf(in.clock.Now())
+		from := func(source, domain string) aggregate.Record {
+			r := storetest.Passed(domain, 1)
+			r.Source = source
+			return r
+		}
+		const one, two = "192.0.2.1", "192.0.2.2"
+		want := func(step string, wanted map[string]string) {
+			in.Helper()
+			if _, err := in.store.UpdateSenders(in.Context(), addressesAsSenders); err != nil {
+				in.Fatalf("%s: %v", step, err)
+			}
+			got := make(map[string]string)
+			for _, name := range []string{"", ours, "example.net"} {
+				seen, err := in.team.Senders(in.Context(), name, []string{one, two, "none"})
+				in.must(err)
+				for key, days := range seen {
+					got[name+" "+key] = fmt.Sprintf("%d %d", days.First-today, days.Last-today)
+				}
+			}
+			if diff := cmp.Diff(wanted, got); diff != "" {
+				in.Errorf("%s: -want +got\n%s", step, diff)
+			}
+		}
+		receipts := in.receive(
+			storetest.Aggregate("1", ours, today-40, from(one, ours)),
+			storetest.Aggregate("2", ours, today-20, from(one, ours), from(two, ours)),
+			storetest.Aggregate("3", ours, today-10, from(one, ours)),
+			storetest.Aggregate("4", "example.net", today-45, from(one, "example.net")),
+		)
+		all := map[string]string{
+			" " + one: "-45 -10", " " + two: "-20 -20", ours + " " + one: "-40 -10", ours + " " + two: "-20 -20", "example.net " + one: "-45 -45",
+		}
+		want("received", all)
+		for i, shorter := range []string{"-20 -10", "-40 -10", "-40 -20"} {
+			_, err := in.team.SetReportCounted(in.Context(), receipts[i].ID, false)
+			in.must(err)
+			excluded := map[string]string{" " + one: "-45 -10", " " + two: "-20 -20", ours + " " + one: shorter, ours + " " + two: "-20 -20", "example.net " + one: "-45 -45"}
+			switch i {
+			case 1:
+				delete(excluded, " "+two)
+				delete(excluded, ours+" "+two)
+			case 2:
+				excluded[" "+one] = "-45 -20"
+			}
+			want(fmt.Sprint("excluded report ", i), excluded)
+			_, err = in.team.SetReportCounted(in.Context(), receipts[i].ID, true)
+			in.must(err)
+			want(fmt.Sprint("counted report ", i, " again"), all)
+		}
+		in.expire(store.Retention{Records: ofDays(30)})
+		want("records expired", all)
+		in.must(in.team.DeleteReport(in.Context(), receipts[0].ID))
+		want("a report without records deleted", all)
+		in.must(in.team.DeleteReport(in.Context(), receipts[2].ID))
+		all[" "+one], all[ours+" "+one] = "-45 -20", "-40 -20"
+		want("the last report deleted", all)
+		in.delete("example.net")
+		delete(all, "example.net "+one)
+		all[" "+one] = "-40 -20"
+		in.receive(storetest.Aggregate("5", ours, today-1, from(two, ours)))
+		all[" "+two], all[ours+" "+two] = "-20 -1", "-20 -1"
+		in.must(in.team.DeleteReport(in.Context(), receipts[1].ID))
+		all[" "+one], all[ours+" "+one] = "-40 -40", "-40 -40"
+		all[" "+two], all[ours+" "+two] = "-1 -1", "-1 -1"
+		want("a domain and a report deleted", all)
+		in.purge()
+		if got := in.rows("senders"); got != len(all) {
+			in.Errorf("got %d rows of senders after the purge, want %d", got, len(all))
+		}
+	})
+}
