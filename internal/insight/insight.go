@@ -83,7 +83,10 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 	if err != nil {
 		return nil, err
 	}
-	return &Mail{service: s, team: team, domain: domain, days: days, records: records, until: time.Now().Add(maxTime), release: release}, nil
+	return &Mail{
+		service: s, team: team, domain: domain, about: Domain{Name: domain}, days: days, records: records,
+		until: time.Now().Add(maxTime), release: release,
+	}, nil
 }
 
 // answerBytes estimates what an answer from so many records takes.

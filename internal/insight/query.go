@@ -49,6 +49,9 @@ type Query struct {
 	Limit int
 	// Trends asks for the trend of each source.
 	Trends bool
+	// Assess asks for the assessment of each source. The sources of some groups are not
+	// senders: their class is unknown.
+	Assess bool
 	// Parts is how many sources of each other group Source tells at most, 0 for 20.
 	Parts int
 }

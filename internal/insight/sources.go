@@ -30,6 +30,8 @@ type Row struct {
 	// Other tells that the row is the sum of all sources that are not listed one by
 	// one.
 	Other bool
+	// Assessment is what the source is to the domain, nil unless the query asks for it.
+	Assessment *Assessment
 }
 
 // List is a part of the sources.
@@ -89,6 +91,11 @@ func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
 	}
 	if q.Trends {
 		if err := m.addTrends(ctx, q.Group, m.period(found.all), sources); err != nil {
+			return List{}, err
+		}
+	}
+	if q.Assess {
+		if err := m.assess(ctx, q.Group, m.period(found.all), sources); err != nil {
 			return List{}, err
 		}
 	}

@@ -1,0 +1,143 @@
+package insight
+
+import (
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
+
+// dkimState is what became of the signatures of a message, the best of them.
+type dkimState uint8
+
+const (
+	unsigned       dkimState = iota // there is none
+	signedByOther                   // one of another organization passed
+	signatureFails                  // one of the organization is there, and does not verify
+	keyFails                        // the same, since its key cannot be used
+	signedAligned                   // one passed, aligned in relaxed mode
+)
+
+// spfState is what SPF came to, for MAIL FROM or, without one, HELO.
+type spfState uint8
+
+const (
+	spfUnrelated    spfState = iota // it is for another organization, and does not pass
+	spfOther                        // it passes for another organization
+	spfMissing                      // the organization's domain has no record
+	spfUnauthorised                 // its record does not list the address
+	spfBroken                       // its record has a permanent error
+	spfAligned                      // it passes, aligned in relaxed mode
+)
+
+// failure is why messages fail. Messages of one sender that fail alike are a group.
+type failure struct {
+	dkim dkimState
+	// signer is the domain of the signature that dkim is about, selector its selector.
+	signer, selector string
+	spf              spfState
+	checked          string // the domain that spf is about
+	// from is the From domain.
+	from string
+}
+
+// evaluation is what an identity means for a From domain.
+type evaluation struct {
+	failure
+	// strictDKIM and strictSPF tell that it passes in strict mode, too.
+	strictDKIM, strictSPF bool
+	// namesDKIM and namesSPF tell that the report names what passed.
+	namesDKIM, namesSPF bool
+	// key is the name of the key of an aligned signature that passed.
+	key string
+}
+
+// evaluate finds out what an identity means for a From domain of an organization.
+func evaluate(identity *rollup.Identity, from, organization string) evaluation {
+	var e evaluation
+	e.from = from
+	for _, s := range identity.Signatures {
+		aligned := dmarcd.Covers(organization, s.Domain)
+		state := unsigned
+		switch {
+		case s.Passed() && aligned:
+			state = signedAligned
+			e.strictDKIM = e.strictDKIM || s.Domain == from
+		case s.Passed():
+			state = signedByOther
+		case aligned && s.Result == rollup.Permerror:
+			state = keyFails
+		case aligned && s.Result != rollup.None && s.Result != rollup.Temperror:
+			state = signatureFails
+		}
+		e.namesDKIM = e.namesDKIM || s.Passed()
+		if state > e.dkim {
+			e.dkim, e.signer, e.selector = state, s.Domain, s.Selector
+		}
+	}
+	if e.dkim == signedByOther {
+		e.signer, e.selector = dmarc.LegacyOrganization(e.signer), ""
+	}
+	if e.dkim == signedAligned {
+		e.key = e.selector + "._domainkey." + e.signer
+	}
+	for _, c := range identity.SPF {
+		e.namesSPF = e.namesSPF || c.Passed()
+		if c.Helo && identity.Envelope != "" {
+			continue // RFC 9989 §4.4.2
+		}
+		if state := spfStateOf(c, organization); state >= e.spf {
+			e.spf, e.checked = state, c.Domain
+		}
+		e.strictSPF = e.strictSPF || c.Passed() && c.Domain == from
+	}
+	if e.spf == spfOther || e.spf == spfUnrelated {
+		e.checked = dmarc.LegacyOrganization(e.checked)
+	}
+	return e
+}
+
+func spfStateOf(c rollup.SPFCheck, organization string) spfState {
+	aligned := dmarcd.Covers(organization, c.Domain)
+	switch {
+	case c.Passed() && aligned:
+		return spfAligned
+	case c.Passed():
+		return spfOther
+	case !aligned:
+		return spfUnrelated
+	case c.Result == rollup.Permerror:
+		return spfBroken
+	case c.Result == rollup.None:
+		return spfMissing
+	case slices.Contains([]rollup.Result{rollup.Fail, rollup.Softfail, rollup.Neutral}, c.Result):
+		return spfUnauthorised
+	}
+	return spfUnrelated
+}
+
+// evaluations remembers those of the identities of a block.
+type evaluations struct {
+	organization func(from string) string
+	block        *rollup.Block
+	list         []evaluation
+	froms        []string // of list
+}
+
+func (e *evaluations) begin(b *rollup.Block) {
+	e.block = b
+	e.froms = refill(e.froms, len(b.Identities), "\x00")
+	if len(e.list) < len(b.Identities) {
+		e.list = make([]evaluation, len(b.Identities))
+	}
+}
+
+func (e *evaluations) of(share *rollup.Share, r *rollup.Record) *evaluation {
+	at := &e.list[r.Identity]
+	if e.froms[r.Identity] != share.From {
+		*at = evaluate(&e.block.Identities[r.Identity], share.From, e.organization(share.From))
+		e.froms[r.Identity] = share.From
+	}
+	return at
+}

@@ -1,0 +1,203 @@
+package insight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Assessment is what a sender is to a domain, and why.
+type Assessment struct {
+	Class dmarcd.Class
+	// Evidence are sentences that say what the class is concluded from.
+	Evidence []string
+	// Cause is a sentence that says why most of the failing messages fail, and Fix says
+	// what to do about it. Each may be "".
+	Cause, Fix string
+}
+
+// assess finds the class of the sender, why its mail fails, and what to do about it.
+// team is the class that the team gave it, or "".
+func (s *suspect) assess(team dmarcd.Class) Assessment {
+	var v Assessment
+	v.Class, v.Evidence = s.class()
+	if team != "" {
+		v.Class, v.Evidence = team, append([]string{"Your team set this class."}, v.Evidence...)
+	}
+	group, of, fails := s.foremostFailure()
+	if !fails {
+		return v
+	}
+	v.Cause = s.cause(group, of)
+	v.Fix = s.fix(v.Class, group)
+	return v
+}
+
+// cause says why a group of messages fails.
+func (s *suspect) cause(f failure, of failed) string {
+	domain := s.judge.domain.Name
+	if domain == "" {
+		domain = "the From domain"
+	}
+	var spf string
+	switch f.spf {
+	case spfBroken:
+		return fmt.Sprintf("SPF ends in a permanent error (permerror) since %s: %s. %s", of.first, s.spfProblem(f.checked), sentence(s.dkimCause(f, domain)))
+	case spfMissing:
+		spf = f.checked + " has no SPF record"
+		if f.checked != domain {
+			spf = fmt.Sprintf("the subdomain %s is not covered: it has no SPF record", f.checked)
+		}
+	case spfUnauthorised:
+		spf = fmt.Sprintf("the SPF record of %s does not list the address", f.checked)
+	case spfOther:
+		spf = fmt.Sprintf("SPF passes for %s, which is not aligned with %s", f.checked, domain)
+	case spfAligned:
+		spf = fmt.Sprintf("SPF passes for %s, but strict alignment asks for %s", f.checked, f.from)
+	default:
+		spf = "SPF does not pass"
+	}
+	return sentence(spf + ", and " + s.dkimCause(f, domain))
+}
+
+// dkimCause says what is wrong with the signatures.
+func (s *suspect) dkimCause(f failure, domain string) string {
+	switch f.dkim {
+	case signedByOther:
+		return fmt.Sprintf("the signature is for %s, not for %s", f.signer, domain)
+	case signedAligned:
+		if f.signer == f.from {
+			return fmt.Sprintf("receivers did not count the valid signature for %s", f.signer)
+		}
+		return fmt.Sprintf("the signature is for %s, but strict alignment asks for %s", f.signer, f.from)
+	case keyFails, signatureFails:
+		key := f.selector + "._domainkey." + f.signer
+		switch s.keyStatus(f) {
+		case "none":
+			return fmt.Sprintf("the key %s is missing in the DNS", key)
+		case "revoked":
+			return fmt.Sprintf("the key %s is revoked in the DNS", key)
+		}
+		if f.dkim == keyFails {
+			return fmt.Sprintf("receivers could not use the key %s", key)
+		}
+		return fmt.Sprintf("the signature %s does not verify: the message was changed in transit", key)
+	}
+	return "there is no DKIM signature"
+}
+
+// keyStatus returns what the latest check says of the key of a failure, "" if nothing.
+func (s *suspect) keyStatus(f failure) string {
+	facts := s.judge.domain.Facts
+	if facts == nil || f.signer != facts.Domain {
+		return ""
+	}
+	at := slices.IndexFunc(facts.DKIM.Keys, func(k dmarcd.DKIMKey) bool { return k.Selector == f.selector })
+	if at < 0 {
+		return ""
+	}
+	return facts.DKIM.Keys[at].Status
+}
+
+// SPF's limits: RFC 7208 §4.6.4.
+const (
+	maxLookups     = 10
+	maxVoidLookups = 2
+)
+
+// spfProblem says what is wrong with the SPF record of a domain.
+func (s *suspect) spfProblem(domain string) string {
+	facts := s.judge.domain.Facts
+	record := "the record of " + domain
+	switch {
+	case facts == nil || facts.Domain != domain:
+		return record + " cannot be evaluated"
+	case facts.SPF.Status == "multiple":
+		return domain + " has several SPF records"
+	case facts.SPF.Lookups > maxLookups:
+		return fmt.Sprintf("%s needs %d lookups, and %d are allowed", record, facts.SPF.Lookups, maxLookups)
+	case facts.SPF.VoidLookups > maxVoidLookups:
+		return fmt.Sprintf("%d lookups of %s find nothing, and %d may", facts.SPF.VoidLookups, record, maxVoidLookups)
+	case facts.SPF.Status == "permerror" && len(facts.SPF.Problems) > 0:
+		return fmt.Sprintf("%s has the problem %s", record, facts.SPF.Problems[0].Kind)
+	case facts.SPF.Status == "ok":
+		return record + " had an error, and is valid now"
+	}
+	return record + " cannot be evaluated"
+}
+
+// fix says what to do about a group of failing messages of a sender of a class.
+func (s *suspect) fix(class dmarcd.Class, f failure) string {
+	domain := s.judge.domain.Name
+	if domain == "" {
+		domain = "the From domain"
+	}
+	switch class {
+	case dmarcd.ClassSpoofing:
+		return ""
+	case dmarcd.ClassUnknown:
+		return fmt.Sprintf("Find out whether %s sends for you, then confirm it or mark it as spoofing.", s.name)
+	}
+	if fix := s.recordFix(f); fix != "" {
+		return fix
+	}
+	if s.sender != nil {
+		return s.sender.Setup
+	}
+	if class == dmarcd.ClassForwarder {
+		if f.dkim == unsigned {
+			return fmt.Sprintf("Sign all your mail with DKIM for %s: SPF never survives forwarding, a signature does.", domain)
+		}
+		return "Nothing to publish: the forwarder changes signed mail. Ask its operator to leave signed mail unchanged, or to rewrite the From address."
+	}
+	switch {
+	case f.dkim == signatureFails:
+		return "Let the server that signs be the last one that changes the message."
+	case f.spf == spfUnauthorised:
+		return fmt.Sprintf("Add the address to the SPF record of %s, and sign with DKIM for %s.", f.checked, domain)
+	case f.spf == spfMissing:
+		return fmt.Sprintf("Publish an SPF record for %s, and sign with DKIM for %s.", f.checked, domain)
+	case f.dkim == signedByOther:
+		return fmt.Sprintf("Sign with DKIM for %s instead of %s.", domain, f.signer)
+	case f.spf == spfOther:
+		return fmt.Sprintf("Send with an envelope address at %s, or sign with DKIM for it.", domain)
+	}
+	return fmt.Sprintf("Sign with DKIM for %s, and add the address to its SPF record.", domain)
+}
+
+// recordFix returns what to change in the DNS whoever the sender is, "" if nothing.
+func (s *suspect) recordFix(f failure) string {
+	key := f.selector + "._domainkey." + f.signer
+	switch status := s.keyStatus(f); {
+	case f.spf == spfBroken && s.spfIsValid(f.checked):
+		return "Nothing: the SPF record is valid now."
+	case f.spf == spfBroken:
+		return fmt.Sprintf("Correct the SPF record of %s: %s.", f.checked, s.spfProblem(f.checked))
+	case f.dkim == signedAligned || f.spf == spfAligned:
+		return fmt.Sprintf("Set adkim=r and aspf=r in the DMARC record, or have the mail signed for %s.", f.from)
+	case (f.dkim == keyFails || f.dkim == signatureFails) && status == "none":
+		return fmt.Sprintf("Publish the key %s again, or sign with a key that is published.", key)
+	case (f.dkim == keyFails || f.dkim == signatureFails) && status == "revoked":
+		return fmt.Sprintf("Sign with a key that is not revoked, or publish a new key at %s.", key)
+	case f.dkim == keyFails:
+		return fmt.Sprintf("Correct the key at %s.", key)
+	}
+	return ""
+}
+
+func (s *suspect) spfIsValid(domain string) bool {
+	facts := s.judge.domain.Facts
+	return facts != nil && facts.Domain == domain && facts.SPF.Status == "ok"
+}
+
+// sentence begins a text with a capital letter and ends it with a full stop. A domain
+// name stays as it is.
+func sentence(text string) string {
+	first, _, _ := strings.Cut(text, " ")
+	if !strings.Contains(first, ".") {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text + "."
+}
