@@ -16,6 +16,8 @@ type Assessment struct {
 	// Cause is a sentence that says why most of the failing messages fail, and Fix says
 	// what to do about it. Each may be "".
 	Cause, Fix string
+	// resolved tells that what Cause says is so no more.
+	resolved bool
 }
 
 // assess finds the class of the sender, why its mail fails, and what to do about it.
@@ -32,6 +34,7 @@ func (s *suspect) assess(team dmarcd.Class) Assessment {
 	}
 	v.Cause = s.cause(group, of)
 	v.Fix = s.fix(v.Class, group)
+	v.resolved = group.spf == spfBroken && s.spfIsValid(group.checked)
 	return v
 }
 

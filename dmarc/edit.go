@@ -1,0 +1,49 @@
+package dmarc
+
+import (
+	"slices"
+	"strings"
+)
+
+// Edit returns the text of the record with some tags changed, in the form that receivers
+// of both RFC 7489 and RFC 9989 read: p follows the version. A tag with an empty value is
+// removed, one that the record does not have is added at the end. All others stay as they
+// were written, unknown ones too; of a tag that appears twice the first stays.
+func (r Record) Edit(changes ...Tag) string {
+	tags := make([]Tag, 0, len(r.Tags)+len(changes))
+	set := func(tag Tag) {
+		at := slices.IndexFunc(tags, func(t Tag) bool { return strings.EqualFold(t.Name, tag.Name) })
+		switch {
+		case at < 0:
+			tags = append(tags, tag)
+		default:
+			tags[at].Value = tag.Value
+		}
+	}
+	for _, tag := range r.Tags {
+		if !slices.ContainsFunc(tags, func(t Tag) bool { return strings.EqualFold(t.Name, tag.Name) }) {
+			tags = append(tags, tag)
+		}
+	}
+	for _, tag := range changes {
+		set(tag)
+	}
+	var b strings.Builder
+	b.WriteString(tagV + "=" + version)
+	write := func(tag Tag) {
+		if tag.Value != "" {
+			b.WriteString("; " + tag.Name + "=" + tag.Value)
+		}
+	}
+	for _, tag := range tags {
+		if strings.EqualFold(tag.Name, tagP) {
+			write(tag)
+		}
+	}
+	for _, tag := range tags {
+		if !strings.EqualFold(tag.Name, tagP) {
+			write(tag)
+		}
+	}
+	return b.String()
+}

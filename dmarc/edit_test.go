@@ -1,0 +1,39 @@
+package dmarc_test
+
+import (
+	"testing"
+
+	"github.com/dmarcd/dmarcd/dmarc"
+)
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, record string
+		changes      []dmarc.Tag
+		want         string
+	}{
+		{"nothing", "v=DMARC1; p=none", nil, "v=DMARC1; p=none"},
+		{
+			"what is not changed stays, unknown tags too", "v=DMARC1;p=none;rua=mailto:a@example.com,mailto:b@example.com; ruf=mailto:f@example.com; foo=bar",
+			[]dmarc.Tag{{Name: "p", Value: "reject"}}, "v=DMARC1; p=reject; rua=mailto:a@example.com,mailto:b@example.com; ruf=mailto:f@example.com; foo=bar",
+		},
+		{"a tag is removed", "v=DMARC1; p=reject; t=y; pct=50", []dmarc.Tag{{Name: "t"}, {Name: "pct"}}, "v=DMARC1; p=reject"},
+		{"a tag that is not there is not removed", "v=DMARC1; p=reject", []dmarc.Tag{{Name: "t", Value: ""}}, "v=DMARC1; p=reject"},
+		{"a tag is added", "v=DMARC1; p=none", []dmarc.Tag{{Name: "rua", Value: "mailto:a@example.com"}}, "v=DMARC1; p=none; rua=mailto:a@example.com"},
+		{"p comes first", "v=DMARC1; rua=mailto:a@example.com", []dmarc.Tag{{Name: "p", Value: "none"}}, "v=DMARC1; p=none; rua=mailto:a@example.com"},
+		{"the names of tags in any case", "v=DMARC1; P=none", []dmarc.Tag{{Name: "p", Value: "reject"}}, "v=DMARC1; P=reject"},
+		{"a tag that appears twice", "v=DMARC1; p=none; p=reject", []dmarc.Tag{{Name: "p", Value: "quarantine"}}, "v=DMARC1; p=quarantine"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			record, ok := dmarc.Parse(test.record)
+			if !ok {
+				t.Fatalf("got no record from %q", test.record)
+			}
+			if got := record.Edit(test.changes...); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

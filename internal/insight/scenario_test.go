@@ -1,0 +1,230 @@
+package insight_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
+)
+
+// flow is mail of one source: some messages on each day of a period.
+type flow struct {
+	source string
+	// first is the first day, days how many there are: 30 if 0.
+	first, days int
+	perDay      int64
+	from        string // example.com if ""
+	signed      string // signatures, separated by commas: selector, domain, result
+	spf         string // envelope domain and result
+	reasons     rollup.Reasons
+}
+
+// want is what a consultant would say of a sender. cause and fix are a part of the
+// sentence, "-" stands for none at all.
+type want struct {
+	sender     string
+	class      dmarcd.Class
+	cause, fix string
+}
+
+// scenario is a history of example.com.
+type scenario struct {
+	name string
+	// record is the DMARC record, "v=DMARC1; p=none; rua=mailto:d@example.com" if "",
+	// "-" for none.
+	record string
+	facts  dmarcd.Facts
+	team   map[string]dmarcd.Class
+	mail   []flow
+	want   []want
+	stage  insight.Stage
+	action insight.ActionID // "" for none
+	// publish is the record of the action.
+	publish string
+}
+
+const watching = "v=DMARC1; p=none; rua=mailto:d@example.com"
+
+// hostNames are the names of the sources of scenarios. All others have none.
+var hostNames = hosts{
+	"198.51.100.10": "o1.ptr1.sendgrid.net", "198.51.100.11": "mail1.mcdlv.net", "198.51.100.12": "a1.smtp-out.amazonses.com",
+	"198.51.100.13": "mta1.mlsend.com", "198.51.100.14": "outbyoip4.pod17.euc1.zdsys.com", "198.51.100.15": "mail-wr1-f41.google.com",
+	"198.51.100.16": "mail-am6.outbound.protection.outlook.com", "198.51.100.17": "mail02.groups.io", "198.51.100.18": "mx1.forwardemail.net",
+	"198.51.100.19": "sonic308-1.consmr.mail.ne1.yahoo.com", "198.51.100.20": "mx.example.com", "198.51.100.21": "lists.debian.org",
+}
+
+// scenarioService knows three networks beside the catalogue.
+func scenarioService(t testing.TB) *insight.Service {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "networks.mmdb")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = mmdb.Write(file, mmdb.Options{Type: "Test", Description: "A test.", Built: time.Unix(1e9, 0)}, func(yield func(mmdb.Range, error) bool) {
+		for _, r := range []struct {
+			first, last, name string
+			number            uint32
+		}{
+			{"192.0.2.0", "192.0.2.255", "Office", 64496},
+			{"198.51.100.0", "198.51.100.255", "Rented Servers", 64497},
+			{"203.0.113.0", "203.0.113.255", "Access Provider", 64498},
+		} {
+			if !yield(mmdb.Range{First: netip.MustParseAddr(r.first), Last: netip.MustParseAddr(r.last), Number: r.number, Name: r.name, Country: "NL"}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	atlas, err := senders.OpenAtlas(senders.Files{Networks: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return insight.New(atlas, senders.NewCatalogue(senders.Known()), hostNames, nil)
+}
+
+// reports makes the records that receivers would have sent.
+func (s scenario) reports() *team {
+	record, _ := dmarc.Parse(s.published())
+	t := new(team)
+	for _, f := range s.mail {
+		from := cmp.Or(f.from, "example.com")
+		identity, dkim, spf := f.identity(from, record)
+		t.Identities = append(t.Identities, identity)
+		t.Addresses = append(t.Addresses, f.source)
+		for day := range cmp.Or(f.days, 30) {
+			t.Shares = append(t.Shares, rollup.Share{
+				Report: dmarcd.ReportID(len(t.Shares) + 1), Reporter: "receiver.example", Day: dmarcd.Day(20000 + f.first + day), From: from,
+				Records: []rollup.Record{{
+					Count: f.perDay, Address: uint32(len(t.Addresses) - 1), Identity: uint32(len(t.Identities) - 1),
+					Outcome: mail{dkim: dkim, spf: spf, disposition: aggregate.PolicyNone}.outcome(),
+				}},
+			})
+		}
+	}
+	t.perBlock = 50
+	return t
+}
+
+// identity evaluates a flow as a receiver does.
+func (f flow) identity(from string, record dmarc.Record) (identity rollup.Identity, dkim, spf bool) {
+	aligned := func(domain string, mode dmarc.Mode) bool {
+		return domain == from || mode == dmarc.Relaxed && dmarcd.Covers("example.com", domain)
+	}
+	identity.Reasons = f.reasons
+	for signature := range strings.SplitSeq(f.signed, ",") {
+		var s rollup.Signature
+		var result aggregate.Result
+		if n, _ := fmt.Sscan(signature, &s.Selector, &s.Domain, &result); n == 3 {
+			s.Result = rollup.ResultOf(result)
+			identity.Signatures = append(identity.Signatures, s)
+			dkim = dkim || s.Passed() && aligned(s.Domain, record.ADKIM)
+		}
+	}
+	var c rollup.SPFCheck
+	var result aggregate.Result
+	if n, _ := fmt.Sscan(f.spf, &c.Domain, &result); n == 2 {
+		c.Result = rollup.ResultOf(result)
+		identity.Envelope, identity.SPF = c.Domain, []rollup.SPFCheck{c}
+		spf = c.Passed() && aligned(c.Domain, record.ASPF)
+	}
+	return identity, dkim, spf
+}
+
+func (s scenario) published() string {
+	if s.record == "-" {
+		return ""
+	}
+	return cmp.Or(s.record, watching)
+}
+
+// TestScenarios holds what is said of made-up histories against what a DMARC consultant
+// would say.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(ownScenarios, serviceScenarios, relayScenarios, spoofScenarios, recordScenarios)
+	if len(all) < 40 {
+		t.Errorf("got %d scenarios, want at least 40", len(all))
+	}
+	service := scenarioService(t)
+	for _, s := range all {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.check(t, service)
+		})
+	}
+}
+
+func (s scenario) check(t *testing.T, service *insight.Service) {
+	t.Helper()
+	first, last := dmarcd.Day(20000), dmarcd.Day(20029)
+	m, err := service.Read(t.Context(), s.reports(), "example.com", dmarcd.Days{From: &first, To: &last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s.facts.Domain = "example.com"
+	m.About(insight.Domain{Name: "example.com", Facts: &s.facts, Classes: s.team})
+	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]*insight.Assessment)
+	for _, row := range list.Sources {
+		found[row.Key] = row.Assessment
+	}
+	for _, w := range s.want {
+		got := found[w.sender]
+		if got == nil {
+			t.Errorf("%s: got no such sender among %d", w.sender, len(found))
+			continue
+		}
+		if got.Class != w.class || !says(got.Cause, w.cause) || !says(got.Fix, w.fix) {
+			t.Errorf("%s: got %s, cause %q, fix %q\nevidence %q\nwant %s, %q, %q", w.sender, got.Class, got.Cause, got.Fix, got.Evidence, w.class, w.cause, w.fix)
+		}
+		if len(got.Evidence) == 0 {
+			t.Errorf("%s: got no evidence", w.sender)
+		}
+	}
+	record := s.published()
+	advice, err := m.Advise(t.Context(), insight.Published{Record: record, Own: record != "", Base: cmp.Or(record, watching), ReportsHere: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got insight.Action
+	if advice.Action != nil {
+		got = *advice.Action
+	}
+	if advice.Stage != s.stage || got.ID != s.action || s.publish != "" && got.Record != s.publish {
+		t.Errorf("got stage %s, action %+v, want %s, %q, record %q", advice.Stage, got, s.stage, s.action, s.publish)
+	}
+	if got.ID != "" && (got.Title == "" || got.Reason == "") {
+		t.Errorf("got the action %+v without a title or reason", got)
+	}
+}
+
+// says tells whether a sentence has a part; "-" stands for no sentence, "" for any.
+func says(text, part string) bool {
+	if part == "-" {
+		return text == ""
+	}
+	return strings.Contains(text, part)
+}
