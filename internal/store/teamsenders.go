@@ -145,8 +145,8 @@ func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, remov
 const keysPerQuery = 90
 
 // Senders returns the first and the last day, over all time, of the senders with those
-// keys: of the mail of one domain, or where name is "" of all present domains. Of an unknown domain, and of
-// senders that are not stored yet, there is none.
+// keys: of the mail of one domain, or where name is "" of all present domains. An unknown
+// domain has none, and neither has a sender that is not stored yet.
 func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[string]dmarcd.SeenDays, error) {
 	var domain dmarcd.DomainID
 	if name != "" {
