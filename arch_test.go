@@ -110,7 +110,8 @@ var rooms = map[string][]string{
 
 	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/intake/shape"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web/ui":      {".", "internal/wire"},
+	"internal/web":         join(protocols, ".", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
 		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 

@@ -7,37 +7,38 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type accountView struct {
 	User           dmarcd.User
-	Name, Password Form
+	Name, Password ui.Form
 	// Provider is how the identity provider is called.
 	Provider string
-	Sessions Table
+	Sessions ui.Table
 	// EndOthers ends all sessions but this one; its label is "" where there are no
 	// others.
-	EndOthers Action
+	EndOthers ui.Action
 }
 
 const accountPath = Prefix + "/account"
 
-func nameForm(name string) Form {
-	return Form{Path: accountPath + "/name", Method: "post", Submit: "Save the name", Fields: []Field{
+func nameForm(name string) ui.Form {
+	return ui.Form{Path: accountPath + "/name", Method: "post", Submit: "Save the name", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Value: name, Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty."},
 	}}
 }
 
-func (s *Web) passwordForm() Form {
-	return Form{Path: accountPath + "/password", Method: "post", Submit: "Change the password", Fields: []Field{
+func (s *Web) passwordForm() ui.Form {
+	return ui.Form{Path: accountPath + "/password", Method: "post", Submit: "Change the password", Fields: []ui.Field{
 		{Name: "current", Label: "Present password", Type: "password", Autocomplete: "current-password", Required: true},
 		s.newPasswordField("New password"),
 	}}
 }
 
 // newPasswordField asks for a password to sign in with from now on.
-func (s *Web) newPasswordField(label string) Field {
-	return Field{
+func (s *Web) newPasswordField(label string) ui.Field {
+	return ui.Field{
 		Name: "password", Label: label, Type: "password", Autocomplete: "new-password", Required: true,
 		MinLength: s.options.MinPassword, Hint: "At least " + strconv.Itoa(s.options.MinPassword) + " characters. A few words in a row are fine.",
 	}
@@ -59,7 +60,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 		Sessions: sessionTable(sessions),
 	}
 	if len(sessions) > 1 {
-		view.EndOthers = Action{
+		view.EndOthers = ui.Action{
 			Label: "End all others", Path: accountPath + "/sessions/end", Danger: true,
 			Question: "End all other sessions? Their browsers have to sign in again.",
 		}
@@ -71,22 +72,22 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 	return c.render(status, Page{Template: "account", Title: "Your account"}, view)
 }
 
-func sessionTable(sessions []service.AccountSession) Table {
-	t := Table{
+func sessionTable(sessions []service.AccountSession) ui.Table {
+	t := ui.Table{
 		ID: "sessions", Caption: "Sessions", CSV: accountPath + "?csv=sessions",
-		Columns: []Column{{Title: "Browser", Wide: true, Note: "Which"}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
+		Columns: []ui.Column{{Title: "Browser", Wide: true, Note: "Which"}, {Title: "Signed in from"}, {Title: "Signed in"}, {Title: "Last seen"}, {Title: "Actions"}},
 	}
 	for _, session := range sessions {
-		browser, last := text(browserName(session.UserAgent)), actions()
+		browser, last := ui.Text(browserName(session.UserAgent)), ui.Actions()
 		if session.Here {
-			browser = browser.noted("this browser")
+			browser = browser.Noted("this browser")
 		} else {
-			last = actions(Action{
+			last = ui.Actions(ui.Action{
 				Label: "End", Path: accountPath + "/sessions/" + session.ID + "/end", Danger: true,
 				Question: "End the session? Its browser has to sign in again.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{browser, code(session.Address), at(session.CreatedAt), at(session.SeenAt), last})
+		t.Rows = append(t.Rows, []ui.Cell{browser, ui.Code(session.Address), ui.At(session.CreatedAt), ui.At(session.SeenAt), last})
 	}
 	return t
 }
@@ -98,7 +99,7 @@ func (s *Web) setName(c *call) error {
 	}
 	err = c.account.SetName(c.r.Context(), written.Get("name"))
 	if err != nil {
-		form, ok := nameForm("").filled(written, err)
+		form, ok := nameForm("").Filled(written, err)
 		if !ok {
 			return err
 		}
@@ -124,7 +125,7 @@ func (s *Web) setPassword(c *call) error {
 	case errors.Is(err, dmarcd.ErrLimit):
 		status, err = http.StatusTooManyRequests, &dmarcd.InvalidError{Message: "Too many attempts. Wait a minute, then try again."}
 	}
-	form, ok := s.passwordForm().filled(written, err)
+	form, ok := s.passwordForm().Filled(written, err)
 	if !ok {
 		return err
 	}

@@ -7,14 +7,15 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 type auditView struct {
 	Heading string
 	Tabs    []tab
-	Table   Table
-	Pager   Pager
+	Table   ui.Table
+	Pager   ui.Pager
 }
 
 // auditPerPage is how many entries of the audit log a page shows.
@@ -37,14 +38,14 @@ func (s *Web) installationAudit(c *call) error {
 		names[team.ID] = team.Name
 	}
 	view := auditView{Heading: "Installation", Tabs: installationTabs("Audit log")}
-	table := func(entries []dmarcd.AuditEntry) Table { return installationAuditTable(entries, names) }
+	table := func(entries []dmarcd.AuditEntry) ui.Table { return installationAuditTable(entries, names) }
 	return c.showAudit(installationFrame("audit", "Audit log"), view, table, c.system.Audit)
 }
 
 // auditReader reads entries of an audit log, the latest first, older than a cursor.
 type auditReader func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error)
 
-func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEntry) Table, read auditReader) error {
+func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
 	part := func(after string) (found wire.Page[dmarcd.AuditEntry], err error) {
 		before, err := parseCursor(after)
 		if err != nil {
@@ -70,29 +71,29 @@ func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEnt
 	if err != nil {
 		return err
 	}
-	view.Table, view.Pager = table(found.Items), cursorPager(path, query, next(found))
-	view.Table.CSV = withQuery(path, query, "csv", "audit", "after", "")
+	view.Table, view.Pager = table(found.Items), ui.CursorPager(path, query, next(found))
+	view.Table.CSV = ui.WithQuery(path, query, "csv", "audit", "after", "")
 	return c.render(http.StatusOK, page, view)
 }
 
-func auditTable(entries []dmarcd.AuditEntry) Table {
-	t := Table{
+func auditTable(entries []dmarcd.AuditEntry) ui.Table {
+	t := ui.Table{
 		ID: "audit", Caption: "Changes",
-		Columns: []Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true, Note: "Detail"}, {Title: "From where"}},
-		Empty:   Empty{"No changes yet", "Every change that a member, a token or an operator makes is kept here.", Link{}},
+		Columns: []ui.Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true, Note: "Detail"}, {Title: "From where"}},
+		Empty:   ui.Empty{Title: "No changes yet", Advice: "Every change that a member, a token or an operator makes is kept here.", Action: ui.Link{}},
 	}
 	for _, e := range entries {
-		t.Rows = append(t.Rows, []Cell{at(e.At), text(e.Actor), text(actionWords(e.Action)), text(e.Target).noted(e.Detail), code(e.Address)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), ui.Text(e.Actor), ui.Text(actionWords(e.Action)), ui.Text(e.Target).Noted(e.Detail), ui.Code(e.Address)})
 	}
 	return t
 }
 
 // installationAuditTable is auditTable with the teams.
-func installationAuditTable(entries []dmarcd.AuditEntry, teams map[dmarcd.TeamID]string) Table {
+func installationAuditTable(entries []dmarcd.AuditEntry, teams map[dmarcd.TeamID]string) ui.Table {
 	t := auditTable(entries)
-	t.Columns = slices.Insert(t.Columns, 1, Column{Title: "Team"})
+	t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Team"})
 	for i, e := range entries {
-		t.Rows[i] = slices.Insert(t.Rows[i], 1, text(teams[e.Team]))
+		t.Rows[i] = slices.Insert(t.Rows[i], 1, ui.Text(teams[e.Team]))
 	}
 	return t
 }

@@ -1,20 +1,22 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // exampleDomain is what a record is read for where no domain is named.
 const exampleDomain = "example.com"
 
 type builderView struct {
-	Form  Form
-	Paste Form
+	Form  ui.Form
+	Paste ui.Form
 	// Domain is the name that the record is for.
 	Domain string
 	// Record is what stands in the form, or was pasted.
@@ -22,10 +24,10 @@ type builderView struct {
 	// IsRecord is false for a text that receivers pass over.
 	IsRecord bool
 	State    string
-	Tags     Table
+	Tags     ui.Table
 	Problems []string
 	// Views is what receivers do, by whose mail it is.
-	Views Table
+	Views ui.Table
 }
 
 // maxRecord bounds a pasted record, in bytes; DNS can carry 64 KiB in all.
@@ -59,19 +61,19 @@ func (s *Web) builder(c *call) error {
 	view.IsRecord = ok
 	if ok {
 		view.State = record.State.String()
-		view.Tags = tagTable(explainTags(record), withQuery(path, query, "csv", "tags"))
+		view.Tags = tagTable(explainTags(record), ui.WithQuery(path, query, "csv", "tags"))
 		for _, problem := range record.Problems {
 			view.Problems = append(view.Problems, problemSentence(problem))
 		}
-		view.Views = receiverTable(receiverViews(c.r.Context(), view.Domain, view.Record), withQuery(path, query, "csv", "receivers"))
+		view.Views = receiverTable(receiverViews(c.r.Context(), view.Domain, view.Record), ui.WithQuery(path, query, "csv", "receivers"))
 	}
-	for _, t := range []Table{view.Tags, view.Views} {
+	for _, t := range []ui.Table{view.Tags, view.Views} {
 		if t.ID != "" && c.wantsCSV(t.ID) {
 			return c.csv(t)
 		}
 	}
 	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
-	if invalid, ok := fieldError(badName); ok {
+	if invalid := (*dmarcd.InvalidError)(nil); errors.As(badName, &invalid) {
 		view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message+" What stands beside is for "+exampleDomain+"."
 	}
 	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
@@ -125,11 +127,11 @@ func destinations(written string) string {
 	return strings.Join(uris, ",")
 }
 
-func builderForm(domain string, r dmarc.Record) Form {
-	policy := func(none string) []Choice {
-		list := []Choice{{"none", "none: deliver, and report"}, {"quarantine", "quarantine: treat as suspicious"}, {"reject", "reject: refuse"}}
+func builderForm(domain string, r dmarc.Record) ui.Form {
+	policy := func(none string) []ui.Choice {
+		list := []ui.Choice{{Value: "none", Label: "none: deliver, and report"}, {Value: "quarantine", Label: "quarantine: treat as suspicious"}, {Value: "reject", Label: "reject: refuse"}}
 		if none != "" {
-			list = append([]Choice{{"", none}}, list...)
+			list = append([]ui.Choice{{Value: "", Label: none}}, list...)
 		}
 		return list
 	}
@@ -137,28 +139,28 @@ func builderForm(domain string, r dmarc.Record) Form {
 	if r.Testing {
 		testing = "y"
 	}
-	mode := []Choice{{"r", "relaxed: the same organization"}, {"s", "strict: the same name"}}
-	return Form{Path: Prefix + "/builder", Method: "get", Submit: "Make the record", Fields: []Field{
+	mode := []ui.Choice{{Value: "r", Label: "relaxed: the same organization"}, {Value: "s", Label: "strict: the same name"}}
+	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Make the record", Fields: []ui.Field{
 		{Name: "domain", Label: "Domain", Type: "text", Value: domain, Autocomplete: "off"},
 		{Name: "p", Label: "Policy (p)", Type: "select", Value: r.P.String(), Choices: policy("")},
 		{Name: "sp", Label: "For subdomains (sp)", Type: "select", Value: r.SP.String(), Choices: policy("as the domain")},
 		{Name: "np", Label: "For names that do not exist (np)", Type: "select", Value: r.NP.String(), Choices: policy("as subdomains")},
 		{Name: "rua", Label: "Aggregate reports to (rua)", Type: "text", Value: addresses(r.RUA), Placeholder: "dmarc@example.com", Autocomplete: "off"},
 		{Name: "ruf", Label: "Failure reports to (ruf)", Type: "text", Value: addresses(r.RUF), Autocomplete: "off"},
-		{Name: "fo", Label: "Failure reports when (fo)", Type: "select", Value: r.FO.String(), Choices: []Choice{
-			{"0", "nothing passed"}, {"1", "anything did not pass"}, {"d", "a signature failed"}, {"s", "SPF failed"}, {"1:d:s", "all of these"},
+		{Name: "fo", Label: "Failure reports when (fo)", Type: "select", Value: r.FO.String(), Choices: []ui.Choice{
+			{Value: "0", Label: "nothing passed"}, {Value: "1", Label: "anything did not pass"}, {Value: "d", Label: "a signature failed"}, {Value: "s", Label: "SPF failed"}, {Value: "1:d:s", Label: "all of these"},
 		}},
-		{Name: "t", Label: "Testing (t)", Type: "select", Value: testing, Choices: []Choice{{"n", "no: apply the policy"}, {"y", "yes: apply one level less"}}},
+		{Name: "t", Label: "Testing (t)", Type: "select", Value: testing, Choices: []ui.Choice{{Value: "n", Label: "no: apply the policy"}, {Value: "y", Label: "yes: apply one level less"}}},
 		{Name: "adkim", Label: "DKIM alignment (adkim)", Type: "select", Value: r.ADKIM.String(), Choices: mode},
 		{Name: "aspf", Label: "SPF alignment (aspf)", Type: "select", Value: r.ASPF.String(), Choices: mode},
-		{Name: "psd", Label: "Public suffix (psd)", Type: "select", Value: r.PSD.String(), Choices: []Choice{
-			{"u", "not said"}, {"n", "no: this is the organization's domain"}, {"y", "yes: others register names below"},
+		{Name: "psd", Label: "Public suffix (psd)", Type: "select", Value: r.PSD.String(), Choices: []ui.Choice{
+			{Value: "u", Label: "not said"}, {Value: "n", Label: "no: this is the organization's domain"}, {Value: "y", Label: "yes: others register names below"},
 		}},
 	}}
 }
 
-func pasteForm(domain, record string) Form {
-	return Form{Path: Prefix + "/builder", Method: "get", Submit: "Explain it", Fields: []Field{
+func pasteForm(domain, record string) ui.Form {
+	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Explain it", Fields: []ui.Field{
 		{Name: "domain", Label: "Domain", Type: "hidden", Value: domain},
 		{Name: "record", Label: "Record", Type: "text", Value: record, Autocomplete: "off"},
 	}}

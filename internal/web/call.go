@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // call is one request on its way through the pages.
@@ -55,13 +56,13 @@ func (c *call) done(path, what string) error {
 func (c *call) wantsCSV(table string) bool { return c.r.URL.Query().Get("csv") == table }
 
 // csv answers with a table as a file.
-func (c *call) csv(t Table) error {
+func (c *call) csv(t ui.Table) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="dmarcd-`+t.ID+`.csv"`)
 	h.Set("Cache-Control", "no-store")
 	out := csv.NewWriter(c.w)
-	for _, fields := range t.lines() {
+	for _, fields := range t.Lines() {
 		_ = out.Write(fields) // what fails is told by Error below
 	}
 	out.Flush()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -13,7 +14,7 @@ type checkView struct {
 	// Check is nil where nobody has looked yet.
 	Check  *wire.KeptCheck
 	Groups []findingGroup
-	Parts  Table
+	Parts  ui.Table
 }
 
 // findingGroup is the findings of one level.
@@ -93,23 +94,23 @@ func checkParts(check wire.KeptCheck) []checkPart {
 	)
 }
 
-func seenTable(parts []checkPart, csv string) Table {
-	t := Table{
+func seenTable(parts []checkPart, csv string) ui.Table {
+	t := ui.Table{
 		ID: "seen", Caption: "What was seen", CSV: csv,
-		Columns: []Column{{Title: "Part", Wide: true}, {Title: "Status"}, {Title: "Record", Wide: true, Note: "Reason"}},
+		Columns: []ui.Column{{Title: "Part", Wide: true}, {Title: "Status"}, {Title: "Record", Wide: true, Note: "Reason"}},
 	}
 	for _, p := range parts {
-		t.Rows = append(t.Rows, []Cell{text(p.Name), badge(p.Status), code(p.Text).noted(p.Reason)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(p.Name), ui.Badge(p.Status), ui.Code(p.Text).Noted(p.Reason)})
 	}
 	return t
 }
 
-func findingTable(findings []wire.Finding) Table {
-	t := Table{ID: "findings", Columns: []Column{
+func findingTable(findings []wire.Finding) ui.Table {
+	t := ui.Table{ID: "findings", Columns: []ui.Column{
 		{Title: "Finding"}, {Title: "Level"}, {Title: "What"}, {Title: "Why"}, {Title: "Fix"}, {Title: "Record"}, {Title: "Points"}, {Title: "RFC"},
 	}}
 	for _, f := range findings {
-		t.Rows = append(t.Rows, []Cell{text(f.ID), text(f.Level), text(f.What), text(f.Why), text(f.Fix), text(f.Record), count(int64(f.Points)), text(f.RFC)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(f.ID), ui.Text(f.Level), ui.Text(f.What), ui.Text(f.Why), ui.Text(f.Fix), ui.Text(f.Record), ui.Count(int64(f.Points)), ui.Text(f.RFC)})
 	}
 	return t
 }

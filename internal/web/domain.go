@@ -5,6 +5,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // DomainHead is what stands above every page of a domain.
@@ -70,7 +71,7 @@ func (d DomainHead) Meaning() string {
 
 // tab is one of the pages of a domain.
 type tab struct {
-	Link
+	ui.Link
 	Current bool
 }
 
@@ -98,11 +99,11 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 		{"Set-up", "/setup"},
 		{"Settings", "/settings"},
 	} {
-		view.Tabs = append(view.Tabs, tab{Link{t.title, domainPath(head.Name) + t.path}, t.title == title})
+		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: domainPath(head.Name) + t.path}, t.title == title})
 	}
 	return Page{
 		Template: template, Title: title + " · " + head.Name, Section: "Overview",
-		Trail: []Link{{"Overview", Prefix + "/"}},
+		Trail: []ui.Link{{Text: "Overview", Href: Prefix + "/"}},
 	}, view, nil
 }
 
@@ -112,9 +113,9 @@ func (d DomainHead) Known() bool { return !d.KnownAt.IsZero() }
 
 // PolicyBadge is the policy that applies, with that of the record where it says
 // another, as in testing: lists of domains show that one.
-func (d DomainHead) PolicyBadge() Cell {
+func (d DomainHead) PolicyBadge() ui.Cell {
 	if !d.Known() {
-		return badge("unknown")
+		return ui.Badge("unknown")
 	}
 	cell := policyCell(strings.ToLower(d.Applied))
 	if d.Policy != "" && d.Applied != "" && d.Policy != strings.ToLower(d.Applied) {

@@ -4,27 +4,28 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type domainSettingsView struct {
 	domainView
-	Purpose Form
+	Purpose ui.Form
 }
 
-func purposeForm(head DomainHead) Form {
+func purposeForm(head DomainHead) ui.Form {
 	value := string(head.Purpose)
 	if value == "" {
 		value = "none"
 	}
-	return Form{Path: domainPath(head.Name) + "/purpose", Method: "post", Submit: "Save the purpose", Fields: []Field{{
+	return ui.Form{Path: domainPath(head.Name) + "/purpose", Method: "post", Submit: "Save the purpose", Fields: []ui.Field{{
 		Name: "purpose", Label: "Purpose", Type: "select", Value: value,
 		Hint: "What the domain is used for. The API tells it as domain_usage_purpose.",
-		Choices: []Choice{
-			{"none", "not declared"},
-			{string(dmarcd.PurposeBusiness), "business"},
-			{string(dmarcd.PurposePersonal), "personal"},
-			{string(dmarcd.PurposeEducation), "education"},
-			{string(dmarcd.PurposeNonprofit), "nonprofit"},
+		Choices: []ui.Choice{
+			{Value: "none", Label: "not declared"},
+			{Value: string(dmarcd.PurposeBusiness), Label: "business"},
+			{Value: string(dmarcd.PurposePersonal), Label: "personal"},
+			{Value: string(dmarcd.PurposeEducation), Label: "education"},
+			{Value: string(dmarcd.PurposeNonprofit), Label: "nonprofit"},
 		},
 	}}}
 }
@@ -51,7 +52,7 @@ func (s *Web) setPurpose(c *call) error {
 		err = c.team.SetPurpose(c.r.Context(), head.Head.Name, purpose)
 	}
 	if err != nil {
-		form, ok := purposeForm(head.Head).filled(written, err)
+		form, ok := purposeForm(head.Head).Filled(written, err)
 		if !ok {
 			return err
 		}

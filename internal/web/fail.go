@@ -106,10 +106,3 @@ func (s *Web) fail(c *call, err error) {
 		http.Error(c.w, page.title, page.status)
 	}
 }
-
-// fieldError returns the field and the sentence of an error about the input of
-// a form; ok is false for any other error.
-func fieldError(err error) (invalid *dmarcd.InvalidError, ok bool) {
-	ok = errors.As(err, &invalid)
-	return invalid, ok
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // TestFailures shows errors of every kind.
@@ -100,7 +101,7 @@ func TestDaysOfAPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := periodOf(query, now)
+		p := ui.PeriodOf(query, now)
 		if got := p.From.String() + " to " + p.To.String(); got != row.want {
 			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
 		}

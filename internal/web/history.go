@@ -4,13 +4,14 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 type historyView struct {
 	domainView
 	Checks []historyEntry
-	Pager  Pager
+	Pager  ui.Pager
 	CSV    string
 }
 
@@ -70,7 +71,7 @@ func (s *Web) history(c *call) error {
 	}
 	path := domainPath(head.Head.Name) + "/history"
 	view := historyView{
-		domainView: head, Pager: cursorPager(path, query, next(found)), CSV: withQuery(path, query, "csv", "changes", "after", ""),
+		domainView: head, Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
 	}
 	for _, check := range found.Items {
 		view.Checks = append(view.Checks, historyEntry{check, changeLines(check.Changes)})
@@ -78,11 +79,11 @@ func (s *Web) history(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-func changeTable(checks []wire.KeptCheck) Table {
-	t := Table{ID: "changes", Columns: []Column{{Title: "When"}, {Title: "What"}, {Title: "Before"}, {Title: "After"}}}
+func changeTable(checks []wire.KeptCheck) ui.Table {
+	t := ui.Table{ID: "changes", Columns: []ui.Column{{Title: "When"}, {Title: "What"}, {Title: "Before"}, {Title: "After"}}}
 	for _, check := range checks {
 		for _, change := range check.Changes {
-			t.Rows = append(t.Rows, []Cell{text(check.FirstAt), text(change.Path), text(change.Before), text(change.After)})
+			t.Rows = append(t.Rows, []ui.Cell{ui.Text(check.FirstAt), ui.Text(change.Path), ui.Text(change.Before), ui.Text(change.After)})
 		}
 	}
 	return t

@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type installationView struct {
 	Tabs  []tab
-	Table Table
-	Form  Form
+	Table ui.Table
+	Form  ui.Form
 }
 
 func installationTabs(current string) []tab {
 	return []tab{
-		{Link{"Teams", Prefix + "/installation/teams"}, current == "Teams"},
-		{Link{"Users", Prefix + "/installation/users"}, current == "Users"},
-		{Link{"Audit log", Prefix + "/installation/audit"}, current == "Audit log"},
+		{ui.Link{Text: "Teams", Href: Prefix + "/installation/teams"}, current == "Teams"},
+		{ui.Link{Text: "Users", Href: Prefix + "/installation/users"}, current == "Users"},
+		{ui.Link{Text: "Audit log", Href: Prefix + "/installation/audit"}, current == "Audit log"},
 	}
 }
 
@@ -29,8 +30,8 @@ func installationFrame(template, title string) Page {
 // recentDays is over how many days the messages of teams are counted.
 const recentDays = 30
 
-func teamForm() Form {
-	return Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create the team", Fields: []Field{
+func teamForm() ui.Form {
+	return ui.Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create the team", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off"},
 		{Name: "api", Label: "may use the API", Type: "checkbox"},
 	}}
@@ -38,15 +39,15 @@ func teamForm() Form {
 
 func (s *Web) teams(c *call) error { return s.showTeams(c, http.StatusOK, teamForm()) }
 
-func (s *Web) showTeams(c *call, status int, form Form) error {
+func (s *Web) showTeams(c *call, status int, form ui.Form) error {
 	today := dmarcd.DayOf(s.options.Now())
-	teams, err := c.system.TeamSizes(c.r.Context(), Period{From: today - recentDays + 1, To: today}.days())
+	teams, err := c.system.TeamSizes(c.r.Context(), ui.Period{From: today - recentDays + 1, To: today}.Days())
 	if err != nil {
 		return err
 	}
-	t := Table{
+	t := ui.Table{
 		ID: "teams", Caption: "Teams", CSV: Prefix + "/installation/teams?csv=teams",
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Team", Wide: true, Note: "Id"},
 			{Title: "Domains", Numeric: true},
 			{Title: "Members", Numeric: true},
@@ -60,17 +61,17 @@ func (s *Web) showTeams(c *call, status int, form Form) error {
 	for _, team := range teams {
 		quota := "no quota"
 		if team.StoredQuota > 0 {
-			quota = "of " + size(team.StoredQuota)
+			quota = "of " + ui.Size(team.StoredQuota)
 		}
 		path := Prefix + "/installation/teams/" + team.ID.String() + "/api"
-		state, change := "denied", Action{Label: "Allow the API", Path: path, Name: "api", Value: "yes"}
+		state, change := "denied", ui.Action{Label: "Allow the API", Path: path, Name: "api", Value: "yes"}
 		if team.API {
 			state = "allowed"
-			change = Action{Label: "Deny the API", Path: path, Name: "api", Value: "no", Danger: true, Question: "Deny the API? All tokens of the team stop working at once."}
+			change = ui.Action{Label: "Deny the API", Path: path, Name: "api", Value: "no", Danger: true, Question: "Deny the API? All tokens of the team stop working at once."}
 		}
-		t.Rows = append(t.Rows, []Cell{
-			text(team.Name).noted(team.ID.String()), count(int64(team.Domains)), count(int64(team.Members)), count(team.Messages), text(size(team.Stored)).noted(quota), text(state), at(team.CreatedAt),
-			actions(Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Text(team.Name).Noted(team.ID.String()), ui.Count(int64(team.Domains)), ui.Count(int64(team.Members)), ui.Count(team.Messages), ui.Text(ui.Size(team.Stored)).Noted(quota), ui.Text(state), ui.At(team.CreatedAt),
+			ui.Actions(ui.Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
 		})
 	}
 	if c.wantsCSV("teams") {
@@ -89,7 +90,7 @@ func (s *Web) createTeam(c *call) error {
 		err = &dmarcd.InvalidError{Field: "name", Message: "There is a team of that name already."}
 	}
 	if err != nil {
-		form, ok := teamForm().filled(written, err)
+		form, ok := teamForm().Filled(written, err)
 		if !ok {
 			return err
 		}
@@ -126,9 +127,9 @@ func (s *Web) users(c *call) error {
 	if err != nil {
 		return err
 	}
-	t := Table{
+	t := ui.Table{
 		ID: "users", Caption: "Users", CSV: Prefix + "/installation/users?csv=users",
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Name", Wide: true},
 			{Title: "E-mail"},
 			{Title: "Operator"},
@@ -147,9 +148,9 @@ func (s *Web) users(c *call) error {
 		for _, m := range teams[u.ID] {
 			roles = append(roles, m.Team.Name+" ("+string(m.Role)+")")
 		}
-		t.Rows = append(t.Rows, []Cell{
-			text(u.Name), code(u.Email), text(operator), text(strings.Join(roles, ", ")), at(u.CreatedAt), at(u.SignedInAt),
-			actions(Action{
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Text(u.Name), ui.Code(u.Email), ui.Text(operator), ui.Text(strings.Join(roles, ", ")), ui.At(u.CreatedAt), ui.At(u.SignedInAt),
+			ui.Actions(ui.Action{
 				Label: "Remove", Path: Prefix + "/installation/users/" + u.ID.String() + "/remove", Danger: true,
 				Question: "Remove the user from every team? They are signed out everywhere.",
 			}),

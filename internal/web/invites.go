@@ -4,15 +4,16 @@ import (
 	"cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // inviteTable shows the invitations that can still be used, and which of the members
 // made them.
-func inviteTable(invites []dmarcd.Invite, members []dmarcd.Member) Table {
-	t := Table{
+func inviteTable(invites []dmarcd.Invite, members []dmarcd.Member) ui.Table {
+	t := ui.Table{
 		ID: "invitations", Caption: "Open invitations", CSV: Prefix + "/settings/members?csv=invitations",
-		Columns: []Column{{Title: "E-mail", Wide: true}, {Title: "Role"}, {Title: "Invited by"}, {Title: "Until"}, {Title: "Actions"}},
-		Empty:   Empty{"No open invitations", "An invitation is listed here until its link is used or runs out.", Link{}},
+		Columns: []ui.Column{{Title: "E-mail", Wide: true}, {Title: "Role"}, {Title: "Invited by"}, {Title: "Until"}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No open invitations", Advice: "An invitation is listed here until its link is used or runs out.", Action: ui.Link{}},
 	}
 	by := map[dmarcd.UserID]string{0: "command line"}
 	for _, member := range members {
@@ -21,11 +22,11 @@ func inviteTable(invites []dmarcd.Invite, members []dmarcd.Member) Table {
 	for _, invite := range invites {
 		// Links of members who have left are void, so this one is an operator's.
 		maker := cmp.Or(by[invite.CreatedBy], "operator")
-		whom := code(invite.Email)
+		whom := ui.Code(invite.Email)
 		if invite.Email == "" {
-			whom = text("whoever has the link")
+			whom = ui.Text("whoever has the link")
 		}
-		t.Rows = append(t.Rows, []Cell{whom, text(string(invite.Role)), text(maker), at(invite.ExpiresAt), actions(Action{
+		t.Rows = append(t.Rows, []ui.Cell{whom, ui.Text(string(invite.Role)), ui.Text(maker), ui.At(invite.ExpiresAt), ui.Actions(ui.Action{
 			Label: "Withdraw", Path: Prefix + "/settings/invitations/withdraw", Name: "email", Value: invite.Email, Danger: true,
 			Question: "Withdraw the invitation? Links that were made for this address open nothing any more.",
 		})})

@@ -2,13 +2,14 @@ package web
 
 import (
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // mailQuery selects mail, and what a page shows of it.
 type mailQuery struct {
 	// Domain narrows it to one domain of the team, "" is all.
 	Domain string
-	Period Period
+	Period ui.Period
 	insight.Query
 }
 
@@ -17,7 +18,7 @@ type mailQuery struct {
 type mailReader struct {
 	read   *insight.Mail // nil before the first read
 	domain string
-	period Period
+	period ui.Period
 	// reserved gives back the memory that was reserved, nil if none was.
 	reserved func()
 }
@@ -53,7 +54,7 @@ func (c *call) mailOf(query mailQuery) (*insight.Mail, error) {
 		}
 		name = domain.Name
 	}
-	mail, err := c.team.Mail(c.r.Context(), name, query.Period.days())
+	mail, err := c.team.Mail(c.r.Context(), name, query.Period.Days())
 	if err != nil {
 		return nil, err
 	}

@@ -10,26 +10,27 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type mailboxesView struct {
 	Tabs   []tab
-	Table  Table
-	Form   Form
+	Table  ui.Table
+	Form   ui.Form
 	MayOwn bool
 }
 
-func mailboxForm() Form {
-	return Form{Path: Prefix + "/settings/mailboxes", Method: "post", Submit: "Add the mailbox", Fields: []Field{
+func mailboxForm() ui.Form {
+	return ui.Form{Path: Prefix + "/settings/mailboxes", Method: "post", Submit: "Add the mailbox", Fields: []ui.Field{
 		{Name: "server", Label: "Server", Type: "text", Required: true, Placeholder: "imap.example.com", Autocomplete: "off"},
-		{Name: "security", Label: "Encryption", Type: "select", Value: "tls", Choices: []Choice{
-			{"tls", "TLS"}, {"starttls", "STARTTLS"}, {"none", "none"},
+		{Name: "security", Label: "Encryption", Type: "select", Value: "tls", Choices: []ui.Choice{
+			{Value: "tls", Label: "TLS"}, {Value: "starttls", Label: "STARTTLS"}, {Value: "none", Label: "none"},
 		}},
 		{Name: "username", Label: "User name", Type: "text", Required: true, Autocomplete: "off"},
 		{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "off", Hint: "It is kept encrypted, and never shown again."},
 		{Name: "folder", Label: "Folder", Type: "text", Value: "INBOX", Required: true, Autocomplete: "off"},
-		{Name: "after", Label: "After reading", Type: "select", Value: "flag", Choices: []Choice{
-			{"keep", "leave the mail as it is"}, {"flag", "mark it as read"}, {"move", "move it"}, {"delete", "delete it"},
+		{Name: "after", Label: "After reading", Type: "select", Value: "flag", Choices: []ui.Choice{
+			{Value: "keep", Label: "leave the mail as it is"}, {Value: "flag", Label: "mark it as read"}, {Value: "move", Label: "move it"}, {Value: "delete", Label: "delete it"},
 		}},
 		{Name: "move_to", Label: "Move to", Type: "text", Autocomplete: "off", Hint: "A folder, where mail is to be moved."},
 	}}
@@ -37,7 +38,7 @@ func mailboxForm() Form {
 
 func (s *Web) mailboxes(c *call) error { return s.showMailboxes(c, http.StatusOK, mailboxForm()) }
 
-func (s *Web) showMailboxes(c *call, status int, form Form) error {
+func (s *Web) showMailboxes(c *call, status int, form ui.Form) error {
 	mailboxes, err := c.team.Mailboxes(c.r.Context())
 	if err != nil {
 		return err
@@ -52,34 +53,34 @@ func (s *Web) showMailboxes(c *call, status int, form Form) error {
 	return c.render(status, settingsFrame("mailboxes", "Mailboxes"), view)
 }
 
-func mailboxTable(mailboxes []dmarcd.Mailbox, mayRemove bool) Table {
-	t := Table{
+func mailboxTable(mailboxes []dmarcd.Mailbox, mayRemove bool) ui.Table {
+	t := ui.Table{
 		ID: "mailboxes", Caption: "Mailboxes", CSV: Prefix + "/settings/mailboxes?csv=mailboxes",
-		Columns: []Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Last read"}, {Title: "Actions"}},
-		Empty:   Empty{"No mailboxes", "Reports that go to a mailbox elsewhere can be read from there by IMAP. An owner of the team adds it here.", Link{}},
+		Columns: []ui.Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Last read"}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No mailboxes", Advice: "Reports that go to a mailbox elsewhere can be read from there by IMAP. An owner of the team adds it here.", Action: ui.Link{}},
 	}
 	for _, m := range mailboxes {
-		state := badge("ok")
+		state := ui.Badge("ok")
 		switch {
 		case !m.PausedAt.IsZero():
-			state = Cell{Kind: CellBadge, Text: "paused", Tone: tone("error")}.noted(m.Error)
+			state = ui.Cell{Kind: ui.CellBadge, Text: "paused", Tone: ui.Tone("error")}.Noted(m.Error)
 		case m.Error != "":
-			state = badge("error").noted(m.Error)
+			state = ui.Badge("error").Noted(m.Error)
 		case m.SeenAt.IsZero():
-			state = Cell{Kind: CellBadge, Text: "not read yet", Tone: "info"}
+			state = ui.Cell{Kind: ui.CellBadge, Text: "not read yet", Tone: "info"}
 		}
-		var buttons []Action
+		var buttons []ui.Action
 		path := Prefix + "/settings/mailboxes/" + m.ID.String()
 		if mayRemove && !m.PausedAt.IsZero() {
-			buttons = append(buttons, Action{Label: "Resume", Path: path + "/resume"})
+			buttons = append(buttons, ui.Action{Label: "Resume", Path: path + "/resume"})
 		}
 		if mayRemove {
-			buttons = append(buttons, Action{
+			buttons = append(buttons, ui.Action{
 				Label: "Remove", Path: path + "/remove", Danger: true,
 				Question: "Remove the mailbox? The mail in it stays where it is.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{text(m.Username), code(m.Address()), text(m.Folder), state, at(m.SeenAt), actions(buttons...)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.Username), ui.Code(m.Address()), ui.Text(m.Folder), state, ui.At(m.SeenAt), ui.Actions(buttons...)})
 	}
 	return t
 }
@@ -94,7 +95,7 @@ func (s *Web) addMailbox(c *call) error {
 		_, err = c.team.AddMailbox(c.r.Context(), service.NewMailbox{Mailbox: mailbox, Password: written.Get("password")})
 	}
 	if err != nil {
-		form, ok := mailboxForm().filled(written, atField(err))
+		form, ok := mailboxForm().Filled(written, atField(err))
 		if !ok {
 			return err
 		}

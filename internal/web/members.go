@@ -4,33 +4,34 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type membersView struct {
 	Tabs  []tab
-	Table Table
+	Table ui.Table
 	// Invites are for owners alone: they may join the team as anything.
-	Invites Table
-	Form    Form
+	Invites ui.Table
+	Form    ui.Form
 	// InviteLink is the new one-time link, shown this once; "" for none.
 	InviteLink string
 	MayOwn     bool
 }
 
-func inviteForm() Form {
-	return Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Make a link", Fields: []Field{
+func inviteForm() ui.Form {
+	return ui.Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Make a link", Fields: []ui.Field{
 		{Name: "email", Label: "E-mail", Type: "email", Required: true, Autocomplete: "off"},
-		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []Choice{
-			{"viewer", "viewer: sees everything"},
-			{"editor", "editor: also changes domains and sends in reports"},
-			{"owner", "owner: also changes members, tokens, mailboxes and retention"},
+		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []ui.Choice{
+			{Value: "viewer", Label: "viewer: sees everything"},
+			{Value: "editor", Label: "editor: also changes domains and sends in reports"},
+			{Value: "owner", Label: "owner: also changes members, tokens, mailboxes and retention"},
 		}},
 	}}
 }
 
 func (s *Web) members(c *call) error { return s.showMembers(c, http.StatusOK, inviteForm(), "") }
 
-func (s *Web) showMembers(c *call, status int, form Form, link string) error {
+func (s *Web) showMembers(c *call, status int, form ui.Form, link string) error {
 	members, err := c.team.Members(c.r.Context())
 	if err != nil {
 		return err
@@ -55,25 +56,25 @@ func (s *Web) showMembers(c *call, status int, form Form, link string) error {
 	return c.render(status, settingsFrame("members", "Members"), view)
 }
 
-func memberTable(members []dmarcd.Member, viewer Viewer) Table {
-	t := Table{
+func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
+	t := ui.Table{
 		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
-		Columns: []Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
+		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
 	}
 	for _, m := range members {
-		last := actions()
+		last := ui.Actions()
 		if viewer.MayOwn() {
 			path := Prefix + "/settings/members/" + m.User.ID.String()
 			for _, role := range []dmarcd.Role{dmarcd.RoleViewer, dmarcd.RoleEditor, dmarcd.RoleOwner} {
 				if role != m.Role {
-					last.Actions = append(last.Actions, Action{Label: "Make " + string(role), Path: path + "/role", Name: "role", Value: string(role)})
+					last.Actions = append(last.Actions, ui.Action{Label: "Make " + string(role), Path: path + "/role", Name: "role", Value: string(role)})
 				}
 			}
-			last.Actions = append(last.Actions, Action{
+			last.Actions = append(last.Actions, ui.Action{
 				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? What they made stays.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{text(m.User.Name), code(m.User.Email), text(string(m.Role)), at(m.JoinedAt), at(m.User.SignedInAt), last})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), ui.At(m.JoinedAt), ui.At(m.User.SignedInAt), last})
 	}
 	return t
 }
@@ -90,7 +91,7 @@ func (s *Web) inviteMember(c *call) error {
 		link, err = c.team.InviteMember(c.r.Context(), written.Get("email"), role)
 	}
 	if err != nil {
-		form, ok := inviteForm().filled(written, err)
+		form, ok := inviteForm().Filled(written, err)
 		if !ok {
 			return err
 		}

@@ -5,19 +5,20 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-type newDomainView struct{ Form Form }
+type newDomainView struct{ Form ui.Form }
 
 func newDomainFrame() Page {
 	return Page{
 		Template: "newdomain", Title: "Add a domain", Section: "Overview",
-		Trail: []Link{{"Overview", Prefix + "/"}},
+		Trail: []ui.Link{{Text: "Overview", Href: Prefix + "/"}},
 	}
 }
 
-func domainForm() Form {
-	return Form{Path: Prefix + "/domains/new", Method: "post", Submit: "Add the domain", Fields: []Field{{
+func domainForm() ui.Form {
+	return ui.Form{Path: Prefix + "/domains/new", Method: "post", Submit: "Add the domain", Fields: []ui.Field{{
 		Name: "domain", Label: "Domain", Type: "text", Required: true, Autocomplete: "off",
 		Placeholder: "example.com", Hint: "The part behind the @ of the sender's address, without www.",
 	}}}
@@ -40,7 +41,7 @@ func (s *Web) addDomain(c *call) error {
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has as many domains as it may have. Delete one, or ask the operator for more."}
 	}
 	if err != nil {
-		form, ok := domainForm().filled(written, err)
+		form, ok := domainForm().Filled(written, err)
 		if !ok {
 			return err
 		}

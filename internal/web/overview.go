@@ -8,6 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // domainsPerPage is how many domains the overview shows at once.
@@ -41,14 +42,14 @@ const (
 	maxTasks = 6
 )
 
-func (c *call) overview(filter service.DomainFilter, period Period) (Overview, error) {
+func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview, error) {
 	ctx := c.r.Context()
 	var found Overview
 	var err error
 	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
 		return Overview{}, err
 	}
-	days, err := c.team.Daily(ctx, period.withBefore(), 2*period.Len())
+	days, err := c.team.Daily(ctx, period.WithBefore(), 2*period.Len())
 	if err != nil {
 		return Overview{}, err
 	}
@@ -94,31 +95,31 @@ func (c *call) tasks() (tasks []Task, troubled int, err error) {
 type overviewView struct {
 	Overview
 	Filter overviewFilter
-	Period PeriodChoice
-	Chart  Chart
-	Table  Table
-	Pager  Pager
+	Period ui.PeriodChoice
+	Chart  ui.Chart
+	Table  ui.Table
+	Pager  ui.Pager
 }
 
 type overviewFilter struct {
 	Search, Policy string
 	Trouble        bool
-	Policies       []Choice
+	Policies       []ui.Choice
 	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
 	// where nothing is filtered.
-	Kept  []Choice
+	Kept  []ui.Choice
 	Clear string
 }
 
 func (s *Web) overview(c *call) error {
 	const path = Prefix + "/"
 	query := c.r.URL.Query()
-	order := newSorting(path, query, "-messages", "name", "grade", "policy", "passing")
+	order := ui.NewSorting(path, query, "-messages", "name", "grade", "policy", "passing")
 	page := pageNumber(query)
-	period := periodOf(query, s.options.Now())
+	period := ui.PeriodOf(query, s.options.Now())
 	asked := service.DomainFilter{
-		Days: period.days(), Search: query.Get("search"), Policy: query.Get("policy"), Trouble: query.Get("trouble") != "",
-		Sort: order.by, Offset: (page - 1) * domainsPerPage, Limit: domainsPerPage,
+		Days: period.Days(), Search: query.Get("search"), Policy: query.Get("policy"), Trouble: query.Get("trouble") != "",
+		Sort: order.By, Offset: (page - 1) * domainsPerPage, Limit: domainsPerPage,
 	}
 	if c.wantsCSV("domains") {
 		asked.Offset, asked.Limit = 0, maxCSVRows
@@ -131,72 +132,72 @@ func (s *Web) overview(c *call) error {
 		Overview: found,
 		Filter: overviewFilter{
 			Search: asked.Search, Policy: asked.Policy, Trouble: asked.Trouble,
-			Policies: []Choice{{"", "any policy"}, {"reject", "reject"}, {"quarantine", "quarantine"}, {"none", "none"}, {"missing", "no policy"}, {"unknown", "not known yet"}},
-			Kept:     kept(query, "search", "policy", "trouble"),
+			Policies: []ui.Choice{{Value: "", Label: "any policy"}, {Value: "reject", Label: "reject"}, {Value: "quarantine", Label: "quarantine"}, {Value: "none", Label: "none"}, {Value: "missing", Label: "no policy"}, {Value: "unknown", Label: "not known yet"}},
+			Kept:     ui.Kept(query, "search", "policy", "trouble"),
 		},
-		Period: periodChoice(path, query, period, s.options.Now()),
+		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
 		Table:  domainTable(found, period, query, order),
-		Pager:  numberedPager(path, query, page, domainsPerPage, found.Matching),
+		Pager:  ui.NumberedPager(path, query, page, domainsPerPage, found.Matching),
 	}
 	if asked.Search != "" || asked.Policy != "" || asked.Trouble {
-		view.Filter.Clear = withQuery(path, query, "search", "", "policy", "", "trouble", "", "page", "")
+		view.Filter.Clear = ui.WithQuery(path, query, "search", "", "policy", "", "trouble", "", "page", "")
 	}
 	if found.All == 0 {
-		view.Table.Empty = view.Table.Empty.offeredTo(c.viewer.MayEdit())
+		view.Table.Empty = view.Table.Empty.OfferedTo(c.viewer.MayEdit())
 	}
-	view.Chart.CSV = withQuery(path, query, "csv", view.Chart.ID)
+	view.Chart.CSV = ui.WithQuery(path, query, "csv", view.Chart.ID)
 	switch {
 	case c.wantsCSV("domains"):
 		return c.csv(view.Table)
 	case c.wantsCSV(view.Chart.ID):
-		return c.csv(view.Chart.table())
+		return c.csv(view.Chart.Table())
 	}
 	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view)
 }
 
-func domainTable(found Overview, period Period, query url.Values, order sorting) Table {
-	t := Table{
-		ID: "domains", Caption: "Domains", CSV: withQuery(order.path, query, "csv", "domains", "page", ""),
-		Columns: []Column{
-			order.column("Domain", "name", false),
-			order.column("Grade", "grade", false),
-			order.column("Policy", "policy", false),
-			order.column("Messages", "messages", true),
-			order.column("Compliant", "passing", true),
+func domainTable(found Overview, period ui.Period, query url.Values, order ui.Sorting) ui.Table {
+	t := ui.Table{
+		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(order.Path, query, "csv", "domains", "page", ""),
+		Columns: []ui.Column{
+			order.Column("Domain", "name", false),
+			order.Column("Grade", "grade", false),
+			order.Column("Policy", "policy", false),
+			order.Column("Messages", "messages", true),
+			order.Column("Compliant", "passing", true),
 			{Title: "Trend"},
 		},
-		Empty: Empty{"No domain matches", "Change or clear the filter above.", Link{"Show all domains", order.path}},
+		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: order.Path}},
 	}
 	if found.All == 0 {
-		t.Empty = Empty{
-			"No domains yet", "Add a domain that sends mail, or one that should not. Its DNS is looked at at once, and a guide shows which record brings its reports here.",
-			Link{"Add a domain", Prefix + "/domains/new"},
+		t.Empty = ui.Empty{
+			Title: "No domains yet", Advice: "Add a domain that sends mail, or one that should not. Its DNS is looked at at once, and a guide shows which record brings its reports here.",
+			Action: ui.Link{Text: "Add a domain", Href: Prefix + "/domains/new"},
 		}
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
 	for _, d := range found.Rows {
-		name := link(d.Name, domainPath(d.Name)).copyable()
+		name := ui.LinkTo(d.Name, domainPath(d.Name)).Copyable()
 		policy := policyCell(d.Policy)
 		switch {
 		case !d.Known:
-			name, policy = name.noted("the DNS has not answered yet"), badge("unknown")
+			name, policy = name.Noted("the DNS has not answered yet"), ui.Badge("unknown")
 		case !d.Active:
-			name = name.noted("reports do not come here yet")
+			name = name.Noted("reports do not come here yet")
 		}
-		t.Rows = append(t.Rows, []Cell{
-			name, gradeCell(d.Grade).linked(domainPath(d.Name) + "/check"), policy, count(d.Counts.Total()),
-			share(d.Counts.Compliant, d.Counts.Total()), spark(trendOf(d.Days, period)),
+		t.Rows = append(t.Rows, []ui.Cell{
+			name, ui.Grade(d.Grade).Linked(domainPath(d.Name) + "/check"), policy, ui.Count(d.Counts.Total()),
+			ui.Share(d.Counts.Compliant, d.Counts.Total()), ui.Spark(trendOf(d.Days, period)),
 		})
 	}
 	return t
 }
 
-func policyCell(policy string) Cell {
+func policyCell(policy string) ui.Cell {
 	if policy == "" {
-		return Cell{Kind: CellBadge, Text: "no policy", Tone: "bad"}
+		return ui.Cell{Kind: ui.CellBadge, Text: "no policy", Tone: "bad"}
 	}
-	return badge(policy)
+	return ui.Badge(policy)
 }
 
 // domainPath is where the pages of a domain begin.
@@ -207,5 +208,5 @@ func countsSentence(c dmarcd.Counts) string {
 	if c.Total() == 0 {
 		return "No messages were reported in this time."
 	}
-	return number(c.Total()) + " messages were reported, of which " + percent(c.Compliant, c.Total()) + " were compliant."
+	return ui.Number(c.Total()) + " messages were reported, of which " + ui.Percent(c.Compliant, c.Total()) + " were compliant."
 }

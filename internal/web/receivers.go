@@ -6,6 +6,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // receiverView is what receivers do with failing mail of one sort of name.
@@ -41,18 +42,18 @@ func receiverViews(ctx context.Context, domain, record string) []receiverView {
 }
 
 // receiverTable shows what either sort of receiver does.
-func receiverTable(views []receiverView, csv string) Table {
-	t := Table{
+func receiverTable(views []receiverView, csv string) ui.Table {
+	t := ui.Table{
 		ID: "receivers", Caption: "What receivers do", CSV: csv,
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Mail as", Wide: true, Note: "Which names"},
 			{Title: "Receivers of RFC 9989", Wide: true, Note: "Why (RFC 9989)"},
 			{Title: "Receivers of RFC 7489", Wide: true, Note: "Why (RFC 7489)"},
 		},
 	}
 	for _, v := range views {
-		t.Rows = append(t.Rows, []Cell{
-			text(v.Name).noted(v.What), policyCell(v.New.Policy).noted(v.New.Why), policyCell(v.Old.Policy).noted(v.Old.Why),
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Text(v.Name).Noted(v.What), policyCell(v.New.Policy).Noted(v.New.Why), policyCell(v.Old.Policy).Noted(v.Old.Why),
 		})
 	}
 	return t

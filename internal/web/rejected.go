@@ -4,18 +4,19 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 type rejectedView struct {
-	Table Table
-	Pager Pager
+	Table ui.Table
+	Pager ui.Pager
 	// What became of one that was read again.
 	receiptsView
 }
 
 func rejectedFrame() Page {
-	return Page{Template: "rejected", Title: "Rejected", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}}}
+	return Page{Template: "rejected", Title: "Rejected", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
 }
 
 const rejectedPath = Prefix + "/reports/rejected"
@@ -58,16 +59,16 @@ func (s *Web) showRejected(c *call, receipts receiptsView) error {
 		return err
 	}
 	return c.render(http.StatusOK, rejectedFrame(), rejectedView{
-		Table:        rejectedTable(found.Items, c.viewer.MayEdit(), withQuery(rejectedPath, query, "csv", "rejected", "after", "")),
-		Pager:        cursorPager(rejectedPath, query, next(found)),
+		Table:        rejectedTable(found.Items, c.viewer.MayEdit(), ui.WithQuery(rejectedPath, query, "csv", "rejected", "after", "")),
+		Pager:        ui.CursorPager(rejectedPath, query, next(found)),
 		receiptsView: receipts,
 	})
 }
 
-func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table {
-	t := Table{
+func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Table {
+	t := ui.Table{
 		ID: "rejected", Caption: "Rejected", CSV: csv,
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Received"},
 			{Title: "Name", Wide: true, Note: "Member"},
 			{Title: "Came by"},
@@ -76,7 +77,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table 
 			{Title: "Reason", Wide: true},
 			{Title: "Actions"},
 		},
-		Empty: Empty{"Nothing was rejected", "Everything that came in could be read.", Link{}},
+		Empty: ui.Empty{Title: "Nothing was rejected", Advice: "Everything that came in could be read.", Action: ui.Link{}},
 	}
 	for _, r := range rejected {
 		path := Prefix + "/reports/rejected/" + r.ID.String()
@@ -88,15 +89,15 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) Table 
 		if name == "" {
 			name = "without a name"
 		}
-		last := text("Original").linked(path + "/original")
+		last := ui.Text("Original").Linked(path + "/original")
 		if mayRetry {
-			last = actions(Action{Label: "Read again", Path: path + "/retry"}, Action{
+			last = ui.Actions(ui.Action{Label: "Read again", Path: path + "/retry"}, ui.Action{
 				Label: "Delete", Path: path + "/delete", Danger: true, Question: "Delete this item and its original?",
 			})
 			last.Text, last.Href = "Original", path+"/original"
 		}
-		t.Rows = append(t.Rows, []Cell{
-			at(r.ReceivedAt), text(name).noted(r.Member), text(string(r.Intake)), text(kind), text(size(r.Size)), text(r.Reason), last,
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.At(r.ReceivedAt), ui.Text(name).Noted(r.Member), ui.Text(string(r.Intake)), ui.Text(kind), ui.Text(ui.Size(r.Size)), ui.Text(r.Reason), last,
 		})
 	}
 	return t

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // templateSources holds a template for each page, those of parts that several
@@ -58,15 +60,12 @@ type Page struct {
 	// Section is the entry of the navigation that the page belongs to.
 	Section string
 	// Trail leads from the first page to this one, which is not in it.
-	Trail []Link
+	Trail []ui.Link
 	// Charts tells that the page has charts and needs the script for them.
 	Charts bool
 	// Bare leaves out the navigation, for those who are not signed in.
 	Bare bool
 }
-
-// Link is a text that leads somewhere.
-type Link struct{ Text, Href string }
 
 // frame is what a template is executed with.
 type frame struct {
@@ -76,14 +75,14 @@ type frame struct {
 	Path         string // of the request, with its query
 	Done         string // what the form before it did
 	Navigation   []navigationEntry
-	Attributions []Link
+	Attributions []ui.Link
 	APIDocs      string
 	Data         any
 }
 
 // navigationEntry is one of the main parts of the page.
 type navigationEntry struct {
-	Link
+	ui.Link
 	Current bool
 }
 
@@ -143,7 +142,7 @@ func (c *call) frame(page Page, data any) frame {
 		{"Installation", "/installation/teams", accessOperate},
 	} {
 		if c.viewer.may(entry.access) {
-			f.Navigation = append(f.Navigation, navigationEntry{Link{entry.title, Prefix + entry.path}, entry.title == page.Section})
+			f.Navigation = append(f.Navigation, navigationEntry{ui.Link{Text: entry.title, Href: Prefix + entry.path}, entry.title == page.Section})
 		}
 	}
 	return f

@@ -10,6 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -45,14 +46,14 @@ type TLSFailure struct {
 
 type reportView struct {
 	Report ReportDocument
-	Table  Table
+	Table  ui.Table
 	// Policies are those of a TLS report.
-	Policies Table
+	Policies ui.Table
 	// Failures are those of a TLS report.
-	Failures Table
+	Failures ui.Table
 	Original string
-	Actions  []Action
-	Pager    Pager
+	Actions  []ui.Action
+	Pager    ui.Pager
 }
 
 // recordsPerPage is how many records of a report the page shows at once.
@@ -70,18 +71,18 @@ func (s *Web) report(c *call) error {
 	}
 	path := Prefix + "/reports/" + found.ID.String()
 	view := reportView{
-		Report: found, Original: path + "/original", Actions: verdictActions(c, found.Report, path), Pager: cursorPager(path, query, found.Next),
+		Report: found, Original: path + "/original", Actions: verdictActions(c, found.Report, path), Pager: ui.CursorPager(path, query, found.Next),
 		Table:    reportRecordTable(found.Records, path+"?csv=records"),
 		Policies: policyTable(found.Policies, path+"?csv=policies"), Failures: failureTable(found.Policies, path+"?csv=failures"),
 	}
-	for _, t := range []Table{view.Table, view.Policies, view.Failures} {
+	for _, t := range []ui.Table{view.Table, view.Policies, view.Failures} {
 		if c.wantsCSV(t.ID) {
 			return c.csv(t)
 		}
 	}
 	return c.render(http.StatusOK, Page{
 		Template: "report", Title: "Report by " + found.Organization, Section: "Reports",
-		Trail: []Link{{"Reports", Prefix + "/reports"}},
+		Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}},
 	}, view)
 }
 
@@ -125,10 +126,10 @@ func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
 	return document, nil
 }
 
-func policyTable(policies []TLSPolicy, csv string) Table {
-	t := Table{
+func policyTable(policies []TLSPolicy, csv string) ui.Table {
+	t := ui.Table{
 		ID: "policies", Caption: "Policies", CSV: csv,
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Policy", Wide: true, Note: "Text"},
 			{Title: "Domain"},
 			{Title: "Mail servers", Wide: true},
@@ -137,17 +138,17 @@ func policyTable(policies []TLSPolicy, csv string) Table {
 		},
 	}
 	for _, p := range policies {
-		t.Rows = append(t.Rows, []Cell{
-			text(p.Type).noted(strings.Join(p.Policy, " ")), text(p.Domain), text(strings.Join(p.MailServers, ", ")), count(p.Successful), count(p.Failed),
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Text(p.Type).Noted(strings.Join(p.Policy, " ")), ui.Text(p.Domain), ui.Text(strings.Join(p.MailServers, ", ")), ui.Count(p.Successful), ui.Count(p.Failed),
 		})
 	}
 	return t
 }
 
-func failureTable(policies []TLSPolicy, csv string) Table {
-	t := Table{
+func failureTable(policies []TLSPolicy, csv string) ui.Table {
+	t := ui.Table{
 		ID: "failures", Caption: "Failed sessions", CSV: csv,
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Policy"},
 			{Title: "Domain"},
 			{Title: "Result"},
@@ -155,12 +156,12 @@ func failureTable(policies []TLSPolicy, csv string) Table {
 			{Title: "Sent from"},
 			{Title: "Sessions", Numeric: true},
 		},
-		Empty: Empty{"No session failed", "Every session was encrypted as the policy asks for.", Link{}},
+		Empty: ui.Empty{Title: "No session failed", Advice: "Every session was encrypted as the policy asks for.", Action: ui.Link{}},
 	}
 	for _, p := range policies {
 		for _, f := range p.Failures {
-			t.Rows = append(t.Rows, []Cell{
-				text(p.Type), text(p.Domain), {Kind: CellBadge, Text: f.Result, Tone: "bad"}, code(f.Server), code(f.Address), count(f.Sessions),
+			t.Rows = append(t.Rows, []ui.Cell{
+				ui.Text(p.Type), ui.Text(p.Domain), {Kind: ui.CellBadge, Text: f.Result, Tone: "bad"}, ui.Code(f.Server), ui.Code(f.Address), ui.Count(f.Sessions),
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -15,7 +16,7 @@ const reportsPerPage = 50
 // reportQuery selects a part of the list of reports.
 type reportQuery struct {
 	service.ReportFilter
-	Period Period
+	Period ui.Period
 	After  string
 	Limit  int
 }
@@ -26,7 +27,7 @@ func (c *call) reportList(query reportQuery) (wire.Page[dmarcd.Report], error) {
 	if err != nil {
 		return page, err
 	}
-	query.Days = query.Period.days()
+	query.Days = query.Period.Days()
 	found, err := c.team.Reports(c.r.Context(), query.ReportFilter, dmarcd.ReportID(after.ID), query.Limit+1)
 	if err != nil {
 		return page, err
@@ -38,9 +39,9 @@ func (c *call) reportList(query reportQuery) (wire.Page[dmarcd.Report], error) {
 
 type reportsView struct {
 	Query   reportQuery
-	Filter  Form
-	Table   Table
-	Pager   Pager
+	Filter  ui.Form
+	Table   ui.Table
+	Pager   ui.Pager
 	MayEdit bool
 	// Exclude leads to the form that excludes the listed reports.
 	Exclude string
@@ -51,7 +52,7 @@ func (s *Web) reportQuery(query url.Values, domain string) reportQuery {
 		ReportFilter: service.ReportFilter{
 			Domain: normalDomain(domain), Organization: query.Get("organization"), ExternalID: query.Get("id"), Quirks: query.Get("quirks") != "",
 		},
-		Period: periodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
+		Period: ui.PeriodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
 	}
 	for _, kind := range dmarcd.ReportKinds() {
 		if query.Get("kind") == string(kind) {
@@ -129,55 +130,55 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	}
 	view := reportsView{
 		Query: asked, Filter: reportFilter(path, asked), MayEdit: c.viewer.MayEdit(),
-		Table: reportTable(found.Items, withQuery(path, query, "csv", "reports", "after", "")),
-		Pager: cursorPager(path, query, next(found)),
+		Table: reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
+		Pager: ui.CursorPager(path, query, next(found)),
 	}
-	view.Exclude = withQuery(excludePath, url.Values{}, "reporter", asked.Organization, "from", asked.Period.From.String(), "to", asked.Period.To.String())
+	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.Organization, "from", asked.Period.From.String(), "to", asked.Period.To.String())
 	view.Table.Empty = asked.nothing(path)
 	if view.Table.Empty.Action.Href == uploadPath {
-		view.Table.Empty = view.Table.Empty.offeredTo(view.MayEdit)
+		view.Table.Empty = view.Table.Empty.OfferedTo(view.MayEdit)
 	}
 	if path != Prefix+"/reports" {
-		view.Table = view.Table.without("Domain")
+		view.Table = view.Table.Without("Domain")
 	}
 	return view, nil
 }
 
 // nothing says why there may be no report, and what to do about it.
-func (q reportQuery) nothing(path string) Empty {
+func (q reportQuery) nothing(path string) ui.Empty {
 	switch {
 	case q.Organization != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
-		return Empty{"No report matches", "Names and ids have to be written whole. Change the filter, or choose more days.", Link{"Show all reports", path}}
+		return ui.Empty{Title: "No report matches", Advice: "Names and ids have to be written whole. Change the filter, or choose more days.", Action: ui.Link{Text: "Show all reports", Href: path}}
 	case q.Domain != "":
-		return Empty{"No reports", "None came in these days. Choose more, or see in the set-up guide which record asks for them.", Link{"Set-up guide", domainPath(q.Domain) + "/setup"}}
+		return ui.Empty{Title: "No reports", Advice: "None came in these days. Choose more, or see in the set-up guide which record asks for them.", Action: ui.Link{Text: "Set-up guide", Href: domainPath(q.Domain) + "/setup"}}
 	}
-	return Empty{"No reports", "None came in these days. Choose more, upload one, or see the set-up guide of a domain.", Link{"Upload a report", uploadPath}}
+	return ui.Empty{Title: "No reports", Advice: "None came in these days. Choose more, upload one, or see the set-up guide of a domain.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
 
 // reportFilter is the form that narrows the list.
-func reportFilter(path string, asked reportQuery) Form {
-	fields := []Field{
-		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportKinds()...)...)},
+func reportFilter(path string, asked reportQuery) ui.Form {
+	fields := []ui.Field{
+		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportKinds()...)...)},
 	}
 	if path == Prefix+"/reports" {
-		fields = append(fields, Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
+		fields = append(fields, ui.Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
 	}
-	return Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
+	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
-		Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization, Placeholder: "the whole name"},
-		Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the whole id"},
-		Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []Choice{{"", "any"}, {"yes", "yes"}, {"no", "no"}, {"unknown", "unknown"}}},
-		Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]Choice{{"", "any"}}, choices(dmarcd.ReportStates()...)...)},
-		Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
-		Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
-		Field{Name: "quirks", Label: "with quirks only", Type: "checkbox", Checked: asked.Quirks},
+		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization, Placeholder: "the whole name"},
+		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the whole id"},
+		ui.Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "yes"}, {Value: "no", Label: "no"}, {Value: "unknown", Label: "unknown"}}},
+		ui.Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportStates()...)...)},
+		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
+		ui.Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
+		ui.Field{Name: "quirks", Label: "with quirks only", Type: "checkbox", Checked: asked.Quirks},
 	)}
 }
 
-func reportTable(reports []dmarcd.Report, csv string) Table {
-	t := Table{
+func reportTable(reports []dmarcd.Report, csv string) ui.Table {
+	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Received"},
 			{Title: "Kind"},
 			{Title: "Reporter", Wide: true, Note: "Report id"},
@@ -191,14 +192,14 @@ func reportTable(reports []dmarcd.Report, csv string) Table {
 		},
 	}
 	for _, r := range reports {
-		genuine := badge(string(orGenuine(r.Verdict.Genuine)))
+		genuine := ui.Badge(string(orGenuine(r.Verdict.Genuine)))
 		if r.State != dmarcd.ReportCounted {
-			genuine = genuine.noted(string(r.State) + ", not counted")
+			genuine = genuine.Noted(string(r.State) + ", not counted")
 		}
-		t.Rows = append(t.Rows, []Cell{
-			at(r.ReceivedAt).linked(Prefix + "/reports/" + r.ID.String()), text(string(r.Kind)), text(r.Organization).noted(r.ExternalID),
-			text(r.Domain), text(dmarcd.DayOf(r.Begin).String()), count(int64(r.Records)), count(r.Messages), share(r.Compliant, r.Messages),
-			genuine, count(int64(len(r.Quirks))),
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.At(r.ReceivedAt).Linked(Prefix + "/reports/" + r.ID.String()), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
+			ui.Text(r.Domain), ui.Text(dmarcd.DayOf(r.Begin).String()), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Share(r.Compliant, r.Messages),
+			genuine, ui.Count(int64(len(r.Quirks))),
 		})
 	}
 	return t

@@ -7,19 +7,20 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type retentionView struct {
 	Tabs   []tab
-	Form   Form
+	Form   ui.Form
 	MayOwn bool
 }
 
-func retentionForm(r service.Retention) Form {
-	length := func(name, label, hint string, days int) Field {
-		return Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
+func retentionForm(r service.Retention) ui.Form {
+	length := func(name, label, hint string, days int) ui.Field {
+		return ui.Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
 	}
-	return Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save", Fields: []Field{
+	return ui.Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save", Fields: []ui.Field{
 		length("counters", "Sums by day", "What the overview and the timelines are drawn from, and the list of reports.", r.Counters),
 		length("records", "Records", "The rows of aggregate reports, with addresses and results, and what failure and TLS reports say.", r.Records),
 		length("originals", "Originals", "Mails and files as they were sent.", r.Originals),
@@ -34,7 +35,7 @@ func (s *Web) retention(c *call) error {
 	return s.showRetention(c, http.StatusOK, retentionForm(retention))
 }
 
-func (s *Web) showRetention(c *call, status int, form Form) error {
+func (s *Web) showRetention(c *call, status int, form ui.Form) error {
 	return c.render(status, settingsFrame("retention", "Retention"),
 		retentionView{Tabs: settingsTabs(c.viewer, "Retention"), Form: form, MayOwn: c.viewer.MayOwn()})
 }
@@ -49,7 +50,7 @@ func (s *Web) setRetention(c *call) error {
 		err = c.team.SetRetention(c.r.Context(), retention)
 	}
 	if err != nil {
-		form, ok := retentionForm(service.Retention{}).filled(written, err)
+		form, ok := retentionForm(service.Retention{}).Filled(written, err)
 		if !ok {
 			return err
 		}

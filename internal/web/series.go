@@ -6,20 +6,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
-
-// days returns the period as the service takes it; the zero value is any time.
-func (p Period) days() dmarcd.Days {
-	if p == (Period{}) {
-		return dmarcd.Days{}
-	}
-	return dmarcd.Days{From: &p.From, To: &p.To}
-}
-
-// withBefore returns the period together with the one of the same length before it.
-func (p Period) withBefore() dmarcd.Days {
-	return Period{From: p.Before().From, To: p.To}.days()
-}
 
 // dayTime returns when a day begins.
 func dayTime(day dmarcd.Day) time.Time {
@@ -28,7 +16,7 @@ func dayTime(day dmarcd.Day) time.Time {
 
 // series spreads days with messages over the period, a value for each of its days,
 // and adds up those of the period and those before it.
-func series(counted []service.DailyCounts, p Period) (days []insight.DayCounts, sum, before dmarcd.Counts) {
+func series(counted []service.DailyCounts, p ui.Period) (days []insight.DayCounts, sum, before dmarcd.Counts) {
 	days = make([]insight.DayCounts, p.Len())
 	for i := range days {
 		days[i].Day = p.From + dmarcd.Day(i)
@@ -45,7 +33,7 @@ func series(counted []service.DailyCounts, p Period) (days []insight.DayCounts, 
 }
 
 // trendOf spreads days with messages over the period.
-func trendOf(counted []dmarcd.DayCount, p Period) []int64 {
+func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	trend := make([]int64, p.Len())
 	for _, c := range counted {
 		trend[c.Day-p.From] = c.Total()

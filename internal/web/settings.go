@@ -1,5 +1,7 @@
 package web
 
+import "github.com/dmarcd/dmarcd/internal/web/ui"
+
 // settingsFrame frames one of the settings of the team.
 func settingsFrame(template, title string) Page {
 	return Page{Template: template, Title: title, Section: "Settings"}
@@ -19,7 +21,7 @@ func settingsTabs(v Viewer, current string) []tab {
 		{"Audit log", "/settings/audit", AccessOwn},
 	} {
 		if v.may(t.access) {
-			tabs = append(tabs, tab{Link{t.title, Prefix + t.path}, t.title == current})
+			tabs = append(tabs, tab{ui.Link{Text: t.title, Href: Prefix + t.path}, t.title == current})
 		}
 	}
 	return tabs

@@ -7,6 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // client returns the browser that the call came from.
@@ -16,21 +17,21 @@ func (c *call) client() service.Client {
 
 // signInView is what the sign-in page shows.
 type signInView struct {
-	Form Form
+	Form ui.Form
 	Next string
 	// Why says why somebody has to sign in again, "" for who has not been here.
 	Why string
 	// SingleSignOn leads to the identity provider; its text is "" for none.
-	SingleSignOn Link
+	SingleSignOn ui.Link
 }
 
 func (s *Web) newSignInView(next string) signInView {
-	v := signInView{Next: next, Form: Form{Path: Prefix + "/sign-in", Method: "post", Submit: "Sign in", Fields: []Field{
+	v := signInView{Next: next, Form: ui.Form{Path: Prefix + "/sign-in", Method: "post", Submit: "Sign in", Fields: []ui.Field{
 		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "username", Required: true},
 		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
 	}}}
 	if s.options.Service.SingleSignOn() {
-		v.SingleSignOn = Link{"Sign in with " + s.options.ProviderName, withQuery(Prefix+"/oidc/start", nil, "next", next)}
+		v.SingleSignOn = ui.Link{Text: "Sign in with " + s.options.ProviderName, Href: ui.WithQuery(Prefix+"/oidc/start", nil, "next", next)}
 	}
 	return v
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 const (
@@ -127,7 +128,7 @@ func openSite(t *testing.T, file string) *site {
 	var err error
 	s.pages, err = web.New(web.Options{
 		Service: s.service, ReportDomain: "reports.example", MinPassword: auth.MinPassword, APIDocs: "/api/docs",
-		Attributions: []web.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
+		Attributions: []ui.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
 		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // Record is a row of an aggregate report.
@@ -32,12 +33,12 @@ type Record struct {
 type sourceView struct {
 	Source insight.Source
 	Query  mailQuery
-	Period PeriodChoice
-	Chart  Chart
-	Flow   Chart
-	Parts  []Table
-	Record Table
-	Pager  Pager
+	Period ui.PeriodChoice
+	Chart  ui.Chart
+	Flow   ui.Chart
+	Parts  []ui.Table
+	Record ui.Table
+	Pager  ui.Pager
 }
 
 func (s *Web) source(c *call) error {
@@ -69,22 +70,22 @@ func (s *Web) source(c *call) error {
 	path := Prefix + "/sources/" + string(asked.Group) + "/" + url.PathEscape(asked.Key)
 	view := sourceView{
 		Source: found, Query: asked,
-		Period: periodChoice(path, query, asked.Period, s.options.Now()),
+		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
-		Flow:   flowChart(flows, withQuery(path, query, "csv", "flow")),
-		Record: recordTable(sentRecords(records.Records), withQuery(path, query, "csv", "records", "after", "")),
-		Pager:  cursorPager(path, query, records.Next),
+		Flow:   flowChart(flows, ui.WithQuery(path, query, "csv", "flow")),
+		Record: recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", "")),
+		Pager:  ui.CursorPager(path, query, records.Next),
 	}
-	view.Chart.CSV = withQuery(path, query, "csv", "messages")
+	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Parts = partTables(found.Parts, asked, path, query)
-	for _, t := range append(view.Parts, view.Record, view.Chart.table(), view.Flow.table()) {
+	for _, t := range append(view.Parts, view.Record, view.Chart.Table(), view.Flow.Table()) {
 		if c.wantsCSV(t.ID) {
 			return c.csv(t)
 		}
 	}
 	return c.render(http.StatusOK, Page{
 		Template: "source", Title: found.Name, Section: "Sources", Charts: true,
-		Trail: []Link{{"Sources", withQuery(Prefix+"/sources", url.Values{}, "group", string(asked.Group), "domain", asked.Domain)}},
+		Trail: []ui.Link{{Text: "Sources", Href: ui.WithQuery(Prefix+"/sources", url.Values{}, "group", string(asked.Group), "domain", asked.Domain)}},
 	}, view)
 }
 
@@ -99,28 +100,28 @@ func sentRecords(found []dmarcd.SentRecord) []Record {
 }
 
 // partTables show the mail of a source by the other groups.
-func partTables(parts []insight.Part, asked mailQuery, path string, query url.Values) []Table {
-	tables := make([]Table, 0, len(parts))
+func partTables(parts []insight.Part, asked mailQuery, path string, query url.Values) []ui.Table {
+	tables := make([]ui.Table, 0, len(parts))
 	for _, part := range parts {
-		t := Table{
-			ID: string(part.Group), Caption: plainGroup(part.Group), CSV: withQuery(path, query, "csv", string(part.Group)),
-			Columns: []Column{
+		t := ui.Table{
+			ID: string(part.Group), Caption: plainGroup(part.Group), CSV: ui.WithQuery(path, query, "csv", string(part.Group)),
+			Columns: []ui.Column{
 				{Title: plainGroup(part.Group), Wide: true, Note: "Detail"},
 				{Title: "Messages", Numeric: true},
 				{Title: "Compliant", Numeric: true},
 				{Title: "SPF", Numeric: true},
 				{Title: "DKIM", Numeric: true},
 			},
-			Empty: Empty{"Not told", "No report says this of the source's mail.", Link{}},
+			Empty: ui.Empty{Title: "Not told", Advice: "No report says this of the source's mail.", Action: ui.Link{}},
 			More:  part.More,
 		}
 		below := asked
 		below.Group = part.Group
 		for _, row := range part.Rows {
 			total := row.Counts.Total()
-			t.Rows = append(t.Rows, []Cell{
-				below.cell(row), count(total), share(row.Counts.Compliant, total),
-				share(row.Counts.SPF, total), share(row.Counts.DKIM, total),
+			t.Rows = append(t.Rows, []ui.Cell{
+				below.cell(row), ui.Count(total), ui.Share(row.Counts.Compliant, total),
+				ui.Share(row.Counts.SPF, total), ui.Share(row.Counts.DKIM, total),
 			})
 		}
 		tables = append(tables, t)
@@ -130,20 +131,20 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 
 // recordTable shows rows of aggregate reports, each with the report that it stands
 // in.
-func recordTable(records []Record, csv string) Table {
+func recordTable(records []Record, csv string) ui.Table {
 	t := reportRecordTable(records, csv)
-	t.Columns = append(t.Columns, Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
+	t.Columns = append(t.Columns, ui.Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
 	for i, r := range records {
-		t.Rows[i] = append(t.Rows[i], link(r.Reporter, Prefix+"/reports/"+r.Report).noted(dmarcd.DayOf(r.Begin).String()))
+		t.Rows[i] = append(t.Rows[i], ui.LinkTo(r.Reporter, Prefix+"/reports/"+r.Report).Noted(dmarcd.DayOf(r.Begin).String()))
 	}
 	return t
 }
 
 // reportRecordTable shows the rows of one aggregate report.
-func reportRecordTable(records []Record, csv string) Table {
-	t := Table{
+func reportRecordTable(records []Record, csv string) ui.Table {
+	t := ui.Table{
 		ID: "records", Caption: "Records", CSV: csv,
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Address"},
 			{Title: "Messages", Numeric: true},
 			{Title: "From domain", Wide: true, Note: "Envelope domain"},
@@ -152,16 +153,16 @@ func reportRecordTable(records []Record, csv string) Table {
 			{Title: "Receivers", Wide: true, Note: "Reasons"},
 			{Title: "Results", Wide: true},
 		},
-		Empty: Empty{"No records", "The report has no rows, or they were deleted after the retention.", Link{}},
+		Empty: ui.Empty{Title: "No records", Advice: "The report has no rows, or they were deleted after the retention.", Action: ui.Link{}},
 	}
 	for _, r := range records {
-		from := code(r.HeaderFrom)
+		from := ui.Code(r.HeaderFrom)
 		if r.EnvelopeFrom != "" && r.EnvelopeFrom != r.HeaderFrom {
 			from.Before, from.Note = "envelope", r.EnvelopeFrom
 		}
-		t.Rows = append(t.Rows, []Cell{
-			code(r.Address), count(r.Messages), from, badge(orUnknown(r.SPF)), badge(orUnknown(r.DKIM)),
-			dispositionCell(r), text(joinLines(labelled("SPF", r.SPFResults), labelled("DKIM", r.DKIMResults))),
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Code(r.Address), ui.Count(r.Messages), from, ui.Badge(orUnknown(r.SPF)), ui.Badge(orUnknown(r.DKIM)),
+			dispositionCell(r), ui.Text(ui.JoinLines(labelled("SPF", r.SPFResults), labelled("DKIM", r.DKIMResults))),
 		})
 	}
 	return t
@@ -185,8 +186,8 @@ func orUnknown(s string) string {
 
 // dispositionCell tells what a receiver did: to reject is bad news for a
 // sender, though it is the best policy.
-func dispositionCell(r Record) Cell {
-	cell := Cell{Kind: CellBadge, Text: r.Disposition}
+func dispositionCell(r Record) ui.Cell {
+	cell := ui.Cell{Kind: ui.CellBadge, Text: r.Disposition}
 	switch r.Disposition {
 	case "none", "pass":
 		cell.Text = "delivered"
@@ -195,5 +196,5 @@ func dispositionCell(r Record) Cell {
 	case "reject":
 		cell.Text, cell.Tone = "rejected", "bad"
 	}
-	return cell.noted(joinLines(r.Reasons))
+	return cell.Noted(ui.JoinLines(r.Reasons))
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // groups lists them in the order of the page.
@@ -26,14 +27,14 @@ const sourcesPerPage = 50
 type sourcesView struct {
 	Query  mailQuery
 	Groups []tab
-	Period PeriodChoice
-	Table  Table
-	Flow   Chart
-	Pager  Pager
+	Period ui.PeriodChoice
+	Table  ui.Table
+	Flow   ui.Chart
+	Pager  ui.Pager
 	Path   string // of the page, for its filter
 	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
 	// where nothing is filtered.
-	Kept  []Choice
+	Kept  []ui.Choice
 	Clear string
 	// Readiness is nil where there is nothing to say about it.
 	Readiness *insight.Readiness
@@ -45,7 +46,7 @@ func (s *Web) sources(c *call) error {
 		return err
 	}
 	if c.wantsCSV("flow") {
-		return c.csv(view.Flow.table())
+		return c.csv(view.Flow.Table())
 	}
 	if c.wantsCSV("sources") {
 		return c.csv(view.Table)
@@ -69,7 +70,7 @@ func (s *Web) domainSources(c *call) error {
 		return err
 	}
 	if c.wantsCSV("flow") {
-		return c.csv(view.Flow.table())
+		return c.csv(view.Flow.Table())
 	}
 	if c.wantsCSV("sources") {
 		return c.csv(view.Table)
@@ -79,7 +80,7 @@ func (s *Web) domainSources(c *call) error {
 
 // sourceQuery reads what a page of sources is asked for.
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
-	q := mailQuery{Domain: normalDomain(domain), Period: periodOf(query, s.options.Now()), Query: insight.Query{
+	q := mailQuery{Domain: normalDomain(domain), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
 		Group: insight.GroupNetwork, Search: query.Get("search"), Failing: query.Get("failing") != "",
 		After: query.Get("after"), Limit: sourcesPerPage, Trends: true,
 	}}
@@ -94,17 +95,17 @@ func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
 func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	query := c.r.URL.Query()
 	asked := s.sourceQuery(query, domain)
-	order := newSorting(path, query, "-messages", "name", "passing", "spf", "dkim", "first", "last")
-	asked.Sort = order.by
+	order := ui.NewSorting(path, query, "-messages", "name", "passing", "spf", "dkim", "first", "last")
+	asked.Sort = order.By
 	if c.wantsCSV("sources") {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
 	view := sourcesView{
-		Query: asked, Path: path, Kept: kept(query, "search", "failing"), Groups: groupTabs(path, query, asked.Group),
-		Period: periodChoice(path, query, asked.Period, s.options.Now()),
+		Query: asked, Path: path, Kept: ui.Kept(query, "search", "failing"), Groups: groupTabs(path, query, asked.Group),
+		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()),
 	}
 	if asked.Search != "" || asked.Failing {
-		view.Clear = withQuery(path, query, "search", "", "failing", "", "after", "")
+		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "after", "")
 	}
 	mail, err := c.mailOf(asked)
 	if err != nil {
@@ -125,16 +126,16 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if err != nil {
 		return sourcesView{}, err
 	}
-	view.Pager = cursorPager(path, query, found.Next)
-	view.Flow = flowChart(flows, withQuery(path, query, "csv", "flow"))
+	view.Pager = ui.CursorPager(path, query, found.Next)
+	view.Flow = flowChart(flows, ui.WithQuery(path, query, "csv", "flow"))
 	view.Table = sourceTable(found.Sources, asked, order)
-	view.Table.CSV = withQuery(path, query, "csv", "sources", "after", "")
+	view.Table.CSV = ui.WithQuery(path, query, "csv", "sources", "after", "")
 	switch {
 	case view.Clear != "":
-		view.Table.Empty = Empty{"No source matches", "Change or clear the filter above.", Link{"Show all sources", view.Clear}}
+		view.Table.Empty = ui.Empty{Title: "No source matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all sources", Href: view.Clear}}
 	case domain != "":
 		view.Table.Empty.Advice = "No report told of mail in this time. Choose more days, or see in the set-up guide whether reports come here."
-		view.Table.Empty.Action = Link{"Set-up guide", domainPath(domain) + "/setup"}
+		view.Table.Empty.Action = ui.Link{Text: "Set-up guide", Href: domainPath(domain) + "/setup"}
 	}
 	return view, nil
 }
@@ -143,33 +144,33 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 func groupTabs(path string, query url.Values, current insight.Group) []tab {
 	tabs := make([]tab, len(groups))
 	for i, g := range groups {
-		tabs[i] = tab{Link{g.title, withQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == current}
+		tabs[i] = tab{ui.Link{Text: g.title, Href: ui.WithQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == current}
 	}
 	return tabs
 }
 
 // sourceTable shows sources with how each does.
-func sourceTable(rows []insight.Row, asked mailQuery, order sorting) Table {
-	t := Table{
+func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table {
+	t := ui.Table{
 		ID: "sources", Caption: "Sources by " + string(asked.Group),
-		Columns: []Column{
-			order.column(plainGroup(asked.Group), "name", false),
-			order.column("Messages", "messages", true),
-			order.column("Compliant", "passing", true),
-			order.column("SPF", "spf", true),
-			order.column("DKIM", "dkim", true),
+		Columns: []ui.Column{
+			order.Column(plainGroup(asked.Group), "name", false),
+			order.Column("Messages", "messages", true),
+			order.Column("Compliant", "passing", true),
+			order.Column("SPF", "spf", true),
+			order.Column("DKIM", "dkim", true),
 			{Title: "Trend"},
-			order.column("First in this time", "first", false),
-			order.column("Last in this time", "last", false),
+			order.Column("First in this time", "first", false),
+			order.Column("Last in this time", "last", false),
 		},
-		Empty: Empty{"No sources", "No report told of mail in this time. Choose more days, or see whether reports come in.", Link{"Reports", Prefix + "/reports"}},
+		Empty: ui.Empty{Title: "No sources", Advice: "No report told of mail in this time. Choose more days, or see whether reports come in.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}},
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "Detail"
 	for _, row := range rows {
 		total := row.Counts.Total()
-		t.Rows = append(t.Rows, []Cell{
-			asked.cell(row), count(total), share(row.Counts.Compliant, total),
-			share(row.Counts.SPF, total), share(row.Counts.DKIM, total), spark(row.Trend), text(row.First.String()), text(row.Last.String()),
+		t.Rows = append(t.Rows, []ui.Cell{
+			asked.cell(row), ui.Count(total), ui.Share(row.Counts.Compliant, total),
+			ui.Share(row.Counts.SPF, total), ui.Share(row.Counts.DKIM, total), ui.Spark(row.Trend), ui.Text(row.First.String()), ui.Text(row.Last.String()),
 		})
 	}
 	return t
@@ -185,14 +186,14 @@ func plainGroup(group insight.Group) string {
 }
 
 // cell names a source and leads to it. What programs understand can be copied.
-func (q mailQuery) cell(row insight.Row) Cell {
+func (q mailQuery) cell(row insight.Row) ui.Cell {
 	if row.Other {
-		return text(row.Name).noted(row.Detail)
+		return ui.Text(row.Name).Noted(row.Detail)
 	}
-	cell := link(row.Name, sourcePath(q, row.Key)).noted(row.Detail)
+	cell := ui.LinkTo(row.Name, sourcePath(q, row.Key)).Noted(row.Detail)
 	switch q.Group {
 	case insight.GroupAddress, insight.GroupSelector, insight.GroupFrom, insight.GroupEnvelope:
-		return cell.copyable()
+		return cell.Copyable()
 	}
 	return cell
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // tagExplanation says what a tag of a record means.
@@ -24,17 +25,17 @@ func explainTags(r dmarc.Record) []tagExplanation {
 }
 
 // tagTable shows what the tags mean to either sort of receiver.
-func tagTable(tags []tagExplanation, csv string) Table {
-	t := Table{
+func tagTable(tags []tagExplanation, csv string) ui.Table {
+	t := ui.Table{
 		ID: "tags", Caption: "Tag by tag", CSV: csv,
-		Columns: []Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Receivers of RFC 7489", Wide: true}},
+		Columns: []ui.Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Receivers of RFC 7489", Wide: true}},
 	}
 	for _, tag := range tags {
 		old := tag.Old
 		if old == "" {
 			old = "the same"
 		}
-		t.Rows = append(t.Rows, []Cell{code(tag.Name + "=" + tag.Value), text(tag.Meaning), text(old)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.Code(tag.Name + "=" + tag.Value), ui.Text(tag.Meaning), ui.Text(old)})
 	}
 	return t
 }

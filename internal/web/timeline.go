@@ -6,6 +6,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // Timeline is how the messages of a domain moved, and what happened to it.
@@ -21,9 +22,9 @@ type Timeline struct {
 // maxTimelineEvents bounds the events of a timeline.
 const maxTimelineEvents = 200
 
-func (c *call) timeline(domain string, period Period) (Timeline, error) {
+func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 	var found Timeline
-	counted, err := c.team.DomainDaily(c.r.Context(), domain, period.withBefore(), 2*period.Len())
+	counted, err := c.team.DomainDaily(c.r.Context(), domain, period.WithBefore(), 2*period.Len())
 	if err != nil {
 		return found, err
 	}
@@ -37,12 +38,12 @@ func (c *call) timeline(domain string, period Period) (Timeline, error) {
 type timelineView struct {
 	domainView
 	Timeline
-	Period      PeriodChoice
-	Chart       Chart
-	Disposition Chart
-	Events      Table
+	Period      ui.PeriodChoice
+	Chart       ui.Chart
+	Disposition ui.Chart
+	Events      ui.Table
 	// Empty is shown where no mail was reported.
-	Empty Empty
+	Empty ui.Empty
 }
 
 func (s *Web) timeline(c *call) error {
@@ -52,30 +53,30 @@ func (s *Web) timeline(c *call) error {
 	}
 	page.Charts = true
 	path, query := domainPath(head.Head.Name), c.r.URL.Query()
-	period := periodOf(query, s.options.Now())
+	period := ui.PeriodOf(query, s.options.Now())
 	found, err := c.timeline(head.Head.Name, period)
 	if err != nil {
 		return err
 	}
 	view := timelineView{
 		domainView: head, Timeline: found,
-		Period: periodChoice(path, query, period, s.options.Now()),
+		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, policyMarks(found.Events)),
 		Events: eventTable(found.Events),
-		Empty: Empty{
-			"No messages were reported", "Choose more days, or see in the set-up guide whether reports come here.",
-			Link{"Set-up guide", path + "/setup"},
+		Empty: ui.Empty{
+			Title: "No messages were reported", Advice: "Choose more days, or see in the set-up guide whether reports come here.",
+			Action: ui.Link{Text: "Set-up guide", Href: path + "/setup"},
 		},
 	}
 	view.Disposition = dispositionChart(found)
-	view.Chart.CSV = withQuery(path, query, "csv", "messages")
-	view.Disposition.CSV = withQuery(path, query, "csv", "disposition")
-	view.Events.CSV = withQuery(path, query, "csv", "events")
+	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
+	view.Disposition.CSV = ui.WithQuery(path, query, "csv", "disposition")
+	view.Events.CSV = ui.WithQuery(path, query, "csv", "events")
 	switch {
 	case c.wantsCSV("messages"):
-		return c.csv(view.Chart.table())
+		return c.csv(view.Chart.Table())
 	case c.wantsCSV("disposition"):
-		return c.csv(view.Disposition.table())
+		return c.csv(view.Disposition.Table())
 	case c.wantsCSV("events"):
 		return c.csv(view.Events)
 	}
@@ -83,26 +84,26 @@ func (s *Web) timeline(c *call) error {
 }
 
 // dispositionChart shows what receivers did, by their own word.
-func dispositionChart(found Timeline) Chart {
-	chart := Chart{
+func dispositionChart(found Timeline) ui.Chart {
+	chart := ui.Chart{
 		Kind: "days", ID: "disposition", Title: "What receivers did",
-		Summary: number(found.Counts.Rejected) + " messages were rejected and " + number(found.Counts.Quarantined) + " quarantined.",
+		Summary: ui.Number(found.Counts.Rejected) + " messages were rejected and " + ui.Number(found.Counts.Quarantined) + " quarantined.",
 		Labels:  []string{"Day (UTC)", "Delivered", "Quarantined", "Rejected"}, Tones: []string{"quiet", "warning", "bad"},
 	}
 	for _, d := range found.Days {
 		delivered := d.Total() - d.Quarantined - d.Rejected
-		chart.Days = append(chart.Days, ChartDay{d.Day, []int64{delivered, d.Quarantined, d.Rejected}})
+		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{delivered, d.Quarantined, d.Rejected}})
 	}
 	return chart
 }
 
 // policyMarks are the changes of the policy, the earliest first.
-func policyMarks(events []dmarcd.Event) []Mark {
-	var marks []Mark
+func policyMarks(events []dmarcd.Event) []ui.Mark {
+	var marks []ui.Mark
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
 		if e.Kind == dmarcd.PolicyLoosened || e.Kind == dmarcd.PolicyTightened {
-			marks = append(marks, Mark{dmarcd.DayOf(e.At), orNothing(e.Before) + " → " + orNothing(e.After)})
+			marks = append(marks, ui.Mark{Day: dmarcd.DayOf(e.At), Text: orNothing(e.Before) + " → " + orNothing(e.After)})
 		}
 	}
 	return marks
@@ -115,21 +116,21 @@ func orNothing(s string) string {
 	return s
 }
 
-func eventTable(events []dmarcd.Event) Table {
-	t := Table{
+func eventTable(events []dmarcd.Event) ui.Table {
+	t := ui.Table{
 		ID: "events", Caption: "What happened",
-		Columns: []Column{{Title: "When"}, {Title: "What"}, {Title: "Before", Wide: true}, {Title: "After", Wide: true}},
-		Empty:   Empty{"Nothing happened", "No record, policy or finding changed in this time.", Link{}},
+		Columns: []ui.Column{{Title: "When"}, {Title: "What"}, {Title: "Before", Wide: true}, {Title: "After", Wide: true}},
+		Empty:   ui.Empty{Title: "Nothing happened", Advice: "No record, policy or finding changed in this time.", Action: ui.Link{}},
 	}
 	for _, e := range events {
-		t.Rows = append(t.Rows, []Cell{at(e.At), eventCell(e.Kind), code(e.Before), code(e.After)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), eventCell(e.Kind), ui.Code(e.Before), ui.Code(e.After)})
 	}
 	return t
 }
 
 // eventCell puts the kind of an event into words.
-func eventCell(kind dmarcd.EventKind) Cell {
-	cell := Cell{Kind: CellBadge}
+func eventCell(kind dmarcd.EventKind) ui.Cell {
+	cell := ui.Cell{Kind: ui.CellBadge}
 	switch kind {
 	case dmarcd.RecordAppeared:
 		cell.Text, cell.Tone = "record appeared", "info"

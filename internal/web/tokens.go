@@ -7,32 +7,33 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type tokensView struct {
 	Tabs  []tab
-	Table Table
-	Form  Form
+	Table ui.Table
+	Form  ui.Form
 	// Secret is the new token, shown this once; "" for none.
 	Secret string
 	MayOwn bool
 }
 
-func tokenForm() Form {
-	return Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Make a token", Fields: []Field{
+func tokenForm() ui.Form {
+	return ui.Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Make a token", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off", Hint: "What uses it, such as the name of a script."},
-		{Name: "scope", Label: "Scope", Type: "select", Value: string(dmarcd.ScopeRead), Choices: []Choice{
-			{string(dmarcd.ScopeRead), "read"}, {string(dmarcd.ScopeWrite), "read and write"},
+		{Name: "scope", Label: "Scope", Type: "select", Value: string(dmarcd.ScopeRead), Choices: []ui.Choice{
+			{Value: string(dmarcd.ScopeRead), Label: "read"}, {Value: string(dmarcd.ScopeWrite), Label: "read and write"},
 		}},
-		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []Choice{
-			{"30", "30 days"}, {"90", "90 days"}, {"365", "a year"}, {"0", "never"},
+		{Name: "days", Label: "Expires after", Type: "select", Value: "90", Choices: []ui.Choice{
+			{Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}, {Value: "365", Label: "a year"}, {Value: "0", Label: "never"},
 		}},
 	}}
 }
 
 func (s *Web) tokens(c *call) error { return s.showTokens(c, http.StatusOK, tokenForm(), "") }
 
-func (s *Web) showTokens(c *call, status int, form Form, secret string) error {
+func (s *Web) showTokens(c *call, status int, form ui.Form, secret string) error {
 	tokens, err := c.team.Tokens(c.r.Context())
 	if err != nil {
 		return err
@@ -47,10 +48,10 @@ func (s *Web) showTokens(c *call, status int, form Form, secret string) error {
 	return c.render(status, settingsFrame("tokens", "Tokens"), view)
 }
 
-func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) Table {
-	t := Table{
+func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
+	t := ui.Table{
 		ID: "tokens", Caption: "Tokens", CSV: Prefix + "/settings/tokens?csv=tokens",
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Name", Wide: true, Note: "Id"},
 			{Title: "Scope"},
 			{Title: "State"},
@@ -59,23 +60,23 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) Table {
 			{Title: "Expires"},
 			{Title: "Actions"},
 		},
-		Empty: Empty{"No tokens", "A token lets a program use the API in the name of the team.", Link{}},
+		Empty: ui.Empty{Title: "No tokens", Advice: "A token lets a program use the API in the name of the team.", Action: ui.Link{}},
 	}
 	for _, token := range tokens {
-		state, last := "active", actions()
+		state, last := "active", ui.Actions()
 		switch {
 		case !token.RevokedAt.IsZero():
 			state = "revoked"
 		case !token.Valid(now):
 			state = "expired"
 		case mayRevoke:
-			last = actions(Action{
+			last = ui.Actions(ui.Action{
 				Label: "Revoke", Path: Prefix + "/settings/tokens/" + token.ID.String() + "/revoke", Danger: true,
 				Question: "Revoke the token? Whatever uses it stops working within a second.",
 			})
 		}
-		t.Rows = append(t.Rows, []Cell{
-			text(token.Name).noted(token.ID.String()), text(string(token.Scope)), badge(state), at(token.CreatedAt), at(token.UsedAt), at(token.ExpiresAt), last,
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Text(token.Name).Noted(token.ID.String()), ui.Text(string(token.Scope)), ui.Badge(state), ui.At(token.CreatedAt), ui.At(token.UsedAt), ui.At(token.ExpiresAt), last,
 		})
 	}
 	return t
@@ -97,7 +98,7 @@ func (s *Web) createToken(c *call) error {
 		secret, err = c.team.CreateToken(c.r.Context(), wanted)
 	}
 	if err != nil {
-		form, ok := tokenForm().filled(written, err)
+		form, ok := tokenForm().Filled(written, err)
 		if !ok {
 			return err
 		}

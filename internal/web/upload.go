@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type uploadView struct {
@@ -19,7 +20,7 @@ type uploadView struct {
 
 // receiptsView is what became of something that was read.
 type receiptsView struct {
-	Receipts Table
+	Receipts ui.Table
 	// Sent tells that something was read.
 	Sent bool
 }
@@ -34,7 +35,7 @@ type readFile struct {
 const uploadPath = Prefix + "/reports/upload"
 
 func uploadFrame() Page {
-	return Page{Template: "upload", Title: "Upload", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}}}
+	return Page{Template: "upload", Title: "Upload", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
 }
 
 func (s *Web) uploadPage(c *call) error {
@@ -107,10 +108,10 @@ func brokenUpload(err error) error {
 	return errBadForm
 }
 
-func receiptTable(read ...readFile) Table {
-	t := Table{
+func receiptTable(read ...readFile) ui.Table {
+	t := ui.Table{
 		ID: "receipts", Caption: "What became of it",
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Title: "Result", Wide: true},
 			{Title: "File", Wide: true},
 			{Title: "Kind"},
@@ -122,19 +123,19 @@ func receiptTable(read ...readFile) Table {
 	}
 	for _, file := range read {
 		for _, r := range file.receipts {
-			status := badge(string(r.Status)).noted(r.Reason)
+			status := ui.Badge(string(r.Status)).Noted(r.Reason)
 			if r.Status == dmarcd.Unclaimed {
-				status = status.noted("It counts once the team has the domain.")
+				status = status.Noted("It counts once the team has the domain.")
 			}
 			if r.Status != dmarcd.Refused {
-				status = status.linked(Prefix + "/reports/" + r.ID.String())
+				status = status.Linked(Prefix + "/reports/" + r.ID.String())
 			}
-			name := text(file.name).noted(r.Member)
+			name := ui.Text(file.name).Noted(r.Member)
 			if file.name == "" {
-				name = text(r.Member)
+				name = ui.Text(r.Member)
 			}
-			t.Rows = append(t.Rows, []Cell{
-				status, name, text(string(r.Kind)), text(r.Organization).noted(r.ExternalID), text(r.Domain), count(int64(r.Records)), count(r.Messages),
+			t.Rows = append(t.Rows, []ui.Cell{
+				status, name, ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID), ui.Text(r.Domain), ui.Count(int64(r.Records)), ui.Count(r.Messages),
 			})
 		}
 	}

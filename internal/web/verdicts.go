@@ -6,24 +6,25 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // verdictActions are the buttons of a report, for those who may use them.
-func verdictActions(c *call, r dmarcd.Report, path string) []Action {
+func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
 	if !c.viewer.MayEdit() {
 		return nil
 	}
-	count := Action{Label: "Count this report", Path: path + "/counted", Name: "counted", Value: "true"}
+	count := ui.Action{Label: "Count this report", Path: path + "/counted", Name: "counted", Value: "true"}
 	switch r.State {
 	case dmarcd.ReportCounted:
-		count = Action{Label: "Exclude from counts", Path: path + "/counted", Name: "counted", Value: "false"}
+		count = ui.Action{Label: "Exclude from counts", Path: path + "/counted", Name: "counted", Value: "false"}
 	case dmarcd.ReportHeld:
 		count.Label = "Release and count"
 	case dmarcd.ReportReplaced:
 		count.Label = "Count this version"
 	case dmarcd.ReportExcluded:
 	}
-	return []Action{count, {
+	return []ui.Action{count, {
 		Label: "Delete report", Path: path + "/delete", Danger: true,
 		Question: "Delete this report and its original? Its messages are no longer counted.",
 	}}
@@ -73,17 +74,17 @@ func (s *Web) deleteRejected(c *call) error {
 const excludePath = Prefix + "/reports/exclude"
 
 type excludeView struct {
-	Form Form
+	Form ui.Form
 	// Changed says how many reports were changed, "" before the form is sent.
 	Changed string
 }
 
-func excludeForm() Form {
-	return Form{Path: excludePath, Method: "post", Submit: "Apply", Fields: []Field{
+func excludeForm() ui.Form {
+	return ui.Form{Path: excludePath, Method: "post", Submit: "Apply", Fields: []ui.Field{
 		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The whole name, in any case. Leave it empty for all reporters."},
 		{Name: "from", Label: "First day (UTC)", Type: "date"},
 		{Name: "to", Label: "Last day (UTC)", Type: "date"},
-		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []Choice{{"false", "Exclude"}, {"true", "Include again"}}},
+		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []ui.Choice{{Value: "false", Label: "Exclude"}, {Value: "true", Label: "Include again"}}},
 	}}
 }
 
@@ -100,7 +101,7 @@ func (s *Web) excludePage(c *call) error {
 
 func (c *call) showExclude(view excludeView) error {
 	return c.render(http.StatusOK, Page{
-		Template: "exclude", Title: "Exclude reports", Section: "Reports", Trail: []Link{{"Reports", Prefix + "/reports"}},
+		Template: "exclude", Title: "Exclude reports", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}},
 	}, view)
 }
 
@@ -116,7 +117,7 @@ func (s *Web) exclude(c *call) error {
 		changed, err = c.team.SetCountedAll(c.r.Context(), selected, counted)
 	}
 	if err != nil {
-		form, ok := excludeForm().filled(written, err)
+		form, ok := excludeForm().Filled(written, err)
 		if !ok {
 			return err
 		}
@@ -152,5 +153,5 @@ func reportCount(n int) string {
 	if n == 1 {
 		return "1 report"
 	}
-	return number(int64(n)) + " reports"
+	return ui.Number(int64(n)) + " reports"
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // Prefix is the path under which all pages stand.
@@ -35,7 +36,7 @@ type Options struct {
 	// APIDocs is the address of the API's own page.
 	APIDocs string
 	// Attributions say whose data tells the networks, with their links.
-	Attributions []Link
+	Attributions []ui.Link
 	// SecureCookies is true where clients reach the page by https alone.
 	SecureCookies bool
 	// MaxUpload bounds an uploaded file, in bytes. Uploads admits them; nil is a gate
@@ -170,7 +171,7 @@ func (s *Web) leadToSignIn(c *call) error {
 	if next != Prefix+"/" {
 		query.Set("next", next)
 	}
-	return c.redirect(withQuery(Prefix+"/sign-in", query))
+	return c.redirect(ui.WithQuery(Prefix+"/sign-in", query))
 }
 
 // note hands the access log a fact about the request, if the writer leads to

@@ -6,11 +6,12 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type welcomeView struct {
 	Invitation service.Invitation
-	Form       Form
+	Form       ui.Form
 	// SignIn leads to the sign-in page, and from there back.
 	SignIn string
 }
@@ -21,20 +22,20 @@ func welcomeFrame() Page {
 
 func (s *Web) newWelcomeView(path string, invitation service.Invitation) welcomeView {
 	v := welcomeView{
-		Invitation: invitation, Form: Form{Path: path, Method: "post", Submit: "Set the password and sign in"},
-		SignIn: withQuery(Prefix+"/sign-in", nil, "next", path),
+		Invitation: invitation, Form: ui.Form{Path: path, Method: "post", Submit: "Set the password and sign in"},
+		SignIn: ui.WithQuery(Prefix+"/sign-in", nil, "next", path),
 	}
 	if invitation.SignedIn != "" {
 		v.Form.Submit = "Join the team"
 		return v
 	}
-	email := Field{Name: "email", Label: "E-mail", Type: "email", Value: invitation.Email, Autocomplete: "username", Required: true}
+	email := ui.Field{Name: "email", Label: "E-mail", Type: "email", Value: invitation.Email, Autocomplete: "username", Required: true}
 	if invitation.Email != "" {
 		email.Hint = "The link is for this address."
 	}
-	v.Form.Fields = []Field{email}
+	v.Form.Fields = []ui.Field{email}
 	if !invitation.Known {
-		v.Form.Fields = append(v.Form.Fields, Field{
+		v.Form.Fields = append(v.Form.Fields, ui.Field{
 			Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty.",
 		})
 	}
@@ -65,7 +66,7 @@ func (s *Web) welcome(c *call) error {
 	}, c.client())
 	if err != nil {
 		view := s.newWelcomeView(c.r.URL.EscapedPath(), invitation)
-		if filled, ok := view.Form.filled(form, err); ok {
+		if filled, ok := view.Form.Filled(form, err); ok {
 			view.Form = filled
 			return c.render(http.StatusUnprocessableEntity, welcomeFrame(), view)
 		}

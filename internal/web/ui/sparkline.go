@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"fmt"
@@ -26,9 +26,9 @@ type Sparkline struct {
 // maxSparkDays is how many days a line can show one by one.
 const maxSparkDays = sparkWidth
 
-// newSparkline draws the amounts of days in their order, by week where they are
+// NewSparkline draws the amounts of days in their order, by week where they are
 // many. Fewer than two are no line, and so are days on which nothing was.
-func newSparkline(series []int64) Sparkline {
+func NewSparkline(series []int64) Sparkline {
 	s := Sparkline{Width: sparkWidth, Height: sparkHeight}
 	if len(series) < 2 || slices.Max(series) == 0 {
 		return s
@@ -39,7 +39,7 @@ func newSparkline(series []int64) Sparkline {
 	}
 	least, most := slices.Min(series), slices.Max(series)
 	s.Text = fmt.Sprintf("from %s to %s, at least %s, at most %s %s",
-		number(series[0]), number(series[len(series)-1]), number(least), number(most), unit)
+		Number(series[0]), Number(series[len(series)-1]), Number(least), Number(most), unit)
 	points := make([]string, len(series))
 	for i, n := range series {
 		x := float64(i) * sparkWidth / float64(len(series)-1)

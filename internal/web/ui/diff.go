@@ -1,4 +1,4 @@
-package web
+package ui
 
 import "strings"
 
@@ -13,9 +13,9 @@ type DiffPart struct {
 // whole, one removed and one added.
 const maxDiffWords = 800
 
-// diffWords compares two records word by word. A record is a line of terms, so
+// DiffWords compares two records word by word. A record is a line of terms, so
 // that words are what its owner changed.
-func diffWords(before, after string) []DiffPart {
+func DiffWords(before, after string) []DiffPart {
 	a, b := splitTerms(before), splitTerms(after)
 	if len(a) > maxDiffWords || len(b) > maxDiffWords {
 		return join(join(nil, before, "removed"), after, "added")

@@ -1,9 +1,6 @@
-package web
+package ui
 
-import (
-	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/insight"
-)
+import "github.com/dmarcd/dmarcd"
 
 // Chart is a figure: a table, and what a script needs to draw it.
 type Chart struct {
@@ -47,37 +44,25 @@ type Mark struct {
 	Text string
 }
 
-// messageChart shows the messages of each day, stacked by whether they passed.
-func messageChart(id, summary string, days []insight.DayCounts, marks []Mark) Chart {
-	chart := Chart{
-		Kind: "days", ID: id, Title: "Messages per day", Summary: summary, Marks: marks,
-		Labels: []string{"Day (UTC)", "Compliant", "Not compliant"}, Tones: []string{"good", "bad"},
-	}
-	for _, d := range days {
-		chart.Days = append(chart.Days, ChartDay{d.Day, []int64{d.Compliant, d.NonCompliant}})
-	}
-	return chart
-}
-
-// table returns the numbers of a chart by day, for CSV.
-func (c Chart) table() Table {
+// Table returns the numbers of a chart by day, for CSV.
+func (c Chart) Table() Table {
 	t := Table{ID: c.ID, Caption: c.Title}
 	for i, label := range c.Labels {
 		t.Columns = append(t.Columns, Column{Title: label, Numeric: i > 0})
 	}
 	for _, d := range c.Days {
-		row := []Cell{text(d.Day.String())}
+		row := []Cell{Text(d.Day.String())}
 		for _, v := range d.Values {
-			row = append(row, count(v))
+			row = append(row, Count(v))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	for _, f := range c.Flows {
 		var row []Cell
 		for _, stop := range f.Stops {
-			row = append(row, text(stop.Text))
+			row = append(row, Text(stop.Text))
 		}
-		t.Rows = append(t.Rows, append(row, count(f.Messages)))
+		t.Rows = append(t.Rows, append(row, Count(f.Messages)))
 	}
 	return t
 }

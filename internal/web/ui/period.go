@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"net/url"
@@ -21,16 +21,29 @@ func (p Period) Before() Period {
 	return Period{p.From - length, p.To - length}
 }
 
+// Days returns the period as the service takes it; the zero value is any time.
+func (p Period) Days() dmarcd.Days {
+	if p == (Period{}) {
+		return dmarcd.Days{}
+	}
+	return dmarcd.Days{From: &p.From, To: &p.To}
+}
+
+// WithBefore returns the period together with the one of the same length before it.
+func (p Period) WithBefore() dmarcd.Days {
+	return Period{From: p.Before().From, To: p.To}.Days()
+}
+
 const (
 	defaultDays = 30
 	// maxDays bounds how many days a chart shows: two years and a leap day.
 	maxDays = 731
 )
 
-// periodOf reads the days that a page is about: from and to, else the last
+// PeriodOf reads the days that a page is about: from and to, else the last
 // days. Ends the wrong way round are turned, and what cannot be read is taken as
 // not said, because the form shows what is meant.
-func periodOf(query url.Values, now time.Time) Period {
+func PeriodOf(query url.Values, now time.Time) Period {
 	today := dmarcd.DayOf(now)
 	from, errFrom := dmarcd.ParseDay(query.Get("from"))
 	to, errTo := dmarcd.ParseDay(query.Get("to"))
@@ -65,9 +78,9 @@ type PeriodLink struct {
 	Current bool
 }
 
-// kept returns what a form that asks for the names has to send along, so that the
+// Kept returns what a form that asks for the names has to send along, so that the
 // rest of the address stays as it is. Another list begins with its first page.
-func kept(query url.Values, names ...string) []Choice {
+func Kept(query url.Values, names ...string) []Choice {
 	names = append(names, "done", "csv", "page", "after")
 	var fields []Choice
 	for name, values := range query {
@@ -79,16 +92,16 @@ func kept(query url.Values, names ...string) []Choice {
 	return fields
 }
 
-// periodChoice offers the usual lengths.
-func periodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
-	choice := PeriodChoice{Period: period, Path: path, Hidden: kept(query, "from", "to", "days")}
+// NewPeriodChoice offers the usual lengths.
+func NewPeriodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
+	choice := PeriodChoice{Period: period, Path: path, Hidden: Kept(query, "from", "to", "days")}
 	for _, l := range []struct {
-		days int
-		text string
+		Days int
+		Text string
 	}{{7, "Week"}, {30, "Month"}, {90, "Quarter"}, {365, "Year"}} {
 		choice.Links = append(choice.Links, PeriodLink{
-			Link{l.text, withQuery(path, query, "days", strconv.Itoa(l.days), "from", "", "to", "", "page", "", "after", "")},
-			period.Len() == l.days && period.To == dmarcd.DayOf(now),
+			Link{l.Text, WithQuery(path, query, "days", strconv.Itoa(l.Days), "from", "", "to", "", "page", "", "after", "")},
+			period.Len() == l.Days && period.To == dmarcd.DayOf(now),
 		})
 	}
 	return choice

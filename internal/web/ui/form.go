@@ -1,9 +1,12 @@
-package web
+package ui
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // Form is a form with its fields, and what was wrong with them.
@@ -40,12 +43,12 @@ type Field struct {
 // Choice is one of the answers of a select field.
 type Choice struct{ Value, Label string }
 
-// filled returns the form with what somebody wrote, passwords aside, and with
+// Filled returns the form with what somebody wrote, passwords aside, and with
 // the error at the field that it is about. It
 // reports false for an error that is not about the input.
-func (f Form) filled(written url.Values, err error) (Form, bool) {
-	invalid, ok := fieldError(err)
-	if !ok {
+func (f Form) Filled(written url.Values, err error) (Form, bool) {
+	var invalid *dmarcd.InvalidError
+	if !errors.As(err, &invalid) {
 		return f, false
 	}
 	fields := make([]Field, len(f.Fields))
@@ -67,8 +70,8 @@ func (f Form) filled(written url.Values, err error) (Form, bool) {
 	return f, true
 }
 
-// choices makes the answers of a select whose labels are its values.
-func choices[S ~string](all ...S) []Choice {
+// Choices makes the answers of a select whose labels are its values.
+func Choices[S ~string](all ...S) []Choice {
 	list := make([]Choice, len(all))
 	for i, s := range all {
 		list[i] = Choice{Value: string(s), Label: string(s)}

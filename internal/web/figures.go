@@ -1,0 +1,56 @@
+package web
+
+import (
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+// messageChart shows the messages of each day, stacked by whether they passed.
+func messageChart(id, summary string, days []insight.DayCounts, marks []ui.Mark) ui.Chart {
+	chart := ui.Chart{
+		Kind: "days", ID: id, Title: "Messages per day", Summary: summary, Marks: marks,
+		Labels: []string{"Day (UTC)", "Compliant", "Not compliant"}, Tones: []string{"good", "bad"},
+	}
+	for _, d := range days {
+		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})
+	}
+	return chart
+}
+
+// flowChart shows the way of mail from sender to what receivers did.
+func flowChart(flows []insight.Flow, csv string) ui.Chart {
+	chart := ui.Chart{
+		Kind: "flow", ID: "flow", Title: "From sender to inbox", CSV: csv,
+		Summary: "How mail came from its senders, what authentication said, and what receivers did with it.",
+		Labels:  []string{"Sender", "Authentication", "Receivers", "Messages"},
+	}
+	for _, f := range flows {
+		chart.Flows = append(chart.Flows, ui.ChartFlow{
+			Stops:    []ui.ChartStop{{Text: f.Sender, Tone: "quiet"}, authentication(f), fate(f)},
+			Messages: f.Messages,
+		})
+	}
+	return chart
+}
+
+func authentication(f insight.Flow) ui.ChartStop {
+	switch {
+	case f.SPF && f.DKIM:
+		return ui.ChartStop{Text: "SPF and DKIM pass", Tone: "good"}
+	case f.SPF:
+		return ui.ChartStop{Text: "SPF alone passes", Tone: "good"}
+	case f.DKIM:
+		return ui.ChartStop{Text: "DKIM alone passes", Tone: "good"}
+	}
+	return ui.ChartStop{Text: "nothing passes", Tone: "bad"}
+}
+
+func fate(f insight.Flow) ui.ChartStop {
+	switch f.Disposition {
+	case "quarantine":
+		return ui.ChartStop{Text: "quarantined", Tone: "warning"}
+	case "reject":
+		return ui.ChartStop{Text: "rejected", Tone: "bad"}
+	}
+	return ui.ChartStop{Text: "delivered", Tone: "good"}
+}

@@ -1,0 +1,45 @@
+package web
+
+import (
+	"html/template"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// formatFuncs are what templates call. None returns HTML of its own making, so
+// that all of it is escaped.
+func formatFuncs(a *assets) template.FuncMap {
+	return template.FuncMap{
+		"asset":      a.url,
+		"number":     func(n any) string { return ui.Number(reflect.ValueOf(n).Int()) },
+		"percent":    ui.Percent,
+		"moment":     ui.Moment,
+		"machine":    wire.Time,
+		"wireMoment": ui.WireMoment,
+		"day":        func(d dmarcd.Day) string { return d.String() },
+		"size":       ui.Size,
+		"tone":       ui.Tone,
+		"gradeTone":  ui.GradeTone,
+		"join":       strings.Join,
+		"plural":     ui.Plural,
+		"segment":    url.PathEscape,
+		"isZero":     time.Time.IsZero,
+		"spark":      ui.NewSparkline,
+		"diff":       ui.DiffWords,
+		"eventCell":  eventCell,
+		"shareWidth": ui.ShareWidth,
+		"plus":       func(a, b int64) int64 { return a + b },
+		"minus":      func(a, b int) int { return a - b },
+		"last":       func(list []string) int { return len(list) - 1 },
+		"isName":     ui.IsName,
+		"zoneLine":   newZoneLine,
+		"seen":       func(seen *bool) bool { return seen != nil && *seen },
+		"trimSuffix": func(s, suffix string) string { return strings.TrimSpace(strings.TrimSuffix(s, suffix)) },
+	}
+}

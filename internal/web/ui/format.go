@@ -1,0 +1,122 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Number groups the digits of a whole number by threes.
+func Number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "−", digits[1:]
+	}
+	var groups []string
+	for len(digits) > 3 {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+		digits = digits[:len(digits)-3]
+	}
+	return sign + strings.Join(append([]string{digits}, groups...), ",")
+}
+
+// Percent writes a share so that only all is 100 % and only nothing is 0 %.
+func Percent(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	tenths := math.Round(float64(part) / float64(whole) * 1000)
+	switch {
+	case part == whole:
+		return "100 %"
+	case part == 0:
+		return "0 %"
+	case tenths >= 1000:
+		return "> 99.9 %"
+	case tenths < 1:
+		return "< 0.1 %"
+	}
+	return strconv.FormatFloat(tenths/10, 'f', 1, 64) + " %"
+}
+
+// ShareWidth is the length of a bar, of a hundred.
+func ShareWidth(part, whole int64) string {
+	return strconv.FormatFloat(float64(part)/float64(whole)*100, 'f', 1, 64)
+}
+
+// Moment writes a time for people who have no script to see their own zone.
+func Moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" }
+
+// WireMoment reads a time from a JSON shape; the zero time where it is none.
+func WireMoment(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Size writes a number of bytes with three digits at most.
+func Size(bytes int64) string {
+	const step = 1024
+	if bytes < step {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	value, unit := float64(bytes), 0
+	for value >= step && unit < 4 {
+		value /= step
+		unit++
+	}
+	return fmt.Sprintf("%.3g %s", value, []string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
+}
+
+// Plural puts a number before a noun.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(int64(n)) + " " + many
+}
+
+// Tone returns the colour of a word: good, warning, bad, info or "", which is
+// quiet. Every word is shown as well: colour alone tells nothing.
+func Tone(word string) string {
+	switch word {
+	case "good", "ok", "pass", "yes", "reject", "signed", "stored", "authorized", "not needed", "conclusive", "active":
+		return "good"
+	case "warning", "quarantine", "softfail", "unclaimed", "replaced", "testing", "unvalidated", "mixed", "temperror":
+		return "warning"
+	case "error", "fail", "no", "bad", "rejected", "unusable", "invalid", "multiple", "permerror", "broken",
+		"not authorized", "revoked", "expired", "bad certificate", "no host":
+		return "bad"
+	case "info", "inconclusive", "unknown":
+		return "info"
+	}
+	return ""
+}
+
+// GradeTone returns the colour of a grade.
+func GradeTone(grade string) string {
+	switch {
+	case grade == "":
+		return ""
+	case grade[0] == 'A' || grade[0] == 'B':
+		return "good"
+	case grade[0] == 'C' || grade[0] == 'D':
+		return "warning"
+	}
+	return "bad"
+}
+
+// JoinLines puts lists into one text.
+func JoinLines(lists ...[]string) string { return strings.Join(slices.Concat(lists...), "; ") }
+
+// IsName reports whether a text is a name or an address, which somebody may want to
+// copy, and no word or sentence.
+func IsName(s string) bool {
+	return strings.ContainsAny(s, ".:@") && !strings.ContainsAny(s, " ;")
+}

@@ -1,0 +1,48 @@
+package ui
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+)
+
+// Pager leads through a list that is shown in parts.
+type Pager struct {
+	// Text says which part this is.
+	Text string
+	// First, Previous and Next are addresses, "" where there is none.
+	First, Previous, Next string
+}
+
+// NumberedPager is for a list whose length is known.
+func NumberedPager(path string, query url.Values, page, perPage, total int) Pager {
+	from := (page-1)*perPage + 1
+	to := min(page*perPage, total)
+	if total <= perPage && page == 1 {
+		return Pager{}
+	}
+	p := Pager{Text: fmt.Sprintf("%s–%s of %s", Number(int64(from)), Number(int64(to)), Number(int64(total)))}
+	if from > total {
+		p.Text = "Behind the end"
+	}
+	if page > 1 {
+		p.First = WithQuery(path, query, "page", "")
+		p.Previous = WithQuery(path, query, "page", strconv.Itoa(page-1))
+	}
+	if to < total && from <= total {
+		p.Next = WithQuery(path, query, "page", strconv.Itoa(page+1))
+	}
+	return p
+}
+
+// CursorPager is for a list that is read from one place to the next.
+func CursorPager(path string, query url.Values, next string) Pager {
+	var p Pager
+	if query.Get("after") != "" {
+		p.First = WithQuery(path, query, "after", "")
+	}
+	if next != "" {
+		p.Next = WithQuery(path, query, "after", next)
+	}
+	return p
+}
