@@ -38,7 +38,7 @@ var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "
 
 // transports are the ways in. They end in internal/intake.
 var transports = []string{
-	"internal/intake", "internal/intake/shape", "internal/intake/files", "internal/intake/spool", "internal/intake/smtpd",
+	"internal/intake", "internal/intake/files", "internal/intake/spool", "internal/intake/smtpd",
 	"internal/intake/imap", "internal/intake/genuine",
 }
 
@@ -79,7 +79,7 @@ var rooms = map[string][]string{
 	"internal/costtest":   nil,
 
 	"internal/config":                {"."},
-	"internal/wire":                  {"."},
+	"internal/wire":                  join(protocols, "."),
 	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered", "internal/rollup", "internal/store/shape"),
 	"internal/store/shape":           join(protocols, "."),
 	"internal/rollup":                join(protocols, "."),
@@ -95,7 +95,6 @@ var rooms = map[string][]string{
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),
-	"internal/intake/shape":   join(protocols, ".", "internal/intake", "internal/wire"),
 	"internal/intake/files":   {".", "internal/intake", "internal/intake/unpack", "internal/recovered"},
 	"internal/intake/spool":   {".", "internal/clientaddr", "internal/fair", "internal/recovered"},
 	"internal/intake/smtpd":   {".", "internal/clientaddr", "internal/intake/spool", "internal/fair", "internal/recovered"},
@@ -108,11 +107,11 @@ var rooms = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
 
-	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake", "internal/intake/shape"),
+	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web/ui":      {".", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
-	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/wire", "internal/config",
+	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":     {anything},
@@ -141,6 +140,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
+	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 }
 

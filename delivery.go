@@ -50,9 +50,12 @@ type KeptOriginal struct {
 
 // NewReport is a report that was read and is to be kept.
 type NewReport struct {
-	// Report is what it says of itself; ID, Intake, Verdict, ReceivedAt, State
-	// and Standing are ignored. A report with a HeldReason is held.
+	// Report is what it says of itself; ID, Intake, Verdict, ReceivedAt, State,
+	// Standing and Detail are ignored. A report with a HeldReason is held.
 	Report
+	// Document is the detail of the report as it is stored. It is encoded before the
+	// transaction that stores it.
+	Document string
 	// Key tells which report of which reporter it is, Content what it says: equal
 	// keys are versions of one report, equal content is the same report.
 	Key, Content Hash

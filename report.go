@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
 // ReportKind is what a report is about.
@@ -145,8 +147,26 @@ type Report struct {
 	// Standing is how far the report is known to come from its reporter.
 	Standing Standing
 
-	// Document is all else that the report says, as JSON.
-	Document string
+	// Detail is all else that the report says but its records. Lists leave it out, and
+	// it is empty once it is past its time.
+	Detail Detail
+}
+
+// Detail is what a report says beside what all kinds have, and beside its records. At most
+// one member is set: that of the report's kind. Quirks and hashes are left out.
+type Detail struct {
+	Aggregate *AggregateDetail
+	Failure   *failure.Report
+	TLS       *tlsrpt.Report
+}
+
+// AggregateDetail is an aggregate report without its records.
+type AggregateDetail struct {
+	Report aggregate.Report
+	// Bytes is the length of the XML document.
+	Bytes int64
+	// Sources is how many different sources the records name.
+	Sources int
 }
 
 // Share is the part of a report that is about one From domain: what its records

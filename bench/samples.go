@@ -93,9 +93,10 @@ func (s sample) delivery() *dmarcd.Delivery {
 			Report: dmarcd.Report{
 				Kind: dmarcd.KindAggregate, Organization: "receiver.example", ExternalID: s.id(), Domain: s.domain,
 				Begin: begin, End: begin.Add(24*time.Hour - time.Second), Records: s.records,
-				Messages: share.Total(), Compliant: share.Compliant, Document: "{}",
+				Messages: share.Total(), Compliant: share.Compliant,
 			},
-			Key: sha256.Sum256(identity), Content: sha256.Sum256(slices.Concat(identity, []byte("content"))),
+			Document: `{"v":1}`,
+			Key:      sha256.Sum256(identity), Content: sha256.Sum256(slices.Concat(identity, []byte("content"))),
 			Shares: []dmarcd.Share{share},
 			EachRecord: func(yield func(aggregate.Record, error) bool) {
 				for r := range s.all() {

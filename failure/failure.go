@@ -11,6 +11,7 @@ package failure
 import (
 	"bytes"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -97,6 +98,23 @@ type Report struct {
 
 	// Quirks holds the deviations met, in the order of the table of quirks.
 	Quirks []Quirk
+}
+
+// Source returns who delivered the mail: an address, or what stands in its place.
+func (r *Report) Source() string {
+	if r.SourceIP.IsValid() {
+		return r.SourceIP.String()
+	}
+	return r.SourceText
+}
+
+// IdentityAlignment returns the mechanisms that gave no aligned identifier as RFC 9991
+// writes them.
+func (r *Report) IdentityAlignment() string {
+	if len(r.Misaligned) == 0 {
+		return "none"
+	}
+	return strings.Join(r.Misaligned, ", ")
 }
 
 // AuthFailure is what failed: one of the words below, or another in lower case.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/wire"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
@@ -60,7 +59,7 @@ func (c *csvReports) tell(ctx context.Context, file string, item *intake.Item) e
 	case item.Failure != nil:
 		r := item.Failure
 		return c.row(file, item, s, csvRow{
-			source: shape.Source(r), count: int64(r.Incidents), compliant: yesNo(false), disposition: string(r.DeliveryResult),
+			source: r.Source(), count: int64(r.Incidents), compliant: yesNo(false), disposition: string(r.DeliveryResult),
 			headerFrom: domainOf(r.From), envelopeFrom: domainOf(r.OriginalMailFrom), result: string(r.AuthFailure),
 		})
 	default:

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 // jsonReports prints an array, record by record: a report of a million records is
@@ -30,13 +30,13 @@ func (j *jsonReports) tell(ctx context.Context, file string, item *intake.Item) 
 	if item.Aggregate != nil {
 		return j.aggregate(ctx, file, item)
 	}
-	return printJSON(j.out, shape.Report(file, item))
+	return printJSON(j.out, wire.NewReport(file, item.Report()))
 }
 
 // aggregate prints the facts of a report, and its records as their last member.
 func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.Item) error {
 	var facts bytes.Buffer
-	if err := printJSON(&facts, shape.Report(file, item)); err != nil {
+	if err := printJSON(&facts, wire.NewReport(file, item.Report())); err != nil {
 		return err
 	}
 	if _, err := j.out.Write(bytes.TrimSuffix(facts.Bytes(), []byte("\n}\n"))); err != nil {
@@ -55,7 +55,7 @@ func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.I
 		if _, err := io.WriteString(j.out, separator); err != nil {
 			return err
 		}
-		if err := lines.Encode(shape.Record(record)); err != nil {
+		if err := lines.Encode(wire.NewAggregateRecord(record)); err != nil {
 			return err
 		}
 		separator = "    ,"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/wire"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
@@ -206,10 +206,10 @@ func (r *reportPages) failureFacts(item *intake.Item) {
 	if !f.ArrivalDate.IsZero() {
 		r.fact("date", pageTime(f.ArrivalDate)+" UTC")
 	}
-	r.fact("source", shape.Source(f))
+	r.fact("source", f.Source())
 	r.fact("failed", string(f.AuthFailure))
 	if f.AlignmentTold {
-		r.fact("not aligned", shape.Misaligned(f))
+		r.fact("not aligned", f.IdentityAlignment())
 	}
 	r.fact("delivery", string(f.DeliveryResult))
 	r.fact("messages", strconv.Itoa(f.Incidents))
@@ -256,7 +256,7 @@ func (r *reportPages) first(numbers int, heading []string, rows [][]string) {
 
 // oddities prints what is wrong with a report, and what it means.
 func (r *reportPages) oddities(item *intake.Item) {
-	quirks := shape.Quirks(item)
+	quirks := wire.NewQuirks(item.Report())
 	if item.Damage == nil && len(quirks) == 0 {
 		return
 	}

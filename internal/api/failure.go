@@ -156,3 +156,12 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 	}
 	writeJSON(w, status, answer)
 }
+
+// WriteMessage answers a request for something that is not the API with a text, in the
+// shape of its errors; from status 400 on with the code for that status.
+func WriteMessage(w http.ResponseWriter, status int, text string) {
+	if status >= http.StatusBadRequest {
+		w.Header().Set(errorHeader, wire.ErrorCode(status))
+	}
+	writeJSON(w, status, message{Message: text})
+}

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -112,11 +111,7 @@ func (a *API) getReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	full, err := wire.NewFullReport(report, records)
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, full)
+	writeCacheable(c, wire.NewFullReport(report, records))
 	return nil
 }
 
@@ -151,6 +146,6 @@ func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit 
 	}
 	return wire.NewPage(records, limit, func(r service.Record) string { return wire.FormatRecordCursor(r.Cursor.Share, r.Cursor.N) },
 		func(r service.Record) (wire.KeptRecord, error) {
-			return wire.NewKeptRecord(r.Domain, shape.Record(r.Record)), nil
+			return wire.NewKeptRecord(r.Domain, wire.NewAggregateRecord(r.Record)), nil
 		})
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 const (
@@ -58,7 +58,7 @@ func newOptions(t *testing.T, s *store.Store, authenticator api.Authenticator) a
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
 	acceptor := &intake.Acceptor{
-		Limits: limits, Document: shape.Document,
+		Limits: limits, Encode: shape.EncodeDetail,
 		Fault: func(err error) { t.Error(err) },
 	}
 	return api.Options{

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
@@ -206,8 +207,8 @@ func TestUploadsAreReadFewAtATime(t *testing.T) {
 	}
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) {
 		o.Acceptor.Lanes = intake.NewLanes(atOnce) // a team may use half of the light lane
-		document := o.Acceptor.Document
-		o.Acceptor.Document = func(item *intake.Item) string {
+		encode := o.Acceptor.Encode
+		o.Acceptor.Encode = func(detail dmarcd.Detail) string {
 			mu.Lock()
 			reading++
 			most = max(most, reading)
@@ -220,7 +221,7 @@ func TestUploadsAreReadFewAtATime(t *testing.T) {
 			mu.Lock()
 			reading--
 			mu.Unlock()
-			return document(item)
+			return encode(detail)
 		}
 	})
 	s.add("example.com")

@@ -32,10 +32,7 @@ func (a *API) setCounted(c *call) error {
 	if err != nil {
 		return err
 	}
-	full, err := wire.NewFullReport(report, records)
-	if err != nil {
-		return err
-	}
+	full := wire.NewFullReport(report, records)
 	writeJSON(c.w, http.StatusOK, full)
 	return nil
 }

@@ -2,12 +2,11 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
-	"github.com/dmarcd/dmarcd/internal/wire"
+	"github.com/dmarcd/dmarcd/internal/api"
 )
 
 // probeTimeout bounds what a probe waits for.
@@ -18,16 +17,16 @@ func probe(check func(ctx context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			writeMessage(w, http.StatusMethodNotAllowed, "A probe is asked with GET.")
+			api.WriteMessage(w, http.StatusMethodNotAllowed, "A probe is asked with GET.")
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 		defer cancel()
 		if err := check(ctx); err != nil {
-			writeMessage(w, http.StatusServiceUnavailable, err.Error())
+			api.WriteMessage(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		writeMessage(w, http.StatusOK, "ok")
+		api.WriteMessage(w, http.StatusOK, "ok")
 	})
 }
 
@@ -45,14 +44,4 @@ func (a *App) ready(ctx context.Context) error {
 		return errors.New("the database cannot be reached")
 	}
 	return nil
-}
-
-// writeMessage answers with the same shape as the API's errors.
-func writeMessage(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "application/json")
-	if status >= http.StatusBadRequest {
-		w.Header().Set("Dmarcd-Error", wire.ErrorCode(status))
-	}
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"message": text}) // a client that left cannot be told
 }

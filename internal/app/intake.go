@@ -15,9 +15,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // NewAcceptor returns what makes deliveries of messages, by a configuration.
@@ -32,7 +32,7 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 			KeepBody:       cfg.Intake.FailureBody == config.BodyKeep,
 		},
 		RefuseForged: cfg.Intake.Forged == config.ForgedRefuse,
-		Document:     shape.Document,
+		Encode:       shape.EncodeDetail,
 		Fault:        func(err error) { log.Error("a message could not be read", "error", err) },
 	}
 }

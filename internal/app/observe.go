@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
@@ -26,7 +27,7 @@ func (a *App) observed(next http.Handler) http.Handler {
 			if failure != nil && failure != http.ErrAbortHandler { //nolint:errorlint // a sentinel that is thrown as it is
 				a.reportPanic(recovered.New("http", failure), "request_id", id)
 				if rec.status == 0 {
-					writeMessage(rec, http.StatusInternalServerError, "Internal error")
+					api.WriteMessage(rec, http.StatusInternalServerError, "Internal error")
 					failure = nil
 				}
 			}

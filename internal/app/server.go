@@ -30,7 +30,7 @@ func newServer(handler http.Handler, cfg config.HTTP, log *slog.Logger) *http.Se
 
 // dispatch leads a request to where it belongs. What is the daemon's own stands
 // outside the prefix of the API and wins over it.
-func (a *App) dispatch(api *api.API, page http.Handler) http.Handler {
+func (a *App) dispatch(endpoints *api.API, page http.Handler) http.Handler {
 	own := map[string]http.Handler{
 		"/healthz": probe(a.healthy),
 		"/readyz":  probe(a.ready),
@@ -44,15 +44,15 @@ func (a *App) dispatch(api *api.API, page http.Handler) http.Handler {
 			note(w, "route", path)
 			handler.ServeHTTP(w, r)
 		case strings.HasPrefix(path, dmarcd.TLSReportPath):
-			api.ServeTLSReport(w, r)
+			endpoints.ServeTLSReport(w, r)
 		case strings.HasPrefix(path, web.Prefix+"/"):
 			page.ServeHTTP(w, r)
 		case path == "/" || path == web.Prefix:
 			http.Redirect(w, r, web.Prefix+"/", http.StatusFound)
 		case path == prefix || strings.HasPrefix(path, prefix+"/"):
-			api.ServeHTTP(w, r)
+			endpoints.ServeHTTP(w, r)
 		default:
-			writeMessage(w, http.StatusNotFound, "There is nothing here. The API begins at "+a.config.BaseURL+".")
+			api.WriteMessage(w, http.StatusNotFound, "There is nothing here. The API begins at "+a.config.BaseURL+".")
 		}
 	})
 }

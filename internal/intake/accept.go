@@ -57,8 +57,8 @@ type Acceptor struct {
 	// RefuseForged keeps the reports aside that came in a mail which is not from
 	// whom it says.
 	RefuseForged bool
-	// Document makes the JSON that is kept of a report; see dmarcd.Report.
-	Document func(*Item) string
+	// Encode makes the document that is stored of a report; see dmarcd.NewReport.
+	Encode func(dmarcd.Detail) string
 	// Fault is told of a panic of ours while a message was read, with the stack. The
 	// message is kept aside, and others are not held up.
 	Fault func(error)
@@ -244,7 +244,7 @@ func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Mess
 			return nil
 		}
 		report := newReport(ctx, item)
-		report.Document = a.Document(item)
+		report.Document = a.Encode(item.detail())
 		if documents += len(report.Document); documents > maxDocuments {
 			return &unpack.LimitError{Limit: limitDocuments, Max: maxDocuments}
 		}

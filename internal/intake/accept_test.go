@@ -20,16 +20,16 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // acceptor returns an acceptor that fails the test where a reader panics.
 func acceptor(t *testing.T) *intake.Acceptor {
 	t.Helper()
 	a := &intake.Acceptor{
-		Limits:   intake.DefaultLimits(),
-		Document: shape.Document,
-		Fault:    func(err error) { t.Errorf("got a fault: %v", err) },
+		Limits: intake.DefaultLimits(),
+		Encode: shape.EncodeDetail,
+		Fault:  func(err error) { t.Errorf("got a fault: %v", err) },
 	}
 	a.Limits.Containers.Folder = t.TempDir()
 	return a
@@ -400,7 +400,7 @@ func TestFault(t *testing.T) {
 	t.Parallel()
 	var faults []error
 	a := acceptor(t)
-	a.Document = func(*intake.Item) string { panic("an odd report") }
+	a.Encode = func(dmarcd.Detail) string { panic("an odd report") }
 	a.Fault = func(err error) { faults = append(faults, err) }
 	d := deliver(t, a, message([]byte(opening+closing)))
 	want := []string{`refused  "": the reader failed; it was kept, and can be read again after an upgrade`}

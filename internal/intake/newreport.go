@@ -29,6 +29,23 @@ func reportKind(kind unpack.Kind) dmarcd.ReportKind {
 	}
 }
 
+// Report returns an item that is not refused as a report that is read back from the
+// database.
+func (item *Item) Report() dmarcd.Report {
+	report := newReport(context.Background(), item).Report // without its records
+	report.Detail = item.detail()
+	return report
+}
+
+// detail returns what the report says beside what all kinds have.
+func (item *Item) detail() dmarcd.Detail {
+	detail := dmarcd.Detail{Failure: item.Failure, TLS: item.TLS}
+	if a := item.Aggregate; a != nil {
+		detail.Aggregate = &dmarcd.AggregateDetail{Report: a.Report, Bytes: a.Bytes, Sources: a.Sources}
+	}
+	return detail
+}
+
 // newReport makes a report that can be kept of an item that is not refused. Its
 // records end with ctx.
 func newReport(ctx context.Context, item *Item) dmarcd.NewReport {

@@ -16,11 +16,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	w := &world{T: t, store: db.Open(t, store.Options{}), tryMailbox: func(context.Context) error { return nil }}
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
-	w.acceptor = &intake.Acceptor{Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) }}
+	w.acceptor = &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Fault: func(err error) { t.Error(err) }}
 	w.service = service.New(w.store, service.Options{
 		Checker:        dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
 		Acceptor:       w.acceptor,

@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -326,7 +327,8 @@ func receiveOdd(in *inbox, bad string) {
 	}
 	record.SPFResults = []aggregate.SPFResult{{Domain: bad, Scope: bad, Result: aggregate.Result(bad), HumanResult: bad}}
 	odd := report(bad, bad+"."+ours, record, storetest.Passed(ours, 4))
-	odd.Organization, odd.Damage, odd.Member, odd.Document = bad, bad, bad, bad
+	odd.Organization, odd.Damage, odd.Member = bad, bad, bad
+	odd.Document = shape.EncodeDetail(dmarcd.Detail{Aggregate: &dmarcd.AggregateDetail{Report: aggregate.Report{Version: bad}}})
 	delivery := storetest.Delivery(odd)
 	delivery.Name = bad
 	delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: bad, DKIM: bad, SPF: bad, DMARC: bad, Reason: bad}

@@ -15,6 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -108,6 +109,8 @@ func TestReportIsKeptAsItCame(t *testing.T) {
 		passing, failing := storetest.Passed(ours, 5), storetest.Failed("sub."+ours, 2)
 		failing.EnvelopeTo, failing.Disagrees = "there.example", true
 		sent := report("1", ours, passing, failing, storetest.Passed(ours, 0))
+		sent.Detail.Aggregate = &dmarcd.AggregateDetail{Bytes: 7, Report: aggregate.Report{Version: "1.0"}}
+		sent.Document = shape.EncodeDetail(sent.Detail)
 		sent.Damage, sent.Member = "The archive is cut off.", "a.zip/1.xml"
 		sent.Quirks = []dmarcd.Quirk{{Name: "one", Count: 1}, {Name: "two", Count: 1 << 40}}
 		delivery := storetest.Delivery(sent)

@@ -56,7 +56,7 @@ func TestRetention(t *testing.T) {
 			in.wantReceived("duplicate", whole)
 			read, err := in.team.Report(in.Context(), id)
 			in.must(err)
-			if read.Document == "" || read.Messages != 7 {
+			if read.Detail.Aggregate == nil || read.Messages != 7 {
 				in.Errorf("%s: the report became %+v", step.name, read)
 			}
 			if _, err := in.team.ReportOriginal(in.Context(), id); (err == nil) != (step.want.Originals == 3) || err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
@@ -72,14 +72,20 @@ func TestDocumentsOfOtherKindsGoWithTheRecords(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		failure := report("1", ours)
+		failure.Document = `{"v":1,"incidents":1}`
 		failure.Kind, failure.EachRecord, failure.Shares = dmarcd.KindFailure, nil, []dmarcd.Share{{From: ours, Records: 1}}
 		id := in.receive(failure)[0].ID
-		in.clock.advance(ofDays(3))
-		in.expire(store.Retention{Records: ofDays(1)})
 		got, err := in.team.Report(in.Context(), id)
 		in.must(err)
-		if got.Document != "" || got.Domain != ours {
-			in.Errorf("got the document %q of a report about %q, want none about %q", got.Document, got.Domain, ours)
+		if got.Detail.Failure == nil || got.Detail.Failure.Incidents != 1 {
+			in.Errorf("got the detail %+v, want that of a failure report", got.Detail)
+		}
+		in.clock.advance(ofDays(3))
+		in.expire(store.Retention{Records: ofDays(1)})
+		got, err = in.team.Report(in.Context(), id)
+		in.must(err)
+		if got.Detail != (dmarcd.Detail{}) || got.Domain != ours {
+			in.Errorf("got the detail %+v of a report about %q, want none about %q", got.Detail, got.Domain, ours)
 		}
 	})
 }

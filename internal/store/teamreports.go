@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // visibleReport is the condition that a report is about something that the team
@@ -104,7 +105,7 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 }
 
 // Reports returns up to limit reports, the last received first, that came before
-// the given one; 0 is the beginning of the list. Document is left out.
+// the given one; 0 is the beginning of the list. Detail is left out.
 func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -115,15 +116,20 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 		ORDER BY reports.id DESC LIMIT $3`, append([]any{t.id, before, limit}, args...), scanReport)
 }
 
-// Report returns a report with its document, or ErrNotFound.
+// Report returns a report with its detail, or ErrNotFound.
 func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
 	var document string
 	report, err := scanReport(func(dest ...any) error {
 		return t.store.queryRow(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
 			WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, append(dest, &document)...)
 	})
-	report.Document = document
-	return report, err
+	if err != nil {
+		return report, err
+	}
+	if report.Detail, err = shape.DecodeDetail(report.Kind, document); err != nil {
+		return report, fmt.Errorf("read report %s: %w", id, err)
+	}
+	return report, nil
 }
 
 // RecordCursor is a place in the records of a report: after the record of that

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,34 +10,17 @@ import (
 )
 
 // newDocument returns a report as it can be read, without its records.
-func newDocument(report dmarcd.Report) (ReportDocument, error) {
+func newDocument(report dmarcd.Report) ReportDocument {
 	document := ReportDocument{Report: report}
-	if report.Document == "" { // it is past its time
-		return document, nil
+	switch r := wire.NewReport("", report).(type) { // nil where it is past its time
+	case wire.AggregateReport:
+		document.Facts = aggregateFacts(r)
+	case wire.FailureReport:
+		document.Facts = failureFacts(r)
+	case wire.TLSReport:
+		document.Facts, document.Policies = tlsFacts(r), tlsPolicies(r)
 	}
-	var err error
-	switch report.Kind {
-	case dmarcd.KindAggregate:
-		document.Facts, err = read(report, aggregateFacts)
-	case dmarcd.KindFailure:
-		document.Facts, err = read(report, failureFacts)
-	case dmarcd.KindTLS:
-		document.Facts, err = read(report, tlsFacts)
-		if err == nil {
-			document.Policies, err = read(report, tlsPolicies)
-		}
-	}
-	return document, err
-}
-
-// read makes something of the shape that a report is kept in.
-func read[Shape any, T any](report dmarcd.Report, from func(Shape) T) (T, error) {
-	var shape Shape
-	if err := json.Unmarshal([]byte(report.Document), &shape); err != nil {
-		var none T
-		return none, fmt.Errorf("read report %s: %w", report.ID, err)
-	}
-	return from(shape), nil
+	return document
 }
 
 // facts collects what a report states.

@@ -105,9 +105,9 @@ func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
 	if err != nil {
 		return ReportDocument{}, err
 	}
-	document, err := newDocument(report)
-	if err != nil || report.Kind != dmarcd.KindAggregate {
-		return document, err
+	document := newDocument(report)
+	if report.Kind != dmarcd.KindAggregate {
+		return document, nil
 	}
 	records, err := c.team.Records(c.r.Context(), report.ID, place, limit+1)
 	if err != nil {

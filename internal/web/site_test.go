@@ -22,11 +22,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 	"github.com/dmarcd/dmarcd/internal/web"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -110,7 +110,7 @@ func openSite(t *testing.T, file string) *site {
 	limits.Containers.Folder = t.TempDir()
 	s.service = service.New(s.store, service.Options{
 		Checker:  checker,
-		Acceptor: &intake.Acceptor{Limits: limits, Document: shape.Document, Fault: func(err error) { t.Error(err) }},
+		Acceptor: &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Fault: func(err error) { t.Error(err) }},
 		Examine: func(ctx context.Context, team *store.Team, name string) error {
 			s.examined++
 			return examine(ctx, checker, team, name)

@@ -1,12 +1,6 @@
 package wire
 
-import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-
-	"github.com/dmarcd/dmarcd"
-)
+import "github.com/dmarcd/dmarcd"
 
 // KeptReport is a report in a list: what is told of all kinds alike. What the
 // report does not state is null.
@@ -50,22 +44,18 @@ func NewKeptReport(r dmarcd.Report) KeptReport {
 // those of RecordList, and is null where there are no more.
 type FullReport struct {
 	KeptReport
-	Verdict    Verdict         `json:"verdict"`
-	Report     json.RawMessage `json:"report"` // an AggregateReport, FailureReport or TLSReport
-	RecordList []KeptRecord    `json:"record_list"`
-	Next       *string         `json:"next"`
+	Verdict    Verdict      `json:"verdict"`
+	Report     any          `json:"report"` // an AggregateReport, FailureReport or TLSReport; null once it is past its time
+	RecordList []KeptRecord `json:"record_list"`
+	Next       *string      `json:"next"`
 }
 
 // NewFullReport returns the shape of a report with the first of its records.
-func NewFullReport(r dmarcd.Report, records Page[KeptRecord]) (FullReport, error) {
-	document := cmp.Or(r.Document, "null") // it is past its time
-	if !json.Valid([]byte(document)) {
-		return FullReport{}, fmt.Errorf("read report %s: its document is no JSON", r.ID)
-	}
+func NewFullReport(r dmarcd.Report, records Page[KeptRecord]) FullReport {
 	return FullReport{
-		KeptReport: NewKeptReport(r), Verdict: newVerdict(r.Verdict), Report: json.RawMessage(document),
+		KeptReport: NewKeptReport(r), Verdict: newVerdict(r.Verdict), Report: NewReport("", r),
 		RecordList: records.Items, Next: records.Next,
-	}, nil
+	}
 }
 
 // KeptRecord is a record of a report, with the domain of the team that it counts

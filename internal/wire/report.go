@@ -1,5 +1,16 @@
 package wire
 
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
 // Found says where a report was found.
 type Found struct {
 	File string `json:"file"`
@@ -167,4 +178,155 @@ type TLSFailure struct {
 	ReceivingIP           string `json:"receiving_ip"`
 	AdditionalInformation string `json:"additional_information"`
 	ReasonCode            string `json:"failure_reason_code"`
+}
+
+// NewReport returns the shape of a report of any kind without its records, found in a
+// file: an AggregateReport, FailureReport or TLSReport. It is nil where the report has no
+// detail any more.
+func NewReport(file string, r dmarcd.Report) any {
+	found := Found{File: file, Member: r.Member, Kind: string(r.Kind), Damage: optionalText(r.Damage), Quirks: NewQuirks(r)}
+	switch {
+	case r.Detail.Aggregate != nil:
+		return newAggregateReport(found, r)
+	case r.Detail.Failure != nil:
+		return newFailureReport(found, r)
+	case r.Detail.TLS != nil:
+		return newTLSReport(found, r.Detail.TLS)
+	default:
+		return nil
+	}
+}
+
+// NewQuirks returns the shapes of the quirks of a report, with what they mean.
+func NewQuirks(r dmarcd.Report) []Quirk {
+	return list(r.Quirks, func(q dmarcd.Quirk) Quirk {
+		return Quirk{Quirk: q.Name, Count: q.Count, Meaning: meaning(r.Kind, q.Name)}
+	})
+}
+
+// meaning says what a quirk means, "" for one that is not known any more.
+func meaning(kind dmarcd.ReportKind, name string) string {
+	switch kind {
+	case dmarcd.KindAggregate:
+		return meaningIn(aggregate.Quirks(), name)
+	case dmarcd.KindFailure:
+		return meaningIn(failure.Quirks(), name)
+	default:
+		return meaningIn(tlsrpt.Quirks(), name)
+	}
+}
+
+func meaningIn[Q interface {
+	String() string
+	Meaning() string
+}](all []Q, name string) string {
+	for _, q := range all {
+		if q.String() == name {
+			return q.Meaning()
+		}
+	}
+	return ""
+}
+
+func newAggregateReport(found Found, report dmarcd.Report) AggregateReport {
+	d := report.Detail.Aggregate
+	r, m, p := d.Report, d.Report.Metadata, d.Report.Policy
+	return AggregateReport{
+		Found:    found,
+		XMLBytes: d.Bytes, XMLNamespace: optionalText(r.Namespace), Version: optionalText(r.Version), Flavour: string(r.Dialect),
+		OrgName: optionalText(m.OrgName), Email: optionalText(m.Email), ExtraContact: optionalText(m.ExtraContact),
+		ReportID: optionalText(m.ReportID), Begin: m.Begin, End: m.End, SpanSeconds: m.End - m.Begin, Errors: notNull(m.Errors),
+		Generator: optionalText(m.Generator),
+		Domain:    p.Domain, P: optionalText(p.P), SP: optionalText(p.SP), NP: optionalText(p.NP),
+		ADKIM: optionalText(p.ADKIM), ASPF: optionalText(p.ASPF), Percent: optionalText(p.Percent),
+		FailureOptions: optionalText(p.FailureOptions), Testing: optionalText(p.Testing),
+		DiscoveryMethod: optionalText(p.DiscoveryMethod), PSD: optionalText(p.PSD),
+		Records: report.Records, Messages: report.Messages, Compliant: report.Compliant, Sources: d.Sources,
+	}
+}
+
+// NewAggregateRecord returns the shape of a record of an aggregate report.
+func NewAggregateRecord(r aggregate.Record) AggregateRecord {
+	return AggregateRecord{
+		SourceIP: r.Source, Count: r.Count, Compliant: r.Compliant(),
+		Disposition: string(r.Disposition), DKIM: string(r.DKIM), SPF: string(r.SPF),
+		Reasons:    list(r.Reasons, func(reason aggregate.Reason) AggregateReason { return AggregateReason(reason) }),
+		HeaderFrom: r.HeaderFrom, EnvelopeFrom: r.EnvelopeFrom, EnvelopeTo: r.EnvelopeTo,
+		DKIMResults: list(r.DKIMResults, func(d aggregate.DKIMResult) DKIMResult {
+			return DKIMResult{Domain: d.Domain, Selector: d.Selector, Result: string(d.Result), HumanResult: d.HumanResult}
+		}),
+		SPFResults: list(r.SPFResults, func(s aggregate.SPFResult) SPFResult {
+			return SPFResult{Domain: s.Domain, Scope: s.Scope, Result: string(s.Result), HumanResult: s.HumanResult}
+		}),
+		Disagrees: r.Disagrees,
+	}
+}
+
+func newFailureReport(found Found, report dmarcd.Report) FailureReport {
+	r := report.Detail.Failure
+	has := func(quirk failure.Quirk) bool {
+		return slices.ContainsFunc(report.Quirks, func(q dmarcd.Quirk) bool { return q.Name == quirk.String() })
+	}
+	shape := FailureReport{
+		Found: found, TextOnly: has(failure.TextOnly),
+		FeedbackType: optionalText(r.FeedbackType), Version: optionalText(r.Version), UserAgent: optionalText(r.UserAgent),
+		AuthFailure: optionalText(r.AuthFailure), AuthenticationResults: optionalText(strings.Join(r.AuthenticationResults, "; ")),
+		ReportedDomain: optionalText(r.ReportedDomain), ReportingMTA: optionalText(r.ReportingMTA), SourceIP: optionalText(r.Source()),
+		DeliveryResult: optionalText(r.DeliveryResult), Incidents: r.Incidents,
+		DKIMDomain: optionalText(r.DKIMDomain), DKIMIdentity: optionalText(r.DKIMIdentity), DKIMSelector: optionalText(r.DKIMSelector),
+		SPFDNS: notNull(r.SPFDNS), OriginalMailFrom: optionalText(r.OriginalMailFrom), OriginalRcptTo: notNull(r.OriginalRcptTo),
+		MessageID: optionalText(r.MessageID), From: optionalText(r.From),
+	}
+	if r.Body != "" { // the operator asked for it
+		shape.Header, shape.Body = r.Header, r.Body
+	}
+	shape.Date = optionalTime(r.ArrivalDate)
+	if !has(failure.ArrivalDateMissing) {
+		shape.ArrivalDate = shape.Date
+	}
+	if r.AlignmentTold {
+		shape.IdentityAlignment = optionalText(r.IdentityAlignment())
+		shape.DKIMAligned = optionalText(yesNo(!slices.Contains(r.Misaligned, "dkim")))
+		shape.SPFAligned = optionalText(yesNo(!slices.Contains(r.Misaligned, "spf")))
+	}
+	return shape
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func newTLSReport(found Found, r *tlsrpt.Report) TLSReport {
+	shape := TLSReport{
+		Found:            found,
+		OrganizationName: optionalText(r.OrgName), ContactInfo: optionalText(r.ContactInfo), ReportID: optionalText(r.ReportID),
+		Policies: list(r.Policies, newTLSPolicy),
+	}
+	if r.Begin != 0 || r.End != 0 {
+		begin, end := Time(time.Unix(r.Begin, 0)), Time(time.Unix(r.End, 0))
+		shape.Start, shape.End = &begin, &end
+	}
+	shape.Successful, shape.Failed = r.Sessions()
+	for _, p := range r.Policies {
+		shape.FailureDetails += len(p.Failures)
+	}
+	return shape
+}
+
+func newTLSPolicy(p tlsrpt.Policy) TLSPolicy {
+	return TLSPolicy{
+		Type: string(p.Type), Domain: p.Domain, Strings: notNull(p.Strings), MXHosts: notNull(p.MXHosts),
+		Successful: p.Successful, Failed: p.Failed, Details: len(p.Failures),
+		ResultTypes: list(p.Failures, func(f tlsrpt.Failure) string { return string(f.ResultType) }),
+		DetailList: list(p.Failures, func(f tlsrpt.Failure) TLSFailure {
+			return TLSFailure{
+				ResultType: string(f.ResultType), FailedSessions: f.FailedSessions, SendingMTAIP: f.SendingMTAIP,
+				ReceivingMXHostname: f.ReceivingMXHostname, ReceivingMXHelo: f.ReceivingMXHelo, ReceivingIP: f.ReceivingIP,
+				AdditionalInformation: f.AdditionalInformation, ReasonCode: f.ReasonCode,
+			}
+		}),
+	}
 }

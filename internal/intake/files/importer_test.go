@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
-	"github.com/dmarcd/dmarcd/internal/intake/shape"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // report returns an aggregate report with an id.
@@ -35,7 +35,7 @@ func mailOf(id string) string {
 func acceptor(t *testing.T) *intake.Acceptor {
 	t.Helper()
 	a := &intake.Acceptor{
-		Limits: intake.DefaultLimits(), Document: shape.Document,
+		Limits: intake.DefaultLimits(), Encode: shape.EncodeDetail,
 		Fault: func(err error) { t.Errorf("got a fault: %v", err) },
 	}
 	a.Limits.Containers.Folder = t.TempDir()

@@ -1,5 +1,5 @@
-// Package shape holds the JSON documents of the database: the result of a check and its
-// changes. They are not the shapes of the API, so either can change without the other.
+// Package shape holds the JSON documents of the database: the result of a check, its
+// changes, and what a report says beside its records. They are not the shapes of the API, so either can change without the other.
 //
 // Every document names its version:
 //

@@ -2,6 +2,7 @@ package shape_test
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
+	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the current versions")
@@ -38,7 +43,7 @@ func golden[T any](t *testing.T, kind string, current int, sample T, encode func
 		if err != nil {
 			t.Errorf("version %d: %v", v, err)
 		}
-		if diff := cmp.Diff(sample, got); diff != "" {
+		if diff := cmp.Diff(sample, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 			t.Errorf("version %d (-want +got):\n%s", v, diff)
 		}
 	}
@@ -46,7 +51,7 @@ func golden[T any](t *testing.T, kind string, current int, sample T, encode func
 	if err == nil || !strings.Contains(err.Error(), "version 9") || !strings.Contains(err.Error(), "run the dmarcd that wrote it") {
 		t.Errorf("a later version: got %v, want an error that says what to do", err)
 	}
-	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7}`, `{"domain":"example.com"}`} {
+	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"org_name":7,"from":7}`, `{"domain":"example.com"}`} {
 		if _, err := decode(broken); err == nil {
 			t.Errorf("%s: got no error", broken)
 		}
@@ -98,6 +103,71 @@ func TestChanges(t *testing.T) {
 	}
 	if got, err := shape.DecodeChanges(""); err != nil || got != nil {
 		t.Errorf("no document: got %v, %v, want none", got, err)
+	}
+}
+
+func TestDetail(t *testing.T) {
+	t.Parallel()
+	for kind, sample := range map[dmarcd.ReportKind]dmarcd.Detail{
+		dmarcd.KindAggregate: {Aggregate: &dmarcd.AggregateDetail{
+			Bytes: 1234, Sources: 5,
+			Report: aggregate.Report{
+				Namespace: "urn:ietf:params:xml:ns:dmarc-2.0", Version: "1.0", Dialect: aggregate.DialectRFC9990,
+				Metadata: aggregate.Metadata{
+					OrgName: "A & B <x>", Email: "a@example.net", ExtraContact: "https://example.net", ReportID: "1",
+					Begin: 1767225600, End: 1767311999, Errors: []string{"an error"}, Generator: "g",
+				},
+				Policy: aggregate.PublishedPolicy{
+					Domain: "example.com", P: "none", SP: "quarantine", NP: "reject", ADKIM: "r", ASPF: "s", Percent: "50",
+					FailureOptions: "1", Testing: "y", DiscoveryMethod: "treewalk", PSD: "n",
+				},
+			},
+		}},
+		dmarcd.KindFailure: {Failure: &failure.Report{
+			FeedbackType: "auth-failure", UserAgent: "u", Version: "1", AuthFailure: failure.FailureDMARC,
+			AuthenticationResults: []string{"example.net; dmarc=fail"}, Misaligned: []string{"dkim", "spf"}, AlignmentTold: true,
+			SourceIP: netip.MustParseAddr("192.0.2.1"), ReportedDomain: "example.com", ReportingMTA: "mx.example.net",
+			ArrivalDate: time.Unix(1767225600, 0).UTC(), DeliveryResult: failure.Delivered, Incidents: 2,
+			DKIMDomain: "example.com", DKIMIdentity: "@example.com", DKIMSelector: "s1", SPFDNS: []string{"txt : example.com"},
+			OriginalMailFrom: "@example.com", OriginalRcptTo: []string{"@example.net"}, MessageID: "<1@example.com>", From: "@example.com",
+			Header: "Subject: Offer\r\n", Body: "Dear Sir",
+		}},
+		dmarcd.KindTLS: {TLS: &tlsrpt.Report{
+			OrgName: "A & B <x>", ContactInfo: "t@example.net", ReportID: "1", Begin: 1767225600, End: 1767311999,
+			Policies: []tlsrpt.Policy{{
+				Type: tlsrpt.PolicySTS, Domain: "example.com", Strings: []string{"version: STSv1"}, MXHosts: []string{"*.example.com"},
+				Successful: 7, Failed: 3,
+				Failures: []tlsrpt.Failure{{
+					ResultType: tlsrpt.CertificateExpired, SendingMTAIP: "192.0.2.1", ReceivingMXHostname: "mx.example.com",
+					ReceivingMXHelo: "mx", ReceivingIP: "192.0.2.2", FailedSessions: 3, AdditionalInformation: "https://example.net/1",
+					ReasonCode: "X509",
+				}},
+			}},
+		}},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			golden(t, string(kind), 1, sample, shape.EncodeDetail, func(document string) (dmarcd.Detail, error) {
+				return shape.DecodeDetail(kind, document)
+			})
+			if got, err := shape.DecodeDetail(kind, ""); err != nil || got != (dmarcd.Detail{}) {
+				t.Errorf("no document: got %+v, %v, want none", got, err)
+			}
+		})
+	}
+	if got := shape.EncodeDetail(dmarcd.Detail{}); got != "" {
+		t.Errorf("no detail: got %q, want no document", got)
+	}
+}
+
+// TestFailureWithoutAddress wants the text that a reporter wrote instead of an address, and
+// the header of a mail only with its body.
+func TestFailureWithoutAddress(t *testing.T) {
+	t.Parallel()
+	document := shape.EncodeDetail(dmarcd.Detail{Failure: &failure.Report{SourceText: "unknown", Header: "Subject: Offer"}})
+	got, err := shape.DecodeDetail(dmarcd.KindFailure, document)
+	if diff := cmp.Diff(&failure.Report{SourceText: "unknown"}, got.Failure, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -83,9 +83,10 @@ func Aggregate(id, domain string, day dmarcd.Day, records ...aggregate.Record) d
 	report := dmarcd.NewReport{
 		Report: dmarcd.Report{
 			Kind: dmarcd.KindAggregate, Organization: "receiver.example", ExternalID: id, Domain: domain,
-			Begin: begin, End: begin.Add(24*time.Hour - time.Second), Records: len(records), Document: `{"kind":"aggregate"}`,
+			Begin: begin, End: begin.Add(24*time.Hour - time.Second), Records: len(records),
 			Quirks: []dmarcd.Quirk{{Name: "version-missing", Count: 1}},
 		},
+		Document:   `{"v":1}`,
 		Key:        sha256.Sum256([]byte(id + domain)),
 		Content:    sha256.Sum256(fmt.Append(nil, id, domain, records)),
 		EachRecord: each(records),
