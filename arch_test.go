@@ -112,7 +112,7 @@ var rooms = map[string][]string{
 	"internal/web/ui":      {".", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
-		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
+		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},

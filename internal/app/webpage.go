@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/web"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // webPage returns the pages for people.
@@ -29,7 +30,7 @@ func (a *App) webPage() (*web.Web, error) {
 		Log:           a.log,
 	}
 	for _, whose := range a.atlas.Attributions() {
-		options.Attributions = append(options.Attributions, web.Link{Text: whose.Text, Href: whose.URL})
+		options.Attributions = append(options.Attributions, ui.Link{Text: whose.Text, Href: whose.URL})
 	}
 	return web.New(options)
 }
