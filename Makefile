@@ -4,8 +4,21 @@ VERSION  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 30s
 TOOL     := go tool -modfile=tools/go.mod
 
+# The race detector, except in code of others that takes most of the time and
+# shares no memory with ours that the detector watches. test/daemon builds the
+# daemon in the same way.
+UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory github.com/pb33f/...
+RACE      := -race $(foreach package,$(UNWATCHED),-gcflags=$(package)=-race=false)
+
+# The packages without goroutines, in which there is no race to find;
+# TestSequentialPackages checks that.
+SEQUENTIAL := ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure ./mtasts ./tlsrpt ./internal/intake/unpack
+
+# The statements that the tests run on PostgreSQL, for test/tenantsql.
+STATEMENTS := $(CURDIR)/.cache/statements
+
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test adversary test-short soak lint fuzz bench vuln gen screenshots
+.PHONY: help build run demo test with-server adversary test-short soak lint fuzz bench vuln gen screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,11 +40,17 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	scripts/with-postgres.sh go test -race -timeout=60m ./test/e2e $$(go list ./... | grep -v '/test/adversary$$') # the longest first
-	$(MAKE) adversary # measures memory, so without the race detector
-	cd test/tenantsql && ../../scripts/with-postgres.sh go test -count=1 -timeout=40m ./...
+	scripts/with-postgres.sh $(MAKE) with-server
 	scripts/test-image.sh
 	@scripts/say-skipped.sh
+
+with-server: # the part of test that needs a PostgreSQL, the longest packages first
+	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
+	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(RACE) -timeout=60m ./test/e2e ./internal/store ./test/browser \
+		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) ./test/adversary)")
+	go test $(SEQUENTIAL)
+	$(MAKE) adversary # measures memory, so without the race detector
+	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
 
 adversary: ## attack the built binary as outsiders and tenants could, on both engines
 	scripts/need-compiler.sh
@@ -47,7 +66,7 @@ soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	DMARCD_SOAK=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test -race -count=20 -timeout=0 ./...
+	DMARCD_SOAK=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test $(RACE) -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 
 lint: ## check form and common mistakes

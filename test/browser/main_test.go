@@ -5,11 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 var (
@@ -57,13 +58,8 @@ func prepare() (folder string, err error) {
 	if folder, err = os.MkdirTemp("", "dmarcd-browser-"); err != nil {
 		return "", err
 	}
-	program = filepath.Join(folder, "dmarcd")
-	build := exec.Command("go", "build", "-o", program, "./cmd/dmarcd")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		return folder, fmt.Errorf("build the binary: %w\n%s", err, output)
-	}
-	return folder, nil
+	program, err = daemon.Build(folder)
+	return folder, err
 }
 
 // startChromium starts the browser with a fresh profile. It can reach this machine

@@ -10,10 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -28,19 +25,6 @@ const (
 	// CommandLimit bounds a command other than serve.
 	CommandLimit = 2 * time.Minute
 )
-
-// Build compiles the daemon into a folder and returns the path of the binary.
-// Flags are those of go build, such as -race.
-func Build(folder string, flags ...string) (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	program := filepath.Join(folder, "dmarcd")
-	command := exec.Command("go", append(append([]string{"build"}, flags...), "-o", program, "./cmd/dmarcd")...)
-	command.Dir = filepath.Join(filepath.Dir(here), "..", "..")
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the daemon: %w\n%s", err, output)
-	}
-	return program, nil
-}
 
 // Installation is a binary with a database and a data folder.
 type Installation struct {

@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -133,8 +132,8 @@ func textMail(text string) string {
 
 func TestBombs(t *testing.T) {
 	// The race detector takes many times the memory.
-	plain := filepath.Join(t.TempDir(), "dmarcd")
-	if err := compile(plain); err != nil {
+	plain, err := daemon.Build(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
 	each(t, "", func(t *testing.T, in *installation) {

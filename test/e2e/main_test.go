@@ -4,14 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/api/apitest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // program is the path of the binary under test. TestMain builds it once,
@@ -41,8 +40,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(folder) }() // a temporary folder
-	program = filepath.Join(folder, "dmarcd")
-	if err := build(program); err != nil {
+	if program, err = build(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -59,20 +57,11 @@ func buildAndRun(m *testing.M) int {
 
 // build makes the binary, with the race detector where there is a C compiler:
 // a race in the daemon then shows on its standard error.
-func build(path string) error {
-	if err := compile(path, "-race"); err == nil {
-		return nil
+func build(folder string) (string, error) {
+	if program, err := daemon.BuildRace(folder); err == nil {
+		return program, nil
 	}
-	return compile(path)
-}
-
-func compile(path string, flags ...string) error {
-	command := exec.Command("go", append(append([]string{"build"}, flags...), "-o", path, "./cmd/dmarcd")...)
-	command.Dir = filepath.Join("..", "..")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the binary: %w\n%s", err, output)
-	}
-	return nil
+	return daemon.Build(folder)
 }
 
 // wholeSuite reports whether no flag left tests out.

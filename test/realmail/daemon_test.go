@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	testdaemon "github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // daemon is the real binary, running on SQLite with a DNS of its own.
@@ -29,11 +30,9 @@ type daemon struct {
 func startDaemon(t *testing.T, settings ...string) *daemon {
 	t.Helper()
 	folder := t.TempDir()
-	program := filepath.Join(folder, "dmarcd")
-	build := exec.Command("go", "build", "-o", program, "./cmd/dmarcd")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the binary: %v\n%s", err, output)
+	program, err := testdaemon.Build(folder)
+	if err != nil {
+		t.Fatal(err)
 	}
 	process := exec.Command(program, "serve")
 	process.Dir = folder

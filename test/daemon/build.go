@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// raceFlags builds with the race detector, except SQLite: it works on memory
+// that the detector does not watch, and would take ten times as long. The
+// Makefile has the same flags.
+var raceFlags = []string{
+	"-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc/...=-race=false", "-gcflags=modernc.org/memory=-race=false",
+}
+
+// Build puts the daemon into a folder and returns the path of the binary.
+func Build(folder string) (string, error) { return build(folder, "dmarcd") }
+
+// BuildRace is Build with the race detector. It needs a C compiler.
+func BuildRace(folder string) (string, error) { return build(folder, "dmarcd-race", raceFlags...) }
+
+// build compiles into .cache/daemon, where go build links only after a change,
+// so that the packages of one test run share the work. The test gets a copy:
+// a later build must not replace a program in the middle of its test.
+func build(folder, name string, flags ...string) (program string, err error) {
+	_, here, _, _ := runtime.Caller(0)
+	root := filepath.Join(filepath.Dir(here), "..", "..")
+	cache := filepath.Join(root, ".cache", "daemon")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	built := filepath.Join(cache, name)
+	unlock, err := lock(built + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	command := exec.Command("go", append(append([]string{"build"}, flags...), "-o", built, "./cmd/dmarcd")...)
+	command.Dir = root
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the daemon: %w\n%s", err, output)
+	}
+	content, err := os.ReadFile(built)
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(folder, "dmarcd")
+	return program, os.WriteFile(program, content, 0o755)
+}
