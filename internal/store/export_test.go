@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"runtime"
 	"strings"
-
-	"github.com/dmarcd/dmarcd/aggregate"
 )
 
 // Explain returns how SQLite carries out what f reads: a line for each table and
@@ -47,13 +45,6 @@ func (r *recording) QueryContext(ctx context.Context, query string, args ...any)
 func (r *recording) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	r.args[query] = args
 	return r.runner.QueryRowContext(ctx, query, args...)
-}
-
-// DetailsRoundTrip writes the details of a record and reads them back.
-func DetailsRoundTrip(record aggregate.Record) (aggregate.Record, error) {
-	var back aggregate.Record
-	err := parseDetails(formatDetails(record), &back)
-	return back, err
 }
 
 // ReadForever runs a read that ends with ctx alone.

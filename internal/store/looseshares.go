@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // looseShares says which shares are read record by record.
@@ -180,7 +181,7 @@ func splitRecord(text []byte) (record looseRecord, err error) {
 // parseIdentity returns the identity in the details of a record.
 func parseIdentity(text string) (rollup.Identity, error) {
 	var record aggregate.Record
-	if err := parseDetails(text, &record); err != nil {
+	if err := shape.DecodeRecord(text, &record); err != nil {
 		return rollup.Identity{}, err
 	}
 	identity := rollup.Identity{Envelope: record.EnvelopeFrom}

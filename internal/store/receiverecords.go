@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // insertShares inserts the shares of a report and its records, and counts them if its
@@ -55,7 +56,7 @@ func (t *Team) eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners [
 		}
 		// Values of the driver's own types need no conversion.
 		err = add(int64(t.id), int64(id), int64(share), n, record.Count, uncontrolled(record.Source), plain(string(record.Disposition)),
-			plain(string(record.DKIM)), plain(string(record.SPF)), formatDetails(record))
+			plain(string(record.DKIM)), plain(string(record.SPF)), shape.EncodeRecord(record))
 		if err != nil {
 			return err
 		}

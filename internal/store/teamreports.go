@@ -173,5 +173,5 @@ func scanRecord(scan scanner) (Record, error) {
 	if err != nil {
 		return r, err
 	}
-	return r, parseDetails(text, &r.Record)
+	return r, shape.DecodeRecord(text, &r.Record)
 }

@@ -1,7 +1,8 @@
 // Package shape holds the JSON documents of the database: the result of a check, its
-// changes, and what a report says beside its records. They are not the shapes of the API, so either can change without the other.
+// changes, what a report says beside its records, and what a record says beside its
+// columns. They are not the shapes of the API, so either can change without the other.
 //
-// Every document names its version:
+// Every document names its version, but that of a record, which has none in version 1:
 //
 //	document = "{" `"v":` version *( "," member ) "}"
 //	version  = 1*DIGIT
@@ -48,14 +49,19 @@ func (d decoders[T]) decode(kind, document string) (T, error) {
 	case !ok:
 		return none, fmt.Errorf("stored %s: the document begins with no version", kind)
 	case v > len(d):
-		return none, fmt.Errorf("stored %s: the document has version %d, and this dmarcd reads up to version %d: "+
-			"run the dmarcd that wrote it, or a later one", kind, v, len(d))
+		return none, newerError(kind, v, len(d))
 	}
 	value, err := d[v-1]([]byte(document))
 	if err != nil {
 		return none, fmt.Errorf("stored %s: %w", kind, err)
 	}
 	return value, nil
+}
+
+// newerError refuses a document of a version that a later dmarcd wrote.
+func newerError(kind string, version, newest int) error {
+	return fmt.Errorf("stored %s: the document has version %d, and this dmarcd reads up to version %d: "+
+		"run the dmarcd that wrote it, or a later one", kind, version, newest)
 }
 
 // version returns the version that a document names first.
