@@ -40,5 +40,5 @@ type Finding struct {
 	Points int
 }
 
-// Mend returns Fix and Record as one text.
-func (f Finding) Mend() string { return strings.TrimSpace(f.Fix + " " + f.Record) }
+// FullFix returns Fix and Record as one text.
+func (f Finding) FullFix() string { return strings.TrimSpace(f.Fix + " " + f.Record) }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestKnowsAuthorities wants that servers with certificates of public authorities can
-// be verified.
+// TestKnowsAuthorities checks that certificates of public authorities verify.
 func TestKnowsAuthorities(t *testing.T) {
 	t.Parallel()
 	authorities, err := x509.SystemCertPool()
@@ -17,8 +16,8 @@ func TestKnowsAuthorities(t *testing.T) {
 	}
 }
 
-// TestKnowsAuthoritiesOnItsOwn wants the same where the system has none, which takes
-// a process of its own: they are looked for once.
+// TestKnowsAuthoritiesOnItsOwn checks the same without system roots. It needs its own
+// process, because roots are loaded once.
 func TestKnowsAuthoritiesOnItsOwn(t *testing.T) {
 	t.Parallel()
 	none := t.TempDir()

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// checksAtOnce is how many domains are looked at at the same time.
+	// checksAtOnce is the number of domains checked in parallel.
 	checksAtOnce = 8
-	// checkTimeout is how long one domain may take.
+	// checkTimeout bounds the check of one domain.
 	checkTimeout = 20 * time.Second
-	// manyChecks is from how many domains on each is told in one line.
+	// manyChecks is the number of domains from which each check is one line.
 	manyChecks = 11
-	// progressFrom is from how many domains on a person wonders.
+	// progressFrom is the number of domains from which a progress bar is shown.
 	progressFrom = 4
 )
 
@@ -37,23 +37,23 @@ func (p *program) checkCommand() *cobra.Command {
 	var options checkOptions
 	cmd := &cobra.Command{
 		Use:   "check DOMAIN...",
-		Short: "Look at everything that decides whether mail as a domain is trusted",
-		Long: `Looks at DMARC, SPF, DKIM, MX, MTA-STS, TLS-RPT, BIMI, DANE and DNSSEC of domains
-and says what is wrong, why it matters and how to mend it. It needs neither a
-database nor a server. The argument - reads names from standard input, one a
-line; blank lines and what follows a # are passed over.
+		Short: "Check the email security of domains: DMARC, SPF, DKIM and more",
+		Long: `Checks DMARC, SPF, DKIM, MX, MTA-STS, TLS-RPT, BIMI, DANE and DNSSEC, and reports
+what is wrong, why it matters and how to fix it. It needs no database and no server.
+The argument - reads names from standard input, one per line. Blank lines and text
+after # are ignored.
 
-0: nothing of level error; 1: something is; 2: a domain could not be looked at,
-or is no domain name.`,
+Exit status: 0 if there are no errors; 1 if there are errors; 2 if a domain could not
+be checked or is not a domain name.`,
 		Example: `  dmarcd check example.com
   dmarcd check --verbose --selector s1 --selector s2 example.com
   dmarcd check --json - < domains.txt`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&options.json, "json", false, "print JSON for machines")
-	flags.BoolVarP(&options.verbose, "verbose", "v", false, "show every finding and the whole tree of SPF look-ups")
-	flags.StringSliceVar(&options.selectors, "selector", nil, "a DKIM selector that the domains use; may be repeated")
+	flags.BoolVar(&options.json, "json", false, "print JSON")
+	flags.BoolVarP(&options.verbose, "verbose", "v", false, "show all findings and all SPF lookups")
+	flags.StringSliceVar(&options.selectors, "selector", nil, "DKIM selector that the domains use; can be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		effective, err := p.configuration(cmd)
 		if err != nil {
@@ -64,35 +64,34 @@ or is no domain name.`,
 			return err
 		}
 		if len(inputs) == 0 {
-			return errors.New("there is no name to check on standard input")
+			return errors.New("standard input contains no domain names")
 		}
-		names, refused := p.parseNames(inputs)
+		names, invalid := p.parseNames(inputs)
 		resolver := app.NewResolver(effective.Config, nil, nil)
 		defer resolver.Close()
 		if err := resolver.Err(); err != nil {
 			return err
 		}
 		checker := dnscheck.New(dnscheck.Options{Resolver: resolver, ReportDomain: effective.Config.ReportDomain, Now: time.Now})
-		return p.checkDomains(cmd.Context(), checker, names, refused, options)
+		return p.checkDomains(cmd.Context(), checker, names, invalid, options)
 	}
 	return cmd
 }
 
-// checkDomains checks the names, several at a time, and tells the results in their
-// order.
-func (p *program) checkDomains(ctx context.Context, checker *dnscheck.Checker, names []string, refused int, options checkOptions) error {
+// checkDomains checks the names in parallel and prints the results in their order.
+func (p *program) checkDomains(ctx context.Context, checker *dnscheck.Checker, names []string, invalid int, options checkOptions) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	teller := p.checkTeller(len(names), options)
+	printer := p.checkPrinter(len(names), options)
 	advance, done := func(int) {}, func() {}
-	if !isTerminal(p.out) { // where the results scroll by, they are progress enough
+	if !isTerminal(p.out) { // results on a terminal are progress enough
 		advance, done = p.progress(len(names), progressFrom, "checking domains")
 	}
-	unseen, bad := refused, false
+	unseen, bad := invalid, false
 	var failure error
 	for check := range examineAll(ctx, checker, names, options.selectors) {
 		if failure == nil {
-			if failure = teller.tell(check); failure != nil {
+			if failure = printer.print(check); failure != nil {
 				stop()
 			}
 		}
@@ -103,26 +102,26 @@ func (p *program) checkDomains(ctx context.Context, checker *dnscheck.Checker, n
 		bad = bad || slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool { return f.Level == dmarcd.LevelError })
 	}
 	done()
-	if err := errors.Join(failure, teller.end()); err != nil {
+	if err := errors.Join(failure, printer.end()); err != nil {
 		return err
 	}
 	switch {
 	case unseen > 0:
-		return fmt.Errorf("%d of %d domains could not be looked at", unseen, len(names)+refused)
+		return fmt.Errorf("%d of %d domains could not be checked", unseen, len(names)+invalid)
 	case bad:
-		return errRefused
+		return errReported
 	}
 	return nil
 }
 
-// examineAll examines the names, at most checksAtOnce at a time, and sends the
-// checks in the order of the names. The channel must be read to its end.
+// examineAll examines the names, at most checksAtOnce at a time, and sends the checks in
+// the order of the names. The caller must drain the channel.
 func examineAll(ctx context.Context, checker *dnscheck.Checker, names, selectors []string) <-chan dmarcd.Check {
 	declared := convert(selectors, func(s string) dnscheck.Selector {
 		return dnscheck.Selector{Name: s, From: dnscheck.FromOwner}
 	})
-	// A promise takes its place in the queue before its check begins, so that
-	// no more than the length of the queue are under way.
+	// A promise enters the queue before its check starts, so the length of the queue
+	// limits the checks under way.
 	promises := make(chan chan dmarcd.Check, checksAtOnce-1)
 	go func() {
 		defer close(promises)
@@ -146,13 +145,13 @@ func examineAll(ctx context.Context, checker *dnscheck.Checker, names, selectors
 	return checks
 }
 
-// checkTeller tells checks one after the other.
-type checkTeller interface {
-	tell(check dmarcd.Check) error
+// checkPrinter prints checks one at a time.
+type checkPrinter interface {
+	print(check dmarcd.Check) error
 	end() error
 }
 
-func (p *program) checkTeller(count int, options checkOptions) checkTeller {
+func (p *program) checkPrinter(count int, options checkOptions) checkPrinter {
 	if options.json {
 		return &jsonChecks{out: p.out}
 	}
@@ -163,14 +162,13 @@ func (p *program) checkTeller(count int, options checkOptions) checkTeller {
 	return page
 }
 
-// jsonChecks prints an array, element by element: a hundred thousand checks are
-// not held in memory.
+// jsonChecks streams an array, so that a hundred thousand checks need not fit into memory.
 type jsonChecks struct {
 	out  io.Writer
 	some bool
 }
 
-func (j *jsonChecks) tell(check dmarcd.Check) error {
+func (j *jsonChecks) print(check dmarcd.Check) error {
 	separator := "[\n"
 	if j.some {
 		separator = ",\n"

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// world holds one domain of each kind that the page has to show.
+// world contains one domain of each kind that the page shows.
 const world = `
 good.example.            SOA ns.good.example. admin.good.example. 1 7200 3600 1209600 300
 good.example.            NS  ns.good.example.
@@ -63,7 +63,7 @@ func TestCheckPage(t *testing.T) {
 		status       int
 	}{
 		{"a good domain", "good.example", exitDone},
-		{"a broken domain", "broken.example", exitRefused},
+		{"a broken domain", "broken.example", exitProblem},
 		{"a parked domain", "parked.example", exitDone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestCheckPage(t *testing.T) {
 	}
 }
 
-// checkWidth wants lines of at most 80 columns, records to copy aside, and no more
-// of them than a screen has.
+// checkWidth checks that lines have at most 80 columns, except records, and that they fit
+// on one screen.
 func checkWidth(t *testing.T, page string) {
 	t.Helper()
 	lines := strings.Split(page, "\n")
@@ -118,13 +118,13 @@ func TestCheckExitStatus(t *testing.T) {
 		want  int
 	}{
 		{"nothing bad", []string{"good.example", "parked.example"}, "", exitDone},
-		{"something bad", []string{"good.example", "broken.example"}, "", exitRefused},
+		{"something bad", []string{"good.example", "broken.example"}, "", exitProblem},
 		{"could not look", []string{"silent.example"}, "", exitFailed},
 		{"could not look beats bad", []string{"broken.example", "silent.example"}, "", exitFailed},
 		{"no domain name", []string{"not_a_name"}, "", exitFailed},
 		{"no domain name beats good", []string{"good.example", "localhost"}, "", exitFailed},
 		{"no arguments", nil, "", exitFailed},
-		{"names from standard input", []string{"-"}, "good.example # fine\n\nbroken.example\n", exitRefused},
+		{"names from standard input", []string{"-"}, "good.example # fine\n\nbroken.example\n", exitProblem},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -169,14 +169,14 @@ func TestCheckManyInOneLineEach(t *testing.T) {
 	}
 }
 
-// TestCheckLinesFit wants a line each that fits the page beside a long name too.
+// TestCheckLinesFit checks that each check is one line that fits, even with a long name.
 func TestCheckLinesFit(t *testing.T) {
 	t.Parallel()
 	for _, labels := range []int{1, 7, 12} {
 		domain := strings.Repeat("label.", labels) + "example"
 		var out bytes.Buffer
 		lines := &checkLines{&checkPage{out: &out}}
-		if err := lines.tell(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}); err != nil {
+		if err := lines.print(dmarcd.Check{Conclusive: true, Grade: "F", Facts: &dmarcd.Facts{Domain: domain}}); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.TrimSuffix(out.String(), "\n")
@@ -186,22 +186,22 @@ func TestCheckLinesFit(t *testing.T) {
 	}
 }
 
-// TestCheckPageCounts wants the findings that are left out counted rightly, also where
-// the next step was named before it is explained.
+// TestCheckPageCounts checks the number of omitted findings, also if the next step is
+// listed before it is explained.
 func TestCheckPageCounts(t *testing.T) {
 	t.Parallel()
 	var findings []dmarcd.Finding
 	for _, id := range []string{"a.a", "b.b", "c.c"} {
-		findings = append(findings, dmarcd.Finding{ID: id, Level: dmarcd.LevelError, Points: 1, Fix: "Mend it."})
+		findings = append(findings, dmarcd.Finding{ID: id, Level: dmarcd.LevelError, Points: 1, Fix: "Fix it."})
 	}
-	next := dmarcd.Finding{ID: "d.d", Level: dmarcd.LevelWarning, Points: 9, Fix: "Mend it."}
+	next := dmarcd.Finding{ID: "d.d", Level: dmarcd.LevelWarning, Points: 9, Fix: "Fix it."}
 	findings = append(findings, next, dmarcd.Finding{ID: "e.e", Level: dmarcd.LevelInfo})
 	var out bytes.Buffer
 	page := &checkPage{out: &out}
-	if err := page.tell(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}); err != nil {
+	if err := page.print(dmarcd.Check{Conclusive: true, Facts: &dmarcd.Facts{Domain: "example.com"}, Findings: findings, Next: &next}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "1 more finding is a note"; !strings.Contains(out.String(), want) {
+	if want := "1 more finding is informational"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %s, want %q in it", out.String(), want)
 	}
 }
@@ -223,21 +223,21 @@ func TestCheckSelector(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, world)
 	status, out, _ := runProgram(t, server, "", "check", "--selector", "mine", "good.example")
-	if status != exitRefused || !strings.Contains(out, "dkim.selector-missing") {
+	if status != exitProblem || !strings.Contains(out, "dkim.selector-missing") {
 		t.Errorf("got status %d and %s, want the selector told as missing", status, out)
 	}
 }
 
-// TestCheckColours wants colours to change nothing but the colours.
+// TestCheckColours checks that colours do not change the text.
 func TestCheckColours(t *testing.T) {
 	t.Parallel()
 	check := dmarcd.Check{
 		Conclusive: true, Grade: "C", Facts: &dmarcd.Facts{Domain: "example.com"},
-		Findings: []dmarcd.Finding{{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "The record says \x1b[2J.", Why: "It matters.", Fix: "Mend it.", RFC: "RFC 7208"}},
+		Findings: []dmarcd.Finding{{ID: "spf.ptr", Level: dmarcd.LevelWarning, What: "The record says \x1b[2J.", Why: "It matters.", Fix: "Fix it.", RFC: "RFC 7208"}},
 	}
 	var dull, coloured bytes.Buffer
 	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
-		if err := page.tell(check); err != nil {
+		if err := page.print(check); err != nil {
 			t.Fatal(err)
 		}
 	}

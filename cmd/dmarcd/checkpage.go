@@ -14,14 +14,14 @@ import (
 
 const (
 	pageWidth = 80
-	// fullFindings is how many findings are explained; the rest is told in a line
-	// each, so that a broken domain fits one screen.
+	// fullFindings is the number of findings that are explained; the others take one line
+	// each, so that a broken domain fits on one screen.
 	fullFindings = 3
-	// treeLines is how much of the SPF tree is shown without --verbose.
+	// treeLines limits the SPF tree without --verbose.
 	treeLines = 9
 )
 
-// The colours of a terminal.
+// ANSI colours.
 const (
 	red    = "\x1b[31m"
 	green  = "\x1b[32m"
@@ -31,13 +31,13 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// colours reports whether results may be coloured.
+// colours reports whether output may be coloured.
 func (p *program) colours() bool {
 	return isTerminal(p.out) &&
 		!slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" })
 }
 
-// checkPage prints checks for a person.
+// checkPage prints checks as text.
 type checkPage struct {
 	out     io.Writer
 	colours bool
@@ -48,8 +48,8 @@ type checkPage struct {
 
 func (c *checkPage) end() error { return nil }
 
-// tell prints one check.
-func (c *checkPage) tell(check dmarcd.Check) error {
+// print prints one check.
+func (c *checkPage) print(check dmarcd.Check) error {
 	if c.some {
 		c.line("")
 	}
@@ -82,7 +82,7 @@ func (c *checkPage) tell(check dmarcd.Check) error {
 	return c.err
 }
 
-// divide returns the findings to explain and those to name.
+// divide returns the findings to explain in full and those to list.
 func (c *checkPage) divide(findings []dmarcd.Finding) (explain, name []dmarcd.Finding) {
 	for _, f := range findings {
 		serious := f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning
@@ -96,8 +96,8 @@ func (c *checkPage) divide(findings []dmarcd.Finding) (explain, name []dmarcd.Fi
 	return explain, name
 }
 
-// finding explains a finding. The record stands on a line of its own, unbroken and
-// flush left, so that it can be copied.
+// finding prints a finding in full. The record is on its own line, unbroken and flush
+// left, for copying.
 func (c *checkPage) finding(f dmarcd.Finding) {
 	c.line("")
 	c.line(c.paint(levelColour(f.Level)+bold, strings.ToUpper(string(f.Level))) + "  " + f.ID + "  (" + f.RFC + ")")
@@ -111,13 +111,13 @@ func (c *checkPage) finding(f dmarcd.Finding) {
 	}
 }
 
-// brief names a finding in one line.
+// brief prints a finding in one line.
 func (c *checkPage) brief(f dmarcd.Finding) {
 	level := fmt.Sprintf("%-8s", f.Level)
 	c.line(c.paint(levelColour(f.Level), level) + cutLine(f.What, pageWidth-len(level)))
 }
 
-// spfTree prints the terms with the running count of look-ups where that matters.
+// spfTree prints the terms with the running lookup count if it is relevant.
 func (c *checkPage) spfTree(check dmarcd.Check) {
 	f := check.Facts.SPF
 	matters := slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool {
@@ -127,7 +127,7 @@ func (c *checkPage) spfTree(check dmarcd.Check) {
 		return
 	}
 	c.line("")
-	c.line("SPF look-ups, with the running count (10 are allowed):")
+	c.line("SPF lookups with the running count (limit 10):")
 	lines := treeOf(f.Tree, "  ", nil)
 	shown := len(lines)
 	if !c.verbose && shown > treeLines {
@@ -146,7 +146,7 @@ func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
 	for _, t := range terms {
 		count := ""
 		if t.Cost > 0 {
-			// The count when the term is come to; what is below it counts on.
+			// The count on reaching the term; nested terms continue it.
 			count = strconv.Itoa(t.Lookups - t.Cost + 1)
 		}
 		text := t.Term
@@ -161,7 +161,8 @@ func treeOf(terms []dmarcd.SPFTerm, indent string, lines []string) []string {
 	return lines
 }
 
-// ending tells the next step, if it was not explained, and what was left out.
+// ending prints the next step, unless already explained, and the number of omitted
+// findings.
 func (c *checkPage) ending(check dmarcd.Check, explained, named []dmarcd.Finding) {
 	told := len(explained) + len(named)
 	if next := check.Next; next != nil && !slices.Contains(explained, *next) {
@@ -172,17 +173,17 @@ func (c *checkPage) ending(check dmarcd.Check, explained, named []dmarcd.Finding
 	}
 	c.line("")
 	if check.Next != nil {
-		c.line(c.paint(bold, "Next: ") + "mend " + check.Next.ID + ".")
+		c.line(c.paint(bold, "Next step: ") + "fix " + check.Next.ID + ".")
 	}
 	switch left := len(check.Findings) - told; {
 	case left == 1:
-		c.line("1 more finding is a note or good news; --verbose shows all.")
+		c.line("1 more finding is informational; --verbose shows all.")
 	case left > 1:
-		c.line(fmt.Sprintf("%d more findings are notes or good news; --verbose shows all.", left))
+		c.line(fmt.Sprintf("%d more findings are informational; --verbose shows all.", left))
 	}
 }
 
-// wrap prints a text in lines of the page's width.
+// wrap prints text wrapped to the page width.
 func (c *checkPage) wrap(text, first, indent string) {
 	line := first
 	width := visibleWidth(first)
@@ -201,7 +202,7 @@ func (c *checkPage) wrap(text, first, indent string) {
 	c.line(line)
 }
 
-// line prints a line; the first error is kept for the end.
+// line prints a line and records the first error.
 func (c *checkPage) line(text string) {
 	if c.err == nil {
 		_, c.err = io.WriteString(c.out, strings.TrimRight(text, " ")+"\n")
@@ -215,13 +216,13 @@ func (c *checkPage) paint(colour, text string) string {
 	return colour + text + plain
 }
 
-// visibleWidth is the width of a text without its colours.
+// visibleWidth returns the width of text without colours.
 func visibleWidth(text string) int {
 	text = strings.NewReplacer(red, "", green, "", yellow, "", blue, "", bold, "", plain, "").Replace(text)
 	return utf8.RuneCountInString(text)
 }
 
-// printable replaces what a terminal would obey: records hold any octet.
+// printable replaces terminal control characters: records may contain any octet.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -231,7 +232,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// cutLine makes a text fit a line.
+// cutLine truncates text to width.
 func cutLine(text string, width int) string {
 	runes := []rune(printable(text))
 	if len(runes) <= width {
@@ -265,7 +266,7 @@ func levelColour(level dmarcd.Level) string {
 // checkLines prints each check in one line.
 type checkLines struct{ page *checkPage }
 
-func (c *checkLines) tell(check dmarcd.Check) error {
+func (c *checkLines) print(check dmarcd.Check) error {
 	grade := check.Grade
 	if grade == "" {
 		grade = "?"
@@ -273,8 +274,8 @@ func (c *checkLines) tell(check dmarcd.Check) error {
 	const column = 32
 	domain := fmt.Sprintf("%-*s ", column, check.Facts.Domain)
 	told := ""
-	if room := pageWidth - 3 - len(domain); room > 0 { // beside the longest names there is none
-		told = cutLine(verdict(check), room)
+	if width := pageWidth - 3 - len(domain); width > 0 { // the longest names leave no space
+		told = cutLine(verdict(check), width)
 	}
 	c.page.line(c.page.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) + domain + told)
 	return c.page.err

@@ -7,11 +7,11 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// verdict says in one line how a domain stands.
+// verdict returns the one-line summary of a check.
 func verdict(check dmarcd.Check) string {
 	f := check.Facts
 	if !check.Conclusive {
-		return "Nobody could tell: " + check.Reason + "."
+		return "The check was inconclusive: " + check.Reason + "."
 	}
 	for _, finding := range check.Findings {
 		if finding.ID == "parked.locked" {
@@ -19,10 +19,10 @@ func verdict(check dmarcd.Check) string {
 		}
 	}
 	words := map[string]string{
-		"":           "Nothing keeps strangers from sending mail as " + f.Domain + ".",
-		"none":       "Forged mail as " + f.Domain + " is delivered.",
-		"quarantine": "Forged mail as " + f.Domain + " goes to the spam folder.",
-		"reject":     "Forged mail as " + f.Domain + " is refused.",
+		"":           "Anyone can send mail as " + f.Domain + ".",
+		"none":       "Mail that spoofs " + f.Domain + " is delivered.",
+		"quarantine": "Mail that spoofs " + f.Domain + " goes to the spam folder.",
+		"reject":     "Mail that spoofs " + f.Domain + " is rejected.",
 	}[f.DMARC.Applied]
 	errors, warnings := 0, 0
 	for _, finding := range check.Findings {
@@ -51,7 +51,7 @@ func verdict(check dmarcd.Check) string {
 	return words + " " + strings.Join(counts, ", ") + "."
 }
 
-// partRows returns the parts with their state and the most important detail.
+// partRows returns the parts with their status and most important detail.
 func partRows(f dmarcd.Facts) [][3]string {
 	return [][3]string{
 		{"DMARC", f.DMARC.Status, policyWords(f.DMARC)},
@@ -80,11 +80,10 @@ func lookupWords(f dmarcd.SPFFacts) string {
 	if f.Record == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d of 10 look-ups", f.Lookups)
+	return fmt.Sprintf("%d of 10 lookups", f.Lookups)
 }
 
-// dkimState tells whether keys are known. That none was found is not that there is
-// none.
+// dkimState returns the state of the keys. "not found" does not mean that there are none.
 func dkimState(f dmarcd.DKIMFacts) string {
 	state := "not found"
 	if f.Namespace == "missing" {
@@ -112,7 +111,7 @@ func keyWords(f dmarcd.DKIMFacts) string {
 		words = append(words, word)
 	}
 	if len(words) == 0 && f.Namespace != "missing" {
-		return fmt.Sprintf("%d usual selectors tried; there may be others", f.Probed)
+		return fmt.Sprintf("%d common selectors checked; there may be others", f.Probed)
 	}
 	return strings.Join(words, ", ")
 }
@@ -122,7 +121,7 @@ func hostWords(f dmarcd.MXFacts) string {
 	for _, host := range f.Hosts {
 		name := host.Name
 		if name == "" {
-			name = "." // a null MX beside others
+			name = "." // a null MX next to others
 		}
 		names = append(names, name)
 	}

@@ -14,17 +14,17 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// completeTimeout is how long a person waits for the names of teams.
+// completeTimeout bounds the lookup of team names.
 const completeTimeout = 2 * time.Second
 
-// complete tells the shell what may follow a flag or a command. Where nothing is
-// known it offers files only to what takes files.
+// complete registers shell completions for all flags and arguments. Files are offered only
+// where files are expected.
 func (p *program) complete(root *cobra.Command) {
 	for _, s := range config.Settings() {
 		switch {
 		case len(s.Words) > 0:
 			offer(root, s.Flag(), cobra.FixedCompletions(s.Words, cobra.ShellCompDirectiveNoFileComp))
-		case s.Kind != "text": // a text may be the path of a file
+		case s.Kind != "text": // a text may be a file path
 			offer(root, s.Flag(), cobra.NoFileCompletions)
 		}
 	}
@@ -32,8 +32,7 @@ func (p *program) complete(root *cobra.Command) {
 	p.completeCommand(root)
 }
 
-// completeCommand is complete for the own flags and the arguments of a command and
-// of all below it.
+// completeCommand registers the completions of a command and its subcommands.
 func (p *program) completeCommand(cmd *cobra.Command) {
 	takesFiles := []string{"parse", "import", "backup"}
 	if cmd.ValidArgsFunction == nil && !slices.Contains(takesFiles, cmd.Name()) {
@@ -61,12 +60,12 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 	}
 }
 
-// offer has the shell ask f for the values of a flag.
+// offer registers f as the completion of a flag.
 func offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, f) // the flag exists, and has none yet
+	_ = cmd.RegisterFlagCompletionFunc(flag, f) // the flag exists and has no completion yet
 }
 
-// completeTeams offers the names of the teams. It makes no database, and changes none.
+// completeTeams completes team names. It neither creates nor changes a database.
 func (p *program) completeTeams(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
 	effective, err := p.configuration(cmd)
@@ -77,7 +76,7 @@ func (p *program) completeTeams(cmd *cobra.Command, _ []string, _ string) ([]str
 	defer cancel()
 	names, err := app.TeamNames(ctx, effective.Config)
 	if err != nil {
-		return nil, nothing // an error would be taken for a name
+		return nil, nothing // an error would be completed as a name
 	}
 	return names, nothing
 }

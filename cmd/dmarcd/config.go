@@ -9,7 +9,7 @@ import (
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show the effective configuration, secrets masked, and where each value came from",
+		Short: "Show the effective configuration and the origin of each value; secrets are masked",
 		Example: `  dmarcd config
   dmarcd config --config /etc/dmarcd.toml --json`,
 		Args: cobra.NoArgs,

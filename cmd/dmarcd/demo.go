@@ -16,12 +16,11 @@ import (
 func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Serve two sample teams with a year of reports",
-		Long: `Makes up a year of reports about six domains and serves them: one that does everything
-right, one in trouble, one that is parked, one that is spoofed, one on its way from none
-to reject, and a new one in a team of its own. It lives in a folder for temporary files,
-which goes when it ends, asks a DNS of its own, and touches nothing else: the mailbox that
-it shows is never read.`,
+		Short: "Run a demo with two teams and a year of sample reports",
+		Long: `Generates a year of reports about six domains and serves them: a well-configured one,
+one with problems, a parked one, a spoofed one, one that moves from p=none to p=reject,
+and a new one in a second team. The demo uses a temporary folder, which it deletes when
+it ends, and its own DNS server. It has no other effects; the mailbox it shows is not read.`,
 		Example: `  dmarcd demo
   dmarcd demo --listen 127.0.0.1:9090`,
 		Args: cobra.NoArgs,
@@ -41,7 +40,7 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(cfg.Data)) }()
 	const steps = 1000
-	bar, done := p.progress(steps, 0, "making up a year of reports")
+	bar, done := p.progress(steps, 0, "generating a year of reports")
 	told := 0
 	demo, err := app.NewDemo(ctx, cfg, func(share float64) {
 		now := int(share * steps)
@@ -50,7 +49,7 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 	})
 	done()
 	if err != nil {
-		return fmt.Errorf("make up the sample teams: %w", err)
+		return fmt.Errorf("generate the sample teams: %w", err)
 	}
 	daemon, err := app.New(ctx, demo.Config, app.Options{
 		Log: p.logger(demo.Config.Log), Out: p.out, Version: version, Known: demo.Known, Invite: demo.Invite,

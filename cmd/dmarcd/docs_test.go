@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedPagesAreTheRealOnes holds the terminals shown in docs/check.md
-// to what the command prints; with -update it writes them anew.
+// TestDocumentedPagesAreTheRealOnes compares the examples in docs/check.md with the real
+// output; -update rewrites them.
 func TestDocumentedPagesAreTheRealOnes(t *testing.T) {
 	const file = "../../docs/check.md"
 	document, err := os.ReadFile(file)

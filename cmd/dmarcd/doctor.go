@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,10 +13,12 @@ import (
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is wrong with this installation and how to mend it",
-		Long: `Looks at the configuration, the data folder, the database, the teams and the
-DNS, and changes nothing. 0: all well; 1: something is bad; 2: something could
-not be looked at.`,
+		Short: "Check this installation for problems and show how to fix them",
+		Long: `Checks the configuration, the data folder, the database, the teams and DNS. It changes
+nothing.
+
+Exit status: 0 if there are no problems; 1 if there are problems; 2 if a check could not
+be completed.`,
 		Example: `  dmarcd doctor
   dmarcd doctor --config /etc/dmarcd.toml --json`,
 		Args: cobra.NoArgs,
@@ -39,9 +42,9 @@ not be looked at.`,
 		case err != nil:
 			return err
 		case has(app.Unseen):
-			return fmt.Errorf("not everything could be looked at")
+			return errors.New("some checks could not be completed")
 		case has(app.Sick):
-			return errRefused
+			return errReported
 		}
 		return nil
 	}
@@ -53,8 +56,8 @@ func (p *program) printDiagnoses(found []app.Diagnosis) error {
 		if _, err := fmt.Fprintf(p.out, "%-7s %s: %s\n", d.State, d.Part, d.What); err != nil {
 			return err
 		}
-		if d.Mend != "" {
-			if _, err := fmt.Fprintf(p.out, "        -> %s\n", d.Mend); err != nil {
+		if d.Fix != "" {
+			if _, err := fmt.Fprintf(p.out, "        -> %s\n", d.Fix); err != nil {
 				return err
 			}
 		}

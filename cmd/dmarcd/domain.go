@@ -13,11 +13,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// listPart is how many domains are read at once.
+// listPart is the page size for listing domains.
 const listPart = 1000
 
 func (p *program) domainCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "domain", Short: "Domains of a team", Args: noArguments, RunE: showHelp}
+	cmd := &cobra.Command{Use: "domain", Short: "Manage the domains of a team", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.domainListCommand(), p.domainAddCommand(), p.domainVerifyCommand(),
 		p.domainDeleteCommand(), p.domainPurposeCommand())
 	return cmd
@@ -73,7 +73,7 @@ func (p *program) printDomains(domains []dmarcd.Domain, reportDomain string, asJ
 func (p *program) domainVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify --team NAME DOMAIN",
-		Short:   "Look at a domain's DNS now; 2 if nobody could tell",
+		Short:   "Check the DNS of a domain now; exit status 2 if the check is inconclusive",
 		Example: "  dmarcd domain verify --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -93,7 +93,7 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 				return err
 			}
 			if !check.Conclusive {
-				return fmt.Errorf("the DNS gave no answer, so nothing was changed: %s", check.Reason)
+				return fmt.Errorf("the check was inconclusive, and nothing was changed: %s", check.Reason)
 			}
 			return nil
 		})
@@ -104,7 +104,7 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 func (p *program) domainDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delete --team NAME DOMAIN",
-		Short:   "Remove a domain with its checks, reports and counters",
+		Short:   "Delete a domain with its checks, reports and counters",
 		Example: "  dmarcd domain delete --team acme example.com",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -152,7 +152,7 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 	return cmd
 }
 
-// knownDomain returns the name of a domain of the team as it is stored.
+// knownDomain returns the canonical name of a domain of the team.
 func knownDomain(ctx context.Context, t *service.Team, input string) (string, error) {
 	name, err := dmarcd.ParseName(input)
 	if err != nil {
@@ -160,7 +160,7 @@ func knownDomain(ctx context.Context, t *service.Team, input string) (string, er
 	}
 	_, err = t.Domain(ctx, name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return "", fmt.Errorf("the team has no domain %s; `dmarcd domain list` shows its domains: %w", name, err)
+		return "", fmt.Errorf("the team has no domain %s; `dmarcd domain list` lists its domains: %w", name, err)
 	}
 	return name, err
 }

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// addPart is how many domains are added in one transaction.
+	// addPart is the number of domains added per transaction.
 	addPart = 500
-	// fewNames is below how many it is said which of them are known already.
+	// fewNames is the number of names below which existing ones are listed.
 	fewNames = 20
 )
 
 func (p *program) domainAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add --team NAME DOMAIN...",
-		Short: "Add domains; - reads names from standard input, one a line",
-		Long: `Adds domains without asking the DNS; a running daemon looks at them next.
-The argument - reads names from standard input, one a line; blank lines and
-what follows a # are passed over. Names that are refused (no domain name, or
-known already) are told on standard error, the others are added; the exit
-status is then 1.`,
+		Short: "Add domains; - reads names from standard input, one per line",
+		Long: `Adds domains without DNS queries; a running daemon checks them soon after. The
+argument - reads names from standard input, one per line. Blank lines and text after #
+are ignored. Invalid and existing names are reported on standard error, all others are
+added.
+
+Exit status: 0 if all domains were added; 1 if some names were invalid or existing.`,
 		Example: `  dmarcd domain add --team acme example.com example.org
   dmarcd domain add --team acme - < domains.txt`,
 		Args: cobra.MinimumNArgs(1),
@@ -40,14 +41,14 @@ status is then 1.`,
 		if err != nil {
 			return err
 		}
-		names, refused := p.parseNames(inputs)
+		names, invalid := p.parseNames(inputs)
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			known, err := p.addDomains(cmd.Context(), t, names)
 			if err != nil {
 				return err
 			}
-			if refused+known > 0 {
-				return errRefused
+			if invalid+known > 0 {
+				return errReported
 			}
 			return nil
 		})
@@ -55,7 +56,7 @@ status is then 1.`,
 	return cmd
 }
 
-// readNames returns the names that the arguments stand for.
+// readNames expands the arguments; "-" reads standard input.
 func (p *program) readNames(args []string) ([]string, error) {
 	var names []string
 	for _, arg := range args {
@@ -77,14 +78,14 @@ func (p *program) readNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// parseNames returns the names, each once, and how many it had to refuse.
-func (p *program) parseNames(inputs []string) (names []string, refused int) {
+// parseNames returns the distinct valid names and the number of invalid ones.
+func (p *program) parseNames(inputs []string) (names []string, invalid int) {
 	seen := make(map[string]bool, len(inputs))
 	for _, input := range inputs {
 		name, err := dmarcd.ParseName(input)
 		if err != nil {
-			p.say("%s: %v\n", printable(input), err)
-			refused++
+			p.notify("%s: %v\n", printable(input), err)
+			invalid++
 			continue
 		}
 		if !seen[name] {
@@ -92,10 +93,10 @@ func (p *program) parseNames(inputs []string) (names []string, refused int) {
 			names = append(names, name)
 		}
 	}
-	return names, refused
+	return names, invalid
 }
 
-// addDomains adds the names in parts and returns how many the team had already.
+// addDomains adds the names in batches and returns how many already existed.
 func (p *program) addDomains(ctx context.Context, t *service.Team, names []string) (known int, err error) {
 	bar, done := p.progress(len(names), 2*addPart, "adding domains")
 	defer done()
@@ -105,20 +106,20 @@ func (p *program) addDomains(ctx context.Context, t *service.Team, names []strin
 		if few {
 			for _, name := range part {
 				if _, err := t.Domain(ctx, name); err == nil {
-					p.say("%s: the team has this domain already\n", name)
+					p.notify("%s: the team already has this domain\n", name)
 				}
 			}
 		}
 		added, err := t.AddDomains(ctx, part)
 		if err != nil {
-			return known, fmt.Errorf("%d domains added, then no more: %w", total, err)
+			return known, fmt.Errorf("stopped after %d domains added: %w", total, err)
 		}
 		total += added
 		known += len(part) - added
 		bar(len(part))
 	}
 	if !few && known > 0 {
-		p.say("%d domains were there already\n", known)
+		p.notify("%d domains already existed\n", known)
 	}
 	_, err = fmt.Fprintf(p.out, "%s added\n", number(total, "domain"))
 	return known, err

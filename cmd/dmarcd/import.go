@@ -24,23 +24,22 @@ import (
 func (p *program) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --team NAME PATH...",
-		Short: "Bring in reports from files, folders, mailboxes and archives",
-		Long: `Reads the reports in files, in folders with all that is below them, in mbox files and
-in Maildirs, in any container, and counts them. Reports that are known are recognised
-and count once. What is no report is told on standard error and kept aside; see
-"dmarcd report rejected".
+		Short: "Import reports from files, folders, mailboxes and archives",
+		Long: `Imports reports from files, folders (recursively), mbox files and Maildirs, in any
+container format. Duplicates count once. Content that is not a report is reported on
+standard error and stored as rejected; see "dmarcd report rejected".
 
-An import that was interrupted goes on where it stopped if it is begun again with the
-same paths; --all reads everything again.
+To resume an interrupted import, run it again with the same paths; --all starts over.
 
-0: all was read; 1: something was rejected; 2: a file could not be read.`,
+Exit status: 0 if everything was imported; 1 if something was rejected; 2 if a file
+could not be read.`,
 		Example: `  dmarcd import --team acme old-reports
   dmarcd import --team acme --json archive.zip mail.mbox Maildir`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
-	all := cmd.Flags().Bool("all", false, "read again what an interrupted import has read")
+	all := cmd.Flags().Bool("all", false, "start over instead of resuming an interrupted import")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
 			name := journalName(cmd.Flag("team").Value.String(), args)
@@ -59,7 +58,7 @@ same paths; --all reads everything again.
 	return cmd
 }
 
-// importSource says where an import is from, for the audit log.
+// importSource describes the source of an import for the audit log.
 func importSource(paths []string) string {
 	if more := len(paths) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", paths[0], more)
@@ -77,7 +76,7 @@ type importing struct {
 	bar    func(bytes int)
 }
 
-// importCounts is what became of what was found.
+// importCounts counts results; it is the JSON output.
 type importCounts struct {
 	Files      int   `json:"files"`
 	Before     int   `json:"read_before"`
@@ -99,11 +98,11 @@ func (r *importing) files(ctx context.Context, cfg config.Config, keeper intake.
 	bar, done := r.progressBytes(listing.Bytes, "importing")
 	r.bar = bar
 	r.counts.Files = len(listing.Files) + len(listing.Unread)
-	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Keeper: keeper, Journal: journal, Tell: r.tell}
+	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Keeper: keeper, Journal: journal, Tell: r.print}
 	err := importer.Run(ctx, listing.Files)
 	done()
 	if err != nil {
-		err = fmt.Errorf("the import stopped, and goes on if it is begun again: %w", err)
+		err = fmt.Errorf("the import was interrupted; run it again to resume: %w", err)
 		return errors.Join(err, journal.Close())
 	}
 	if err := journal.Remove(); err != nil {
@@ -116,15 +115,15 @@ func (r *importing) files(ctx context.Context, cfg config.Config, keeper intake.
 	case r.unread > 0:
 		return fmt.Errorf("%d of %d files could not be read", r.unread, r.counts.Files)
 	case r.counts.Rejected > 0:
-		return errRefused
+		return errReported
 	}
 	return nil
 }
 
-// journalName names the journal of an import after what is imported for whom.
+// journalName derives the name of the journal from the team and the paths.
 func journalName(team string, paths []string) string {
 	hash := sha256.New()
-	_, _ = io.WriteString(hash, team) // a hash takes everything
+	_, _ = io.WriteString(hash, team) // never fails
 	for _, path := range paths {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute
@@ -134,11 +133,11 @@ func journalName(team string, paths []string) string {
 	return "import-" + hex.EncodeToString(hash.Sum(nil)[:8]) + ".journal"
 }
 
-// openJournal opens a journal, or makes a new one for an import that is to read all.
+// openJournal opens the journal of an import, or a new one if all is true.
 func openJournal(path string, all bool) (*files.Journal, error) {
-	// With PostgreSQL nothing may have needed the data folder yet.
+	// With PostgreSQL the data folder may not exist yet.
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the data folder (DMARCD_DATA names another): %w", err)
+		return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 	}
 	journal, err := files.OpenJournal(path)
 	if err != nil || !all {
@@ -150,15 +149,15 @@ func openJournal(path string, all bool) (*files.Journal, error) {
 	return files.OpenJournal(path)
 }
 
-// tell counts what became of a file.
-func (r *importing) tell(result files.Result) {
+// print counts and reports the result of a file.
+func (r *importing) print(result files.Result) {
 	r.bar(int(result.Bytes))
 	switch {
 	case result.Before:
 		r.counts.Before++
 	case errors.Is(result.Err, dmarcd.ErrLimit):
 		r.counts.Rejected++
-		r.say("%s\n", printable(result.Name+": "+result.Err.Error()))
+		r.notify("%s\n", printable(result.Name+": "+result.Err.Error()))
 	case result.Err != nil:
 		r.cannot(result.Err.Error())
 	}
@@ -188,7 +187,7 @@ func (r *importing) receipt(name string, receipt dmarcd.Receipt) {
 		if receipt.Member != "" {
 			where += ": " + receipt.Member
 		}
-		r.say("%s\n", printable(where+": "+receipt.Reason))
+		r.notify("%s\n", printable(where+": "+receipt.Reason))
 	}
 	if receipt.Status != dmarcd.Duplicate {
 		c.Records += receipt.Records
@@ -196,14 +195,14 @@ func (r *importing) receipt(name string, receipt dmarcd.Receipt) {
 	}
 }
 
-// cannot tells of something that could not be looked at.
+// cannot reports an unreadable file.
 func (r *importing) cannot(what string) {
 	r.counts.Unreadable++
 	r.unread++
-	r.say("%s\n", printable(what))
+	r.notify("%s\n", printable(what))
 }
 
-// sum tells what the import came to.
+// sum prints the totals.
 func (r *importing) sum() error {
 	c := r.counts
 	if r.json {
@@ -214,11 +213,11 @@ func (r *importing) sum() error {
 		n    int
 		text string
 	}{
-		{c.Before, fmt.Sprintf("%d read before", c.Before)},
+		{c.Before, fmt.Sprintf("%d already imported", c.Before)},
 		{c.Stored, number(c.Stored, "report") + " stored"},
 		{c.Replaced, fmt.Sprintf("%d replaced", c.Replaced)},
-		{c.Duplicate, fmt.Sprintf("%d known already", c.Duplicate)},
-		{c.Unclaimed, fmt.Sprintf("%d for no domain of the team", c.Unclaimed)},
+		{c.Duplicate, number(c.Duplicate, "duplicate")},
+		{c.Unclaimed, fmt.Sprintf("%d unclaimed (no matching domain)", c.Unclaimed)},
 		{c.Held, fmt.Sprintf("%d held", c.Held)},
 		{c.Rejected, fmt.Sprintf("%d rejected", c.Rejected)},
 	} {

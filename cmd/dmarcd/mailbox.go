@@ -19,9 +19,9 @@ import (
 func (p *program) mailboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mailbox",
-		Short: "Mailboxes elsewhere that reports are read from",
-		Long: `Mailboxes elsewhere that reports are read from, by IMAP. A running daemon begins
-to read one within seconds after it was added, and tells here how that goes.`,
+		Short: "Manage IMAP mailboxes that reports are read from",
+		Long: `Manages the IMAP mailboxes of a team. A running daemon starts to read a new mailbox
+within seconds; "dmarcd mailbox list" shows the state.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
@@ -32,7 +32,7 @@ to read one within seconds after it was added, and tells here how that goes.`,
 func (p *program) mailboxListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list --team NAME",
-		Short:   "List the mailboxes of a team, and how reading them goes",
+		Short:   "List the mailboxes of a team and their state",
 		Example: "  dmarcd mailbox list --team acme --json",
 		Args:    cobra.NoArgs,
 	}
@@ -44,7 +44,7 @@ func (p *program) mailboxListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "STATE", "LAST LOOK", "FAILED AT", "ERROR"}
+			heading := []string{"ID", "SERVER", "USER", "FOLDER", "AFTER", "STATE", "LAST READ", "FAILED AT", "ERROR"}
 			return printList(p.out, *asJSON, convert(mailboxes, wire.NewMailbox), heading, func(m wire.Mailbox) []string {
 				after := m.After
 				if m.MoveTo != nil {
@@ -58,7 +58,7 @@ func (p *program) mailboxListCommand() *cobra.Command {
 	return cmd
 }
 
-// mailboxState says in a word how reading a mailbox goes.
+// mailboxState returns the state of a mailbox in one word.
 func mailboxState(m wire.Mailbox) string {
 	switch {
 	case m.PausedAt != nil:
@@ -74,9 +74,9 @@ func mailboxState(m wire.Mailbox) string {
 func (p *program) mailboxResumeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume ID",
-		Short: "Read a paused mailbox again",
-		Long: `Reads a paused mailbox again. A mailbox is paused when reading it has crashed
-twice; the cause is in the log of the daemon.`,
+		Short: "Resume a paused mailbox",
+		Long: `Resumes a paused mailbox. The daemon pauses a mailbox when reading it has crashed
+twice; the log shows the cause.`,
 		Example: "  dmarcd mailbox resume box_1omg",
 		Args:    cobra.ExactArgs(1),
 		RunE:    p.changeMailbox((*service.Team).ResumeMailbox),
@@ -86,16 +86,16 @@ twice; the cause is in the log of the daemon.`,
 func (p *program) mailboxRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID",
-		Short: "Stop reading a mailbox, and delete its password",
-		Long: `Stops reading a mailbox, and deletes its password. The mails in it and the
-reports that it brought stay.`,
+		Short: "Remove a mailbox and delete its password",
+		Long: `Stops reading a mailbox and deletes its password. The messages in the mailbox and
+the reports from it are not deleted.`,
 		Example: "  dmarcd mailbox remove box_1omg",
 		Args:    cobra.ExactArgs(1),
 		RunE:    p.changeMailbox((*service.Team).RemoveMailbox),
 	}
 }
 
-// changeMailbox returns what a command does that changes the mailbox it is given.
+// changeMailbox returns the RunE of a command that changes a mailbox by id.
 func (p *program) changeMailbox(change func(*service.Team, context.Context, dmarcd.MailboxID) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		id, err := dmarcd.ParseMailboxID(args[0])
@@ -108,7 +108,7 @@ func (p *program) changeMailbox(change func(*service.Team, context.Context, dmar
 				err = change(i.Service.Team(team, service.CommandLine()), cmd.Context(), id)
 			}
 			if errors.Is(err, dmarcd.ErrNotFound) {
-				return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` shows a team's: %w", id, err)
+				return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` lists those of a team: %w", id, err)
 			}
 			return err
 		})

@@ -18,8 +18,7 @@ import (
 
 const mailboxPassword = "correct horse"
 
-// startIMAP starts a mail server with a mailbox of the user "reports" and returns
-// its port.
+// startIMAP starts a server with a mailbox of the user "reports" and returns its port.
 func startIMAP(t *testing.T) string {
 	t.Helper()
 	account := imapmemserver.NewUser("reports", mailboxPassword)
@@ -41,7 +40,7 @@ func startIMAP(t *testing.T) string {
 	noted := &notedListener{Listener: listener, began: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- server.Serve(noted) }()
-	<-noted.began // a server that is closed before that is not prepared for it
+	<-noted.began // the server cannot be closed before that
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -51,7 +50,7 @@ func startIMAP(t *testing.T) string {
 	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
 
-// notedListener tells when the first connection is waited for.
+// notedListener signals the first Accept.
 type notedListener struct {
 	net.Listener
 	once  sync.Once
@@ -87,8 +86,8 @@ func TestMailboxes(t *testing.T) {
 		status   int
 		says     string
 	}{
-		{name: "a wrong password", password: "guess", status: exitRefused, says: "the server refuses the login"},
-		{name: "no password", status: exitRefused, says: "one line of text"},
+		{name: "a wrong password", password: "guess", status: exitProblem, says: "the server refuses the login"},
+		{name: "no password", status: exitProblem, says: "one line of text"},
 		{name: "a missing folder", password: mailboxPassword, more: []string{"--folder", "Reports"}, status: exitFailed, says: `open the folder "Reports"`},
 		{name: "an unknown end", password: mailboxPassword, more: []string{"--after", "burn"}, status: exitFailed, says: "keep, flag, move:FOLDER, delete"},
 		{name: "a move to nowhere", password: mailboxPassword, more: []string{"--after", "move"}, status: exitFailed, says: "another folder"},
@@ -129,7 +128,7 @@ func TestMailboxes(t *testing.T) {
 	if status, _, stderr := run("", "mailbox", "remove", id); status != exitDone {
 		t.Errorf("got status %d, %s", status, stderr)
 	}
-	if status, _, stderr := run("", "mailbox", "remove", id); status != exitRefused || !strings.Contains(stderr, "there is no mailbox "+id) {
+	if status, _, stderr := run("", "mailbox", "remove", id); status != exitProblem || !strings.Contains(stderr, "there is no mailbox "+id) {
 		t.Errorf("removed twice: got status %d, %s", status, stderr)
 	}
 	if _, list, _ := run("", "mailbox", "list", "--team", "acme", "--json"); strings.TrimSpace(list) != "[]" {
@@ -150,9 +149,9 @@ func TestMailboxWithOAuthIsReadFromAFile(t *testing.T) {
 		says   string
 	}{
 		{name: "as it should be", file: `{"token_url": "https://login.example/token", "client_id": "a", "client_secret": "hush", "refresh_token": "hush"}`, status: exitDone},
-		{name: "no JSON", file: "hush", status: exitFailed, says: "does not hold the JSON"},
-		{name: "an unknown member", file: `{"token": "hush"}`, status: exitFailed, says: "does not hold the JSON"},
-		{name: "in the clear", file: `{"token_url": "http://login.example/token", "client_id": "a", "client_secret": "hush"}`, status: exitRefused, says: "https://"},
+		{name: "no JSON", file: "hush", status: exitFailed, says: "does not contain valid OAuth settings"},
+		{name: "an unknown member", file: `{"token": "hush"}`, status: exitFailed, says: "does not contain valid OAuth settings"},
+		{name: "in the clear", file: `{"token_url": "http://login.example/token", "client_id": "a", "client_secret": "hush"}`, status: exitProblem, says: "https://"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,10 +19,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// maxSecretFile bounds what is read of a file with a password, in bytes.
+// maxSecretFile bounds credential files, in bytes.
 const maxSecretFile = 64 << 10
 
-// mailboxFlags are the flags of mailbox add.
 type mailboxFlags struct {
 	host, security, user, folder, after string
 	port                                int
@@ -33,21 +32,20 @@ type mailboxFlags struct {
 func (p *program) mailboxAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add --team NAME --host HOST --user USER --password-file FILE",
-		Short: "Read a mailbox from now on; tries the login first",
-		Long: `Reads a mailbox from now on, all that lies in it and what comes. The login is tried
-first. What is needed for it is sealed with the key in secret.file before it is
-stored; "-" reads it from standard input, and asks for a password on a terminal.
+		Short: "Add a mailbox after a test login",
+		Long: `Adds a mailbox. The daemon reads its existing and new messages. The command tests the
+login first. It encrypts the credentials with the key in secret.file. The file name "-"
+reads standard input, or prompts for the password on a terminal.
 
-    --password-file FILE    a file that holds the password alone
-    --oauth-file FILE       for servers that want OAuth, as Microsoft 365 and Gmail do:
+    --password-file FILE    a file that contains only the password
+    --oauth-file FILE       for servers that require OAuth, such as Microsoft 365 and Gmail:
                             {"token_url": "https://...", "client_id": "...",
                              "client_secret": "...", "refresh_token": "...",
                              "scopes": ["..."]}
-                            Without a refresh token the client logs in as itself.
+                            Without a refresh token, client credentials are used.
 
-Messages are marked as --after says once what they bring is stored: keep leaves
-them as they are, flag marks them as seen, move:FOLDER moves them, and delete
-deletes them for good.`,
+--after selects what happens to a message once its reports are stored: keep leaves it
+unchanged, flag marks it as seen, move:FOLDER moves it, and delete deletes it permanently.`,
 		Example: `  dmarcd mailbox add --team acme --host imap.example.com --user dmarc@example.com --password-file -
   dmarcd mailbox add --team acme --host imap.example.com --user dmarc@example.com --password-file pw --after move:Done
   dmarcd mailbox add --team acme --host outlook.office365.com --user dmarc@example.com --oauth-file oauth.json`,
@@ -56,15 +54,15 @@ deletes them for good.`,
 	teamFlag(cmd)
 	var given mailboxFlags
 	flags := cmd.Flags()
-	flags.StringVar(&given.host, "host", "", "the mail server")
-	flags.IntVar(&given.port, "port", 0, "its port (default: 993, or 143 without --security tls)")
+	flags.StringVar(&given.host, "host", "", "mail server")
+	flags.IntVar(&given.port, "port", 0, "port (default: 993, or 143 without --security tls)")
 	flags.StringVar(&given.security, "security", string(dmarcd.SecurityTLS), "tls, starttls or none")
-	flags.StringVar(&given.user, "user", "", "the name to log in with")
-	flags.StringVar(&given.passwordFile, "password-file", "", "the file with the password")
-	flags.StringVar(&given.oauthFile, "oauth-file", "", "the file that says how access tokens are had")
-	flags.StringVar(&given.folder, "folder", "INBOX", "the folder to read")
-	flags.StringVar(&given.after, "after", string(dmarcd.AfterFlag), "what becomes of messages: keep, flag, move:FOLDER or delete")
-	flags.BoolVar(&given.untried, "no-try", false, "do not try the login")
+	flags.StringVar(&given.user, "user", "", "login name")
+	flags.StringVar(&given.passwordFile, "password-file", "", "file with the password")
+	flags.StringVar(&given.oauthFile, "oauth-file", "", "file with the OAuth settings")
+	flags.StringVar(&given.folder, "folder", "INBOX", "folder to read")
+	flags.StringVar(&given.after, "after", string(dmarcd.AfterFlag), "what to do with processed messages: keep, flag, move:FOLDER or delete")
+	flags.BoolVar(&given.untried, "no-try", false, "skip the test login")
 	_ = cmd.MarkFlagRequired("host") // the flags exist
 	_ = cmd.MarkFlagRequired("user")
 	cmd.MarkFlagsMutuallyExclusive("password-file", "oauth-file")
@@ -85,7 +83,7 @@ deletes them for good.`,
 	return cmd
 }
 
-// mailbox returns what the flags describe.
+// mailbox converts the flags.
 func (f mailboxFlags) mailbox(method dmarcd.LoginMethod) dmarcd.Mailbox {
 	after, moveTo, _ := strings.Cut(f.after, ":")
 	m := dmarcd.Mailbox{
@@ -98,7 +96,7 @@ func (f mailboxFlags) mailbox(method dmarcd.LoginMethod) dmarcd.Mailbox {
 	return m
 }
 
-// readCredentials reads the file that holds what to log in with.
+// readCredentials reads the password or OAuth file.
 func (p *program) readCredentials(given mailboxFlags) (imap.Credentials, error) {
 	if given.oauthFile == "" {
 		password, err := p.readPassword(given.passwordFile)
@@ -116,20 +114,20 @@ func (p *program) readCredentials(given mailboxFlags) (imap.Credentials, error) 
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(credentials.OAuth); err != nil {
-		// The words of the error would show what is secret.
-		return imap.Credentials{}, fmt.Errorf("%s does not hold the JSON that is wanted; see `dmarcd mailbox add --help`", given.oauthFile)
+		// The original error may contain secrets.
+		return imap.Credentials{}, fmt.Errorf("%s does not contain valid OAuth settings; see `dmarcd mailbox add --help`", given.oauthFile)
 	}
 	return credentials, credentials.Validate()
 }
 
-// readPassword asks a person at a terminal, without showing what they type.
+// readPassword reads a password file, or prompts on a terminal without echo.
 func (p *program) readPassword(path string) ([]byte, error) {
 	terminal, ok := p.in.(*os.File)
 	if path != "-" || !ok || !isTerminal(terminal) {
 		return p.readSecretFile(path)
 	}
-	p.say("Password: ")
-	defer p.say("\n")
+	p.notify("Password: ")
+	defer p.notify("\n")
 	return term.ReadPassword(int(terminal.Fd()))
 }
 
@@ -145,20 +143,20 @@ func (p *program) readSecretFile(path string) ([]byte, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(from, maxSecretFile+1))
 	if err == nil && len(content) > maxSecretFile {
-		err = fmt.Errorf("%s has more than %d bytes: that is no password", path, maxSecretFile)
+		err = fmt.Errorf("%s is longer than %d bytes, which is not a password", path, maxSecretFile)
 	}
 	return content, err
 }
 
-// addMailbox logs in to the mailbox, stores it if that works, and prints its id.
+// addMailbox adds the mailbox after a test login and prints its id.
 func (p *program) addMailbox(ctx context.Context, t *service.Team, wanted service.NewMailbox) error {
 	added, err := t.AddMailbox(ctx, wanted)
 	if failed := (*service.MailboxError)(nil); errors.As(err, &failed) {
 		if errors.Is(failed.Reason, imap.ErrLogin) {
-			p.say("%v; nothing was added\n", failed.Reason)
-			return errRefused
+			p.notify("%v; the mailbox was not added\n", failed.Reason)
+			return errReported
 		}
-		return fmt.Errorf("%w; nothing was added, --no-try adds the mailbox all the same", failed.Reason)
+		return fmt.Errorf("%w; the mailbox was not added (--no-try skips this test)", failed.Reason)
 	}
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Command dmarcd is the DMARC daemon and the tool of its operators. Each command
-// stands in a file of its own; what it does is done by the packages it calls.
+// Command dmarcd is the DMARC daemon and its command line tool. Each command is one file
+// and delegates to internal packages.
 package main
 
 import (
@@ -8,11 +8,11 @@ import (
 	"os/signal"
 	"syscall"
 
-	// Whom to trust where the system does not say, as in an image from scratch.
+	// Fallback roots for systems without any, such as an image from scratch.
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
-// version is set when the program is built.
+// version is set at build time.
 var version = "unknown"
 
 func main() {

@@ -12,13 +12,13 @@ import (
 func (p *program) migrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "migrate",
-		Short:   "Bring the database to the schema of this version; serve does so too",
+		Short:   "Upgrade the database schema to this version; serve does this automatically",
 		Example: "  dmarcd migrate",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// Opening migrates.
+			// Opening the installation migrates the database.
 			return p.withNewInstallation(cmd, func(i *app.Installation) error {
-				_, err := fmt.Fprintf(p.out, "The %s database has the schema of this version.\n", i.Engine)
+				_, err := fmt.Fprintf(p.out, "The schema of the %s database is up to date.\n", i.Engine)
 				return err
 			})
 		},
@@ -28,11 +28,11 @@ func (p *program) migrateCommand() *cobra.Command {
 func (p *program) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write the whole database into a new SQLite file, while the daemon runs",
-		Long: `Writes the whole database, as it is at one moment, into a new SQLite file, from
-SQLite and from PostgreSQL alike. The daemon may run meanwhile. To restore it,
-stop the daemon and let DMARCD_DATABASE name the file. The key that seals the
-passwords of mailboxes is not in it: keep a copy of secret.file elsewhere.`,
+		Short: "Write a backup of the database to a new SQLite file",
+		Long: `Writes a consistent snapshot of the database, SQLite or PostgreSQL, to a new SQLite
+file. The daemon can keep running. To restore a backup, stop the daemon and set
+DMARCD_DATABASE to the file. The backup does not contain the key that encrypts mailbox
+passwords: back up secret.file separately.`,
 		Example: `  dmarcd backup dmarcd-2026-11-15.db
   dmarcd backup --database postgres://dmarcd@localhost/dmarcd /var/backups/dmarcd.db`,
 		Args: cobra.ExactArgs(1),
@@ -40,7 +40,7 @@ passwords of mailboxes is not in it: keep a copy of secret.file elsewhere.`,
 			return p.withInstallation(cmd, func(i *app.Installation) error {
 				var progress func(rows int)
 				if isTerminal(p.err) {
-					progress = func(rows int) { p.say("\r%d rows written", rows) }
+					progress = func(rows int) { p.notify("\r%d rows written", rows) }
 				}
 				if err := system(i).Backup(cmd.Context(), args[0], progress); err != nil {
 					return err

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// jsonFlag gives a command the flag --json.
+// jsonFlag adds the flag --json.
 func jsonFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "print JSON for machines")
+	return cmd.Flags().Bool("json", false, "print JSON")
 }
 
 func printJSON(w io.Writer, v any) error {
@@ -21,7 +21,7 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// printList prints things as JSON, or as a table with a row for each.
+// printList prints a list as JSON or as a table.
 func printList[T any](w io.Writer, asJSON bool, list []T, heading []string, row func(T) []string) error {
 	if asJSON {
 		return printJSON(w, list)
@@ -29,8 +29,8 @@ func printList[T any](w io.Writer, asJSON bool, list []T, heading []string, row 
 	return printTable(w, heading, convert(list, row))
 }
 
-// printTable prints rows below a heading in columns. What a terminal would obey
-// is replaced: a cell may hold a record from the DNS.
+// printTable prints rows in columns. It replaces control characters: a cell may contain a
+// record from DNS.
 func printTable(w io.Writer, heading []string, rows [][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{heading}, rows...) {
@@ -41,7 +41,7 @@ func printTable(w io.Writer, heading []string, rows [][]string) error {
 	return table.Flush()
 }
 
-// orDash shows that a value is missing.
+// orDash returns "-" for a missing value.
 func orDash[T ~string](value *T) string {
 	if value == nil || *value == "" {
 		return "-"
@@ -56,8 +56,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// convert maps a slice, and makes an empty one of nil: JSON lists are never
-// null.
+// convert maps a slice. The result is never nil, so JSON lists are never null.
 func convert[A, B any](list []A, f func(A) B) []B {
 	converted := make([]B, len(list))
 	for i, a := range list {

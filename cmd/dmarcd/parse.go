@@ -15,28 +15,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// parseForms are the flags that choose a form of output.
+// parseForms are the output format flags.
 type parseForms struct{ json, csv, summary bool }
 
 func (p *program) parseCommand() *cobra.Command {
 	var forms parseForms
 	cmd := &cobra.Command{
 		Use:   "parse FILE...",
-		Short: "Read reports of any kind and container, and show what they say",
-		Long: `Reads aggregate, failure and TLS reports: bare, in gzip, zip, mails or mailboxes, or
-in several of these. It needs neither a database nor a server. The argument - reads
-standard input. Local parts of addresses in failure reports are hidden. The limits of
-the configuration hold: see limit.upload and its neighbours in "dmarcd config".
+		Short: "Parse report files and print their contents",
+		Long: `Parses aggregate, failure and TLS reports: plain, in gzip, zip, email messages or
+mailboxes, also nested. It needs no database and no server. The argument - reads standard
+input. Local parts of addresses in failure reports are redacted. The limits of the
+configuration apply: see the limit.* settings in "dmarcd config".
 
---json prints an array of reports with their records. --csv prints a row for each
-record, and a TLS policy's successes and failures as rows of their own; a text that
-a spreadsheet would take for a formula begins with '. --summary prints a line for each
-report: file, kind, organization, report id, domain, begin, end, records, messages and
-compliant messages, with tabs between; times are seconds since 1970, and of a TLS
-report the policies and sessions are counted.
+--json prints an array of reports with their records. --csv prints one row per record,
+and separate rows for the successes and failures of a TLS policy; texts that a
+spreadsheet would treat as a formula start with '. --summary prints one line per report
+with tab-separated fields: file, kind, organization, report id, domain, begin, end,
+records, messages and compliant messages. Times are seconds since 1970. For TLS reports,
+records are policies and messages are sessions.
 
-0: all was read; 1: something is no report, told on standard error; 2: a file could
-not be read at all.`,
+Exit status: 0 if everything was parsed; 1 if some content is not a report (details on
+standard error); 2 if a file could not be read.`,
 		Example: `  dmarcd parse report.xml.gz mailbox.mbox
   dmarcd parse --csv reports/*.zip > records.csv
   dmarcd parse --json - < mail.eml
@@ -44,9 +44,9 @@ not be read at all.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&forms.json, "json", false, "print JSON for machines")
-	flags.BoolVar(&forms.csv, "csv", false, "print a row for each record")
-	flags.BoolVar(&forms.summary, "summary", false, "print a line for each report")
+	flags.BoolVar(&forms.json, "json", false, "print JSON")
+	flags.BoolVar(&forms.csv, "csv", false, "print one row per record")
+	flags.BoolVar(&forms.summary, "summary", false, "print one line per report")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv", "summary")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		effective, err := p.configuration(cmd)
@@ -58,13 +58,13 @@ not be read at all.`,
 	return cmd
 }
 
-// reportTeller tells reports one after the other. An item is never a refused one.
-type reportTeller interface {
-	tell(ctx context.Context, file string, item *intake.Item) error
+// reportPrinter prints reports one at a time. Rejected items are not passed to it.
+type reportPrinter interface {
+	print(ctx context.Context, file string, item *intake.Item) error
 	end() error
 }
 
-func (p *program) reportTeller(out io.Writer, forms parseForms) reportTeller {
+func (p *program) reportPrinter(out io.Writer, forms parseForms) reportPrinter {
 	switch {
 	case forms.json:
 		return &jsonReports{out: out}
@@ -77,47 +77,46 @@ func (p *program) reportTeller(out io.Writer, forms parseForms) reportTeller {
 	}
 }
 
-// parseFiles tells the reports in the files.
+// parseFiles prints the reports in the files.
 func (p *program) parseFiles(ctx context.Context, files []string, limits intake.Limits, forms parseForms) error {
 	out := bufio.NewWriter(p.out)
-	parsing := &parsing{program: p, limits: limits, teller: p.reportTeller(out, forms)}
+	parsing := &parsing{program: p, limits: limits, printer: p.reportPrinter(out, forms)}
 	for _, file := range files {
 		if err := parsing.file(ctx, file); err != nil {
 			return errors.Join(err, out.Flush())
 		}
-		// What was told of a file stands before what is said of the next.
+		// Flush before messages about the next file are printed.
 		if err := out.Flush(); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(parsing.teller.end(), out.Flush()); err != nil {
+	if err := errors.Join(parsing.printer.end(), out.Flush()); err != nil {
 		return err
 	}
 	switch {
 	case parsing.unread > 0:
 		return fmt.Errorf("%d of %d files could not be read", parsing.unread, len(files))
-	case parsing.refused > 0:
-		return errRefused
+	case parsing.rejected > 0:
+		return errReported
 	}
 	return nil
 }
 
-// parsing is one run through the files.
 type parsing struct {
 	*program
 
-	limits  intake.Limits
-	teller  reportTeller
-	unread  int // files that could not be looked at
-	refused int // things that are no report
+	limits   intake.Limits
+	printer  reportPrinter
+	unread   int // files that could not be read
+	rejected int // items that are not reports
 }
 
-// file tells the reports in one file, and says what is refused. It returns only
-// errors that leave no sense in going on.
+// file prints the reports in one file and reports rejected items. It returns only fatal
+// errors.
 func (p *parsing) file(ctx context.Context, name string) error {
 	in, done, err := p.open(name)
 	if err != nil {
-		p.say("%s\n", printable(err.Error()))
+		p.notify("%s\n", printable(err.Error()))
 		p.unread++
 		return nil
 	}
@@ -125,9 +124,9 @@ func (p *parsing) file(ctx context.Context, name string) error {
 	var broken error
 	err = intake.Read(ctx, in, p.limits, func(item *intake.Item) error {
 		if item.Err != nil {
-			p.refuse(name, item.Path, item.Err)
+			p.reject(name, item.Path, item.Err)
 		} else {
-			broken = p.teller.tell(ctx, name, item)
+			broken = p.printer.print(ctx, name, item)
 		}
 		return broken
 	})
@@ -137,31 +136,31 @@ func (p *parsing) file(ctx context.Context, name string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, dmarcd.ErrLimit):
-		p.refuse(name, "", err)
+		p.reject(name, "", err)
 	case err != nil:
-		p.say("%s\n", printable(name+": "+err.Error()))
+		p.notify("%s\n", printable(name+": "+err.Error()))
 		p.unread++
 	}
 	return nil
 }
 
-// refuse says in one line what is no report, and why.
-func (p *parsing) refuse(file, path string, reason error) {
+// reject reports in one line that an item is not a report, and why.
+func (p *parsing) reject(file, path string, reason error) {
 	where := file
 	if path != "" {
 		where += ": " + path
 	}
-	p.say("%s\n", printable(where+": "+reason.Error()))
-	p.refused++
+	p.notify("%s\n", printable(where+": "+reason.Error()))
+	p.rejected++
 }
 
-// open opens a file for reading. A regular file can be read at any offset, so that
-// no copy of an archive is made.
+// open opens a file for reading. Regular files support random access, which avoids copies
+// of archives.
 func (p *parsing) open(name string) (in io.Reader, done func(), err error) {
 	if name == "-" {
 		return p.in, func() {}, nil
 	}
-	file, err := os.Open(name) //nolint:gosec // naming files is what the arguments are for
+	file, err := os.Open(name) //nolint:gosec // the arguments are file names
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +172,7 @@ func (p *parsing) open(name string) (in io.Reader, done func(), err error) {
 		return nil, nil, err
 	case info.IsDir():
 		done()
-		return nil, nil, fmt.Errorf("%s: is a folder; parse takes files", name)
+		return nil, nil, fmt.Errorf("%s is a folder; parse reads files only", name)
 	case info.Mode().IsRegular():
 		return io.NewSectionReader(file, 0, info.Size()), done, nil
 	}

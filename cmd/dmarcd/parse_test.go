@@ -25,8 +25,7 @@ const (
 	mailFiles      = "../../internal/intake/unpack/testdata/"
 )
 
-// everyKind are files of all kinds and several containers, with one thing that is no
-// report.
+// everyKind lists files of all kinds in several containers, with one that is not a report.
 var everyKind = []string{
 	aggregateFiles + "plain-rfc9990.xml", aggregateFiles + "reasons.xml", aggregateFiles + "xml-truncated.xml",
 	mailFiles + "several-reports.eml", mailFiles + "failure-report.eml", tlsFiles + "details-exceed.json",
@@ -70,8 +69,8 @@ func TestParseForms(t *testing.T) {
 				args = append([]string{tt.flag}, args...)
 			}
 			status, got, stderr := runParse(t, "", args...)
-			if status != exitRefused || stderr != refused {
-				t.Errorf("got status %d and %q on standard error, want %d and %q", status, stderr, exitRefused, refused)
+			if status != exitProblem || stderr != refused {
+				t.Errorf("got status %d and %q on standard error, want %d and %q", status, stderr, exitProblem, refused)
 			}
 			file := filepath.Join("testdata", "parse-"+tt.name+".golden")
 			if *update {
@@ -113,9 +112,9 @@ func TestParseExitStatus(t *testing.T) {
 		stderr string
 	}{
 		{"all read", []string{good, good}, "", exitDone, ""},
-		{"refused", []string{bad}, "", exitRefused, bad + ": there is no report in it\n"},
-		{"refused among others", []string{good, bad, good}, "", exitRefused, bad + ": there is no report in it\n"},
-		{"too long", []string{tooLong}, "", exitRefused, tooLong + ": over the limit of 33554432 for input bytes\n"},
+		{"refused", []string{bad}, "", exitProblem, bad + ": there is no report in it\n"},
+		{"refused among others", []string{good, bad, good}, "", exitProblem, bad + ": there is no report in it\n"},
+		{"too long", []string{tooLong}, "", exitProblem, tooLong + ": over the limit of 33554432 for input bytes\n"},
 		{
 			"missing",
 			[]string{missing},
@@ -132,7 +131,7 @@ func TestParseExitStatus(t *testing.T) {
 			"a folder",
 			[]string{"testdata"},
 			"", exitFailed,
-			"testdata: is a folder; parse takes files\ndmarcd: 1 of 1 files could not be read\n",
+			"testdata is a folder; parse reads files only\ndmarcd: 1 of 1 files could not be read\n",
 		},
 		{"no arguments", nil, "", exitFailed, "dmarcd: requires at least 1 arg(s), only received 0; see \"dmarcd parse --help\"\n"},
 		{
@@ -142,11 +141,11 @@ func TestParseExitStatus(t *testing.T) {
 			"dmarcd: if any flags in the group [json csv summary] are set none of the others can be; [csv json] were all set; see \"dmarcd parse --help\"\n",
 		},
 		{"standard input", []string{"-"}, reportOf("receiver.example"), exitDone, ""},
-		{"empty standard input", []string{"-"}, "", exitRefused, "-: the content is empty\n"},
+		{"empty standard input", []string{"-"}, "", exitProblem, "-: the content is empty\n"},
 		{
 			"a refusal stays one line",
 			[]string{oddName},
-			"", exitRefused,
+			"", exitProblem,
 			strings.ReplaceAll(oddName, "\n", "\ufffd") + ": the content is not a report: it is text\n",
 		},
 	} {
@@ -160,7 +159,7 @@ func TestParseExitStatus(t *testing.T) {
 	}
 }
 
-// TestParseNothing wants every form to be whole where no report was read.
+// TestParseNothing checks that every format is complete without reports.
 func TestParseNothing(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ flag, want string }{
@@ -240,7 +239,7 @@ func TestParseCSVRunsNoFormula(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("got %d rows and error %v, want 2", len(rows), err)
 	}
-	// The name of the file is a formula too.
+	// The file name is a formula too.
 	want := []string{"'-", "", "aggregate", `'=HYPERLINK("http://example.net")`}
 	if diff := cmp.Diff(want, rows[1][:len(want)]); diff != "" {
 		t.Errorf("the row (-want +got):\n%s", diff)
@@ -297,7 +296,7 @@ func TestParsePage(t *testing.T) {
 	}
 }
 
-// TestParseColours wants colours to change nothing but the colours.
+// TestParseColours checks that colours do not change the text.
 func TestParseColours(t *testing.T) {
 	t.Parallel()
 	item := &intake.Item{
@@ -309,7 +308,7 @@ func TestParseColours(t *testing.T) {
 	}
 	var dull, coloured bytes.Buffer
 	for _, page := range []*checkPage{{out: &dull}, {out: &coloured, colours: true}} {
-		if err := (&reportPages{page: page}).tell(t.Context(), "report.json", item); err != nil {
+		if err := (&reportPages{page: page}).print(t.Context(), "report.json", item); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -319,7 +318,7 @@ func TestParseColours(t *testing.T) {
 	}
 }
 
-// fullDisk takes so many bytes and no more.
+// fullDisk accepts a limited number of bytes.
 type fullDisk struct{ left int }
 
 var errFull = errors.New("no space left")
@@ -332,7 +331,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestParseOutputBreaks wants a broken output told, in every form.
+// TestParseOutputBreaks checks that write errors are reported in every format.
 func TestParseOutputBreaks(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"", "--json", "--csv", "--summary"} {

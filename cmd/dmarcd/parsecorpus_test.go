@@ -16,10 +16,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/corpustest"
 )
 
-// corpusFacts are facts by their names, of the index or of the command.
+// corpusFacts maps names to facts, from the index or the command.
 type corpusFacts map[string]any
 
-// corpusEntry is a row of the index of gathered files.
+// corpusEntry is a row of the index of the corpus.
 type corpusEntry struct {
 	File   string `json:"file"`
 	Kind   string `json:"kind"`
@@ -29,15 +29,15 @@ type corpusEntry struct {
 	Facts corpusFacts `json:"facts"`
 }
 
-// notTold are the facts of the index that the command does not tell: they describe
-// the file rather than the report, or are the same for every report that is read.
+// notTold lists facts of the index that the command does not print: they describe the
+// file, or are the same for all reports.
 var notTold = []string{
 	"container", "root", "mail", "member", "oddities", "json", "sample_part", "is_dmarc_failure_report",
 	"not_wellformed", "facts_from", "dmarc_compliant_count_if_only_lower_case_pass_counts",
 }
 
-// TestParseCorpus holds what the command says about other people's files to what is
-// known of them, where the environment names a folder of them.
+// TestParseCorpus compares the output for corpus files with the index, if DMARCD_CORPUS is
+// set.
 func TestParseCorpus(t *testing.T) {
 	t.Parallel()
 	root := corpustest.Dir(t)
@@ -75,8 +75,8 @@ func checkCorpusEntry(t *testing.T, file string, entry corpusEntry) {
 		t.Fatalf("got error %v, want an array", err)
 	}
 	if !strings.HasPrefix(entry.Expect.Status, "accept") {
-		if status != exitRefused || len(got) > 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, file+": ") {
-			t.Errorf("got status %d, %d reports and %q, want %d, none and one reason", status, len(got), stderr, exitRefused)
+		if status != exitProblem || len(got) > 0 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, file+": ") {
+			t.Errorf("got status %d, %d reports and %q, want %d, none and one reason", status, len(got), stderr, exitProblem)
 		}
 		return
 	}
@@ -98,7 +98,7 @@ func checkCorpusEntry(t *testing.T, file string, entry corpusEntry) {
 	}
 }
 
-// checkCorpusFacts wants every fact of the index told as it is there.
+// checkCorpusFacts checks that the command prints every fact of the index.
 func checkCorpusFacts(t *testing.T, got, want corpusFacts) {
 	t.Helper()
 	for name, fact := range want {
@@ -122,11 +122,11 @@ func checkCorpusFacts(t *testing.T, got, want corpusFacts) {
 	}
 }
 
-// localPart is what the command hides of an address.
+// localPart matches the redacted part of an address.
 var localPart = regexp.MustCompile(`[^\s<>=;]+@`)
 
-// inOneForm puts a fact into the one form that the command writes: the index has
-// words, addresses and times as the reporters write them.
+// inOneForm normalizes a fact: the index has words, addresses and times as reporters write
+// them.
 func inOneForm(name string, fact any) any {
 	switch value := fact.(type) {
 	case string:
@@ -149,7 +149,7 @@ func inOneForm(name string, fact any) any {
 	return fact
 }
 
-// instant reads a time in the forms of the index and of the command.
+// instant parses the time formats of the index and the command.
 func instant(text string) any {
 	text, _, _ = strings.Cut(text, " (")
 	for _, layout := range []string{time.RFC3339, "Mon, _2 Jan 2006 15:04:05 -0700", "_2 Jan 2006 15:04:05 -0700"} {
@@ -160,7 +160,7 @@ func instant(text string) any {
 	return text
 }
 
-// policiesInOneForm keeps what the index knows of the policies of a TLS report.
+// policiesInOneForm reduces the policies of a TLS report to the facts of the index.
 func policiesInOneForm(policies []any) any {
 	var all []map[string]any
 	for _, policy := range policies {
@@ -171,7 +171,7 @@ func policiesInOneForm(policies []any) any {
 				text, _ := fact.(string)
 				known[name] = strings.ToLower(strings.TrimSuffix(text, "."))
 			case "success", "failure":
-				if text, ok := fact.(string); ok { // as it stands in the report
+				if text, ok := fact.(string); ok { // as in the report
 					n, err := strconv.ParseFloat(text, 64)
 					if err == nil {
 						fact = n

@@ -14,15 +14,14 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// csvHeader names the columns. A kind of report leaves those empty that it has
-// nothing for.
+// csvHeader lists the columns. Columns that do not apply to a kind of report are empty.
 var csvHeader = []string{
 	"file", "member", "kind", "org_name", "report_id", "domain", "begin", "end",
 	"source_ip", "count", "compliant", "disposition", "dkim", "spf", "header_from", "envelope_from", "envelope_to",
 	"dkim_results", "spf_results", "reasons", "policy_type", "result",
 }
 
-// csvRow holds what one row says beside the summary of its report.
+// csvRow contains the fields of a row that are not part of the report summary.
 type csvRow struct {
 	source                               string
 	count                                int64
@@ -33,7 +32,7 @@ type csvRow struct {
 	policyType, result                   string
 }
 
-// csvReports prints a row for each record.
+// csvReports prints one row per record.
 type csvReports struct {
 	out   *csv.Writer
 	begun bool
@@ -41,7 +40,7 @@ type csvReports struct {
 
 func newCSVReports(out io.Writer) *csvReports { return &csvReports{out: csv.NewWriter(out)} }
 
-func (c *csvReports) tell(ctx context.Context, file string, item *intake.Item) error {
+func (c *csvReports) print(ctx context.Context, file string, item *intake.Item) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -94,8 +93,7 @@ func (c *csvReports) row(file string, item *intake.Item, s summary, r csvRow) er
 	return c.out.Write(convert(fields, noFormula))
 }
 
-// end prints the header even where there was no report: a table without rows is
-// still one.
+// end prints the header even without reports.
 func (c *csvReports) end() error {
 	if err := c.begin(); err != nil {
 		return err
@@ -104,7 +102,7 @@ func (c *csvReports) end() error {
 	return c.out.Error()
 }
 
-// noFormula keeps a spreadsheet from running what a reporter wrote.
+// noFormula escapes fields that a spreadsheet would evaluate as a formula.
 func noFormula(field string) string {
 	if field != "" && strings.ContainsRune("=+-@\t\r", rune(field[0])) {
 		return "'" + field
@@ -112,7 +110,7 @@ func noFormula(field string) string {
 	return field
 }
 
-// csvTime is "" for a time that is not known.
+// csvTime formats a time; 0 is "".
 func csvTime(seconds int64) string {
 	if seconds == 0 {
 		return ""
@@ -139,13 +137,13 @@ func recordRow(r aggregate.Record) csvRow {
 	}
 }
 
-// joinWords joins the words that are there.
+// joinWords joins the non-empty words.
 func joinWords(words ...string) string {
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }
 
-// tlsRows returns the successful sessions of a policy, and those that failed by how
-// they did, as far as the report tells.
+// tlsRows returns a row for the successful sessions of a policy and one per type of
+// failure.
 func tlsRows(p tlsrpt.Policy) []csvRow {
 	rows := []csvRow{{count: p.Successful, compliant: yesNo(true), policyType: string(p.Type), result: "successful"}}
 	for _, f := range p.Failures {

@@ -10,15 +10,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// jsonReports prints an array, record by record: a report of a million records is
-// not held in memory. Where it breaks, the array stays open, so that nobody takes it
-// for the whole.
+// jsonReports streams an array record by record, so that a report with a million records
+// need not fit into memory. On error the array stays open, which marks it as incomplete.
 type jsonReports struct {
 	out  io.Writer
 	some bool
 }
 
-func (j *jsonReports) tell(ctx context.Context, file string, item *intake.Item) error {
+func (j *jsonReports) print(ctx context.Context, file string, item *intake.Item) error {
 	separator := "[\n"
 	if j.some {
 		separator = ",\n"
@@ -33,7 +32,7 @@ func (j *jsonReports) tell(ctx context.Context, file string, item *intake.Item) 
 	return printJSON(j.out, wire.NewReport(file, item.Report()))
 }
 
-// aggregate prints the facts of a report, and its records as their last member.
+// aggregate prints the metadata of a report, with its records as the last member.
 func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.Item) error {
 	var facts bytes.Buffer
 	if err := printJSON(&facts, wire.NewReport(file, item.Report())); err != nil {
@@ -45,7 +44,7 @@ func (j *jsonReports) aggregate(ctx context.Context, file string, item *intake.I
 	if _, err := io.WriteString(j.out, ",\n  \"record_list\": ["); err != nil {
 		return err
 	}
-	lines := json.NewEncoder(j.out) // ends each record with the end of the line
+	lines := json.NewEncoder(j.out) // ends each record with a newline
 	lines.SetEscapeHTML(false)
 	separator := "\n    "
 	for record, err := range item.Aggregate.Records(ctx) {

@@ -23,8 +23,8 @@ func zipped(t *testing.T, text string) string {
 	return packed.String()
 }
 
-// TestParseKeepsTheConfiguredLimits reads the same input twice: within the default
-// limits, and with one of them lowered. No folder is made for it.
+// TestParseKeepsTheConfiguredLimits parses the same input with the default limits and with
+// one of them lowered. It must not create a folder.
 func TestParseKeepsTheConfiguredLimits(t *testing.T) {
 	t.Parallel()
 	two := reportOf("receiver.example", recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))
@@ -53,8 +53,8 @@ func TestParseKeepsTheConfiguredLimits(t *testing.T) {
 			if status, stderr := run(); status != exitDone || stderr != "" {
 				t.Errorf("the default: got status %d and %q, want it read", status, stderr)
 			}
-			if status, stderr := run(tt.setting); status != exitRefused || !strings.Contains(stderr, tt.want) {
-				t.Errorf("got status %d and %q, want %d and %q", status, stderr, exitRefused, tt.want)
+			if status, stderr := run(tt.setting); status != exitProblem || !strings.Contains(stderr, tt.want) {
+				t.Errorf("got status %d and %q, want %d and %q", status, stderr, exitProblem, tt.want)
 			}
 			if _, err := os.Stat(data); !os.IsNotExist(err) {
 				t.Errorf("got %v, want no data folder", err)

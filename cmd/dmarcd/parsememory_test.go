@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// manyRecords is how many records the long report has.
+// manyRecords is the number of records in the long report.
 const manyRecords = 120_000
 
-// longReport returns a report of many records, each from a source of its own,
-// compressed: it is longer than a file may be that is not.
+// longReport returns a compressed report with many records, each from another source.
+// Uncompressed, it exceeds the limit for files.
 func longReport(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -39,12 +39,11 @@ func longReport(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// heapWatcher looks at the memory that is in use while a program reads from it and
-// writes to it.
+// heapWatcher measures memory use while a program reads from and writes to it.
 type heapWatcher struct {
 	in    io.Reader
 	lines int // written
-	moved int // bytes since the last look
+	moved int // bytes since the last measurement
 	peak  uint64
 }
 
@@ -61,7 +60,7 @@ func (h *heapWatcher) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// look measures the memory once in a while.
+// look measures memory periodically.
 func (h *heapWatcher) look(bytes int) {
 	const interval = 8 << 20
 	if h.moved += bytes; h.moved >= interval {
@@ -77,9 +76,8 @@ func heapInUse() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestParseMemory wants the memory of a long report not to grow with its records,
-// but for a few bytes for each source. It does not run in parallel: the memory of
-// other tests would be counted.
+// TestParseMemory checks that memory use does not grow with the number of records, except
+// for a few bytes per source. It is not parallel, because it measures the whole process.
 func TestParseMemory(t *testing.T) {
 	const allowed = 24 << 20 // the document is almost twice as long
 	report := longReport(t)

@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// pageRecords is how many records of a report are shown: more than a screen of
-	// them nobody reads.
+	// pageRecords limits the records shown per report.
 	pageRecords = 25
-	// labelWidth is the width of the names of facts.
+	// labelWidth is the width of the labels.
 	labelWidth = 13
 )
 
-// reportPages prints reports for a person.
+// reportPages prints reports as text.
 type reportPages struct {
 	page *checkPage
 	some bool
@@ -30,7 +29,7 @@ type reportPages struct {
 
 func (r *reportPages) end() error { return nil }
 
-func (r *reportPages) tell(ctx context.Context, file string, item *intake.Item) error {
+func (r *reportPages) print(ctx context.Context, file string, item *intake.Item) error {
 	if r.some {
 		r.page.line("")
 	}
@@ -51,7 +50,7 @@ func (r *reportPages) tell(ctx context.Context, file string, item *intake.Item) 
 	return r.page.err
 }
 
-// heading prints where a report was found, and of what kind it is.
+// heading prints the file name and the kind of a report.
 func (r *reportPages) heading(file string, item *intake.Item) {
 	kind := item.Kind.String() + " report"
 	if item.TLS != nil {
@@ -63,14 +62,14 @@ func (r *reportPages) heading(file string, item *intake.Item) {
 	r.fact("member", item.Path)
 }
 
-// fact prints one fact, where there is one.
+// fact prints one labelled value unless it is empty.
 func (r *reportPages) fact(label, value string) {
 	if value != "" {
 		r.page.line(cutLine(fmt.Sprintf("  %-*s%s", labelWidth, label, value), pageWidth))
 	}
 }
 
-// period prints a range of time.
+// period prints a time range.
 func (r *reportPages) period(begin, end int64) {
 	if begin == 0 && end == 0 {
 		return
@@ -111,8 +110,7 @@ func (r *reportPages) aggregateFacts(a *intake.Aggregate) {
 	}
 }
 
-// withRemark adds a remark in brackets. Where one of the two is missing, it is the
-// other.
+// withRemark returns "text (remark)", or the one that is not empty.
 func withRemark(text, remark string) string {
 	switch {
 	case remark == "" || remark == text:
@@ -123,8 +121,8 @@ func withRemark(text, remark string) string {
 	return text + " (" + remark + ")"
 }
 
-// share tells a part of a whole with its percentage, which is rounded down so that
-// 100 % means all. Counts are below 2^54, which leaves room to multiply.
+// share formats a part of a total with its percentage, rounded down so that 100 % means
+// all. Counts are below 2^54, so the product cannot overflow.
 func share(part, whole int64) string {
 	if whole == 0 {
 		return "0"
@@ -132,7 +130,7 @@ func share(part, whole int64) string {
 	return fmt.Sprintf("%d (%d %%)", part, part*100/whole)
 }
 
-// number tells how many things there are.
+// number formats a count with its unit, such as "2 files".
 func number(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -169,8 +167,8 @@ func pageRow(record aggregate.Record) []string {
 	}
 }
 
-// table prints rows in columns, of which the first few are numbers. The last column
-// takes what is left of the page.
+// table prints rows in columns; the first few are numeric. The last column takes the
+// remaining width.
 func (r *reportPages) table(numbers int, heading []string, rows [][]string) {
 	rows = append([][]string{heading}, rows...)
 	widths := make([]int, len(heading)-1)
@@ -242,7 +240,7 @@ func (r *reportPages) tlsFacts(t *tlsrpt.Report) {
 	r.first(1, []string{"FAILED", "RESULT", "SENT FROM", "TO"}, failures)
 }
 
-// first prints the first rows of a table, and how many more there are.
+// first prints the first rows of a table and the number of omitted ones.
 func (r *reportPages) first(numbers int, heading []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -254,7 +252,7 @@ func (r *reportPages) first(numbers int, heading []string, rows [][]string) {
 	}
 }
 
-// oddities prints what is wrong with a report, and what it means.
+// oddities prints damage and quirks of a report with their meaning.
 func (r *reportPages) oddities(item *intake.Item) {
 	quirks := wire.NewQuirks(item.Report())
 	if item.Damage == nil && len(quirks) == 0 {

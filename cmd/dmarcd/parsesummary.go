@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// summary is what reports of all kinds have in common.
+// summary contains the facts that all kinds of reports share.
 type summary struct {
 	organization, reportID, domain string
 	begin, end                     int64 // seconds since 1970
@@ -17,9 +17,9 @@ type summary struct {
 	messages, compliant            int64
 }
 
-// summaryOf sums a report up. A failure report is one record, about mails that did
-// not pass; it has no id of its own, that of the mail stands in. The records of a TLS report are its policies, its messages are sessions,
-// and the successful ones are compliant.
+// summaryOf summarizes a report. A failure report is one record that fails DMARC; the
+// message id stands in for the report id. The records of a TLS report are its policies,
+// its messages are sessions, and the successful ones are compliant.
 func summaryOf(item *intake.Item) summary {
 	switch {
 	case item.Aggregate != nil:
@@ -50,17 +50,17 @@ func summaryOf(item *intake.Item) summary {
 	}
 }
 
-// reportLines prints a line of fields with tabs between for each report.
+// reportLines prints one line of tab-separated fields per report.
 type reportLines struct{ out io.Writer }
 
-func (l *reportLines) tell(_ context.Context, file string, item *intake.Item) error {
+func (l *reportLines) print(_ context.Context, file string, item *intake.Item) error {
 	s := summaryOf(item)
 	fields := []string{
 		file, item.Kind.String(), s.organization, s.reportID, s.domain,
 		strconv.FormatInt(s.begin, 10), strconv.FormatInt(s.end, 10),
 		strconv.Itoa(s.records), strconv.FormatInt(s.messages, 10), strconv.FormatInt(s.compliant, 10),
 	}
-	// A tab or the end of a line in a text would be taken for ours.
+	// Replace tabs and newlines in values.
 	_, err := io.WriteString(l.out, strings.Join(convert(fields, printable), "\t")+"\n")
 	return err
 }

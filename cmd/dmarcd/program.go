@@ -21,15 +21,15 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// The exit statuses. Where several things were asked, the greatest is told.
+// The exit statuses. If several apply, the greatest wins.
 const (
 	exitDone    = 0
-	exitRefused = 1 // refused, or found bad
-	exitFailed  = 2 // wrong usage, or could not look
+	exitProblem = 1 // rejected input, or problems found
+	exitFailed  = 2 // wrong usage, or an incomplete check
 )
 
-// errRefused ends a command that has told its refusals already.
-var errRefused = errors.New("refused")
+// errReported ends a command that has already reported its problems.
+var errReported = errors.New("problems reported")
 
 // program is one run of the command line.
 type program struct {
@@ -37,10 +37,10 @@ type program struct {
 	out, err io.Writer
 	environ  []string
 
-	begun bool // the command line was right, and its command began
+	begun bool // the command line was valid and the command started
 }
 
-// run runs the command that args name and returns the exit status.
+// run runs a command line and returns the exit status.
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
@@ -51,25 +51,25 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if err != nil && !p.begun {
 		err = fmt.Errorf("%w; see %q", err, cmd.CommandPath()+" --help")
 	}
-	if err != nil && !errors.Is(err, errRefused) {
-		p.say("dmarcd: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndmarcd: "))
+	if err != nil && !errors.Is(err, errReported) {
+		p.notify("dmarcd: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndmarcd: "))
 	}
 	return exitStatus(err)
 }
 
-// say tells a person something beside the result.
-func (p *program) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.err, format, args...) // there is no other place to tell it
+// notify prints a message on standard error.
+func (p *program) notify(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.err, format, args...) // nowhere else to report it
 }
 
-// exitStatus tells a refusal from all that kept us from finding out.
+// exitStatus distinguishes problems found from failures to find out.
 func exitStatus(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errRefused), errors.Is(err, dmarcd.ErrNotFound), errors.Is(err, dmarcd.ErrConflict),
+	case errors.Is(err, errReported), errors.Is(err, dmarcd.ErrNotFound), errors.Is(err, dmarcd.ErrConflict),
 		errors.Is(err, dmarcd.ErrInvalid), errors.Is(err, dmarcd.ErrForbidden):
-		return exitRefused
+		return exitProblem
 	}
 	return exitFailed
 }
@@ -77,18 +77,18 @@ func exitStatus(err error) int {
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dmarcd",
-		Short: "The DMARC daemon: watches the DNS of mail domains and tells how they stand",
-		Long: `dmarcd watches the DNS of a team's mail domains, takes in the reports that mail
-receivers send about them, and tells who sends mail as them and whether it passes: on a
-web page, and as JSON.
+		Short: "DMARC reporting and DNS monitoring for mail domains",
+		Long: `dmarcd monitors the DNS of mail domains, receives DMARC and TLS reports about them,
+and shows who sends mail as these domains and whether it passes DMARC: in a web
+interface and through a JSON API.
 
-    dmarcd serve                runs the daemon; the first start makes a team and a token
-    dmarcd demo                 shows it with a year of made-up reports
-    dmarcd check DOMAIN         says what is wrong with a domain, without a server
-    dmarcd doctor               says what is wrong with an installation
+    dmarcd serve                run the daemon; the first start creates a team and a token
+    dmarcd demo                 run it with a year of sample reports
+    dmarcd check DOMAIN         check the DNS records of a domain, without a server
+    dmarcd doctor               check an installation for problems
 
-Every setting can be given in a file (--config, TOML or YAML), in the environment
-or as a flag, and the later wins; "dmarcd config" shows what holds.`,
+Settings come from a file (--config, TOML or YAML), the environment and flags. Flags
+override the environment, which overrides the file. "dmarcd config" shows the result.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
@@ -97,7 +97,7 @@ or as a flag, and the later wins; "dmarcd config" shows what holds.`,
 	root.Flags().SortFlags = false
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.String("config", "", "the configuration file, TOML or YAML")
+	flags.String("config", "", "configuration file, TOML or YAML")
 	for _, s := range config.Settings() {
 		flags.String(s.Flag(), "", fmt.Sprintf("%s (%s; default: %s)", s.Help, s.Env(), s.Default))
 	}
@@ -106,17 +106,16 @@ or as a flag, and the later wins; "dmarcd config" shows what holds.`,
 		p.reportCommand(), p.mailboxCommand(), p.userCommand(),
 		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
 	)
-	// The settings belong to every command; told once, they do not bury a
-	// command's own flags.
+	// All commands share the settings; repeating them would hide a command's own flags.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
-		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  those of the settings: see "dmarcd --help" or "dmarcd config"`))
+		"{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", `  all settings: see "dmarcd --help" or "dmarcd config"`))
 	p.complete(root)
 	p.noteBeginnings(root)
 	return root
 }
 
-// noteBeginnings has each command note that it was called rightly: what goes wrong
-// before is about the usage, and its help is what to read next.
+// noteBeginnings makes each command record that it started. Errors before that are usage
+// errors and refer to the help.
 func (p *program) noteBeginnings(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -129,14 +128,13 @@ func (p *program) noteBeginnings(cmd *cobra.Command) {
 	}
 }
 
-// showHelp is what a command does that only leads to others.
+// showHelp is the RunE of commands that only group others.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// wrongUsage makes an error of a word that the command line does not know: not
-// something refused, but something that cannot be meant.
+// wrongUsage strips the kind of err, so that an invalid flag value is a usage error.
 func wrongUsage(err error) error { return errors.New(err.Error()) }
 
-// noArguments refuses words that no command takes.
+// noArguments rejects unknown subcommands.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unknown command %q", args[0])
@@ -144,19 +142,19 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// configuration returns the effective configuration of a command.
+// configuration loads the effective configuration of a command.
 func (p *program) configuration(cmd *cobra.Command) (config.Effective, error) {
 	given := map[string]string{}
 	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
 	return config.Load(config.Input{File: given["config"], Environ: p.environ, Flags: given})
 }
 
-// withInstallation runs f with the installation of the configuration, which must exist.
+// withInstallation opens the existing installation and runs f.
 func (p *program) withInstallation(cmd *cobra.Command, f func(i *app.Installation) error) error {
 	return p.with(cmd, app.OpenInstallation, f)
 }
 
-// withNewInstallation is withInstallation for commands that may begin an installation.
+// withNewInstallation is withInstallation for commands that may create the installation.
 func (p *program) withNewInstallation(cmd *cobra.Command, f func(i *app.Installation) error) error {
 	return p.with(cmd, app.CreateInstallation, f)
 }
@@ -173,7 +171,7 @@ func (p *program) with(cmd *cobra.Command, open func(context.Context, config.Con
 	return errors.Join(f(i), i.Close())
 }
 
-// withTeam is withInstallation for a command with the flag --team.
+// withTeam is withInstallation for commands with --team.
 func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *service.Team) error) error {
 	name, err := cmd.Flags().GetString("team")
 	if err != nil {
@@ -188,18 +186,18 @@ func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *serv
 	})
 }
 
-// system returns what an operator can do to the installation.
+// system returns the operator's use cases.
 func system(i *app.Installation) *service.System { return i.Service.System(service.CommandLine()) }
 
 func teamByName(ctx context.Context, s *service.System, name string) (dmarcd.Team, error) {
 	team, err := s.TeamByName(ctx, name)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return team, fmt.Errorf("there is no team %q; `dmarcd team list` shows all: %w", name, err)
+		return team, fmt.Errorf("there is no team %q; `dmarcd team list` lists all teams: %w", name, err)
 	}
 	return team, err
 }
 
-// logger writes to standard error: coloured text for a person, JSON otherwise.
+// logger writes to standard error: coloured text on a terminal, else JSON.
 func (p *program) logger(cfg config.Log) *slog.Logger {
 	terminal := isTerminal(p.err)
 	if cfg.Format == config.FormatJSON || cfg.Format == config.FormatAuto && !terminal {

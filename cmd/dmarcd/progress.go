@@ -7,8 +7,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// progress returns a function that moves a bar on, and one that ends it. The bar
-// is shown to a person who would otherwise wonder: from least things on.
+// progress returns functions to advance and end a progress bar. No bar is shown for fewer
+// than least items.
 func (p *program) progress(total, least int, what string) (advance func(n int), done func()) {
 	if total < least {
 		return func(int) {}, func() {}
@@ -16,7 +16,7 @@ func (p *program) progress(total, least int, what string) (advance func(n int), 
 	return p.bar(int64(total), decor.Name(what+" "), decor.CountersNoUnit("%d / %d "))
 }
 
-// progressBytes is progress for bytes, with how many there are in a second.
+// progressBytes is progress for bytes, with the transfer rate.
 func (p *program) progressBytes(total int64, what string) (advance func(n int), done func()) {
 	return p.bar(total, decor.Name(what+" "), decor.CountersKibiByte("% .1f / % .1f "),
 		decor.EwmaSpeed(decor.SizeB1024(0), "% .1f ", 30))

@@ -15,13 +15,13 @@ import (
 )
 
 func (p *program) reportCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "report", Short: "Reports that were received, and what could not be read", Args: noArguments, RunE: showHelp}
+	cmd := &cobra.Command{Use: "report", Short: "Manage received and rejected reports", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.reportListCommand(), p.reportExcludeCommand(), p.reportIncludeCommand(), p.reportDeleteCommand(),
 		p.reportRejectedCommand(), p.reportRetryCommand())
 	return cmd
 }
 
-// defaultReports is how many reports are listed unless more are asked for.
+// defaultReports is the default of --limit.
 const defaultReports = 100
 
 func (p *program) reportListCommand() *cobra.Command {
@@ -39,21 +39,21 @@ func (p *program) reportListCommand() *cobra.Command {
 	var filter service.ReportFilter
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Domain, "domain", "", "only reports about this domain of the team")
-	flags.StringVar(&filter.Organization, "org", "", "only reports of this reporter")
-	flags.StringVar(&filter.ExternalID, "report-id", "", "only reports to which the reporter gave this id")
+	flags.StringVar(&filter.Organization, "org", "", "only reports from this reporter")
+	flags.StringVar(&filter.ExternalID, "report-id", "", "only reports with this report id")
 	flags.StringVar(&filter.Quirk, "quirk", "", "only reports with this quirk")
-	flags.BoolVar(&filter.Unclaimed, "unclaimed", false, "only reports about names that the team has no domain for")
+	flags.BoolVar(&filter.Unclaimed, "unclaimed", false, "only reports about names without a matching domain of the team")
 	kind := flags.String("kind", "", "only aggregate, failure or tls reports")
 	state := flags.String("state", "", "only counted, excluded, replaced or held reports")
-	limit := flags.Int("limit", defaultReports, "how many to list")
+	limit := flags.Int("limit", defaultReports, "maximum number of entries")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		filter.State = dmarcd.ReportState(*state)
 		if *state != "" && !slices.Contains(dmarcd.ReportStates(), filter.State) {
-			return fmt.Errorf("--state %q: give one of counted, excluded, replaced, held", *state)
+			return fmt.Errorf("--state %q: must be one of counted, excluded, replaced, held", *state)
 		}
 		filter.Kind = dmarcd.ReportKind(*kind)
 		if *kind != "" && !slices.Contains(dmarcd.ReportKinds(), filter.Kind) {
-			return fmt.Errorf("--kind %q: give one of aggregate, failure, tls", *kind)
+			return fmt.Errorf("--kind %q: must be one of aggregate, failure, tls", *kind)
 		}
 		if filter.Domain != "" {
 			name, err := dmarcd.ParseName(filter.Domain)
@@ -79,7 +79,7 @@ func (p *program) reportListCommand() *cobra.Command {
 	return cmd
 }
 
-// stateWord says whether a report counts.
+// stateWord returns the state of a report.
 func stateWord(r wire.KeptReport) string {
 	switch {
 	case r.Counted:
@@ -95,13 +95,13 @@ func stateWord(r wire.KeptReport) string {
 func (p *program) reportRejectedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rejected --team NAME",
-		Short:   "List what was sent to a team and could not be used, the latest first",
+		Short:   "List rejected reports, the latest first",
 		Example: "  dmarcd report rejected --team acme --json",
 		Args:    cobra.NoArgs,
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
-	limit := cmd.Flags().Int("limit", defaultReports, "how many to list")
+	limit := cmd.Flags().Int("limit", defaultReports, "maximum number of entries")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			rejected, err := t.Rejected(cmd.Context(), 0, *limit)
@@ -120,11 +120,11 @@ func (p *program) reportRejectedCommand() *cobra.Command {
 func (p *program) reportRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry --team NAME [ID...]",
-		Short: "Read again what could not be used, after an upgrade; without ids, all of it",
-		Long: `Reads again what was rejected. What can be used now is counted and leaves the list, the
-rest stays with the reason of today.
+		Short: "Retry rejected reports, for example after an upgrade; without ids, all of them",
+		Long: `Parses rejected reports again. Reports that can be parsed now are counted and removed
+from the list; the others remain, with the current reason.
 
-0: all of it could be used; 1: some is still rejected.`,
+Exit status: 0 if all were accepted; 1 if some are still rejected.`,
 		Example: `  dmarcd report retry --team acme
   dmarcd report retry --team acme rej_1omg`,
 	}
@@ -151,7 +151,7 @@ rest stays with the reason of today.
 	return cmd
 }
 
-// allRejected returns the ids of all that was rejected.
+// allRejected returns the ids of all rejected reports.
 func allRejected(cmd *cobra.Command, t *service.Team) ([]dmarcd.RejectedID, error) {
 	var ids []dmarcd.RejectedID
 	last := dmarcd.RejectedID(0)
@@ -168,14 +168,14 @@ func allRejected(cmd *cobra.Command, t *service.Team) ([]dmarcd.RejectedID, erro
 }
 
 func (p *program) retry(cmd *cobra.Command, t *service.Team, ids []dmarcd.RejectedID) error {
-	bar, done := p.progress(len(ids), defaultReports, "reading again")
+	bar, done := p.progress(len(ids), defaultReports, "retrying")
 	defer done()
 	used := 0
 	for _, id := range ids {
 		settled, _, err := t.Retry(cmd.Context(), id)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
-			p.say("%s: it is not there, or its bytes are gone\n", id)
+			p.notify("%s: not found, or its original has been deleted\n", id)
 		case err != nil:
 			return err
 		case settled:
@@ -183,11 +183,11 @@ func (p *program) retry(cmd *cobra.Command, t *service.Team, ids []dmarcd.Reject
 		}
 		bar(1)
 	}
-	if _, err := fmt.Fprintf(p.out, "%d of %d could be used\n", used, len(ids)); err != nil {
+	if _, err := fmt.Fprintf(p.out, "%d of %d accepted\n", used, len(ids)); err != nil {
 		return err
 	}
 	if used < len(ids) {
-		return errRefused
+		return errReported
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ func zipFile(t *testing.T, path string, files ...string) {
 	}
 }
 
-// TestRetryIsForOneEntry reads one member of an archive again. What came with it is
-// counted once, and stays listed until somebody has it read again too.
+// TestRetryIsForOneEntry retries one member of an archive. The others are counted once and
+// stay listed until they are retried too.
 func TestRetryIsForOneEntry(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
@@ -64,17 +64,17 @@ func TestRetryIsForOneEntry(t *testing.T) {
 	archive := filepath.Join(folder, "two.zip")
 	records := []string{recordFrom("192.0.2.1"), recordFrom("192.0.2.2")}
 	zipFile(t, archive, "a.xml", reportOf("a.example", records...), "b.xml", reportOf("b.example", records...))
-	run(exitRefused, "1 file read, 2 rejected; 0 new records, 0 messages\n", "import", "--team", "acme", "--limit-records=1", archive)
+	run(exitProblem, "1 file read, 2 rejected; 0 new records, 0 messages\n", "import", "--team", "acme", "--limit-records=1", archive)
 
 	both := rejected()
 	if len(both) != 2 {
 		t.Fatalf("got %+v, want an entry for each member", both)
 	}
-	run(exitDone, "1 of 1 could be used\n", "report", "retry", "--team", "acme", both[0].ID)
+	run(exitDone, "1 of 1 accepted\n", "report", "retry", "--team", "acme", both[0].ID)
 	if left := rejected(); len(left) != 1 || left[0] != both[1] {
 		t.Errorf("got %+v, want %+v to stay", left, both[1])
 	}
-	run(exitDone, "1 of 1 could be used\n", "report", "retry", "--team", "acme")
+	run(exitDone, "1 of 1 accepted\n", "report", "retry", "--team", "acme")
 	if left := rejected(); len(left) != 0 {
 		t.Errorf("got %+v, want nothing left", left)
 	}

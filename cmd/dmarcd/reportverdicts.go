@@ -16,10 +16,10 @@ func (p *program) reportExcludeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exclude --team NAME [ID...] [--org NAME] [--from DAY] [--to DAY]",
 		Short: "Exclude reports from all counters",
-		Long: `Excludes the reports with these ids, or all reports of a reporter or of some days, from
-all counters. The reports stay stored, and later versions of them stay excluded.
+		Long: `Excludes the reports with these ids, or all reports from a reporter or a range of days,
+from all counters. The reports remain stored, and later versions of them are excluded too.
 
-0: done; 1: some were not found.`,
+Exit status: 0 if all were excluded; 1 if some were not found.`,
 		Example: `  dmarcd report exclude --team acme rep_5k2w9x0c7h1f
   dmarcd report exclude --team acme --org receiver.example --from 2026-11-01 --to 2026-11-30`,
 	}
@@ -30,23 +30,23 @@ func (p *program) reportIncludeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "include --team NAME [ID...] [--org NAME] [--from DAY] [--to DAY]",
 		Short: "Include excluded reports in the counters again, or release held ones",
-		Long: `Includes the reports with these ids in the counters, or all excluded reports of a reporter
-or of some days. A held report is released by its id alone.
+		Long: `Includes the reports with these ids in the counters, or all excluded reports from a
+reporter or a range of days. Held reports are released by id only.
 
-0: done; 1: some were not found.`,
+Exit status: 0 if all were included; 1 if some were not found.`,
 		Example: `  dmarcd report include --team acme rep_5k2w9x0c7h1f
   dmarcd report include --team acme --org receiver.example`,
 	}
 	return p.countedCommand(cmd, true, "included")
 }
 
-// countedCommand makes cmd a command that changes whether reports count; done says
-// what was done to them.
+// countedCommand completes a command that includes or excludes reports; done is the
+// participle to print.
 func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) *cobra.Command {
 	teamFlag(cmd)
 	var selected service.Selection
 	flags := cmd.Flags()
-	flags.StringVar(&selected.Reporter, "org", "", "all reports of this reporter")
+	flags.StringVar(&selected.Reporter, "org", "", "all reports from this reporter")
 	from := flags.String("from", "", "all reports that begin on this day (YYYY-MM-DD) or later")
 	to := flags.String("to", "", "all reports that begin on this day (YYYY-MM-DD) or earlier")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -85,12 +85,11 @@ func (p *program) countedCommand(cmd *cobra.Command, counted bool, done string) 
 func (p *program) reportDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete --team NAME ID...",
-		Short: "Delete reports, or what was rejected, with the original",
-		Long: `Deletes reports (rep_...) and rejected items (rej_...). What was sent is removed too, with
-the last that was sent in the same file or mail. A deleted report that arrives again is
-stored anew.
+		Short: "Delete reports or rejected reports with their originals",
+		Long: `Deletes reports (rep_...) and rejected reports (rej_...). The original file or message is
+deleted with the last report from it. A deleted report that arrives again is stored again.
 
-0: done; 1: some were not found.`,
+Exit status: 0 if all were deleted; 1 if some were not found.`,
 		Example: "  dmarcd report delete --team acme rep_5k2w9x0c7h1f rej_1omg",
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -121,15 +120,15 @@ stored anew.
 	return cmd
 }
 
-// decide does something to each id, and says to how many. Those that are not there are
-// refused.
+// decide applies f to each id and prints the number of successes. Missing ids are
+// reported.
 func (p *program) decide(ids []string, done string, f func(i int) error) error {
 	changed := 0
 	for i, id := range ids {
 		err := f(i)
 		switch {
 		case errors.Is(err, dmarcd.ErrNotFound):
-			p.say("%s: the team has no such report\n", id)
+			p.notify("%s: report not found\n", id)
 		case err != nil:
 			return err
 		default:
@@ -140,7 +139,7 @@ func (p *program) decide(ids []string, done string, f func(i int) error) error {
 		return err
 	}
 	if changed < len(ids) {
-		return errRefused
+		return errReported
 	}
 	return nil
 }
@@ -157,14 +156,14 @@ func reportIDs(args []string) ([]dmarcd.ReportID, error) {
 	return ids, nil
 }
 
-// dayFlag reads a day, nil where the flag is empty.
+// dayFlag parses a day; nil if the flag is empty.
 func dayFlag(name, text string) (*dmarcd.Day, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // no day is any day
+		return nil, nil //nolint:nilnil // nil means any day
 	}
 	day, err := dmarcd.ParseDay(text)
 	if err != nil {
-		return nil, fmt.Errorf("--%s %q: give a day such as 2026-11-15", name, text)
+		return nil, fmt.Errorf("--%s %q: must be a day such as 2026-11-15", name, text)
 	}
 	return &day, nil
 }

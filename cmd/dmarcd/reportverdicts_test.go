@@ -45,7 +45,7 @@ func TestReportVerdicts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run(exitRefused, "", append([]string{"import", "--team", "acme"}, files...)...)
+	run(exitProblem, "", append([]string{"import", "--team", "acme"}, files...)...)
 	var first string
 	for id := range states() {
 		first = id
@@ -59,7 +59,7 @@ func TestReportVerdicts(t *testing.T) {
 	run(exitDone, "1 report excluded\n", "report", "exclude", "--team", "acme", "--org", "A.example")
 	run(exitDone, "0 reports excluded\n", "report", "exclude", "--team", "acme", "--org", "nobody.example")
 	run(exitDone, "1 report included\n", "report", "include", "--team", "acme", "--from", "2001-01-01")
-	run(exitRefused, "0 of 1 excluded\n", "report", "exclude", "--team", "acme", "rep_zzz")
+	run(exitProblem, "0 of 1 excluded\n", "report", "exclude", "--team", "acme", "rep_zzz")
 	for _, args := range [][]string{
 		{"report", "exclude", "--team", "acme"},
 		{"report", "exclude", "--team", "acme", "--org", "x", first},
@@ -68,15 +68,15 @@ func TestReportVerdicts(t *testing.T) {
 	} {
 		run(exitFailed, "", args...)
 	}
-	run(exitRefused, "", "report", "include", "--team", "acme", "nonsense")
-	run(exitRefused, "", "report", "delete", "--team", "acme", "dom_1")
+	run(exitProblem, "", "report", "include", "--team", "acme", "nonsense")
+	run(exitProblem, "", "report", "delete", "--team", "acme", "dom_1")
 
 	var rejected []struct{ ID string }
 	if err := json.Unmarshal([]byte(run(exitDone, "", "report", "rejected", "--team", "acme", "--json")), &rejected); err != nil || len(rejected) != 1 {
 		t.Fatalf("got %v, %v, want one rejected", rejected, err)
 	}
 	run(exitDone, "2 of 2 deleted\n", "report", "delete", "--team", "acme", first, rejected[0].ID)
-	run(exitRefused, "0 of 2 deleted\n", "report", "delete", "--team", "acme", first, rejected[0].ID)
+	run(exitProblem, "0 of 2 deleted\n", "report", "delete", "--team", "acme", first, rejected[0].ID)
 	if got := states(); len(got) != 1 {
 		t.Errorf("got %v, want one report left", got)
 	}

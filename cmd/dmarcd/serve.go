@@ -9,14 +9,14 @@ import (
 func (p *program) serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
-		Short: "Run the daemon: API, web page, ways in for reports, schedule of checks",
-		Long: `Runs the daemon until it gets SIGTERM or SIGINT, which it answers by letting
-requests end (10 s at most).
+		Short: "Run the daemon: API, web interface, report intake and scheduled checks",
+		Long: `Runs the daemon until it receives SIGTERM or SIGINT. It then lets requests finish for
+up to 10 s.
 
-Where there is no team yet, it makes the team "default", puts it on the API
-whitelist and prints a token for it, once. With DMARCD_TOKEN set, that is the
-token instead; it is not printed, and is made sure of at every start. Where there is
-no user yet, it prints a link that makes the first one.`,
+If there is no team, it creates the team "default", adds it to the API whitelist and
+prints a token for it once. If DMARCD_TOKEN is set, that is the token instead; it is not
+printed, and every start makes sure that it is valid. If there is no user, it prints a
+sign-up link for the first one.`,
 		Example: `  dmarcd serve
   dmarcd serve --listen :8080 --base-url https://dmarc.example.com/api
   dmarcd serve --smtp-listen :25 --report-domain reports.example.com

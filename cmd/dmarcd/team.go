@@ -12,7 +12,7 @@ import (
 )
 
 func (p *program) teamCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "team", Short: "Teams and the API whitelist", Args: noArguments, RunE: showHelp}
+	cmd := &cobra.Command{Use: "team", Short: "Manage teams and the API whitelist", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.teamCreateCommand(), p.teamListCommand(), p.teamAllowCommand(true), p.teamAllowCommand(false), p.teamQuotaCommand())
 	return cmd
 }
@@ -20,17 +20,17 @@ func (p *program) teamCommand() *cobra.Command {
 func (p *program) teamCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a team; with --api, on the API whitelist",
+		Short: "Create a team",
 		Example: `  dmarcd team create acme --api
   dmarcd team create "Mail operations"`,
 		Args: cobra.ExactArgs(1),
 	}
-	api := cmd.Flags().Bool("api", false, "put the team on the API whitelist")
+	api := cmd.Flags().Bool("api", false, "add the team to the API whitelist")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withNewInstallation(cmd, func(i *app.Installation) error {
 			team, err := system(i).CreateTeam(cmd.Context(), args[0], *api)
 			if errors.Is(err, dmarcd.ErrConflict) {
-				return fmt.Errorf("there is a team %q already: %w", args[0], dmarcd.ErrConflict)
+				return fmt.Errorf("the team %q already exists: %w", args[0], dmarcd.ErrConflict)
 			}
 			if err != nil {
 				return err
@@ -61,9 +61,9 @@ func (p *program) teamListCommand() *cobra.Command {
 }
 
 func (p *program) teamAllowCommand(allow bool) *cobra.Command {
-	cmd := &cobra.Command{Use: "allow NAME", Short: "Put a team on the API whitelist", Example: "  dmarcd team allow acme", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "allow NAME", Short: "Add a team to the API whitelist", Example: "  dmarcd team allow acme", Args: cobra.ExactArgs(1)}
 	if !allow {
-		cmd.Use, cmd.Short, cmd.Example = "deny NAME", "Take a team off the API whitelist", "  dmarcd team deny acme"
+		cmd.Use, cmd.Short, cmd.Example = "deny NAME", "Remove a team from the API whitelist", "  dmarcd team deny acme"
 	}
 	cmd.ValidArgsFunction = p.completeTeams
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

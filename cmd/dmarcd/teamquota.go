@@ -11,12 +11,12 @@ import (
 func (p *program) teamQuotaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quota NAME [KEY=VALUE...]",
-		Short: "Show or set how much a team may have",
-		Long: `Shows the quotas of a team and how much of each it uses, after setting those that are
-given: domains, stored (bytes), unreadable (bytes of what could not be read), reports (a
-day) and mailboxes. A value is a whole number, bytes also with KiB, MiB or GiB; "none" is
-any amount, "default" the setting of the installation. The team "default" has no quotas
-unless they are set.`,
+		Short: "Show or set the quotas of a team",
+		Long: `Sets the given quotas of a team and shows all quotas with their usage. The keys are
+domains, stored (bytes), unreadable (bytes of rejected content), reports (per day) and
+mailboxes. A value is a whole number, for bytes also with KiB, MiB or GiB; "none" means
+unlimited, "default" the setting of the installation. The team "default" has no quotas
+unless you set them.`,
 		Example: `  dmarcd team quota acme
   dmarcd team quota acme stored=50GiB reports=none`,
 		Args:              cobra.MinimumNArgs(1),
@@ -42,7 +42,7 @@ unless they are set.`,
 	return cmd
 }
 
-// parseQuotas reads quotas, all or none.
+// parseQuotas parses all quotas or returns an error.
 func parseQuotas(texts []string) (dmarcd.Quota, error) {
 	quotas := make(dmarcd.Quota)
 	for _, text := range texts {
@@ -55,7 +55,7 @@ func parseQuotas(texts []string) (dmarcd.Quota, error) {
 	return quotas, nil
 }
 
-// quotaRow is a quota as it is listed; Max is null for any amount.
+// quotaRow is a quota in the output; Max is nil if unlimited.
 type quotaRow struct {
 	Quota string `json:"quota"`
 	Used  int64  `json:"used"`
@@ -75,8 +75,8 @@ func (p *program) showQuotas(cmd *cobra.Command, team *service.Team, asJSON bool
 		}
 		rows = append(rows, row)
 	}
-	return printList(p.out, asJSON, rows, []string{"QUOTA", "USED", "OF"}, func(r quotaRow) []string {
-		name, most := dmarcd.QuotaName(r.Quota), "any"
+	return printList(p.out, asJSON, rows, []string{"QUOTA", "USED", "LIMIT"}, func(r quotaRow) []string {
+		name, most := dmarcd.QuotaName(r.Quota), "none"
 		if r.Max != nil {
 			most = name.Format(*r.Max)
 		}

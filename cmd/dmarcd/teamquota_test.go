@@ -18,16 +18,16 @@ func TestTeamQuota(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		args []string
-		want []string // words of a line each, or of the error
+		want []string // words of one line each, or of the error
 		code int
 	}{
 		{[]string{"acme"}, []string{"domains 0 10000", "stored 0 10 GiB", "unreadable 0 256 MiB", "reports 0 20000", "mailboxes 0 20"}, exitDone},
-		{[]string{"acme", "stored=1 GiB", "reports=none"}, []string{"stored 0 1 GiB", "reports 0 any"}, exitDone},
-		{[]string{"acme", "stored=default"}, []string{"stored 0 10 GiB", "reports 0 any"}, exitDone},
+		{[]string{"acme", "stored=1 GiB", "reports=none"}, []string{"stored 0 1 GiB", "reports 0 none"}, exitDone},
+		{[]string{"acme", "stored=default"}, []string{"stored 0 10 GiB", "reports 0 none"}, exitDone},
 		{[]string{"acme", "--json"}, []string{`"quota": "reports"`, `"max": null`}, exitDone},
-		{[]string{"acme", "domains=5", "users=5"}, []string{"NAME=VALUE"}, exitRefused},
+		{[]string{"acme", "domains=5", "users=5"}, []string{"NAME=VALUE"}, exitProblem},
 		{[]string{"acme"}, []string{"domains 0 10000"}, exitDone},
-		{[]string{"nobody"}, []string{"nobody"}, exitRefused},
+		{[]string{"nobody"}, []string{"nobody"}, exitProblem},
 	} {
 		status, stdout, stderr := runProgram(t, server, "", slices.Concat(settings, []string{"team", "quota"}, tt.args)...)
 		printed := strings.Join(strings.Fields(stdout+stderr), " ")

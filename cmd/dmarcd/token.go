@@ -17,8 +17,8 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Bearer tokens of a team",
-		Long:  "Bearer tokens of a team. To rotate one, make the new one, then revoke the old one.",
+		Short: "Manage the API tokens of a team",
+		Long:  "Manages the API tokens of a team. To rotate a token, create a new one, then revoke the old one.",
 		Args:  noArguments,
 		RunE:  showHelp,
 	}
@@ -26,31 +26,31 @@ func (p *program) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// teamFlag gives a command the flag --team, which it needs.
+// teamFlag adds the required flag --team.
 func teamFlag(cmd *cobra.Command) {
-	cmd.Flags().String("team", "", "the name of the team")
+	cmd.Flags().String("team", "", "name of the team")
 	_ = cmd.MarkFlagRequired("team") // the flag exists
 }
 
 func (p *program) tokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --team NAME",
-		Short: "Make a token and print it, this once",
+		Short: "Create a token and print it; it is not shown again",
 		Example: `  dmarcd token create --team acme
   dmarcd token create --team acme --name ci --scope read --expires 720h`,
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
-	name := cmd.Flags().String("name", "", "what the token is for")
+	name := cmd.Flags().String("name", "", "description of the token")
 	scope := cmd.Flags().String("scope", string(dmarcd.ScopeWrite), "read or write (which includes read)")
-	expires := cmd.Flags().Duration("expires", 0, "how long the token is valid, such as 720h (default: for ever)")
+	expires := cmd.Flags().Duration("expires", 0, "validity, such as 720h (default: unlimited)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		parsed, err := dmarcd.ParseScope(*scope)
 		if err != nil {
 			return wrongUsage(err)
 		}
 		if *expires < 0 || cmd.Flags().Changed("expires") && *expires == 0 {
-			return errors.New("--expires takes a time in the future, such as 720h")
+			return errors.New("--expires must be positive, such as 720h")
 		}
 		token := service.NewToken{Name: *name, Scope: parsed}
 		if *expires > 0 {
@@ -90,7 +90,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID",
-		Short:   "End a token for good",
+		Short:   "Revoke a token permanently",
 		Example: "  dmarcd token revoke tok_1omg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,7 +101,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			return p.withInstallation(cmd, func(i *app.Installation) error {
 				team, err := system(i).TeamOfToken(cmd.Context(), id)
 				if errors.Is(err, dmarcd.ErrNotFound) {
-					return fmt.Errorf("there is no token %s; `dmarcd token list` shows a team's: %w", id, err)
+					return fmt.Errorf("there is no token %s; `dmarcd token list` lists those of a team: %w", id, err)
 				}
 				if err != nil {
 					return err

@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
-// eachCommand calls f with every command of ours that does something.
+// eachCommand calls f with every executable command of ours.
 func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	for _, sub := range cmd.Commands() {
 		eachCommand(sub, f)
@@ -24,10 +24,10 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// redirected is what a shell takes of a line for itself.
+// redirected matches what the shell removes from a line.
 var redirected = regexp.MustCompile(`\s+([<>|#]|&&).*`)
 
-// wantRight wants that a line calls a command as it wants to be called.
+// wantRight checks that a line is valid usage.
 func wantRight(t *testing.T, line string) *cobra.Command {
 	t.Helper()
 	var words []string
@@ -84,15 +84,15 @@ func TestREADMECallsCommandsRightly(t *testing.T) {
 	}
 }
 
-// TestWrongUsageLeadsToTheHelp wants each thing that cannot be meant to say where the
-// right way stands, and what is refused not to.
+// TestWrongUsageLeadsToTheHelp checks that usage errors refer to the help and that other
+// errors do not.
 func TestWrongUsageLeadsToTheHelp(t *testing.T) {
 	t.Parallel()
 	server := resolvertest.Start(t, "")
 	for _, tt := range []struct {
 		line   string
 		status int
-		see    string // "" for no such advice
+		see    string // "" for no hint
 	}{
 		{"nothing", exitFailed, "dmarcd"},
 		{"team nothing", exitFailed, "dmarcd team"},
@@ -103,7 +103,7 @@ func TestWrongUsageLeadsToTheHelp(t *testing.T) {
 		{"mailbox add --team acme --host a --user b", exitFailed, "dmarcd mailbox add"},
 		{"parse --json --csv x", exitFailed, "dmarcd parse"},
 		{"parse missing.xml", exitFailed, ""},
-		{"parse ../../internal/intake/unpack/testdata/no-report.eml", exitRefused, ""},
+		{"parse ../../internal/intake/unpack/testdata/no-report.eml", exitProblem, ""},
 		{"config --listen nowhere", exitFailed, ""},
 	} {
 		status, _, stderr := runProgram(t, server, "", strings.Fields(tt.line)...)

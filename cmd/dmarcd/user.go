@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) userCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "user", Short: "People who sign in on the web page", Args: noArguments, RunE: showHelp}
+	cmd := &cobra.Command{Use: "user", Short: "Manage users of the web interface", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.userInviteCommand(), p.userListCommand(), p.userRemoveCommand())
 	return cmd
 }
@@ -24,18 +24,17 @@ func (p *program) userCommand() *cobra.Command {
 func (p *program) userInviteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite EMAIL",
-		Short: "Make a one-time sign-in link and print it, this once",
-		Long: `Makes a link that signs the person in once, within 7 days, and prints it on
-standard output. A person who is new chooses a password there; one who has
-forgotten theirs may choose another. Whoever has the link can use it: send it
-over a safe channel.`,
+		Short: "Create a one-time sign-in link and print it; it is not shown again",
+		Long: `Creates a link that signs the user in once, within 7 days, and prints it. A new user
+chooses a password there; an existing user can reset theirs. Anyone with the link can use
+it: send it over a secure channel.`,
 		Example: `  dmarcd user invite ann@example.com --team acme --role editor
   dmarcd user invite bob@example.com --operator`,
 		Args: cobra.ExactArgs(1),
 	}
-	team := cmd.Flags().String("team", "", "the name of the team that the person joins (default: none)")
-	role := cmd.Flags().String("role", "", "owner, editor or viewer of that team (default: viewer)")
-	operator := cmd.Flags().Bool("operator", false, "let the person see and manage the whole installation")
+	team := cmd.Flags().String("team", "", "name of the team that the user joins (default: none)")
+	role := cmd.Flags().String("role", "", "role in that team: owner, editor or viewer (default: viewer)")
+	operator := cmd.Flags().Bool("operator", false, "make the user an operator of the whole installation")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *role != "" && *team == "" {
 			return errors.New("--role needs --team")
@@ -63,7 +62,7 @@ over a safe channel.`,
 	return cmd
 }
 
-// invite makes an invitation and prints its link.
+// invite creates an invitation and prints its link.
 func (p *program) invite(ctx context.Context, s *service.System, invite dmarcd.Invite) error {
 	link, err := s.Invite(ctx, invite)
 	if errors.Is(err, service.ErrNothingToDo) {
@@ -85,7 +84,7 @@ type userShape struct {
 	Operator   bool              `json:"operator"`
 	Teams      []membershipShape `json:"teams"`
 	CreatedAt  string            `json:"created_at"`
-	SignedInAt *string           `json:"signed_in_at"` // null: not yet
+	SignedInAt *string           `json:"signed_in_at"` // null: never
 }
 
 type membershipShape struct {
@@ -137,7 +136,7 @@ func (p *program) userListCommand() *cobra.Command {
 func (p *program) userRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove EMAIL",
-		Short:   "Remove a user and end their sessions; tokens and data of their teams stay",
+		Short:   "Remove a user and end their sessions; tokens and data of their teams are not deleted",
 		Example: "  dmarcd user remove ann@example.com",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,7 +147,7 @@ func (p *program) userRemoveCommand() *cobra.Command {
 			return p.withInstallation(cmd, func(i *app.Installation) error {
 				user, err := system(i).UserByEmail(cmd.Context(), email)
 				if errors.Is(err, dmarcd.ErrNotFound) {
-					return fmt.Errorf("there is no user %s; `dmarcd user list` shows all: %w", email, err)
+					return fmt.Errorf("there is no user %s; `dmarcd user list` lists all users: %w", email, err)
 				}
 				if err != nil {
 					return err
@@ -158,7 +157,7 @@ func (p *program) userRemoveCommand() *cobra.Command {
 					return err
 				}
 				for _, team := range ownerless {
-					p.say("The team %q has no owner any more: `dmarcd user invite` makes one.\n", team)
+					p.notify("The team %q no longer has an owner. Invite one with `dmarcd user invite`.\n", team)
 				}
 				return nil
 			})

@@ -37,11 +37,11 @@ func TestUserCommands(t *testing.T) {
 		status int
 		args   []string
 	}{
-		{"a team that is not there", exitRefused, []string{"ann@example.com", "--team", "nobody"}},
+		{"a team that is not there", exitProblem, []string{"ann@example.com", "--team", "nobody"}},
 		{"a role that is none", exitFailed, []string{"ann@example.com", "--team", "acme", "--role", "admin"}},
 		{"a role without a team", exitFailed, []string{"ann@example.com", "--role", "owner"}},
 		{"nothing to do on the page", exitFailed, []string{"ann@example.com"}},
-		{"no address", exitRefused, []string{"ann", "--operator"}},
+		{"no address", exitProblem, []string{"ann", "--operator"}},
 	} {
 		if stdout, _ := run(test.status, append([]string{"user", "invite"}, test.args...)...); stdout != "" {
 			t.Errorf("%s: got %q on standard output, want nothing", test.name, stdout)
@@ -67,17 +67,17 @@ func TestUserCommands(t *testing.T) {
 	if stdout, _ = run(exitDone, "user", "list"); strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "acme (owner)") {
 		t.Errorf("got %q, want a heading and a line", stdout)
 	}
-	// A user has a place on the page already: the link lets them in again.
+	// The user already exists: the link signs them in again.
 	if stdout, _ = run(exitDone, "user", "invite", "ann@example.com"); !linkForm.MatchString(stdout) {
 		t.Errorf("got %q, want a link", stdout)
 	}
-	if _, stderr := run(exitDone, "user", "remove", "ANN@example.com"); !strings.Contains(stderr, `"acme" has no owner`) {
-		t.Errorf("got %q, want a word on the team without an owner", stderr)
+	if _, stderr := run(exitDone, "user", "remove", "ANN@example.com"); !strings.Contains(stderr, `"acme" no longer has an owner`) {
+		t.Errorf("got %q, want a warning about the team without an owner", stderr)
 	}
-	run(exitRefused, "user", "remove", "ann@example.com")
+	run(exitProblem, "user", "remove", "ann@example.com")
 }
 
-// useInvite does what the web page does with a link.
+// useInvite does what the web interface does with a link.
 func useInvite(t *testing.T, file, secret string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), file, store.Options{})

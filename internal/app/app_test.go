@@ -221,8 +221,8 @@ func TestDiagnose(t *testing.T) {
 				if worst[d.Part] == "" || worst[d.Part] == app.Healthy {
 					worst[d.Part] = d.State
 				}
-				if (d.Mend == "") != (d.State == app.Healthy) {
-					t.Errorf("%+v: a mend belongs to what is not healthy", d)
+				if (d.Fix == "") != (d.State == app.Healthy) {
+					t.Errorf("%+v: want a fix for every problem and only then", d)
 				}
 			}
 			return worst

@@ -16,35 +16,35 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Diagnosis is what the doctor says about one part of an installation.
+// Diagnosis is the result of one check of an installation.
 type Diagnosis struct {
 	Part  string         `json:"part"`
 	State DiagnosisState `json:"state"`
 	What  string         `json:"what"`
-	Mend  string         `json:"mend"` // "" where there is nothing to mend
+	Fix   string         `json:"fix"` // "" if there is nothing to fix
 }
 
-// DiagnosisState is how bad it is.
+// DiagnosisState is the severity of a Diagnosis.
 type DiagnosisState string
 
 const (
-	// Healthy means that nothing is wrong.
+	// Healthy means that there is no problem.
 	Healthy DiagnosisState = "ok"
-	// Advised means that it works, and could be better.
+	// Advised means that it works but could be improved.
 	Advised DiagnosisState = "advice"
-	// Sick means that something does not work.
+	// Sick means that it does not work.
 	Sick DiagnosisState = "bad"
-	// Unseen means that it could not be looked at.
+	// Unseen means that the check could not be completed.
 	Unseen DiagnosisState = "unseen"
 )
 
 const (
 	doctorTimeout = 5 * time.Second
-	// integrityTimeout is how long reading all of a large database may take.
+	// integrityTimeout bounds the integrity check, which reads the whole database.
 	integrityTimeout = 5 * time.Minute
 )
 
-// Diagnose looks at an installation, running or not, and changes nothing of it.
+// Diagnose checks an installation, running or not, without changing it.
 func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagnosis {
 	var found []Diagnosis
 	found = append(found, diagnoseEnvironment(environ)...)
@@ -61,11 +61,11 @@ func Diagnose(ctx context.Context, cfg config.Config, environ []string) []Diagno
 func diagnoseEnvironment(environ []string) []Diagnosis {
 	var found []Diagnosis
 	for _, unknown := range config.UnknownEnvironment(environ) {
-		mend := "Take it out of the environment; `dmarcd config` lists all settings."
+		fix := "Remove it from the environment; `dmarcd config` lists all settings."
 		if unknown.Nearest != "" {
-			mend = "Call it " + unknown.Nearest + ", if that was meant."
+			fix = "Did you mean " + unknown.Nearest + "?"
 		}
-		found = append(found, Diagnosis{"configuration", Advised, unknown.Name + " is no setting and has no effect.", mend})
+		found = append(found, Diagnosis{"configuration", Advised, unknown.Name + " is not a setting and has no effect.", fix})
 	}
 	if len(found) == 0 {
 		found = append(found, Diagnosis{"configuration", Healthy, "All settings are known and valid.", ""})
@@ -73,26 +73,26 @@ func diagnoseEnvironment(environ []string) []Diagnosis {
 	return found
 }
 
-// diagnoseMemory says which soft limit applies, and whether large answers fit under it.
+// diagnoseMemory reports the soft memory limit, and whether large responses fit into it.
 func diagnoseMemory(limit memory.Limit, reads int64) Diagnosis {
-	what := fmt.Sprintf("The soft limit is %d MiB (%s); large answers share %d MiB.", limit.Bytes>>20, limit.Source, reads>>20)
+	what := fmt.Sprintf("The soft limit is %d MiB (%s); large responses share %d MiB.", limit.Bytes>>20, limit.Source, reads>>20)
 	if reads > limit.Bytes/4*3 {
 		return Diagnosis{"memory", Advised, what, "Lower DMARCD_LIMIT_READ_MEMORY to half of the limit, or raise the limit."}
 	}
 	return Diagnosis{"memory", Healthy, what, ""}
 }
 
-// diagnoseProxies tells whether clients can be told apart where they come by https,
-// which only a proxy in front can speak.
+// diagnoseProxies reports whether client addresses are known behind a reverse proxy,
+// which an https base URL implies.
 func diagnoseProxies(cfg config.Config) []Diagnosis {
 	const part = "reverse proxy"
 	switch {
 	case len(cfg.TrustedProxies) > 0:
-		return []Diagnosis{{part, Healthy, "Its word is taken for the address of a client.", ""}}
+		return []Diagnosis{{part, Healthy, "X-Forwarded-For of the trusted proxies is used as the client address.", ""}}
 	case strings.HasPrefix(cfg.BaseURL, "https:"):
 		return []Diagnosis{{
-			part, Advised, "Clients come by https, so through a proxy, and all of them seem to have its address.",
-			"Let DMARCD_TRUSTED_PROXIES name the address that the proxy connects from.",
+			part, Advised, "Clients connect through a proxy (https), and all of them appear with its address.",
+			"Set DMARCD_TRUSTED_PROXIES to the address that the proxy connects from.",
 		}}
 	}
 	return nil
@@ -103,29 +103,29 @@ func diagnoseFolder(folder string) Diagnosis {
 	info, err := os.Stat(folder)
 	switch {
 	case os.IsNotExist(err):
-		return Diagnosis{part, Advised, folder + " is not there yet.", "The first start makes it."}
+		return Diagnosis{part, Advised, folder + " does not exist yet.", "The first start creates it."}
 	case err != nil:
-		return Diagnosis{part, Sick, err.Error(), "Let DMARCD_DATA name a folder that this user may enter."}
+		return Diagnosis{part, Sick, err.Error(), "Set DMARCD_DATA to a folder that this user can access."}
 	case !info.IsDir():
-		return Diagnosis{part, Sick, folder + " is no folder.", "Let DMARCD_DATA name a folder."}
+		return Diagnosis{part, Sick, folder + " is not a folder.", "Set DMARCD_DATA to a folder."}
 	}
 	file, err := os.CreateTemp(folder, ".dmarcd-doctor-")
 	if err != nil {
-		return Diagnosis{part, Sick, "Nothing can be written in " + folder + ": " + err.Error(), "Give it to the user that runs dmarcd, or make room on the disk."}
+		return Diagnosis{part, Sick, folder + " is not writable: " + err.Error(), "Give the user that runs dmarcd write permission, or free disk space."}
 	}
 	_ = file.Close()                                                 // nothing was written
 	_ = os.Remove(filepath.Join(folder, filepath.Base(file.Name()))) // and nothing is left
 	if info.Mode().Perm()&0o007 != 0 {
-		return Diagnosis{part, Advised, folder + " is open to other users of the machine.", "Close it: chmod o-rwx " + folder}
+		return Diagnosis{part, Advised, folder + " is accessible to other users of this machine.", "Restrict access: chmod o-rwx " + folder}
 	}
-	return Diagnosis{part, Healthy, folder + " can be written.", ""}
+	return Diagnosis{part, Healthy, folder + " is writable.", ""}
 }
 
 func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	const part = "database"
 	if !store.IsPostgres(cfg.Database) {
 		if _, err := os.Stat(cfg.Database); os.IsNotExist(err) {
-			return []Diagnosis{{part, Advised, cfg.Database + " is not there yet.", "The first start makes it."}}
+			return []Diagnosis{{part, Advised, cfg.Database + " does not exist yet.", "The first start creates it."}}
 		}
 	}
 	thorough, cancel := context.WithTimeout(ctx, integrityTimeout)
@@ -134,26 +134,26 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	defer cancel()
 	s, err := store.Open(ctx, cfg.Database, store.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return []Diagnosis{{part, Sick, err.Error(), "Start the database, or mend DMARCD_DATABASE."}}
+		return []Diagnosis{{part, Sick, err.Error(), "Start the database, or correct DMARCD_DATABASE."}}
 	}
 	defer func() { _ = s.Close() }() // it only read
 	if err := s.CheckSchema(ctx); err != nil {
-		return []Diagnosis{{part, Sick, err.Error(), "Run `dmarcd migrate`, or the dmarcd that wrote the database last."}}
+		return []Diagnosis{{part, Sick, err.Error(), "Run `dmarcd migrate`, or use the version of dmarcd that last wrote the database."}}
 	}
-	found := []Diagnosis{{part, Healthy, "The " + s.Stats().Engine + " database answers and has the schema of this version.", ""}}
+	found := []Diagnosis{{part, Healthy, "The " + s.Stats().Engine + " database is reachable and its schema is up to date.", ""}}
 	found = append(found, diagnoseTeams(ctx, s))
 	switch problem, err := s.Integrity(thorough); {
 	case problem != "":
-		found = append(found, Diagnosis{part, Sick, "The database is damaged or its sums are wrong: " + problem, "Restore a backup; `dmarcd backup` makes them."})
+		found = append(found, Diagnosis{part, Sick, "The database is damaged or its counters are wrong: " + problem, "Restore a backup made with `dmarcd backup`."})
 	case errors.Is(thorough.Err(), context.DeadlineExceeded):
-		found = append(found, Diagnosis{part, Unseen, "It takes too long to read all of the database.", "Look again when less is done with it."})
+		found = append(found, Diagnosis{part, Unseen, "The integrity check timed out.", "Try again when the database is less busy."})
 	case err != nil:
-		found = append(found, Diagnosis{part, Sick, "The database cannot be read: " + err.Error(), "Restore a backup; `dmarcd backup` makes them."})
+		found = append(found, Diagnosis{part, Sick, "The database cannot be read: " + err.Error(), "Restore a backup made with `dmarcd backup`."})
 	}
 	return found
 }
 
-// diagnoseTeams tells whether anybody can use the API.
+// diagnoseTeams reports whether any team can use the API.
 func diagnoseTeams(ctx context.Context, s *store.Store) Diagnosis {
 	const part = "teams"
 	teams, err := s.Teams(ctx)
@@ -178,21 +178,21 @@ func diagnoseTeams(ctx context.Context, s *store.Store) Diagnosis {
 	}
 	if len(allowed) == 0 {
 		return Diagnosis{
-			part, Advised, fmt.Sprintf("Of %d teams none is on the API whitelist with a valid token.", len(teams)),
-			"`dmarcd team allow NAME`, then `dmarcd token create --team NAME`.",
+			part, Advised, fmt.Sprintf("None of %d teams is on the API whitelist with a valid token.", len(teams)),
+			"Run `dmarcd team allow NAME`, then `dmarcd token create --team NAME`.",
 		}
 	}
 	return Diagnosis{part, Healthy, fmt.Sprintf("%d of %d teams can use the API.", len(allowed), len(teams)), ""}
 }
 
-// diagnoseDNS asks every resolver for something that always exists, and for the
+// diagnoseDNS queries every resolver for a name that always exists, and looks up the
 // mail server of the report domain.
 func diagnoseDNS(ctx context.Context, cfg config.Config) []Diagnosis {
 	const part = "DNS"
 	all := NewResolver(cfg, nil, nil)
 	defer all.Close()
 	if err := all.Err(); err != nil {
-		return []Diagnosis{{part, Sick, err.Error(), "Let DMARCD_DNS name a resolver, such as 192.0.2.53:53."}}
+		return []Diagnosis{{part, Sick, err.Error(), "Set DMARCD_DNS to a resolver, such as 192.0.2.53:53."}}
 	}
 	var found []Diagnosis
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
@@ -204,7 +204,7 @@ func diagnoseDNS(ctx context.Context, cfg config.Config) []Diagnosis {
 		answer := r.Resolve(ctx, dns.Question{Name: "com", Type: dns.NS})
 		r.Close()
 		if answer.Outcome == dns.Inconclusive {
-			found = append(found, Diagnosis{part, Sick, server + " does not answer: " + answer.Reason, "Let DMARCD_DNS name a resolver that does; checks are inconclusive without one."})
+			found = append(found, Diagnosis{part, Sick, server + " does not answer: " + answer.Reason, "Set DMARCD_DNS to a working resolver; without one, all checks are inconclusive."})
 			continue
 		}
 		found = append(found, Diagnosis{part, Healthy, server + " answers.", ""})
@@ -225,8 +225,8 @@ func diagnoseReportDomain(ctx context.Context, r dns.Resolver, name string) Diag
 		}
 		return Diagnosis{part, Healthy, "Mail for " + name + " goes to " + strings.Join(hosts, ", ") + ".", ""}
 	case dns.Inconclusive:
-		return Diagnosis{part, Unseen, "Nobody could tell where mail for " + name + " goes: " + answer.Reason, "Try again when the DNS answers."}
+		return Diagnosis{part, Unseen, "The MX lookup for " + name + " failed: " + answer.Reason, "Try again when DNS works."}
 	default:
-		return Diagnosis{part, Sick, name + " has no MX record: no report can arrive.", "Publish: " + name + ". MX 10 the.host.that.runs.dmarcd."}
+		return Diagnosis{part, Sick, name + " has no MX record, so no reports can arrive.", "Publish: " + name + ". MX 10 the.host.that.runs.dmarcd."}
 	}
 }

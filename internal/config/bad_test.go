@@ -13,18 +13,18 @@ import (
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	const (
-		wantDatabase = "give the path of an SQLite file, or postgres://user:password@host:port/database"
-		wantListen   = "give host:port, such as 127.0.0.1:8080 or :8080"
-		wantBaseURL  = "give an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
-			"its path may not begin with /app, /healthz, /readyz, /metrics, /tlsrpt"
-		wantProxies = "give a comma list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64"
-		wantDNS     = "give a comma list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"
-		wantSMTP    = "give host:port, such as :2525, or nothing for no SMTP listener"
-		wantDomain  = "give a domain name, such as reports.example.com"
-		wantToken   = `give "dmd_" and 40 letters and digits, as "dmarcd token create" prints it`
-		wantRate    = "give a number from 0 (off) to 1000000"
-		wantOrigins = "give a comma list of origins, such as https://app.example.com, or *"
-		wantTimeout = "give a duration from 1ms to 24h"
+		wantDatabase = "must be the path of an SQLite file, or postgres://user:password@host:port/database"
+		wantListen   = "must be host:port, such as 127.0.0.1:8080 or :8080"
+		wantBaseURL  = "must be an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
+			"its path must not start with /app, /healthz, /readyz, /metrics, /tlsrpt"
+		wantProxies = "must be a comma-separated list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64"
+		wantDNS     = "must be a comma-separated list of host:port, such as 192.0.2.53:53,[2001:db8::53]:53"
+		wantSMTP    = "must be host:port, such as :2525, or empty for no SMTP listener"
+		wantDomain  = "must be a domain name, such as reports.example.com"
+		wantToken   = `must be "dmd_" and 40 letters and digits, as "dmarcd token create" prints it`
+		wantRate    = "must be a number from 0 (off) to 1000000"
+		wantOrigins = "must be a comma-separated list of origins, such as https://app.example.com, or *"
+		wantTimeout = "must be a duration from 1ms to 24h"
 	)
 	tests := []struct {
 		name, flag, value string
@@ -54,7 +54,7 @@ func TestBadValues(t *testing.T) {
 		{"database by file URI", "database", "file:x.db", `database = "file:x.db" (flag --database): ` + wantDatabase},
 		{"database with options", "database", "x.db?mode=ro", `database = "x.db?mode=ro" (flag --database): ` + wantDatabase},
 
-		{"data with a zero byte", "data", "a\x00b", `data = "a\x00b" (flag --data): give the path of a folder`},
+		{"data with a zero byte", "data", "a\x00b", `data = "a\x00b" (flag --data): must be the path of a folder`},
 
 		{"listen without port", "listen", "localhost", `listen = "localhost" (flag --listen): ` + wantListen},
 		{"listen with a port too high", "listen", ":65536", `listen = ":65536" (flag --listen): ` + wantListen},
@@ -124,9 +124,9 @@ func TestBadValues(t *testing.T) {
 		{"rate_limit without end", "rate-limit", "Inf", `rate_limit = "+Inf" (flag --rate-limit): ` + wantRate},
 		{"rate_limit too high", "rate-limit", "1000001", `rate_limit = "1000001" (flag --rate-limit): ` + wantRate},
 
-		{"log.level unknown", "log-level", "loud", `log.level = "loud" (flag --log-level): give one of debug, info, warn, error`},
-		{"log.level with an offset", "log-level", "info+1", `log.level = "info+1" (flag --log-level): give one of debug, info, warn, error`},
-		{"log.format unknown", "log-format", "xml", `log.format = "xml" (flag --log-format): give one of auto, text, json`},
+		{"log.level unknown", "log-level", "loud", `log.level = "loud" (flag --log-level): must be one of debug, info, warn, error`},
+		{"log.level with an offset", "log-level", "info+1", `log.level = "info+1" (flag --log-level): must be one of debug, info, warn, error`},
+		{"log.format unknown", "log-format", "xml", `log.format = "xml" (flag --log-format): must be one of auto, text, json`},
 
 		{"origin with a path", "http-cors-origins", "https://a.example/x", `http.cors_origins = "https://a.example/x" (flag --http-cors-origins): ` + wantOrigins},
 		{"origin with a slash", "http-cors-origins", "https://a.example/", `http.cors_origins = "https://a.example/" (flag --http-cors-origins): ` + wantOrigins},
@@ -142,28 +142,28 @@ func TestBadValues(t *testing.T) {
 		{"timeout too long", "http-idle-timeout", "25h", `http.idle_timeout = "25h" (flag --http-idle-timeout): ` + wantTimeout},
 		{
 			"resolver.timeout too long", "resolver-timeout", "61s",
-			`resolver.timeout = "1m1s" (flag --resolver-timeout): give a duration from 1ms to 1m`,
+			`resolver.timeout = "1m1s" (flag --resolver-timeout): must be a duration from 1ms to 1m`,
 		},
 		{
 			"schedule.interval too short", "schedule-interval", "1ms",
-			`schedule.interval = "1ms" (flag --schedule-interval): give a duration from 1s to 720h`,
+			`schedule.interval = "1ms" (flag --schedule-interval): must be a duration from 1s to 720h`,
 		},
 		{
 			"header bytes too few", "http-max-header-bytes", "100",
-			`http.max_header_bytes = "100" (flag --http-max-header-bytes): give a whole number from 4096 to 16777216`,
+			`http.max_header_bytes = "100" (flag --http-max-header-bytes): must be a whole number from 4096 to 16777216`,
 		},
 		{
 			"quota.domains below zero", "quota-domains", "-1",
-			`quota.domains = "-1" (flag --quota-domains): give a whole number from 0 (no limit) to 1125899906842624`,
+			`quota.domains = "-1" (flag --quota-domains): must be a whole number from 0 (no limit) to 1125899906842624`,
 		},
 		{
 			"quota.domains not whole", "quota-domains", "1.5",
-			`quota.domains = "1.5" (flag --quota-domains): give a whole number from 0 (no limit) to 1125899906842624`,
+			`quota.domains = "1.5" (flag --quota-domains): must be a whole number from 0 (no limit) to 1125899906842624`,
 		},
 		{
 			"smtp_listen without report_domain", "smtp-listen", ":2525",
-			`smtp_listen = ":2525" (flag --smtp-listen): give report_domain (DMARCD_REPORT_DOMAIN) as well, ` +
-				`the domain of the addresses that mail is taken for`,
+			`smtp_listen = ":2525" (flag --smtp-listen): must be set together with report_domain (DMARCD_REPORT_DOMAIN), ` +
+				`the domain of the reporting addresses`,
 		},
 		{
 			"a line break stays inside the quotes", "listen", "a\nb",
@@ -197,7 +197,7 @@ func TestBadValues(t *testing.T) {
 func TestBadValueNamesItsOrigin(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "dmarcd.yaml", "quota: {domains: -1}")
-	want := `quota.domains = "-1" (%): give a whole number from 0 (no limit) to 1125899906842624`
+	want := `quota.domains = "-1" (%): must be a whole number from 0 (no limit) to 1125899906842624`
 	tests := []struct {
 		name   string
 		in     config.Input
@@ -249,13 +249,13 @@ func TestValidateByHand(t *testing.T) {
 		{"what follows may be empty", func(c *config.Config) { c.Database, c.BaseURL = "", "" }, ""},
 		{
 			"not a number", func(c *config.Config) { c.RateLimit = math.NaN() },
-			`rate_limit = "NaN": give a number from 0 (off) to 1000000`,
+			`rate_limit = "NaN": must be a number from 0 (off) to 1000000`,
 		},
-		{"no data folder", func(c *config.Config) { c.Data = "" }, `data = "": give the path of a folder`},
+		{"no data folder", func(c *config.Config) { c.Data = "" }, `data = "": must be the path of a folder`},
 		{
 			"two values", func(c *config.Config) { c.Listen, c.Schedule.Interval = "", -time.Second },
-			`listen = "": give host:port, such as 127.0.0.1:8080 or :8080` + "\n" +
-				`schedule.interval = "-1s": give a duration from 1s to 720h`,
+			`listen = "": must be host:port, such as 127.0.0.1:8080 or :8080` + "\n" +
+				`schedule.interval = "-1s": must be a duration from 1s to 720h`,
 		},
 	}
 	for _, tt := range tests {

@@ -57,7 +57,7 @@ func decodeYAML(content []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("yaml: there must be one document only")
+		return nil, errors.New("yaml: the file must contain one document only")
 	}
 	return tree, nil
 }

@@ -30,7 +30,7 @@ func TestBadFiles(t *testing.T) {
 			"two mistakes", "a.toml", "lisdten = 1\ndatta = 2",
 			`file FILE: unknown key "datta": did you mean "data"?` + "\n" + `file FILE: unknown key "lisdten": did you mean "listen"?`,
 		},
-		{"two documents", "a.yaml", "listen: :80\n---\nlisten: :81", "file FILE: yaml: there must be one document only"},
+		{"two documents", "a.yaml", "listen: :80\n---\nlisten: :81", "file FILE: yaml: the file must contain one document only"},
 		{"another kind of file", "a.json", "{}", "file FILE: its name must end in .toml, .yaml or .yml"},
 	}
 	for _, tt := range tests {

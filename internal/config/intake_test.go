@@ -125,7 +125,7 @@ func TestIntakeDefaultsFollow(t *testing.T) {
 
 func TestBadIntakeValues(t *testing.T) {
 	t.Parallel()
-	const age = "give a duration from 1h to 876000h, or 0s for ever"
+	const age = "must be a duration from 1h to 876000h, or 0s (forever)"
 	for _, tt := range []struct {
 		name  string
 		flags map[string]string
@@ -134,44 +134,44 @@ func TestBadIntakeValues(t *testing.T) {
 		{
 			"an upload of nothing",
 			map[string]string{"limit-upload": "0"},
-			`limit.upload = "0" (flag --limit-upload): give a whole number from 1024 to 2147483647`,
+			`limit.upload = "0" (flag --limit-upload): must be a whole number from 1024 to 2147483647`,
 		},
 		{
 			"no nesting",
 			map[string]string{"limit-nesting": "0"},
-			`limit.nesting = "0" (flag --limit-nesting): give a whole number from 1 to 100`,
+			`limit.nesting = "0" (flag --limit-nesting): must be a whole number from 1 to 100`,
 		},
 		{
 			"no time",
 			map[string]string{"limit-time": "0s"},
-			`limit.time = "0s" (flag --limit-time): give a duration from 1s to 1h`,
+			`limit.time = "0s" (flag --limit-time): must be a duration from 1s to 1h`,
 		},
 		{
 			"another word for forged reports",
 			map[string]string{"intake-forged": "drop"},
-			`intake.forged = "drop" (flag --intake-forged): give one of mark, refuse`,
+			`intake.forged = "drop" (flag --intake-forged): must be one of mark, refuse`,
 		},
 		{
 			"a team that cannot be",
 			map[string]string{"intake-folder-team": "a\tb"},
-			`intake.folder_team = "a\tb" (flag --intake-folder-team): give the name of a team, 1 to 100 printable characters`,
+			`intake.folder_team = "a\tb" (flag --intake-folder-team): must be the name of a team, 1 to 100 printable characters`,
 		},
 		{
 			"a certificate without its key",
 			map[string]string{"smtp-certificate": "a.pem"},
-			`smtp.certificate = "a.pem" (flag --smtp-certificate): give smtp.key (DMARCD_SMTP_KEY) as well, ` +
-				`the file with the key of the certificate`,
+			`smtp.certificate = "a.pem" (flag --smtp-certificate): must be set together with smtp.key (DMARCD_SMTP_KEY), ` +
+				`the private key file of the certificate`,
 		},
 		{
 			"a key without its certificate",
 			map[string]string{"smtp-key": "a.key"},
-			`smtp.key = "a.key" (flag --smtp-key): give smtp.certificate (DMARCD_SMTP_CERTIFICATE) as well, ` +
-				`the file with the certificate of the key`,
+			`smtp.key = "a.key" (flag --smtp-key): must be set together with smtp.certificate (DMARCD_SMTP_CERTIFICATE), ` +
+				`the certificate file of the key`,
 		},
 		{
 			"a host name that is none",
 			map[string]string{"smtp-hostname": "mx"},
-			`smtp.hostname = "mx" (flag --smtp-hostname): give a domain name, such as reports.example.com`,
+			`smtp.hostname = "mx" (flag --smtp-hostname): must be a domain name, such as reports.example.com`,
 		},
 		{
 			"kept for a minute",
@@ -182,13 +182,13 @@ func TestBadIntakeValues(t *testing.T) {
 			"counters that go before the records",
 			map[string]string{"retention-counters": "24h"},
 			`retention.counters = "24h" (flag --retention-counters): ` +
-				`give a duration that is not shorter than retention.records, whose sums the counters are`,
+				`must be a duration of at least retention.records, since counters summarize records`,
 		},
 		{
 			"counters that go before records that stay",
 			map[string]string{"retention-counters": "876000h", "retention-records": "0s"},
 			`retention.counters = "876000h" (flag --retention-counters): ` +
-				`give a duration that is not shorter than retention.records, whose sums the counters are`,
+				`must be a duration of at least retention.records, since counters summarize records`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -121,7 +121,7 @@ func badValue(s Setting, text, origin, want string) error {
 	if origin != "" {
 		origin = " (" + origin + ")"
 	}
-	return fmt.Errorf("%s = %q%s: give %s", s.Key, shown, origin, want)
+	return fmt.Errorf("%s = %q%s: must be %s", s.Key, shown, origin, want)
 }
 
 // environment returns the variables of environ, which has the form of

@@ -14,8 +14,8 @@ func withClient(issuer string) map[string]string {
 func TestBadPageValues(t *testing.T) {
 	t.Parallel()
 	const (
-		wantIssuer = "give an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"
-		wantClient = "give oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET) as well, as the provider gave them out"
+		wantIssuer = "must be an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"
+		wantClient = "must be set together with oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET), as issued by the provider"
 	)
 	for _, tt := range []struct {
 		name  string
@@ -45,7 +45,7 @@ func TestBadPageValues(t *testing.T) {
 		{
 			"a domain that is an address",
 			map[string]string{"oidc-domains": "me@example.com"},
-			`oidc.domains = "me@example.com" (flag --oidc-domains): give a comma list of domain names, such as example.com,example.org`,
+			`oidc.domains = "me@example.com" (flag --oidc-domains): must be a comma-separated list of domain names, such as example.com,example.org`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

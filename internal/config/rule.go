@@ -33,7 +33,7 @@ func durationFrom(least, most time.Duration) rule[time.Duration] {
 func ageFrom(least, most time.Duration) rule[time.Duration] {
 	within := durationFrom(least, most)
 	return rule[time.Duration]{
-		want:  within.want + ", or 0s for ever",
+		want:  within.want + ", or 0s (forever)",
 		valid: func(d time.Duration) bool { return d == 0 || within.valid(d) },
 	}
 }
@@ -92,7 +92,7 @@ func anyLevel() rule[slog.Level] {
 // anyNetworks allows every list, because only networks can be written in one.
 func anyNetworks() rule[[]netip.Prefix] {
 	return rule[[]netip.Prefix]{
-		want:  "a comma list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64",
+		want:  "a comma-separated list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64",
 		valid: func([]netip.Prefix) bool { return true },
 	}
 }
@@ -194,7 +194,7 @@ func baseURL() rule[string] {
 	taken := []string{"app", "healthz", "readyz", "metrics", "tlsrpt"}
 	return rule[string]{
 		want: "an http or https URL without user, query and fragment, such as https://dmarc.example.com/api; " +
-			"its path may not begin with /" + strings.Join(taken, ", /"),
+			"its path must not start with /" + strings.Join(taken, ", /"),
 		valid: func(v string) bool {
 			u, err := url.Parse(v)
 			if err != nil || !isOrigin(u) || u.RawQuery != "" || u.ForceQuery || strings.Contains(v, "#") {

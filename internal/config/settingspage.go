@@ -5,34 +5,34 @@ import (
 	"net/url"
 )
 
-// pageSettings are those of the web page.
+// pageSettings returns the settings of the web interface.
 func pageSettings() []Setting {
 	return []Setting{
 		define("oidc.issuer", textKind(), "", orEmpty(issuer()),
 			func(c *Config) *string { return &c.OIDC.Issuer },
-			"the address of an OpenID provider that people sign in with on the web page; needs oidc.client_id and oidc.client_secret").
+			"issuer URL of an OpenID provider for sign-in; requires oidc.client_id and oidc.client_secret").
 			defaulting("empty = off").
 			needing(rule[Config]{
-				want: "oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET) as well, as the provider gave them out",
+				want: "set together with oidc.client_id and oidc.client_secret (DMARCD_OIDC_CLIENT_ID, DMARCD_OIDC_CLIENT_SECRET), as issued by the provider",
 				valid: func(c Config) bool {
 					return c.OIDC.Issuer == "" || c.OIDC.ClientID != "" && c.OIDC.ClientSecret != ""
 				},
 			}),
 		define("oidc.client_id", textKind(), "", anyText(),
 			func(c *Config) *string { return &c.OIDC.ClientID },
-			"what the provider calls this installation; its redirect URI is /app/oidc/callback at the host of base_url").
+			"client id at the provider; the redirect URI is /app/oidc/callback at the host of base_url").
 			defaulting("empty"),
 		define("oidc.client_secret", textKind(), "", anyText(),
 			func(c *Config) *string { return &c.OIDC.ClientSecret },
-			"the secret that goes with oidc.client_id; the environment hides it better than a flag").
+			"client secret for oidc.client_id; prefer the environment over a flag").
 			defaulting("empty").secret(),
 		define("oidc.name", textKind(), "single sign-on", anyText(),
 			func(c *Config) *string { return &c.OIDC.Name },
-			"how the sign-in page calls the provider"),
-		define("oidc.domains", listKind(), "", each(domainName(), "a comma list of domain names, such as example.com,example.org"),
+			"name of the provider on the sign-in page"),
+		define("oidc.domains", listKind(), "", each(domainName(), "a comma-separated list of domain names, such as example.com,example.org"),
 			func(c *Config) *[]string { return &c.OIDC.Domains },
-			"comma list of the mail domains whose people get a user uninvited; they still need somebody to let them into a team").
-			defaulting("empty = nobody"),
+			"comma-separated mail domains whose users can sign up without an invitation; they still need to be added to a team").
+			defaulting("empty = none"),
 	}
 }
 
@@ -41,8 +41,8 @@ func anyText() rule[string] {
 	return rule[string]{want: "a text", valid: func(string) bool { return true }}
 }
 
-// issuer allows an https address without query and fragment (OpenID Connect
-// Discovery 1.0 §3), and one in the clear that leaves no machine.
+// issuer allows https URLs without query and fragment (OpenID Connect Discovery 1.0
+// §3), and http URLs on loopback.
 func issuer() rule[string] {
 	return rule[string]{
 		want: "an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine",

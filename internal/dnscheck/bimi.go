@@ -10,9 +10,9 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// lookBIMI finds the record of the logo and looks at what it leads to. It needs
-// the facts of DMARC.
-func (e *examination) lookBIMI(ctx context.Context) {
+// checkBIMI looks up the BIMI record and fetches the logo and certificate it refers to. It
+// needs the DMARC facts.
+func (e *examination) checkBIMI(ctx context.Context) {
 	dmarcFacts := e.facts.DMARC
 	query := bimi.Query{Domain: e.Domain, Organization: dmarcFacts.OrganizationalDomain}
 	found := bimi.Lookup(ctx, e.dns, query)
@@ -22,17 +22,17 @@ func (e *examination) lookBIMI(ctx context.Context) {
 		return
 	}
 	record := *found.Record
-	f.Record, f.Location, f.Evidence = kept(record.Text), kept(record.Location), kept(record.Evidence)
+	f.Record, f.Location, f.Evidence = storable(record.Text), storable(record.Location), storable(record.Evidence)
 	f.Problems = append(f.Problems, bimiProblems(record.Problems)...)
 	if found.Status != bimi.StatusOK {
 		return
 	}
 	f.Problems = append(f.Problems, bimiProblems(bimi.Preconditions(e.bimiPolicies(ctx)...))...)
-	e.lookLogo(ctx, record, found.Query)
+	e.checkLogo(ctx, record, found.Query)
 }
 
-// bimiPolicies returns the policy that applies to the domain and, where it has a
-// record of its own, that of its organization: BIMI wants both to be enforced.
+// bimiPolicies returns the policy that applies to the domain and, if the domain has its
+// own record, that of its organizational domain. BIMI requires both to be enforced.
 func (e *examination) bimiPolicies(ctx context.Context) []bimi.Policy {
 	own := e.facts.DMARC
 	policies := []bimi.Policy{bimiPolicy(e.Domain, own)}
@@ -51,7 +51,7 @@ func (e *examination) bimiPolicies(ctx context.Context) []bimi.Policy {
 	return append(policies, bimiPolicy(organization, facts))
 }
 
-// bimiPolicy is what BIMI wants to know of the policy that applies to the domain.
+// bimiPolicy converts the DMARC facts of domain to the form that package bimi expects.
 func bimiPolicy(domain string, f dmarcd.DMARCFacts) bimi.Policy {
 	policy := bimi.Policy{Domain: domain, P: f.Policy, Percent: f.Percent, Testing: f.Testing, Collapsed: f.Record != "" && f.State != stateOK}
 	if f.RecordDomain == domain {
@@ -60,8 +60,8 @@ func bimiPolicy(domain string, f dmarcd.DMARCFacts) bimi.Policy {
 	return policy
 }
 
-// lookLogo fetches the image and the certificate and compares the two.
-func (e *examination) lookLogo(ctx context.Context, record bimi.Record, query bimi.Query) {
+// checkLogo fetches the image and the certificate and compares them.
+func (e *examination) checkLogo(ctx context.Context, record bimi.Record, query bimi.Query) {
 	f := &e.facts.BIMI
 	client := e.client()
 	image, err := bimi.FetchImage(ctx, client, record.Location)
@@ -86,11 +86,11 @@ func (e *examination) lookLogo(ctx context.Context, record bimi.Record, query bi
 		}
 	}
 	if e.options.MarkRoots == nil {
-		// Without authorities to compare with, nothing is known about the chain.
+		// Without trusted roots the chain cannot be judged.
 		problems = slices.DeleteFunc(problems, func(p bimi.Problem) bool { return p.Kind == bimi.UntrustedChain })
 	}
 	if err != nil {
-		f.Reason = keptReason(err.Error())
+		f.Reason = storableReason(err.Error())
 	}
 	f.Problems = append(f.Problems, bimiProblems(problems)...)
 }
@@ -98,7 +98,7 @@ func (e *examination) lookLogo(ctx context.Context, record bimi.Record, query bi
 func bimiProblems(problems []bimi.Problem) []dmarcd.Problem {
 	var facts []dmarcd.Problem
 	for _, p := range problems {
-		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), Part: kept(p.Subject), Text: kept(p.Text)})
+		facts = append(facts, dmarcd.Problem{Kind: string(p.Kind), Part: storable(p.Subject), Text: storable(p.Text)})
 	}
 	return facts
 }

@@ -18,7 +18,7 @@ func branded(image string, document string) map[string]served {
 	}
 }
 
-// declined tells mailbox providers to look at nothing.
+// declined opts out of BIMI.
 const declined = `default._bimi.example.com TXT "v=BIMI1; l=; a=;"` + "\n"
 
 var bimiCases = []findingCase{

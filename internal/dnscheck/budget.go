@@ -12,13 +12,13 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// DefaultBudget is how many questions one examination may ask. A usual domain
-// needs about sixty; a hostile one cannot make us ask for more.
+// DefaultBudget is the number of DNS queries per examination. A typical domain needs about
+// sixty; the limit stops hostile domains.
 const DefaultBudget = 400
 
-// budget is a dns.Resolver for one examination. It asks each question once, so
-// that all parts see the same answer, and stops asking when the budget is used
-// up: what is asked after that is inconclusive and says so.
+// budget is a dns.Resolver for one examination. It sends each query once, so that all
+// parts see the same answer. When the budget is exhausted, further queries are
+// inconclusive with a reason.
 type budget struct {
 	resolver dns.Resolver
 	limit    int
@@ -27,7 +27,7 @@ type budget struct {
 	answers map[dns.Question]*pending
 }
 
-// pending is an answer that is there as soon as done is closed.
+// pending is an answer that is ready once done is closed.
 type pending struct {
 	done   chan struct{}
 	answer dns.Answer
@@ -37,7 +37,7 @@ func newBudget(r dns.Resolver, limit int) *budget {
 	return &budget{resolver: r, limit: limit, answers: make(map[dns.Question]*pending)}
 }
 
-// Resolve answers a question, by asking at most once.
+// Resolve returns the answer to q, sending at most one query for it.
 func (b *budget) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	q.Name = dns.Name(q.Name)
 	b.mu.Lock()
@@ -45,7 +45,7 @@ func (b *budget) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	if !known {
 		if len(b.answers) >= b.limit {
 			b.mu.Unlock()
-			return dns.Answer{Question: q, Reason: fmt.Sprintf("the check had used up its %d questions", b.limit)}
+			return dns.Answer{Question: q, Reason: fmt.Sprintf("the check reached its limit of %d DNS queries", b.limit)}
 		}
 		p = &pending{done: make(chan struct{})}
 		b.answers[q] = p
@@ -64,9 +64,9 @@ func (b *budget) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	}
 }
 
-// inOrder returns an answer with its records in an order of their own. Recursive
-// servers rotate them from answer to answer (their order means nothing, RFC 1034 §3.6), and
-// facts must not change with that. The answer may be shared, so it is not touched.
+// inOrder returns a copy of an answer with sorted records. Recursive servers rotate
+// records (their order has no meaning, RFC 1034 §3.6), and facts must not change because
+// of it. It does not modify the shared answer.
 func inOrder(a dns.Answer) dns.Answer {
 	a.Records = slices.Clone(a.Records)
 	slices.SortFunc(a.Records, func(x, y dns.Record) int {

@@ -7,32 +7,32 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Entry is one sort of finding: all that can be said before a domain is looked at.
+// Entry describes one type of finding, before values are filled in.
 type Entry struct {
-	// ID names the sort, such as spf.too-many-lookups. It is stable.
+	// ID is the stable name of the type, such as spf.too-many-lookups.
 	ID    string
 	Level dmarcd.Level
-	// Points is what a finding of this sort costs in the grade.
+	// Points is the number of points a finding of this type adds to the grade.
 	Points int
-	// RFC names the text that says so, with its section.
+	// RFC is the specification and its section.
 	RFC string
-	// What, Why and Fix hold {names} in the place of what is found. Fix ends in a
-	// colon where the exact record to publish follows.
+	// What, Why and Fix contain {placeholders}. Fix ends with a colon if the exact record
+	// to publish follows.
 	What, Why, Fix string
 }
 
-// Catalogue returns every sort of finding, in the order of the parts.
+// Catalogue returns all types of findings, grouped by part.
 func Catalogue() []Entry { return slices.Concat(catalogue...) }
 
-// catalogue holds every sort of finding once, by part.
+// catalogue contains each type of finding once, by part.
 var catalogue = [][]Entry{
 	domainEntries, dmarcEntries, dmarcTagEntries, destinationEntries, parkedEntries,
 	spfEntries, spfAdviceEntries, dkimEntries, mxEntries,
 	mtastsEntries, tlsrptEntries, daneEntries, dnssecEntries, bimiEntries,
 }
 
-// findEntry returns the entry with that id. An id that is not in the catalogue is
-// a mistake in this package, which a test that provokes the finding shows.
+// findEntry returns the entry with that id. It panics on an unknown id, which is a bug in
+// this package.
 func findEntry(id string) Entry {
 	for _, part := range catalogue {
 		if i := slices.IndexFunc(part, func(e Entry) bool { return e.ID == id }); i >= 0 {
@@ -42,11 +42,11 @@ func findEntry(id string) Entry {
 	panic("dnscheck: the catalogue has no finding " + id)
 }
 
-// words are what stands in the place of the {names} of an entry.
+// words maps the placeholders of an entry to their values.
 type words map[string]string
 
-// fill puts words into a text, in one pass: braces in what is filled in mean
-// nothing. Names that have no word stay.
+// fill replaces the {placeholders} of text in one pass, so braces in values have no
+// meaning. Placeholders without a value are left unchanged.
 func fill(text string, w words) string {
 	var b strings.Builder
 	for {

@@ -46,9 +46,9 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestEveryProblemIsTold compares the tables of this package with the kinds that the
+// TestEveryProblemIsMapped compares the tables of this package with the kinds that the
 // protocol packages declare.
-func TestEveryProblemIsTold(t *testing.T) {
+func TestEveryProblemIsMapped(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ protocol, folder, kind string }{
 		{"dmarc", "dmarc", "Kind"},
@@ -67,7 +67,7 @@ func TestEveryProblemIsTold(t *testing.T) {
 				t.Fatalf("got %d kinds, want those of the package", len(kinds))
 			}
 			for _, kind := range kinds {
-				if kind != "" && !dnscheck.Tells(tt.protocol, kind) {
+				if kind != "" && !dnscheck.Mapped(tt.protocol, kind) {
 					t.Errorf("got no finding for problems of the kind %q, want one in the table of this package", kind)
 				}
 			}
@@ -135,12 +135,12 @@ func document() string {
 	var b strings.Builder
 	b.WriteString(`# Findings
 
-Everything that a check can say about a domain. This file is generated from the
-catalogue in ` + "`internal/dnscheck`" + `; words in braces stand for what was found.
+All findings of a check. This file is generated from the
+catalogue in ` + "`internal/dnscheck`" + `; words in braces are placeholders.
 
-Levels: **error** does harm now, **warning** will or falls short of what could be,
-**info** can wait, **good** is as it should be. The points of all findings, each sort
-once, give the grade:
+Levels: **error** causes harm now, **warning** will cause harm or wastes protection,
+**info** is advice, **good** is correct. The points of all findings, each type counted
+once, add up to the grade:
 
 | grade | points |
 |---|---|
@@ -149,7 +149,7 @@ once, give the grade:
 	for i, name := range names {
 		fmt.Fprintf(&b, "| %s | up to %d |\n", name, points[i])
 	}
-	b.WriteString("| F | more |\n\nA domain whose DMARC policy could not be looked up has no grade. The next best step is\nthe finding that costs most and can be mended.\n")
+	b.WriteString("| F | more |\n\nA domain whose DMARC policy could not be looked up has no grade. The next step is\nthe finding with the most points that can be fixed.\n")
 	part := ""
 	for _, e := range dnscheck.Catalogue() {
 		if p, _, _ := strings.Cut(e.ID, "."); p != part {
@@ -158,7 +158,7 @@ once, give the grade:
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s, %d points, %s\n\n%s %s", e.ID, e.Level, e.Points, e.RFC, e.What, e.Why)
 		if e.Fix != "" {
-			fmt.Fprintf(&b, "\n\nTo mend it: %s", e.Fix)
+			fmt.Fprintf(&b, "\n\nFix: %s", e.Fix)
 			if strings.HasSuffix(e.Fix, ":") {
 				b.WriteString(" *the record*")
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// TestCorpusWrongPlace compares with the table about records at the apex, which
-// no receiver looks at: only a check can tell.
+// TestCorpusWrongPlace runs the corpus cases with a record at the apex, which receivers
+// never query.
 func TestCorpusWrongPlace(t *testing.T) {
 	t.Parallel()
 	var table struct {

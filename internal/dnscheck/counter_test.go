@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
-// counter counts the questions that reach a resolver.
+// counter counts the queries that reach a resolver.
 type counter struct {
 	inner dns.Resolver
 	asked atomic.Int64
@@ -65,7 +65,7 @@ func TestExamineOverRealMessages(t *testing.T) {
 	}
 	f := check.Facts
 	if f.SPF.Lookups != 3 || len(f.MX.Hosts) != 2 || len(f.DKIM.Keys) != 1 {
-		t.Errorf("got %d look-ups, %d mail servers, %d keys; want 3, 2, 1", f.SPF.Lookups, len(f.MX.Hosts), len(f.DKIM.Keys))
+		t.Errorf("got %d lookups, %d mail servers, %d keys; want 3, 2, 1", f.SPF.Lookups, len(f.MX.Hosts), len(f.DKIM.Keys))
 	}
 	const most = 100
 	if got := server.Total(); got > most {
@@ -73,8 +73,8 @@ func TestExamineOverRealMessages(t *testing.T) {
 	}
 }
 
-// BenchmarkExamine measures full checks over loopback, one for each core and many.
-// Each is of another domain, so that no question joins that of another check.
+// BenchmarkExamine measures full checks over loopback, sequentially and in parallel. Each
+// check uses another domain so that queries are not shared.
 func BenchmarkExamine(b *testing.B) {
 	const domains = 256
 	var zone strings.Builder

@@ -7,9 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd/dane"
 )
 
-// lookDANE finds the TLSA records of the MX hosts. Mail servers are connected to
-// only where the options say how.
-func (e *examination) lookDANE(ctx context.Context) {
+// checkDANE looks up the TLSA records of the MX hosts. It connects to mail servers only if
+// Options.DialMX is set.
+func (e *examination) checkDANE(ctx context.Context) {
 	found := dane.Lookup(ctx, e.dns, e.Domain)
 	f := &e.facts.DANE
 	f.Status, f.Reason = found.Status.String(), found.Reason
@@ -32,7 +32,7 @@ func (e *examination) lookDANE(ctx context.Context) {
 			continue
 		}
 		matched, err := host.Probe(ctx, e.options.DialMX, e.Domain, e.options.Now())
-		if err == nil { // a server that cannot be reached says nothing about its records
+		if err == nil { // an unreachable server says nothing about its records
 			f.Problems = append(f.Problems, daneProblems(matched.Problems)...)
 		}
 	}

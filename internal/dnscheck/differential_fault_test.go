@@ -6,26 +6,25 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
-// effect is what a pair of faults makes of a question.
+// effect is the result of a pair of faults for a query.
 type effect uint8
 
 const (
-	harmless   effect = iota // the right answer comes through
-	useless                  // both servers say that they cannot tell
-	silent                   // no server says anything that counts
-	deniesName               // both servers say NXDOMAIN
-	deniesData               // both servers say that there is no data
-	oneLink                  // both servers give the first link of a chain of aliases alone
+	harmless   effect = iota // the correct answer arrives
+	useless                  // both servers answer SERVFAIL
+	silent                   // no server sends a valid answer
+	deniesName               // both servers answer NXDOMAIN
+	deniesData               // both servers answer NODATA
+	oneLink                  // both servers answer with only the first CNAME of a chain
 )
 
-// faultPair is how the two servers misbehave about a name. A pair that leads to a
-// wrong answer has it on both servers: which of them is asked first is the
-// resolver's affair.
+// faultPair is how the two servers misbehave for a name. A pair that leads to a wrong
+// answer applies to both servers, since the resolver chooses which one to query first.
 type faultPair struct {
 	name          string
 	first, second resolvertest.Fault
 	effect        effect
-	weight        int // how often it is drawn; pairs that take a timeout are rare
+	weight        int // relative frequency; pairs that cause a timeout are rare
 }
 
 const (

@@ -8,7 +8,7 @@ import (
 
 const (
 	maxNameOctets = 253 // RFC 1035 §2.3.4, without the last dot
-	maxAliases    = 8   // what the resolver promises to follow
+	maxAliases    = 8   // the number of aliases the resolver follows
 )
 
 // lowerName returns a name as it is compared.
@@ -22,19 +22,19 @@ func lastOf(name string, labels int) string {
 
 func labelCount(name string) int { return len(strings.Split(name, ".")) }
 
-// naiveAnswer is what the two servers together say to a question.
+// naiveAnswer is the combined answer of the two servers to a query.
 type naiveAnswer struct {
-	told    bool // whether they say anything of use
-	silent  bool // whether that takes until the caller gives up
+	told    bool // whether the answer is usable
+	silent  bool // whether it takes until the caller's timeout
 	exists  bool // whether the last name of the chain exists
 	aliased bool
 	data    []string
 }
 
-// answer looks a name up in the lines of the zone, as RFC 1034 §4.3.2 says, with
-// the faults of the servers on the way.
+// answer looks up a name in the zone as RFC 1034 §4.3.2 describes, including the faults of
+// the servers.
 func (d discoveryTrial) answer(name, typ string) naiveAnswer {
-	asked := true // a name later in the chain is not asked for unless a server leaves it to the client
+	asked := true // a later name in the chain is queried only if a server leaves it to the client
 	for links := 0; links <= maxAliases; links++ {
 		aliased := links > 0
 		if asked {
@@ -62,11 +62,11 @@ func (d discoveryTrial) answer(name, typ string) naiveAnswer {
 		}
 		name = target[0]
 	}
-	return naiveAnswer{} // a circle, or too many links
+	return naiveAnswer{} // a loop, or too many aliases
 }
 
-// source returns the owner that speaks for a name: itself, or the wildcard below
-// the closest name that exists (RFC 4592 §3.3.1); "" if there is none.
+// source returns the owner name that answers for a name: itself, or the wildcard below the
+// closest encloser (RFC 4592 §3.3.1); "" if there is none.
 func (d discoveryTrial) source(name string) string {
 	if d.exists(name) {
 		return name
@@ -80,7 +80,7 @@ func (d discoveryTrial) source(name string) string {
 	return ""
 }
 
-// exists reports whether the name or one below it owns a line. The root does.
+// exists reports whether the name or a name below it owns a line. The root always exists.
 func (d discoveryTrial) exists(name string) bool {
 	for _, l := range d.lines {
 		if l.owner == name || strings.HasSuffix(l.owner, "."+name) {
@@ -100,7 +100,7 @@ func (d discoveryTrial) dataAt(owner, typ string) []string {
 	return data
 }
 
-// prediction is what an implementation finds out about an author domain.
+// prediction is the expected result of policy discovery for an author domain.
 type prediction struct {
 	Status       string
 	Text         string // of the record that applies
@@ -109,19 +109,19 @@ type prediction struct {
 	Applied      string // after the t tag; of RFC 9989 only
 	Source       string // the tag; of RFC 9989 only
 	Percent      int    // of RFC 7489 only
-	Organization string // "" where it cannot be told
+	Organization string // "" if unknown
 	Queried      []string
-	Asked        []string // the questions put to the resolver: name and type
+	Asked        []string // the queries sent to the resolver: name and type
 }
 
-// ask puts a question and returns the answer.
+// ask sends a query and returns the answer.
 func (p *prediction) ask(d discoveryTrial, name, typ string) naiveAnswer {
 	p.Asked = append(p.Asked, name+" "+typ)
 	return d.answer(name, typ)
 }
 
-// askForRecords looks for texts at the _dmarc name of a domain. There are none
-// where that name is too long for DNS.
+// askForRecords queries the _dmarc name of a domain. It returns nothing if that name is
+// too long for DNS.
 func (p *prediction) askForRecords(d discoveryTrial, domain string) naiveAnswer {
 	name := "_dmarc." + domain
 	p.Queried = append(p.Queried, name)
@@ -209,10 +209,9 @@ func organizationOf(author string, found []string, records map[string]naiveRecor
 	return found[len(found)-1]
 }
 
-// tagFor returns the tag of an ancestor's record that is for the author domain, ""
-// where it depends on whether the domain exists and that cannot be told. A name
-// exists if one below it does (RFC 8020), and if it is an alias, wherever that
-// leads.
+// tagFor returns the tag of an ancestor's record that applies to the author domain, or ""
+// if that depends on an existence check that failed. A name exists if a name below it does
+// (RFC 8020), or if it is an alias, regardless of the target.
 func (p *prediction) tagFor(d discoveryTrial, r naiveRecord, author string, own naiveAnswer) string {
 	if r.judge() == actOnIt && r.states("np") && (own.aliased || !own.exists) {
 		answer := p.ask(d, author, typeA)
@@ -229,7 +228,7 @@ func (p *prediction) tagFor(d discoveryTrial, r naiveRecord, author string, own 
 	return "p"
 }
 
-// apply states what a record says by one of its tags.
+// apply records the policy of one tag of a record.
 func (p *prediction) apply(r naiveRecord, domain, tag string) {
 	p.Text, p.RecordDomain = r.text, domain
 	switch r.judge() {
@@ -284,7 +283,7 @@ func (d discoveryTrial) predictLegacy(author string) prediction {
 	return p
 }
 
-// applyLegacy states what a record says to a receiver that knows RFC 7489 alone.
+// applyLegacy does the same for a receiver that supports only RFC 7489.
 func (p *prediction) applyLegacy(r naiveRecord, domain, author string) {
 	p.Text, p.RecordDomain = r.text, domain
 	switch r.judgeLegacy() {

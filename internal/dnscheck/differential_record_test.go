@@ -23,8 +23,8 @@ var (
 	naiveURI     = regexp.MustCompile(`(?i)^[ \t]*(mailto:[a-z0-9%._-]+@[a-z0-9.-]+|https://[a-z0-9./-]+)(![0-9]+[kmgt]?)?[ \t]*$`)
 )
 
-// readNaively reads a text that passes the version gate. A tag without a value is
-// there, with a value that is not valid.
+// readNaively parses a text that passes the version check. A tag without a value counts as
+// present and invalid.
 func readNaively(text string) (naiveRecord, bool) {
 	if !naiveVersion.MatchString(text) {
 		return naiveRecord{}, false
@@ -48,7 +48,7 @@ func readNaively(text string) (naiveRecord, bool) {
 	return r, true
 }
 
-// readAllNaively keeps the texts that are records.
+// readAllNaively returns the texts that are records.
 func readAllNaively(texts []string) []naiveRecord {
 	var records []naiveRecord
 	for _, text := range texts {
@@ -91,7 +91,7 @@ func (r naiveRecord) reportsSomewhere() bool {
 	return false
 }
 
-// verdict says what receivers make of a record.
+// verdict is how receivers treat a record.
 type verdict uint8
 
 const (

@@ -9,8 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 )
 
-// tally counts what the trials have met, so that the test fails when chance no
-// longer leads to a case that it is meant for. It is safe for concurrent use.
+// tally counts the cases that the trials covered, so that the test fails if random
+// generation no longer reaches one. It is safe for concurrent use.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -44,7 +44,7 @@ func (c *tally) noteOutcome(p prediction) {
 	}
 }
 
-// noteQuestions counts what its questions led to.
+// noteQuestions counts the outcomes of its queries.
 func (c *tally) noteQuestions(p prediction, trial discoveryTrial, servers serverPair) {
 	for _, asked := range p.Asked {
 		name, typ, _ := strings.Cut(asked, " ")
@@ -78,7 +78,7 @@ func (c *tally) noteQuestions(p prediction, trial discoveryTrial, servers server
 	}
 }
 
-// wantEverything fails the test for each case that was not met. A run of chosen
+// wantEverything fails the test for each case that was not covered. A run of selected
 // seeds may miss some.
 func (c *tally) wantEverything(t *testing.T) {
 	t.Helper()

@@ -24,12 +24,12 @@ const (
 )
 
 const (
-	// lostAfter is when the resolver repeats a question. It does so until an
-	// answer comes, so that a busy machine makes the test slow and not wrong.
+	// lostAfter is the retransmission interval of the resolver. It retries until an answer
+	// arrives, so a busy machine makes the test slow, not wrong.
 	lostAfter   = 30 * time.Millisecond
 	repetitions = 300
-	// patience is how long a question is waited for to which no server answers;
-	// every server is asked in it, and one of them twice.
+	// patience is the timeout of queries that no server answers. It is long enough to
+	// query every server, and one of them twice.
 	patience = 75 * time.Millisecond
 )
 
@@ -84,8 +84,8 @@ func runDiscoverySeed(t *testing.T, seed uint64, met *tally) {
 	}
 }
 
-// tryDiscovery looks for the policy of one author domain by both RFCs and returns
-// where the two implementations differ.
+// tryDiscovery discovers the policy of one author domain under both RFCs and returns the
+// differences between the two implementations.
 func tryDiscovery(ctx context.Context, servers serverPair, trial discoveryTrial, author string, met *tally) string {
 	r := resolver.New(resolver.Config{
 		Servers: []string{servers[0].Addr(), servers[1].Addr()}, Timeout: lostAfter, Attempts: repetitions,
@@ -101,7 +101,7 @@ func tryDiscovery(ctx context.Context, servers serverPair, trial discoveryTrial,
 	met.noteOutcome(want)
 	met.noteQuestions(want, trial, servers)
 
-	// What the walk has stored in the cache must be as good as a new answer.
+	// Cached answers must be as good as new ones.
 	ours = overhearing{resolver: r, trial: trial}
 	gotLegacy := dmarc.DiscoverLegacy(ctx, &ours, author)
 	wantLegacy := trial.predictLegacy(author)
@@ -136,15 +136,15 @@ func legacyOutcomeOf(d dmarc.LegacyDiscovery, asked []string) prediction {
 	return p
 }
 
-// overhearing is a resolver that keeps the questions, and gives up early those to
-// which no server will answer.
+// overhearing is a resolver that records the queries, and cancels early those that no
+// server answers.
 type overhearing struct {
 	resolver dns.Resolver
 	trial    discoveryTrial
 	asked    []string
 }
 
-// Resolve hands a question on. Discovery asks one after the other.
+// Resolve forwards a query. Discovery sends them one at a time.
 func (o *overhearing) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	typ := map[dns.Type]string{dns.TXT: typeTXT, dns.A: typeA}[q.Type]
 	o.asked = append(o.asked, q.Name+" "+typ)
@@ -156,10 +156,10 @@ func (o *overhearing) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return o.resolver.Resolve(ctx, q)
 }
 
-// serverPair is the two servers that the resolver asks.
+// serverPair is the two servers that the resolver queries.
 type serverPair [2]*resolvertest.Server
 
-// play makes the servers hold the zone of a trial and misbehave as it says.
+// play loads the zone and the faults of a trial into the servers.
 func (s serverPair) play(trial discoveryTrial) error {
 	for _, server := range s {
 		if err := server.Set(trial.zoneText()); err != nil {
@@ -173,7 +173,7 @@ func (s serverPair) play(trial discoveryTrial) error {
 	return nil
 }
 
-// endFaults makes the servers answer rightly again.
+// endFaults removes the faults.
 func (s serverPair) endFaults(trial discoveryTrial) {
 	for name := range trial.faults {
 		s[0].SetFault(name, resolvertest.None)

@@ -114,7 +114,7 @@ func unrelatedText(r *rand.Rand) string {
 		strings.Repeat("z", 3900+r.IntN(200)), strings.Repeat("v=DMARC1;", 600+r.IntN(600))[1:])
 }
 
-// crowd returns more texts than are kept of one answer.
+// crowd returns more texts than the resolver accepts in one answer.
 func crowd() []string {
 	var texts []string
 	for n := range 120 {

@@ -23,8 +23,8 @@ type zoneLine struct {
 	data  string // the joined text, the target or the address
 }
 
-// discoveryTrial is a zone, how the servers misbehave about some of its names, and
-// the domains whose policy is looked for.
+// discoveryTrial is a zone, the faults of the servers for some of its names, and the
+// domains to discover.
 type discoveryTrial struct {
 	lines   []zoneLine
 	faults  map[string]faultPair
@@ -47,8 +47,7 @@ func (d discoveryTrial) zoneText() string {
 	return b.String()
 }
 
-// String returns the zone and the faults for the eyes of whoever mends one of the
-// two implementations.
+// String returns the zone and the faults for debugging.
 func (d discoveryTrial) String() string {
 	var b strings.Builder
 	for _, line := range strings.Split(d.zoneText(), "\n") {
@@ -90,7 +89,7 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// trialMaker makes a discoveryTrial by chance.
+// trialMaker generates random discoveryTrials.
 type trialMaker struct {
 	*rand.Rand
 	discoveryTrial
@@ -105,7 +104,7 @@ const (
 	authorsPerZone = 2
 )
 
-// newDiscoveryTrial returns the trial of a seed and a number; always the same.
+// newDiscoveryTrial returns the trial for a seed and a number. It is deterministic.
 func newDiscoveryTrial(seed, number uint64) discoveryTrial {
 	m := trialMaker{Rand: rand.New(rand.NewPCG(seed, number))}
 	m.faults = map[string]faultPair{}
@@ -128,7 +127,7 @@ func newDiscoveryTrial(seed, number uint64) discoveryTrial {
 	return m.discoveryTrial
 }
 
-// label returns one of few, so that names meet.
+// label returns one of a few labels, so that names collide.
 func (m *trialMaker) label() string { return pick(m.Rand, "a", "b", "c") }
 
 // makeDomains picks a deep name and takes its ancestors. The top is a public
@@ -137,7 +136,7 @@ func (m *trialMaker) makeDomains() {
 	name := pick(m.Rand, "com", "co.uk", "uk", "ck", "github.io", "example", "a")
 	labels := 1 + m.IntN(deepest)
 	if chance(m.Rand, 6) {
-		// At 123 labels there is room for _dmarc in front, above it there is not.
+		// With 123 labels the _dmarc prefix still fits, with more it does not.
 		name, labels = "a", mostLabels-m.IntN(8)
 	}
 	m.domains = []string{name}
@@ -208,8 +207,7 @@ func replyBytes(owner string, texts ...string) int {
 	return bytes
 }
 
-// target returns where an alias leads: to another policy, to nothing, along a
-// chain, or in a circle.
+// target returns the target of an alias: another policy, nothing, a chain or a loop.
 func (m *trialMaker) target() string {
 	switch m.IntN(5) {
 	case 0:
@@ -221,7 +219,7 @@ func (m *trialMaker) target() string {
 	}
 }
 
-// chain makes so many aliases in a row and returns the first name.
+// chain creates a chain of n aliases and returns the first name.
 func (m *trialMaker) chain(aliases int) string {
 	first := m.link()
 	name := first
@@ -244,8 +242,8 @@ func (m *trialMaker) link() string {
 	return fmt.Sprintf("link%d.hosts", m.links)
 }
 
-// add keeps a line unless an alias and other data would meet at a name (RFC 1034
-// §3.6.2), or a name would be too long.
+// add stores a line unless an alias and other data would share a name (RFC 1034 §3.6.2),
+// or the name would be too long.
 func (m *trialMaker) add(owner, typ, data string) {
 	for _, l := range m.lines {
 		if l.owner == owner && (l.typ == typeCNAME || typ == typeCNAME) {
@@ -257,8 +255,7 @@ func (m *trialMaker) add(owner, typ, data string) {
 	}
 }
 
-// author returns a name on the way or beside it, now and then written in another
-// way.
+// author returns a name on the path or next to it, sometimes in another spelling.
 func (m *trialMaker) author() string {
 	name := pick(m.Rand, m.domains...)
 	if chance(m.Rand, 40) {
@@ -280,7 +277,7 @@ func (m *trialMaker) author() string {
 	}
 }
 
-// spoil makes the servers misbehave about names that may be asked for.
+// spoil adds faults for names that may be queried.
 func (m *trialMaker) spoil() {
 	for range 1 + m.IntN(3) {
 		names := []string{"_dmarc." + pick(m.Rand, m.domains...), "_dmarc." + pick(m.Rand, m.domains...)}

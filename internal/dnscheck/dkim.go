@@ -9,19 +9,19 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// dkimBudget is how many questions are spent on selectors. It leaves room for all
-// that are known for the domain and for the guesses.
+// dkimBudget is the number of queries for selectors. It is enough for all known selectors
+// and the guesses.
 const dkimBudget = 120
 
-// lookDKIM looks for keys: under the selectors that receivers reported, then under
-// those that the owner named, then by guessing.
-func (e *examination) lookDKIM(ctx context.Context) {
+// checkDKIM looks up keys for reported selectors, then for those declared by the owner,
+// then for common ones.
+func (e *examination) checkDKIM(ctx context.Context) {
 	names, origins := e.selectors()
 	found := dkim.Probe(ctx, e.dns, e.Domain, names, dkimBudget)
 	f := &e.facts.DKIM
 	f.Namespace = found.Namespace.String()
-	// A wildcard that revokes every key but those that are there is how a domain
-	// says that it has no others.
+	// A wildcard that revokes all other keys declares that there are none, so it is not a
+	// problem.
 	revokes := found.Wildcard.Status == dkim.StatusRevoked
 	f.Wildcard = !revokes && (len(found.Wildcard.Keys) > 0 || len(found.Wildcard.Others) > 0)
 	f.Probed = len(found.Selectors)
@@ -38,7 +38,7 @@ func (e *examination) lookDKIM(ctx context.Context) {
 		}
 	}
 	if found.Namespace == dkim.NamespaceMissing {
-		// Nothing was asked: the DNS has said already that none of them exists.
+		// Nothing was queried, because _domainkey does not exist.
 		for _, name := range names {
 			if origins[name] != FromGuessing {
 				f.Keys = append(f.Keys, dmarcd.DKIMKey{Selector: name, From: string(origins[name]), Status: dkim.StatusNone.String()})
@@ -47,8 +47,8 @@ func (e *examination) lookDKIM(ctx context.Context) {
 	}
 }
 
-// selectors returns the selectors to look for, the best first, and where each
-// comes from.
+// selectors returns the selectors to look up, the most reliable first, and the origin of
+// each.
 func (e *examination) selectors() ([]string, map[string]Origin) {
 	var names []string
 	origins := map[string]Origin{}
@@ -79,12 +79,12 @@ func keyFacts(l dkim.Lookup, from Origin) dmarcd.DKIMKey {
 	}
 	problems := l.Problems
 	if key, ok := l.Key(); ok {
-		fact.Record, fact.Algorithm, fact.Bits, fact.Testing = kept(key.Text), kept(key.Algorithm), key.Bits, key.Testing
+		fact.Record, fact.Algorithm, fact.Bits, fact.Testing = storable(key.Text), storable(key.Algorithm), key.Bits, key.Testing
 		problems = append(problems[:len(problems):len(problems)], key.Problems...)
 	}
 	for _, p := range problems {
 		fact.Problems = append(fact.Problems, dmarcd.Problem{
-			Kind: string(p.Kind), At: l.Selector, Part: kept(p.Tag), Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+			Kind: string(p.Kind), At: l.Selector, Part: storable(p.Tag), Text: storable(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}
 	return fact

@@ -9,8 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// lookDMARC finds the policy as receivers of both generations do.
-func (e *examination) lookDMARC(ctx context.Context) {
+// checkDMARC discovers the policy as receivers of RFC 9989 and RFC 7489 do.
+func (e *examination) checkDMARC(ctx context.Context) {
 	found := dmarc.Discover(ctx, e.dns, e.Domain)
 	f := &e.facts.DMARC
 	f.Status, f.Reason = found.Status.String(), found.Reason
@@ -23,14 +23,14 @@ func (e *examination) lookDMARC(ctx context.Context) {
 	if apex := e.dns.Resolve(ctx, dns.Question{Name: e.Domain, Type: dns.TXT}); apex.Outcome == dns.Data {
 		for _, text := range apex.Texts() {
 			if _, ok := dmarc.Parse(text); ok {
-				f.ApexRecords = append(f.ApexRecords, kept(text))
+				f.ApexRecords = append(f.ApexRecords, storable(text))
 			}
 		}
 	}
-	e.lookLegacy(ctx)
+	e.checkLegacy(ctx)
 	if f.OrganizationalDomain != "" {
-		// A registrable domain cannot be above what the Public Suffix List says is
-		// one, unless it calls itself so by psd=n.
+		// A registrable domain cannot be above the one of the Public Suffix List, unless
+		// it declares itself with psd=n.
 		f.OrganizationIsSuffix = above(f.OrganizationalDomain, f.Legacy.OrganizationalDomain)
 	}
 	f.RecordIsSuffix = above(f.RecordDomain, f.Legacy.OrganizationalDomain)
@@ -38,49 +38,49 @@ func (e *examination) lookDMARC(ctx context.Context) {
 		return
 	}
 	recordFacts(f, *found.Record)
-	e.lookDestinations(ctx, *found.Record)
+	e.checkDestinations(ctx, *found.Record)
 }
 
-// ownName takes down what stands at the domain's own name.
+// ownName records what is published at the domain's own name.
 func (e *examination) ownName(ctx context.Context, f *dmarcd.DMARCFacts, step dmarc.Step) {
 	f.Aliases = step.Answer.Aliases
 	empty := step.Answer.Outcome == dns.NoData || step.Answer.Outcome == dns.NoSuchName
-	f.Dangling = len(f.Aliases) > 0 && empty && !e.anybodysAlias(ctx, step.Answer)
+	f.Dangling = len(f.Aliases) > 0 && empty && !e.wildcardAlias(ctx, step.Answer)
 	for _, r := range step.Records {
-		f.OwnRecords = append(f.OwnRecords, kept(r.Text))
+		f.OwnRecords = append(f.OwnRecords, storable(r.Text))
 	}
 	for _, text := range step.Others {
-		f.Misses = append(f.Misses, dmarcd.Problem{Kind: string(dmarc.ClassifyMiss(text)), At: step.Domain, Text: kept(text)})
+		f.Misses = append(f.Misses, dmarcd.Problem{Kind: string(dmarc.ClassifyMiss(text)), At: step.Domain, Text: storable(text)})
 	}
 }
 
-// anybodysAlias reports whether the aliases in an answer are those of a wildcard, which
-// every name below the domain has: nobody made them for the name that was asked for.
-func (e *examination) anybodysAlias(ctx context.Context, a dns.Answer) bool {
+// wildcardAlias reports whether the aliases in an answer come from a wildcard and
+// therefore exist for every name below the domain.
+func (e *examination) wildcardAlias(ctx context.Context, a dns.Answer) bool {
 	if len(a.Aliases) == 0 {
 		return false
 	}
-	nobody := e.dns.Resolve(ctx, dns.Question{Name: nobodysLabel + "." + e.Domain, Type: dns.TXT})
-	return slices.Equal(a.Aliases, nobody.Aliases)
+	unused := e.dns.Resolve(ctx, dns.Question{Name: unusedLabel + "." + e.Domain, Type: dns.TXT})
+	return slices.Equal(a.Aliases, unused.Aliases)
 }
 
-// recordFacts takes down the record that applies.
+// recordFacts records the facts of the record that applies.
 func recordFacts(f *dmarcd.DMARCFacts, r dmarc.Record) {
-	f.Record, f.State = kept(r.Text), r.State.String()
+	f.Record, f.State = storable(r.Text), r.State.String()
 	f.P, f.SP, f.NP = r.P.String(), r.SP.String(), r.NP.String()
 	f.PSD, f.Testing = r.PSD.String(), r.Testing
 	for _, tag := range r.Tags {
 		if f.Percent == "" && tag.Name == "pct" {
-			f.Percent = kept(tag.Value)
+			f.Percent = storable(tag.Value)
 		}
 	}
 	for _, p := range r.Problems {
-		f.Problems = append(f.Problems, dmarcd.Problem{Kind: string(p.Kind), At: f.RecordDomain, Part: p.Tag, Text: kept(p.Text)})
+		f.Problems = append(f.Problems, dmarcd.Problem{Kind: string(p.Kind), At: f.RecordDomain, Part: p.Tag, Text: storable(p.Text)})
 	}
 }
 
-// lookLegacy finds the policy as RFC 7489 says.
-func (e *examination) lookLegacy(ctx context.Context) {
+// checkLegacy discovers the policy as RFC 7489 describes.
+func (e *examination) checkLegacy(ctx context.Context) {
 	found := dmarc.DiscoverLegacy(ctx, e.dns, e.Domain)
 	legacy := &e.facts.DMARC.Legacy
 	*legacy = dmarcd.LegacyFacts{
@@ -88,26 +88,26 @@ func (e *examination) lookLegacy(ctx context.Context) {
 		Policy: found.Policy.String(), Percent: found.Percent,
 	}
 	if found.Record != nil {
-		legacy.Record = kept(found.Record.Text)
+		legacy.Record = storable(found.Record.Text)
 	}
 }
 
-// above reports whether a name lies above another, and is not that name.
+// above reports whether name is a proper ancestor of other.
 func above(name, other string) bool {
 	return name != "" && name != other && dmarcd.Covers(name, other)
 }
 
-// lookDestinations finds out whether reports reach where they are sent.
-func (e *examination) lookDestinations(ctx context.Context, record dmarc.Record) {
+// checkDestinations checks whether reports can reach their destinations.
+func (e *examination) checkDestinations(ctx context.Context, record dmarc.Record) {
 	f := &e.facts.DMARC
 	for _, d := range dmarc.Destinations(ctx, e.dns, f.RecordDomain, record) {
 		f.Destinations = append(f.Destinations, dmarcd.DestinationFacts{
-			Tag: d.Tag, URI: kept(d.URI.Text), Address: kept(d.URI.Address), Host: d.URI.Host,
+			Tag: d.Tag, URI: storable(d.URI.Text), Address: storable(d.URI.Address), Host: d.URI.Host,
 			Consent: d.Consent.String(), Queried: d.Queried,
 		})
 	}
-	// A record may list a hundred hosts; ten of them are enough to be right
-	// about every record that was not made to keep us busy.
+	// A record may list a hundred hosts to keep us busy. Ten are enough for any real
+	// record.
 	const most = 10
 	mail := map[string]string{}
 	for i := range f.Destinations {
@@ -122,7 +122,7 @@ func (e *examination) lookDestinations(ctx context.Context, record dmarc.Record)
 	}
 }
 
-// takesMail tells whether a host takes mail (RFC 5321 §5.1, RFC 7505): yes, no or
+// takesMail returns whether a host accepts mail (RFC 5321 §5.1, RFC 7505): yes, no or
 // unknown.
 func (e *examination) takesMail(ctx context.Context, host string) string {
 	mx := e.dns.Resolve(ctx, dns.Question{Name: host, Type: dns.MX})

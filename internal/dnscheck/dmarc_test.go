@@ -37,10 +37,10 @@ var dmarcCases = []findingCase{
 	},
 	{
 		name: "the version in lower case", zone: own("v=dmarc1; p=reject"),
-		want: []string{"dmarc.near-miss"}, not: []string{"dmarc.missing"}, says: "is not written v=DMARC1",
+		want: []string{"dmarc.near-miss"}, not: []string{"dmarc.missing"}, says: "v=DMARC1 must be in upper case",
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@example.com"`,
 	},
-	{name: "a leading space", zone: own(" v=DMARC1; p=reject"), want: []string{"dmarc.near-miss"}, says: "begins with a space"},
+	{name: "a leading space", zone: own(" v=DMARC1; p=reject"), want: []string{"dmarc.near-miss"}, says: "starts with a space"},
 	{
 		name: "quotation marks in the text", zone: own(`\"v=DMARC1; p=reject; rua=mailto:d@example.com\"`), want: []string{"dmarc.near-miss"}, says: "quotation marks",
 		fix: `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:d@example.com"`,
@@ -122,7 +122,7 @@ _dmarc.sub.example.com TXT "v=dmarc1"`,
 	},
 	{
 		name: "t=y", zone: own("v=DMARC1; p=quarantine; t=y; rua=mailto:dmarc@example.com"),
-		want: []string{"dmarc.testing"}, not: []string{"dmarc.policy-none", "dmarc.policy-quarantine"}, says: "makes that none",
+		want: []string{"dmarc.testing"}, not: []string{"dmarc.policy-none", "dmarc.policy-quarantine"}, says: "reduces it to none",
 	},
 	{
 		name: "pct", zone: own("v=DMARC1; p=reject; pct=50; rua=mailto:dmarc@example.com"),
@@ -160,7 +160,7 @@ _dmarc.sub.example.com TXT "v=dmarc1"`,
 		zone: own("v=DMARC1; p=none; rua=mailto:dmarc@example.com") + `_dmarc.mail.example.com TXT "v=DMARC1; p=reject; psd=n"
 a.mail.example.com A 192.0.2.3`,
 		want: []string{"dmarc.receivers-disagree"}, fix: `_dmarc.a.mail.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc-reports@a.mail.example.com"`,
-		says: "by RFC 9989 the policy is reject (from mail.example.com), by RFC 7489 the policy is none (from example.com)",
+		says: "under RFC 9989 the policy is reject (from mail.example.com), under RFC 7489 the policy is none (from example.com)",
 	},
 	{
 		name: "only the subdomain has a record", domain: "sub.example.com",

@@ -1,6 +1,5 @@
-// Package dnscheck looks at the DNS of a domain, makes a check of what it finds
-// and has it kept. What the records mean is said by the protocol packages; how
-// the DNS is asked, by the resolver that it is given.
+// Package dnscheck checks the DNS records of a domain and turns them into facts and
+// findings. The protocol packages interpret the records; the given resolver queries DNS.
 package dnscheck
 
 import (
@@ -20,9 +19,9 @@ import (
 )
 
 const (
-	// keepTimeout bounds the writing of a check, which goes on when the
-	// caller's time for the look itself is over.
-	keepTimeout = 5 * time.Second
+	// saveTimeout bounds saving a check, which continues after the caller's deadline for
+	// the check itself.
+	saveTimeout = 5 * time.Second
 	// retryInterval is when an inconclusive check is first tried again.
 	retryInterval = time.Minute
 	// spread is by how much a retry is shifted at most, as a share of its time.
@@ -31,30 +30,26 @@ const (
 
 // Options are the settings of a Checker.
 type Options struct {
-	// Resolver is asked; it should not answer from a cache, since what a
-	// domain's owner changed a moment ago is what a check is for.
+	// Resolver should not use a cache: a check must see changes immediately.
 	Resolver dns.Resolver
 	// ReportDomain is the domain of this server's reporting addresses, "" if
 	// it has none.
 	ReportDomain string
-	// Budget is how many questions one examination may ask; default
-	// DefaultBudget.
+	// Budget is the number of DNS queries per examination; default DefaultBudget.
 	Budget int
-	// Dialer connects to the hosts that records name. Names are resolved through
-	// Resolver, within the budget of the check.
+	// Dialer connects to hosts named in records. It resolves names with Resolver, within
+	// the budget of the check.
 	Dialer outbound.Dialer
-	// WebRoots holds the authorities that are trusted for HTTPS; nil is those of
-	// the system.
+	// WebRoots are the trusted roots for HTTPS; nil means those of the system.
 	WebRoots *x509.CertPool
-	// MarkRoots holds the authorities that are trusted for the certificates of
-	// BIMI. Without any, whether one of them stands behind a certificate is not
-	// judged.
+	// MarkRoots are the trusted roots for BIMI mark certificates. If nil, certificate
+	// chains are not judged.
 	MarkRoots *x509.CertPool
-	// DialMX, where set, is used to compare the certificates of mail servers
-	// with their TLSA records. By default no mail server is connected to.
+	// DialMX, if set, connects to mail servers to compare their certificates with their
+	// TLSA records. By default, no mail server is contacted.
 	DialMX dane.Dial
-	// Interval is the time between two conclusive looks at the DMARC record of
-	// a domain, FullInterval that between two looks at everything.
+	// Interval is the time between conclusive checks of a domain's DMARC record,
+	// FullInterval that between full checks.
 	Interval, FullInterval time.Duration
 	// Now is the clock.
 	Now func() time.Time
@@ -65,7 +60,7 @@ type Checker struct {
 	options Options
 }
 
-// New returns a checker.
+// New returns a Checker.
 func New(options Options) *Checker {
 	if options.Budget == 0 {
 		options.Budget = DefaultBudget
@@ -73,44 +68,44 @@ func New(options Options) *Checker {
 	return &Checker{options: options}
 }
 
-// Keeper keeps the checks of one team.
-type Keeper interface {
+// Saver stores the checks of one team.
+type Saver interface {
 	// ID returns the team's id.
 	ID() dmarcd.TeamID
-	// SaveCheck keeps a check of the domain with that name, plans the next
-	// one, and returns the domain as it is then.
+	// SaveCheck stores a check of the named domain, schedules the next one, and returns
+	// the updated domain.
 	SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error)
 }
 
-// Occasion is why a domain is looked at.
+// Occasion is the reason for a check.
 type Occasion uint8
 
 const (
-	// Scheduled means that it was due.
+	// Scheduled means that the check was due.
 	Scheduled Occasion = iota
-	// Requested means that somebody asked for it.
+	// Requested means that a user requested the check.
 	Requested
-	// Created means that the domain was added; where the DNS gives no answer,
-	// the next look follows at once, in the background.
+	// Created means that the domain was just added. If DNS does not answer, the next check
+	// follows immediately in the background.
 	Created
 )
 
-// Check looks at a domain's DNS until the deadline of ctx and has the result
-// kept, conclusive or not. The next check is planned after the interval, or
-// earlier if this one was inconclusive.
-func (c *Checker) Check(ctx context.Context, keeper Keeper, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
-	check := c.Look(dns.ForClient(ctx, int64(keeper.ID())), name)
+// Check checks a domain's DMARC record until the deadline of ctx and stores the result,
+// conclusive or not. The next check is scheduled after the interval, or earlier if this
+// one was inconclusive.
+func (c *Checker) Check(ctx context.Context, saver Saver, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
+	check := c.CheckDMARC(dns.ForClient(ctx, int64(saver.ID())), name)
 	check.Asked = occasion != Scheduled
 	var domain dmarcd.Domain
 	err := c.keep(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
-		domain, err = keeper.SaveCheck(ctx, name, check, plan)
+		domain, err = saver.SaveCheck(ctx, name, check, plan)
 		return err
 	})
 	return domain, check, err
 }
 
-// Keep has save keep the result of a scheduled Examine, with the plan for the
-// next, even where the time of ctx is over.
+// Keep calls save with the schedule of the next check, to store the result of a scheduled
+// Examine. It works after the deadline of ctx, but not after cancellation.
 func (c *Checker) Keep(ctx context.Context, name string, save func(ctx context.Context, plan dmarcd.Plan) error) error {
 	return c.keep(ctx, name, Scheduled, save)
 }
@@ -127,15 +122,15 @@ func (c *Checker) keep(ctx context.Context, name string, occasion Occasion, save
 		plan.Retry = 0
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err() // told to stop: that nobody answered says nothing
+		return ctx.Err() // stopped: a missing answer means nothing
 	}
-	keeping, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	saveCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	return save(keeping, plan)
+	return save(saveCtx, plan)
 }
 
-// Look looks at a domain's DNS until the deadline of ctx.
-func (c *Checker) Look(ctx context.Context, name string) dmarcd.Check {
+// CheckDMARC discovers a domain's DMARC policy until the deadline of ctx.
+func (c *Checker) CheckDMARC(ctx context.Context, name string) dmarcd.Check {
 	check := dmarcd.Check{At: c.options.Now(), NeedsMailbox: c.options.ReportDomain != ""}
 	found := dmarc.Discover(ctx, c.options.Resolver, name)
 	if found.Status == dmarc.StatusInconclusive {
@@ -165,30 +160,28 @@ func (c *Checker) mailboxes(rua []dmarc.URI) []string {
 	for _, uri := range rua {
 		at := strings.LastIndexByte(uri.Address, '@')
 		if at > 0 && uri.Host == c.options.ReportDomain {
-			// A reporting address has no upper case; mail systems on the way
-			// and people who type may add some.
+			// Reporting addresses are lower case, but users and mail systems may change
+			// the case.
 			mailboxes = append(mailboxes, strings.ToLower(uri.Address[:at]))
 		}
 	}
 	return mailboxes
 }
 
-// printable replaces what neither JSON nor PostgreSQL can hold: a TXT record may
-// contain any octet.
+// printable replaces bytes that JSON or PostgreSQL cannot store; a TXT record may contain
+// any octet.
 func printable(record string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(record, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// turn returns when a domain's turn comes next: about an interval from now, at a
-// moment of it that its name decides. Domains that were added together are so
-// spread over the whole interval from their second check on, whatever happens
-// in between.
+// turn returns the time of a domain's next check, about one interval from now. The offset
+// within the interval is derived from the name, so domains that were added together are
+// spread over the whole interval from their second check on.
 func turn(name string, now time.Time, interval time.Duration) time.Time {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name)) // never fails
 	share := float64(hash.Sum64()>>11) / (1 << 53)
-	// Whole intervals since 1970, and the domain's moment of the next but half:
-	// between half an interval and one and a half from now.
+	// The result is between half an interval and one and a half intervals from now.
 	earliest := now.Add(interval / 2)
 	began := earliest.Truncate(interval)
 	at := began.Add(time.Duration(share * float64(interval)))
@@ -198,7 +191,7 @@ func turn(name string, now time.Time, interval time.Duration) time.Time {
 	return at
 }
 
-// jitter shifts a duration by up to a tenth either way.
+// jitter shifts a duration randomly by up to 10 % in either direction.
 func jitter(d time.Duration) time.Duration {
-	return d + time.Duration((2*rand.Float64()-1)*spread*float64(d)) //nolint:gosec // spreads load, guards nothing
+	return d + time.Duration((2*rand.Float64()-1)*spread*float64(d)) //nolint:gosec // spreads load, not security relevant
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// The states of a zone.
+// The DNSSEC status of a zone.
 const (
 	zoneSigned       = "signed"
 	zoneUnvalidated  = "unvalidated"
@@ -20,12 +20,12 @@ const (
 	zoneInconclusive = "inconclusive"
 )
 
-// nobodysLabel is a label that nobody has a reason to use. A zone that says that
-// it exists says so of every name.
-const nobodysLabel = "dmarcd-nobody-made-this-name"
+// unusedLabel is a label that no zone uses. A zone that reports it as existing does so for
+// every name.
+const unusedLabel = "dmarcd-nonexistent-name"
 
-// compactDenial holds the domains of name servers that answer for signed zones
-// that every name exists (RFC 9824), with who runs them.
+// compactDenial lists the domains of name servers that report every name in signed zones
+// as existing (RFC 9824), with their operators.
 var compactDenial = []struct{ domain, host string }{
 	{"cloudflare.com", "Cloudflare"},
 	{"nsone.net", "NS1"},
@@ -35,8 +35,8 @@ var compactDenial = []struct{ domain, host string }{
 	{"azure-dns.info", "Azure"},
 }
 
-// denialHost returns who runs the name servers, if they are known to answer so.
-// Those of Route 53 are named awsdns-NN under several top-level domains.
+// denialHost returns the operator of the name servers if they are known to use compact
+// denial. Those of Route 53 are named awsdns-NN under several top-level domains.
 func denialHost(nameservers []string) string {
 	for _, name := range nameservers {
 		if strings.Contains(name, ".awsdns-") {
@@ -51,8 +51,8 @@ func denialHost(nameservers []string) string {
 	return ""
 }
 
-// lookDNSSEC finds the zone of the domain and whether it is signed.
-func (e *examination) lookDNSSEC(ctx context.Context) {
+// checkDNSSEC finds the zone of the domain and its DNSSEC status.
+func (e *examination) checkDNSSEC(ctx context.Context) {
 	f := &e.facts.DNSSEC
 	soa := e.zone(ctx)
 	f.Zone = soa.Name
@@ -64,8 +64,8 @@ func (e *examination) lookDNSSEC(ctx context.Context) {
 		f.Nameservers = append(f.Nameservers, r.Host)
 	}
 	slices.Sort(f.Nameservers)
-	nobody := e.dns.Resolve(ctx, dns.Question{Name: nobodysLabel + "." + f.Zone, Type: dns.TXT})
-	f.NamesNeverMissing = nobody.Outcome == dns.NoData || nobody.Outcome == dns.Data
+	unused := e.dns.Resolve(ctx, dns.Question{Name: unusedLabel + "." + f.Zone, Type: dns.TXT})
+	f.NamesNeverMissing = unused.Outcome == dns.NoData || unused.Outcome == dns.Data
 
 	ds := e.dns.Resolve(ctx, dns.Question{Name: f.Zone, Type: dns.DS})
 	keys := e.dns.Resolve(ctx, dns.Question{Name: f.Zone, Type: dns.DNSKEY})
@@ -80,8 +80,7 @@ func (e *examination) lookDNSSEC(ctx context.Context) {
 	case ds.Outcome == dns.Data:
 		f.Status = zoneUnvalidated
 	case soa.Authentic:
-		// The parent answers for itself where a resolver does not hand on DS
-		// records; that it validated the zone is proof enough.
+		// Some resolvers do not return DS records. A validated SOA is sufficient proof.
 		f.Status = zoneSigned
 	case keys.Outcome == dns.Data:
 		f.Status = zoneUndelegated
@@ -90,9 +89,9 @@ func (e *examination) lookDNSSEC(ctx context.Context) {
 	}
 }
 
-// zone returns the answer for the SOA record of the zone that the domain is in, or
-// the answer that kept it from being found. The names above the registrable domain
-// are the zones of others; where none is found, that domain stands for its zone.
+// zone returns the answer to the SOA query for the zone of the domain, or the inconclusive
+// answer that stopped the search. It stops at the registrable domain, since names above it
+// belong to others.
 func (e *examination) zone(ctx context.Context) dns.Answer {
 	registrable := dmarc.LegacyOrganization(e.Domain)
 	for name := e.Domain; ; name = dns.Parent(name) {
@@ -103,7 +102,7 @@ func (e *examination) zone(ctx context.Context) dns.Answer {
 	}
 }
 
-// delegation takes down the numbers in the DS records (RFC 4034 §5.1).
+// delegation records the algorithm and digest numbers of the DS records (RFC 4034 §5.1).
 func (e *examination) delegation(ds dns.Answer) {
 	f := &e.facts.DNSSEC
 	for _, r := range ds.Records {

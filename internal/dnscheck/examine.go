@@ -9,44 +9,42 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// maxExamination bounds an examination whose caller set no earlier deadline.
+// maxExamination bounds an examination whose caller sets no earlier deadline.
 const maxExamination = 30 * time.Second
 
-// Origin tells how a selector became known.
+// Origin is how a selector became known.
 type Origin string
 
 // The origins, the most reliable first.
 const (
 	FromReport   Origin = "report"   // a receiver reported mail that was signed with it
-	FromOwner    Origin = "declared" // the owner of the domain named it
-	FromGuessing Origin = "probed"   // many domains have it
+	FromOwner    Origin = "declared" // declared by the owner of the domain
+	FromGuessing Origin = "probed"   // a common name
 )
 
-// Selector is a DKIM selector to look for.
+// Selector is a DKIM selector to look up.
 type Selector struct {
 	Name string
 	From Origin
 }
 
-// Request says what to examine.
+// Request is the input of Examine.
 type Request struct {
 	// Domain is as dmarcd.ParseName returns it.
 	Domain string
-	// Selectors holds the DKIM selectors known for the domain; well-known ones
-	// are tried beside them.
+	// Selectors are the known DKIM selectors of the domain; common ones are tried as well.
 	Selectors []Selector
-	// ReportAddress is the mail address that aggregate reports should go to; ""
-	// where any will do.
+	// ReportAddress is the expected address for aggregate reports; "" accepts any.
 	ReportAddress string
-	// TLSReportURIs are where TLS reports should go, to one of them at least; none
-	// where any will do.
+	// TLSReportURIs are the expected destinations of TLS reports, of which one is enough;
+	// empty accepts any.
 	TLSReportURIs []string
-	// Purpose is what the domain is declared to be used for. A domain with a
-	// purpose is not taken for a parked one.
+	// Purpose is the declared use of the domain. A domain with a purpose is never treated
+	// as parked.
 	Purpose dmarcd.Purpose
 }
 
-// examination is one run of Examine: what its parts share.
+// examination is the shared state of one run of Examine.
 type examination struct {
 	Request
 	options Options
@@ -54,27 +52,25 @@ type examination struct {
 	facts   dmarcd.Facts
 }
 
-// Examine looks at everything that decides whether mail as a domain is trusted:
-// all parts side by side, until the deadline of ctx, with one budget of
-// questions. It never fails: a part that could not be looked at is inconclusive
-// by itself, and the check as a whole where that is DMARC.
+// Examine runs a full check of a domain: all parts in parallel, until the deadline of ctx,
+// with one shared query budget. It never fails. A part whose lookups fail is inconclusive;
+// the check as a whole is inconclusive if DMARC is.
 func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 	ctx, cancel := context.WithTimeout(ctx, maxExamination)
 	defer cancel()
 	e := &examination{Request: request, options: c.options, dns: newBudget(c.options.Resolver, c.options.Budget)}
 	e.facts.Domain = request.Domain
 
-	// DMARC comes first: its few questions must not fall victim to a budget that
-	// a hostile domain made other parts use up.
-	look := *c
-	look.options.Resolver = e.dns
-	check := look.Look(ctx, request.Domain)
+	// DMARC comes first, so that a hostile domain cannot exhaust the budget before it.
+	dmarcOnly := *c
+	dmarcOnly.options.Resolver = e.dns
+	check := dmarcOnly.CheckDMARC(ctx, request.Domain)
 	e.run(ctx,
-		// The BIMI record may be the organizational domain's, which DMARC finds.
-		func(ctx context.Context) { e.lookDMARC(ctx); e.lookBIMI(ctx) },
-		e.lookSPF, e.lookDKIM, e.lookTLSRPT, e.lookDANE, e.lookDNSSEC,
-		// The policy of MTA-STS is compared with the MX hosts.
-		func(ctx context.Context) { e.lookMX(ctx); e.lookMTASTS(ctx) },
+		// The BIMI record may be at the organizational domain, which DMARC discovers.
+		func(ctx context.Context) { e.checkDMARC(ctx); e.checkBIMI(ctx) },
+		e.checkSPF, e.checkDKIM, e.checkTLSRPT, e.checkDANE, e.checkDNSSEC,
+		// The MTA-STS policy is compared with the MX hosts.
+		func(ctx context.Context) { e.checkMX(ctx); e.checkMTASTS(ctx) },
 	)
 	check.Facts = &e.facts
 	check.Findings = judge(e.facts, request)
@@ -85,14 +81,14 @@ func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
 	return check
 }
 
-// client returns an HTTP client for hosts that records name. Finding them counts
-// towards the budget of questions.
+// client returns an HTTP client for hosts named in records. Its lookups count against the
+// query budget.
 func (e *examination) client() *http.Client {
 	return e.options.Dialer.With(e.dns).Client(e.options.WebRoots)
 }
 
-// run runs the parts side by side and waits for them. Each writes its own facts. A panic
-// of one of them is raised again here, once all have ended.
+// run runs the parts in parallel and waits for them. Each writes its own facts. It
+// re-panics if one of them panicked, after all have ended.
 func (e *examination) run(ctx context.Context, parts ...func(context.Context)) {
 	var all recovered.Group
 	for _, part := range parts {

@@ -12,28 +12,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// findingCase is a domain in a zone, and the findings that it must provoke.
+// findingCase is a zone and the findings it must produce.
 type findingCase struct {
 	name string
-	// domain is examined, example.com where it is "".
+	// domain to examine; default example.com.
 	domain string
 	zone   string
-	// signed holds names at and below which answers are validated.
+	// signed lists names at and below which answers are validated.
 	signed  []string
 	request dnscheck.Request
-	// files holds what the web servers of the world serve, by host and path.
+	// files are the contents of all web servers, by host and path.
 	files map[string]served
-	// probed tells that mail servers are connected to.
+	// probed enables connections to mail servers.
 	probed bool
-	// want holds ids of findings that must be there, not ids that must not.
+	// want lists finding ids that must be present, not those that must be absent.
 	want, not []string
-	// fix is a record that one of the findings must end in.
+	// fix is a record that one of the findings must recommend.
 	fix string
-	// says is a text that the words of one of the findings must hold.
+	// says is a text that one of the findings must contain.
 	says string
 }
 
-// sound is the zone of a domain with nothing to mend but what a case adds.
+// sound is the zone of a domain without problems; cases modify it.
 const sound = `
 example.com             SOA 00
 example.com             NS  ns.example.com
@@ -45,7 +45,7 @@ default._domainkey.example.com TXT "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg
 _smtp._tls.example.com  TXT "v=TLSRPTv1; rua=mailto:tls@example.com"
 `
 
-// without returns the sound zone without the lines that hold one of the texts.
+// without returns the sound zone without the lines that contain one of the texts.
 func without(texts ...string) string {
 	var lines []string
 	for line := range strings.Lines(sound) {
@@ -116,8 +116,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// checkWords wants every finding of a check in full words: nothing left to fill in,
-// and the record where its fix announces one.
+// checkWords checks that the texts of every finding are complete: no placeholder left, and
+// a record if the fix announces one.
 func checkWords(t *testing.T, check dmarcd.Check) {
 	t.Helper()
 	entries := map[string]dnscheck.Entry{}
@@ -196,9 +196,9 @@ func TestBudgetIsOneForAll(t *testing.T) {
 		t.Errorf("got %d questions, want at most %d", got, budget)
 	}
 	if !slices.ContainsFunc(check.Findings, func(f dmarcd.Finding) bool {
-		return strings.HasSuffix(f.ID, ".inconclusive") && strings.Contains(f.What, "used up its 20 questions")
+		return strings.HasSuffix(f.ID, ".inconclusive") && strings.Contains(f.What, "limit of 20 DNS queries")
 	}) {
-		t.Errorf("got %+v, want a part that says that the questions were used up", check.Findings)
+		t.Errorf("got %+v, want a part that reports the query limit", check.Findings)
 	}
 }
 
@@ -214,8 +214,8 @@ func TestNoQuestionIsAskedTwice(t *testing.T) {
 	}
 }
 
-// TestConsentIsAskedForOnce wants one finding for all destinations at a host, since one
-// record mends them all.
+// TestConsentIsAskedForOnce checks that all destinations at a host produce one finding,
+// since one record fixes them all.
 func TestConsentIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	zone := own("v=DMARC1; p=reject; rua=mailto:a@reports.example.net,mailto:b@reports.example.net; ruf=mailto:f@reports.example.net") +

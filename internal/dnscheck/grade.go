@@ -2,18 +2,16 @@ package dnscheck
 
 import "github.com/dmarcd/dmarcd"
 
-// grades holds the scale: a grade is given up to a number of points. More than the
-// last is an F.
+// grades is the scale: each grade with its maximum points. More points are an F.
 var grades = []struct {
 	grade  string
 	points int
 }{{"A+", 0}, {"A", 10}, {"B", 20}, {"C", 40}, {"D", 60}, {"E", 84}}
 
-// worstGrade is for all that is worse.
+// worstGrade is below the scale.
 const worstGrade = "F"
 
-// grade returns the grade for what was found. A sort of finding costs its points
-// once, however often it was found.
+// grade returns the grade for the findings. Each type of finding counts once.
 func grade(findings []dmarcd.Finding) string {
 	counted := map[string]bool{}
 	points := 0
@@ -31,8 +29,8 @@ func grade(findings []dmarcd.Finding) string {
 	return worstGrade
 }
 
-// next returns the finding that is best mended next: the one that costs most, of
-// equals the most serious; nil where nothing is to be mended.
+// next returns the finding to fix next: the one with most points, then the most severe;
+// nil if there is nothing to fix.
 func next(findings []dmarcd.Finding) *dmarcd.Finding {
 	var best *dmarcd.Finding
 	for i, f := range findings {

@@ -17,8 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver"
 )
 
-// endless answers every question for TXT with an SPF record that includes ten more
-// names, none of which was asked for before.
+// endless answers every TXT query with an SPF record that includes ten new names.
 type endless struct{ inner dns.Resolver }
 
 func (e endless) Resolve(ctx context.Context, q dns.Question) dns.Answer {
@@ -83,7 +82,7 @@ func TestHostileZones(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
-// TestTerminalCodesInRecords wants nothing in the words that a terminal obeys.
+// TestTerminalCodesInRecords checks that findings contain no terminal control sequences.
 func TestTerminalCodesInRecords(t *testing.T) {
 	t.Parallel()
 	zone := dnstest.New("")
@@ -101,8 +100,8 @@ func TestTerminalCodesInRecords(t *testing.T) {
 	}
 }
 
-// TestSlowDripOverTCP has a server that truncates every reply over UDP, and over TCP
-// sends one byte and no more.
+// TestSlowDripOverTCP uses a server that truncates every UDP reply and sends only one byte
+// over TCP.
 func TestSlowDripOverTCP(t *testing.T) {
 	t.Parallel()
 	address := dripServer(t)

@@ -11,25 +11,24 @@ import (
 
 const (
 	inconclusive = "inconclusive"
-	// maxPerID is how many findings of one sort are told; a record can be made to
-	// provoke thousands.
+	// maxPerID limits the findings of one type; a hostile record can produce thousands.
 	maxPerID = 5
 )
 
-// judgement turns facts into findings. It asks nobody.
+// judgement turns facts into findings, without I/O.
 type judgement struct {
 	facts    dmarcd.Facts
 	request  Request
 	findings []dmarcd.Finding
-	told     map[string]int
+	counts   map[string]int
 }
 
-// judge returns what there is to say about the facts, the most serious first.
+// judge returns the findings for the facts, the most severe first.
 func judge(facts dmarcd.Facts, request Request) []dmarcd.Finding {
-	j := &judgement{facts: facts, request: request, told: map[string]int{}}
+	j := &judgement{facts: facts, request: request, counts: map[string]int{}}
 	j.dmarc()
 	if facts.Missing {
-		j.say("domain.missing", nil)
+		j.add("domain.missing", nil)
 	} else {
 		j.beyondDMARC()
 	}
@@ -39,7 +38,7 @@ func judge(facts dmarcd.Facts, request Request) []dmarcd.Finding {
 	return j.findings
 }
 
-// beyondDMARC judges the parts that only a name that exists has.
+// beyondDMARC judges the parts that only an existing name can have.
 func (j *judgement) beyondDMARC() {
 	j.spf()
 	j.dkim()
@@ -58,12 +57,12 @@ func rank(level dmarcd.Level) int {
 	return slices.Index([]dmarcd.Level{dmarcd.LevelError, dmarcd.LevelWarning, dmarcd.LevelInfo, dmarcd.LevelGood}, level)
 }
 
-// say adds the finding with that id. The words may be nil; the domain is always
-// known.
-func (j *judgement) say(id string, w words) { j.sayRecord(id, w, "") }
+// add appends the finding with that id. The words may be nil; {domain} is always set.
+func (j *judgement) add(id string, w words) { j.addRecord(id, w, "") }
 
-// sayRecord is say with the exact record to publish, where the fix announces one.
-func (j *judgement) sayRecord(id string, w words, record string) {
+// addRecord is add with the exact record to publish, which is used if the fix announces
+// one.
+func (j *judgement) addRecord(id string, w words, record string) {
 	all := words{"domain": j.facts.Domain}
 	for name, word := range w {
 		all[name] = word
@@ -76,14 +75,14 @@ func (j *judgement) sayRecord(id string, w words, record string) {
 	if strings.HasSuffix(e.Fix, ":") {
 		finding.Record = record
 	}
-	if j.told[id] >= maxPerID || slices.Contains(j.findings, finding) {
+	if j.counts[id] >= maxPerID || slices.Contains(j.findings, finding) {
 		return
 	}
-	j.told[id]++
+	j.counts[id]++
 	j.findings = append(j.findings, finding)
 }
 
-// problemWords returns the words of a problem.
+// problemWords returns the placeholder values of a problem.
 func problemWords(p dmarcd.Problem) words {
 	return words{
 		"at": p.At, "part": p.Part, "text": p.Text, "name": p.Name, "other": p.Other, "reason": p.Reason,
@@ -91,21 +90,19 @@ func problemWords(p dmarcd.Problem) words {
 	}
 }
 
-// with returns the words with one more.
+// with adds one value and returns w.
 func (w words) with(name, word string) words {
 	w[name] = word
 	return w
 }
 
-// telling says how the problems of one kind are told: by which finding, and with
-// which flaw in words, where {part}, {text} and the like may stand. An empty id
-// means that another finding tells it already.
-type telling struct{ id, flaw string }
+// mapping assigns a kind of problem to a finding and to the text of its {flaw}, which may
+// contain placeholders. An empty id means that another finding covers the problem.
+type mapping struct{ id, flaw string }
 
-// tell tells a problem by a table, with more words than the problem has itself and
-// the record to publish. A kind that the table does not have is one that its
-// protocol came to know later; a test compares the two.
-func (j *judgement) tell(table map[string]telling, p dmarcd.Problem, w words, record string) {
+// addProblem adds the finding that table assigns to a problem, with additional words and
+// the record to publish. A test checks that the tables are complete.
+func (j *judgement) addProblem(table map[string]mapping, p dmarcd.Problem, w words, record string) {
 	how := table[p.Kind]
 	if how.id == "" {
 		return
@@ -114,5 +111,5 @@ func (j *judgement) tell(table map[string]telling, p dmarcd.Problem, w words, re
 	for name, word := range w {
 		all[name] = word
 	}
-	j.sayRecord(how.id, all.with("flaw", fill(how.flaw, all)), record)
+	j.addRecord(how.id, all.with("flaw", fill(how.flaw, all)), record)
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/dmarcd/dmarcd/dkim"
 )
 
-// dkimTellings says how the problems of DKIM keys are told.
-var dkimTellings = map[string]telling{
+// dkimFindings maps DKIM problems to findings.
+var dkimFindings = map[string]mapping{
 	string(dkim.MissingTag):       {"dkim.invalid-key", "the tag {part} is missing"},
-	string(dkim.DuplicateTag):     {"dkim.invalid-key", "the tag {part} appears twice"},
-	string(dkim.VersionNotFirst):  {"dkim.invalid-key", "v=DKIM1 is not at its beginning"},
+	string(dkim.DuplicateTag):     {"dkim.invalid-key", "the tag {part} occurs twice"},
+	string(dkim.VersionNotFirst):  {"dkim.invalid-key", "it does not start with v=DKIM1"},
 	string(dkim.MalformedElement): {"dkim.invalid-key", "{text} is not of the form name=value"},
-	string(dkim.EmptyElement):     {"dkim.invalid-key", "there is nothing between two semicolons"},
-	string(dkim.InvalidValue):     {"dkim.invalid-key", "the tag {part} cannot have the value {text}"},
+	string(dkim.EmptyElement):     {"dkim.invalid-key", "there are two consecutive semicolons"},
+	string(dkim.InvalidValue):     {"dkim.invalid-key", "the tag {part} has the invalid value {text}"},
 	string(dkim.TooManyTags):      {"dkim.invalid-key", "it has more than 100 tags"},
-	string(dkim.UnknownAlgorithm): {"dkim.invalid-key", "there is no algorithm {text}"},
-	string(dkim.UndecodableKey):   {"dkim.invalid-key", "the key (p) is cut off or damaged"},
-	string(dkim.MalformedKey):     {"dkim.invalid-key", "what stands in p is not a public key"},
-	string(dkim.WrongKeyType):     {"dkim.invalid-key", "p holds a key of another kind than k says"},
-	string(dkim.WrongKeyLength):   {"dkim.invalid-key", "an Ed25519 key has {limit} bytes, and this one {count}"},
+	string(dkim.UnknownAlgorithm): {"dkim.invalid-key", "the algorithm {text} is unknown"},
+	string(dkim.UndecodableKey):   {"dkim.invalid-key", "the key (p) is truncated or damaged"},
+	string(dkim.MalformedKey):     {"dkim.invalid-key", "p does not contain a public key"},
+	string(dkim.WrongKeyType):     {"dkim.invalid-key", "p contains a key of a different type than k"},
+	string(dkim.WrongKeyLength):   {"dkim.invalid-key", "an Ed25519 key has {limit} bytes, but this one has {count}"},
 	string(dkim.ShortKey):         {"dkim.key-too-short", ""},
 	string(dkim.BadExponent):      {"dkim.bad-exponent", ""},
 	string(dkim.SHA1Only):         {"dkim.no-usable-hash", ""},
@@ -31,14 +31,14 @@ var dkimTellings = map[string]telling{
 	string(dkim.LargeExponent):  {"dkim.large-exponent", ""},
 	string(dkim.BareKey):        {"dkim.bare-key", ""},
 	string(dkim.SHA1Allowed):    {"dkim.sha1-allowed", ""},
-	string(dkim.UnknownHash):    {"dkim.ignored-part", "h lists {text}, which does not exist"},
-	string(dkim.UnknownService): {"dkim.ignored-part", "s lists {text}, which does not exist"},
+	string(dkim.UnknownHash):    {"dkim.ignored-part", "h lists the unknown hash {text}"},
+	string(dkim.UnknownService): {"dkim.ignored-part", "s lists the unknown service {text}"},
 	string(dkim.NotForEmail):    {"dkim.not-for-mail", ""},
-	string(dkim.UnknownFlag):    {"dkim.ignored-part", "t lists {text}, which does not exist"},
+	string(dkim.UnknownFlag):    {"dkim.ignored-part", "t lists the unknown flag {text}"},
 	string(dkim.TestMode):       {"dkim.testing", ""},
-	string(dkim.UnknownTag):     {"dkim.ignored-part", "there is a tag {part}, which does not exist"},
+	string(dkim.UnknownTag):     {"dkim.ignored-part", "the tag {part} is unknown"},
 	string(dkim.TagCase):        {"dkim.ignored-part", "the tag {text} is not in lower case"},
-	string(dkim.HistoricTag):    {"dkim.ignored-part", "there is a tag {text}, which was given up"},
+	string(dkim.HistoricTag):    {"dkim.ignored-part", "the tag {text} is obsolete"},
 	string(dkim.TrailingSpace):  {"dkim.ignored-part", "a space follows the last semicolon"},
 
 	string(dkim.MultipleRecords): {"dkim.multiple-records", ""},
@@ -46,14 +46,13 @@ var dkimTellings = map[string]telling{
 	string(dkim.DanglingAlias):   {"dkim.dangling-alias", ""},
 }
 
-// fromWords says how a selector became known.
+// fromWords describes the origin of a selector.
 var fromWords = map[string]string{
-	string(FromReport): "receivers report mail signed with it", string(FromOwner): "as you named it",
-	string(FromGuessing): "a usual name",
+	string(FromReport): "reported by receivers", string(FromOwner): "declared by you",
+	string(FromGuessing): "a common name",
 }
 
-// dkim tells what is known about the keys. That nothing was found never means that
-// there is nothing.
+// dkim judges the DKIM keys. Finding no key does not prove that there is none.
 func (j *judgement) dkim() {
 	f := j.facts.DKIM
 	var usable []string
@@ -67,22 +66,22 @@ func (j *judgement) dkim() {
 		}
 		j.dkimKey(key)
 	}
-	named := j.told["dkim.selector-missing"] > 0
+	named := j.counts["dkim.selector-missing"] > 0
 	switch {
 	case f.Namespace == dkim.NamespaceMissing.String():
 		if !named && !j.unused() && !j.saysParked() {
-			j.say("dkim.no-keys", nil)
+			j.add("dkim.no-keys", nil)
 		}
 	case unanswered > 0:
-		j.say("dkim.inconclusive", words{"reason": reason})
+		j.add("dkim.inconclusive", words{"reason": reason})
 	case len(f.Keys) == 0 && !f.Wildcard && !j.saysParked():
-		j.say("dkim.not-found", words{"count": strconv.Itoa(f.Probed)})
+		j.add("dkim.not-found", words{"count": strconv.Itoa(f.Probed)})
 	}
 	if f.Wildcard {
-		j.say("dkim.wildcard", nil)
+		j.add("dkim.wildcard", nil)
 	}
 	if len(usable) > 0 {
-		j.say("dkim.found", words{"names": listed(usable)})
+		j.add("dkim.found", words{"names": listed(usable)})
 	}
 }
 
@@ -90,13 +89,13 @@ func (j *judgement) dkimKey(key dmarcd.DKIMKey) {
 	w := words{"selector": key.Selector, "from": fromWords[key.From]}
 	switch {
 	case key.Status == dkim.StatusRevoked.String() && key.From == string(FromReport):
-		j.say("dkim.revoked-in-use", w)
+		j.add("dkim.revoked-in-use", w)
 	case key.Status == dkim.StatusRevoked.String():
-		j.say("dkim.revoked", w)
+		j.add("dkim.revoked", w)
 	case key.Status == dkim.StatusNone.String() && key.From != string(FromGuessing) && len(key.Problems) == 0:
-		j.say("dkim.selector-missing", w)
+		j.add("dkim.selector-missing", w)
 	}
 	for _, p := range key.Problems {
-		j.tell(dkimTellings, p, w, "")
+		j.addProblem(dkimFindings, p, w, "")
 	}
 }

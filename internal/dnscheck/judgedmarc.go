@@ -8,43 +8,44 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// stateOK is the state of a record that says what to do.
+// stateOK is the state of a valid record.
 const stateOK = "ok"
 
-// maxRecord is how long a DMARC record may be before its answer is in danger of
-// not fitting the 1,232 bytes that DNS messages are usually kept to.
+// maxRecord is the length from which a DMARC record may not fit into the usual 1,232 bytes
+// of a DNS message.
 const maxRecord = 1000
 
-// weaker reports whether a policy is stated that asks for less than another.
+// weaker reports whether policy is set and less strict than other.
 func weaker(policy, other string) bool {
 	return policy != "" && policyNamed(policy) < policyNamed(other)
 }
 
-// dmarc tells which policy applies. What follows from something graver is not told.
+// dmarc judges the policy that applies. It omits findings that follow from a more severe
+// one.
 func (j *judgement) dmarc() {
 	f := j.facts.DMARC
 	if f.Status == dmarc.StatusInconclusive.String() {
-		j.say("dmarc.inconclusive", words{"reason": f.Reason})
+		j.add("dmarc.inconclusive", words{"reason": f.Reason})
 		return
 	}
 	j.apexRecord(f)
 	switch {
 	case f.Status == dmarc.StatusMultiple.String():
-		j.sayRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, j.merged(f.OwnRecords))
+		j.addRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, j.merged(f.OwnRecords))
 		return
 	case j.ownNameBroken(f):
 		return
 	case f.Record == "", j.ofSuffix(f) && f.Policy == "":
-		then := "after some weeks of reports, raise the policy"
+		then := "after a few weeks of reports, raise the policy"
 		if j.unused() {
-			then = "no mail is sent as this domain, so the policy can be strict from the start"
+			then = "the domain sends no mail, so the policy can be strict from the start"
 		}
-		j.sayRecord("dmarc.missing", words{"then": then}, j.firstRecord(j.misplaced(f)))
+		j.addRecord("dmarc.missing", words{"then": then}, j.firstRecord(j.misplaced(f)))
 		return
 	case j.ofSuffix(f):
-		// What else there is to say about that record is for others to mend.
+		// Other problems of that record are not for this owner to fix.
 		w := words{"record_domain": f.RecordDomain, "policy": f.Policy}
-		j.sayRecord("dmarc.policy-of-suffix", w, j.firstRecord(dmarc.Record{}))
+		j.addRecord("dmarc.policy-of-suffix", w, j.firstRecord(dmarc.Record{}))
 		j.disagreement(f)
 		return
 	}
@@ -61,19 +62,19 @@ func (j *judgement) dmarc() {
 	j.tags(f)
 }
 
-// apexRecord tells that a record stands in the wrong place. Where there is one in the
-// right place too, that is the one to keep: a second would put both out of force.
+// apexRecord reports a record at the wrong name. If there is also one at the right name,
+// that is the one to keep: two records would disable both.
 func (j *judgement) apexRecord(f dmarcd.DMARCFacts) {
 	for _, text := range f.ApexRecords {
 		record := j.firstRecord(j.misplaced(f))
 		if len(f.OwnRecords) > 0 {
 			record = txtRecord(dmarc.QueryName(j.facts.Domain), cut(f.OwnRecords[0], maxNested))
 		}
-		j.sayRecord("dmarc.record-at-apex", words{"text": text}, record)
+		j.addRecord("dmarc.record-at-apex", words{"text": text}, record)
 	}
 }
 
-// misplaced returns the record that stands in the wrong place, the first of several.
+// misplaced returns the first record at the wrong name.
 func (j *judgement) misplaced(f dmarcd.DMARCFacts) dmarc.Record {
 	if len(f.ApexRecords) == 0 {
 		return dmarc.Record{}
@@ -82,20 +83,20 @@ func (j *judgement) misplaced(f dmarcd.DMARCFacts) dmarc.Record {
 	return record
 }
 
-// ownNameBroken tells what stands at the domain's own name without being a record.
-// It reports true where that leaves the domain without any.
+// ownNameBroken reports invalid content at the domain's own name. It returns true if that
+// leaves the domain without a record.
 func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
 	for _, miss := range f.Misses {
 		w := words{"text": miss.Text, "flaw": missFlaws[miss.Kind], "record_domain": f.RecordDomain}
 		near := missFlaws[miss.Kind] != ""
 		switch {
 		case len(f.OwnRecords) > 0:
-			j.say("dmarc.stray-text", w)
+			j.add("dmarc.stray-text", w)
 		case near && f.Record == "":
-			j.sayRecord("dmarc.near-miss", w, j.firstRecord(meantRecord(miss.Text)))
+			j.addRecord("dmarc.near-miss", w, j.firstRecord(meantRecord(miss.Text)))
 			return true
 		case near:
-			j.sayRecord("dmarc.near-miss-inherited", w, j.firstRecord(meantRecord(miss.Text)))
+			j.addRecord("dmarc.near-miss-inherited", w, j.firstRecord(meantRecord(miss.Text)))
 		}
 	}
 	if !f.Dangling {
@@ -103,28 +104,27 @@ func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
 	}
 	w := words{"target": lastAlias(f.Aliases), "record_domain": f.RecordDomain}
 	if f.Record != "" {
-		j.say("dmarc.dangling-alias-inherited", w)
+		j.add("dmarc.dangling-alias-inherited", w)
 		return false
 	}
-	j.sayRecord("dmarc.dangling-alias", w, j.firstRecord(dmarc.Record{}))
+	j.addRecord("dmarc.dangling-alias", w, j.firstRecord(dmarc.Record{}))
 	return true
 }
 
-// missFlaws says what is wrong with a text that is no record. A text that has
-// nothing to do with DMARC has no flaw.
+// missFlaws describes why a text is not a record. A text unrelated to DMARC has no flaw.
 var missFlaws = map[string]string{
 	string(dmarc.Unrelated):        "",
-	string(dmarc.VersionCase):      "the version is not written v=DMARC1 with capital letters",
+	string(dmarc.VersionCase):      "v=DMARC1 must be in upper case",
 	string(dmarc.OtherVersion):     "its version is not DMARC1",
-	string(dmarc.LeadingSpace):     "it begins with a space",
-	string(dmarc.Quoted):           "quotation marks are part of the text",
-	string(dmarc.EscapedSeparator): "its semicolons are written with backslashes",
+	string(dmarc.LeadingSpace):     "it starts with a space",
+	string(dmarc.Quoted):           "it contains quotation marks",
+	string(dmarc.EscapedSeparator): "its semicolons are escaped with backslashes",
 	string(dmarc.MissingSeparator): "no semicolon follows the version",
-	string(dmarc.VersionNotFirst):  "v=DMARC1 is not at its beginning",
+	string(dmarc.VersionNotFirst):  "it does not start with v=DMARC1",
 	string(dmarc.SPFRecord):        "it is an SPF record, which belongs at the domain itself",
 }
 
-// usability tells that receivers cannot use the record as it stands.
+// usability reports a record that receivers cannot use.
 func (j *judgement) usability(f dmarcd.DMARCFacts) {
 	id := map[string]string{
 		dmarc.NoProcessing.String(): "dmarc.policy-off",
@@ -138,8 +138,8 @@ func (j *judgement) usability(f dmarcd.DMARCFacts) {
 		if flaw == "" {
 			continue
 		}
-		// All of them together are one thing to mend.
-		j.sayRecord(id, words{"at": f.RecordDomain, "flaw": flaw}, j.repaired(f, func(r *dmarc.Record) {
+		// One finding covers all of them.
+		j.addRecord(id, words{"at": f.RecordDomain, "flaw": flaw}, j.repaired(f, func(r *dmarc.Record) {
 			if r.P == dmarc.Unstated {
 				r.P = dmarc.None
 			}
@@ -149,7 +149,7 @@ func (j *judgement) usability(f dmarcd.DMARCFacts) {
 	}
 }
 
-// policyFlaw says how a problem takes the policy away, "" where it does not.
+// policyFlaw describes how a problem disables the policy, or returns "".
 func policyFlaw(p dmarcd.Problem) string {
 	if !slices.Contains([]string{"p", "sp", "np"}, p.Part) {
 		return ""
@@ -158,18 +158,17 @@ func policyFlaw(p dmarcd.Problem) string {
 	case string(dmarc.MissingTag):
 		return "it has no policy (p)"
 	case string(dmarc.InvalidValue):
-		return p.Part + "=" + quotable(p.Text) + " is none of none, quarantine and reject"
+		return p.Part + "=" + quotable(p.Text) + " is not one of none, quarantine and reject"
 	}
 	return ""
 }
 
-// ofSuffix reports whether the record that applies is that of a domain under which
-// others register names.
+// ofSuffix reports whether the applicable record belongs to a public suffix.
 func (j *judgement) ofSuffix(f dmarcd.DMARCFacts) bool {
 	return f.RecordDomain != j.facts.Domain && (f.RecordIsSuffix || f.PSD == dmarc.PSDYes.String())
 }
 
-// inheritance tells whose record applies where it is not the domain's own.
+// inheritance reports whose record applies if it is not the domain's own.
 func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
 	w := words{
 		"record_domain": f.RecordDomain, "policy": f.Policy, "suffix": f.OrganizationalDomain,
@@ -178,39 +177,39 @@ func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
 	own := f.RecordDomain == j.facts.Domain
 	switch {
 	case own && f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain != j.facts.Domain:
-		// psd=n at this name would cut it off from the rest of its organization.
-		j.say("dmarc.captured-organization", w)
+		// psd=n at this name would separate it from the rest of its organization.
+		j.add("dmarc.captured-organization", w)
 	case own && f.OrganizationIsSuffix:
-		j.sayRecord("dmarc.captured", w, j.repaired(f, func(r *dmarc.Record) { r.PSD = dmarc.PSDNo }))
+		j.addRecord("dmarc.captured", w, j.repaired(f, func(r *dmarc.Record) { r.PSD = dmarc.PSDNo }))
 	case !own:
-		j.say("dmarc.inherited", w)
+		j.add("dmarc.inherited", w)
 	}
 }
 
-// strength tells how much the policy asks for.
+// strength judges how strict the policy is.
 func (j *judgement) strength(f dmarcd.DMARCFacts) {
 	if j.saysParked() {
-		return // told with the other signs of a parked domain
+		return // covered by the findings for parked domains
 	}
 	w := words{"at": f.RecordDomain, "source": f.Source, "policy": f.Policy, "applied": f.Applied, "percent": f.Percent}
 	percent, err := strconv.Atoi(f.Percent)
 	sampled := err == nil && percent >= 0 && percent < 100 && f.Policy != "none"
 	if sampled {
-		j.sayRecord("dmarc.percentage", w, j.repaired(f, func(*dmarc.Record) {}))
+		j.addRecord("dmarc.percentage", w, j.repaired(f, func(*dmarc.Record) {}))
 	}
 	switch {
 	case f.Policy != f.Applied:
-		j.sayRecord("dmarc.testing", w, j.repaired(f, func(r *dmarc.Record) { r.Testing = false }))
+		j.addRecord("dmarc.testing", w, j.repaired(f, func(r *dmarc.Record) { r.Testing = false }))
 	case f.Applied == "none":
-		j.sayRecord("dmarc.policy-none", w, j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, dmarc.Quarantine) }))
+		j.addRecord("dmarc.policy-none", w, j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, dmarc.Quarantine) }))
 	case f.Applied == "quarantine":
-		j.sayRecord("dmarc.policy-quarantine", w, j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, dmarc.Reject) }))
+		j.addRecord("dmarc.policy-quarantine", w, j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, dmarc.Reject) }))
 	case !sampled:
-		j.say("dmarc.reject", w)
+		j.add("dmarc.reject", w)
 	}
 }
 
-// raise sets the policy that one tag states.
+// raise sets the policy of one tag.
 func raise(r *dmarc.Record, tag string, policy dmarc.Policy) {
 	switch tag {
 	case "sp":
@@ -222,7 +221,7 @@ func raise(r *dmarc.Record, tag string, policy dmarc.Policy) {
 	}
 }
 
-// subdomains tells where names below the domain are less protected.
+// subdomains reports weaker protection of subdomains.
 func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 	if f.RecordDomain != j.facts.Domain {
 		return
@@ -231,13 +230,13 @@ func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 	below := orNone(f.SP, f.P)
 	w := words{"policy": f.P, "sp": f.SP, "np": f.NP, "other": below, "zone": dnssec.Zone, "host": denialHost(dnssec.Nameservers)}
 	if weaker(f.SP, f.P) {
-		j.sayRecord("dmarc.subdomains-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.SP = r.P }))
+		j.addRecord("dmarc.subdomains-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.SP = r.P }))
 	}
 	if weaker(f.NP, f.P) && weaker(f.NP, below) {
-		j.sayRecord("dmarc.missing-names-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.NP = dmarc.Unstated }))
+		j.addRecord("dmarc.missing-names-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.NP = dmarc.Unstated }))
 	}
 	if !weaker(below, f.NP) {
-		return // nothing is lost where np has no effect
+		return // np makes no difference
 	}
 	signed := dnssec.Status == zoneSigned || dnssec.Status == zoneUnvalidated
 	host := w["host"]
@@ -247,13 +246,13 @@ func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 		if host != "" {
 			w["host"] = " (hosted at " + host + ")"
 		}
-		j.sayRecord("dmarc.np-without-effect", w, fix)
+		j.addRecord("dmarc.np-without-effect", w, fix)
 	case host != "":
-		j.sayRecord("dmarc.np-at-risk", w, fix)
+		j.addRecord("dmarc.np-at-risk", w, fix)
 	}
 }
 
-// disagreement tells where receivers of the two generations differ.
+// disagreement reports where receivers of RFC 9989 and RFC 7489 differ.
 func (j *judgement) disagreement(f dmarcd.DMARCFacts) {
 	old := f.Legacy
 	if old.Status == inconclusive || f.RecordIsSuffix {
@@ -262,18 +261,18 @@ func (j *judgement) disagreement(f dmarcd.DMARCFacts) {
 	if f.Policy != old.Policy || f.Policy != "" && f.RecordDomain != old.RecordDomain {
 		record := j.ownRecord(f)
 		if j.ofSuffix(f) {
-			record = j.firstRecord(dmarc.Record{}) // reports are not for the suffix
+			record = j.firstRecord(dmarc.Record{}) // the suffix must not receive the reports
 		}
 		w := words{"new": whose(f.Policy, f.RecordDomain), "old": whose(old.Policy, old.RecordDomain)}
-		j.sayRecord("dmarc.receivers-disagree", w, record)
+		j.addRecord("dmarc.receivers-disagree", w, record)
 		return
 	}
 	if f.OrganizationalDomain != "" && f.OrganizationalDomain != old.OrganizationalDomain && !f.OrganizationIsSuffix {
-		j.say("dmarc.organization-differs", words{"new": f.OrganizationalDomain, "old": old.OrganizationalDomain})
+		j.add("dmarc.organization-differs", words{"new": f.OrganizationalDomain, "old": old.OrganizationalDomain})
 	}
 }
 
-// whose puts a policy and its origin into words.
+// whose describes a policy and its origin.
 func whose(policy, domain string) string {
 	if policy == "" {
 		return "no policy applies"

@@ -10,9 +10,9 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// firstRecord returns the DMARC record that a domain without any should publish,
-// given what its owner tried to say, if anything. It asks for no less than the policy
-// that applies now; a domain that is not used for mail can ask for everything at once.
+// firstRecord returns the DMARC record for a domain without one, based on what its owner
+// tried to publish, if anything. Its policy is not weaker than the one that applies now; a
+// domain without mail starts with reject.
 func (j *judgement) firstRecord(meant dmarc.Record) string {
 	record := meant
 	if record.P == dmarc.Unstated {
@@ -22,17 +22,17 @@ func (j *judgement) firstRecord(meant dmarc.Record) string {
 		}
 	}
 	if dmarc.IsPublicSuffix(j.facts.Domain) {
-		// Without it, all domains below would be one organization (RFC 9989 §11.8).
+		// Without psd=y, all domains below would be one organization (RFC 9989 §11.8).
 		record.PSD = dmarc.PSDYes
 	}
 	j.addAddress(&record, j.facts.Domain)
 	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
 }
 
-// statedVersion finds the version in a text that is almost a record.
+// statedVersion matches the version in a malformed record.
 var statedVersion = regexp.MustCompile(`(?i)\bv\s*=\s*dmarc[0-9.]*[\s,;]*`)
 
-// meantRecord returns what the owner tried to say with a text that is almost a record.
+// meantRecord returns what the owner meant with a malformed record.
 func meantRecord(text string) dmarc.Record {
 	version := statedVersion.FindStringIndex(text)
 	if version == nil {
@@ -48,19 +48,18 @@ func meantRecord(text string) dmarc.Record {
 	return record
 }
 
-// repaired returns the record that applies, without its mistakes and with a change.
+// repaired returns the applicable record without its errors and with a change.
 func (j *judgement) repaired(f dmarcd.DMARCFacts, change func(*dmarc.Record)) string {
 	record, _ := dmarc.Parse(f.Record)
 	change(&record)
 	return txtRecord(dmarc.QueryName(f.RecordDomain), record.String())
 }
 
-// ownRecord returns a record for the domain's own name that asks for what applies to
-// it now.
+// ownRecord returns a record for the domain itself with the policy that applies to it now.
 func (j *judgement) ownRecord(f dmarcd.DMARCFacts) string {
 	record, _ := dmarc.Parse(f.Record)
 	if f.RecordDomain != j.facts.Domain {
-		// What an ancestor says of its subdomains is of no use here.
+		// An ancestor's tags for its subdomains do not apply here.
 		record = dmarc.Record{ADKIM: record.ADKIM, ASPF: record.ASPF, RUA: record.RUA}
 		record.P = policyNamed(f.Policy)
 	}
@@ -69,8 +68,8 @@ func (j *judgement) ownRecord(f dmarcd.DMARCFacts) string {
 	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
 }
 
-// merged returns one record in the place of several: the first one, with the
-// strictest policy and the destinations of all.
+// merged combines several records: the first one, with the strictest policy and all
+// destinations.
 func (j *judgement) merged(texts []string) string {
 	var all dmarc.Record
 	below := dmarc.Unstated
@@ -93,7 +92,7 @@ func (j *judgement) merged(texts []string) string {
 	return txtRecord(dmarc.QueryName(j.facts.Domain), all.String())
 }
 
-// together returns the destinations of both lists, each once.
+// together returns the union of two lists of destinations.
 func together(some, more []dmarc.URI) []dmarc.URI {
 	for _, uri := range more {
 		if !slices.ContainsFunc(some, func(u dmarc.URI) bool { return u.Text == uri.Text }) {
@@ -103,8 +102,8 @@ func together(some, more []dmarc.URI) []dmarc.URI {
 	return some
 }
 
-// addAddress gives the record of a domain the destination that is wanted, or where it
-// has none one that is easy to set up, unless no mail can reach that.
+// addAddress adds the wanted destination to r. If none is wanted and r has none, it adds
+// one at the domain itself, unless that cannot receive mail.
 func (j *judgement) addAddress(r *dmarc.Record, at string) {
 	wanted := j.request.ReportAddress
 	if wanted == "" {
@@ -118,8 +117,8 @@ func (j *judgement) addAddress(r *dmarc.Record, at string) {
 	}
 }
 
-// takesNoReports reports whether it is known that no mail can reach a domain. Of
-// another one than that which was looked at, it is not.
+// takesNoReports reports whether a domain is known not to accept mail. Only the checked
+// domain is known.
 func (j *judgement) takesNoReports(at string) bool {
 	mx := j.facts.MX.Status
 	return at == j.facts.Domain && (mx == mxNull || mx == mxNone)

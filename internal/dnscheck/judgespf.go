@@ -17,27 +17,27 @@ const (
 	udpLimit    = 512 // RFC 7208 §3.4
 )
 
-// The parts of records that are told apart when one is put together.
+// The parts of records that are handled separately when records are merged.
 const (
 	softFail          = "~all"
 	redirectPrefix    = "redirect="
 	explanationPrefix = "exp="
 )
 
-// spfTellings says how the problems of SPF records are told.
-var spfTellings = map[string]telling{
-	string(spf.InvalidCharacter):    {"spf.syntax-error", "it holds a character that is not plain ASCII"},
+// spfFindings maps SPF problems to findings.
+var spfFindings = map[string]mapping{
+	string(spf.InvalidCharacter):    {"spf.syntax-error", "it contains a non-ASCII character"},
 	string(spf.MalformedTerm):       {"spf.syntax-error", "this is neither a mechanism nor a modifier"},
-	string(spf.UnknownMechanism):    {"spf.syntax-error", "there is no mechanism {text}"},
-	string(spf.QualifiedModifier):   {"spf.syntax-error", "a modifier takes none of + - ~ ? before it"},
-	string(spf.RepeatedModifier):    {"spf.syntax-error", "it may stand in a record only once"},
+	string(spf.UnknownMechanism):    {"spf.syntax-error", "the mechanism {text} is unknown"},
+	string(spf.QualifiedModifier):   {"spf.syntax-error", "a modifier cannot have a qualifier (+ - ~ ?)"},
+	string(spf.RepeatedModifier):    {"spf.syntax-error", "it may occur only once"},
 	string(spf.MissingValue):        {"spf.syntax-error", "the name or network is missing"},
-	string(spf.UnexpectedValue):     {"spf.syntax-error", "nothing may follow here, but {text} does"},
+	string(spf.UnexpectedValue):     {"spf.syntax-error", "unexpected value {text}"},
 	string(spf.InvalidDomain):       {"spf.syntax-error", "{text} is not a domain name"},
-	string(spf.AddressAsDomain):     {"spf.syntax-error", "{text} is an address, which ip4: or ip6: would allow"},
-	string(spf.InvalidMacro):        {"spf.syntax-error", "{text} is not a macro"},
-	string(spf.InvalidAddress):      {"spf.syntax-error", "{text} is not an address of that kind"},
-	string(spf.InvalidPrefixLength): {"spf.syntax-error", "{text} is not the length of a network"},
+	string(spf.AddressAsDomain):     {"spf.syntax-error", "{text} is an IP address; use ip4: or ip6: instead"},
+	string(spf.InvalidMacro):        {"spf.syntax-error", "{text} is not a valid macro"},
+	string(spf.InvalidAddress):      {"spf.syntax-error", "{text} is not a valid address of that family"},
+	string(spf.InvalidPrefixLength): {"spf.syntax-error", "{text} is not a valid prefix length"},
 
 	string(spf.PassAll):         {"spf.pass-all", ""},
 	string(spf.NeutralAll):      {"spf.neutral-all", ""},
@@ -60,7 +60,7 @@ var spfTellings = map[string]telling{
 	string(spf.Loop):            {"spf.loop", ""},
 	string(spf.MalformedName):   {"spf.malformed-name", ""},
 	string(spf.VoidLookup):      {"spf.void-lookup", ""},
-	string(spf.Inconclusive):    {}, // told once, by the status
+	string(spf.Inconclusive):    {}, // reported once, by the status
 	string(spf.Truncated):       {"spf.tree-too-large", ""},
 	string(spf.Overlap):         {"spf.overlap", ""},
 	string(spf.LongString):      {"spf.long-string", ""},
@@ -68,15 +68,15 @@ var spfTellings = map[string]telling{
 	string(spf.SenderID):        {"spf.sender-id", ""},
 }
 
-// ownAffairs are the findings that only the owner of a record can mend, and that
-// do no harm to those who include it.
-var ownAffairs = []string{
+// ownOnly lists findings that only the owner of a record can fix, and that do not affect
+// records that include it.
+var ownOnly = []string{
 	"spf.neutral-all", "spf.no-all", "spf.terms-after-all", "spf.redirect-ignored", "spf.ptr", "spf.broad-range",
 	"spf.host-bits", "spf.duplicate-term", "spf.unknown-modifier", "spf.long-record", "spf.void-lookup",
 	"spf.malformed-name", "spf.overlap", "spf.long-string", "spf.stray-text", "spf.sender-id",
 }
 
-// spf tells whether the SPF records work.
+// spf judges the SPF records.
 func (j *judgement) spf() {
 	f := j.facts.SPF
 	switch spf.Status(f.Status) {
@@ -84,16 +84,16 @@ func (j *judgement) spf() {
 		j.spfMissing(f)
 		return
 	case spf.StatusMultiple:
-		j.sayRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(j.facts.Domain, mergedSPF(f.Records)))
+		j.addRecord("spf.multiple-records", words{"count": strconv.Itoa(len(f.Records))}, txtRecord(j.facts.Domain, mergedSPF(f.Records)))
 		return
 	case spf.StatusInconclusive:
-		j.say("spf.inconclusive", words{"reason": f.Reason})
+		j.add("spf.inconclusive", words{"reason": f.Reason})
 	}
 	if f.Lookups > lookupLimit {
-		j.say("spf.too-many-lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
+		j.add("spf.too-many-lookups", words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)})
 	}
 	if len(f.Record) > udpLimit {
-		j.say("spf.record-too-long", words{"at": j.facts.Domain, "count": strconv.Itoa(len(f.Record))})
+		j.add("spf.record-too-long", words{"at": j.facts.Domain, "count": strconv.Itoa(len(f.Record))})
 	}
 	effective := redirected(j.facts.Domain, f.Tree)
 	for _, p := range f.Problems {
@@ -102,15 +102,15 @@ func (j *judgement) spf() {
 	w := words{"count": strconv.Itoa(f.Lookups), "limit": strconv.Itoa(lookupLimit), "costly": costly(f.Tree)}
 	if f.Status == string(spf.StatusOK) {
 		if f.Lookups >= nearLimit {
-			j.say("spf.near-lookup-limit", w)
+			j.add("spf.near-lookup-limit", w)
 		}
 		if !has(f.Problems, string(spf.PassAll)) && len(f.Record) <= udpLimit {
-			j.say("spf.valid", w)
+			j.add("spf.valid", w)
 		}
 	}
 }
 
-// spfMissing tells that there is no record, or what stands in its place.
+// spfMissing reports a missing or malformed record.
 func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
 	record := "v=spf1 mx ~all"
 	switch mx := j.facts.MX.Status; {
@@ -123,39 +123,39 @@ func (j *judgement) spfMissing(f dmarcd.SPFFacts) {
 	}
 	for _, p := range f.Problems {
 		if p.Kind == string(spf.NearMiss) {
-			j.sayRecord("spf.near-miss", words{"text": p.Text}, txtRecord(j.facts.Domain, record))
+			j.addRecord("spf.near-miss", words{"text": p.Text}, txtRecord(j.facts.Domain, record))
 			return
 		}
 	}
-	j.sayRecord("spf.missing", nil, txtRecord(j.facts.Domain, record))
+	j.addRecord("spf.missing", nil, txtRecord(j.facts.Domain, record))
 }
 
-// spfProblem tells one problem. The records in effective decide about all senders
-// that nothing else matched; those that are only included do not.
+// spfProblem reports one problem. The records in effective decide about all senders that
+// no term matches; included records do not.
 func (j *judgement) spfProblem(f dmarcd.SPFFacts, p dmarcd.Problem, effective []string) {
-	how := spfTellings[p.Kind]
+	how := spfFindings[p.Kind]
 	own := slices.Contains(effective, p.At)
 	w := problemWords(p).with("at", orNone(p.At, j.facts.Domain)).with("part", orNone(p.Part, "the record"))
 	w["flaw"] = fill(how.flaw, w)
 	switch {
 	case how.id == "" || how.id == "spf.too-many-lookups":
-		return // told with the whole
-	case slices.Contains(ownAffairs, how.id) && !own:
+		return // reported for the whole record
+	case slices.Contains(ownOnly, how.id) && !own:
 		return
 	case how.id == "spf.pass-all" && !own:
-		j.say("spf.included-pass-all", w)
+		j.add("spf.included-pass-all", w)
 	case how.id == "spf.too-many-void-lookups":
-		j.say(how.id, w.with("names", listed(voidNames(f.Problems))).with("count", strconv.Itoa(f.VoidLookups)))
+		j.add(how.id, w.with("names", listed(voidNames(f.Problems))).with("count", strconv.Itoa(f.VoidLookups)))
 	case how.id == "spf.void-lookup" && has(f.Problems, string(spf.VoidLimit)):
-		return // the limit names them all
+		return // the finding about the limit lists them all
 	case how.id == "spf.long-record" && p.Count > udpLimit:
-		return // told by its length
+		return // reported as spf.record-too-long
 	default:
-		j.sayRecord(how.id, w, txtRecord(w["at"], mendedSPF(recordOf(j.facts, p.At), p, brokenTerms(f.Problems, p.At))))
+		j.addRecord(how.id, w, txtRecord(w["at"], fixedSPF(recordOf(j.facts, p.At), p, brokenTerms(f.Problems, p.At))))
 	}
 }
 
-// redirected returns the domain and those that its record hands over to.
+// redirected returns the domain and the targets of its redirects.
 func redirected(domain string, terms []dmarcd.SPFTerm) []string {
 	names := []string{domain}
 	for _, t := range terms {
@@ -166,7 +166,7 @@ func redirected(domain string, terms []dmarcd.SPFTerm) []string {
 	return names
 }
 
-// recordOf returns the record of a domain that the SPF tree holds.
+// recordOf returns the record of a domain in the SPF tree.
 func recordOf(f dmarcd.Facts, domain string) string {
 	if domain == f.Domain || domain == "" {
 		return f.SPF.Record
@@ -191,12 +191,11 @@ func recordBelow(t dmarcd.SPFTerm, domain string) string {
 	return ""
 }
 
-// brokenTerms returns the terms of a domain's record that cannot be read or lead
-// nowhere: each of them alone makes the record one that receivers do not use.
+// brokenTerms returns the terms of a domain's record that make it a permerror.
 func brokenTerms(problems []dmarcd.Problem, at string) []string {
 	var terms []string
 	for _, p := range problems {
-		id := spfTellings[p.Kind].id
+		id := spfFindings[p.Kind].id
 		if p.At == at && slices.Contains([]string{"spf.syntax-error", "spf.broken-include", "spf.loop"}, id) {
 			terms = append(terms, p.Part)
 		}
@@ -204,11 +203,10 @@ func brokenTerms(problems []dmarcd.Problem, at string) []string {
 	return terms
 }
 
-// mendedSPF returns the record without the term concerned and without those that
-// break it, and with an all that lets others fail at its end. Problems that end
-// in a record are of that kind. A record that hands over by redirect gets no all,
-// which would put the redirect out of force (RFC 7208 §6.1).
-func mendedSPF(record string, p dmarcd.Problem, broken []string) string {
+// fixedSPF returns the record without the term in question and without terms that cause a
+// permerror, ending in a failing all. A record with redirect gets no all, because that
+// would disable the redirect (RFC 7208 §6.1).
+func fixedSPF(record string, p dmarcd.Problem, broken []string) string {
 	all, handsOver := "", false
 	var terms []string
 	for _, term := range strings.Fields(record) {
@@ -231,7 +229,7 @@ func mendedSPF(record string, p dmarcd.Problem, broken []string) string {
 	return strings.Join(terms, " ")
 }
 
-// failing returns an all by which others fail: the term itself where it does that.
+// failing returns the all term if it fails others, else ~all.
 func failing(all string) string {
 	if strings.HasPrefix(all, "-") || strings.HasPrefix(all, "~") {
 		return all
@@ -239,9 +237,8 @@ func failing(all string) string {
 	return softFail
 }
 
-// mergedSPF returns one record in the place of several: all their terms once, and
-// the strictest all. Beside that a redirect would be out of force, so that it
-// becomes an include; of modifiers like exp there can be one only.
+// mergedSPF combines several records: all terms once, and the strictest all. Redirects
+// become includes, because all disables redirect, and only the first exp is used.
 func mergedSPF(records []string) string {
 	terms, all := []string{"v=spf1"}, softFail
 	add := func(term string, same func(string) bool) {
@@ -269,7 +266,7 @@ func mergedSPF(records []string) string {
 	return strings.Join(append(terms, all), " ")
 }
 
-// costly names the terms that cost the most look-ups.
+// costly lists the terms with the most lookups.
 func costly(terms []dmarcd.SPFTerm) string {
 	const most = 3
 	sorted := slices.DeleteFunc(slices.Clone(terms), func(t dmarcd.SPFTerm) bool { return t.Cost == 0 })
@@ -281,7 +278,7 @@ func costly(terms []dmarcd.SPFTerm) string {
 	return listed(names)
 }
 
-// voidNames returns the names whose look-up found nothing.
+// voidNames returns the names without records.
 func voidNames(problems []dmarcd.Problem) []string {
 	var names []string
 	for _, p := range problems {

@@ -9,9 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// dmarcTellings says how the problems of a DMARC record are told.
-var dmarcTellings = map[string]telling{
-	string(dmarc.MissingTag):           {}, // told by what becomes of the policy
+// dmarcFindings maps DMARC problems to findings.
+var dmarcFindings = map[string]mapping{
+	string(dmarc.MissingTag):           {}, // reported by usability
 	string(dmarc.InvalidValue):         {id: "dmarc.invalid-value"},
 	string(dmarc.UnknownTag):           {id: "dmarc.unknown-tag"},
 	string(dmarc.HistoricTag):          {id: "dmarc.historic-tag"},
@@ -29,20 +29,20 @@ var dmarcTellings = map[string]telling{
 	string(dmarc.FailureReportsOnPSD):  {id: "dmarc.failure-reports-on-psd"},
 }
 
-// tags tells what is wrong with single tags of the record.
+// tags reports problems of individual tags.
 func (j *judgement) tags(f dmarcd.DMARCFacts) {
 	if len(f.Record) > maxRecord {
-		j.say("dmarc.long-record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
+		j.add("dmarc.long-record", words{"at": f.RecordDomain, "count": strconv.Itoa(len(f.Record))})
 	}
 	for _, p := range f.Problems {
-		id := dmarcTellings[p.Kind].id
+		id := dmarcFindings[p.Kind].id
 		switch {
 		case id == "", policyFlaw(p) != "":
-			continue // told by what becomes of the policy
-		case p.Part == "pct" && j.told["dmarc.percentage"] > 0:
+			continue // reported by usability
+		case p.Part == "pct" && j.counts["dmarc.percentage"] > 0:
 			continue
 		}
-		j.sayRecord(id, problemWords(p), j.repaired(f, func(r *dmarc.Record) {
+		j.addRecord(id, problemWords(p), j.repaired(f, func(r *dmarc.Record) {
 			if p.Kind == string(dmarc.FailureReportsOnPSD) {
 				r.RUF = nil
 			}
@@ -53,7 +53,7 @@ func (j *judgement) tags(f dmarcd.DMARCFacts) {
 	}
 }
 
-// destinations tells whether reports reach somebody.
+// destinations checks that reports reach their destinations.
 func (j *judgement) destinations(f dmarcd.DMARCFacts) {
 	aggregate, wanted := 0, false
 	for _, d := range f.Destinations {
@@ -67,11 +67,11 @@ func (j *judgement) destinations(f dmarcd.DMARCFacts) {
 	fix := j.repaired(f, func(r *dmarc.Record) { j.addAddress(r, f.RecordDomain) })
 	switch {
 	case aggregate == 0 && j.request.ReportAddress == "" && j.takesNoReports(f.RecordDomain):
-		j.say("parked.no-reports", w)
+		j.add("parked.no-reports", w)
 	case aggregate == 0 && !has(f.Problems, string(dmarc.BadURI)):
-		j.sayRecord("dmarc.no-reports", w, fix)
+		j.addRecord("dmarc.no-reports", w, fix)
 	case j.request.ReportAddress != "" && !wanted:
-		j.sayRecord("dmarc.reports-elsewhere", w, fix)
+		j.addRecord("dmarc.reports-elsewhere", w, fix)
 	}
 }
 
@@ -83,17 +83,17 @@ func (j *judgement) destination(f dmarcd.DMARCFacts, d dmarcd.DestinationFacts) 
 	}
 	switch {
 	case d.Mail == "no":
-		j.say("dmarc.destination-without-mail", w)
+		j.add("dmarc.destination-without-mail", w)
 	case d.Consent == dmarc.NotAuthorized.String() && j.asks(consent):
-		return // one record is for all destinations at that host
+		return // one record covers all destinations at that host
 	case d.Consent == dmarc.NotAuthorized.String() && consent != "":
-		j.sayRecord("dmarc.destination-refused", w, consent)
+		j.addRecord("dmarc.destination-refused", w, consent)
 	case d.Consent == dmarc.ConsentUnknown.String() && consent != "":
-		j.sayRecord("dmarc.destination-unknown", w, consent)
+		j.addRecord("dmarc.destination-unknown", w, consent)
 	}
 }
 
-// asks reports whether a finding asks for that record already.
+// asks reports whether a finding already recommends that record.
 func (j *judgement) asks(record string) bool {
 	return record != "" && slices.ContainsFunc(j.findings, func(f dmarcd.Finding) bool { return f.Record == record })
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/dmarcd/dmarcd/mtasts"
 )
 
-// lookMTASTS finds the record and fetches the policy that it announces. It needs
-// the facts of MX.
-func (e *examination) lookMTASTS(ctx context.Context) {
+// checkMTASTS looks up the record and fetches the policy. It needs the MX facts.
+func (e *examination) checkMTASTS(ctx context.Context) {
 	found := mtasts.LookupRecord(ctx, e.dns, e.Domain)
 	f := &e.facts.MTASTS
 	f.Status, f.Reason = found.Status.String(), found.Answer.Reason
-	if e.anybodysAlias(ctx, found.Answer) {
+	if e.wildcardAlias(ctx, found.Answer) {
 		found.Problems = slices.DeleteFunc(found.Problems, func(p mtasts.Problem) bool { return p.Kind == mtasts.DanglingAlias })
 	}
 	f.Problems = mtastsProblems(mtasts.QueryName(e.Domain), found.Problems)
 	for _, record := range found.Records {
 		if len(found.Records) == 1 {
-			f.Record, f.ID = kept(record.Text), kept(record.ID)
+			f.Record, f.ID = storable(record.Text), storable(record.ID)
 			f.Problems = append(f.Problems, mtastsProblems(mtasts.QueryName(e.Domain), record.Problems)...)
 		}
 	}
@@ -28,9 +27,9 @@ func (e *examination) lookMTASTS(ctx context.Context) {
 		return
 	}
 	fetched := mtasts.Fetch(ctx, e.client(), e.Domain)
-	f.Fetch, f.FetchReason = fetched.Status.String(), keptReason(fetched.Reason)
-	f.HTTPStatus, f.Location = fetched.Code, kept(fetched.Location)
-	f.Policy, f.Mode, f.MaxAge = kept(fetched.Policy.Text), fetched.Policy.Mode.String(), fetched.Policy.MaxAge
+	f.Fetch, f.FetchReason = fetched.Status.String(), storableReason(fetched.Reason)
+	f.HTTPStatus, f.Location = fetched.Code, storable(fetched.Location)
+	f.Policy, f.Mode, f.MaxAge = storable(fetched.Policy.Text), fetched.Policy.Mode.String(), fetched.Policy.MaxAge
 	f.MX = fetched.Policy.MX
 	f.PolicyProblems = mtastsProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.Policy.Problems))
 	if fetched.Status == mtasts.FetchOK && fetched.Policy.Mode != mtasts.ModeNone {
@@ -38,7 +37,7 @@ func (e *examination) lookMTASTS(ctx context.Context) {
 	}
 }
 
-// compareMX compares the patterns of the policy with the hosts in the DNS.
+// compareMX compares the patterns of the policy with the MX hosts.
 func compareMX(f *dmarcd.MTASTSFacts, hosts []dmarcd.MXHost) {
 	used := map[string]bool{}
 	for _, host := range hosts {
@@ -63,7 +62,7 @@ func mtastsProblems(at string, problems []mtasts.Problem) []dmarcd.Problem {
 	var facts []dmarcd.Problem
 	for _, p := range problems {
 		facts = append(facts, dmarcd.Problem{
-			Kind: string(p.Kind), At: at, Part: kept(p.Field), Text: kept(p.Text), Count: p.Count, Limit: p.Limit,
+			Kind: string(p.Kind), At: at, Part: storable(p.Field), Text: storable(p.Text), Count: p.Count, Limit: p.Limit,
 		})
 	}
 	return facts

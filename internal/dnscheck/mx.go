@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// The states of the MX records of a domain, and of one of its hosts.
+// The status of the MX records of a domain, and of one of its hosts.
 const (
 	mxOK           = "ok"
 	mxNone         = "none"
@@ -25,11 +25,11 @@ const (
 	hostRoot       = "root"
 )
 
-// maxHosts is how many MX hosts are looked at; the rest is left out.
+// maxHosts limits the MX hosts that are checked.
 const maxHosts = 20
 
-// lookMX finds the hosts that mail to the domain goes to.
-func (e *examination) lookMX(ctx context.Context) {
+// checkMX looks up the MX hosts of the domain.
+func (e *examination) checkMX(ctx context.Context) {
 	f := &e.facts.MX
 	mx := e.dns.Resolve(ctx, dns.Question{Name: e.Domain, Type: dns.MX})
 	switch mx.Outcome {
@@ -41,7 +41,7 @@ func (e *examination) lookMX(ctx context.Context) {
 		e.facts.Missing = len(mx.Aliases) == 0
 		return
 	case dns.NoData:
-		e.lookImplicitMX(ctx)
+		e.checkImplicitMX(ctx)
 		return
 	}
 	if len(mx.Records) == 1 && mx.Records[0].Host == "" {
@@ -62,9 +62,9 @@ func (e *examination) lookMX(ctx context.Context) {
 	all.Wait()
 }
 
-// lookImplicitMX finds out whether mail goes to the domain itself for want of an
-// MX record (RFC 5321 §5.1).
-func (e *examination) lookImplicitMX(ctx context.Context) {
+// checkImplicitMX checks whether mail goes to the domain itself because it has no MX
+// record (RFC 5321 §5.1).
+func (e *examination) checkImplicitMX(ctx context.Context) {
 	f := &e.facts.MX
 	host := e.mxHost(ctx, dns.Record{Host: e.Domain})
 	switch host.Status {

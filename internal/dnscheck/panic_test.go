@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// faulty panics for some names, as a bug in the reading of a record would.
+// faulty panics for some names, like a bug in a record parser.
 type faulty string
 
 func (f faulty) Resolve(_ context.Context, q dns.Question) dns.Answer {
@@ -27,14 +27,14 @@ func (f faulty) Resolve(_ context.Context, q dns.Question) dns.Answer {
 	return dns.Answer{Question: q, Outcome: dns.NoData}
 }
 
-// A panic in one of the goroutines of a check reaches the boundary of who asked for it.
+// A panic in a goroutine of a check must reach the caller.
 func TestPanicsOfACheckCanBeRecovered(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"_dmarc.", "mx1.", "spf.", "default._domainkey", "_smtp._tls.", "_mta-sts."} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			checker := dnscheck.New(dnscheck.Options{Resolver: faulty(name), Now: time.Now})
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // what waits for the answer ends then
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // releases the waiting queries
 			defer cancel()
 			err := recovered.Boundary(nil).Call("check", func() error {
 				checker.Examine(ctx, dnscheck.Request{Domain: "example.com", Selectors: []dnscheck.Selector{{Name: "default"}}})

@@ -15,18 +15,17 @@ const denyAll = "v=spf1 -all"
 // takesMail reports whether mail can be delivered to the domain, as far as known.
 func takesMail(f dmarcd.MXFacts) bool { return f.Status == mxOK || f.Status == mxImplicit }
 
-// sendsNothing reports whether the domain says that nobody sends as it.
+// sendsNothing reports whether the SPF record allows no sender.
 func sendsNothing(f dmarcd.SPFFacts) bool {
 	return strings.EqualFold(strings.Join(strings.Fields(f.Record), " "), denyAll)
 }
 
-// saysParked reports whether the domain says that it is not used for mail.
+// saysParked reports whether the domain declares that it is not used for mail.
 func (j *judgement) saysParked() bool {
 	return j.request.Purpose == "" && j.facts.MX.Status == mxNull && sendsNothing(j.facts.SPF)
 }
 
-// unused reports whether the domain does not seem to be used for mail, whether it
-// says so or not.
+// unused reports whether the domain appears not to be used for mail, declared or not.
 func (j *judgement) unused() bool {
 	f := j.facts
 	quiet := f.MX.Status == mxNull || f.MX.Status == mxNone
@@ -34,7 +33,7 @@ func (j *judgement) unused() bool {
 	return j.request.Purpose == "" && quiet && silent && f.DKIM.Namespace == dkim.NamespaceMissing.String()
 }
 
-// parked tells how well a domain is locked that is not used for mail.
+// parked judges the protection of a domain that is not used for mail.
 func (j *judgement) parked() {
 	f := j.facts
 	if j.request.Purpose != "" {
@@ -44,26 +43,26 @@ func (j *judgement) parked() {
 	case j.saysParked():
 		j.locked(f.DMARC)
 	case f.MX.Status == mxNull && f.SPF.Status == string(spf.StatusOK):
-		j.sayRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
+		j.addRecord("parked.spf-open", words{"text": f.SPF.Record}, txtRecord(f.Domain, denyAll))
 	case f.MX.Status == mxNone && sendsNothing(f.SPF):
-		j.sayRecord("parked.takes-mail", nil, nullMX(f.Domain))
+		j.addRecord("parked.takes-mail", nil, nullMX(f.Domain))
 	}
 }
 
-// locked tells whether the policy of a parked domain is as strict as it can be.
+// locked judges the policy of a parked domain.
 func (j *judgement) locked(f dmarcd.DMARCFacts) {
 	switch {
 	case f.Policy == "":
-		return // there are graver things to tell
+		return // a more severe finding covers this
 	case f.Applied == "reject" && !weaker(f.SP, "reject") && !weaker(f.NP, "reject"):
-		j.say("parked.locked", nil)
+		j.add("parked.locked", nil)
 	case f.Applied != "reject" && f.State == stateOK:
-		j.sayRecord("parked.policy", words{"policy": f.Applied}, j.lockedRecord(f))
+		j.addRecord("parked.policy", words{"policy": f.Applied}, j.lockedRecord(f))
 	}
 }
 
-// lockedRecord returns the record of a parked domain, with all kept that its own has
-// beside the policy: psd above all, on which other domains depend.
+// lockedRecord returns the record for a parked domain. It preserves all tags except the
+// policy, in particular psd, which affects other domains.
 func (j *judgement) lockedRecord(f dmarcd.DMARCFacts) string {
 	var record dmarc.Record
 	if f.RecordDomain == j.facts.Domain {
@@ -74,5 +73,5 @@ func (j *judgement) lockedRecord(f dmarcd.DMARCFacts) string {
 	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
 }
 
-// nullMX returns the record that says that a domain takes no mail (RFC 7505).
+// nullMX returns the record that declares that a domain accepts no mail (RFC 7505).
 func nullMX(domain string) string { return domain + ". MX 0 ." }

@@ -9,14 +9,13 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// Setup returns the records to publish so that reports about a domain come to its
-// address at the report domain, and whether they were seen. Without a report domain
-// there are none. TLS reports may also come by HTTPS, where baseURL, by which clients
-// reach this server, says so. It asks no DNS: what it says is as old as the latest
-// check.
+// Setup returns the records to publish so that reports about a domain reach its address at
+// the report domain, and whether the latest check found them. It makes no DNS queries.
+// Without a report domain it returns none. With a baseURL, the public URL of this server,
+// TLS reports may also arrive over HTTPS.
 //
-// Addresses at the report domain that active does not know are of domains that were
-// deleted: they are left out of the record to publish.
+// Addresses at the report domain for which active returns false belong to deleted domains
+// and are removed from the record to publish.
 func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.Published, active func(mailbox string) bool) []dmarcd.SetupRecord {
 	address := domain.ReportAddress(reportDomain)
 	if address == "" {
@@ -28,7 +27,7 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.
 			return ours && !strings.EqualFold(u.Address, address) && !active(mailbox)
 		}),
 		Known: !domain.KnownAt.IsZero(), Seen: asksDMARC(domain.Record, address),
-		Why: "Tells receivers your policy, and to send aggregate reports here.",
+		Why: "Publishes your policy and requests aggregate reports.",
 	}}
 	if consent, needed := consentRecord(domain.Name, reportDomain, published); needed {
 		records = append(records, consent)
@@ -37,18 +36,17 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.
 	return append(records, dmarcd.SetupRecord{
 		Purpose: dmarcd.SetupTLS, Name: tlsrpt.QueryName(domain.Name), Value: "v=TLSRPTv1; rua=" + strings.Join(tls, ","),
 		Known: published.TLSKnown, Seen: asksTLS(published.TLSRecord, tls),
-		Why: "Asks senders to report mail to you that could not be encrypted.",
+		Why: "Requests reports about mail to you that could not be encrypted.",
 	})
 }
 
-// consentRecord is what the report domain publishes so that receivers send it
-// reports about another organization's domain (RFC 9990 §4). It is not needed
-// within one.
+// consentRecord returns the record with which the report domain authorizes reports about
+// another organization's domain (RFC 9990 §4). It is not needed within an organization.
 func consentRecord(domain, reportDomain string, published dmarcd.Published) (dmarcd.SetupRecord, bool) {
 	name, fits := dmarc.ConsentName(domain, reportDomain)
 	record := dmarcd.SetupRecord{
 		Purpose: dmarcd.SetupConsent, Name: name, Value: "v=DMARC1",
-		Why: "Tells receivers that " + reportDomain + " takes reports about " + domain + ". The operator of this service publishes it, " +
+		Why: "Authorizes reports about " + domain + " to " + reportDomain + ". The operator of this service publishes it, " +
 			"for all domains at once as *._report._dmarc." + reportDomain + ".",
 	}
 	if published.Consent == "" {
@@ -59,9 +57,9 @@ func consentRecord(domain, reportDomain string, published dmarcd.Published) (dma
 	return record, fits && published.Consent != dmarc.NotNeeded.String()
 }
 
-// dmarcRecord returns the record to publish: the domain's own with the address
-// added, one with the policy that the record of a domain above gives it or, where
-// there is nothing to keep, one that only watches. Addresses that are gone are left out.
+// dmarcRecord returns the record to publish: the domain's own with the address added, one
+// with the inherited policy, or p=none if there is none. Addresses for which gone returns
+// true are removed.
 func dmarcRecord(domain dmarcd.Domain, address string, gone func(dmarc.URI) bool) string {
 	record, ok := dmarc.Parse(domain.Record)
 	switch {

@@ -7,18 +7,17 @@ import (
 	"github.com/dmarcd/dmarcd/spf"
 )
 
-// lookSPF walks the tree of SPF records.
-func (e *examination) lookSPF(ctx context.Context) {
+// checkSPF evaluates the tree of SPF records.
+func (e *examination) checkSPF(ctx context.Context) {
 	found := spf.Explain(ctx, e.dns, e.Domain, spf.Limits{})
 	f := &e.facts.SPF
 	f.Status = string(found.Status)
-	// That a host has no IPv6 address is nothing to mend, and does not make its
-	// look-up a void one for those who send over IPv4: what only clients of IPv6 meet
-	// is left out.
+	// A host without an IPv6 address is not a problem, and not a void lookup for senders
+	// over IPv4. Skip what affects IPv6 clients only.
 	f.Lookups, f.VoidLookups = found.Lookups, found.Voids.IPv4
 	if found.Root != nil {
-		f.Records = keptAll(found.Root.Texts)
-		f.Record = kept(found.Root.Record.Text)
+		f.Records = storableAll(found.Root.Texts)
+		f.Record = storable(found.Root.Record.Text)
 		f.Tree = termFacts(found.Root)
 		f.Reason = found.Root.Reason
 	}
@@ -35,8 +34,8 @@ func (e *examination) lookSPF(ctx context.Context) {
 
 func spfProblem(p spf.Problem) dmarcd.Problem {
 	fact := dmarcd.Problem{
-		Kind: string(p.Kind), At: p.Domain, Part: kept(p.Term), Text: kept(p.Text), Name: kept(p.Name),
-		Count: p.Count, Limit: p.Limit, Reason: p.Reason, Other: kept(p.Other.Term),
+		Kind: string(p.Kind), At: p.Domain, Part: storable(p.Term), Text: storable(p.Text), Name: storable(p.Name),
+		Count: p.Count, Limit: p.Limit, Reason: p.Reason, Other: storable(p.Other.Term),
 	}
 	if p.Range.IsValid() {
 		fact.Text = p.Range.String()
@@ -47,7 +46,7 @@ func spfProblem(p spf.Problem) dmarcd.Problem {
 	return fact
 }
 
-// termFacts returns the terms of a record with all that they lead to.
+// termFacts returns the terms of a record, including those of nested records.
 func termFacts(node *spf.Node) []dmarcd.SPFTerm {
 	var terms []dmarcd.SPFTerm
 	for _, step := range node.Terms {
@@ -64,25 +63,25 @@ func termFacts(node *spf.Node) []dmarcd.SPFTerm {
 	return terms
 }
 
-// stepNote says what is special about a term.
+// stepNote describes special cases of a term.
 func stepNote(step spf.Step) string {
 	switch {
 	case step.Ignored:
 		return "has no effect"
 	case step.Loop:
-		return "leads back to a record that it is part of"
+		return "leads back to a record that includes it"
 	case step.Repeated:
-		return "is shown above, and counts again"
+		return "shown above, counts again"
 	case step.Truncated != "":
-		return "was not followed: " + step.Truncated
+		return "not followed: " + step.Truncated
 	case step.Child != nil && step.Child.Status == spf.StatusNone:
 		return "has no SPF record"
 	case step.Child != nil && step.Child.Status == spf.StatusMultiple:
-		return "has several SPF records"
+		return "has multiple SPF records"
 	case step.Child != nil && step.Child.Status == spf.StatusInconclusive:
 		return "could not be looked up"
 	case step.Void.IPv4 > 0:
-		return "finds nothing"
+		return "returns nothing"
 	case step.Dynamic:
 		return "depends on the message"
 	}

@@ -11,36 +11,36 @@ import (
 )
 
 const (
-	// maxText is how much of a text from the DNS is kept as a fact.
+	// maxText bounds a stored text from DNS, in bytes.
 	maxText = 64 << 10
-	// maxNested is the same for the records of others in the SPF tree.
+	// maxNested is the same for nested records in the SPF tree.
 	maxNested = 4 << 10
-	// maxQuoted is how much of it is repeated in a sentence.
+	// maxQuoted bounds a quotation in a sentence, in bytes.
 	maxQuoted = 160
-	// maxString is how long a character-string in the DNS can be (RFC 1035 §3.3).
+	// maxString is the maximum length of a character-string in DNS (RFC 1035 §3.3).
 	maxString = 255
 )
 
-// kept returns a text from the DNS as it is kept: storable, and bounded.
-func kept(text string) string { return cut(printable(text), maxText) }
+// storable returns a text from DNS in a form that can be stored, truncated to maxText.
+func storable(text string) string { return cut(printable(text), maxText) }
 
-// keptAll is kept for several texts.
-func keptAll(texts []string) []string {
+// storableAll is storable for several texts.
+func storableAll(texts []string) []string {
 	var all []string
 	for _, text := range texts {
-		all = append(all, kept(text))
+		all = append(all, storable(text))
 	}
 	return all
 }
 
-// ownAddress is what a connection that broke says of our end of it: a port that is
-// another one each time.
+// ownAddress matches our side of a connection in a network error, whose port differs each
+// time.
 var ownAddress = regexp.MustCompile(`\S+->`)
 
-// keptReason is kept for the reason why a connection failed.
-func keptReason(reason string) string { return kept(ownAddress.ReplaceAllString(reason, "")) }
+// storableReason is storable for network errors.
+func storableReason(reason string) string { return storable(ownAddress.ReplaceAllString(reason, "")) }
 
-// cut shortens a text to a number of bytes without splitting a character.
+// cut truncates a text to limit bytes without splitting a character.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -51,11 +51,11 @@ func cut(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// quotable returns a text from outside in a form that can stand in a sentence: on
-// one line, short, and without anything that a terminal would obey.
+// quotable returns an untrusted text for use in a sentence: on one line, short, and
+// without terminal control sequences.
 func quotable(text string) string { return visible(cut(text, maxQuoted)) }
 
-// visible replaces what cannot be seen.
+// visible replaces invisible characters.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || unicode.IsGraphic(r) && !unicode.IsSpace(r) {
@@ -65,8 +65,8 @@ func visible(text string) string {
 	}, text)
 }
 
-// txtRecord returns a TXT record as it stands in a zone file, cut between characters
-// into strings of the length that the DNS can carry.
+// txtRecord returns a TXT record in zone file syntax, split between characters into
+// strings of at most 255 bytes.
 func txtRecord(name, text string) string {
 	text = visible(text)
 	var b strings.Builder
@@ -84,7 +84,7 @@ func txtRecord(name, text string) string {
 	return b.String()
 }
 
-// listed joins names for a sentence: "a, b and c", and at most ten of them.
+// listed joins at most ten names as "a, b and c".
 func listed(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -96,7 +96,7 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// orNone stands in for an empty word in a sentence.
+// orNone returns word, or none if word is empty.
 func orNone(word, none string) string {
 	if word == "" {
 		return none
@@ -104,7 +104,7 @@ func orNone(word, none string) string {
 	return word
 }
 
-// lastAlias returns where a chain of aliases ends, "" where there is none.
+// lastAlias returns the end of a chain of aliases, or "".
 func lastAlias(aliases []string) string {
 	if len(aliases) == 0 {
 		return ""
@@ -112,7 +112,7 @@ func lastAlias(aliases []string) string {
 	return aliases[len(aliases)-1]
 }
 
-// has reports whether a problem of the kind is among them.
+// has reports whether problems contains one of that kind.
 func has(problems []dmarcd.Problem, kind string) bool {
 	for _, p := range problems {
 		if p.Kind == kind {

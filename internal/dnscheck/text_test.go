@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// TestTXTRecord holds that the strings of a record have at most 255 bytes, that no
-// character is cut, and that all of the text is there.
+// TestTXTRecord checks that strings have at most 255 bytes, that no character is split,
+// and that the text is complete.
 func TestTXTRecord(t *testing.T) {
 	t.Parallel()
 	const limit = 255

@@ -26,7 +26,7 @@ const (
 	pkixTLSA  = "_25._tcp.mx.example.com TLSA 010101 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 )
 
-// tlsWays are where TLS reports should go.
+// tlsWays are the expected destinations of TLS reports.
 var tlsWays = []string{"mailto:abc@reports.example.net", "https://dmarc.example.net/tlsrpt/abc"}
 
 var transportCases = []findingCase{
@@ -70,7 +70,7 @@ var transportCases = []findingCase{
 	{name: "a short max_age", zone: sound + stsRecord, files: policy("version: STSv1\nmode: enforce\nmx: mx.example.com\nmax_age: 3600\n"), want: []string{"mta-sts.short-max-age"}},
 	{name: "a policy in test mode", zone: sound + stsRecord, files: policy("version: STSv1\nmode: testing\nmx: mx.example.com\nmax_age: 2419200\n"), want: []string{"mta-sts.testing"}},
 	{name: "a policy that is withdrawn", zone: sound + stsRecord, files: policy("version: STSv1\nmode: none\nmax_age: 60\n"), want: []string{"mta-sts.withdrawn"}},
-	{name: "an unknown field in a policy", zone: sound + stsRecord, files: policy(enforced[policyPath].body + "foo: bar\n"), want: []string{"mta-sts.untidy"}, says: "there is a field foo,"},
+	{name: "an unknown field in a policy", zone: sound + stsRecord, files: policy(enforced[policyPath].body + "foo: bar\n"), want: []string{"mta-sts.untidy"}, says: "the field foo is unknown"},
 
 	{name: "no answer for TLS-RPT", zone: without("_smtp._tls") + "_smtp._tls.example.com INCONCLUSIVE", want: []string{"tls-rpt.inconclusive"}, not: []string{"tls-rpt.missing"}},
 	{name: "no TLS-RPT record", zone: without("_smtp._tls"), want: []string{"tls-rpt.missing"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:tls-reports@example.com"`},
@@ -84,7 +84,7 @@ var transportCases = []findingCase{
 	{name: "TLS reports come by HTTPS alone", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=https://dmarc.example.net/tlsrpt/abc"`, request: dnscheck.Request{TLSReportURIs: tlsWays}, not: []string{"tls-rpt.reports-elsewhere"}},
 	{name: "no TLS-RPT record, and two ways", zone: without("_smtp._tls"), request: dnscheck.Request{TLSReportURIs: tlsWays}, want: []string{"tls-rpt.missing"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:abc@reports.example.net,https://dmarc.example.net/tlsrpt/abc"`},
 	{name: "what is mended keeps its destinations", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:abc@reports.example.net; ;"`, request: dnscheck.Request{TLSReportURIs: tlsWays}, want: []string{"tls-rpt.invalid-record"}, fix: `_smtp._tls.example.com. TXT "v=TLSRPTv1; rua=mailto:abc@reports.example.net"`},
-	{name: "an unknown field of TLS-RPT", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:x@example.com; foo=bar"`, want: []string{"tls-rpt.untidy"}, says: "there is a field foo,"},
+	{name: "an unknown field of TLS-RPT", zone: without("_smtp._tls") + `_smtp._tls.example.com TXT "v=TLSRPTv1; rua=mailto:x@example.com; foo=bar"`, want: []string{"tls-rpt.untidy"}, says: "the field foo is unknown"},
 
 	{name: "no answer for TLSA", zone: sound + "_25._tcp.mx.example.com INCONCLUSIVE", signed: []string{"example.com"}, want: []string{"dane.inconclusive"}},
 	{name: "a TLSA record that is not for mail", zone: protected(pkixTLSA + goodTLSA), signed: []string{"example.com"}, want: []string{"dane.unusable-record"}},

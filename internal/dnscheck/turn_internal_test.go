@@ -18,7 +18,7 @@ func TestTurnsAreSpreadAndKept(t *testing.T) {
 		if wait := first.Sub(now); wait < interval/2 || wait > interval*3/2 {
 			t.Fatalf("%s waits %v", name, wait)
 		}
-		// A check that comes early, late or in between does not move the turn.
+		// An early, late or intermediate check does not move the turn.
 		if second := turn(name, first.Add(time.Minute), interval); second.Sub(first) != interval {
 			t.Fatalf("%s has its second turn %v after the first", name, second.Sub(first))
 		}

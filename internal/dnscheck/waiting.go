@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// A request that creates a domain waits for DNS for 2 s at most, one that
-	// verifies a domain for 5 s. What is left is for the database.
-	createLook = 1800 * time.Millisecond
-	verifyLook = 4700 * time.Millisecond
-	// CreateGrace keeps the schedule from looking at a domain while the request
-	// that creates it still does: the first check is planned that much later.
+	// A request that creates a domain waits for DNS for at most 2 s, one that verifies a
+	// domain for 5 s. The rest is for the database.
+	createTimeout = 1800 * time.Millisecond
+	verifyTimeout = 4700 * time.Millisecond
+	// CreateGrace delays the first scheduled check of a new domain, so that it does not
+	// overlap the check by the request that creates it.
 	CreateGrace = 5 * time.Second
 )
 
-// CheckInTime is Check for somebody who waits, for as long as the occasion allows.
-// It goes on when they leave: cut short it would be kept as inconclusive, and
-// impatient clients would put off the next look by the schedule again and again.
-func (c *Checker) CheckInTime(ctx context.Context, keeper Keeper, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
-	most := verifyLook
+// CheckInTime is Check with a timeout that suits the occasion, for a waiting client. It
+// continues if the client disconnects: otherwise impatient clients would produce
+// inconclusive checks and delay the schedule again and again.
+func (c *Checker) CheckInTime(ctx context.Context, saver Saver, name string, occasion Occasion) (dmarcd.Domain, dmarcd.Check, error) {
+	most := verifyTimeout
 	if occasion == Created {
-		most = createLook
+		most = createTimeout
 	}
-	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	checkCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	return c.Check(looking, keeper, name, occasion)
+	return c.Check(checkCtx, saver, name, occasion)
 }

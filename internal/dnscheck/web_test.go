@@ -25,21 +25,20 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
-// served is what a web server answers.
+// served is the response of a web server.
 type served struct {
-	status         int // 200 where it is 0
+	status         int // 200 if 0
 	kind, location string
 	body           string
 }
 
-// policyWeb is the world wide web of a test: HTTPS servers on loopback with a root
-// of their own.
+// policyWeb provides HTTPS servers on loopback with their own root.
 type policyWeb struct {
 	config *tls.Config
 	roots  *x509.CertPool
-	// marks is empty: no authority for marks is trusted.
+	// marks is empty: no mark authority is trusted.
 	marks *x509.CertPool
-	// mail is the certificate that every mail server presents.
+	// mail is the certificate of every mail server.
 	mail *x509.Certificate
 }
 
@@ -84,8 +83,8 @@ func certificate(t *testing.T, issuer *x509.Certificate, issuerKey *ecdsa.Privat
 	return made, key
 }
 
-// dialer returns a dialer that leads to a web server with these files, by host and
-// path, whatever address is dialled. Without files no server can be reached.
+// dialer returns a dialer that connects every address to a web server with these files, by
+// host and path. Without files it connects to none.
 func (w *policyWeb) dialer(t *testing.T, files map[string]served) outbound.Dialer {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -101,10 +100,10 @@ func (w *policyWeb) dialer(t *testing.T, files map[string]served) outbound.Diale
 		if file.status != 0 {
 			out.WriteHeader(file.status)
 		}
-		_, _ = out.Write([]byte(file.body)) // the client may have gone
+		_, _ = out.Write([]byte(file.body)) // the client may have disconnected
 	}))
 	server.TLS = w.config.Clone()
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients refuse certificates on purpose
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients reject certificates on purpose
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return outbound.Dialer{
@@ -119,15 +118,15 @@ func (w *policyWeb) dialer(t *testing.T, files map[string]served) outbound.Diale
 	}
 }
 
-// errNoServer is told of a web without files.
+// errNoServer is the error of a dialer without files.
 var errNoServer = errors.New("connection refused by the test")
 
-// dialMX presents the same certificate for every mail server.
+// dialMX uses the same certificate for every mail server.
 func (w *policyWeb) dialMX(context.Context, string, string) ([]*x509.Certificate, error) {
 	return []*x509.Certificate{w.mail}, nil
 }
 
-// diffFacts compares what two checks saw and said.
+// diffFacts compares the facts and findings of two checks.
 func diffFacts(a, b dmarcd.Check) string {
 	return cmp.Diff(a.Facts, b.Facts) + cmp.Diff(a.Findings, b.Findings)
 }

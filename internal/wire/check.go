@@ -201,7 +201,7 @@ func NewCheck(c dmarcd.Check) Check {
 // NewFinding returns the shape of a finding.
 func NewFinding(f dmarcd.Finding) Finding {
 	return Finding{
-		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.Mend(), Record: f.Record, RFC: f.RFC, Points: f.Points,
+		ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.FullFix(), Record: f.Record, RFC: f.RFC, Points: f.Points,
 	}
 }
 
