@@ -33,6 +33,7 @@ var backupTables = []struct{ name, columns string }{
 	{"shares", "team_id, report_id, n, domain_id, kind, day, header_from, from_path, policy_path, records, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified"},
 	{"records", "team_id, report_id, share, n, count, source, disposition, dkim, spf, details"},
 	{"selectors", "team_id, domain_id, signer, selector, day"},
+	{"sender_classes", "team_id, domain_id, sender, class"},
 	{"rejected", "id, team_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes, domain_id"},
 	{"mailboxes", "id, team_id, host, port, security, username, method, secret, folder, after, move_to, uid_validity, last_uid, created_at, seen_at, error, error_at, crashes, paused_at, lease_until"},
 	{"reverse_names", "address, name, looked_at"},

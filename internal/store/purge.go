@@ -117,6 +117,8 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 			(SELECT key FROM senders WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN
 			(SELECT selector FROM selectors WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM sender_classes WHERE team_id = $1 AND domain_id = $2 AND sender IN
+			(SELECT sender FROM sender_classes WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 	} {
 		removed, err := tx.exec(ctx, step, t.id, id, purgeRows)
 		if err != nil || removed >= purgeRows {

@@ -74,6 +74,13 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 	"SetPurpose": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SetPurpose(ctx, v.domain.Name, dmarcd.PurposePersonal))
 	},
+	"SetSenderClass": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.SetSenderClass(ctx, v.domain.Name, "sender", dmarcd.ClassSpoofing))
+	},
+	"SenderClasses": func(ctx context.Context, other *store.Team, v victim) error {
+		classes, err := other.SenderClasses(ctx, v.domain.Name)
+		return wantNone(len(classes), err)
+	},
 	"DeleteDomain": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.DeleteDomain(ctx, v.domain.Name))
 	},

@@ -485,6 +485,15 @@ CREATE TABLE selectors (
     PRIMARY KEY (team_id, domain_id, signer, selector)
 );
 
+-- What a team says senders are to a domain: yours, unknown or spoofing.
+CREATE TABLE sender_classes (
+    team_id   BIGINT NOT NULL REFERENCES teams (id),
+    domain_id BIGINT NOT NULL,
+    sender    TEXT   NOT NULL, -- its key
+    class     TEXT   NOT NULL,
+    PRIMARY KEY (team_id, domain_id, sender)
+);
+
 -- What was sent and could not be read; the bytes are in originals.
 CREATE TABLE rejected (
     id          BIGINT NOT NULL, -- grows with time

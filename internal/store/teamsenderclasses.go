@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// maxSenderClasses bounds how many senders of a domain a team gives a class.
+const maxSenderClasses = 10_000
+
+// SetSenderClass says what a sender, named by its key, is to a domain; "" takes the word
+// back. It is a *dmarcd.InvalidError where too many senders have a class.
+func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class dmarcd.Class, audit ...dmarcd.AuditEntry) error {
+	return t.tx(ctx, func(tx tx) error {
+		var id dmarcd.DomainID
+		var others int
+		err := tx.queryRow(ctx, `SELECT id, (SELECT COUNT(*) FROM sender_classes WHERE sender_classes.team_id = $1
+				AND sender_classes.domain_id = domains.id AND sender_classes.sender <> $3)
+			FROM domains WHERE team_id = $1 AND name = $2 AND deleted_at = 0`, []any{t.id, domain, sender}, &id, &others)
+		if err != nil {
+			return err
+		}
+		switch {
+		case class == "":
+			_, err = tx.exec(ctx, `DELETE FROM sender_classes WHERE team_id = $1 AND domain_id = $2 AND sender = $3`, t.id, id, sender)
+		case others >= maxSenderClasses:
+			err = &dmarcd.InvalidError{Field: "sender", Message: fmt.Sprintf("A domain has at most %d senders whose class was set.", maxSenderClasses)}
+		default:
+			_, err = tx.exec(ctx, `INSERT INTO sender_classes (team_id, domain_id, sender, class) VALUES ($1, $2, $3, $4)
+				ON CONFLICT (team_id, domain_id, sender) DO UPDATE SET class = excluded.class`, t.id, id, sender, class)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
+	})
+}
+
+// SenderClasses returns what the team says senders are to a domain, by their keys.
+func (t *Team) SenderClasses(ctx context.Context, domain string) (map[string]dmarcd.Class, error) {
+	type row struct {
+		sender string
+		class  dmarcd.Class
+	}
+	rows, err := collectRead(ctx, t.store, `SELECT sender_classes.sender, sender_classes.class
+		FROM domains JOIN sender_classes ON sender_classes.team_id = domains.team_id AND sender_classes.domain_id = domains.id
+		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 LIMIT $3`, []any{t.id, domain, maxSenderClasses},
+		func(scan scanner) (row, error) {
+			var r row
+			return r, scan(&r.sender, &r.class)
+		})
+	classes := make(map[string]dmarcd.Class, len(rows))
+	for _, r := range rows {
+		classes[r.sender] = r.class
+	}
+	return classes, err
+}

@@ -1,0 +1,49 @@
+package store_test
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func TestSenderClasses(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		acme, err := s.CreateTeam(t.Context(), "acme", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		team := s.Team(acme.ID)
+		if err := team.SetSenderClass(t.Context(), "example.com", "sendgrid", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)
+		}
+		if _, err := team.AddDomain(t.Context(), "example.com", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			sender string
+			class  dmarcd.Class
+			want   map[string]dmarcd.Class
+		}{
+			{"sendgrid", dmarcd.ClassYours, map[string]dmarcd.Class{"sendgrid": dmarcd.ClassYours}},
+			{"AS64496", dmarcd.ClassSpoofing, map[string]dmarcd.Class{"sendgrid": dmarcd.ClassYours, "AS64496": dmarcd.ClassSpoofing}},
+			{"sendgrid", dmarcd.ClassUnknown, map[string]dmarcd.Class{"sendgrid": dmarcd.ClassUnknown, "AS64496": dmarcd.ClassSpoofing}},
+			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
+			{"sendgrid", "", map[string]dmarcd.Class{"AS64496": dmarcd.ClassSpoofing}},
+		} {
+			if err := team.SetSenderClass(t.Context(), "example.com", step.sender, step.class); err != nil {
+				t.Fatal(err)
+			}
+			got, err := team.SenderClasses(t.Context(), "example.com")
+			if err != nil || !maps.Equal(got, step.want) {
+				t.Errorf("after %s %q: got %v, %v, want %v", step.sender, step.class, got, err, step.want)
+			}
+		}
+	})
+}
