@@ -101,7 +101,8 @@ type call struct {
 	teamID dmarcd.TeamID
 	// service is what the token may do, nil on a route that needs none.
 	service *service.Team
-	named   string // the name or id in the path, not yet parsed
+	named   string // the first name or id in the path, not yet parsed
+	key     string // the second one
 }
 
 // ServeHTTP implements http.Handler.
@@ -115,11 +116,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve refuses in the order that the interface rules: 401, 403 for the
 // whitelist, 429, 404 and 405 of the path, 403 for a token that may only read, 422
 // for a parameter that an addition does not know; the rest is up to the route.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, named, allowed string) error {
+func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, named []string, allowed string) error {
 	if a.cors.answer(w, r) {
 		return nil
 	}
-	c := &call{w: w, r: r, named: named}
+	c := &call{w: w, r: r}
+	for i, to := range []*string{&c.named, &c.key}[:min(len(named), 2)] {
+		*to = named[i]
+	}
 	if matched != nil {
 		note(w, "route", matched.name())
 		if matched.scope == scopeNone {

@@ -15,7 +15,7 @@ const scopeNone dmarcd.Scope = ""
 // route is one operation of the interface.
 type route struct {
 	method string
-	path   string // below the prefix; one segment may be a parameter, {domain} or {id}
+	path   string // below the prefix; segments may be parameters, {domain}, {id} or {key}
 	scope  dmarcd.Scope
 	handle func(c *call) error
 
@@ -66,6 +66,9 @@ func (a *API) routes() ([]route, error) {
 		{method: "POST", path: "/insights/rejected/{id}/retry", scope: dmarcd.ScopeWrite, handle: a.retryRejected},
 		{method: "GET", path: "/insights/daily", scope: dmarcd.ScopeRead, handle: a.listDaily},
 		{method: "GET", path: "/insights/sources", scope: dmarcd.ScopeRead, handle: a.listSources},
+		{method: "GET", path: "/insights/simulate", scope: dmarcd.ScopeRead, handle: a.simulate},
+		{method: "GET", path: "/insights/advice", scope: dmarcd.ScopeRead, handle: a.listAdvice},
+		{method: "PUT", path: "/domains/{domain}/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setSenderClass},
 
 		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
@@ -115,10 +118,10 @@ type router struct {
 
 // match returns the route of a request and what its path names or, where there is
 // no route, the methods that the path takes, for an Allow header.
-func (rt *router) match(r *http.Request) (matched *route, named, allowed string) {
+func (rt *router) match(r *http.Request) (matched *route, named []string, allowed string) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), rt.prefix)
 	if !ok {
-		return nil, "", ""
+		return nil, nil, ""
 	}
 	segments := strings.Split(path, "/")
 	var methods []string
@@ -137,26 +140,26 @@ func (rt *router) match(r *http.Request) (matched *route, named, allowed string)
 		}
 	}
 	slices.Sort(methods)
-	return nil, "", strings.Join(methods, ", ")
+	return nil, nil, strings.Join(methods, ", ")
 }
 
 // takes reports whether the route is for a path of these escaped segments, and
-// returns the one that stands for its parameter, decoded once.
-func (r *route) takes(segments []string) (named string, ok bool) {
+// returns those that stand for its parameters, decoded once.
+func (r *route) takes(segments []string) (named []string, ok bool) {
 	wanted := strings.Split(r.path, "/")
 	if len(segments) != len(wanted) {
-		return "", false
+		return nil, false
 	}
 	for i, want := range wanted {
 		switch {
 		case strings.HasPrefix(want, "{") && segments[i] != "":
 			decoded, err := url.PathUnescape(segments[i])
 			if err != nil {
-				return "", false // net/http has refused such a path before
+				return nil, false // net/http has refused such a path before
 			}
-			named = decoded
+			named = append(named, decoded)
 		case want != segments[i]:
-			return "", false
+			return nil, false
 		}
 	}
 	return named, true

@@ -22,14 +22,18 @@ func (a *API) listSources(c *call) error {
 	if err != nil {
 		return err
 	}
-	list, err := mail.Sources(c.r.Context(), insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit})
+	list, err := mail.Sources(c.r.Context(), insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit, Assess: true})
 	mail.Close() // before a slow client takes its time
 	if err != nil {
 		return err
 	}
 	page := wire.Page[wire.Source]{Items: []wire.Source{}}
 	for _, s := range list.Sources {
-		page.Items = append(page.Items, wire.NewSource(s.Key, s.Name, s.Detail, s.Counts, s.First, s.Last, s.Seen))
+		item := wire.NewSource(s.Key, s.Name, s.Detail, s.Counts, s.First, s.Last, s.Seen)
+		if a := s.Assessment; a != nil {
+			item.Assess(a.Class, a.Evidence, a.Cause, a.Fix)
+		}
+		page.Items = append(page.Items, item)
 	}
 	if list.Next != "" {
 		page.Next = &list.Next

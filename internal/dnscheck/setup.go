@@ -22,7 +22,7 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.
 		return nil
 	}
 	records := []dmarcd.SetupRecord{{
-		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: dmarcRecord(domain, address, func(u dmarc.URI) bool {
+		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: BaseRecord(domain, address, func(u dmarc.URI) bool {
 			mailbox, ours := cutDomain(u.Address, reportDomain)
 			return ours && !strings.EqualFold(u.Address, address) && !active(mailbox)
 		}),
@@ -57,26 +57,50 @@ func consentRecord(domain, reportDomain string, published dmarcd.Published) (dma
 	return record, fits && published.Consent != dmarc.NotNeeded.String()
 }
 
-// dmarcRecord returns the record to publish: the domain's own with the address added, one
-// with the inherited policy, or p=none if there is none. Addresses for which gone returns
-// true are removed.
-func dmarcRecord(domain dmarcd.Domain, address string, gone func(dmarc.URI) bool) string {
+// BaseRecord returns the DMARC record to publish without a change of policy: the domain's
+// own with the address added, one with the policy that the record of a domain above gives
+// it or, where there is nothing to keep, one that only watches. What stands in the way of
+// the policy and addresses that are gone are left out, all else stays. address may be "",
+// and gone nil.
+func BaseRecord(domain dmarcd.Domain, address string, gone func(dmarc.URI) bool) string {
 	record, ok := dmarc.Parse(domain.Record)
-	switch {
-	case !ok || !record.Usable():
-		return "v=DMARC1; p=none; rua=mailto:" + address
-	case domain.RecordDomain != domain.Name:
+	if ok && domain.RecordDomain != domain.Name {
 		policy, _ := record.Policy(dmarc.Subdomain)
-		return "v=DMARC1; p=" + policy.String() + "; rua=mailto:" + address
-	case asksDMARC(domain.Record, address) && !slices.ContainsFunc(record.RUA, gone):
+		record, _ = dmarc.Parse("v=DMARC1; p=" + max(policy, dmarc.None).String())
+	}
+	if !ok {
+		record, _ = dmarc.Parse("v=DMARC1; p=none")
+	}
+	return proposed(record, address, gone)
+}
+
+// proposed returns a record that receivers can use and that has reports sent to address.
+func proposed(record dmarc.Record, address string, gone func(dmarc.URI) bool) string {
+	var changes []dmarc.Tag
+	if record.P == dmarc.Unstated || record.State == dmarc.Void {
+		changes = append(changes, dmarc.Tag{Name: "p", Value: max(record.P, dmarc.None).String()})
+	}
+	if record.State != dmarc.OK {
+		changes = append(changes, dmarc.Tag{Name: "sp", Value: record.SP.String()}, dmarc.Tag{Name: "np", Value: record.NP.String()})
+	}
+	kept := record.RUA
+	if gone != nil {
+		kept = slices.DeleteFunc(slices.Clone(kept), gone)
+	}
+	if address != "" && !slices.ContainsFunc(kept, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) }) {
+		kept = append(slices.Clip(kept), dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
+	}
+	if len(kept) != len(record.RUA) || !slices.Equal(kept, record.RUA) {
+		texts := make([]string, len(kept))
+		for i, u := range kept {
+			texts[i] = u.String()
+		}
+		changes = append(changes, dmarc.Tag{Name: "rua", Value: strings.Join(texts, ",")})
+	}
+	if len(changes) == 0 {
 		return record.Text
 	}
-	record.RUA = slices.DeleteFunc(record.RUA, gone)
-	if slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) }) {
-		return record.String()
-	}
-	record.RUA = append(record.RUA, dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
-	return record.String()
+	return record.Edit(changes...)
 }
 
 // cutDomain returns the local part of an address at a domain, in lower case.

@@ -10,51 +10,6 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// Stage is how far a domain has come with DMARC.
-type Stage string
-
-// The stages.
-const (
-	StageNone       Stage = "none"
-	StageMonitoring Stage = "monitoring"
-	StagePartial    Stage = "partial"
-	StageEnforced   Stage = "enforced"
-	// StageParked is that of a domain that says it is not used for mail.
-	StageParked Stage = "parked"
-)
-
-// ActionID names a sort of next action. It is stable.
-type ActionID string
-
-// The next actions, the most urgent first.
-const (
-	ActionPublish  ActionID = "publish-record"
-	ActionRepair   ActionID = "repair-record"
-	ActionLock     ActionID = "lock-parked"
-	ActionReports  ActionID = "receive-reports"
-	ActionFix      ActionID = "fix-sender"
-	ActionTighten  ActionID = "tighten-policy"
-	ActionIdentify ActionID = "identify-sender"
-	ActionWait     ActionID = "wait-for-reports"
-)
-
-// Action is what to do next for a domain.
-type Action struct {
-	ID            ActionID
-	Title, Reason string
-	// LegitimateAffected and SpoofingStopped are what the action does to the messages of
-	// the period, or for a sender that is to be fixed what the next policy would do.
-	LegitimateAffected, SpoofingStopped int64
-	// Record is the DMARC record to publish, "" if the action is about something else.
-	Record string
-}
-
-// Advice is the stage of a domain and its next action, nil if there is none.
-type Advice struct {
-	Stage  Stage
-	Action *Action
-}
-
 // Published is what a domain publishes now and what to build its next record from.
 type Published struct {
 	// Record is the record that applies, and Own tells that it is the domain's own.
@@ -119,20 +74,20 @@ func isParked(f *dmarcd.Facts) bool {
 }
 
 // stage returns how far the domain has come.
-func (p Published) stage(f *dmarcd.Facts) Stage {
+func (p Published) stage(f *dmarcd.Facts) dmarcd.Stage {
 	policy, _, ok := p.policyOf()
 	applied := policy.forRFC9989(dmarc.Itself)
 	switch {
 	case isParked(f):
-		return StageParked
+		return dmarcd.StageParked
 	case !ok:
-		return StageNone
+		return dmarcd.StageNone
 	case applied <= dmarc.None:
-		return StageMonitoring
+		return dmarcd.StageMonitoring
 	case policy.isFull():
-		return StageEnforced
+		return dmarcd.StageEnforced
 	}
-	return StagePartial
+	return dmarcd.StagePartial
 }
 
 // isFull tells whether all mail that fails is rejected.
@@ -166,48 +121,62 @@ func (p Policy) in(record string) string {
 		dmarc.Tag{Name: "np", Value: p.NP.String()}, dmarc.Tag{Name: "t"}, dmarc.Tag{Name: "pct"})
 }
 
-// Advise returns the stage of the domain that About told of and what to do next, from
-// what it publishes and what the mail shows.
-func (m *Mail) Advise(ctx context.Context, p Published) (Advice, error) {
-	advice := Advice{Stage: p.stage(m.about.Facts)}
-	if action := p.recordAction(advice.Stage, m.about.Name); action != nil {
-		advice.Action = action
-		return advice, nil
+// Situation is a domain and what it publishes.
+type Situation struct {
+	Domain
+	Published
+}
+
+// Advise returns the stages of domains and what to do next, from what they publish and
+// what the mail shows.
+func (m *Mail) Advise(ctx context.Context, situations ...Situation) ([]dmarcd.Advice, error) {
+	all := make([]dmarcd.Advice, len(situations))
+	var trials []Trial
+	var places []int
+	for i, s := range situations {
+		all[i].Domain, all[i].Stage = s.Name, s.stage(s.Facts)
+		all[i].Action = s.recordAction(all[i].Stage, s.Name)
+		if all[i].Action != nil || all[i].Stage == dmarcd.StageParked {
+			continue
+		}
+		policy := s.Current()
+		if all[i].Stage != dmarcd.StageEnforced {
+			policy = policy.next()
+		}
+		trials, places = append(trials, Trial{s.Domain, policy}), append(places, i)
 	}
-	if advice.Stage == StageParked {
-		return advice, nil
+	if len(trials) == 0 {
+		return all, nil
 	}
-	policy := p.Current()
-	if advice.Stage != StageEnforced {
-		policy = policy.next()
-	}
-	simulation, err := m.Simulate(ctx, policy)
+	simulations, err := m.Simulate(ctx, trials...)
 	if err != nil {
-		return Advice{}, err
+		return nil, err
 	}
-	advice.Action = p.mailAction(advice.Stage, policy, simulation)
-	return advice, nil
+	for n, i := range places {
+		all[i].Action = situations[i].mailAction(all[i].Stage, trials[n].Policy, simulations[n])
+	}
+	return all, nil
 }
 
 // recordAction returns what to do about the record itself, nil if nothing.
-func (p Published) recordAction(stage Stage, domain string) *Action {
+func (p Published) recordAction(stage dmarcd.Stage, domain string) *dmarcd.Action {
 	policy, state, ok := p.policyOf()
 	switch {
-	case stage == StageParked && !policy.isFull():
-		return &Action{
-			ID: ActionLock, Title: "Publish p=reject for this parked domain", Record: Policy{P: dmarc.Reject}.in(p.Base),
+	case stage == dmarcd.StageParked && !policy.isFull():
+		return &dmarcd.Action{
+			ID: dmarcd.ActionLock, Title: "Publish p=reject for this parked domain", Record: Policy{P: dmarc.Reject}.in(p.Base),
 			Reason: domain + " sends no mail, so nothing is lost when receivers reject all mail that uses its name.",
 		}
-	case stage == StageParked:
+	case stage == dmarcd.StageParked:
 		return nil
 	case p.Record == "":
-		return &Action{
-			ID: ActionPublish, Title: "Publish a DMARC record", Record: p.Base,
+		return &dmarcd.Action{
+			ID: dmarcd.ActionPublish, Title: "Publish a DMARC record", Record: p.Base,
 			Reason: "Without a record receivers deliver mail that spoofs " + domain + ", and send no reports about it.",
 		}
 	case !ok || state != dmarc.OK:
-		return &Action{
-			ID: ActionRepair, Title: "Repair the DMARC record", Record: p.Base,
+		return &dmarcd.Action{
+			ID: dmarcd.ActionRepair, Title: "Repair the DMARC record", Record: p.Base,
 			Reason: "Receivers cannot use the record as it is published, so " + domain + " is not protected.",
 		}
 	}
@@ -215,30 +184,30 @@ func (p Published) recordAction(stage Stage, domain string) *Action {
 }
 
 // mailAction returns what to do by what a simulation of the policy shows, nil if nothing.
-func (p Published) mailAction(stage Stage, policy Policy, s Simulation) *Action {
+func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *dmarcd.Action {
 	worst, unknown := s.worst()
 	total := s.Observed.Delivered + s.Observed.Quarantined + s.Observed.Rejected
-	action := &Action{LegitimateAffected: s.LegitimateAffected, SpoofingStopped: s.SpoofingStopped}
+	action := &dmarcd.Action{LegitimateAffected: s.LegitimateAffected, SpoofingStopped: s.SpoofingStopped}
 	switch {
 	case total == 0 && !p.ReportsHere:
-		action.ID, action.Title, action.Record = ActionReports, "Have reports sent here", p.Base
+		action.ID, action.Title, action.Record = dmarcd.ActionReports, "Have reports sent here", p.Base
 		action.Reason = "The record does not name the reporting address of this domain, so nothing is known about its mail."
-	case stage != StageEnforced && (s.Days < enoughDays || total < enoughMessages):
-		action.ID, action.Title = ActionWait, "Wait for more reports"
+	case stage != dmarcd.StageEnforced && (s.Days < enoughDays || total < enoughMessages):
+		action.ID, action.Title = dmarcd.ActionWait, "Wait for more reports"
 		action.Reason = fmt.Sprintf("Reports cover %s on %s; %d messages on %d days are needed before the policy can be tightened.",
 			count(total, "message"), count(int64(s.Days), "day"), enoughMessages, enoughDays)
 	case worst != nil:
-		action.ID, action.Title = ActionFix, "Fix "+worst.Name
+		action.ID, action.Title = dmarcd.ActionFix, "Fix "+worst.Name
 		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC. %s", grouped(worst.Affected), count(worst.Messages, "message"), worst.Name, worst.Cause)
 		if worst.Fix != "" {
 			action.Reason += " " + worst.Fix
 		}
-	case stage != StageEnforced && unknown != nil:
-		action.ID, action.Title = ActionIdentify, "Find out whether "+unknown.Name+" sends for you"
+	case stage != dmarcd.StageEnforced && unknown != nil:
+		action.ID, action.Title = dmarcd.ActionIdentify, "Find out whether "+unknown.Name+" sends for you"
 		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC, and nothing shows whether it is yours. Confirm it or mark it as spoofing.",
 			grouped(unknown.Affected), count(unknown.Messages, "message"), unknown.Name)
-	case stage != StageEnforced:
-		action.ID, action.Title = ActionTighten, "Publish p="+policy.P.String()
+	case stage != dmarcd.StageEnforced:
+		action.ID, action.Title = dmarcd.ActionTighten, "Publish p="+policy.P.String()
 		action.Reason, action.Record = tightenReason(s), policy.in(p.Base)
 	default:
 		return nil

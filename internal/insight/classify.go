@@ -32,7 +32,7 @@ type suspect struct {
 	*profile
 	name   string
 	sender *senders.Sender // nil where the catalogue does not have it
-	judge  *judge
+	docket *docket
 	period period
 }
 
@@ -70,7 +70,7 @@ func (s *suspect) class() (dmarcd.Class, []string) {
 // knownClass is the class of a sender of the catalogue.
 func (s *suspect) knownClass(counts dmarcd.Counts, passes string) (dmarcd.Class, []string) {
 	known := fmt.Sprintf("%s is in the catalogue: %s.", s.sender.Name, s.sender.Category)
-	authorised := s.judge.authorised.includes(s.sender.Domains)
+	authorised := s.docket.authorised.includes(s.sender.Domains)
 	passesOn := s.sender.Category == senders.Mailboxes || s.sender.Category == senders.Gateway || s.sender.Category == senders.Hosting
 	switch {
 	case s.sender.Relays():
@@ -142,7 +142,7 @@ func (s *suspect) relayEvidence() string {
 func (s *suspect) keysAreOthers() bool {
 	var others, own int64
 	for key, messages := range s.keys {
-		use := s.judge.uses[key]
+		use := s.docket.uses[key]
 		if use == nil {
 			continue
 		}
@@ -159,7 +159,7 @@ func (s *suspect) keysAreOthers() bool {
 // elsewhere.
 func (s *suspect) brokenKeyIsUsed() bool {
 	for f := range s.failures {
-		if f.dkim == signatureFails && s.judge.uses[f.selector+"._domainkey."+f.signer] != nil {
+		if f.dkim == signatureFails && s.docket.uses[f.selector+"._domainkey."+f.signer] != nil {
 			return true
 		}
 	}

@@ -40,7 +40,7 @@ func (s *suspect) assess(team dmarcd.Class) Assessment {
 
 // cause says why a group of messages fails.
 func (s *suspect) cause(f failure, of failed) string {
-	domain := s.judge.domain.Name
+	domain := s.docket.domain.Name
 	if domain == "" {
 		domain = "the From domain"
 	}
@@ -93,7 +93,7 @@ func (s *suspect) dkimCause(f failure, domain string) string {
 
 // keyStatus returns what the latest check says of the key of a failure, "" if nothing.
 func (s *suspect) keyStatus(f failure) string {
-	facts := s.judge.domain.Facts
+	facts := s.docket.domain.Facts
 	if facts == nil || f.signer != facts.Domain {
 		return ""
 	}
@@ -112,7 +112,7 @@ const (
 
 // spfProblem says what is wrong with the SPF record of a domain.
 func (s *suspect) spfProblem(domain string) string {
-	facts := s.judge.domain.Facts
+	facts := s.docket.domain.Facts
 	record := "the record of " + domain
 	switch {
 	case facts == nil || facts.Domain != domain:
@@ -133,7 +133,7 @@ func (s *suspect) spfProblem(domain string) string {
 
 // fix says what to do about a group of failing messages of a sender of a class.
 func (s *suspect) fix(class dmarcd.Class, f failure) string {
-	domain := s.judge.domain.Name
+	domain := s.docket.domain.Name
 	if domain == "" {
 		domain = "the From domain"
 	}
@@ -191,7 +191,7 @@ func (s *suspect) recordFix(f failure) string {
 }
 
 func (s *suspect) spfIsValid(domain string) bool {
-	facts := s.judge.domain.Facts
+	facts := s.docket.domain.Facts
 	return facts != nil && facts.Domain == domain && facts.SPF.Status == "ok"
 }
 

@@ -13,6 +13,7 @@ import (
 
 // Domain is what is known of the domain whose mail is judged, beside its mail.
 type Domain struct {
+	ID   dmarcd.DomainID
 	Name string
 	// Facts is what the latest full check found, nil if there is none.
 	Facts *dmarcd.Facts
@@ -32,10 +33,14 @@ func (d *Domain) organization(from string) string {
 
 // What is remembered of one sender, and of all.
 const (
-	maxGroups    = 24
-	maxAllGroups = 2 * MaxListed
-	maxKeys      = 1024
+	maxGroups      = 24
+	maxAllProfiles = MaxListed
+	maxAllGroups   = 2 * MaxListed
+	maxAllKeys     = MaxListed / 2
 )
+
+// remembered is how much is remembered of all senders of all domains.
+type remembered struct{ profiles, groups, keys int }
 
 // profile is what the mail of a sender says about it, in messages.
 type profile struct {
@@ -43,14 +48,17 @@ type profile struct {
 	// dkimOnly pass by DKIM alone, relayed are those that receivers took for forwarded,
 	// broken fail with a signature of the organization that does not verify.
 	dkimOnly, relayed, broken int64
-	// listed come from addresses that the SPF record lists, named from hosts whose names
-	// are in the organization.
+	// listed fail and come from addresses that the SPF record lists, named from hosts
+	// whose names are in the organization.
 	listed, named int64
 	// failures are the groups of messages that fail, and unlisted those beyond maxGroups.
 	failures map[failure]*failed
 	unlisted int64
 	// keys are messages that pass by DKIM alone, by the key.
 	keys map[string]int64
+	// rfc9989 and rfc7489 are the messages that fail under the policy that is tried out, by what
+	// receivers of each RFC apply to them.
+	rfc9989, rfc7489 [dmarc.Reject + 1]int64
 }
 
 // failed is a group of messages that fail.
@@ -62,37 +70,79 @@ type failed struct {
 // keyUse is how a key is used by all senders: messages, and those that pass SPF, too.
 type keyUse struct{ messages, both int64 }
 
+// docket is what is known of the senders of one domain, or of all together.
+type docket struct {
+	domain     *Domain
+	authorised authorised
+	profiles   []profile
+	places     map[slot]int // of profiles
+	remembered *remembered
+	uses       map[string]*keyUse
+	days       map[dmarcd.Day]struct{}
+	// policy is tried out on the mail, nil if none is; existing are subdomains that
+	// exist.
+	policy   *Policy
+	existing map[string]struct{}
+}
+
+func (j *judge) newDocket(domain *Domain) *docket {
+	return &docket{
+		domain: domain, remembered: &j.remembered, authorised: authorisedBy(domain.Facts), places: make(map[slot]int), uses: make(map[string]*keyUse),
+		days: make(map[dmarcd.Day]struct{}),
+	}
+}
+
+// profile returns that of the sender at a slot. Where there are too many, the mail of the
+// others is that of the unknown network.
+func (d *docket) profile(at slot) *profile {
+	place, known := d.places[at]
+	if !known && d.remembered.profiles >= maxAllProfiles {
+		at = slot(noNetwork) + 1
+		place, known = d.places[at]
+	}
+	if !known {
+		d.remembered.profiles++
+		place = len(d.profiles)
+		d.places[at] = place
+		d.profiles = append(d.profiles, profile{})
+	}
+	return &d.profiles[place]
+}
+
 // judge gathers the profiles of senders.
 type judge struct {
 	*keyed
-	evaluations
-	domain     *Domain
-	authorised authorised
-	hosts      map[string]string
-	profiles   []profile // by slot; the first is of no sender
-	groups     int       // of all profiles
-	uses       map[string]*keyUse
-	atAddress  []addressFacts
+	evaluations, legacy evaluations
+	hosts               map[string]string
+	remembered          remembered
+	// dockets are by domain; where there are none, all is that of all domains.
+	dockets map[dmarcd.DomainID]*docket
+	all     *docket
+	current *docket
 }
 
-// addressFacts is what is known of an address of a block.
-type addressFacts struct{ known, listed, named bool }
-
-// newJudge returns what gathers profiles. The caller sets slot.
-func (m *Mail) newJudge(group Group, domain *Domain) *judge {
-	return &judge{
-		keyed: m.keyed(group), evaluations: evaluations{organization: domain.organization}, domain: domain,
-		authorised: authorisedBy(domain.Facts), hosts: m.whole.hosts, profiles: make([]profile, 1), uses: make(map[string]*keyUse),
-	}
+// newJudge returns what gathers profiles. The caller sets slot, which is 0 for senders
+// that are left out, and all or dockets.
+func (m *Mail) newJudge(group Group) *judge {
+	j := &judge{keyed: m.keyed(group), hosts: m.whole.hosts}
+	j.evaluations.organization = func(from string) string { return j.current.domain.organization(from) }
+	j.legacy.organization = dmarc.LegacyOrganization
+	return j
 }
 
 func (j *judge) begin(b *rollup.Block) {
 	j.keyed.begin(b)
 	j.evaluations.begin(b)
-	j.atAddress = refill(j.atAddress, b.Addresses.Len(), addressFacts{})
+	j.legacy.begin(b)
 }
 
 func (j *judge) add(share *rollup.Share, records []rollup.Record) {
+	if j.current = j.all; j.current == nil {
+		if j.current = j.dockets[share.Domain]; j.current == nil {
+			return
+		}
+	}
+	j.current.days[share.Day] = struct{}{}
 	for i := range records {
 		j.addRecord(share, &records[i])
 	}
@@ -100,29 +150,22 @@ func (j *judge) add(share *rollup.Share, records []rollup.Record) {
 
 func (j *judge) addRecord(share *rollup.Share, r *rollup.Record) {
 	e := j.evaluations.of(share, r)
-	j.use(e, r)
+	j.current.use(e, r)
 	at := j.keyed.of(share, r)
 	if at == 0 {
 		return
 	}
-	p := &j.profiles[at]
+	p := j.current.profile(at)
 	p.sum.add(share, r)
-	facts := j.factsOf(share, r.Address)
-	if facts.listed {
-		addMessages(&p.listed, r.Count)
+	if j.current.policy != nil {
+		j.try(p, share, r, e)
 	}
-	if facts.named {
-		addMessages(&p.named, r.Count)
-	}
-	if j.keyed.block.Identities[r.Identity].Reasons.Relayed() {
+	if j.block.Identities[r.Identity].Reasons.Relayed() {
 		addMessages(&p.relayed, r.Count)
 	}
 	switch {
 	case !r.Outcome.Compliant():
-		if e.dkim == signatureFails {
-			addMessages(&p.broken, r.Count)
-		}
-		j.fail(p, e.failure, share.Day, r.Count)
+		j.fail(p, e, share, r)
 	case !r.Outcome.SPF():
 		addMessages(&p.dkimOnly, r.Count)
 		if e.key != "" && (len(p.keys) < maxGroups || p.keys[e.key] > 0) {
@@ -134,18 +177,34 @@ func (j *judge) addRecord(share *rollup.Share, r *rollup.Record) {
 	}
 }
 
+// fail adds messages that fail.
+func (j *judge) fail(p *profile, e *evaluation, share *rollup.Share, r *rollup.Record) {
+	if e.dkim == signatureFails {
+		addMessages(&p.broken, r.Count)
+	}
+	form := j.block.Addresses.At(r.Address)
+	if j.current.authorised.has(rollup.Address(form)) {
+		addMessages(&p.listed, r.Count)
+	}
+	if host := j.hosts[form]; host != "" && dmarcd.Covers(j.current.domain.organization(share.From), host) {
+		addMessages(&p.named, r.Count)
+	}
+	j.current.fail(p, e.failure, share.Day, r.Count)
+}
+
 // use counts a message for the key that it is signed with.
-func (j *judge) use(e *evaluation, r *rollup.Record) {
+func (d *docket) use(e *evaluation, r *rollup.Record) {
 	if e.key == "" || !r.Outcome.DKIM() {
 		return
 	}
-	of := j.uses[e.key]
+	of := d.uses[e.key]
 	if of == nil {
-		if len(j.uses) >= maxKeys {
+		if d.remembered.keys >= maxAllKeys {
 			return
 		}
+		d.remembered.keys++
 		of = new(keyUse)
-		j.uses[strings.Clone(e.key)] = of
+		d.uses[strings.Clone(e.key)] = of
 	}
 	addMessages(&of.messages, r.Count)
 	if r.Outcome.SPF() {
@@ -154,17 +213,17 @@ func (j *judge) use(e *evaluation, r *rollup.Record) {
 }
 
 // fail adds messages to a group of a profile.
-func (j *judge) fail(p *profile, f failure, day dmarcd.Day, messages int64) {
+func (d *docket) fail(p *profile, f failure, day dmarcd.Day, messages int64) {
 	if f.spf != spfMissing && f.spf != spfAligned && f.dkim != signedAligned {
 		f.from = "" // it does not matter to the cause
 	}
 	of := p.failures[f]
 	if of == nil {
-		if len(p.failures) >= maxGroups || j.groups >= maxAllGroups {
+		if len(p.failures) >= maxGroups || d.remembered.groups >= maxAllGroups {
 			addMessages(&p.unlisted, messages)
 			return
 		}
-		j.groups++
+		d.remembered.groups++
 		if p.failures == nil {
 			p.failures = make(map[failure]*failed)
 		}
@@ -179,19 +238,6 @@ func (j *judge) fail(p *profile, f failure, day dmarcd.Day, messages int64) {
 func (f failure) clone() failure {
 	f.signer, f.selector, f.checked, f.from = strings.Clone(f.signer), strings.Clone(f.selector), strings.Clone(f.checked), strings.Clone(f.from)
 	return f
-}
-
-func (j *judge) factsOf(share *rollup.Share, address uint32) addressFacts {
-	of := &j.atAddress[address]
-	if !of.known {
-		form := j.keyed.block.Addresses.At(address)
-		host := j.hosts[form]
-		*of = addressFacts{
-			known: true, listed: j.authorised.has(rollup.Address(form)),
-			named: host != "" && dmarcd.Covers(j.organization(share.From), host),
-		}
-	}
-	return *of
 }
 
 // foremostFailure returns the group with the most messages, and whether there is one.

@@ -50,8 +50,8 @@ type scenario struct {
 	team   map[string]dmarcd.Class
 	mail   []flow
 	want   []want
-	stage  insight.Stage
-	action insight.ActionID // "" for none
+	stage  dmarcd.Stage
+	action dmarcd.ActionID // "" for none
 	// publish is the record of the action.
 	publish string
 }
@@ -182,7 +182,8 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	}
 	defer m.Close()
 	s.facts.Domain = "example.com"
-	m.About(insight.Domain{Name: "example.com", Facts: &s.facts, Classes: s.team})
+	about := insight.Domain{Name: "example.com", Facts: &s.facts, Classes: s.team}
+	m.About(about)
 	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true})
 	if err != nil {
 		t.Fatal(err)
@@ -205,11 +206,14 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 		}
 	}
 	record := s.published()
-	advice, err := m.Advise(t.Context(), insight.Published{Record: record, Own: record != "", Base: cmp.Or(record, watching), ReportsHere: true})
+	all, err := m.Advise(t.Context(), insight.Situation{Domain: about, Published: insight.Published{
+		Record: record, Own: record != "", Base: cmp.Or(record, watching), ReportsHere: true,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got insight.Action
+	advice := all[0]
+	var got dmarcd.Action
 	if advice.Action != nil {
 		got = *advice.Action
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
@@ -41,22 +40,22 @@ var ownScenarios = []scenario{
 	{
 		name: "own server that passes", mail: []flow{office(100)},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten, publish: "v=DMARC1; p=quarantine; rua=mailto:d@example.com",
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=quarantine; rua=mailto:d@example.com",
 	},
 	{
 		name: "own server by SPF alone", mail: []flow{{source: "192.0.2.1", perDay: 50, spf: "example.com pass"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "own server by DKIM alone", mail: []flow{{source: "192.0.2.1", perDay: 50, signed: "s1 example.com pass", spf: "example.com softfail"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "second server that SPF does not list", mail: []flow{office(100), {source: "192.0.2.2", perDay: 40, spf: "example.com softfail"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "The SPF record of example.com does not list the address, and there is no DKIM signature.", "Add the address to the SPF record"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "broken SPF: too many lookups", mail: []flow{
@@ -66,13 +65,13 @@ var ownScenarios = []scenario{
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
 		want: []want{{"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the record of example.com needs 12 lookups, and 10 are allowed",
 			"Correct the SPF record of example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "broken SPF all the time, listed address", mail: []flow{{source: "192.0.2.1", perDay: 50, spf: "example.com permerror"}},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "multiple", Tree: []dmarcd.SPFTerm{{Term: "ip4:192.0.2.0/28"}}}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "example.com has several SPF records", "Correct the SPF record"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "broken SPF that is valid again", mail: []flow{
@@ -81,7 +80,7 @@ var ownScenarios = []scenario{
 		},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "is valid now", "Nothing: the SPF record is valid now."}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "rotated DKIM key that is not published", mail: []flow{
@@ -90,7 +89,7 @@ var ownScenarios = []scenario{
 		},
 		facts: key("s2", "none"),
 		want:  []want{{"AS64496", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Publish the key s2._domainkey.example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "revoked DKIM key", mail: []flow{
@@ -99,7 +98,7 @@ var ownScenarios = []scenario{
 		},
 		facts: key("s1", "revoked"),
 		want:  []want{{"AS64496", dmarcd.ClassYours, "is revoked in the DNS", "Sign with a key that is not revoked"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "key that receivers cannot use", mail: []flow{
@@ -107,50 +106,50 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s1 example.com permerror", spf: "other.example fail"},
 		},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "receivers could not use the key", "Correct the key"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "own gateway changes signed mail", mail: []flow{office(100), {source: "192.0.2.9", perDay: 30, signed: "s1 example.com fail", spf: "gateway.example pass"}},
 		facts: key("s1", "found"),
 		want:  []want{{"AS64496", dmarcd.ClassYours, "the message was changed in transit", "Let the server that signs be the last one"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "subdomain that is not covered", mail: []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", spf: "news.example.com none"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "The subdomain news.example.com is not covered", "Publish an SPF record for news.example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "subdomain mail that passes", mail: []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", signed: "n example.com pass"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "strict alignment is missed", record: "v=DMARC1; p=none; adkim=s; aspf=s; rua=mailto:d@example.com",
 		mail:  []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", signed: "n example.com pass", spf: "bounce.example.com pass"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "but strict alignment asks for news.example.com", "Set adkim=r and aspf=r"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "own host by its name", mail: []flow{office(100), {source: "198.51.100.20", perDay: 20}},
 		want:  []want{{"AS64497", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "signs for another domain of its own", mail: []flow{office(100), {source: "192.0.2.4", perDay: 30, signed: "k example.org pass", spf: "example.org pass"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "SPF passes for example.org, which is not aligned with example.com, and the signature is for example.org", "Sign with DKIM for example.com instead of example.org"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "the team confirms a sender", team: map[string]dmarcd.Class{"AS64497": dmarcd.ClassYours},
 		mail:  []flow{office(100), {source: "198.51.100.77", perDay: 50, spf: "elsewhere.example fail"}},
 		want:  []want{{"AS64497", dmarcd.ClassYours, "there is no DKIM signature", "Sign with DKIM for example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "tiny volume", mail: []flow{{source: "192.0.2.1", perDay: 1, days: 5, signed: "s1 example.com pass", spf: "example.com pass"}},
 		want:  []want{{"AS64496", dmarcd.ClassYours, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionWait,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionWait,
 	},
 }
 
@@ -159,47 +158,47 @@ var serviceScenarios = []scenario{
 	{
 		name: "SendGrid, aligned", mail: []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 example.com pass", spf: "em.example.com pass"}},
 		want:  []want{{"sendgrid", dmarcd.ClassService, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "SendGrid, not aligned", mail: []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}},
 		want:  []want{{"sendgrid", dmarcd.ClassService, "SPF passes for sendgrid.net, which is not aligned with example.com, and the signature is for sendgrid.net", "Sender Authentication"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "Mailchimp, aligned by DKIM", mail: []flow{office(100), {source: "198.51.100.11", perDay: 50, signed: "k2 example.com pass", spf: "mcdlv.net pass"}},
 		want:  []want{{"mailchimp", dmarcd.ClassService, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "Mailchimp, not aligned", mail: []flow{office(100), {source: "198.51.100.11", perDay: 50, signed: "k1 mailchimpapp.net pass", spf: "mcdlv.net pass"}},
 		want:  []want{{"mailchimp", dmarcd.ClassService, "the signature is for mailchimpapp.net", "k2._domainkey"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "Amazon SES, aligned", mail: []flow{office(100), {source: "198.51.100.12", perDay: 50, signed: "abc example.com pass, ses amazonses.com pass", spf: "amazonses.com pass"}},
 		want:  []want{{"amazon-ses", dmarcd.ClassService, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "Amazon SES, not aligned", mail: []flow{office(100), {source: "198.51.100.12", perDay: 50, signed: "ses amazonses.com pass", spf: "eu-west-1.amazonses.com pass"}},
 		want:  []want{{"amazon-ses", dmarcd.ClassService, "SPF passes for amazonses.com", "Easy DKIM"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "MailerLite, aligned", mail: []flow{office(100), {source: "198.51.100.13", perDay: 20, signed: "ml example.com pass", spf: "mlsend.com pass"}},
 		want:  []want{{"mailerlite", dmarcd.ClassService, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "MailerLite, not aligned", mail: []flow{office(100), {source: "198.51.100.13", perDay: 20, signed: "ml mlsend.com pass", spf: "mlsend.com pass"}},
 		want:  []want{{"mailerlite", dmarcd.ClassService, "the signature is for mlsend.com", "Authenticate the domain"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "Zendesk, aligned", mail: []flow{office(100), {source: "198.51.100.14", perDay: 20, signed: "zendesk1 example.com pass", spf: "example.com pass"}},
 		want:  []want{{"zendesk", dmarcd.ClassService, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "Zendesk, key is gone", mail: []flow{
@@ -208,24 +207,24 @@ var serviceScenarios = []scenario{
 		},
 		facts: key("zendesk1", "none"),
 		want:  []want{{"zendesk", dmarcd.ClassService, "the key zendesk1._domainkey.example.com is missing", "Publish the key zendesk1._domainkey.example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionFix,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
 		name: "Microsoft 365 in SPF, not signed", facts: includes("spf.protection.outlook.com"),
 		mail:  []flow{{source: "198.51.100.16", perDay: 80, signed: "selector1 contoso.onmicrosoft.com pass", spf: "example.com pass"}},
 		want:  []want{{"microsoft-365", dmarcd.ClassService, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "hijacked service account", mail: append([]flow{office(100)}, flow{source: "198.51.100.10", first: 27, days: 2, perDay: 2000, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}),
 		team:  map[string]dmarcd.Class{"sendgrid": dmarcd.ClassSpoofing},
 		want:  []want{{"sendgrid", dmarcd.ClassSpoofing, "the signature is for sendgrid.net", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "a personal mailbox cannot align", mail: []flow{office(100), {source: "198.51.100.19", perDay: 5, signed: "s2048 yahoo.com pass", spf: "yahoo.com pass"}},
 		want:  []want{{"yahoo", dmarcd.ClassUnknown, "the signature is for yahoo.com", "Find out whether Yahoo sends for you"}},
-		stage: insight.StageMonitoring, action: insight.ActionIdentify,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
 	},
 }
 
@@ -234,53 +233,53 @@ var relayScenarios = []scenario{
 	{
 		name: "forwarding that keeps the signature", mail: []flow{office(100), {source: "203.0.113.5", perDay: 2, signed: "s1 example.com pass", spf: "example.com fail"}},
 		want:  []want{{"AS64498", dmarcd.ClassForwarder, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "forwarding with a rewritten envelope", mail: []flow{office(100), {source: "203.0.113.5", perDay: 2, signed: "s1 example.com pass", spf: "forwarder.example pass"}},
 		want:  []want{{"AS64498", dmarcd.ClassForwarder, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "known forwarder", mail: []flow{office(100), {source: "198.51.100.18", perDay: 2, signed: "s1 example.com pass", spf: "forwardemail.net pass"}},
 		want:  []want{{"forward-email", dmarcd.ClassForwarder, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "forwarding of unsigned mail", mail: []flow{{source: "192.0.2.1", perDay: 100, spf: "example.com pass"}, {source: "203.0.113.5", perDay: 2, spf: "example.com fail", reasons: rollup.Forwarded}},
 		want:  []want{{"AS64498", dmarcd.ClassForwarder, "there is no DKIM signature", "Sign all your mail with DKIM for example.com"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "forwarding from a mailbox at Google", mail: []flow{office(100), {source: "198.51.100.15", perDay: 3, signed: "s1 example.com pass", spf: "gmail.com pass"}},
 		want:  []want{{"google", dmarcd.ClassForwarder, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "mailing list that changes mail", mail: []flow{office(100), {source: "203.0.113.6", perDay: 3, signed: "s1 example.com fail", spf: "list.example pass"}},
 		facts: key("s1", "found"),
 		want:  []want{{"AS64498", dmarcd.ClassForwarder, "the message was changed in transit", "Nothing to publish: the forwarder changes signed mail."}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "known mailing list that changes mail", mail: []flow{office(100), {source: "198.51.100.17", perDay: 3, signed: "s1 example.com fail, 1 groups.io pass", spf: "groups.io pass"}},
 		want:  []want{{"groups-io", dmarcd.ClassForwarder, "the signature s1._domainkey.example.com does not verify", "Ask its owner to rewrite the From address"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "mailing list that does not change mail", mail: []flow{office(100), {source: "198.51.100.21", perDay: 3, signed: "s1 example.com pass", spf: "lists.debian.org pass"}},
 		want:  []want{{"debian-lists", dmarcd.ClassForwarder, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "mailing list at a mailbox provider", mail: []flow{office(100), {source: "198.51.100.15", perDay: 3, signed: "s1 example.com fail, 20230601 googlegroups.com pass", spf: "googlegroups.com pass"}},
 		want:  []want{{"google-groups", dmarcd.ClassForwarder, "does not verify", "mailing list"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "list that receivers know by ARC", mail: []flow{office(100), {source: "203.0.113.7", perDay: 3, spf: "list.example pass", reasons: rollup.ARC}},
 		want:  []want{{"AS64498", dmarcd.ClassForwarder, "SPF passes for list.example", "Sign all your mail with DKIM"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 }
 
@@ -289,48 +288,48 @@ var spoofScenarios = []scenario{
 	{
 		name: "botnet", mail: append(botnet(5), office(100)),
 		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "there is no DKIM signature", "-"}, {"AS64496", dmarcd.ClassYours, "-", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "snowshoe spam that authenticates as its own domains", mail: snowshoe(),
 		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "SPF passes for", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "spoofing in the name of a subdomain", mail: []flow{office(100), {source: "203.0.113.9", perDay: 20, from: "billing.example.com", spf: "junk.example fail"}},
 		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "SPF does not pass", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "spoofing with the envelope of the domain", mail: []flow{office(100), {source: "203.0.113.9", perDay: 20, spf: "example.com fail"}},
 		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "The SPF record of example.com does not list the address", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "service that the catalogue does not have", mail: []flow{office(100), {source: "203.0.113.10", perDay: 20, signed: "k newsletters.example pass", spf: "newsletters.example pass"}},
 		want:  []want{{"AS64498", dmarcd.ClassUnknown, "the signature is for newsletters.example", "Find out whether Access Provider sends for you"}},
-		stage: insight.StageMonitoring, action: insight.ActionIdentify,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
 	},
 	{
 		name: "new sender", mail: []flow{office(100), {source: "203.0.113.11", first: 26, days: 4, perDay: 50, spf: "example.com softfail"}},
 		want:  []want{{"AS64498", dmarcd.ClassUnknown, "does not list the address", "Find out whether"}},
-		stage: insight.StageMonitoring, action: insight.ActionIdentify,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionIdentify,
 	},
 	{
 		name: "a few messages that never pass", mail: []flow{office(100), {source: "203.0.113.12", days: 2, perDay: 2, spf: "junk.example fail"}},
 		want:  []want{{"AS64498", dmarcd.ClassUnknown, "SPF does not pass", "Find out whether"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "the team disowns a sender", team: map[string]dmarcd.Class{"AS64498": dmarcd.ClassSpoofing},
 		mail:  []flow{office(100), {source: "203.0.113.10", perDay: 20, signed: "k newsletters.example pass", spf: "newsletters.example pass"}},
 		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "the signature is for newsletters.example", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
 		name: "nothing but spoofing", mail: botnet(5),
 		want:  []want{{"AS64498", dmarcd.ClassSpoofing, "SPF does not pass", "-"}},
-		stage: insight.StageMonitoring, action: insight.ActionTighten,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 }
 
@@ -348,45 +347,45 @@ var parkedFacts = dmarcd.Facts{MX: dmarcd.MXFacts{Status: "null"}, SPF: dmarcd.S
 
 // recordScenarios are about stages and the record.
 var recordScenarios = []scenario{
-	{name: "no record", record: "-", mail: []flow{office(100)}, stage: insight.StageNone, action: insight.ActionPublish, publish: watching},
+	{name: "no record", record: "-", mail: []flow{office(100)}, stage: dmarcd.StageNone, action: dmarcd.ActionPublish, publish: watching},
 	{
 		name: "record that cannot be used", record: "v=DMARC1; p=bogus; rua=mailto:d@example.com", mail: []flow{office(100)},
-		stage: insight.StageMonitoring, action: insight.ActionRepair,
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionRepair,
 	},
 	{
 		name: "quarantine, all mail passes", record: "v=DMARC1; p=quarantine; rua=mailto:d@example.com; ruf=mailto:f@example.com; foo=bar", mail: []flow{office(100)},
-		stage: insight.StagePartial, action: insight.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com; ruf=mailto:f@example.com; foo=bar",
+		stage: dmarcd.StagePartial, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com; ruf=mailto:f@example.com; foo=bar",
 	},
 	{
 		name: "reject in testing", record: "v=DMARC1; p=reject; t=y; rua=mailto:d@example.com", mail: []flow{office(100)},
-		stage: insight.StagePartial, action: insight.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
+		stage: dmarcd.StagePartial, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
 	},
 	{
 		name: "quarantine in testing", record: "v=DMARC1; p=quarantine; t=y; rua=mailto:d@example.com", mail: []flow{office(100)},
-		stage: insight.StageMonitoring, action: insight.ActionTighten, publish: "v=DMARC1; p=quarantine; rua=mailto:d@example.com",
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=quarantine; rua=mailto:d@example.com",
 	},
 	{
 		name: "reject for a part", record: "v=DMARC1; p=reject; pct=20; rua=mailto:d@example.com", mail: []flow{office(100)},
-		stage: insight.StagePartial, action: insight.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
+		stage: dmarcd.StagePartial, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
 	},
 	{
 		name: "subdomains are not protected", record: "v=DMARC1; p=reject; sp=none; rua=mailto:d@example.com", mail: []flow{office(100)},
-		stage: insight.StagePartial, action: insight.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
+		stage: dmarcd.StagePartial, action: dmarcd.ActionTighten, publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
 	},
-	{name: "enforced", record: "v=DMARC1; p=reject; rua=mailto:d@example.com", mail: append(botnet(5), office(100)), stage: insight.StageEnforced},
+	{name: "enforced", record: "v=DMARC1; p=reject; rua=mailto:d@example.com", mail: append(botnet(5), office(100)), stage: dmarcd.StageEnforced},
 	{
 		name: "enforced, and a service loses mail", record: "v=DMARC1; p=reject; rua=mailto:d@example.com",
 		mail:  []flow{office(100), {source: "198.51.100.10", perDay: 50, signed: "s1 sendgrid.net pass", spf: "sendgrid.net pass"}},
 		want:  []want{{"sendgrid", dmarcd.ClassService, "the signature is for sendgrid.net", "Sender Authentication"}},
-		stage: insight.StageEnforced, action: insight.ActionFix,
+		stage: dmarcd.StageEnforced, action: dmarcd.ActionFix,
 	},
-	{name: "no reports yet", stage: insight.StageMonitoring, action: insight.ActionWait},
+	{name: "no reports yet", stage: dmarcd.StageMonitoring, action: dmarcd.ActionWait},
 	{
 		name: "parked domain that is locked", record: "v=DMARC1; p=reject; rua=mailto:d@example.com", facts: parkedFacts, mail: botnet(5),
-		want: []want{{"AS64498", dmarcd.ClassSpoofing, "", "-"}}, stage: insight.StageParked,
+		want: []want{{"AS64498", dmarcd.ClassSpoofing, "", "-"}}, stage: dmarcd.StageParked,
 	},
 	{
-		name: "parked domain that is open", facts: parkedFacts, stage: insight.StageParked, action: insight.ActionLock,
+		name: "parked domain that is open", facts: parkedFacts, stage: dmarcd.StageParked, action: dmarcd.ActionLock,
 		publish: "v=DMARC1; p=reject; rua=mailto:d@example.com",
 	},
 }

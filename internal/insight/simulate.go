@@ -27,12 +27,10 @@ type Handled struct{ Delivered, Quarantined, Rejected int64 }
 // Simulation is what receivers would have done under a policy.
 type Simulation struct {
 	Observed, RFC9989, RFC7489 Handled
-	// LegitimateAffected are messages of the classes yours, service and forwarder that
-	// receivers of RFC 9989 would have quarantined or rejected, SpoofingStopped those of
-	// the class spoofing.
-	LegitimateAffected, SpoofingStopped int64
-	// Legitimate and Spoofing are all messages of those classes.
-	Legitimate, Spoofing int64
+	// Legitimate are the messages of the classes yours, service and forwarder,
+	// LegitimateAffected those of them that receivers of RFC 9989 would have quarantined
+	// or rejected, and SpoofingStopped those of the class spoofing.
+	Legitimate, LegitimateAffected, SpoofingStopped int64
 	// Senders are those with the most messages, at most MaxSimulated.
 	Senders []SimulatedSender
 	// Days is on how many days there was mail.
@@ -50,42 +48,51 @@ type SimulatedSender struct {
 // MaxSimulated is how many senders a simulation lists.
 const MaxSimulated = 1000
 
-// Simulate tries out a policy on the mail, whose domain must have been told by About.
+// Trial is a policy to try out on the mail of a domain.
+type Trial struct {
+	Domain
+	Policy Policy
+}
+
+// Simulate tries out policies, each on the mail of one domain, and returns what comes of
+// each.
 //
 // Reports do not say whether a subdomain exists: np is applied to those from which no
 // message passes in the period.
-func (m *Mail) Simulate(ctx context.Context, policy Policy) (Simulation, error) {
-	froms := &passingFroms{domain: m.about.Name, names: make(map[string]struct{})}
+func (m *Mail) Simulate(ctx context.Context, trials ...Trial) ([]Simulation, error) {
+	froms := &passingFroms{names: make(map[string]struct{})}
 	var first []gatherer
-	if policy.NP != dmarc.Unstated {
+	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Policy.NP != dmarc.Unstated }) {
 		first = append(first, froms)
 	}
 	if err := m.recognise(ctx, first...); err != nil {
-		return Simulation{}, err
+		return nil, err
 	}
-	trial := &trial{
-		policy: policy, domain: m.about.Name, existing: froms.names, keyed: m.keyed(GroupNetwork),
-		rfc9989: evaluations{organization: m.about.organization}, rfc7489: evaluations{organization: dmarc.LegacyOrganization},
-		failing: make([]failing, len(m.whole.networks.list)+1),
+	j := m.newJudge(GroupNetwork)
+	j.dockets = make(map[dmarcd.DomainID]*docket, len(trials))
+	j.slot = func(key string) slot { return slot(m.whole.networks.places[key]) + 1 }
+	for i := range trials {
+		d := j.newDocket(&trials[i].Domain)
+		d.policy, d.existing = &trials[i].Policy, froms.names
+		j.dockets[trials[i].ID] = d
 	}
-	trial.slot = m.senderSlot(len(trial.failing))
-	j, err := m.senderProfiles(ctx, trial)
-	if err != nil {
-		return Simulation{}, err
+	if err := m.scan(ctx, m.days, nil, j); err != nil {
+		return nil, err
 	}
-	return m.conclude(j, trial), nil
+	results := make([]Simulation, len(trials))
+	for i, t := range trials {
+		results[i] = m.conclude(j.dockets[t.ID])
+	}
+	return results, nil
 }
 
-// passingFroms gathers the subdomains of a domain from which messages pass, some of them.
-type passingFroms struct {
-	domain string
-	names  map[string]struct{}
-}
+// passingFroms gathers From domains from which messages pass, some of them.
+type passingFroms struct{ names map[string]struct{} }
 
 func (*passingFroms) begin(*rollup.Block) {}
 
 func (p *passingFroms) add(share *rollup.Share, records []rollup.Record) {
-	if share.From == p.domain || len(p.names) >= MaxListed {
+	if len(p.names) >= MaxListed {
 		return
 	}
 	if _, known := p.names[share.From]; known {
@@ -96,52 +103,24 @@ func (p *passingFroms) add(share *rollup.Share, records []rollup.Record) {
 	}
 }
 
-// failing counts messages of a sender that fail, by the policy that receivers of each
-// RFC apply.
-type failing struct{ rfc9989, rfc7489 [dmarc.Reject + 1]int64 }
-
-// trial gathers what fails under a policy.
-type trial struct {
-	policy           Policy
-	domain           string
-	existing         map[string]struct{}
-	rfc9989, rfc7489 evaluations
-	failing          []failing // by slot, as the profiles of senderProfiles
-	*keyed
-}
-
-func (t *trial) begin(b *rollup.Block) {
-	t.keyed.begin(b)
-	t.rfc9989.begin(b)
-	t.rfc7489.begin(b)
-}
-
-func (t *trial) add(share *rollup.Share, records []rollup.Record) {
-	for i := range records {
-		t.addRecord(share, &records[i])
+// try adds messages that fail under the policy that is tried out.
+func (j *judge) try(p *profile, share *rollup.Share, r *rollup.Record, e *evaluation) {
+	policy := j.current.policy
+	subject := j.current.subject(share.From)
+	if !policy.passes(e, r.Outcome) {
+		addMessages(&p.rfc9989[policy.forRFC9989(subject)], r.Count)
 	}
-}
-
-func (t *trial) addRecord(share *rollup.Share, r *rollup.Record) {
-	at := t.of(share, r)
-	if at == 0 {
-		return
-	}
-	of := &t.failing[at]
-	if !t.policy.passes(t.rfc9989.of(share, r), r.Outcome) {
-		addMessages(&of.rfc9989[t.policy.forRFC9989(t.subject(share.From))], r.Count)
-	}
-	if !t.policy.passes(t.rfc7489.of(share, r), r.Outcome) {
-		addMessages(&of.rfc7489[t.policy.forRFC7489(t.subject(share.From))], r.Count)
+	if !policy.passes(j.legacy.of(share, r), r.Outcome) {
+		addMessages(&p.rfc7489[policy.forRFC7489(subject)], r.Count)
 	}
 }
 
 // subject tells whose policy applies to a From domain.
-func (t *trial) subject(from string) dmarc.Subject {
-	if from == t.domain || !dmarcd.Covers(t.domain, from) {
+func (d *docket) subject(from string) dmarc.Subject {
+	if from == d.domain.Name || !dmarcd.Covers(d.domain.Name, from) {
 		return dmarc.Itself
 	}
-	if _, exists := t.existing[from]; exists || t.policy.NP == dmarc.Unstated {
+	if _, exists := d.existing[from]; exists || d.policy.NP == dmarc.Unstated {
 		return dmarc.Subdomain
 	}
 	return dmarc.MissingSubdomain
@@ -177,27 +156,21 @@ func (p Policy) passes(e *evaluation, outcome dmarcd.Outcome) bool {
 }
 
 // conclude adds up what was tried out.
-func (m *Mail) conclude(j *judge, t *trial) Simulation {
-	s := Simulation{Days: len(m.whole.days)}
-	var all failing
+func (m *Mail) conclude(d *docket) Simulation {
+	s := Simulation{Days: len(d.days)}
+	var rfc9989, rfc7489 [dmarc.Reject + 1]int64
 	var total int64
 	within := m.period(m.whole.all)
-	var list []SimulatedSender
-	for at := range j.profiles {
-		p := &j.profiles[at]
-		if at == 0 || !p.seen {
-			continue
-		}
-		of := &m.whole.networks.list[at-1]
+	list := make([]SimulatedSender, 0, len(d.profiles))
+	for at, place := range d.places {
+		p, of := &d.profiles[place], &m.whole.networks.list[at-1]
 		name, _ := of.label()
-		sender := SimulatedSender{Key: of.key, Name: name, Messages: p.total(), Assessment: j.assess(p, of, name, within)}
-		for policy, messages := range t.failing[at].rfc9989 {
-			addMessages(&all.rfc9989[policy], messages)
-			addMessages(&all.rfc7489[policy], t.failing[at].rfc7489[policy])
-			if dmarc.Policy(policy) > dmarc.None { //nolint:gosec // there are four
-				addMessages(&sender.Affected, messages)
-			}
+		sender := SimulatedSender{Key: of.key, Name: name, Messages: p.total(), Assessment: d.assess(p, of, name, within)}
+		for policy := range rfc9989 {
+			addMessages(&rfc9989[policy], p.rfc9989[policy])
+			addMessages(&rfc7489[policy], p.rfc7489[policy])
 		}
+		sender.Affected = min(p.rfc9989[dmarc.Quarantine]+p.rfc9989[dmarc.Reject], dmarcd.MaxCount)
 		counts := p.counts()
 		addMessages(&s.Observed.Quarantined, counts.Quarantined)
 		addMessages(&s.Observed.Rejected, counts.Rejected)
@@ -208,13 +181,12 @@ func (m *Mail) conclude(j *judge, t *trial) Simulation {
 			addMessages(&s.Legitimate, sender.Messages)
 		case sender.Class == dmarcd.ClassSpoofing:
 			addMessages(&s.SpoofingStopped, sender.Affected)
-			addMessages(&s.Spoofing, sender.Messages)
 		}
 		list = append(list, sender)
 	}
 	s.Observed.Delivered = max(total-s.Observed.Quarantined-s.Observed.Rejected, 0)
-	s.RFC9989 = handled(total, all.rfc9989, 100)
-	s.RFC7489 = handled(total, all.rfc7489, t.policy.Percent)
+	s.RFC9989 = handled(total, rfc9989, 100)
+	s.RFC7489 = handled(total, rfc7489, d.policy.Percent)
 	s.Senders = foremost(list, MaxSimulated, func(a, b SimulatedSender) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
 	})

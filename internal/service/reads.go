@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
@@ -174,15 +173,6 @@ func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyC
 		return nil, err
 	}
 	return t.team.DailyByDomain(ctx, days, after, limit)
-}
-
-// Mail reads who sent mail as a domain, or as any domain of the team where name is "",
-// in some days. It must be closed.
-func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insight.Mail, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.service.options.Insight.Read(ctx, t.team, name, days)
 }
 
 // ReserveMemory waits until the request may hold as much memory as one team may, and

@@ -332,6 +332,21 @@ var uses = map[string]use{
 		team:  func(_ *world, t *service.Team) error { return t.DeleteDomain(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteDomain(ctx, "'") },
 	},
+	"Simulate": reads(func(_ *world, t *service.Team) (service.Simulation, error) {
+		return t.Simulate(ctx, ours, dmarcd.Days{}, service.PolicyChange{})
+	}),
+	"Advice": reads(func(_ *world, t *service.Team) (dmarcd.Advice, error) { return t.Advice(ctx, ours) }),
+	"AllAdvice": reads(func(_ *world, t *service.Team) ([]dmarcd.Advice, error) {
+		all, _, err := t.AllAdvice(ctx, 0, 10)
+		return all, err
+	}),
+	"SetSenderClass": {
+		needs: change, action: "sender.class", target: ours, wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error { return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassYours) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassService)
+		},
+	},
 	"SetPurpose": {
 		needs: change, action: "domain.purpose", target: ours, wants: dmarcd.ErrNotFound,
 		team: func(_ *world, t *service.Team) error { return t.SetPurpose(ctx, ours, dmarcd.PurposeBusiness) },

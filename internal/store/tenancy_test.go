@@ -77,6 +77,10 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 	"SetSenderClass": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.SetSenderClass(ctx, v.domain.Name, "sender", dmarcd.ClassSpoofing))
 	},
+	"UrgentDomains": func(ctx context.Context, other *store.Team, _ victim) error {
+		domains, err := other.UrgentDomains(ctx, dmarcd.Days{}, 0, 100)
+		return wantNone(len(domains), err)
+	},
 	"SenderClasses": func(ctx context.Context, other *store.Team, v victim) error {
 		classes, err := other.SenderClasses(ctx, v.domain.Name)
 		return wantNone(len(classes), err)

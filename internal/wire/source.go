@@ -25,6 +25,12 @@ type Source struct {
 	LastDay   string  `json:"last_day"`
 	FirstSeen *string `json:"first_seen"`
 	LastSeen  *string `json:"last_seen"`
+	// Class is what the source is to the domain, Evidence what that is concluded from.
+	Class    dmarcd.Class `json:"class"`
+	Evidence []string     `json:"evidence"`
+	// Cause says why most of its failing messages fail, Fix what to do about it.
+	Cause *string `json:"cause"`
+	Fix   *string `json:"fix"`
 }
 
 // NewSource returns the shape of a source, which is a sender if seen is not nil.
@@ -33,7 +39,7 @@ func NewSource(key, name, detail string, c dmarcd.Counts, first, last dmarcd.Day
 		Key: key, Name: name, Detail: optionalText(detail), Summary: NewSummary(c.Summary),
 		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
 		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF, Unverified: c.Unverified,
-		FirstDay: first.String(), LastDay: last.String(),
+		FirstDay: first.String(), LastDay: last.String(), Class: dmarcd.ClassUnknown, Evidence: []string{},
 	}
 	if seen != nil {
 		s.FirstSeen, s.LastSeen = optionalText(seen.First.String()), optionalText(seen.Last.String())

@@ -1,0 +1,183 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// maxSenderKey is how long the key of a sender may be.
+const maxSenderKey = 200
+
+// setSenderClass says what a sender is to a domain.
+func (a *API) setSenderClass(c *call) error {
+	members, err := readObject(c, "class", `{"class": "yours"}`)
+	if err != nil {
+		return err
+	}
+	raw, given := members["class"]
+	if !given {
+		return &dmarcd.InvalidError{Field: "class", Message: `The member "class" is required: yours, unknown, spoofing or null.`}
+	}
+	var class dmarcd.Class
+	if string(raw) != "null" {
+		word, err := stringMember(members, "class")
+		if err != nil {
+			return err
+		}
+		if class, err = dmarcd.ParseSenderClass(word); err != nil {
+			return err
+		}
+	}
+	if len(c.key) > maxSenderKey || !storable(c.key) {
+		return &dmarcd.InvalidError{Field: "key", Message: "The key of a sender is the member key of a source, at most 200 characters."}
+	}
+	domain, err := namedDomain(c)
+	if err != nil {
+		return err
+	}
+	if err := c.service.SetSenderClass(c.r.Context(), domain.Name, c.key, class); err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	writeJSON(c.w, http.StatusOK, wire.NewSenderClass(domain.Name, c.key, class))
+	return nil
+}
+
+// simulate tries out a policy on past mail.
+func (a *API) simulate(c *call) error {
+	days, err := readDays(c)
+	if err != nil {
+		return err
+	}
+	change, err := readPolicy(c)
+	if err != nil {
+		return err
+	}
+	name := c.r.URL.Query().Get("domain")
+	if name == "" {
+		return &dmarcd.InvalidError{Field: "domain", Message: "The parameter domain is required."}
+	}
+	if name, err = dmarcd.ParseName(name); err != nil {
+		return err
+	}
+	s, err := c.service.Simulate(c.r.Context(), name, days, change)
+	if err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	writeCacheable(c, newSimulation(s))
+	return nil
+}
+
+// readPolicy returns what the query wants to be different in the policy.
+func readPolicy(c *call) (change service.PolicyChange, err error) {
+	values, err := query(c)
+	if err != nil {
+		return change, err
+	}
+	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
+		word, err := readWord(values, name, "none", "quarantine", "reject")
+		if err != nil {
+			return change, err
+		}
+		for policy := dmarc.None; policy <= dmarc.Reject; policy++ {
+			if word == policy.String() {
+				*to = &policy
+			}
+		}
+	}
+	for name, to := range map[string]**dmarc.Mode{"adkim": &change.ADKIM, "aspf": &change.ASPF} {
+		word, err := readWord(values, name, "r", "s")
+		if err != nil {
+			return change, err
+		}
+		for _, mode := range []dmarc.Mode{dmarc.Relaxed, dmarc.Strict} {
+			if word == mode.String() {
+				*to = &mode
+			}
+		}
+	}
+	return change, nil
+}
+
+func newSimulation(s service.Simulation) wire.Simulation {
+	shape := wire.Simulation{
+		Domain: s.Domain, From: s.From.String(), To: s.To.String(), Policy: newPolicy(s.Policy),
+		Observed: wire.Handled(s.Observed), RFC9989: wire.Handled(s.RFC9989), RFC7489: wire.Handled(s.RFC7489),
+		LegitimateAffected: s.LegitimateAffected, SpoofingStopped: s.SpoofingStopped, Senders: []wire.SimulatedSender{},
+	}
+	for _, sender := range s.Senders {
+		shape.Senders = append(shape.Senders, wire.SimulatedSender{
+			Key: sender.Key, Name: sender.Name, Class: sender.Class, Messages: sender.Messages, Affected: sender.Affected,
+		})
+	}
+	return shape
+}
+
+func newPolicy(p insight.Policy) wire.Policy {
+	stated := func(policy dmarc.Policy) *string {
+		if policy == dmarc.Unstated {
+			return nil
+		}
+		word := policy.String()
+		return &word
+	}
+	shape := wire.Policy{P: p.P.String(), SP: stated(p.SP), NP: stated(p.NP), ADKIM: p.ADKIM.String(), ASPF: p.ASPF.String(), T: "n", Percent: p.Percent}
+	if p.Testing {
+		shape.T = "y"
+	}
+	return shape
+}
+
+// defaultAdvice is how many domains a client gets advice for that does not say.
+const defaultAdvice = 25
+
+// listAdvice tells the next action of a domain, or of all, the most urgent first.
+func (a *API) listAdvice(c *call) error {
+	limit, after, err := readPart(c)
+	if err != nil {
+		return err
+	}
+	values := c.r.URL.Query()
+	if !values.Has("limit") {
+		limit = defaultAdvice
+	}
+	page := wire.Page[wire.Advice]{Items: []wire.Advice{}}
+	if values.Has("domain") {
+		name, err := dmarcd.ParseName(values.Get("domain"))
+		if err != nil {
+			return err
+		}
+		advice, err := c.service.Advice(c.r.Context(), name)
+		if err != nil {
+			return missing(err, errNoSuchDomain)
+		}
+		page.Items = append(page.Items, wire.NewAdvice(advice))
+		writeCacheable(c, page)
+		return nil
+	}
+	offset := 0
+	if after != "" {
+		if offset, err = strconv.Atoi(strings.TrimPrefix(after, "n")); err != nil || offset < 0 {
+			return wire.ErrAfter
+		}
+	}
+	all, more, err := c.service.AllAdvice(c.r.Context(), offset, limit)
+	if err != nil {
+		return err
+	}
+	for _, advice := range all {
+		page.Items = append(page.Items, wire.NewAdvice(advice))
+	}
+	if more {
+		next := "n" + strconv.Itoa(offset+limit)
+		page.Next = &next
+	}
+	writeCacheable(c, page)
+	return nil
+}

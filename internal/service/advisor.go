@@ -1,0 +1,213 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/insight"
+)
+
+// adviceDays is how many days of mail advice and simulations are made from, unless others
+// are asked for.
+const adviceDays = 30
+
+// Mail reads who sent mail as a domain, or as any domain of the team where name is "",
+// in some days. It must be closed.
+func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insight.Mail, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	mail, err := t.service.options.Insight.Read(ctx, t.team, name, days)
+	if err != nil || name == "" {
+		return mail, err
+	}
+	about, err := t.about(ctx, dmarcd.Domain{Name: name})
+	if err != nil {
+		mail.Close()
+		return nil, err
+	}
+	mail.About(about)
+	return mail, nil
+}
+
+// about returns what is known of a domain beside its mail.
+func (t *Team) about(ctx context.Context, domain dmarcd.Domain) (insight.Domain, error) {
+	check, err := t.team.LatestCheck(ctx, domain.Name)
+	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+		return insight.Domain{}, err
+	}
+	classes, err := t.team.SenderClasses(ctx, domain.Name)
+	return insight.Domain{ID: domain.ID, Name: domain.Name, Facts: check.Check.Facts, Classes: classes}, err
+}
+
+// SetSenderClass says what a sender, named by its key, is to a domain; "" takes the word
+// back.
+func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dmarcd.Class) error {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return err
+	}
+	word := string(class)
+	if class == "" {
+		word = "automatic"
+	} else if _, err := dmarcd.ParseSenderClass(word); err != nil {
+		return err
+	}
+	return t.team.SetSenderClass(ctx, domain.Name, sender, class, t.actor.to("sender.class", domain.Name, sender+", "+word))
+}
+
+// PolicyChange is what is different in a policy that is tried out. What is nil stays as
+// the current record has it.
+type PolicyChange struct {
+	P, SP, NP   *dmarc.Policy
+	ADKIM, ASPF *dmarc.Mode
+}
+
+// Simulation is what receivers would have done in some days under a policy.
+type Simulation struct {
+	Domain   string
+	From, To dmarcd.Day
+	Policy   insight.Policy
+	insight.Simulation
+}
+
+// Simulate tries out a policy for a domain on the mail of some days, the last 30 where
+// none are asked for.
+func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, change PolicyChange) (Simulation, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return Simulation{}, err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return Simulation{}, err
+	}
+	situation, err := t.situation(ctx, domain)
+	if err != nil {
+		return Simulation{}, err
+	}
+	s := Simulation{Domain: domain.Name, Policy: situation.Current()}
+	change.apply(&s.Policy)
+	s.From, s.To = t.period(days)
+	mail, err := t.service.options.Insight.Read(ctx, t.team, domain.Name, dmarcd.Days{From: &s.From, To: &s.To})
+	if err != nil {
+		return Simulation{}, err
+	}
+	defer mail.Close()
+	results, err := mail.Simulate(ctx, insight.Trial{Domain: situation.Domain, Policy: s.Policy})
+	if err != nil {
+		return Simulation{}, err
+	}
+	s.Simulation = results[0]
+	return s, nil
+}
+
+func (c PolicyChange) apply(p *insight.Policy) {
+	for to, from := range map[*dmarc.Policy]*dmarc.Policy{&p.P: c.P, &p.SP: c.SP, &p.NP: c.NP} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	if c.ADKIM != nil {
+		p.ADKIM = *c.ADKIM
+	}
+	if c.ASPF != nil {
+		p.ASPF = *c.ASPF
+	}
+}
+
+// period returns the days that are asked for: where an end is open, 30 of them, the last
+// of which is today where that end is open.
+func (t *Team) period(days dmarcd.Days) (from, to dmarcd.Day) {
+	to = dmarcd.DayOf(t.service.options.Now())
+	if days.To != nil {
+		to = *days.To
+	}
+	from = to - adviceDays + 1
+	if days.From != nil {
+		from = *days.From
+	}
+	return from, max(from, to)
+}
+
+// Advice returns the stage of a domain and its next action, from its DNS and the mail of
+// the last 30 days.
+func (t *Team) Advice(ctx context.Context, name string) (dmarcd.Advice, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return dmarcd.Advice{}, err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return dmarcd.Advice{}, err
+	}
+	all, err := t.advise(ctx, domain.Name, []dmarcd.Domain{domain})
+	if err != nil {
+		return dmarcd.Advice{}, err
+	}
+	return all[0], nil
+}
+
+// AllAdvice returns up to limit domains with their advice, the most urgent first: those
+// without a usable policy come before those that monitor, and these before the others;
+// among equals those with the most messages that fail. after is how many are left out.
+// more tells that there are others.
+func (t *Team) AllAdvice(ctx context.Context, after, limit int) (all []dmarcd.Advice, more bool, err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, false, err
+	}
+	from, to := t.period(dmarcd.Days{})
+	domains, err := t.team.UrgentDomains(ctx, dmarcd.Days{From: &from, To: &to}, after, limit+1)
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(domains) > limit; more {
+		domains = domains[:limit]
+	}
+	if len(domains) > 0 {
+		all, err = t.advise(ctx, "", domains)
+	}
+	return all, more, err
+}
+
+// advise returns the advice for domains, whose mail is that of name, or of all domains.
+func (t *Team) advise(ctx context.Context, name string, domains []dmarcd.Domain) ([]dmarcd.Advice, error) {
+	situations := make([]insight.Situation, len(domains))
+	for i, domain := range domains {
+		var err error
+		if situations[i], err = t.situation(ctx, domain); err != nil {
+			return nil, err
+		}
+	}
+	from, to := t.period(dmarcd.Days{})
+	mail, err := t.service.options.Insight.Read(ctx, t.team, name, dmarcd.Days{From: &from, To: &to})
+	if err != nil {
+		return nil, err
+	}
+	defer mail.Close()
+	return mail.Advise(ctx, situations...)
+}
+
+// situation returns what a domain publishes, and the record to go on from: that of the
+// setup guide, so that both propose the same.
+func (t *Team) situation(ctx context.Context, domain dmarcd.Domain) (insight.Situation, error) {
+	about, err := t.about(ctx, domain)
+	if err != nil {
+		return insight.Situation{}, err
+	}
+	options := t.service.options
+	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, ReportsHere: true}
+	published.Base = dnscheck.BaseRecord(domain, "", nil)
+	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{}, t.service.store.ActiveMailbox(ctx))
+	at := slices.IndexFunc(setup, func(r dmarcd.SetupRecord) bool { return r.Purpose == dmarcd.SetupDMARC })
+	if at >= 0 {
+		published.Base, published.ReportsHere = setup[at].Value, strings.TrimSpace(domain.Record) == "" || setup[at].Seen
+	}
+	return insight.Situation{Domain: about, Published: published}, nil
+}
