@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pb33f/libopenapi"
@@ -33,6 +34,25 @@ func newValidator(t *testing.T) *apitest.Validator {
 	v, err := apitest.New(document(t))
 	if err != nil {
 		t.Fatalf("New: %v", err)
+	}
+	return v
+}
+
+// shared is the Validator of the tests that do not ask it what is missing:
+// reading the document takes long.
+var shared = sync.OnceValues(func() (*apitest.Validator, error) {
+	doc, err := api.Document(baseURL)
+	if err != nil {
+		return nil, err
+	}
+	return apitest.New(doc)
+})
+
+func sharedValidator(t *testing.T) *apitest.Validator {
+	t.Helper()
+	v, err := shared()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return v
 }
@@ -149,7 +169,7 @@ const (
 
 func TestCheckAccepts(t *testing.T) {
 	t.Parallel()
-	v := newValidator(t)
+	v := sharedValidator(t)
 	for _, tt := range []struct {
 		name, method, path string
 		status             int
@@ -204,7 +224,7 @@ func TestCheckAccepts(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
-	v := newValidator(t)
+	v := sharedValidator(t)
 	jsonHeader := header("Content-Type", "application/json")
 	etag := header("Content-Type", "application/json", "ETag", `"1"`)
 	for _, tt := range []struct {
@@ -325,7 +345,7 @@ func TestCheckRefusesSuccessWithoutToken(t *testing.T) {
 	t.Parallel()
 	r := request(t, http.MethodGet, "/domains")
 	r.Header.Del("Authorization")
-	err := newValidator(t).Check(r, http.StatusOK, header("Content-Type", "application/json"), []byte("[]"))
+	err := sharedValidator(t).Check(r, http.StatusOK, header("Content-Type", "application/json"), []byte("[]"))
 	if err == nil || !strings.Contains(err.Error(), "Authorization") {
 		t.Errorf("Check: got %v want an error about Authorization", err)
 	}
@@ -335,7 +355,7 @@ func TestCheckRefusesPathOutsideTheAPI(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"https://dmarc.example/healthz", "https://dmarc.example/api", "https://dmarc.example/apis/domains"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
-		if err := newValidator(t).Check(r, http.StatusOK, http.Header{}, nil); err == nil {
+		if err := sharedValidator(t).Check(r, http.StatusOK, http.Header{}, nil); err == nil {
 			t.Errorf("Check of %s: got nil want an error", target)
 		}
 	}
