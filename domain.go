@@ -80,7 +80,7 @@ func ParsePurpose(s string) (Purpose, error) {
 	case "none":
 		return "", nil
 	}
-	return "", &InvalidError{Field: "purpose", Message: "A purpose is one of: business, personal, education, nonprofit, none."}
+	return "", &InvalidError{Field: "purpose", Message: "The purpose must be one of business, personal, education, nonprofit, none."}
 }
 
 // Covers reports whether name is parent itself or a name below it.

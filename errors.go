@@ -10,7 +10,7 @@ var (
 	// team: the two must look the same from outside.
 	ErrNotFound = errors.New("not found")
 	// ErrConflict means that the thing exists already.
-	ErrConflict = errors.New("exists already")
+	ErrConflict = errors.New("already exists")
 	// ErrInvalid means that the input is wrong; see InvalidError.
 	ErrInvalid = errors.New("invalid input")
 	// ErrUnauthorized means that no valid token or session was presented.

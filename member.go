@@ -18,7 +18,7 @@ func ParseRole(s string) (Role, error) {
 	case RoleOwner, RoleEditor, RoleViewer:
 		return role, nil
 	}
-	return "", &InvalidError{Field: "role", Message: "A role is one of: owner, editor, viewer."}
+	return "", &InvalidError{Field: "role", Message: "The role must be owner, editor or viewer."}
 }
 
 // Right is something that a role allows.

@@ -52,11 +52,11 @@ type QuotaError struct {
 // Error returns what happened and what to do, in sentences for people.
 func (e *QuotaError) Error() string {
 	what := map[QuotaName]string{
-		QuotaDomains:    "The team has as many domains as it may have (%s). Delete one",
-		QuotaStored:     "The team has stored as much as it may (%s). Delete domains or reports",
-		QuotaUnreadable: "The team has stored as much as it may of what could not be read (%s). Delete rejected reports",
-		QuotaReports:    "The team has received as many reports as it may in a day (%s). Send the rest tomorrow",
-		QuotaMailboxes:  "The team has as many mailboxes as it may have (%s). Remove one",
+		QuotaDomains:    "The team has reached its quota of domains (%s). Delete one",
+		QuotaStored:     "The team has reached its storage quota (%s). Delete domains or reports",
+		QuotaUnreadable: "The team has reached its storage quota for rejected reports (%s). Delete rejected reports",
+		QuotaReports:    "The team has reached its daily quota of reports (%s). Send the rest tomorrow",
+		QuotaMailboxes:  "The team has reached its quota of mailboxes (%s). Remove one",
 	}[e.Name]
 	return fmt.Sprintf(what, e.Name.Format(e.Max)) + ", or ask the operator to raise the quota."
 }
@@ -102,7 +102,7 @@ func ParseQuota(text string) (QuotaName, int64, error) {
 	}
 	return "", 0, &InvalidError{
 		Field:   "quota",
-		Message: "A quota is written NAME=VALUE: domains, stored, unreadable, reports or mailboxes, and a whole number (stored and unreadable also in KiB, MiB or GiB), none or default.",
+		Message: "A quota has the form NAME=VALUE. NAME is domains, stored, unreadable, reports or mailboxes. VALUE is a whole number (for stored and unreadable also with KiB, MiB or GiB), none or default.",
 	}
 }
 

@@ -34,7 +34,7 @@ func TestQuotaCheck(t *testing.T) {
 		want string
 	}{
 		{"below", dmarcd.Usage{dmarcd.QuotaStored: 3<<20 - 1, dmarcd.QuotaReports: 1 << 40}, ""},
-		{"used up", dmarcd.Usage{dmarcd.QuotaStored: 3 << 20}, "The team has stored as much as it may (3 MiB). Delete domains or reports, or ask the operator to raise the quota."},
+		{"used up", dmarcd.Usage{dmarcd.QuotaStored: 3 << 20}, "The team has reached its storage quota (3 MiB). Delete domains or reports, or ask the operator to raise the quota."},
 	} {
 		err := quota.Check(tt.used, dmarcd.QuotaReports, dmarcd.QuotaStored)
 		if got := err != nil; got != (tt.want != "") || got && (err.Error() != tt.want || !errors.Is(err, dmarcd.ErrForbidden)) {

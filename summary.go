@@ -42,7 +42,7 @@ func DayOf(t time.Time) Day {
 func ParseDay(s string) (Day, error) {
 	t, err := time.Parse(DayLayout, s)
 	if err != nil {
-		return 0, &InvalidError{Field: "day", Message: "A day is written YYYY-MM-DD, such as 2026-11-15."}
+		return 0, &InvalidError{Field: "day", Message: "A day must have the form YYYY-MM-DD, such as 2026-11-15."}
 	}
 	return DayOf(t), nil
 }

@@ -28,7 +28,7 @@ func ParseTeamName(s string) (string, error) {
 	name := strings.TrimSpace(s)
 	if name == "" || utf8.RuneCountInString(name) > maxTeamName || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", &InvalidError{Field: "name", Message: "A team's name has 1 to 100 printable characters."}
+		return "", &InvalidError{Field: "name", Message: "The name of a team must have 1 to 100 printable characters."}
 	}
 	return name, nil
 }

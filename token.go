@@ -18,7 +18,7 @@ func ParseScope(s string) (Scope, error) {
 	case ScopeRead, ScopeWrite:
 		return scope, nil
 	}
-	return "", &InvalidError{Field: "scope", Message: "A scope is one of: read, write."}
+	return "", &InvalidError{Field: "scope", Message: "The scope must be read or write."}
 }
 
 // Token is what is known of a bearer token. The secret itself is not: only its

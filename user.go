@@ -36,7 +36,7 @@ const atext = "!#$%&'*+-/=?^_`{|}~."
 // and with its domain as ParseName returns it, or an InvalidError. Quoted local
 // parts are refused: nobody signs in with one.
 func ParseEmail(s string) (string, error) {
-	invalid := &InvalidError{Field: "email", Message: "An e-mail address looks like name@example.com."}
+	invalid := &InvalidError{Field: "email", Message: "Enter an email address such as name@example.com."}
 	local, host, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "@")
 	if !ok || local == "" || len(local) > maxLocalPart || host != strings.TrimSpace(host) {
 		return "", invalid
@@ -64,7 +64,7 @@ func ParseUserName(s string) (string, error) {
 	name := strings.TrimSpace(s)
 	if utf8.RuneCountInString(name) > maxUserName || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", &InvalidError{Field: "name", Message: "A person's name has at most 100 printable characters."}
+		return "", &InvalidError{Field: "name", Message: "A name must have at most 100 printable characters."}
 	}
 	return name, nil
 }

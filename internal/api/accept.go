@@ -31,7 +31,7 @@ func writeReceipts(w http.ResponseWriter, receipts []dmarcd.Receipt) {
 		const code = "no_report"
 		w.Header().Set(errorHeader, code)
 		writeJSON(w, status, refusedReceipts{
-			message{Code: code, Message: "Nothing in it can be used as a report. It is kept, and GET /insights/rejected lists it with the reasons."}, items,
+			message{Code: code, Message: "The upload contains no valid report. It is stored as rejected; GET /insights/rejected lists the reasons."}, items,
 		})
 		return
 	}

@@ -36,22 +36,22 @@ type docsPage struct {
 func newDocsPage(doc *document) (*docsPage, error) {
 	root, err := expandRefs(doc.root, doc.root)
 	if err != nil {
-		return nil, fmt.Errorf("make the page of the API: %w", err)
+		return nil, fmt.Errorf("render the API documentation: %w", err)
 	}
 	spec := docsSpec{BaseURL: doc.baseURL}
 	if err := root.Decode(&spec); err != nil {
-		return nil, fmt.Errorf("make the page of the API: %w", err)
+		return nil, fmt.Errorf("render the API documentation: %w", err)
 	}
 	page, err := template.New("docs").Funcs(template.FuncMap{
 		"anchor": anchor,
 		"prose":  prose,
 	}).Parse(docsTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("make the page of the API: %w", err)
+		return nil, fmt.Errorf("render the API documentation: %w", err)
 	}
 	var html bytes.Buffer
 	if err := page.Execute(&html, spec); err != nil {
-		return nil, fmt.Errorf("make the page of the API: %w", err)
+		return nil, fmt.Errorf("render the API documentation: %w", err)
 	}
 	return &docsPage{html: html.Bytes()}, nil
 }

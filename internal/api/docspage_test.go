@@ -216,7 +216,7 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 	}
 	for _, link := range links {
 		if ids[link] == 0 {
-			t.Errorf("link #%s: leads nowhere", link)
+			t.Errorf("link #%s: has no target", link)
 		}
 	}
 }

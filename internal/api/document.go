@@ -172,7 +172,7 @@ func expandRefsWithin(root, node *yaml.Node, within []string) (*yaml.Node, error
 		target := root
 		for key := range strings.SplitSeq(strings.TrimPrefix(child.Value, "#/"), "/") {
 			if target = nodeMember(target, key); target == nil {
-				return nil, fmt.Errorf("line %d: %s leads nowhere", child.Line, child.Value)
+				return nil, fmt.Errorf("line %d: %s has no target", child.Line, child.Value)
 			}
 		}
 		if target, err = expandRefsWithin(root, target, append(slices.Clip(within), child.Value)); err != nil {

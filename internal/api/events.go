@@ -45,7 +45,7 @@ func readEventFilter(c *call) (service.EventFilter, error) {
 	if values.Has("kind") {
 		filter.Kind = dmarcd.EventKind(values.Get("kind"))
 		if !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
-			return filter, &dmarcd.InvalidError{Field: "kind", Message: "The parameter kind must be one of the kinds of events that the documentation lists, such as record.changed."}
+			return filter, &dmarcd.InvalidError{Field: "kind", Message: "The parameter kind must be a kind of event, such as record.changed. See the documentation for all kinds."}
 		}
 	}
 	return filter, nil

@@ -22,26 +22,26 @@ type failure struct {
 func (f *failure) Error() string { return f.message }
 
 var (
-	errNotWhitelisted   = &failure{http.StatusForbidden, "team_not_allowed", "This team may not use the API. Ask the operator to put it on the whitelist with `dmarcd team allow`."}
-	errReadOnlyToken    = &failure{http.StatusForbidden, "read_only_token", "This token may only read. Use a token with the scope write."}
-	errQuota            = &failure{http.StatusForbidden, "quota_exceeded", "The team has as many domains as it may have. Delete one, or ask the operator to raise the limit."}
-	errNoSuchPath       = &failure{http.StatusNotFound, "no_such_resource", "There is no such resource. The page docs below the base URL lists all there are."}
-	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "method_not_allowed", "This resource does not take that method. The Allow header lists those it takes."}
+	errNotWhitelisted   = &failure{http.StatusForbidden, "team_not_allowed", "This team is not allowed to use the API. Ask the operator to add it to the whitelist with `dmarcd team allow`."}
+	errReadOnlyToken    = &failure{http.StatusForbidden, "read_only_token", "This token is read-only. Use a token with the scope write."}
+	errQuota            = &failure{http.StatusForbidden, "quota_exceeded", "The team has reached its quota of domains. Delete one, or ask the operator to raise the quota."}
+	errNoSuchPath       = &failure{http.StatusNotFound, "no_such_resource", "There is no such resource. See the page docs below the base URL for all resources."}
+	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "method_not_allowed", "This resource does not support that method. See the Allow header."}
 	errNoSuchDomain     = &failure{http.StatusNotFound, "domain_not_found", "The team has no such domain. Add it with POST /domains."}
 	errNotCheckedYet    = &failure{http.StatusNotFound, "not_checked_yet", "The domain has not been checked yet. Try again in a few seconds."}
-	errDomainExists     = &failure{http.StatusConflict, "domain_exists", "The team has this domain already."}
+	errDomainExists     = &failure{http.StatusConflict, "domain_exists", "The team already has this domain."}
 	errMediaType        = &failure{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be sent as application/json without a Content-Encoding."}
 	errBodyTooLarge     = &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most 64 KiB."}
-	errContentEncoding  = &failure{http.StatusUnsupportedMediaType, "unsupported_encoding", "The body must be sent without a Content-Encoding. It may be compressed as a file is, with gzip or zip."}
-	errEmptyBody        = &failure{http.StatusBadRequest, "empty_body", "The body is empty. Send a report in it, as it is or compressed, or the whole mail that brought it."}
-	errBodyCut          = &failure{http.StatusBadRequest, "incomplete_body", "The body ended early or came too slowly. Send it again."}
-	errNoSuchReport     = &failure{http.StatusNotFound, "report_not_found", "The team has no such report. GET /insights/reports lists those it has."}
-	errNoSuchRejected   = &failure{http.StatusNotFound, "rejected_not_found", "The team has nothing of this id that was rejected. GET /insights/rejected lists what it has."}
-	errOriginalGone     = &failure{http.StatusNotFound, "original_gone", "What was sent is not kept any more. The operator sets for how long it is."}
-	errMailboxFull      = &failure{http.StatusTooManyRequests, "quota_exceeded", "This mailbox takes no more reports for now. Try again after the seconds that the Retry-After header tells."}
-	errNoSuchMailbox    = &failure{http.StatusNotFound, "mailbox_not_found", "There is no such mailbox. The TLS-RPT record of the domain names the right address."}
-	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form cannot be read. Send multipart/form-data with a file in each part, and at most 100 parts."}
-	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the seconds that the Retry-After header tells."}
+	errContentEncoding  = &failure{http.StatusUnsupportedMediaType, "unsupported_encoding", "The body must not have a Content-Encoding. It may be a gzip or zip file."}
+	errEmptyBody        = &failure{http.StatusBadRequest, "empty_body", "The body is empty. Send a report, plain or compressed, or an email message with reports."}
+	errBodyCut          = &failure{http.StatusBadRequest, "incomplete_body", "The body was incomplete or arrived too slowly. Send it again."}
+	errNoSuchReport     = &failure{http.StatusNotFound, "report_not_found", "The team has no such report. GET /insights/reports lists its reports."}
+	errNoSuchRejected   = &failure{http.StatusNotFound, "rejected_not_found", "The team has no such rejected report. GET /insights/rejected lists its rejected reports."}
+	errOriginalGone     = &failure{http.StatusNotFound, "original_gone", "The original has been deleted after its retention period, which the operator sets."}
+	errMailboxFull      = &failure{http.StatusTooManyRequests, "quota_exceeded", "This mailbox cannot receive more reports for now. Try again after the number of seconds in Retry-After."}
+	errNoSuchMailbox    = &failure{http.StatusNotFound, "mailbox_not_found", "There is no such mailbox. Use the address in the TLS-RPT record of the domain."}
+	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}
+	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
 )
 
 // errUploadTooLarge refuses an upload of more than so many bytes.
@@ -132,15 +132,15 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 		text = full.Error()
 	case errors.Is(err, intake.ErrLowDisk):
 		w.Header().Set("Retry-After", lowDiskRetryAfter)
-		text = "The service takes nothing at the moment, because its disk is nearly full. Try again later."
+		text = "The server does not accept reports at the moment because its disk is almost full. Try again later."
 	case status == http.StatusUnauthorized:
 		text = "Unauthorized"
 	case errors.Is(err, memory.ErrBusy):
 		w.Header().Set("Retry-After", retryAfter)
-		text = "Too many large requests are being answered. Try again after the seconds that the Retry-After header gives."
+		text = "Too many large requests are in progress. Try again after the number of seconds in Retry-After."
 	case status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter)
-		text = "The service cannot use its database or its disk at the moment. Try again in a few seconds."
+		text = "The database or the disk of the server is temporarily unavailable. Try again in a few seconds."
 	default:
 		status = http.StatusInternalServerError
 		text = "Internal error"

@@ -81,7 +81,7 @@ func readWord[T ~string](values url.Values, name string, words ...T) (T, error) 
 	for i, w := range words {
 		quoted[i] = string(w)
 	}
-	message := "The parameter " + name + " must be one of the words " + strings.Join(quoted, ", ") + "."
+	message := "The parameter " + name + " must be one of " + strings.Join(quoted, ", ") + "."
 	return "", &dmarcd.InvalidError{Field: name, Message: message}
 }
 

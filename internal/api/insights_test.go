@@ -206,7 +206,7 @@ func TestOriginalIsWhatWasSent(t *testing.T) {
 			s.request(http.MethodGet, "/insights/rejected/"+rejected+"/original", nil),
 			s.request(http.MethodPost, "/insights/rejected/"+rejected+"/retry", nil),
 		} {
-			if message := read[receipts](t, s.send(r), http.StatusNotFound).Message; !strings.Contains(message, "not kept any more") {
+			if message := read[receipts](t, s.send(r), http.StatusNotFound).Message; !strings.Contains(message, "has been deleted") {
 				t.Errorf("%s %s: got %q, want it to say that the original is gone", r.Method, r.URL.Path, message)
 			}
 		}

@@ -59,7 +59,7 @@ func (a *API) listDomains(c *call) error {
 	if err != nil {
 		// The status is out. A broken connection is the only way left to say
 		// that the list is not complete.
-		a.options.Log.WarnContext(c.r.Context(), "list of domains broken off", "error", err)
+		a.options.Log.WarnContext(c.r.Context(), "sending the list of domains failed", "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

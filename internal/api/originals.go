@@ -74,7 +74,7 @@ func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) 
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			// The status is out. A broken connection is the only way left to
 			// say that the file is not complete.
-			a.options.Log.WarnContext(c.r.Context(), "original broken off", "error", err)
+			a.options.Log.WarnContext(c.r.Context(), "sending an original failed", "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}

@@ -13,7 +13,7 @@ const maxPage = 1000
 func query(c *call) (url.Values, error) {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
-		return nil, &dmarcd.InvalidError{Message: "The query cannot be read. Percent-encode its values."}
+		return nil, &dmarcd.InvalidError{Message: "The query is malformed. Percent-encode its values."}
 	}
 	return values, nil
 }
@@ -37,7 +37,7 @@ func readPage(c *call) (page, error) {
 	}
 	if after := values.Get("after"); after != "" {
 		if p.after, err = dmarcd.ParseName(after); err != nil {
-			return page{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the domain name that the page before ended with."}
+			return page{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the last domain name of the previous page."}
 		}
 	}
 	return p, nil
@@ -84,7 +84,7 @@ func readDays(c *call) (dmarcd.Days, error) {
 		}
 		day, err := dmarcd.ParseDay(values.Get(end.name))
 		if err != nil {
-			return dmarcd.Days{}, &dmarcd.InvalidError{Field: end.name, Message: "The parameter " + end.name + " must be a day, written YYYY-MM-DD."}
+			return dmarcd.Days{}, &dmarcd.InvalidError{Field: end.name, Message: "The parameter " + end.name + " must be a day in the form YYYY-MM-DD."}
 		}
 		*end.day = &day
 	}

@@ -99,11 +99,11 @@ func (r *route) checkQuery(request *http.Request) error {
 		if slices.Contains(r.parameters, name) {
 			continue
 		}
-		known := "It takes none."
+		known := "There are no parameters."
 		if len(r.parameters) > 0 {
-			known = "It takes " + strings.Join(r.parameters, ", ") + "."
+			known = "The parameters are " + strings.Join(r.parameters, ", ") + "."
 		}
-		return &failure{http.StatusUnprocessableEntity, "unknown_parameter", "The query has a parameter that this resource does not know. " + known}
+		return &failure{http.StatusUnprocessableEntity, "unknown_parameter", "The query has an unknown parameter. " + known}
 	}
 	return nil
 }

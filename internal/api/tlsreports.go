@@ -58,7 +58,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	answer()
 	var none *service.NoReportError
 	if errors.As(err, &none) {
-		return &failure{http.StatusUnprocessableEntity, "no_report", "The body holds no TLS report that can be used: " + strings.TrimSuffix(none.Reason, ".") + "."}
+		return &failure{http.StatusUnprocessableEntity, "no_report", "The body contains no valid TLS report: " + strings.TrimSuffix(none.Reason, ".") + "."}
 	}
 	if err != nil {
 		return anonymousQuota(w, err)
@@ -86,5 +86,5 @@ func tlsReportAnswer(status int) string {
 	if status == http.StatusCreated {
 		return "The report was stored."
 	}
-	return "The report was known already."
+	return "The report is a duplicate."
 }

@@ -53,8 +53,8 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			says                  string
 		}{
 			{"a report in gzip", "POST", mailbox, gzipped(t, report), 201, "stored"},
-			{"the same as it is", "POST", mailbox, report, 200, "known"},
-			{"to the mailbox in capitals", "POST", strings.ToUpper(mailbox), report, 200, "known"},
+			{"the same as it is", "POST", mailbox, report, 200, "duplicate"},
+			{"to the mailbox in capitals", "POST", strings.ToUpper(mailbox), report, 200, "duplicate"},
 			{"about a domain that the team does not have", "POST", mailbox, tlsJSON("1", "nobody.example"), 201, "stored"},
 			{"an aggregate report", "POST", mailbox, aggregateXML("2", "example.com", firstDay), 422, "only TLS reports"},
 			{"a text", "POST", mailbox, []byte("hello"), 422, "not a report"},
@@ -128,17 +128,17 @@ func TestQuotasAndTheDisk(t *testing.T) {
 		}
 		tls("1", http.StatusCreated, "stored")
 		set(dmarcd.QuotaStored, 1)
-		tls("2", http.StatusTooManyRequests, "no more reports")
-		upload("2", http.StatusForbidden, "stored as much as it may")
+		tls("2", http.StatusTooManyRequests, "cannot receive more reports")
+		upload("2", http.StatusForbidden, "reached its storage quota")
 		set(dmarcd.QuotaStored, 0)
 		set(dmarcd.QuotaReports, 2)
 		tls("3", http.StatusCreated, "stored")
-		tls("4", http.StatusTooManyRequests, "no more reports")
-		upload("4", http.StatusForbidden, "in a day")
+		tls("4", http.StatusTooManyRequests, "cannot receive more reports")
+		upload("4", http.StatusForbidden, "daily quota of reports")
 		set(dmarcd.QuotaReports, 0)
 		set(dmarcd.QuotaUnreadable, 1)
 		read[receipts](t, s.upload([]byte("hello")), http.StatusUnprocessableEntity)
-		if got := read[receipts](t, s.upload([]byte("hello again")), http.StatusForbidden).Message; !strings.Contains(got, "could not be read") {
+		if got := read[receipts](t, s.upload([]byte("hello again")), http.StatusForbidden).Message; !strings.Contains(got, "storage quota for rejected reports") {
 			t.Errorf("an upload that cannot be read: got %q, want it to say so", got)
 		}
 		low = intake.ErrLowDisk

@@ -118,7 +118,7 @@ func TestUploadRefuses(t *testing.T) {
 		{name: "as large as may be", body: bytes.NewReader(large[1:]), want: 422},
 		{name: "nothing", body: http.NoBody, want: 400, says: "empty"},
 		{name: "nothing, without saying so", body: io.MultiReader(), want: 400, says: "empty"},
-		{name: "a body that breaks off", body: io.MultiReader(bytes.NewReader(report), iotest.ErrReader(errors.New("broken"))), want: 400, says: "early"},
+		{name: "a body that breaks off", body: io.MultiReader(bytes.NewReader(report), iotest.ErrReader(errors.New("broken"))), want: 400, says: "incomplete"},
 		{name: "no room on the disk", edit: gone, body: bytes.NewReader(large[1:]), want: 503, says: "disk"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

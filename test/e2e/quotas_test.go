@@ -41,7 +41,7 @@ func TestQuotasHoldAtEveryEntrance(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := in.run(command{args: []string{"import", "--team", "default", file}})
-		if r.status == 0 || !strings.Contains(r.stderr, "as many reports as it may in a day") {
+		if r.status == 0 || !strings.Contains(r.stderr, "daily quota of reports") {
 			t.Errorf("an import: got status %d and %s want the reason", r.status, r.stderr)
 		}
 		s.send(request{
