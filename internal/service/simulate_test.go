@@ -1,0 +1,303 @@
+package service_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// history is the mail of a domain, with the record that it publishes.
+type history struct {
+	domain string
+	record string
+	mail   []aggregate.Record
+}
+
+// randomHistory makes mail of known and unknown senders, aligned in every way or not.
+func randomHistory(r *rand.Rand, n int) history {
+	h := history{domain: fmt.Sprintf("d%d.example", n)}
+	word := func(words ...string) string { return words[r.IntN(len(words))] }
+	policy := func() string { return word("none", "quarantine", "reject") }
+	h.record = "v=DMARC1; p=" + policy()
+	for _, tag := range []string{"; sp=" + policy(), "; np=" + policy(), "; t=y", "; adkim=s", "; aspf=s", "; pct=" + word("0", "25", "100")} {
+		if r.IntN(3) == 0 {
+			h.record += tag
+		}
+	}
+	domains := []string{h.domain, "mail." + h.domain, "news." + h.domain, "letters.example", "list.example", "other.example"}
+	for i := range 1 + r.IntN(8) {
+		source := fmt.Sprintf("192.0.2.%d", i)
+		record := aggregate.Record{
+			Source: source, Count: r.Int64N(500), HeaderFrom: word(h.domain, h.domain, "news."+h.domain, "gone."+h.domain),
+			Disposition: aggregate.Policy(policy()), DKIM: aggregate.ResultFail, SPF: aggregate.ResultFail,
+		}
+		for range r.IntN(3) {
+			record.DKIMResults = append(record.DKIMResults, aggregate.DKIMResult{
+				Domain: word(domains...), Selector: "s", Result: aggregate.Result(word("pass", "pass", "fail", "permerror")),
+			})
+		}
+		if r.IntN(4) > 0 {
+			record.EnvelopeFrom = word(domains...)
+			record.SPFResults = append(record.SPFResults, aggregate.SPFResult{
+				Domain: record.EnvelopeFrom, Scope: "mfrom", Result: aggregate.Result(word("pass", "softfail", "permerror")),
+			})
+		}
+		if r.IntN(4) == 0 {
+			record.SPFResults = append(record.SPFResults, aggregate.SPFResult{Domain: word(domains...), Scope: "helo", Result: aggregate.ResultPass})
+		}
+		// The receiver evaluated some of it, or knows what the report does not name.
+		if r.IntN(8) == 0 || slices.ContainsFunc(record.DKIMResults, func(d aggregate.DKIMResult) bool {
+			return d.Result == aggregate.ResultPass && d.Domain == record.HeaderFrom
+		}) {
+			record.DKIM = aggregate.ResultPass
+		}
+		if r.IntN(8) == 0 {
+			record.SPF = aggregate.ResultPass
+		}
+		h.mail = append(h.mail, record)
+	}
+	return h
+}
+
+// naive is a simulation record by record, as the RFCs and docs/senders.md have it.
+type naive struct {
+	observed, rfc9989, rfc7489 insight.Handled
+	messages, affected         map[string]int64
+}
+
+// simulate tries out a policy, the words of whose tags are given; "" is not stated.
+func (h history) simulate(tags map[string]string) naive {
+	n := naive{messages: map[string]int64{}, affected: map[string]int64{}}
+	alive := map[string]bool{}
+	for _, r := range h.mail {
+		if r.Count > 0 && (r.DKIM == aggregate.ResultPass || r.SPF == aggregate.ResultPass) {
+			alive[r.HeaderFrom] = true
+		}
+	}
+	var wouldReject, wouldQuarantine int64 // by RFC 7489, before pct
+	for _, r := range h.mail {
+		if r.Count == 0 {
+			continue
+		}
+		sender := h.senderOf(r)
+		n.messages[sender] += r.Count
+		count(&n.observed, string(r.Disposition), r.Count)
+		verdict9989, verdict7489 := "none", "none"
+		if !h.passes(r, tags) {
+			verdict9989, verdict7489 = tags["p"], tags["p"]
+			if r.HeaderFrom != h.domain {
+				if tags["sp"] != "" {
+					verdict9989, verdict7489 = tags["sp"], tags["sp"]
+				}
+				if tags["np"] != "" && !alive[r.HeaderFrom] {
+					verdict9989 = tags["np"]
+				}
+			}
+			if tags["t"] == "y" {
+				verdict9989 = map[string]string{"reject": "quarantine", "quarantine": "none", "none": "none"}[verdict9989]
+			}
+		}
+		count(&n.rfc9989, verdict9989, r.Count)
+		if verdict9989 != "none" {
+			n.affected[sender] += r.Count
+		}
+		switch verdict7489 {
+		case "reject":
+			wouldReject += r.Count
+		case "quarantine":
+			wouldQuarantine += r.Count
+		default:
+			n.rfc7489.Delivered += r.Count
+		}
+	}
+	percent := int64(100)
+	if tags["pct"] != "" {
+		_, _ = fmt.Sscan(tags["pct"], &percent)
+	}
+	rejected, quarantined := wouldReject*percent/100, wouldQuarantine*percent/100
+	n.rfc7489.Rejected = rejected
+	n.rfc7489.Quarantined = wouldReject - rejected + quarantined
+	n.rfc7489.Delivered += wouldQuarantine - quarantined
+	return n
+}
+
+func count(to *insight.Handled, verdict string, messages int64) {
+	switch verdict {
+	case "reject":
+		to.Rejected += messages
+	case "quarantine":
+		to.Quarantined += messages
+	default:
+		to.Delivered += messages
+	}
+}
+
+// senderOf recognises senders by the domains that they authenticate as.
+func (h history) senderOf(r aggregate.Record) string {
+	var passed []string
+	for _, d := range r.DKIMResults {
+		if d.Result == aggregate.ResultPass {
+			passed = append(passed, d.Domain)
+		}
+	}
+	for _, s := range r.SPFResults {
+		if s.Result == aggregate.ResultPass {
+			passed = append(passed, s.Domain)
+		}
+	}
+	switch {
+	case slices.Contains(passed, "list.example"):
+		return "list"
+	case slices.Contains(passed, "letters.example"):
+		return "letters"
+	}
+	return "-"
+}
+
+// passes evaluates a record with other modes of alignment.
+func (h history) passes(r aggregate.Record, tags map[string]string) bool {
+	var dkim, spf []string
+	for _, d := range r.DKIMResults {
+		if d.Result == aggregate.ResultPass {
+			dkim = append(dkim, d.Domain)
+		}
+	}
+	named := false
+	for _, s := range r.SPFResults {
+		if s.Result == aggregate.ResultPass {
+			named = true
+			if s.Scope == "mfrom" || r.EnvelopeFrom == "" {
+				spf = append(spf, s.Domain)
+			}
+		}
+	}
+	aligned := func(domains []string, mode string) bool {
+		return slices.ContainsFunc(domains, func(d string) bool {
+			return d == r.HeaderFrom || mode != "s" && (d == h.domain || strings.HasSuffix(d, "."+h.domain))
+		})
+	}
+	byDKIM, bySPF := aligned(dkim, tags["adkim"]), aligned(spf, tags["aspf"])
+	if r.DKIM == aggregate.ResultPass && (tags["adkim"] != "s" || len(dkim) == 0) {
+		byDKIM = true
+	}
+	if r.SPF == aggregate.ResultPass && (tags["aspf"] != "s" || !named) {
+		bySPF = true
+	}
+	return byDKIM || bySPF
+}
+
+// TestSimulationAgreesWithNaive compares both over random histories and policies.
+func TestSimulationAgreesWithNaive(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		histories := 1000
+		if testing.Short() {
+			histories = 60
+		}
+		r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+		day := dmarcd.DayOf(time.Now()) - 1
+		s := db.Open(t, store.Options{})
+		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{
+			{Key: "letters", Name: "Letters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}, AlignsDKIM: true},
+			{Key: "list", Name: "List", Kind: senders.List, Category: senders.MailingList, Domains: []string{"list.example"}},
+		}), nameless{}, nil)})
+		acme, err := s.CreateTeam(t.Context(), "acme", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		team := w.Team(acme.ID, service.CommandLine())
+		all := make([]history, histories)
+		for i := range all {
+			all[i] = randomHistory(r, i)
+		}
+		storeHistories(t, s.Team(acme.ID), all, day)
+		for _, h := range all {
+			for range 3 {
+				compareSimulation(t, team, h, r)
+			}
+		}
+	})
+}
+
+// storeHistories adds the domains with their records and their mail.
+func storeHistories(t *testing.T, team *store.Team, all []history, day dmarcd.Day) {
+	t.Helper()
+	for part := range slices.Chunk(all, 50) {
+		names := make([]string, len(part))
+		deliveries := make([]*dmarcd.Delivery, len(part))
+		for i, h := range part {
+			names[i] = h.domain
+			deliveries[i] = storetest.Delivery(storetest.Aggregate(h.domain, h.domain, day, h.mail...))
+		}
+		if _, err := team.AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := team.Receive(t.Context(), deliveries); err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range part {
+			check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: h.record, RecordDomain: h.domain, Usable: true, Asked: true}
+			if _, err := team.SaveCheck(t.Context(), h.domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func compareSimulation(t *testing.T, team *service.Team, h history, r *rand.Rand) {
+	t.Helper()
+	tags := map[string]string{}
+	for tag := range strings.SplitSeq(h.record, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(tag), "=")
+		tags[name] = value
+	}
+	var change service.PolicyChange
+	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
+		if r.IntN(2) == 0 {
+			policy := dmarc.None + dmarc.Policy(r.IntN(3)) //nolint:gosec // small
+			*to, tags[name] = &policy, policy.String()
+		}
+	}
+	for name, to := range map[string]**dmarc.Mode{"adkim": &change.ADKIM, "aspf": &change.ASPF} {
+		if r.IntN(2) == 0 {
+			mode := dmarc.Mode(r.IntN(2)) //nolint:gosec // small
+			*to, tags[name] = &mode, mode.String()
+		}
+	}
+	got, err := team.Simulate(t.Context(), h.domain, dmarcd.Days{}, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := h.simulate(tags)
+	found := naive{observed: got.Observed, rfc9989: got.RFC9989, rfc7489: got.RFC7489, messages: map[string]int64{}, affected: map[string]int64{}}
+	var legitimate, spoofing int64
+	for _, s := range got.Senders {
+		found.messages[s.Key] = s.Messages
+		found.affected[s.Key] = s.Affected
+		switch s.Class {
+		case dmarcd.ClassYours, dmarcd.ClassService, dmarcd.ClassForwarder:
+			legitimate += s.Affected
+		case dmarcd.ClassSpoofing:
+			spoofing += s.Affected
+		}
+	}
+	maps.DeleteFunc(found.affected, func(_ string, n int64) bool { return n == 0 })
+	if diff := cmp.Diff(want, found, cmp.AllowUnexported(naive{})); diff != "" || got.LegitimateAffected != legitimate || got.SpoofingStopped != spoofing {
+		t.Fatalf("%s with %v: got %d legitimate and %d spoofed, want %d and %d; -want +got\n%s\n%+v", h.domain, tags, got.LegitimateAffected, got.SpoofingStopped, legitimate, spoofing, diff, h)
+	}
+}
