@@ -19,7 +19,7 @@ const listPart = 1000
 func (p *program) domainCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "domain", Short: "Manage the domains of a team", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.domainListCommand(), p.domainAddCommand(), p.domainVerifyCommand(),
-		p.domainDeleteCommand(), p.domainPurposeCommand())
+		p.domainDeleteCommand(), p.domainPurposeCommand(), p.domainSenderCommand())
 	return cmd
 }
 

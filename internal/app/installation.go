@@ -7,9 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/resolver"
+	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -18,13 +22,15 @@ import (
 type Installation struct {
 	// Config has the report domain of the daemon that uses the database.
 	Config config.Config
-	// Service has no full checks, and does not know who sends mail.
+	// Service has no full checks, and knows who sends mail only after OpenInsight.
 	Service *service.Service
 	// Engine is the name of the database engine.
 	Engine string
 
 	store    *store.Store
 	resolver *resolver.Resolver
+	options  service.Options
+	log      *slog.Logger
 }
 
 // OpenInstallation opens the installation of a configuration, and brings its database to
@@ -53,16 +59,31 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		return nil, errors.Join(err, s.Close())
 	}
 	asks := NewResolver(cfg, nil, nil)
+	options := withMailboxes(service.Options{
+		Checker: NewChecker(cfg, asks), Acceptor: NewAcceptor(cfg, log),
+		BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
+	}, cfg, NewDialer(cfg, asks))
 	return &Installation{
-		Config: cfg,
-		Service: service.New(s, withMailboxes(service.Options{
-			Checker: NewChecker(cfg, asks), Acceptor: NewAcceptor(cfg, log),
-			BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
-		}, cfg, NewDialer(cfg, asks))),
-		Engine:   s.Stats().Engine,
-		store:    s,
-		resolver: asks,
+		Config: cfg, Service: service.New(s, options), Engine: s.Stats().Engine,
+		store: s, resolver: asks, options: options, log: log,
 	}, nil
+}
+
+// OpenInsight opens what tells who sends mail: the databases of networks, the catalogue,
+// and the names of addresses that the daemon has found.
+func (i *Installation) OpenInsight() error {
+	atlas, err := OpenAtlas(i.Config)
+	if err != nil {
+		return err
+	}
+	catalogue, err := OpenCatalogue(i.Config, nil)
+	if err != nil {
+		return err
+	}
+	names := senders.NewNames(i.resolver, nameKeeper{i.store}, time.Now, i.log)
+	i.options.Insight = insight.New(atlas, catalogue, names, memory.NewBudget(int64(i.Config.Limit.ReadMemory)))
+	i.Service = service.New(i.store, i.options)
+	return nil
 }
 
 // Close releases the database.

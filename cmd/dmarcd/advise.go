@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// advisedSenders is how many senders are printed.
+const advisedSenders = 20
+
+func (p *program) adviseCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "advise --team NAME DOMAIN",
+		Short: "Print the next action for a domain, and who sends mail as it",
+		Long: `Prints how far a domain has come with DMARC, the one next action with its reason and the
+record to publish, and the senders of the last 30 days: what each is to the domain, how much
+of its mail the current policy affects, why it fails, and how to fix it.`,
+		Example: "  dmarcd advise --team acme example.com",
+		Args:    cobra.ExactArgs(1),
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withInsight(cmd, func(t *service.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			advice, err := t.Advice(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(p.out, wire.NewAdvice(advice))
+			}
+			simulation, err := t.Simulate(cmd.Context(), name, dmarcd.Days{}, service.PolicyChange{})
+			if err != nil {
+				return err
+			}
+			return printAdvice(p.out, wire.NewAdvice(advice), simulation)
+		})
+	}
+	return cmd
+}
+
+// withInsight is withTeam for a use case that reads who sends mail.
+func (p *program) withInsight(cmd *cobra.Command, f func(t *service.Team) error) error {
+	name, err := cmd.Flags().GetString("team")
+	if err != nil {
+		return err
+	}
+	return p.withInstallation(cmd, func(i *app.Installation) error {
+		found, err := teamByName(cmd.Context(), system(i), name)
+		if err != nil {
+			return err
+		}
+		if err := i.OpenInsight(); err != nil {
+			return err
+		}
+		return f(i.Service.Team(found.ID, service.CommandLine()))
+	})
+}
+
+// printAdvice prints advice and the senders behind it. It replaces control characters:
+// names come from reports and the DNS.
+func printAdvice(out io.Writer, advice wire.Advice, s service.Simulation) error {
+	facts := [][]string{{"Stage:", advice.Stage}}
+	if next := advice.NextAction; next == nil {
+		facts = append(facts, []string{"Next action:", "none"})
+	} else {
+		facts = append(facts, []string{"Next action:", next.Title}, []string{"Reason:", next.Reason},
+			[]string{"Legitimate messages affected:", strconv.FormatInt(next.LegitimateAffected, 10)},
+			[]string{"Spoofed messages stopped:", strconv.FormatInt(next.SpoofingStopped, 10)})
+		if next.Record != nil {
+			facts = append(facts, []string{"Record:", fmt.Sprintf("%s %s %q", next.Record.Name, next.Record.Type, next.Record.Value)})
+		}
+	}
+	if err := printTable(out, []string{"Domain:", advice.Domain}, facts); err != nil || len(s.Senders) == 0 {
+		return err
+	}
+	senders := s.Senders[:min(len(s.Senders), advisedSenders)]
+	rows := convert(senders, func(sender insight.SimulatedSender) []string {
+		return []string{
+			sender.Name, sender.Key, string(sender.Class), strconv.FormatInt(sender.Messages, 10), strconv.FormatInt(sender.Affected, 10),
+		}
+	})
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
+	if err := printTable(out, []string{"SENDER", "KEY", "CLASS", "MESSAGES", "AFFECTED"}, rows); err != nil {
+		return err
+	}
+	for _, sender := range senders {
+		if sender.Cause == "" {
+			continue
+		}
+		text := fmt.Sprintf("\n%s\n  %s\n", printable(sender.Name), printable(sender.Cause))
+		if sender.Fix != "" {
+			text += fmt.Sprintf("  %s\n", printable(sender.Fix))
+		}
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) domainSenderCommand() *cobra.Command {
+	const automatic = "automatic"
+	cmd := &cobra.Command{
+		Use:   "sender --team NAME DOMAIN KEY CLASS",
+		Short: "Say what a sender is to a domain: yours, unknown, spoofing or automatic",
+		Long: `Says what a sender is to a domain, whatever the reports show. KEY is that of "dmarcd advise".
+The class automatic takes the word back.`,
+		Example: `  dmarcd domain sender --team acme example.com AS64496 yours
+  dmarcd domain sender --team acme example.com sendgrid automatic`,
+		Args: cobra.ExactArgs(3),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) < 2 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{string(dmarcd.ClassYours), string(dmarcd.ClassUnknown), string(dmarcd.ClassSpoofing), automatic}, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var class dmarcd.Class
+		if args[2] != automatic {
+			var err error
+			if class, err = dmarcd.ParseSenderClass(args[2]); err != nil {
+				return wrongUsage(err)
+			}
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			return t.SetSenderClass(cmd.Context(), name, args[1], class)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func TestAdvise(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, `_dmarc.example.com. TXT "v=DMARC1; p=none; rua=mailto:d@example.com"`)
+	database := "--database=" + filepath.Join(t.TempDir(), "dmarcd.db")
+	run := func(args ...string) (status int, stdout, stderr string) {
+		t.Helper()
+		return runProgram(t, server, "", append(args, database)...)
+	}
+	for _, args := range [][]string{
+		{"team", "create", "acme"},
+		{"domain", "add", "--team", "acme", "example.com", "new.example"},
+		{"domain", "verify", "--team", "acme", "example.com"},
+		{"domain", "sender", "--team", "acme", "example.com", "AS64496", "yours"},
+		{"domain", "sender", "--team", "acme", "example.com", "AS64496", "automatic"},
+	} {
+		if status, _, stderr := run(args...); status != exitDone {
+			t.Fatalf("%v: status %d, %s", args, status, stderr)
+		}
+	}
+	if status, stdout, stderr := run("advise", "--team", "acme", "example.com"); status != exitDone ||
+		!strings.Contains(stdout, "monitoring") || !strings.Contains(stdout, "Wait for more reports") {
+		t.Errorf("got status %d, %s%s, want the stage and the next action", status, stdout, stderr)
+	}
+	status, stdout, stderr := run("advise", "--team", "acme", "new.example", "--json")
+	var advice wire.Advice
+	if err := json.Unmarshal([]byte(stdout), &advice); status != exitDone || err != nil {
+		t.Fatalf("got status %d, %v, %s", status, err, stderr)
+	}
+	if advice.Stage != "none" || advice.NextAction == nil || advice.NextAction.Record == nil ||
+		*advice.NextAction.Record != (wire.ActionRecord{Name: "_dmarc.new.example", Type: "TXT", Value: "v=DMARC1; p=none"}) {
+		t.Errorf("got %s, want a record to publish", stdout)
+	}
+	for _, args := range [][]string{
+		{"advise", "--team", "acme", "other.example"},
+		{"domain", "sender", "--team", "acme", "other.example", "AS64496", "yours"},
+	} {
+		if status, _, _ := run(args...); status != exitProblem {
+			t.Errorf("%v: got status %d, want 1", args, status)
+		}
+	}
+	if status, _, _ := run("domain", "sender", "--team", "acme", "example.com", "AS64496", "service"); status != exitFailed {
+		t.Errorf("got status %d for a class that a team does not set, want 2", status)
+	}
+}
