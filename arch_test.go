@@ -125,7 +125,7 @@ var rooms = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound"),
+		"internal/memory", "internal/outbound", "internal/fair"),
 }
 
 // confined are imports that only some packages, and what lies below them, may

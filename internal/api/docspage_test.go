@@ -85,7 +85,7 @@ func TestDocsObeyPolicy(t *testing.T) {
 				t.Errorf("got an attribute %s=%q of %s, want none", a.Key, a.Val, node.Data)
 			}
 		}
-		if node.Data == "link" && docsAttribute(node, "href") != "docs/style.css" {
+		if node.Type == html.ElementNode && node.Data == "link" && docsAttribute(node, "href") != "docs/style.css" {
 			t.Errorf("link: got %q want docs/style.css", docsAttribute(node, "href"))
 		}
 	}

@@ -2,33 +2,107 @@ package api
 
 import (
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
+// maxWait is how long a request may wait for events.
+const maxWait = 60 * time.Second
+
+// eventQuery is what a request asks of the events.
+type eventQuery struct {
+	filter service.EventFilter
+	limit  int
+	before int64         // of a list that begins with the newest; 0 is its beginning
+	since  *int64        // lists later ones, oldest first; nil is not asked for
+	wait   time.Duration // for an event after since
+}
+
 func (a *API) listEvents(c *call) error {
-	limit, after, err := readCursor(c)
+	asked, err := readEventQuery(c)
 	if err != nil {
 		return err
 	}
-	filter, err := readEventFilter(c)
+	switch {
+	case wantsStream(c.r):
+		return a.streamEvents(c, asked)
+	case asked.since != nil:
+		return a.listEventsSince(c, asked)
+	}
+	events, err := c.service.Events(c.r.Context(), asked.filter, asked.before, asked.limit+1)
 	if err != nil {
 		return err
 	}
-	events, err := c.service.Events(c.r.Context(), filter, after, limit+1)
+	return a.writeEvents(c, events, asked.limit, func(e dmarcd.Event) string { return wire.FormatCursor(e.At, e.Seq) })
+}
+
+// listEventsSince answers with later events. The next page is asked for with since.
+func (a *API) listEventsSince(c *call, asked eventQuery) error {
+	answer := a.bodyRead(c.w)
+	events, err := c.service.EventsSince(c.r.Context(), asked.filter, *asked.since, asked.limit+1, asked.wait)
+	answer()
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(events, limit, func(e dmarcd.Event) string {
-		return wire.FormatCursor(e.At, int64(e.ID))
-	}, func(e dmarcd.Event) (wire.Event, error) { return wire.NewEvent(e), nil })
+	return a.writeEvents(c, events, asked.limit, func(e dmarcd.Event) string { return strconv.FormatInt(e.Seq, 10) })
+}
+
+func (a *API) writeEvents(c *call, events []dmarcd.Event, limit int, place func(dmarcd.Event) string) error {
+	page, err := wire.NewPage(events, limit, place, func(e dmarcd.Event) (wire.Event, error) { return wire.NewEvent(e, a.baseURL), nil })
 	if err != nil {
 		return err
 	}
 	writeCacheable(c, page)
 	return nil
+}
+
+func readEventQuery(c *call) (eventQuery, error) {
+	limit, after, err := readCursor(c)
+	if err != nil {
+		return eventQuery{}, err
+	}
+	asked := eventQuery{limit: limit, before: after.ID}
+	if asked.filter, err = readEventFilter(c); err != nil {
+		return eventQuery{}, err
+	}
+	values, err := query(c)
+	if err != nil {
+		return eventQuery{}, err
+	}
+	if values.Has("since") {
+		since, err := readSeq(values.Get("since"))
+		if err != nil {
+			return eventQuery{}, err
+		}
+		asked.since = &since
+	}
+	if values.Has("wait") {
+		seconds, err := strconv.Atoi(values.Get("wait"))
+		if err != nil || seconds < 0 || seconds > int(maxWait/time.Second) {
+			return eventQuery{}, &dmarcd.InvalidError{Field: "wait", Message: "The parameter wait must be a whole number of seconds from 0 to 60."}
+		}
+		asked.wait = time.Duration(seconds) * time.Second
+	}
+	switch {
+	case asked.since != nil && values.Has("after"):
+		return eventQuery{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after is for the list that begins with the newest event. Use since alone to read on."}
+	case asked.since == nil && values.Has("wait"):
+		return eventQuery{}, &dmarcd.InvalidError{Field: "wait", Message: "The parameter wait needs since: the seq of the last event that you have, or 0."}
+	}
+	return asked, nil
+}
+
+// readSeq reads the number of an event.
+func readSeq(text string) (int64, error) {
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq < 0 {
+		return 0, &dmarcd.InvalidError{Field: "since", Message: "The parameter since must be the seq of an event, or 0 to begin with the first."}
+	}
+	return seq, nil
 }
 
 func readEventFilter(c *call) (service.EventFilter, error) {

@@ -86,13 +86,14 @@ type App struct {
 	listener      net.Listener
 	server        *http.Server
 	stopping      atomic.Bool
+	ending        chan struct{}  // closed when no new requests are taken
 	requests      sync.WaitGroup // those that are being served
 }
 
 // New opens the database, brings it to the present schema, makes the first team
 // and token where there are none, and listens. What it opened is closed by Run.
 func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err error) {
-	a := &App{config: cfg, options: options, log: options.Log}
+	a := &App{config: cfg, options: options, log: options.Log, ending: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close())
@@ -219,7 +220,7 @@ func (a *App) handler() (http.Handler, error) {
 	a.service = service.New(a.store, withMailboxes(service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,
 		Examine: a.examineOnRequest(), Retention: a.retention(), OIDC: provider,
-		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Now: time.Now, Log: a.log,
+		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Stopping: a.ending, Now: time.Now, Log: a.log,
 	}, a.config, a.dialer))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,
@@ -286,6 +287,7 @@ func (a *App) serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	a.stopping.Store(true)
+	close(a.ending)
 	a.log.Info("stopping")
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()

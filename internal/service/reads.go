@@ -82,14 +82,6 @@ func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, 
 	return t.team.Checks(ctx, domain.Name, before, limit)
 }
 
-// Events returns up to limit events, the latest first, older than the cursor.
-func (t *Team) Events(ctx context.Context, filter EventFilter, before Cursor, limit int) ([]dmarcd.Event, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	return t.team.Events(ctx, filter, before, limit)
-}
-
 // Reports returns up to limit reports, the latest first, received before the one with
 // that id; 0 is the beginning.
 func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
@@ -53,6 +54,9 @@ type Options struct {
 	OIDC *auth.OIDC
 	// BaseURL is where clients see the API; the pages are at the same host.
 	BaseURL string
+	// Stopping is closed when the process stops: requests that wait for something end
+	// then. nil is never.
+	Stopping <-chan struct{}
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
 	// Now is the clock; nil is time.Now.
@@ -70,6 +74,8 @@ type Service struct {
 	// mailboxAttempts slows down attempts to add a mailbox, by team and user.
 	mailboxAttempts *auth.Throttle
 	watching        watching
+	// waiters bounds the requests that wait for events.
+	waiters *fair.Limiter[dmarcd.TeamID]
 }
 
 // New returns a service over a store.
@@ -89,6 +95,7 @@ func New(s *store.Store, options Options) *Service {
 		invitations: &auth.Welcome{Store: s, Passwords: passwords, Now: options.Now},
 
 		mailboxAttempts: auth.NewThrottle(options.Now),
+		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
 	}
 }
 

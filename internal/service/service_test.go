@@ -213,8 +213,12 @@ var uses = map[string]use{
 		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Cursor{}, 10)
 	}),
 	"Events": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
-		return t.Events(ctx, service.EventFilter{}, service.Cursor{}, 10)
+		return t.Events(ctx, service.EventFilter{}, 0, 10)
 	}),
+	"EventsSince": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
+		return t.EventsSince(ctx, service.EventFilter{}, 0, 10, 0)
+	}),
+	"LastEvent": reads(func(_ *world, t *service.Team) (int64, error) { return t.LastEvent(ctx) }),
 	"Reports": reads(func(_ *world, t *service.Team) ([]dmarcd.Report, error) {
 		return t.Reports(ctx, service.ReportFilter{}, 0, 10)
 	}),

@@ -63,9 +63,7 @@ func (t *Team) ClaimDueDomains(ctx context.Context, lease time.Duration, limit i
 				due = append(due, DueDomain{Team: t.id, Name: c.name, Full: c.full})
 				continue
 			}
-			if err := t.addEvents(ctx, tx, c.id, now, []dmarcd.Event{{Kind: dmarcd.ChecksSuspended, After: suspended}}); err != nil {
-				return err
-			}
+			t.addEvents(tx, c.id, now, dmarcd.Event{Kind: dmarcd.ChecksSuspended, EventData: dmarcd.EventData{Reason: suspended}})
 			t.store.options.Log.WarnContext(ctx, "scheduled checks suspended", "team", t.id, "domain", c.name, "unfinished", maxUnfinished)
 		}
 		return nil

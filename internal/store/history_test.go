@@ -48,13 +48,13 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 			{"back to the old: nothing happened", time.Minute, found("reject"), "reject", nil},
 			{"doubted again", time.Minute, found("none"), "reject", nil},
 			{"nobody answers", time.Minute, dmarcd.Check{Reason: "timeout"}, "reject", nil},
-			{"two looks agree", time.Minute, found("none"), "none", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyLoosened}},
-			{"the TTL has run out", time.Hour, found("reject"), "reject", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyTightened}},
-			{"somebody asked", time.Minute, asked(found("")), "", []dmarcd.EventKind{dmarcd.RecordVanished, dmarcd.PolicyLoosened}},
+			{"two looks agree", time.Minute, found("none"), "none", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyWeakened}},
+			{"the TTL has run out", time.Hour, found("reject"), "reject", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyStrengthened}},
+			{"somebody asked", time.Minute, asked(found("")), "", []dmarcd.EventKind{dmarcd.RecordRemoved, dmarcd.PolicyWeakened}},
 			{"and asked again", time.Minute, asked(found("none")), "none", []dmarcd.EventKind{dmarcd.RecordAppeared}},
 		} {
 			now := clock.advance(step.wait)
-			before, err := team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+			before, err := team.Events(ctx, store.EventFilter{}, 0, 100)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 			if err != nil || domain.Policy != step.policy {
 				t.Errorf("%s: policy %q, %v; want %q", step.name, domain.Policy, err, step.policy)
 			}
-			after, err := team.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+			after, err := team.Events(ctx, store.EventFilter{}, 0, 100)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,25 +143,25 @@ func TestHistory(t *testing.T) {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 		var got []string
-		for after := (store.Cursor{}); ; {
-			events, err := team.Events(ctx, store.EventFilter{Domain: "example.com"}, after, 1)
+		for before := int64(0); ; {
+			events, err := team.Events(ctx, store.EventFilter{Domain: "example.com"}, before, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(events) == 0 {
 				break
 			}
-			got = append(got, string(events[0].Kind)+" "+events[0].Before+events[0].After)
-			after = store.Cursor{At: events[0].At, ID: int64(events[0].ID)}
+			got = append(got, fmt.Sprintf("%s %s: %s%s", events[0].Kind, events[0].Finding, events[0].Before, events[0].After))
+			before = events[0].Seq
 		}
 		want := []string{
-			"finding.appeared mx.none: words on 19", "finding.mended spf.too-many-lookups: words on 18",
-			"finding.mended dkim.key-too-short: words on 16",
+			"finding.appeared mx.none: words on 19", "finding.resolved spf.too-many-lookups: words on 18",
+			"finding.resolved dkim.key-too-short: words on 16",
 		}
 		if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		if events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.FindingMended}, store.Cursor{}, 100); err != nil || len(events) != 2 {
+		if events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.FindingResolved}, 0, 100); err != nil || len(events) != 2 {
 			t.Errorf("by kind: %d events, %v; want 2", len(events), err)
 		}
 		old := found("reject")

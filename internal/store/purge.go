@@ -109,8 +109,8 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 	for _, step := range []string{
 		`DELETE FROM checks WHERE team_id = $1 AND id IN
 			(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
-		`DELETE FROM events WHERE team_id = $1 AND id IN
-			(SELECT id FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM events WHERE team_id = $1 AND seq IN
+			(SELECT seq FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
 			(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM senders WHERE team_id = $1 AND domain_id = $2 AND key IN

@@ -26,6 +26,8 @@ type tx struct {
 	conn *sql.Conn
 	// charges are what the transaction adds to the usage of teams; nil outside of one.
 	charges charges
+	// events are what the transaction has to announce; nil outside of one.
+	events newEvents
 }
 
 // tx runs f in a transaction and commits what it did if it returns nil. If f panics,
@@ -45,14 +47,21 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 		return s.kind(err)
 	}
 	defer func() { _ = run.Rollback() }() // no effect after a commit; else f has the error to return
-	inside := tx{store: s, run: s.inTx(run), conn: conn, charges: make(charges)}
+	inside := tx{store: s, run: s.inTx(run), conn: conn, charges: make(charges), events: make(newEvents)}
 	if err := f(inside); err != nil {
 		return err
 	}
 	if err := inside.writeCharges(ctx); err != nil {
 		return err
 	}
-	return s.kind(run.Commit())
+	if err := inside.writeEvents(ctx); err != nil {
+		return err
+	}
+	if err := run.Commit(); err != nil {
+		return s.kind(err)
+	}
+	s.added.announce(inside.events)
+	return nil
 }
 
 // begin counts a statement that is about to run.

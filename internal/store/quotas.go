@@ -28,7 +28,8 @@ type used struct {
 }
 
 // charges are the changes of a transaction. They are written just before it is
-// committed: the row of a team's day is the last that is locked, and for a short time.
+// committed: the row of a team's day is locked after all others, except that of
+// event_counters, and for a short time.
 type charges map[dmarcd.TeamID]used
 
 // charge adds to what a team has stored; what is removed is negative.

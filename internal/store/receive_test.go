@@ -126,7 +126,7 @@ func TestForgedVersions(t *testing.T) {
 						in.Errorf("held as %+v", r)
 					}
 				}
-				events, err := in.team.Events(in.Context(), store.EventFilter{Domain: ours, Kind: dmarcd.HeldReport}, store.Cursor{}, 10)
+				events, err := in.team.Events(in.Context(), store.EventFilter{Domain: ours, Kind: dmarcd.HeldReport}, 0, 10)
 				in.must(err)
 				if len(events) != len(held) {
 					in.Errorf("got the events %+v, want one for each held report", events)

@@ -54,9 +54,7 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason
-		if err := r.tellHeld(ctx, receipt, owners); err != nil {
-			return receipt, err
-		}
+		r.tellHeld(receipt, owners)
 	case receipt.Status == dmarcd.Stored && !slices.ContainsFunc(owners, func(o owner) bool { return o.id != 0 }):
 		receipt.Status = dmarcd.Unclaimed
 	}
@@ -258,15 +256,15 @@ func conflict(received, stored dmarcd.Verdict) string {
 	return fmt.Sprintf("Conflict: another version of this report is stored, %s. This one is %s and does not replace it until an editor releases it.", by(stored), by(received))
 }
 
-// tellHeld writes an event about a held report for the first domain that it is about,
+// tellHeld adds an event about a held report for the first domain that it is about,
 // if the team has it.
-func (r *reception) tellHeld(ctx context.Context, receipt dmarcd.Receipt, owners []owner) error {
+func (r *reception) tellHeld(receipt dmarcd.Receipt, owners []owner) {
 	at := slices.IndexFunc(owners, func(o owner) bool { return o.id != 0 })
 	if at < 0 {
-		return nil
+		return
 	}
-	return r.team.addEvents(ctx, r.tx, owners[at].id, r.now, []dmarcd.Event{{
-		Kind: dmarcd.HeldReport, After: fmt.Sprintf("%s by %s: %s", receipt.ID, plain(receipt.Organization), receipt.Reason),
+	r.team.addEvents(r.tx, owners[at].id, r.now, dmarcd.Event{Kind: dmarcd.HeldReport, EventData: dmarcd.EventData{
+		Report: receipt.ID, Organization: plain(receipt.Organization), Reason: receipt.Reason,
 	}})
 }
 

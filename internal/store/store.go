@@ -51,6 +51,7 @@ type Store struct {
 	ids            timeIDs
 	turns          *fair.Limiter[dmarcd.TeamID] // at writing
 	rests          rests
+	added          announcements // of events
 }
 
 // Open connects to the database named by dsn: a postgres:// URL, or else the

@@ -235,7 +235,7 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		}
 		events := func() (n int) {
 			t.Helper()
-			events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, store.Cursor{}, 10)
+			events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, 0, 10)
 			if err != nil {
 				t.Fatal(err)
 			}

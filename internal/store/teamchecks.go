@@ -138,9 +138,7 @@ func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarc
 	row.doubted = ""
 	if changed {
 		if !row.KnownAt.IsZero() {
-			if err := t.addEvents(ctx, tx, row.ID, row.CheckedAt, dmarcd.RecordEvents(row.Domain, seen)); err != nil {
-				return err
-			}
+			t.addEvents(tx, row.ID, row.CheckedAt, dmarcd.RecordEvents(row.Domain, seen)...)
 		}
 		seen.UpdatedAt = now
 	}

@@ -2,10 +2,15 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
 // Cursor is a place in a list that is ordered from new to old: after the row of
@@ -22,39 +27,182 @@ func (c Cursor) bounds() (at, id int64) {
 	return unix(c.At), c.ID
 }
 
-// addEvents writes events of a domain that happened at one time.
-func (t *Team) addEvents(ctx context.Context, tx tx, domain dmarcd.DomainID, at time.Time, events []dmarcd.Event) error {
-	rows := make([][]any, len(events))
-	first := newID() &^ 0xffff // what happened together is listed in its order
-	for i, e := range events {
-		rows[i] = []any{first + int64(i), t.id, domain, unix(at), e.Kind, e.Before, e.After}
+// newEvents are the events of a transaction by team. They are written just before it is
+// committed, as charges are: see writeEvents.
+type newEvents map[dmarcd.TeamID][]newEvent
+
+type newEvent struct {
+	dmarcd.Event
+	domain dmarcd.DomainID // 0 for none
+}
+
+// addEvents has the transaction write events of a domain that happened at one time; domain
+// is 0 for events that are about none.
+func (t *Team) addEvents(tx tx, domain dmarcd.DomainID, at time.Time, events ...dmarcd.Event) {
+	for _, e := range events {
+		e.ID, e.At = dmarcd.EventID(newID()), at
+		tx.events[t.id] = append(tx.events[t.id], newEvent{e, domain})
 	}
-	_, err := tx.insertMany(ctx, `INSERT INTO events (id, team_id, domain_id, at, kind, before, after) VALUES `, rows, "")
+}
+
+// writeEvents numbers and writes the events of the transaction.
+//
+// The row of event_counters is the last that the transaction locks. Another transaction of
+// the team gets its numbers when this one has committed, so the numbers are in the order
+// of the commits: who sees one sees all before it.
+func (t tx) writeEvents(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(t.events)) {
+		if err := t.store.Team(id).writeEvents(ctx, t, t.events[id]); err != nil {
+			return fmt.Errorf("write events: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *Team) writeEvents(ctx context.Context, tx tx, events []newEvent) error {
+	events, err := t.ofPresentDomains(ctx, tx, events)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	var last int64
+	err = tx.queryRow(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, $2)
+		ON CONFLICT (team_id) DO UPDATE SET seq = event_counters.seq + excluded.seq RETURNING seq`, []any{t.id, len(events)}, &last)
+	if err != nil {
+		return err
+	}
+	rows := make([][]any, len(events))
+	for i := range events {
+		e := &events[i]
+		e.Seq = last - int64(len(events)-1-i)
+		rows[i] = []any{t.id, e.Seq, e.ID, nullable(e.domain), unix(e.At), e.Kind, shape.EncodeEvent(e.EventData)}
+	}
+	_, err = tx.insertMany(ctx, `INSERT INTO events (team_id, seq, id, domain_id, at, kind, document) VALUES `, rows, "")
 	return err
 }
 
-// EventFilter narrows a list of events; "" is any.
+// ofPresentDomains returns the events without those of domains that are gone, and with
+// the names of the others. It locks the domains: the reference of an event to its domain
+// would do so after the counter is locked, which could be a deadlock.
+func (t *Team) ofPresentDomains(ctx context.Context, tx tx, events []newEvent) ([]newEvent, error) {
+	names := map[dmarcd.DomainID]string{0: ""}
+	for _, e := range events {
+		names[e.domain] = ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(names)) {
+		if id == 0 {
+			continue
+		}
+		found, err := collect(ctx, tx, `SELECT name FROM domains WHERE team_id = $1 AND id = $2 AND deleted_at = 0`+t.store.dialect.shareRow,
+			[]any{t.id, id}, scanText)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(found) == 0:
+			delete(names, id)
+		default:
+			names[id] = found[0]
+		}
+	}
+	var present []newEvent
+	for _, e := range events {
+		if name, ok := names[e.domain]; ok {
+			e.Domain = name
+			present = append(present, e)
+		}
+	}
+	return present, nil
+}
+
+// EventFilter narrows a list of events; the zero value is all.
 type EventFilter struct {
 	Domain string
 	Kind   dmarcd.EventKind
+	// Until leaves out events that happened then or later; the zero value is none.
+	Until time.Time
 }
 
-// Events returns up to limit events of the team's present domains, newest first,
-// older than the cursor.
-func (t *Team) Events(ctx context.Context, filter EventFilter, before Cursor, limit int) ([]dmarcd.Event, error) {
-	at, id := before.bounds()
-	return collectRead(ctx, t.store, `SELECT events.id, events.at, domains.name, events.kind, events.before, events.after
-		FROM events JOIN domains ON domains.id = events.domain_id AND domains.team_id = events.team_id AND domains.deleted_at = 0
-		WHERE events.team_id = $1 AND (events.at < $2 OR events.at = $2 AND events.id < $3)
-			AND ($4 = '' OR domains.name = $4) AND ($5 = '' OR events.kind = $5)
-		ORDER BY events.at DESC, events.id DESC LIMIT $6`,
-		[]any{t.id, at, id, filter.Domain, filter.Kind, limit}, scanEvent)
+// Events returns up to limit events, newest first, with numbers below before; 0 begins
+// with the newest. The events of deleted domains are gone.
+func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return t.events(ctx, filter, `events.seq < $2`, `events.seq DESC`, before, limit)
+}
+
+// EventsSince returns up to limit events, oldest first, with numbers above since. An event
+// that is committed later has a number above those of all that were returned.
+func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64, limit int) ([]dmarcd.Event, error) {
+	return t.events(ctx, filter, `events.seq > $2`, `events.seq`, since, limit)
+}
+
+func (t *Team) events(ctx context.Context, filter EventFilter, place, order string, seq int64, limit int) ([]dmarcd.Event, error) {
+	until := int64(math.MaxInt64)
+	if !filter.Until.IsZero() {
+		until = unix(filter.Until)
+	}
+	return collectRead(ctx, t.store, `SELECT events.seq, events.id, events.at, COALESCE(domains.name, ''), events.kind, events.document
+		FROM events LEFT JOIN domains ON domains.id = events.domain_id AND domains.team_id = events.team_id
+		WHERE events.team_id = $1 AND `+place+` AND (events.domain_id IS NULL OR domains.deleted_at = 0)
+			AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR events.kind = $4) AND events.at < $5
+		ORDER BY `+order+` LIMIT $6`,
+		[]any{t.id, seq, filter.Domain, filter.Kind, until, limit}, scanEvent)
 }
 
 func scanEvent(scan scanner) (dmarcd.Event, error) {
 	var e dmarcd.Event
 	var at int64
-	err := scan(&e.ID, &at, &e.Domain, &e.Kind, &e.Before, &e.After)
+	var document string
+	if err := scan(&e.Seq, &e.ID, &at, &e.Domain, &e.Kind, &document); err != nil {
+		return e, err
+	}
 	e.At = fromUnix(at)
-	return e, err
+	var err error
+	if e.EventData, err = shape.DecodeEvent(document); err != nil {
+		return e, fmt.Errorf("read event %s: %w", e.ID, err)
+	}
+	return e, nil
+}
+
+// LastEvent returns the number of the newest event, 0 where there was none yet.
+func (t *Team) LastEvent(ctx context.Context) (int64, error) {
+	var seq int64
+	err := t.store.queryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &seq)
+	return seq, err
+}
+
+// EventAdded returns a channel that is closed when this process has committed an event of
+// the team. Those of other processes do not close it.
+func (t *Team) EventAdded() <-chan struct{} { return t.store.added.next(t.id) }
+
+// announcements tell that teams have new events. The zero value is ready to use.
+type announcements struct {
+	mu sync.Mutex
+	of map[dmarcd.TeamID]chan struct{}
+}
+
+func (a *announcements) next(team dmarcd.TeamID) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil {
+		a.of = make(map[dmarcd.TeamID]chan struct{})
+	}
+	if a.of[team] == nil {
+		a.of[team] = make(chan struct{})
+	}
+	return a.of[team]
+}
+
+func (a *announcements) announce(events newEvents) {
+	if len(events) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for team := range events {
+		if waiting := a.of[team]; waiting != nil {
+			close(waiting)
+			delete(a.of, team)
+		}
+	}
 }

@@ -54,9 +54,7 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	}
 	errs := errorLines(last.errs, check)
 	if found {
-		if err := t.addEvents(ctx, tx, row.ID, row.CheckedAt, findingEvents(last.errs, errs)); err != nil {
-			return err
-		}
+		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last.errs, errs)...)
 	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
@@ -113,22 +111,18 @@ func errorLines(before []string, check dmarcd.Check) []string {
 // findingEvents compares errors by their ids: the words may change with a number
 // while the error stays.
 func findingEvents(before, after []string) []dmarcd.Event {
-	id := func(line string) string {
-		id, _, _ := strings.Cut(line, ": ")
-		return id
-	}
-	lacks := func(lines []string, line string) bool {
-		return !slices.ContainsFunc(lines, func(other string) bool { return id(other) == id(line) })
+	lacks := func(lines []string, id string) bool {
+		return !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, id+": ") })
 	}
 	var events []dmarcd.Event
 	for _, line := range after {
-		if lacks(before, line) {
-			events = append(events, dmarcd.Event{Kind: dmarcd.FindingAppeared, After: line})
+		if id, text, _ := strings.Cut(line, ": "); lacks(before, id) {
+			events = append(events, dmarcd.Event{Kind: dmarcd.FindingAppeared, EventData: dmarcd.EventData{Finding: id, After: text}})
 		}
 	}
 	for _, line := range before {
-		if lacks(after, line) {
-			events = append(events, dmarcd.Event{Kind: dmarcd.FindingMended, Before: line})
+		if id, text, _ := strings.Cut(line, ": "); lacks(after, id) {
+			events = append(events, dmarcd.Event{Kind: dmarcd.FindingResolved, EventData: dmarcd.EventData{Finding: id, Before: text}})
 		}
 	}
 	return events

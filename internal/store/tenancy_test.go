@@ -115,12 +115,28 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 		return wantNone(len(checks), err)
 	},
 	"Events": func(ctx context.Context, other *store.Team, v victim) error {
-		events, err := other.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+		events, err := other.Events(ctx, store.EventFilter{}, 0, 100)
 		if err := wantNone(len(events), err); err != nil {
 			return err
 		}
-		events, err = other.Events(ctx, store.EventFilter{Domain: v.domain.Name}, store.Cursor{}, 100)
+		events, err = other.Events(ctx, store.EventFilter{Domain: v.domain.Name}, 0, 100)
 		return wantNone(len(events), err)
+	},
+	"EventsSince": func(ctx context.Context, other *store.Team, v victim) error {
+		events, err := other.EventsSince(ctx, store.EventFilter{Domain: v.domain.Name}, 0, 100)
+		return wantNone(len(events), err)
+	},
+	"LastEvent": func(ctx context.Context, other *store.Team, _ victim) error {
+		seq, err := other.LastEvent(ctx)
+		return wantNone(int(seq), err)
+	},
+	"EventAdded": func(_ context.Context, other *store.Team, _ victim) error {
+		select {
+		case <-other.EventAdded():
+			return errors.New("the victim's event was announced")
+		default:
+			return nil
+		}
 	},
 	"DomainSummary": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.DomainSummary(ctx, v.domain.Name, dmarcd.Days{})
@@ -519,7 +535,7 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	must(err)
 	checks, err := mine.Checks(ctx, v.domain.Name, store.Cursor{}, 100)
 	must(err)
-	events, err := mine.Events(ctx, store.EventFilter{}, store.Cursor{}, 100)
+	events, err := mine.Events(ctx, store.EventFilter{}, 0, 100)
 	must(err)
 	got.domains, got.tokens, got.token = len(domains), len(tokens), tokens[0]
 	got.checks, got.events = len(checks), len(events)

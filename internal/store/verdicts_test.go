@@ -339,9 +339,9 @@ func TestWhoReported(t *testing.T) {
 				}
 				in.wantCounted(map[string]dmarcd.Summary{ours: row.counted})
 				if got == "stored held" {
-					events, err := in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, store.Cursor{}, 10)
+					events, err := in.team.Events(in.Context(), store.EventFilter{Kind: dmarcd.HeldReport}, 0, 10)
 					in.must(err)
-					if len(events) != 1 || events[0].Domain != ours || events[0].After == "" {
+					if len(events) != 1 || events[0].Domain != ours || events[0].Report == 0 || events[0].Organization == "" || events[0].Reason == "" {
 						in.Errorf("got the events %+v, want one", events)
 					}
 				}

@@ -33,6 +33,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"spark":      ui.NewSparkline,
 		"diff":       ui.DiffWords,
 		"eventCell":  eventCell,
+		"eventAfter": eventAfter,
 		"shareWidth": ui.ShareWidth,
 		"plus":       func(a, b int64) int64 { return a + b },
 		"minus":      func(a, b int) int { return a - b },

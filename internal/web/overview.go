@@ -64,7 +64,7 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 // news returns what happened since yesterday began.
 func (c *call) news() ([]dmarcd.Event, error) {
 	yesterday := dayTime(dmarcd.DayOf(c.web.options.Now()) - 1)
-	events, err := c.team.Events(c.r.Context(), service.EventFilter{}, service.Cursor{}, maxNews)
+	events, err := c.team.Events(c.r.Context(), service.EventFilter{}, 0, maxNews)
 	return since(events, yesterday), err
 }
 

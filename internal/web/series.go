@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -41,12 +42,8 @@ func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	return trend
 }
 
-// since returns the events from a moment on, of a list that begins with the latest.
+// since returns the events from a moment on. Events are listed as they were committed, and
+// those of a slow check happened before others that stand below them.
 func since(events []dmarcd.Event, moment time.Time) []dmarcd.Event {
-	for i, e := range events {
-		if e.At.Before(moment) {
-			return events[:i]
-		}
-	}
-	return events
+	return slices.DeleteFunc(events, func(e dmarcd.Event) bool { return e.At.Before(moment) })
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
@@ -29,8 +30,8 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 		return found, err
 	}
 	found.Days, found.Counts, found.Before = series(counted, period)
-	until := service.Cursor{At: dayTime(period.To + 1)}
-	events, err := c.team.Events(c.r.Context(), service.EventFilter{Domain: domain}, until, maxTimelineEvents)
+	filter := service.EventFilter{Domain: domain, Until: dayTime(period.To + 1)}
+	events, err := c.team.Events(c.r.Context(), filter, 0, maxTimelineEvents)
 	found.Events = since(events, dayTime(period.From))
 	return found, err
 }
@@ -102,7 +103,7 @@ func policyMarks(events []dmarcd.Event) []ui.Mark {
 	var marks []ui.Mark
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
-		if e.Kind == dmarcd.PolicyLoosened || e.Kind == dmarcd.PolicyTightened {
+		if e.Kind == dmarcd.PolicyWeakened || e.Kind == dmarcd.PolicyStrengthened {
 			marks = append(marks, ui.Mark{Day: dmarcd.DayOf(e.At), Text: orNothing(e.Before) + " → " + orNothing(e.After)})
 		}
 	}
@@ -123,9 +124,17 @@ func eventTable(events []dmarcd.Event) ui.Table {
 		Empty:   ui.Empty{Title: "Nothing happened", Advice: "No record, policy or finding changed in this time.", Action: ui.Link{}},
 	}
 	for _, e := range events {
-		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), eventCell(e.Kind), ui.Code(e.Before), ui.Code(e.After)})
+		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), eventCell(e.Kind), ui.Code(e.Before), ui.Code(eventAfter(e))})
 	}
 	return t
+}
+
+// eventAfter is what the pages show as the state after an event.
+func eventAfter(e dmarcd.Event) string {
+	if e.Kind == dmarcd.HeldReport {
+		return e.Organization + ": " + e.Reason
+	}
+	return cmp.Or(e.After, e.Reason)
 }
 
 // eventCell puts the kind of an event into words.
@@ -136,16 +145,16 @@ func eventCell(kind dmarcd.EventKind) ui.Cell {
 		cell.Text, cell.Tone = "record appeared", "info"
 	case dmarcd.RecordChanged:
 		cell.Text, cell.Tone = "record changed", "info"
-	case dmarcd.RecordVanished:
-		cell.Text, cell.Tone = "record vanished", "bad"
-	case dmarcd.PolicyLoosened:
-		cell.Text, cell.Tone = "policy loosened", "warning"
-	case dmarcd.PolicyTightened:
-		cell.Text, cell.Tone = "policy tightened", "good"
+	case dmarcd.RecordRemoved:
+		cell.Text, cell.Tone = "record removed", "bad"
+	case dmarcd.PolicyWeakened:
+		cell.Text, cell.Tone = "policy weakened", "warning"
+	case dmarcd.PolicyStrengthened:
+		cell.Text, cell.Tone = "policy strengthened", "good"
 	case dmarcd.FindingAppeared:
 		cell.Text, cell.Tone = "new finding", "warning"
-	case dmarcd.FindingMended:
-		cell.Text, cell.Tone = "mended", "good"
+	case dmarcd.FindingResolved:
+		cell.Text, cell.Tone = "finding resolved", "good"
 	case dmarcd.ChecksSuspended:
 		cell.Text, cell.Tone = "checks suspended", "bad"
 	case dmarcd.HeldReport:

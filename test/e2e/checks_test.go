@@ -317,7 +317,7 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 		in.setZone(rejectZone)
 		s.verify("example.com", "conclusive")
 		want := []happening{
-			{Kind: "policy.tightened", Before: "none", After: "reject"},
+			{Kind: "policy.strengthened", Before: "none", After: "reject"},
 			{Kind: "record.changed", Before: noneRecord, After: rejectRecord},
 		}
 		if diff := cmp.Diff(want, s.happened("example.com")); diff != "" {
@@ -332,13 +332,13 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 		if !slices.Contains(next.Changes, change{"spf.status", "multiple", "ok"}) {
 			t.Errorf("changes: got %v want the mended SPF among them", next.Changes)
 		}
-		mended := 0
+		resolved := 0
 		for _, h := range s.happened("example.com") {
-			if h.Kind == "finding.mended" && strings.HasPrefix(h.Before, "spf.multiple-records: ") && h.After == "" {
-				mended++
+			if h.Kind == "finding.resolved" && h.Before == "spf.multiple-records" && h.After == "" {
+				resolved++
 			}
 		}
-		if mended != 1 {
+		if resolved != 1 {
 			t.Errorf("events: got %v want one mended finding", s.happened("example.com"))
 		}
 	})

@@ -1,6 +1,7 @@
 // Package shape holds the JSON documents of the database: the result of a check, its
-// changes, what a report says beside its records, and what a record says beside its
-// columns. They are not the shapes of the API, so either can change without the other.
+// changes, what a report says beside its records, what a record says beside its columns,
+// and what an event says beside its kind. They are not the shapes of the API, so either can
+// change without the other.
 //
 // Every document names its version, but that of a record, which has none in version 1:
 //

@@ -51,7 +51,7 @@ func golden[T any](t *testing.T, kind string, current int, sample T, encode func
 	if err == nil || !strings.Contains(err.Error(), "version 9") || !strings.Contains(err.Error(), "run the dmarcd that wrote it") {
 		t.Errorf("a later version: got %v, want an error that says what to do", err)
 	}
-	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"org_name":7,"from":7}`, `{"domain":"example.com"}`} {
+	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"org_name":7,"from":7,"before":7}`, `{"domain":"example.com"}`} {
 		if _, err := decode(broken); err == nil {
 			t.Errorf("%s: got no error", broken)
 		}
@@ -169,6 +169,14 @@ func TestFailureWithoutAddress(t *testing.T) {
 	if diff := cmp.Diff(&failure.Report{SourceText: "unknown"}, got.Failure, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+}
+
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	golden(t, "event", 1, dmarcd.EventData{
+		Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject", Finding: "spf.multiple-records",
+		Report: 4711, Organization: "receiver.example", Reason: "a reason",
+	}, shape.EncodeEvent, shape.DecodeEvent)
 }
 
 // sampleCheck has something in every field that is stored.

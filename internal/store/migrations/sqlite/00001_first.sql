@@ -253,19 +253,27 @@ CREATE TABLE checks (
 
 CREATE INDEX checks_of_domain ON checks (team_id, domain_id, first_at, id);
 
-CREATE TABLE events (
-    id        INTEGER PRIMARY KEY,
-    team_id   BIGINT NOT NULL,
-    domain_id BIGINT NOT NULL,
-    at        BIGINT NOT NULL,
-    kind      TEXT   NOT NULL,
-    before    TEXT   NOT NULL,
-    after     TEXT   NOT NULL,
-    FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
+-- The number of the newest event of a team. The row is locked from the moment a number is
+-- taken until the commit, so events become visible in the order of their numbers.
+CREATE TABLE event_counters (
+    team_id INTEGER PRIMARY KEY REFERENCES teams (id),
+    seq     BIGINT NOT NULL
 );
 
-CREATE INDEX events_of_team ON events (team_id, at, id);
-CREATE INDEX events_of_domain ON events (team_id, domain_id, at, id);
+-- domain_id is null for events that are about no domain.
+CREATE TABLE events (
+    team_id   BIGINT NOT NULL,
+    seq       BIGINT NOT NULL,
+    id        BIGINT NOT NULL,
+    domain_id BIGINT,
+    at        BIGINT NOT NULL,
+    kind      TEXT   NOT NULL,
+    document  TEXT   NOT NULL,
+    PRIMARY KEY (team_id, seq),
+    FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id)
+) WITHOUT ROWID;
+
+CREATE INDEX events_of_domain ON events (team_id, domain_id, seq);
 
 -- Messages by day: for a domain, and for all present domains of a team, which is the sum
 -- of the former. quarantined and rejected are what receivers did with them (the rest was

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) eventCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "event", Short: "What happened to the domains of a team", Args: noArguments, RunE: showHelp}
+	cmd.AddCommand(p.eventListCommand())
+	return cmd
+}
+
+// followWait is how long one query of a command waits that follows the events.
+const followWait = time.Minute
+
+func (p *program) eventListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list --team NAME",
+		Short: "List the latest events of a team, oldest first; with --follow, those to come too",
+		Long: `Lists the latest events of a team, oldest first. With --follow it goes on with those
+that happen, until it is interrupted; --json then prints an event a line.`,
+		Example: `  dmarcd event list --team acme --kind policy.weakened
+  dmarcd event list --team acme --follow --json`,
+		Args: cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	flags := cmd.Flags()
+	limit := flags.Int("limit", 50, "how many events are listed")
+	follow := flags.Bool("follow", false, "go on with the events that happen")
+	var filter service.EventFilter
+	flags.StringVar(&filter.Domain, "domain", "", "list events of this domain alone")
+	flags.StringVar((*string)(&filter.Kind), "kind", "", "list events of this kind alone")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if filter.Kind != "" && !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
+			return fmt.Errorf("there are no events of the kind %q; the kinds are %q", filter.Kind, dmarcd.EventKinds())
+		}
+		if *limit < 1 {
+			return errors.New("--limit must be at least 1")
+		}
+		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+			events, err := t.Events(cmd.Context(), filter, 0, *limit)
+			if err != nil {
+				return err
+			}
+			slices.Reverse(events)
+			shape := func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, cfg.BaseURL) }
+			if *follow {
+				return p.followEvents(cmd, t, filter, events, *asJSON, shape)
+			}
+			heading := []string{"SEQ", "TIME", "KIND", "DOMAIN", "SUMMARY"}
+			return printList(p.out, *asJSON, convert(events, shape), heading, eventRow)
+		})
+	}
+	return cmd
+}
+
+func eventRow(e wire.Event) []string {
+	return []string{fmt.Sprint(e.Seq), e.At, e.Kind, orDash(e.Domain), e.Summary}
+}
+
+// followEvents prints events, and then those that happen until the command is interrupted.
+func (p *program) followEvents(cmd *cobra.Command, t *service.Team, filter service.EventFilter, events []dmarcd.Event, asJSON bool, shape func(dmarcd.Event) wire.Event) error {
+	encoder := json.NewEncoder(p.out)
+	encoder.SetEscapeHTML(false)
+	ctx := cmd.Context()
+	since := int64(0)
+	for {
+		for _, e := range events {
+			since = e.Seq
+			var err error
+			if asJSON {
+				err = encoder.Encode(shape(e))
+			} else {
+				row := convert(eventRow(shape(e)), printable)
+				_, err = fmt.Fprintf(p.out, "%s  %s  %s\n", row[0], row[1], row[4])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		var err error
+		events, err = t.EventsSince(ctx, filter, since, 100, followWait)
+		switch {
+		case ctx.Err() != nil:
+			return nil // interrupted
+		case err != nil:
+			return err
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// maxWaiters is how many requests wait for events at once, maxTeamWaiters how many of
+	// one team.
+	maxWaiters, maxTeamWaiters = 1024, 64
+	// eventPoll is after how long a request that waits notices the event of another
+	// process. One of its own process it notices at once.
+	eventPoll = time.Second
+)
+
+// Events returns up to limit events, newest first, with numbers below before; 0 begins
+// with the newest.
+func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.Events(ctx, filter, before, limit)
+}
+
+// LastEvent returns the number of the newest event, 0 where there was none yet.
+func (t *Team) LastEvent(ctx context.Context) (int64, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return 0, err
+	}
+	return t.team.LastEvent(ctx)
+}
+
+// EventsSince returns up to limit events, oldest first, with numbers above since. Where
+// there is none it waits for one as long as wait, and then returns none. It also returns
+// none when the process stops.
+func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64, limit int, wait time.Duration) ([]dmarcd.Event, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	events, err := t.team.EventsSince(ctx, filter, since, limit)
+	if err != nil || len(events) > 0 || wait <= 0 {
+		return events, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	release, err := t.service.waiters.Acquire(waiting, t.team.ID(), 1)
+	if err != nil { // too many wait: this one notices what happened only at the end
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return t.team.EventsSince(ctx, filter, since, limit)
+	}
+	defer release()
+	seen := since
+	for {
+		if seen, err = t.awaitEvent(waiting, seen); err != nil {
+			return nil, err
+		}
+		events, err := t.team.EventsSince(ctx, filter, since, limit)
+		if err != nil || len(events) > 0 || waiting.Err() != nil || t.service.stopping() {
+			return events, err
+		}
+	}
+}
+
+// awaitEvent returns the number of the newest event when that is above seen, when ctx
+// ends, or when the process stops.
+func (t *Team) awaitEvent(ctx context.Context, seen int64) (last int64, err error) {
+	poll := time.NewTicker(eventPoll)
+	defer poll.Stop()
+	for {
+		added := t.team.EventAdded() // before the query, which may just miss one
+		if last, err = t.team.LastEvent(context.WithoutCancel(ctx)); err != nil || last > seen {
+			return last, err
+		}
+		select {
+		case <-added:
+		case <-poll.C:
+		case <-ctx.Done():
+			return last, nil
+		case <-t.service.options.Stopping:
+			return last, nil
+		}
+	}
+}
+
+// stopping reports whether the process stops.
+func (s *Service) stopping() bool {
+	select {
+	case <-s.options.Stopping:
+		return true
+	default:
+		return false
+	}
+}

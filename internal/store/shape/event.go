@@ -1,0 +1,34 @@
+package shape
+
+import "github.com/dmarcd/dmarcd"
+
+// eventV1 is what an event says beside its kind.
+type eventV1 struct {
+	V            int    `json:"v"`
+	Before       string `json:"before,omitempty"`
+	After        string `json:"after,omitempty"`
+	Finding      string `json:"finding,omitempty"`
+	Report       int64  `json:"report,omitempty"`
+	Organization string `json:"organization,omitempty"`
+	Reason       string `json:"reason,omitempty"`
+}
+
+// EncodeEvent returns the document of an event.
+func EncodeEvent(e dmarcd.EventData) string {
+	return encode(eventV1{
+		V: 1, Before: e.Before, After: e.After, Finding: e.Finding,
+		Report: int64(e.Report), Organization: e.Organization, Reason: e.Reason,
+	})
+}
+
+// DecodeEvent reads what EncodeEvent of this or an earlier version returned.
+func DecodeEvent(document string) (dmarcd.EventData, error) {
+	return decoders[dmarcd.EventData]{as[eventV1]()}.decode("event", document)
+}
+
+func (s eventV1) value() dmarcd.EventData {
+	return dmarcd.EventData{
+		Before: s.Before, After: s.After, Finding: s.Finding,
+		Report: dmarcd.ReportID(s.Report), Organization: s.Organization, Reason: s.Reason,
+	}
+}
