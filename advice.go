@@ -18,6 +18,7 @@ type ActionID string
 
 // The next actions.
 const (
+	ActionCheck    ActionID = "check-dns"
 	ActionPublish  ActionID = "publish-record"
 	ActionRepair   ActionID = "repair-record"
 	ActionLock     ActionID = "lock-parked"

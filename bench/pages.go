@@ -44,7 +44,7 @@ func measurePages(ctx context.Context, s settings, e engine) (_ []figure, err er
 	}
 	const days = "?from=2025-01-01&to=2025-01-30" // within the days of the samples
 	figures, err := timePages(ctx, d, domainName(5), days, []string{
-		"/domains/" + domainName(5) + "/sources?from=2024-10-04&to=2025-07-31",
+		"/domains/" + domainName(5) + "/senders?from=2024-10-04&to=2025-07-31",
 	})
 	if err != nil {
 		return nil, err
@@ -86,9 +86,9 @@ func timePages(ctx context.Context, d *daemon, domain, days string, more []strin
 	}
 	var figures []figure
 	for _, group := range insight.Groups() {
-		list := "/sources" + days + "&group=" + string(group)
+		list := "/senders" + days + "&group=" + string(group)
 		began := time.Now()
-		largest, err := firstLink(ctx, d, cookie, list, "/sources/"+string(group)+"/")
+		largest, err := firstLink(ctx, d, cookie, list, "/senders/"+string(group)+"/")
 		if err != nil {
 			return nil, err
 		}
@@ -152,8 +152,8 @@ func pagePaths(ctx context.Context, d *daemon, name, days string) ([]string, err
 	}
 	domain := "/domains/" + name
 	return []string{
-		"/" + days, "/" + days + "&sort=-passing&search=1", "/domains/new", domain + days, domain + "/sources" + days,
-		domain + "/sources" + days + "&group=address", domain + "/check", domain + "/history", domain + "/spf", domain + "/setup",
+		"/" + days, "/" + days + "&sort=-passing&search=1", "/domains/new", domain + days, domain + "/senders" + days,
+		domain + "/senders" + days + "&group=address", domain + "/dns", domain + "/changes", domain + "/policy?p=reject", domain + "/setup",
 		domain + "/reports", domain + "/settings", "/reports", "/reports" + days, "/reports?domain=" + name,
 		"/reports/" + reports[0].ID.String(), "/reports/upload", "/reports/rejected", "/builder", "/settings/tokens", "/settings/members",
 		"/settings/mailboxes", "/settings/retention", "/settings/audit", "/installation/teams", "/installation/users", "/installation/audit", "/account",

@@ -16,7 +16,8 @@ func TestEdit(t *testing.T) {
 		{"nothing", "v=DMARC1; p=none", nil, "v=DMARC1; p=none"},
 		{
 			"what is not changed stays, unknown tags too", "v=DMARC1;p=none;rua=mailto:a@example.com,mailto:b@example.com; ruf=mailto:f@example.com; foo=bar",
-			[]dmarc.Tag{{Name: "p", Value: "reject"}}, "v=DMARC1; p=reject; rua=mailto:a@example.com,mailto:b@example.com; ruf=mailto:f@example.com; foo=bar",
+			[]dmarc.Tag{{Name: "p", Value: "reject"}},
+			"v=DMARC1; p=reject; rua=mailto:a@example.com,mailto:b@example.com; ruf=mailto:f@example.com; foo=bar",
 		},
 		{"a tag is removed", "v=DMARC1; p=reject; t=y; pct=50", []dmarc.Tag{{Name: "t"}, {Name: "pct"}}, "v=DMARC1; p=reject"},
 		{"a tag that is not there is not removed", "v=DMARC1; p=reject", []dmarc.Tag{{Name: "t", Value: ""}}, "v=DMARC1; p=reject"},

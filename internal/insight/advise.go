@@ -114,11 +114,19 @@ func (p Policy) next() Policy {
 	return next
 }
 
-// in returns a record with the policy in the place of its own.
-func (p Policy) in(record string) string {
+// In returns a record with the policy in the place of its own. All other tags stay.
+func (p Policy) In(record string) string {
 	r, _ := dmarc.Parse(record)
-	return r.Edit(dmarc.Tag{Name: "p", Value: p.P.String()}, dmarc.Tag{Name: "sp", Value: p.SP.String()},
-		dmarc.Tag{Name: "np", Value: p.NP.String()}, dmarc.Tag{Name: "t"}, dmarc.Tag{Name: "pct"})
+	tags := []dmarc.Tag{
+		{Name: "p", Value: p.P.String()}, {Name: "sp", Value: p.SP.String()}, {Name: "np", Value: p.NP.String()}, {Name: "t"}, {Name: "pct"},
+	}
+	if p.ADKIM != r.ADKIM {
+		tags = append(tags, dmarc.Tag{Name: "adkim", Value: p.ADKIM.String()})
+	}
+	if p.ASPF != r.ASPF {
+		tags = append(tags, dmarc.Tag{Name: "aspf", Value: p.ASPF.String()})
+	}
+	return r.Edit(tags...)
 }
 
 // Situation is a domain and what it publishes.
@@ -164,7 +172,7 @@ func (p Published) recordAction(stage dmarcd.Stage, domain string) *dmarcd.Actio
 	switch {
 	case stage == dmarcd.StageParked && !policy.isFull():
 		return &dmarcd.Action{
-			ID: dmarcd.ActionLock, Title: "Publish p=reject for this parked domain", Record: Policy{P: dmarc.Reject}.in(p.Base),
+			ID: dmarcd.ActionLock, Title: "Publish p=reject for this parked domain", Record: Policy{P: dmarc.Reject}.In(p.Base),
 			Reason: domain + " sends no mail, so nothing is lost when receivers reject all mail that uses its name.",
 		}
 	case stage == dmarcd.StageParked:
@@ -208,7 +216,7 @@ func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *
 			grouped(unknown.Affected), count(unknown.Messages, "message"), unknown.Name)
 	case stage != dmarcd.StageEnforced:
 		action.ID, action.Title = dmarcd.ActionTighten, "Publish p="+policy.P.String()
-		action.Reason, action.Record = tightenReason(s), policy.in(p.Base)
+		action.Reason, action.Record = tightenReason(s), policy.In(p.Base)
 	default:
 		return nil
 	}

@@ -22,7 +22,7 @@ func (m *Mail) assess(ctx context.Context, group Group, p period, sources []*sou
 	}
 	places := make(map[string]slot, len(sources))
 	for i, s := range sources {
-		places[s.form] = slot(i + 1) //nolint:gosec // not negative
+		places[s.form] = slot(i + 1)
 	}
 	j := m.newJudge(group)
 	j.slot = func(key string) slot { return places[key] }
@@ -31,7 +31,7 @@ func (m *Mail) assess(ctx context.Context, group Group, p period, sources []*sou
 		return err
 	}
 	for i, s := range sources {
-		assessment := j.all.assess(j.all.profile(slot(i+1)), m.senderOf(group, s), s.Name, p) //nolint:gosec // not negative
+		assessment := j.all.assess(j.all.profile(slot(i+1)), m.senderOf(group, s), s.Name, p)
 		s.Assessment = &assessment
 	}
 	return nil

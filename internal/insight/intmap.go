@@ -24,7 +24,7 @@ const lastOctet = 0xff
 
 // place returns where a number is, or would be.
 func (m *intMap[V]) place(number uint64) *intEntry[V] {
-	mask := uint64(len(m.entries) - 1)
+	mask := uint64(len(m.entries) - 1) //nolint:gosec // not negative
 	hash := (number &^ lastOctet) * m.factor >> (64 - bits.Len64(mask))
 	for i := hash&^lastOctet | number&lastOctet; ; i++ {
 		if e := &m.entries[i&mask]; e.key == 0 || e.key == number+1 {
@@ -52,7 +52,7 @@ func (m *intMap[V]) add(number uint64, value V) {
 
 func (m *intMap[V]) grow() {
 	old := m.entries
-	m.entries, m.factor = make([]intEntry[V], max(4*len(old), 1024)), rand.Uint64()|1
+	m.entries, m.factor = make([]intEntry[V], max(4*len(old), 1024)), rand.Uint64()|1 //nolint:gosec // for a hash
 	for _, e := range old {
 		if e.key != 0 {
 			*m.place(e.key - 1) = e

@@ -151,12 +151,12 @@ func (j *judge) add(share *rollup.Share, records []rollup.Record) {
 func (j *judge) addRecord(share *rollup.Share, r *rollup.Record) {
 	e := j.evaluations.of(share, r)
 	j.current.use(e, r)
-	at := j.keyed.of(share, r)
+	at := j.of(share, r)
 	if at == 0 {
 		return
 	}
 	p := j.current.profile(at)
-	p.sum.add(share, r)
+	p.add(share, r)
 	if j.current.policy != nil {
 		j.try(p, share, r, e)
 	}

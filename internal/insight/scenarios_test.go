@@ -63,8 +63,10 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, spf: "example.com permerror"},
 		},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
-		want: []want{{"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the record of example.com needs 12 lookups, and 10 are allowed",
-			"Correct the SPF record of example.com"}},
+		want: []want{{
+			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the record of example.com needs 12 lookups, and 10 are allowed",
+			"Correct the SPF record of example.com",
+		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -202,7 +204,8 @@ var serviceScenarios = []scenario{
 	},
 	{
 		name: "Zendesk, key is gone", mail: []flow{
-			office(100), {source: "198.51.100.14", perDay: 20, days: 15, signed: "zendesk1 example.com pass", spf: "zendesk.com pass"},
+			office(100),
+			{source: "198.51.100.14", perDay: 20, days: 15, signed: "zendesk1 example.com pass", spf: "zendesk.com pass"},
 			{source: "198.51.100.14", perDay: 20, first: 15, days: 15, signed: "zendesk1 example.com permerror", spf: "zendesk.com pass"},
 		},
 		facts: key("zendesk1", "none"),

@@ -76,6 +76,8 @@ type Simulation struct {
 	Domain   string
 	From, To dmarcd.Day
 	Policy   insight.Policy
+	// Record is what to publish for the policy: that of the setup guide with it.
+	Record string
 	insight.Simulation
 }
 
@@ -95,6 +97,7 @@ func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, chan
 	}
 	s := Simulation{Domain: domain.Name, Policy: situation.Current()}
 	change.apply(&s.Policy)
+	s.Record = s.Policy.In(situation.Base)
 	s.From, s.To = t.period(days)
 	mail, err := t.service.options.Insight.Read(ctx, t.team, domain.Name, dmarcd.Days{From: &s.From, To: &s.To})
 	if err != nil {
@@ -191,7 +194,25 @@ func (t *Team) advise(ctx context.Context, name string, domains []dmarcd.Domain)
 		return nil, err
 	}
 	defer mail.Close()
-	return mail.Advise(ctx, situations...)
+	all, err := mail.Advise(ctx, situations...)
+	if err != nil {
+		return nil, err
+	}
+	for i, domain := range domains {
+		if domain.KnownAt.IsZero() {
+			all[i].Stage, all[i].Action = dmarcd.StageNone, unknownDNS(domain.Name)
+		}
+	}
+	return all, nil
+}
+
+// unknownDNS is the next action of a domain whose DNS has not answered yet: any other
+// would be a guess.
+func unknownDNS(domain string) *dmarcd.Action {
+	return &dmarcd.Action{
+		ID: dmarcd.ActionCheck, Title: "Check the DNS of " + domain,
+		Reason: "The DNS has not answered yet, so the next step is not known.",
+	}
 }
 
 // situation returns what a domain publishes, and the record to go on from: that of the

@@ -346,7 +346,9 @@ var uses = map[string]use{
 	}),
 	"SetSenderClass": {
 		needs: change, action: "sender.class", target: ours, wants: dmarcd.ErrInvalid,
-		team: func(_ *world, t *service.Team) error { return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassYours) },
+		team: func(_ *world, t *service.Team) error {
+			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassYours)
+		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			return t.SetSenderClass(ctx, ours, "AS64496", dmarcd.ClassService)
 		},

@@ -52,6 +52,7 @@ func TestReportFilters(t *testing.T) {
 		{"a domain that is not the team's", store.ReportFilter{Domain: "strange.example"}, ""},
 		{"an organization in any case", store.ReportFilter{Organization: "BIG mail inc."}, "plain"},
 		{"half of an organization", store.ReportFilter{Organization: "Big Mail"}, ""},
+		{"a part of an organization", store.ReportFilter{OrganizationPart: "g MAIL"}, "plain"},
 		{"the reporter's id", store.ReportFilter{ExternalID: "half"}, "half"},
 		{"the reporter's id in another case", store.ReportFilter{ExternalID: "Half"}, ""},
 		{"a kind", store.ReportFilter{Kind: dmarcd.KindTLS}, "tls"},

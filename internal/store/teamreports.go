@@ -37,8 +37,9 @@ func scanReport(scan scanner) (dmarcd.Report, error) {
 type ReportFilter struct {
 	// Domain is a domain of the team that the report is about.
 	Domain string
-	// Organization is the reporter's name, in any case.
-	Organization string
+	// Organization is the reporter's name, and OrganizationPart a part of it, in any
+	// case.
+	Organization, OrganizationPart string
 	// ExternalID is the reporter's own id of the report.
 	ExternalID string
 	Kind       dmarcd.ReportKind
@@ -75,6 +76,9 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 	}
 	if f.Organization != "" {
 		and(`lower(reports.organization) = lower(%s)`, plain(f.Organization))
+	}
+	if part := strings.ToLower(plain(f.OrganizationPart)); part != "" {
+		and(`replace(lower(reports.organization), %s, '') <> lower(reports.organization)`, part)
 	}
 	if f.ExternalID != "" {
 		and(`reports.external_id = %s`, plain(f.ExternalID))

@@ -31,7 +31,8 @@ func (s *site) forms() []formCase {
 		{"/app/account/name", viewer, url.Values{"name": {"Ada"}}, 1},
 		{"/app/account/sessions/end", viewer, nil, 1},
 		{"/app/domains/new", editor, url.Values{"domain": {"Example.ORG."}}, 1},
-		{domain + "/check", editor, nil, 0},
+		{domain + "/dns", editor, nil, 0},
+		{domain + "/senders/as64500", editor, url.Values{"class": {"yours"}}, 1},
 		{domain + "/purpose", editor, url.Values{"purpose": {"personal"}}, 1},
 		{domain + "/delete", owner, url.Values{"confirm": {sampleDomain}}, 1},
 		{rejected + "/retry", editor, nil, 1},
@@ -78,7 +79,7 @@ func TestForms(t *testing.T) {
 					return
 				}
 				if w.Code != http.StatusSeeOther && w.Code != http.StatusOK || made != f.entries {
-					t.Errorf("got %d and %d audit entries, want it done with %d", w.Code, made, f.entries)
+					t.Errorf("got %d and %d audit entries, want it done with %d: %s", w.Code, made, f.entries, w.Body)
 				}
 			})
 		}
@@ -108,7 +109,7 @@ func TestTenancy(t *testing.T) {
 	before := s.audit(t)
 	for _, page := range s.allPages() {
 		ofOneThing := strings.Contains(page.path, "/domains/example.com") || strings.HasPrefix(page.path, "/app/reports/rep_") ||
-			strings.HasPrefix(page.path, "/app/sources/")
+			strings.HasPrefix(page.path, "/app/senders/")
 		w := s.get(elsewhere, page.path)
 		body := w.Body.String()
 		if ofOneThing && w.Code != http.StatusNotFound || strings.Contains(body, "bigmail.example") || strings.Contains(body, "/app/domains/example.com") && w.Code == http.StatusOK {

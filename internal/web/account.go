@@ -24,14 +24,14 @@ type accountView struct {
 const accountPath = Prefix + "/account"
 
 func nameForm(name string) ui.Form {
-	return ui.Form{Path: accountPath + "/name", Method: "post", Submit: "Save the name", Fields: []ui.Field{
-		{Name: "name", Label: "Name", Type: "text", Value: name, Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty."},
+	return ui.Form{Path: accountPath + "/name", Method: "post", Submit: "Save name", Fields: []ui.Field{
+		{Name: "name", Label: "Name", Type: "text", Value: name, Autocomplete: "name", Hint: "The name that other members see. Optional."},
 	}}
 }
 
 func (s *Web) passwordForm() ui.Form {
-	return ui.Form{Path: accountPath + "/password", Method: "post", Submit: "Change the password", Fields: []ui.Field{
-		{Name: "current", Label: "Present password", Type: "password", Autocomplete: "current-password", Required: true},
+	return ui.Form{Path: accountPath + "/password", Method: "post", Submit: "Change password", Fields: []ui.Field{
+		{Name: "current", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true},
 		s.newPasswordField("New password"),
 	}}
 }
@@ -62,7 +62,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 	if len(sessions) > 1 {
 		view.EndOthers = ui.Action{
 			Label: "End all others", Path: accountPath + "/sessions/end", Danger: true,
-			Question: "End all other sessions? Their browsers have to sign in again.",
+			Question: "End all other sessions? Those browsers are signed out.",
 		}
 	}
 	edit(&view)
@@ -84,7 +84,7 @@ func sessionTable(sessions []service.AccountSession) ui.Table {
 		} else {
 			last = ui.Actions(ui.Action{
 				Label: "End", Path: accountPath + "/sessions/" + session.ID + "/end", Danger: true,
-				Question: "End the session? Its browser has to sign in again.",
+				Question: "End the session? That browser is signed out.",
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{browser, ui.Code(session.Address), ui.At(session.CreatedAt), ui.At(session.SeenAt), last})
@@ -121,7 +121,7 @@ func (s *Web) setPassword(c *call) error {
 	case errors.Is(err, dmarcd.ErrForbidden):
 		return &failure{http.StatusForbidden, "You have no password here", "You sign in by the identity provider. Change the password there."}
 	case errors.Is(err, dmarcd.ErrUnauthorized):
-		err = &dmarcd.InvalidError{Field: "current", Message: "This is not your present password."}
+		err = &dmarcd.InvalidError{Field: "current", Message: "The current password is incorrect."}
 	case errors.Is(err, dmarcd.ErrLimit):
 		status, err = http.StatusTooManyRequests, &dmarcd.InvalidError{Message: "Too many attempts. Wait a minute, then try again."}
 	}

@@ -24,11 +24,11 @@ func TestSignIn(t *testing.T) {
 		want                 int
 		location, says       string
 	}{
-		{name: "right", password: samplePassword, next: "/app/sources?days=7", want: 303, location: "/app/sources?days=7"},
+		{name: "right", password: samplePassword, next: "/app/senders?days=7", want: 303, location: "/app/senders?days=7"},
 		{name: "right, led elsewhere", password: samplePassword, next: "https://evil.example/", want: 303, location: "/app/"},
 		{name: "right, led elsewhere by slashes", password: samplePassword, next: "//evil.example/app/", want: 303, location: "/app/"},
 		{name: "right, led elsewhere by backslashes", password: samplePassword, next: `/app/\evil.example`, want: 303, location: "/app/"},
-		{name: "wrong", password: "a wrong guess", want: 401, says: "E-mail and password do not fit"},
+		{name: "wrong", password: "a wrong guess", want: 401, says: "Incorrect email or password"},
 	} {
 		w := s.post("", "/app/sign-in", url.Values{"email": {owner}, "password": {row.password}, "next": {row.next}})
 		if w.Code != row.want || w.Header().Get("Location") != row.location || !strings.Contains(w.Body.String(), row.says) {
@@ -124,7 +124,7 @@ func TestAccountForms(t *testing.T) {
 		says       string
 	}{
 		{"a name that is too long", "/app/account/name", url.Values{"name": {strings.Repeat("a", 101)}}, 422, "at most 100 printable characters"},
-		{"a wrong password", "/app/account/password", url.Values{"current": {"not that one"}, "password": {newPassword}}, 422, "This is not your present password."},
+		{"a wrong password", "/app/account/password", url.Values{"current": {"not that one"}, "password": {newPassword}}, 422, "The current password is incorrect."},
 		{"a session of another user", "/app/account/sessions/0011/end", nil, 404, "There is nothing here"},
 	} {
 		before := s.audit(t)
@@ -245,16 +245,16 @@ func TestSessionThatEnded(t *testing.T) {
 		want                                int
 		location, says                      string
 	}{
-		{name: "never here", method: "GET", path: "/app/sources?days=7", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources%3Fdays%3D7"},
-		{name: "a page", method: "GET", path: "/app/sources", had: true, want: 303, location: "/app/sign-in?next=%2Fapp%2Fsources&why=session", says: "Your session has ended. Sign in"},
+		{name: "never here", method: "GET", path: "/app/senders?days=7", want: 303, location: "/app/sign-in?next=%2Fapp%2Fsenders%3Fdays%3D7"},
+		{name: "a page", method: "GET", path: "/app/senders", had: true, want: 303, location: "/app/sign-in?next=%2Fapp%2Fsenders&why=session", says: "Your session has ended. Sign in"},
 		{name: "the first page", method: "GET", path: "/app/", had: true, want: 303, location: "/app/sign-in?why=session", says: "Your session has ended. Sign in"},
 		{
 			name: "a form", method: "POST", path: "/app/domains/new", referer: "http://example.com/app/domains/new", had: true,
-			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", says: "the form was not carried out",
+			want: 303, location: "/app/sign-in?next=%2Fapp%2Fdomains%2Fnew&why=form", says: "the form was not sent",
 		},
 		{
 			name: "a form of an unknown page", method: "POST", path: "/app/domains/new", referer: "https://evil.example/app/x",
-			want: 303, location: "/app/sign-in?why=form", says: "the form was not carried out",
+			want: 303, location: "/app/sign-in?why=form", says: "the form was not sent",
 		},
 		{name: "a script", method: "POST", path: "/app/reports/upload", accept: "text/html;profile=fragment", had: true, want: 401},
 		{name: "a script that watches", method: "GET", path: "/app/domains/example.com/setup/steps", accept: "text/html;profile=fragment", want: 401},

@@ -79,8 +79,8 @@ func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEnt
 func auditTable(entries []dmarcd.AuditEntry) ui.Table {
 	t := ui.Table{
 		ID: "audit", Caption: "Changes",
-		Columns: []ui.Column{{Title: "When"}, {Title: "Who", Wide: true}, {Title: "What"}, {Title: "To what", Wide: true, Note: "Detail"}, {Title: "From where"}},
-		Empty:   ui.Empty{Title: "No changes yet", Advice: "Every change that a member, a token or an operator makes is kept here.", Action: ui.Link{}},
+		Columns: []ui.Column{{Title: "When"}, {Title: "User", Wide: true}, {Title: "Change"}, {Title: "Target", Wide: true, Note: "Detail"}, {Title: "IP address"}},
+		Empty:   ui.Empty{Title: "No changes yet", Advice: "Every change by a member, a token or an operator is listed here.", Action: ui.Link{}},
 	}
 	for _, e := range entries {
 		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), ui.Text(e.Actor), ui.Text(actionWords(e.Action)), ui.Text(e.Target).Noted(e.Detail), ui.Code(e.Address)})
@@ -120,7 +120,7 @@ var auditActions = map[string]string{
 	"team.allow":           "allowed the API",
 	"team.deny":            "denied the API",
 	"team.create":          "created the team",
-	"token.create":         "made a token",
+	"token.create":         "created a token",
 	"token.revoke":         "revoked a token",
 	"user.invite":          "invited a user",
 	"user.join":            "became a user",

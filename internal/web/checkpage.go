@@ -11,11 +11,19 @@ import (
 
 type checkView struct {
 	domainView
-	// Check is nil where nobody has looked yet.
+	// Check is nil where the domain has not been checked yet.
 	Check  *wire.KeptCheck
 	Groups []findingGroup
 	Parts  ui.Table
+	// MaxLookups and MaxVoids are the limits of receivers for SPF.
+	MaxLookups, MaxVoids int
 }
+
+// The limits of receivers (RFC 7208 §4.6.4).
+const (
+	maxSPFLookups = 10
+	maxSPFVoids   = 2
+)
 
 // findingGroup is the findings of one level.
 type findingGroup struct {
@@ -33,15 +41,15 @@ type checkPart struct {
 }
 
 func (s *Web) check(c *call) error {
-	page, head, err := s.domainPage(c, "check", "DNS check")
+	page, head, err := s.domainPage(c, "check", "DNS")
 	if err != nil {
 		return err
 	}
-	view := checkView{domainView: head}
+	view := checkView{domainView: head, MaxLookups: maxSPFLookups, MaxVoids: maxSPFVoids}
 	latest, err := c.latestCheck(head.Head.Name)
 	switch {
 	case err == nil:
-		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/check?csv=seen")
+		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/dns?csv=seen")
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
 	}
@@ -58,8 +66,8 @@ func (s *Web) check(c *call) error {
 // step is not among them: it stands above all.
 func groupFindings(check wire.KeptCheck) []findingGroup {
 	groups := []findingGroup{
-		{Title: "Mend now", Level: string(dmarcd.LevelError)},
-		{Title: "Mend soon", Level: string(dmarcd.LevelWarning)},
+		{Title: "Fix now", Level: string(dmarcd.LevelError)},
+		{Title: "Fix soon", Level: string(dmarcd.LevelWarning)},
 		{Title: "Worth knowing", Level: string(dmarcd.LevelInfo)},
 		{Title: "As it should be", Level: string(dmarcd.LevelGood)},
 	}
@@ -124,5 +132,5 @@ func (s *Web) verify(c *call) error {
 	if err := c.team.Examine(c.r.Context(), domain.Name); err != nil {
 		return err
 	}
-	return c.done(domainPath(domain.Name)+"/check", "domain-checked")
+	return c.done(domainPath(domain.Name)+"/dns", "domain-checked")
 }

@@ -109,11 +109,11 @@ func TestNumbersAgree(t *testing.T) {
 		{"/app/?csv=messages", []string{"Compliant"}, passed},
 		{"/app/domains/example.com?csv=messages", []string{"Compliant", "Not compliant"}, all},
 		{"/app/domains/example.com?csv=disposition", []string{"Delivered", "Quarantined", "Rejected"}, all},
-		{"/app/sources?csv=sources", []string{"Messages"}, all},
-		{"/app/sources?csv=sources&group=address", []string{"Messages"}, all},
-		{"/app/domains/example.com/sources?csv=flow", []string{"Messages"}, all},
-		{"/app/sources/header_from/example.com?csv=records", []string{"Messages"}, all},
-		{"/app/sources/header_from/example.com?csv=messages", []string{"Compliant"}, passed},
+		{"/app/senders?csv=sources", []string{"Messages"}, all},
+		{"/app/senders?csv=sources&group=address", []string{"Messages"}, all},
+		{"/app/domains/example.com/senders?csv=flow", []string{"Messages"}, all},
+		{"/app/senders/header_from/example.com?csv=records", []string{"Messages"}, all},
+		{"/app/senders/header_from/example.com?csv=messages", []string{"Compliant"}, passed},
 		{"/app/reports?kind=aggregate&csv=reports", []string{"Messages"}, all},
 	} {
 		if got := sum(row.path, row.heads...); got != row.want {
@@ -146,7 +146,7 @@ func TestFilesAreWhole(t *testing.T) {
 	}{
 		{"/app/reports?csv=reports&kind=aggregate", many + 2},
 		{"/app/settings/audit?csv=audit", 120},
-		{"/app/sources/header_from/example.com?csv=records", many + 4},
+		{"/app/senders/header_from/example.com?csv=records", many + 4},
 	} {
 		if got := len(s.table(t, row.path)) - 1; got < row.least {
 			t.Errorf("%s: got %d rows, want all of at least %d", row.path, got, row.least)
@@ -165,7 +165,7 @@ func TestNotesInCSV(t *testing.T) {
 		{"/app/reports?csv=reports", "Report id", "2026-11-14.0123456789"},
 		{report, "Envelope domain", "bounce.example.com"},
 		{report, "Reasons", "local_policy"},
-		{"/app/domains/example.com/check?csv=findings", "Record", "v=DMARC1"},
+		{"/app/domains/example.com/dns?csv=findings", "Record", "v=DMARC1"},
 	} {
 		if all := strings.Join(column(t, s.table(t, row.path), row.head), "\n"); !strings.Contains(all, row.field) {
 			t.Errorf("%s: got %q under %q, want %q", row.path, all, row.head, row.field)

@@ -80,7 +80,7 @@ func failureFacts(r wire.FailureReport) []insight.Fact {
 	f.add("Envelope sender", r.OriginalMailFrom)
 	f.addAll("Envelope recipients", r.OriginalRcptTo)
 	f.add("Message id", r.MessageID)
-	f.add("What became of it", r.DeliveryResult)
+	f.add("Result", r.DeliveryResult)
 	f.add("Authentication results", r.AuthenticationResults)
 	f.add("DKIM domain", r.DKIMDomain)
 	f.add("DKIM selector", r.DKIMSelector)

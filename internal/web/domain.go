@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -50,23 +51,23 @@ func applied(domain dmarcd.Domain) string {
 func (d DomainHead) Meaning() string {
 	var by string
 	if d.RecordDomain != "" && d.RecordDomain != d.Name {
-		by = " This follows from the record of " + d.RecordDomain + "."
+		by = " This is the policy of " + d.RecordDomain + "."
 	}
 	switch d.Applied {
 	case "reject":
-		return "Receivers are asked to refuse mail that uses this name and does not pass." + by
+		return "Enforced: receivers reject mail that spoofs this domain." + by
 	case "quarantine":
-		return "Receivers are asked to treat mail that uses this name and does not pass as suspicious." + by
+		return "Partly enforced: receivers quarantine mail that spoofs this domain." + by
 	case "none":
-		return "Receivers are asked to report, and to deliver mail that does not pass like any other: strangers can use this name." + by
+		return "Monitoring only: receivers report, but still deliver mail that spoofs this domain." + by
 	}
 	switch {
 	case !d.Known():
-		return "The DNS has not given an answer yet, so that nothing can be said about the policy."
+		return "The DNS has not answered yet, so the policy is not known."
 	case d.Record != "":
-		return "There is a record, but receivers cannot use it: it is as if there were none."
+		return "Not protected: receivers cannot use the record as it is published."
 	}
-	return "There is no policy: strangers can use this name, and nobody reports it."
+	return "Not protected: there is no DMARC record, so anyone can spoof this domain, and no receiver sends reports."
 }
 
 // tab is one of the pages of a domain.
@@ -89,17 +90,14 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 	}
 	view := domainView{Head: head}
 	for _, t := range []struct{ title, path string }{
-		{"Timeline", ""},
-		{"Sources", "/sources"},
-		{"DNS check", "/check"},
-		{"History", "/history"},
-		{"SPF", "/spf"},
-		{"Failure reports", "/reports?kind=failure"},
-		{"TLS reports", "/reports?kind=tls"},
-		{"Set-up", "/setup"},
-		{"Settings", "/settings"},
+		{"Summary", ""},
+		{"Senders", "/senders"},
+		{"DNS", "/dns"},
+		{"Changes", "/changes"},
+		{"Reports", "/reports"},
 	} {
-		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: domainPath(head.Name) + t.path}, t.title == title})
+		href := ui.WithQuery(domainPath(head.Name)+t.path, periodQuery(c.r.URL.Query()))
+		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: href}, t.title == title})
 	}
 	return Page{
 		Template: template, Title: title + " · " + head.Name, Section: "Overview",
@@ -107,19 +105,30 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 	}, view, nil
 }
 
+// periodQuery returns the part of a query that says which days it is about, so that they
+// follow a link.
+func periodQuery(query url.Values) url.Values {
+	period := url.Values{}
+	for _, name := range []string{"days", "from", "to"} {
+		if value := query.Get(name); value != "" {
+			period.Set(name, value)
+		}
+	}
+	return period
+}
+
 // Known reports whether the DNS has given an answer. Before, nothing can be said of
 // the policy or of where reports go.
 func (d DomainHead) Known() bool { return !d.KnownAt.IsZero() }
 
-// PolicyBadge is the policy that applies, with that of the record where it says
-// another, as in testing: lists of domains show that one.
+// PolicyBadge is the policy that applies, or that of the record with "(testing)" where
+// receivers are asked to apply one level less.
 func (d DomainHead) PolicyBadge() ui.Cell {
 	if !d.Known() {
 		return ui.Badge("unknown")
 	}
-	cell := policyCell(strings.ToLower(d.Applied))
-	if d.Policy != "" && d.Applied != "" && d.Policy != strings.ToLower(d.Applied) {
-		cell.Note = "the record says " + d.Policy
+	if record, ok := dmarc.Parse(d.Record); ok && record.Testing && d.Policy != "" {
+		return ui.Cell{Kind: ui.CellBadge, Text: d.Policy + " (testing)", Tone: "warning"}
 	}
-	return cell
+	return policyCell(strings.ToLower(d.Applied))
 }

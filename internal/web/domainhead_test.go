@@ -20,7 +20,7 @@ func TestPolicyBadge(t *testing.T) {
 		{"not looked at", dmarcd.Domain{}, "", "unknown", ""},
 		{"no record", dmarcd.Domain{KnownAt: known}, "", "no policy", ""},
 		{"as the record says", dmarcd.Domain{KnownAt: known, Policy: "reject"}, "reject", "reject", ""},
-		{"in testing", dmarcd.Domain{KnownAt: known, Policy: "quarantine"}, "none", "none", "the record says quarantine"},
+		{"in testing", dmarcd.Domain{KnownAt: known, Policy: "quarantine", Record: "v=DMARC1; p=quarantine; t=y"}, "none", "quarantine (testing)", ""},
 	} {
 		got := web.DomainHead{Domain: test.domain, Applied: test.applied}.PolicyBadge()
 		if got.Text != test.text || got.Note != test.note {

@@ -17,9 +17,9 @@ func purposeForm(head DomainHead) ui.Form {
 	if value == "" {
 		value = "none"
 	}
-	return ui.Form{Path: domainPath(head.Name) + "/purpose", Method: "post", Submit: "Save the purpose", Fields: []ui.Field{{
+	return ui.Form{Path: domainPath(head.Name) + "/purpose", Method: "post", Submit: "Save purpose", Fields: []ui.Field{{
 		Name: "purpose", Label: "Purpose", Type: "select", Value: value,
-		Hint: "What the domain is used for. The API tells it as domain_usage_purpose.",
+		Hint: "What the domain is used for: domain_usage_purpose in the API.",
 		Choices: []ui.Choice{
 			{Value: "none", Label: "not declared"},
 			{Value: string(dmarcd.PurposeBusiness), Label: "business"},
@@ -72,7 +72,7 @@ func (s *Web) deleteDomain(c *call) error {
 		return err
 	}
 	if written.Get("confirm") != domain.Name {
-		return &dmarcd.InvalidError{Field: "confirm", Message: "The name was not written as it is. Go back, and write the name of the domain to delete it."}
+		return &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Go back, and enter the name of the domain to delete it."}
 	}
 	if err := c.team.DeleteDomain(c.r.Context(), domain.Name); err != nil {
 		return err

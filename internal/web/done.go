@@ -4,16 +4,18 @@ package web
 // after it. The words are ours alone: an address cannot make the page say
 // anything else.
 var doneMessages = map[string]string{
+	"domains-added":     "The domains were added. Open one to see what to publish.",
 	"domain-added":      "The domain was added. Follow the guide below to have its reports sent here.",
 	"domain-deleted":    "The domain and everything known about it was deleted.",
-	"domain-checked":    "The DNS was looked at just now.",
+	"domain-checked":    "The DNS was checked just now.",
+	"class-set":         "The class of the sender was saved.",
 	"purpose-set":       "The purpose was saved.",
-	"token-revoked":     "The token was revoked. Nobody can use it any more.",
+	"token-revoked":     "The token was revoked. It no longer works.",
 	"name-set":          "Your name was saved.",
 	"password-set":      "Your password was changed, and all your other sessions were ended.",
 	"session-ended":     "The session was ended. Its browser has to sign in again.",
 	"sessions-ended":    "All your other sessions were ended.",
-	"invite-withdrawn":  "The invitation was withdrawn. Its link opens nothing any more.",
+	"invite-withdrawn":  "The invitation was withdrawn. Its link no longer works.",
 	"member-removed":    "The member was removed from the team.",
 	"role-set":          "The role was changed.",
 	"mailbox-added":     "The mailbox was added. It is read within a minute.",
@@ -27,5 +29,5 @@ var doneMessages = map[string]string{
 	"report-included":   "The report is counted.",
 	"report-deleted":    "The report was deleted.",
 	"rejected-deleted":  "The rejected item was deleted.",
-	"team-switched":     "You now look at another team.",
+	"team-switched":     "You switched to another team.",
 }

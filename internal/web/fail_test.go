@@ -56,7 +56,7 @@ func TestFailures(t *testing.T) {
 func TestOwnPath(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"/app/sources?days=7": "/app/sources?days=7", "//evil.example/app/": "/app/", `/app/\evil.example`: "/app/", "https://evil.example/app/": "/app/", "": "/app/",
+		"/app/senders?days=7": "/app/senders?days=7", "//evil.example/app/": "/app/", `/app/\evil.example`: "/app/", "https://evil.example/app/": "/app/", "": "/app/",
 	} {
 		if got := ownPath(path); got != want {
 			t.Errorf("%q: got %q, want %q", path, got, want)

@@ -6,9 +6,9 @@ import (
 )
 
 // messageChart shows the messages of each day, stacked by whether they passed.
-func messageChart(id, summary string, days []insight.DayCounts, marks []ui.Mark) ui.Chart {
+func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.Chart {
 	chart := ui.Chart{
-		Kind: "days", ID: id, Title: "Messages per day", Summary: summary, Marks: marks,
+		Kind: "days", ID: "messages", Title: "Messages per day", Summary: summary, Marks: marks,
 		Labels: []string{"Day (UTC)", "Compliant", "Not compliant"}, Tones: []string{"good", "bad"},
 	}
 	for _, d := range days {

@@ -38,16 +38,16 @@ func TestPaths(t *testing.T) {
 		allow              string
 	}{
 		{name: "unknown page", method: "GET", path: "/app/nothing", want: 404},
-		{name: "trailing slash", method: "GET", path: "/app/sources/", want: 404},
+		{name: "trailing slash", method: "GET", path: "/app/senders/", want: 404},
 		{name: "doubled slash", method: "GET", path: "/app//sources", want: 404},
 		{name: "unknown domain", method: "GET", path: "/app/domains/other.example", want: 404},
-		{name: "unknown group of sources", method: "GET", path: "/app/sources/colour/red", want: 404},
-		{name: "unknown source", method: "GET", path: "/app/sources/address/192.0.2.99", want: 404},
-		{name: "a key with other characters", method: "GET", path: "/app/sources/envelope_from/" + url.PathEscape(strings.ToLower(formula)), want: 200},
+		{name: "unknown group of sources", method: "GET", path: "/app/senders/colour/red", want: 404},
+		{name: "unknown source", method: "GET", path: "/app/senders/address/192.0.2.99", want: 404},
+		{name: "a key with other characters", method: "GET", path: "/app/senders/envelope_from/" + url.PathEscape(strings.ToLower(formula)), want: 200},
 		{name: "unknown report", method: "GET", path: "/app/reports/rep_9", want: 404},
 		{name: "not a report", method: "GET", path: "/app/reports/x", want: 404},
 		{name: "a cursor that is none", method: "GET", path: "/app/reports/" + s.aggregate.String() + "?after=nowhere", want: 422},
-		{name: "HEAD is GET", method: "HEAD", path: "/app/sources", want: 200},
+		{name: "HEAD is GET", method: "HEAD", path: "/app/senders", want: 200},
 		{name: "wrong method", method: "DELETE", path: "/app/settings/tokens", want: 405, allow: "GET, HEAD, POST"},
 		{name: "unknown asset", method: "GET", path: "/app/static/style.css", want: 404},
 	} {
@@ -99,8 +99,8 @@ func TestFieldErrors(t *testing.T) {
 func TestTheme(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	w := s.post(viewer, "/app/theme", url.Values{"theme": {"dark"}, "back": {"/app/sources"}})
-	if w.Code != 303 || w.Header().Get("Location") != "/app/sources" || !strings.Contains(w.Header().Get("Set-Cookie"), "dmarcd_theme=dark") {
+	w := s.post(viewer, "/app/theme", url.Values{"theme": {"dark"}, "back": {"/app/senders"}})
+	if w.Code != 303 || w.Header().Get("Location") != "/app/senders" || !strings.Contains(w.Header().Get("Set-Cookie"), "dmarcd_theme=dark") {
 		t.Errorf("got %d to %q with %q, want the choice remembered", w.Code, w.Header().Get("Location"), w.Header().Get("Set-Cookie"))
 	}
 	r := httptest.NewRequest(http.MethodGet, "/app/", http.NoBody)

@@ -50,7 +50,7 @@ func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[
 }
 
 func (s *Web) history(c *call) error {
-	page, head, err := s.domainPage(c, "history", "History")
+	page, head, err := s.domainPage(c, "history", "Changes")
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Web) history(c *call) error {
 	if err != nil {
 		return err
 	}
-	path := domainPath(head.Head.Name) + "/history"
+	path := domainPath(head.Head.Name) + "/changes"
 	view := historyView{
 		domainView: head, Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
 	}

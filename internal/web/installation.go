@@ -31,7 +31,7 @@ func installationFrame(template, title string) Page {
 const recentDays = 30
 
 func teamForm() ui.Form {
-	return ui.Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create the team", Fields: []ui.Field{
+	return ui.Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create team", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off"},
 		{Name: "api", Label: "may use the API", Type: "checkbox"},
 	}}
@@ -71,7 +71,7 @@ func (s *Web) showTeams(c *call, status int, form ui.Form) error {
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.Text(team.Name).Noted(team.ID.String()), ui.Count(int64(team.Domains)), ui.Count(int64(team.Members)), ui.Count(team.Messages), ui.Text(ui.Size(team.Stored)).Noted(quota), ui.Text(state), ui.At(team.CreatedAt),
-			ui.Actions(ui.Action{Label: "Look at it", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
+			ui.Actions(ui.Action{Label: "Open", Path: Prefix + "/team", Name: "team", Value: team.ID.String()}, change),
 		})
 	}
 	if c.wantsCSV("teams") {
@@ -131,7 +131,7 @@ func (s *Web) users(c *call) error {
 		ID: "users", Caption: "Users", CSV: Prefix + "/installation/users?csv=users",
 		Columns: []ui.Column{
 			{Title: "Name", Wide: true},
-			{Title: "E-mail"},
+			{Title: "Email"},
 			{Title: "Operator"},
 			{Title: "Teams", Wide: true},
 			{Title: "Created"},

@@ -12,8 +12,8 @@ import (
 func inviteTable(invites []dmarcd.Invite, members []dmarcd.Member) ui.Table {
 	t := ui.Table{
 		ID: "invitations", Caption: "Open invitations", CSV: Prefix + "/settings/members?csv=invitations",
-		Columns: []ui.Column{{Title: "E-mail", Wide: true}, {Title: "Role"}, {Title: "Invited by"}, {Title: "Until"}, {Title: "Actions"}},
-		Empty:   ui.Empty{Title: "No open invitations", Advice: "An invitation is listed here until its link is used or runs out.", Action: ui.Link{}},
+		Columns: []ui.Column{{Title: "Email", Wide: true}, {Title: "Role"}, {Title: "Invited by"}, {Title: "Until"}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No open invitations", Advice: "An invitation is listed here until it is accepted or expires.", Action: ui.Link{}},
 	}
 	by := map[dmarcd.UserID]string{0: "command line"}
 	for _, member := range members {
@@ -24,11 +24,11 @@ func inviteTable(invites []dmarcd.Invite, members []dmarcd.Member) ui.Table {
 		maker := cmp.Or(by[invite.CreatedBy], "operator")
 		whom := ui.Code(invite.Email)
 		if invite.Email == "" {
-			whom = ui.Text("whoever has the link")
+			whom = ui.Text("anyone with the link")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{whom, ui.Text(string(invite.Role)), ui.Text(maker), ui.At(invite.ExpiresAt), ui.Actions(ui.Action{
 			Label: "Withdraw", Path: Prefix + "/settings/invitations/withdraw", Name: "email", Value: invite.Email, Danger: true,
-			Question: "Withdraw the invitation? Links that were made for this address open nothing any more.",
+			Question: "Withdraw the invitation? Its link stops working.",
 		})})
 	}
 	return t

@@ -21,18 +21,18 @@ type mailboxesView struct {
 }
 
 func mailboxForm() ui.Form {
-	return ui.Form{Path: Prefix + "/settings/mailboxes", Method: "post", Submit: "Add the mailbox", Fields: []ui.Field{
+	return ui.Form{Path: Prefix + "/settings/mailboxes", Method: "post", Submit: "Add mailbox", Fields: []ui.Field{
 		{Name: "server", Label: "Server", Type: "text", Required: true, Placeholder: "imap.example.com", Autocomplete: "off"},
 		{Name: "security", Label: "Encryption", Type: "select", Value: "tls", Choices: []ui.Choice{
 			{Value: "tls", Label: "TLS"}, {Value: "starttls", Label: "STARTTLS"}, {Value: "none", Label: "none"},
 		}},
 		{Name: "username", Label: "User name", Type: "text", Required: true, Autocomplete: "off"},
-		{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "off", Hint: "It is kept encrypted, and never shown again."},
+		{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "off", Hint: "It is stored encrypted, and never shown again."},
 		{Name: "folder", Label: "Folder", Type: "text", Value: "INBOX", Required: true, Autocomplete: "off"},
 		{Name: "after", Label: "After reading", Type: "select", Value: "flag", Choices: []ui.Choice{
 			{Value: "keep", Label: "leave the mail as it is"}, {Value: "flag", Label: "mark it as read"}, {Value: "move", Label: "move it"}, {Value: "delete", Label: "delete it"},
 		}},
-		{Name: "move_to", Label: "Move to", Type: "text", Autocomplete: "off", Hint: "A folder, where mail is to be moved."},
+		{Name: "move_to", Label: "Move to", Type: "text", Autocomplete: "off", Hint: "The folder that mail is moved to."},
 	}}
 }
 
@@ -57,7 +57,7 @@ func mailboxTable(mailboxes []dmarcd.Mailbox, mayRemove bool) ui.Table {
 	t := ui.Table{
 		ID: "mailboxes", Caption: "Mailboxes", CSV: Prefix + "/settings/mailboxes?csv=mailboxes",
 		Columns: []ui.Column{{Title: "User name", Wide: true}, {Title: "Server"}, {Title: "Folder"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Last read"}, {Title: "Actions"}},
-		Empty:   ui.Empty{Title: "No mailboxes", Advice: "Reports that go to a mailbox elsewhere can be read from there by IMAP. An owner of the team adds it here.", Action: ui.Link{}},
+		Empty:   ui.Empty{Title: "No mailboxes", Advice: "Reports that are sent to a mailbox elsewhere can be read by IMAP. An owner of the team adds it here.", Action: ui.Link{}},
 	}
 	for _, m := range mailboxes {
 		state := ui.Badge("ok")

@@ -20,7 +20,7 @@ func TestUnknownIsNotMissing(t *testing.T) {
 	if w := s.post(editor, "/app/domains/new", url.Values{"domain": {"new.example"}}); w.Code != 303 {
 		t.Fatalf("got %d, want the domain added", w.Code)
 	}
-	for _, path := range []string{"/app/domains/new.example", "/app/domains/new.example/check"} {
+	for _, path := range []string{"/app/domains/new.example", "/app/domains/new.example/dns"} {
 		body := s.body(t, viewer, path)
 		if !strings.Contains(body, `<span class="badge info">unknown</span>`) || strings.Contains(body, "no policy") || strings.Contains(body, "reports do not come here") {
 			t.Errorf("%s: got a policy or a place of reports, want it called unknown", path)
@@ -68,7 +68,7 @@ func TestSetupGuide(t *testing.T) {
 func TestFilterKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	for _, path := range []string{"/app/", "/app/sources", "/app/domains/example.com/sources"} {
+	for _, path := range []string{"/app/", "/app/senders", "/app/domains/example.com/senders"} {
 		_, filter, _ := strings.Cut(s.body(t, viewer, path+"?days=7&sort=name&search=x&page=2"), `<form class="filter"`)
 		filter, _, _ = strings.Cut(filter, "</form>")
 		for _, want := range []string{`name="days" value="7"`, `name="sort" value="name"`, `autocomplete="off"`} {
@@ -91,7 +91,7 @@ func TestNamesCanBeCopied(t *testing.T) {
 	report := "/app/reports/" + s.aggregate.String()
 	for _, row := range []struct{ path, want string }{
 		{"/app/", `<a href="/app/domains/example.com" data-copy>example.com</a>`},
-		{"/app/sources?group=address", `data-copy>192.0.2.17</a>`},
+		{"/app/senders?group=address", `data-copy>192.0.2.17</a>`},
 		{report, `<code data-copy>192.0.2.17`},
 		{report, `<bdi data-copy>example.com</bdi></h1>`},
 	} {
@@ -125,13 +125,13 @@ func TestFailuresLeadBack(t *testing.T) {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	body := html.UnescapeString(s.body(t, viewer, "/app/domains/example.com/history"))
+	body := html.UnescapeString(s.body(t, viewer, "/app/domains/example.com/changes"))
 	for _, want := range []string{"DMARC record", "SPF record"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("got a history without %q, want it", want)
 		}
 	}
-	rows, err := csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/history?csv=changes"))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(s.body(t, viewer, "/app/domains/example.com/changes?csv=changes"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestHistory(t *testing.T) {
 func TestNextStepIsShownOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	body := s.body(t, viewer, "/app/domains/example.com/check")
+	body := s.body(t, viewer, "/app/domains/example.com/dns")
 	_, next, found := strings.Cut(body, `class="card next"`)
 	if !found {
 		t.Fatal("got a check without a next step, want one")

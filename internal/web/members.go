@@ -19,8 +19,8 @@ type membersView struct {
 }
 
 func inviteForm() ui.Form {
-	return ui.Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Make a link", Fields: []ui.Field{
-		{Name: "email", Label: "E-mail", Type: "email", Required: true, Autocomplete: "off"},
+	return ui.Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Create invitation", Fields: []ui.Field{
+		{Name: "email", Label: "Email", Type: "email", Required: true, Autocomplete: "off"},
 		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []ui.Choice{
 			{Value: "viewer", Label: "viewer: sees everything"},
 			{Value: "editor", Label: "editor: also changes domains and sends in reports"},
@@ -59,7 +59,7 @@ func (s *Web) showMembers(c *call, status int, form ui.Form, link string) error 
 func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 	t := ui.Table{
 		ID: "members", Caption: "Members", CSV: Prefix + "/settings/members?csv=members",
-		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "E-mail"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
+		Columns: []ui.Column{{Title: "Name", Wide: true}, {Title: "Email"}, {Title: "Role"}, {Title: "Joined"}, {Title: "Last signed in"}, {Title: "Actions", Wide: true}},
 	}
 	for _, m := range members {
 		last := ui.Actions()

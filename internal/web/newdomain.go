@@ -3,6 +3,8 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -12,15 +14,15 @@ type newDomainView struct{ Form ui.Form }
 
 func newDomainFrame() Page {
 	return Page{
-		Template: "newdomain", Title: "Add a domain", Section: "Overview",
+		Template: "newdomain", Title: "Add domains", Section: "Overview",
 		Trail: []ui.Link{{Text: "Overview", Href: Prefix + "/"}},
 	}
 }
 
 func domainForm() ui.Form {
-	return ui.Form{Path: Prefix + "/domains/new", Method: "post", Submit: "Add the domain", Fields: []ui.Field{{
-		Name: "domain", Label: "Domain", Type: "text", Required: true, Autocomplete: "off",
-		Placeholder: "example.com", Hint: "The part behind the @ of the sender's address, without www.",
+	return ui.Form{Path: Prefix + "/domains/new", Method: "post", Submit: "Add domains", Fields: []ui.Field{{
+		Name: "domain", Label: "Domains", Type: "textarea", Required: true, Autocomplete: "off",
+		Placeholder: "example.com", Hint: "One domain, a list, or a zone file. URLs and email addresses are reduced to their domain.",
 	}}}
 }
 
@@ -33,19 +35,38 @@ func (s *Web) addDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	domain, err := c.team.AddDomain(c.r.Context(), written.Get("domain"))
+	names, unreadable := dmarcd.NamesIn(written.Get("domain"))
+	if len(unreadable) > 0 || len(names) == 0 {
+		err = &dmarcd.InvalidError{Field: "domain", Message: "Not a domain name: " + strings.Join(unreadable[:min(len(unreadable), maxUnreadable)], ", ") + ". Enter names such as example.com."}
+		return refuseDomains(c, written, err)
+	}
+	if len(names) > 1 {
+		if _, err := c.team.AddDomains(c.r.Context(), names); err != nil {
+			return refuseDomains(c, written, err)
+		}
+		return c.done(Prefix+"/", "domains-added")
+	}
+	domain, err := c.team.AddDomain(c.r.Context(), names[0])
+	if err != nil {
+		return refuseDomains(c, written, err)
+	}
+	return c.done(domainPath(domain.Name)+"/setup", "domain-added")
+}
+
+// maxUnreadable is how many of the words that are no names an error lists.
+const maxUnreadable = 5
+
+// refuseDomains shows the form again with what is wrong.
+func refuseDomains(c *call, written url.Values, err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has this domain already. Look for it in the overview."}
 	case errors.Is(err, dmarcd.ErrForbidden) && errors.As(err, new(*dmarcd.QuotaError)):
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has as many domains as it may have. Delete one, or ask the operator for more."}
 	}
-	if err != nil {
-		form, ok := domainForm().Filled(written, err)
-		if !ok {
-			return err
-		}
-		return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
+	form, ok := domainForm().Filled(written, err)
+	if !ok {
+		return err
 	}
-	return c.done(domainPath(domain.Name)+"/setup", "domain-added")
+	return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
 }

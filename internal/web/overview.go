@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -23,23 +22,16 @@ type Overview struct {
 	service.DomainList
 	// News is what changed since yesterday, the latest first.
 	News []dmarcd.Event
-	// Tasks is what to do next, the most urgent first; Troubled is how many domains
+	// Actions are what to do next, the most urgent first; Troubled is how many domains
 	// need something done.
-	Tasks    []Task
+	Actions  []adviceView
 	Troubled int
 }
 
-// Task is something to do for a domain.
-type Task struct {
-	Domain string
-	Level  dmarcd.Level
-	What   string
-}
-
 const (
-	// maxNews and maxTasks bound what the overview shows beside its table.
-	maxNews  = 20
-	maxTasks = 6
+	// maxNews and maxActions bound what the overview shows beside its table.
+	maxNews    = 20
+	maxActions = 6
 )
 
 func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview, error) {
@@ -57,7 +49,7 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	if found.News, err = c.news(); err != nil {
 		return Overview{}, err
 	}
-	found.Tasks, found.Troubled, err = c.tasks()
+	found.Actions, found.Troubled, err = c.actions()
 	return found, err
 }
 
@@ -68,28 +60,23 @@ func (c *call) news() ([]dmarcd.Event, error) {
 	return since(events, yesterday), err
 }
 
-// tasks returns the next step for each of the domains that need it most, and how many
-// need one.
-func (c *call) tasks() (tasks []Task, troubled int, err error) {
-	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true, Sort: "-grade", Limit: maxTasks})
+// actions returns the domains for which something is to be done, the most urgent first,
+// and how many there are.
+func (c *call) actions() (actions []adviceView, troubled int, err error) {
+	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true, Limit: 1})
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, row := range worst.Rows {
-		task := Task{Domain: row.Name, Level: dmarcd.LevelInfo, What: "The DNS has not answered yet, so the next step is not known."}
-		latest, err := c.latestCheck(row.Name)
-		if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-			return nil, 0, err
-		}
-		switch next := latest.NextStep; {
-		case next != nil:
-			task.Level, task.What = dmarcd.Level(next.Level), next.What
-		case err == nil && row.Known:
-			continue // nothing to do
-		}
-		tasks = append(tasks, task)
+	all, _, err := c.team.AllAdvice(c.r.Context(), 0, maxActions)
+	if err != nil {
+		return nil, 0, err
 	}
-	return tasks, worst.Matching, nil
+	for _, advice := range all {
+		if advice.Action != nil {
+			actions = append(actions, newAdviceView(advice))
+		}
+	}
+	return actions, worst.Matching, nil
 }
 
 type overviewView struct {
@@ -136,7 +123,7 @@ func (s *Web) overview(c *call) error {
 			Kept:     ui.Kept(query, "search", "policy", "trouble"),
 		},
 		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
-		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
+		Chart:  messageChart(countsSentence(found.Counts), found.Days, nil),
 		Table:  domainTable(found, period, query, order),
 		Pager:  ui.NumberedPager(path, query, page, domainsPerPage, found.Matching),
 	}
@@ -171,7 +158,7 @@ func domainTable(found Overview, period ui.Period, query url.Values, order ui.So
 	}
 	if found.All == 0 {
 		t.Empty = ui.Empty{
-			Title: "No domains yet", Advice: "Add a domain that sends mail, or one that should not. Its DNS is looked at at once, and a guide shows which record brings its reports here.",
+			Title: "No domains yet", Advice: "Add a domain that sends mail, or one that should not. Its DNS is checked at once, and a guide shows which record to publish so that reports are sent here.",
 			Action: ui.Link{Text: "Add a domain", Href: Prefix + "/domains/new"},
 		}
 	}
@@ -183,10 +170,10 @@ func domainTable(found Overview, period ui.Period, query url.Values, order ui.So
 		case !d.Known:
 			name, policy = name.Noted("the DNS has not answered yet"), ui.Badge("unknown")
 		case !d.Active:
-			name = name.Noted("reports do not come here yet")
+			name = name.Noted("reports are not sent here yet")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			name, ui.Grade(d.Grade).Linked(domainPath(d.Name) + "/check"), policy, ui.Count(d.Counts.Total()),
+			name, ui.Grade(d.Grade).Linked(domainPath(d.Name) + "/dns"), policy, ui.Count(d.Counts.Total()),
 			ui.Share(d.Counts.Compliant, d.Counts.Total()), ui.Spark(trendOf(d.Days, period)),
 		})
 	}
@@ -206,7 +193,7 @@ func domainPath(name string) string { return Prefix + "/domains/" + url.PathEsca
 // countsSentence tells what a chart of messages comes to.
 func countsSentence(c dmarcd.Counts) string {
 	if c.Total() == 0 {
-		return "No messages were reported in this time."
+		return "No messages were reported in this period."
 	}
 	return ui.Number(c.Total()) + " messages were reported, of which " + ui.Percent(c.Compliant, c.Total()) + " were compliant."
 }

@@ -29,18 +29,23 @@ func (s *site) allPages() []page {
 	pages := []page{
 		{name: "overview", path: "/app/", golden: true},
 		{name: "domain-new", path: "/app/domains/new"},
-		{name: "domain-timeline", path: domain + "?done=domain-checked"},
-		{name: "domain-sources", path: domain + "/sources?group=address", golden: true},
-		{name: "domain-check", path: domain + "/check"},
-		{name: "domain-history", path: domain + "/history", golden: true},
-		{name: "domain-spf", path: domain + "/spf"},
+		{name: "domain-summary", path: domain + "?done=domain-checked", golden: true},
+		{name: "domain-policy", path: domain + "/policy?p=reject&sp=reject"},
+		{name: "domain-senders", path: domain + "/senders"},
+		{name: "domain-spoofing", path: domain + "/senders?class=spoofing"},
+		{name: "changes", path: "/app/changes"},
+		{name: "domain-print", path: domain + "/print"},
+		{name: "print", path: "/app/print"},
+		{name: "domain-sources", path: domain + "/senders?group=address"},
+		{name: "domain-dns", path: domain + "/dns", golden: true},
+		{name: "domain-history", path: domain + "/changes", golden: true},
 		{name: "domain-setup", path: domain + "/setup"},
 		{name: "domain-setup-steps", path: domain + "/setup/steps"},
 		{name: "domain-failure-reports", path: domain + "/reports?kind=failure"},
 		{name: "domain-tls-reports", path: domain + "/reports?kind=tls"},
 		{name: "domain-settings", path: domain + "/settings"},
-		{name: "sources", path: "/app/sources?sort=name"},
-		{name: "source", path: "/app/sources/header_from/example.com?domain=example.com"},
+		{name: "sources", path: "/app/senders?sort=name"},
+		{name: "source", path: "/app/senders/header_from/example.com?domain=example.com"},
 		{name: "reports", path: "/app/reports"},
 		{name: "report-aggregate", path: report(s.aggregate), golden: true},
 		{name: "report-odd", path: report(s.odd)},
@@ -66,7 +71,7 @@ func (s *site) allPages() []page {
 		pages[i].user = operator
 	}
 	for name, path := range map[string]string{
-		"overview": "/app/", "sources": "/app/sources", "reports": "/app/reports", "rejected": "/app/reports/rejected",
+		"overview": "/app/", "sources": "/app/senders", "reports": "/app/reports", "rejected": "/app/reports/rejected",
 		"tokens": "/app/settings/tokens", "mailboxes": "/app/settings/mailboxes",
 	} {
 		pages = append(pages, page{name: name + "-empty", path: path, user: elsewhere})

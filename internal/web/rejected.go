@@ -71,27 +71,27 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 		Columns: []ui.Column{
 			{Title: "Received"},
 			{Title: "Name", Wide: true, Note: "Member"},
-			{Title: "Came by"},
+			{Title: "Received by"},
 			{Title: "Looks like"},
 			{Title: "Size"},
 			{Title: "Reason", Wide: true},
 			{Title: "Actions"},
 		},
-		Empty: ui.Empty{Title: "Nothing was rejected", Advice: "Everything that came in could be read.", Action: ui.Link{}},
+		Empty: ui.Empty{Title: "No rejected reports", Advice: "Every report that was received could be read.", Action: ui.Link{}},
 	}
 	for _, r := range rejected {
 		path := Prefix + "/reports/rejected/" + r.ID.String()
 		kind := string(r.Kind)
 		if kind == "" {
-			kind = "nothing known"
+			kind = "unknown"
 		}
 		name := r.Name
 		if name == "" {
-			name = "without a name"
+			name = "unnamed"
 		}
 		last := ui.Text("Original").Linked(path + "/original")
 		if mayRetry {
-			last = ui.Actions(ui.Action{Label: "Read again", Path: path + "/retry"}, ui.Action{
+			last = ui.Actions(ui.Action{Label: "Retry", Path: path + "/retry"}, ui.Action{
 				Label: "Delete", Path: path + "/delete", Danger: true, Question: "Delete this item and its original?",
 			})
 			last.Text, last.Href = "Original", path+"/original"

@@ -135,7 +135,8 @@ func (c *call) frame(page Page, data any) frame {
 		access      Access
 	}{
 		{"Overview", "/", AccessView},
-		{"Sources", "/sources", AccessView},
+		{"Senders", "/senders", AccessView},
+		{"Changes", "/changes", AccessView},
 		{"Reports", "/reports", AccessView},
 		{"Record builder", "/builder", AccessView},
 		{"Settings", "/settings/tokens", AccessView},

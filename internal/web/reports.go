@@ -50,7 +50,7 @@ type reportsView struct {
 func (s *Web) reportQuery(query url.Values, domain string) reportQuery {
 	q := reportQuery{
 		ReportFilter: service.ReportFilter{
-			Domain: normalDomain(domain), Organization: query.Get("organization"), ExternalID: query.Get("id"), Quirks: query.Get("quirks") != "",
+			Domain: normalDomain(domain), OrganizationPart: query.Get("organization"), ExternalID: query.Get("id"), Quirks: query.Get("quirks") != "",
 		},
 		Period: ui.PeriodOf(query, s.options.Now()), After: query.Get("after"), Limit: reportsPerPage,
 	}
@@ -97,14 +97,7 @@ type domainReportsView struct {
 }
 
 func (s *Web) domainReports(c *call) error {
-	title := "Reports"
-	switch dmarcd.ReportKind(c.r.URL.Query().Get("kind")) {
-	case dmarcd.KindFailure:
-		title = "Failure reports"
-	case dmarcd.KindTLS:
-		title = "TLS reports"
-	}
-	page, head, err := s.domainPage(c, "domainreports", title)
+	page, head, err := s.domainPage(c, "domainreports", "Reports")
 	if err != nil {
 		return err
 	}
@@ -133,7 +126,7 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 		Table: reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
-	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.Organization, "from", asked.Period.From.String(), "to", asked.Period.To.String())
+	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.OrganizationPart, "from", asked.Period.From.String(), "to", asked.Period.To.String())
 	view.Table.Empty = asked.nothing(path)
 	if view.Table.Empty.Action.Href == uploadPath {
 		view.Table.Empty = view.Table.Empty.OfferedTo(view.MayEdit)
@@ -147,12 +140,12 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 // nothing says why there may be no report, and what to do about it.
 func (q reportQuery) nothing(path string) ui.Empty {
 	switch {
-	case q.Organization != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
-		return ui.Empty{Title: "No report matches", Advice: "Names and ids have to be written whole. Change the filter, or choose more days.", Action: ui.Link{Text: "Show all reports", Href: path}}
+	case q.OrganizationPart != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
+		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose more days.", Action: ui.Link{Text: "Show all reports", Href: path}}
 	case q.Domain != "":
-		return ui.Empty{Title: "No reports", Advice: "None came in these days. Choose more, or see in the set-up guide which record asks for them.", Action: ui.Link{Text: "Set-up guide", Href: domainPath(q.Domain) + "/setup"}}
+		return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, or see in the setup guide which record asks for them.", Action: ui.Link{Text: "Setup guide", Href: domainPath(q.Domain) + "/setup"}}
 	}
-	return ui.Empty{Title: "No reports", Advice: "None came in these days. Choose more, upload one, or see the set-up guide of a domain.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
+	return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, upload a report, or see the setup guide of a domain.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
 
 // reportFilter is the form that narrows the list.
@@ -165,7 +158,7 @@ func reportFilter(path string, asked reportQuery) ui.Form {
 	}
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
-		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.Organization, Placeholder: "the whole name"},
+		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.OrganizationPart, Placeholder: "part of the name"},
 		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the whole id"},
 		ui.Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "yes"}, {Value: "no", Label: "no"}, {Value: "unknown", Label: "unknown"}}},
 		ui.Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportStates()...)...)},

@@ -40,7 +40,7 @@ func (s *Web) setupSteps(c *call) error {
 }
 
 func (s *Web) loadSetup(c *call) (Page, setupView, error) {
-	page, head, err := s.domainPage(c, "setup", "Set-up")
+	page, head, err := s.domainPage(c, "setup", "Setup guide")
 	if err != nil {
 		return Page{}, setupView{}, err
 	}

@@ -27,7 +27,7 @@ type signInView struct {
 
 func (s *Web) newSignInView(next string) signInView {
 	v := signInView{Next: next, Form: ui.Form{Path: Prefix + "/sign-in", Method: "post", Submit: "Sign in", Fields: []ui.Field{
-		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "username", Required: true},
+		{Name: "email", Label: "Email", Type: "email", Autocomplete: "username", Required: true},
 		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
 	}}}
 	if s.options.Service.SingleSignOn() {
@@ -43,8 +43,8 @@ func signInFrame() Page {
 // signInReasons say why somebody has to sign in again, by the word in the address.
 // As with doneMessages the words are ours alone.
 var signInReasons = map[string]string{
-	"session": "Your session has ended. Sign in to go on where you were.",
-	"form":    "Your session has ended, and the form was not carried out. Sign in, and send it again.",
+	"session": "Your session has ended. Sign in to continue.",
+	"form":    "Your session has ended, and the form was not sent. Sign in, and send it again.",
 }
 
 func (s *Web) signInPage(c *call) error {
@@ -65,7 +65,7 @@ func (s *Web) signIn(c *call) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrUnauthorized):
 		// The same words whether the address is known or not.
-		view.Form.Error = "E-mail and password do not fit. Try again, or ask an owner of your team for a new link."
+		view.Form.Error = "Incorrect email or password. Try again, or ask an owner of your team for a new link."
 		return c.render(http.StatusUnauthorized, signInFrame(), view)
 	case errors.Is(err, dmarcd.ErrLimit):
 		view.Form.Error = "Too many attempts. Wait a few minutes, then try again."

@@ -129,7 +129,7 @@ func openSite(t *testing.T, file string) *site {
 	s.pages, err = web.New(web.Options{
 		Service: s.service, ReportDomain: "reports.example", MinPassword: auth.MinPassword, APIDocs: "/api/docs",
 		Attributions: []ui.Link{{Text: "IP geolocation by an example", Href: "https://data.example/"}},
-		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.DiscardHandler),
+		MaxUpload:    1 << 20, Now: clock, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +187,7 @@ func newSite(t *testing.T) *site {
 	s := openSite(t, file)
 	s.sample = theSample
 	s.sessions = maps.Clone(theSample.sessions)
+	s.clock = now.Add(time.Second) // ids are made of the time: those of the sample are taken
 	return s
 }
 

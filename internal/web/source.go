@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -39,6 +40,11 @@ type sourceView struct {
 	Parts  []ui.Table
 	Record ui.Table
 	Pager  ui.Pager
+	// Assessment is what the sender is to the domain, nil where that is not known;
+	// Class is its badge, and Classes are the buttons that override it.
+	Assessment *insight.Assessment
+	Class      ui.Cell
+	Classes    []ui.Action
 }
 
 func (s *Web) source(c *call) error {
@@ -67,14 +73,17 @@ func (s *Web) source(c *call) error {
 	if err != nil {
 		return err
 	}
-	path := Prefix + "/sources/" + string(asked.Group) + "/" + url.PathEscape(asked.Key)
+	path := Prefix + "/senders/" + string(asked.Group) + "/" + url.PathEscape(asked.Key)
 	view := sourceView{
 		Source: found, Query: asked,
 		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()),
-		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, nil),
+		Chart:  messageChart(countsSentence(found.Counts), found.Days, nil),
 		Flow:   flowChart(flows, ui.WithQuery(path, query, "csv", "flow")),
 		Record: recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", "")),
 		Pager:  ui.CursorPager(path, query, records.Next),
+	}
+	if err := c.addAssessment(&view); err != nil {
+		return err
 	}
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Parts = partTables(found.Parts, asked, path, query)
@@ -83,10 +92,46 @@ func (s *Web) source(c *call) error {
 			return c.csv(t)
 		}
 	}
-	return c.render(http.StatusOK, Page{
-		Template: "source", Title: found.Name, Section: "Sources", Charts: true,
-		Trail: []ui.Link{{Text: "Sources", Href: ui.WithQuery(Prefix+"/sources", url.Values{}, "group", string(asked.Group), "domain", asked.Domain)}},
-	}, view)
+	page := Page{Template: "source", Title: found.Name, Section: "Senders", Charts: true}
+	back := ui.Link{Text: "Senders", Href: ui.WithQuery(Prefix+"/senders", periodQuery(query), "group", string(asked.Group))}
+	if asked.Domain != "" {
+		back = ui.Link{Text: "Senders of " + asked.Domain, Href: ui.WithQuery(domainPath(asked.Domain)+"/senders", periodQuery(query), "group", string(asked.Group))}
+	}
+	page.Trail = []ui.Link{back}
+	return c.render(http.StatusOK, page, view)
+}
+
+// addAssessment adds what a sender is to the domain, and the buttons that override it.
+func (c *call) addAssessment(view *sourceView) error {
+	asked := view.Query
+	if asked.Domain == "" || asked.Group != insight.GroupNetwork {
+		return nil
+	}
+	senders, err := c.senders(asked.Domain, asked.Period)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(senders, func(s insight.SimulatedSender) bool { return s.Key == asked.Key })
+	if at < 0 {
+		return nil
+	}
+	view.Assessment, view.Class = &senders[at].Assessment, classBadge(senders[at].Class)
+	if !c.viewer.MayEdit() {
+		return nil
+	}
+	path := domainPath(asked.Domain) + "/senders/" + url.PathEscape(asked.Key)
+	for _, choice := range []struct {
+		label string
+		class dmarcd.Class
+	}{
+		{"This sender is ours", dmarcd.ClassYours},
+		{"This is spoofing", dmarcd.ClassSpoofing},
+		{"We do not know it", dmarcd.ClassUnknown},
+		{"Decide automatically", ""},
+	} {
+		view.Classes = append(view.Classes, ui.Action{Label: choice.label, Path: path, Name: "class", Value: string(choice.class)})
+	}
+	return nil
 }
 
 // sentRecords returns records of several reports as pages show them.
@@ -112,7 +157,7 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 				{Title: "SPF", Numeric: true},
 				{Title: "DKIM", Numeric: true},
 			},
-			Empty: ui.Empty{Title: "Not told", Advice: "No report says this of the source's mail.", Action: ui.Link{}},
+			Empty: ui.Empty{Title: "Not reported", Advice: "No report says this of the sender's mail.", Action: ui.Link{}},
 			More:  part.More,
 		}
 		below := asked
@@ -153,7 +198,7 @@ func reportRecordTable(records []Record, csv string) ui.Table {
 			{Title: "Receivers", Wide: true, Note: "Reasons"},
 			{Title: "Results", Wide: true},
 		},
-		Empty: ui.Empty{Title: "No records", Advice: "The report has no rows, or they were deleted after the retention.", Action: ui.Link{}},
+		Empty: ui.Empty{Title: "No records", Advice: "The report has no records, or they were deleted after their retention.", Action: ui.Link{}},
 	}
 	for _, r := range records {
 		from := ui.Code(r.HeaderFrom)

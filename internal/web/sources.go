@@ -3,7 +3,9 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -25,7 +27,11 @@ var groups = []struct {
 const sourcesPerPage = 50
 
 type sourcesView struct {
-	Query  mailQuery
+	Query mailQuery
+	// Classes are those of the senders of a domain.
+	Classes []classCount
+	// Class is the one that the list is narrowed to, "" for all.
+	Class  string
 	Groups []tab
 	Period ui.PeriodChoice
 	Table  ui.Table
@@ -36,12 +42,10 @@ type sourcesView struct {
 	// where nothing is filtered.
 	Kept  []ui.Choice
 	Clear string
-	// Readiness is nil where there is nothing to say about it.
-	Readiness *insight.Readiness
 }
 
 func (s *Web) sources(c *call) error {
-	view, err := s.loadSources(c, Prefix+"/sources", c.r.URL.Query().Get("domain"))
+	view, err := s.loadSources(c, Prefix+"/senders", c.r.URL.Query().Get("domain"))
 	if err != nil {
 		return err
 	}
@@ -51,7 +55,7 @@ func (s *Web) sources(c *call) error {
 	if c.wantsCSV("sources") {
 		return c.csv(view.Table)
 	}
-	return c.render(http.StatusOK, Page{Template: "sources", Title: "Sources", Section: "Sources", Charts: true}, view)
+	return c.render(http.StatusOK, Page{Template: "sources", Title: "Senders", Section: "Senders", Charts: true}, view)
 }
 
 type domainSourcesView struct {
@@ -60,12 +64,12 @@ type domainSourcesView struct {
 }
 
 func (s *Web) domainSources(c *call) error {
-	page, head, err := s.domainPage(c, "domainsources", "Sources")
+	page, head, err := s.domainPage(c, "domainsources", "Senders")
 	if err != nil {
 		return err
 	}
 	page.Charts = true
-	view, err := s.loadSources(c, domainPath(head.Head.Name)+"/sources", head.Head.Name)
+	view, err := s.loadSources(c, domainPath(head.Head.Name)+"/senders", head.Head.Name)
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (s *Web) domainSources(c *call) error {
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
 	q := mailQuery{Domain: normalDomain(domain), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
 		Group: insight.GroupNetwork, Search: query.Get("search"), Failing: query.Get("failing") != "",
-		After: query.Get("after"), Limit: sourcesPerPage, Trends: true,
+		After: query.Get("after"), Limit: sourcesPerPage, Trends: true, Assess: domain != "",
 	}}
 	for _, g := range groups {
 		if query.Get("group") == string(g.group) {
@@ -115,29 +119,52 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if err != nil {
 		return sourcesView{}, err
 	}
-	if asked.Domain != "" {
-		readiness, err := mail.Readiness(c.r.Context())
-		if err != nil {
-			return sourcesView{}, err
-		}
-		view.Readiness = &readiness
-	}
 	flows, err := mail.Flows(c.r.Context(), asked.Query)
 	if err != nil {
 		return sourcesView{}, err
 	}
-	view.Pager = ui.CursorPager(path, query, found.Next)
+	if asked.Domain != "" && asked.Group == insight.GroupNetwork {
+		if err := c.addClasses(&view, query); err != nil {
+			return sourcesView{}, err
+		}
+	}
+	if view.Class == "" {
+		view.Pager = ui.CursorPager(path, query, found.Next)
+	}
 	view.Flow = flowChart(flows, ui.WithQuery(path, query, "csv", "flow"))
-	view.Table = sourceTable(found.Sources, asked, order)
+	if view.Class == "" {
+		view.Table = sourceTable(found.Sources, asked, order)
+	}
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "sources", "after", "")
 	switch {
 	case view.Clear != "":
-		view.Table.Empty = ui.Empty{Title: "No source matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all sources", Href: view.Clear}}
+		view.Table.Empty = ui.Empty{Title: "No sender matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all senders", Href: view.Clear}}
 	case domain != "":
-		view.Table.Empty.Advice = "No report told of mail in this time. Choose more days, or see in the set-up guide whether reports come here."
-		view.Table.Empty.Action = ui.Link{Text: "Set-up guide", Href: domainPath(domain) + "/setup"}
+		view.Table.Empty.Advice = "No report lists mail in this period. Choose more days, or see in the setup guide whether reports are sent here."
+		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: domainPath(domain) + "/setup"}
 	}
 	return view, nil
+}
+
+// addClasses counts the senders of the domain by class and, where the query names a class,
+// lists those of it.
+func (c *call) addClasses(view *sourcesView, query url.Values) error {
+	senders, err := c.senders(view.Query.Domain, view.Query.Period)
+	if err != nil {
+		return err
+	}
+	view.Classes = countClasses(senders, view.Query.Domain, query)
+	wanted := dmarcd.Class(query.Get("class"))
+	for _, count := range view.Classes {
+		if count.Class != wanted {
+			continue
+		}
+		view.Class = count.Title()
+		senders = slices.DeleteFunc(senders, func(s insight.SimulatedSender) bool { return s.Class != wanted })
+		view.Table = senderTable("sources", "Senders of the class "+view.Class, senders, view.Query.Domain, view.Query.Period)
+		view.Clear = ui.WithQuery(view.Path, query, "class", "")
+	}
+	return nil
 }
 
 // groupTabs lead to the same mail in other groups.
@@ -160,20 +187,41 @@ func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table
 			order.Column("SPF", "spf", true),
 			order.Column("DKIM", "dkim", true),
 			{Title: "Trend"},
-			order.Column("First in this time", "first", false),
-			order.Column("Last in this time", "last", false),
+			order.Column("First in period", "first", false),
+			order.Column("Last in period", "last", false),
 		},
-		Empty: ui.Empty{Title: "No sources", Advice: "No report told of mail in this time. Choose more days, or see whether reports come in.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}},
+		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}},
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "Detail"
+	assessed := asked.Assess && asked.Group == insight.GroupNetwork
+	if assessed {
+		t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Class", Wide: true, Note: "Evidence"})
+	}
 	for _, row := range rows {
 		total := row.Counts.Total()
-		t.Rows = append(t.Rows, []ui.Cell{
+		cells := []ui.Cell{
 			asked.cell(row), ui.Count(total), ui.Share(row.Counts.Compliant, total),
 			ui.Share(row.Counts.SPF, total), ui.Share(row.Counts.DKIM, total), ui.Spark(row.Trend), ui.Text(row.First.String()), ui.Text(row.Last.String()),
-		})
+		}
+		if assessed {
+			cells = slices.Insert(cells, 1, assessmentCell(row.Assessment))
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// assessmentCell is the class of a sender with its evidence; a row that is no sender has
+// none.
+func assessmentCell(a *insight.Assessment) ui.Cell {
+	if a == nil {
+		return ui.Text("")
+	}
+	cell := classBadge(a.Class)
+	if len(a.Evidence) > 0 {
+		cell = cell.Noted(a.Evidence[len(a.Evidence)-1])
+	}
+	return cell
 }
 
 func plainGroup(group insight.Group) string {
@@ -204,5 +252,5 @@ func sourcePath(asked mailQuery, key string) string {
 	if asked.Domain != "" {
 		query.Set("domain", asked.Domain)
 	}
-	return Prefix + "/sources/" + string(asked.Group) + "/" + url.PathEscape(key) + "?" + query.Encode()
+	return Prefix + "/senders/" + string(asked.Group) + "/" + url.PathEscape(key) + "?" + query.Encode()
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"net/http"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
@@ -36,54 +35,6 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 	return found, err
 }
 
-type timelineView struct {
-	domainView
-	Timeline
-	Period      ui.PeriodChoice
-	Chart       ui.Chart
-	Disposition ui.Chart
-	Events      ui.Table
-	// Empty is shown where no mail was reported.
-	Empty ui.Empty
-}
-
-func (s *Web) timeline(c *call) error {
-	page, head, err := s.domainPage(c, "timeline", "Timeline")
-	if err != nil {
-		return err
-	}
-	page.Charts = true
-	path, query := domainPath(head.Head.Name), c.r.URL.Query()
-	period := ui.PeriodOf(query, s.options.Now())
-	found, err := c.timeline(head.Head.Name, period)
-	if err != nil {
-		return err
-	}
-	view := timelineView{
-		domainView: head, Timeline: found,
-		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
-		Chart:  messageChart("messages", countsSentence(found.Counts), found.Days, policyMarks(found.Events)),
-		Events: eventTable(found.Events),
-		Empty: ui.Empty{
-			Title: "No messages were reported", Advice: "Choose more days, or see in the set-up guide whether reports come here.",
-			Action: ui.Link{Text: "Set-up guide", Href: path + "/setup"},
-		},
-	}
-	view.Disposition = dispositionChart(found)
-	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
-	view.Disposition.CSV = ui.WithQuery(path, query, "csv", "disposition")
-	view.Events.CSV = ui.WithQuery(path, query, "csv", "events")
-	switch {
-	case c.wantsCSV("messages"):
-		return c.csv(view.Chart.Table())
-	case c.wantsCSV("disposition"):
-		return c.csv(view.Disposition.Table())
-	case c.wantsCSV("events"):
-		return c.csv(view.Events)
-	}
-	return c.render(http.StatusOK, page, view)
-}
-
 // dispositionChart shows what receivers did, by their own word.
 func dispositionChart(found Timeline) ui.Chart {
 	chart := ui.Chart{
@@ -98,14 +49,23 @@ func dispositionChart(found Timeline) ui.Chart {
 	return chart
 }
 
-// policyMarks are the changes of the policy, the earliest first.
-func policyMarks(events []dmarcd.Event) []ui.Mark {
+// timelineMarks are the changes of the policy and of records, the earliest first.
+func timelineMarks(events []dmarcd.Event) []ui.Mark {
 	var marks []ui.Mark
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
-		if e.Kind == dmarcd.PolicyWeakened || e.Kind == dmarcd.PolicyStrengthened {
-			marks = append(marks, ui.Mark{Day: dmarcd.DayOf(e.At), Text: orNothing(e.Before) + " → " + orNothing(e.After)})
+		mark := ui.Mark{Day: dmarcd.DayOf(e.At)}
+		switch e.Kind {
+		case dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened:
+			mark.Text = orNothing(e.Before) + " → " + orNothing(e.After)
+		case dmarcd.RecordAppeared:
+			mark.Text = "record published"
+		case dmarcd.RecordRemoved:
+			mark.Text = "record removed"
+		default:
+			continue
 		}
+		marks = append(marks, mark)
 	}
 	return marks
 }
@@ -119,9 +79,9 @@ func orNothing(s string) string {
 
 func eventTable(events []dmarcd.Event) ui.Table {
 	t := ui.Table{
-		ID: "events", Caption: "What happened",
+		ID: "events", Caption: "Changes",
 		Columns: []ui.Column{{Title: "When"}, {Title: "What"}, {Title: "Before", Wide: true}, {Title: "After", Wide: true}},
-		Empty:   ui.Empty{Title: "Nothing happened", Advice: "No record, policy or finding changed in this time.", Action: ui.Link{}},
+		Empty:   ui.Empty{Title: "No changes", Advice: "No record, policy or finding changed in this period.", Action: ui.Link{}},
 	}
 	for _, e := range events {
 		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), eventCell(e.Kind), ui.Code(e.Before), ui.Code(eventAfter(e))})

@@ -20,7 +20,7 @@ type tokensView struct {
 }
 
 func tokenForm() ui.Form {
-	return ui.Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Make a token", Fields: []ui.Field{
+	return ui.Form{Path: Prefix + "/settings/tokens", Method: "post", Submit: "Create token", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off", Hint: "What uses it, such as the name of a script."},
 		{Name: "scope", Label: "Scope", Type: "select", Value: string(dmarcd.ScopeRead), Choices: []ui.Choice{
 			{Value: string(dmarcd.ScopeRead), Label: "read"}, {Value: string(dmarcd.ScopeWrite), Label: "read and write"},
@@ -55,12 +55,12 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 			{Title: "Name", Wide: true, Note: "Id"},
 			{Title: "Scope"},
 			{Title: "State"},
-			{Title: "Made"},
+			{Title: "Created"},
 			{Title: "Last used"},
 			{Title: "Expires"},
 			{Title: "Actions"},
 		},
-		Empty: ui.Empty{Title: "No tokens", Advice: "A token lets a program use the API in the name of the team.", Action: ui.Link{}},
+		Empty: ui.Empty{Title: "No tokens", Advice: "A token lets a program use the API for the team.", Action: ui.Link{}},
 	}
 	for _, token := range tokens {
 		state, last := "active", ui.Actions()
@@ -72,7 +72,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 		case mayRevoke:
 			last = ui.Actions(ui.Action{
 				Label: "Revoke", Path: Prefix + "/settings/tokens/" + token.ID.String() + "/revoke", Danger: true,
-				Question: "Revoke the token? Whatever uses it stops working within a second.",
+				Question: "Revoke the token? Programs that use it stop working at once.",
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{

@@ -77,7 +77,7 @@ func (s *Web) upload(c *call) error {
 		read = append(read, readFile{part.FileName(), receipts})
 	}
 	if len(read) == 0 {
-		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more files with reports."}
+		return &dmarcd.InvalidError{Field: "file", Message: "No file was sent. Choose one or more report files."}
 	}
 	view := uploadView{s.options.MaxUpload, receiptsView{receiptTable(read...), true}}
 	if c.wantsFragment() {
@@ -110,7 +110,7 @@ func brokenUpload(err error) error {
 
 func receiptTable(read ...readFile) ui.Table {
 	t := ui.Table{
-		ID: "receipts", Caption: "What became of it",
+		ID: "receipts", Caption: "Result",
 		Columns: []ui.Column{
 			{Title: "Result", Wide: true},
 			{Title: "File", Wide: true},

@@ -46,7 +46,7 @@ func TestUpload(t *testing.T) {
 	s := newSite(t)
 	w := s.send(editor, uploadOf(t, map[string]string{"a.xml": sampleReport(t), "b.zip": "PK"}))
 	body := w.Body.String()
-	for _, want := range []string{"<html", "What became of it", "receiver.example", `<td class="wide">a.xml`, `<td class="wide">b.zip`} {
+	for _, want := range []string{"<html", "Result", "receiver.example", `<td class="wide">a.xml`, `<td class="wide">b.zip`} {
 		if w.Code != 200 || !strings.Contains(body, want) {
 			t.Errorf("got %d without %s, want the page with a receipt for each file", w.Code, want)
 		}
@@ -63,7 +63,7 @@ func TestRetryIsToldAboveTheList(t *testing.T) {
 	s := newSite(t)
 	w := s.post(editor, "/app/reports/rejected/"+s.rejected.String()+"/retry", nil)
 	body := w.Body.String()
-	receipts, list := strings.Index(body, "What became of it"), strings.Index(body, "Read again")
+	receipts, list := strings.Index(body, "<h2>Result</h2>"), strings.Index(body, "Retry")
 	if w.Code != 200 || receipts < 0 || list < receipts || strings.Contains(body, "Drop files here") {
 		t.Errorf("got %d with the receipts at %d and the list at %d, want the list below the receipts", w.Code, receipts, list)
 	}

@@ -22,21 +22,21 @@ func welcomeFrame() Page {
 
 func (s *Web) newWelcomeView(path string, invitation service.Invitation) welcomeView {
 	v := welcomeView{
-		Invitation: invitation, Form: ui.Form{Path: path, Method: "post", Submit: "Set the password and sign in"},
+		Invitation: invitation, Form: ui.Form{Path: path, Method: "post", Submit: "Set password and sign in"},
 		SignIn: ui.WithQuery(Prefix+"/sign-in", nil, "next", path),
 	}
 	if invitation.SignedIn != "" {
-		v.Form.Submit = "Join the team"
+		v.Form.Submit = "Join team"
 		return v
 	}
-	email := ui.Field{Name: "email", Label: "E-mail", Type: "email", Value: invitation.Email, Autocomplete: "username", Required: true}
+	email := ui.Field{Name: "email", Label: "Email", Type: "email", Value: invitation.Email, Autocomplete: "username", Required: true}
 	if invitation.Email != "" {
 		email.Hint = "The link is for this address."
 	}
 	v.Form.Fields = []ui.Field{email}
 	if !invitation.Known {
 		v.Form.Fields = append(v.Form.Fields, ui.Field{
-			Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "How the page and the other members call you. It may be empty.",
+			Name: "name", Label: "Name", Type: "text", Autocomplete: "name", Hint: "The name that other members see. Optional.",
 		})
 	}
 	v.Form.Fields = append(v.Form.Fields, s.newPasswordField("Password"))
@@ -82,7 +82,7 @@ func welcomeError(err error) error {
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return &failure{http.StatusNotFound, "This link cannot be used", "It was used before, was withdrawn, or is too old. Ask an owner of your team for a new one, or make one with `dmarcd user invite`."}
 	case errors.Is(err, dmarcd.ErrForbidden):
-		return &failure{http.StatusForbidden, "This link is for somebody else", "You are signed in as another user than the link is for. Sign out, and open the link again."}
+		return &failure{http.StatusForbidden, "This link is for another user", "Sign out, and open the link again."}
 	case errors.Is(err, dmarcd.ErrConflict):
 		return &failure{http.StatusConflict, "You have an account already", "Sign in with it, and open the link again."}
 	}

@@ -30,7 +30,7 @@ func TestAccount(t *testing.T) {
 		t.Error("with one session: got a button to end others want none")
 	}
 	b.write("name", "Ada Example")
-	b.press("Save the name")
+	b.press("Save name")
 	b.says("Your name was saved.")
 	if got := b.text(".menu-user"); got != "Ada Example" {
 		t.Errorf("the menu: got %q want the new name", got)
@@ -52,7 +52,7 @@ func TestAccount(t *testing.T) {
 
 	other := s.elsewhere(t, "ada@example.com")
 	const next = "other words in another row"
-	change := chromedp.Click(`//button[normalize-space()="Change the password"]`)
+	change := chromedp.Click(`//button[normalize-space()="Change password"]`)
 	b.write("current", "these are not the words")
 	b.write("password", next)
 	if got := b.load(change); got != http.StatusUnprocessableEntity {
@@ -63,7 +63,7 @@ func TestAccount(t *testing.T) {
 	other.wantIn("after a wrong password", true)
 	b.write("current", password)
 	b.write("password", next)
-	b.press("Change the password")
+	b.press("Change password")
 	b.says("Your password was changed")
 	other.wantIn("after the password was changed", false)
 	for words, want := range map[string]int{password: http.StatusUnauthorized, next: http.StatusSeeOther} {
@@ -82,7 +82,7 @@ func TestInvitationIsWithdrawn(t *testing.T) {
 	b.says("No open invitations")
 	b.write("email", "zoe@example.com")
 	b.choose("role", "editor")
-	b.press("Make a link")
+	b.press("Create invitation")
 	link := welcomePath.FindString(b.text("pre.record"))
 	if got := b.text(`[aria-label="Open invitations"]`); !strings.Contains(got, "zoe@example.com") || !strings.Contains(got, "editor") {
 		t.Errorf("the open invitations: got %q want zoe as editor", got)

@@ -18,7 +18,7 @@ func (b *tab) welcome(link, email string) {
 	b.visit(link, http.StatusOK)
 	b.write("email", email)
 	b.write("password", password)
-	b.press("Set the password and sign in")
+	b.press("Set password and sign in")
 }
 
 // signIn signs in with the password.
@@ -49,7 +49,7 @@ func TestFirstSteps(t *testing.T) {
 	b.welcome(s.link, "ada@example.com")
 	b.says("Add a domain")
 	b.inspect("the empty overview")
-	for _, path := range []string{"/app/sources", "/app/reports", "/app/settings/mailboxes"} {
+	for _, path := range []string{"/app/senders", "/app/reports", "/app/settings/mailboxes"} {
 		b.visit(path, http.StatusOK)
 		b.inspect("empty " + path)
 	}
@@ -64,7 +64,7 @@ func TestFirstSteps(t *testing.T) {
 	if got := b.load(chromedp.Click(chromedp.CSS("main button"))); got != http.StatusUnauthorized {
 		t.Errorf("a wrong password: got status %d want 401", got)
 	}
-	b.says("E-mail and password do not fit")
+	b.says("Incorrect email or password")
 	b.inspect("a refused sign-in")
 	b.write("password", password)
 	b.press("Sign in")
@@ -75,7 +75,7 @@ func TestFirstSteps(t *testing.T) {
 	b.follow("Overview")
 	b.follow("Add a domain")
 	b.write("domain", "Example.COM")
-	b.press("Add the domain")
+	b.press("Add domains")
 	b.followGuide()
 }
 

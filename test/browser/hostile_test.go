@@ -161,12 +161,12 @@ func TestStoredScript(t *testing.T) {
 	}
 	b.visit("/app/settings/tokens", http.StatusOK)
 	b.write("name", `</td><img data-hostile src=x onerror="alert(11)">`)
-	b.press("Make a token")
+	b.press("Create token")
 	b.unhurt()
 
 	seen := b.walk("/app/", b.unhurt)
 	for _, want := range []string{
-		"/app/domains/example.com", "/app/domains/example.com/check", "/app/domains/example.com/spf", "/app/domains/example.com/history",
+		"/app/domains/example.com", "/app/domains/example.com/dns", "/app/domains/example.com/policy", "/app/changes", "/app/domains/example.com/changes",
 		"/app/reports/rejected", "/app/settings/audit", "/app/builder",
 	} {
 		if !seen[want] {
@@ -176,10 +176,10 @@ func TestStoredScript(t *testing.T) {
 	b.unveiled("/app/reports?kind=aggregate", "org", "comment", "selector", "dkimdomain", "spfdomain", "extra", "address")
 	b.unveiled("/app/reports?kind=tls", "tlsorg", "tlsid", "mx", "result", "policy")
 	b.unveiled("/app/reports?kind=failure", "agent", "failselector", "results")
-	b.visit("/app/domains/example.com/check", http.StatusOK)
+	b.visit("/app/domains/example.com/dns", http.StatusOK)
 	b.says("dmarc'\"-->")
 	for _, group := range []string{"selector", "envelope", "reporter", "from", "address"} {
-		b.visit("/app/sources?group="+group, http.StatusOK)
+		b.visit("/app/senders?group="+group, http.StatusOK)
 		b.unhurt()
 	}
 	b.visit("/app/builder?record="+strings.ReplaceAll(hostile("builder"), " ", "+"), http.StatusOK)

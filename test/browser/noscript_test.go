@@ -34,17 +34,20 @@ func TestWithoutScript(t *testing.T) {
 	b.do(chromedp.WaitVisible(chromedp.CSS("details.numbers table"))) // nobody has to open it
 	b.follow("example.com")
 	for _, tab := range []struct{ path, says string }{
-		{"/sources", "Unknown network"},
-		{"/check", "What was seen"},
-		{"/history", "The first look."},
-		{"/spf", "There is no SPF record"},
-		{"/setup", "Ask receivers for reports"},
-		{"/settings", "Reporting address"},
+		{"/senders", "Unknown network"},
+		{"/dns", "What was seen"},
+		{"/dns", "There is no SPF record"},
+		{"/changes", "The first check."},
+		{"/reports", "Receiver Inc."},
 	} {
 		b.click(`nav.tabs a[href$="` + tab.path + `"]`)
 		b.says(tab.says)
 	}
-	b.click(`nav.main a[href="/app/sources"]`)
+	b.click(`a.gear`)
+	b.says("Reporting address")
+	b.visit("/app/domains/example.com/setup", http.StatusOK)
+	b.says("Ask receivers for reports")
+	b.click(`nav.main a[href="/app/senders"]`)
 	b.follow("Addresses")
 	b.follow("192.0.2.10")
 	b.says("spring")

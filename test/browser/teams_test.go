@@ -24,7 +24,7 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 	owner.visit("/app/settings/members", http.StatusOK)
 	owner.write("email", "vera@example.com")
 	owner.choose("role", "viewer")
-	owner.press("Make a link")
+	owner.press("Create invitation")
 	link := welcomePath.FindString(owner.text("pre.record"))
 	if link == "" {
 		t.Fatalf("got no link want one: %s", owner.summary())
@@ -39,7 +39,7 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 		t.Error("a member of one team: got a choice of teams want none")
 	}
 	for _, path := range []string{
-		"/app/", "/app/domains/first.example/check", "/app/domains/first.example/settings", "/app/reports",
+		"/app/", "/app/domains/first.example/dns", "/app/domains/first.example/settings", "/app/reports",
 		"/app/settings/tokens", "/app/settings/members", "/app/settings/mailboxes", "/app/settings/retention",
 	} {
 		vera.visit(path, http.StatusOK)
@@ -54,7 +54,7 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 	// A person who is known joins another team as they are, and is its editor.
 	vera.visit(s.invite("vera@example.com", "second", "editor"), http.StatusOK)
 	vera.says("You join as vera@example.com")
-	vera.press("Join the team")
+	vera.press("Join team")
 	vera.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	vera.inspect("the open menu")
 	vera.press("default")

@@ -20,7 +20,7 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 	b.visit("/app/settings/tokens", http.StatusOK)
 	b.write("name", "a script")
 	b.choose("scope", "read")
-	b.press("Make a token")
+	b.press("Create token")
 	token := tokenPattern.FindString(b.text("main"))
 	if token == "" {
 		t.Fatal("got no token want it shown")

@@ -53,7 +53,7 @@ func TestUploadIsCountedAndItsSourcesAreFound(t *testing.T) {
 		t.Errorf("the overview: got %q want 12 messages, 58 %% of them compliant", got)
 	}
 	b.follow("example.com")
-	b.click(`nav.tabs a[href$="/sources"]`)
+	b.click(`nav.tabs a[href$="/senders"]`)
 	b.follow("Addresses")
 	b.says("198.51.100.66")
 	b.follow("198.51.100.66")
@@ -67,5 +67,5 @@ func TestUploadIsCountedAndItsSourcesAreFound(t *testing.T) {
 	b.visit("/app/reports/rejected", http.StatusOK)
 	b.says("notes.txt")
 	b.inspect("rejected with a row")
-	b.press("Read again")
+	b.press("Retry")
 }

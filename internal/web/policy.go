@@ -1,0 +1,151 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+type policyView struct {
+	domainView
+	Period ui.PeriodChoice
+	Form   ui.Form
+	// Result is what receivers would have done under the policy of the form.
+	Result service.Simulation
+	// Name and Record are what to publish for it.
+	Name, Record string
+	Handled      ui.Table
+	Affected     ui.Table
+}
+
+// policies are the choices of a policy; "" keeps that of the record.
+func policyChoices(none string) []ui.Choice {
+	return []ui.Choice{{Value: "", Label: none}, {Value: "none", Label: "none"}, {Value: "quarantine", Label: "quarantine"}, {Value: "reject", Label: "reject"}}
+}
+
+func modeChoices() []ui.Choice {
+	return []ui.Choice{{Value: "", Label: "as now"}, {Value: "r", Label: "relaxed"}, {Value: "s", Label: "strict"}}
+}
+
+func policyForm(path string, query url.Values) ui.Form {
+	form := ui.Form{Path: path, Method: "get", Submit: "Try this policy", Inline: true, Fields: []ui.Field{
+		{Name: "p", Label: "Policy (p)", Type: "select", Choices: policyChoices("as now")},
+		{Name: "sp", Label: "Subdomains (sp)", Type: "select", Choices: policyChoices("as now")},
+		{Name: "np", Label: "Names that do not exist (np)", Type: "select", Choices: policyChoices("as now")},
+		{Name: "adkim", Label: "DKIM alignment", Type: "select", Choices: modeChoices()},
+		{Name: "aspf", Label: "SPF alignment", Type: "select", Choices: modeChoices()},
+	}}
+	for i := range form.Fields {
+		form.Fields[i].Value = query.Get(form.Fields[i].Name)
+	}
+	return form
+}
+
+// policyChange reads the form. What cannot be read is left as it is.
+func policyChange(query url.Values) service.PolicyChange {
+	var change service.PolicyChange
+	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
+		for _, policy := range []dmarc.Policy{dmarc.None, dmarc.Quarantine, dmarc.Reject} {
+			if query.Get(name) == policy.String() {
+				*to = &policy
+			}
+		}
+	}
+	for name, to := range map[string]**dmarc.Mode{"adkim": &change.ADKIM, "aspf": &change.ASPF} {
+		for _, mode := range []dmarc.Mode{dmarc.Relaxed, dmarc.Strict} {
+			if query.Get(name) == mode.String() {
+				*to = &mode
+			}
+		}
+	}
+	return change
+}
+
+// policy tries out a policy on the mail of the period.
+func (s *Web) policy(c *call) error {
+	page, head, err := s.domainPage(c, "policy", "Try a policy")
+	if err != nil {
+		return err
+	}
+	name := head.Head.Name
+	path, query := domainPath(name)+"/policy", c.r.URL.Query()
+	period := ui.PeriodOf(query, s.options.Now())
+	result, err := c.team.Simulate(c.r.Context(), name, period.Days(), policyChange(query))
+	if err != nil {
+		return err
+	}
+	view := policyView{
+		domainView: head, Form: policyForm(path, query), Result: result, Name: dmarc.QueryName(name), Record: result.Record,
+		Period:  ui.NewPeriodChoice(path, query, period, s.options.Now()),
+		Handled: handledTable(result, ui.WithQuery(path, query, "csv", "handled")),
+	}
+	var affected []insight.SimulatedSender
+	for _, sender := range result.Senders {
+		if sender.Affected > 0 {
+			affected = append(affected, sender)
+		}
+	}
+	view.Affected = affectedTable(affected, name, period)
+	view.Affected.CSV = ui.WithQuery(path, query, "csv", "affected")
+	for _, t := range []ui.Table{view.Handled, view.Affected} {
+		if c.wantsCSV(t.ID) {
+			return c.csv(t)
+		}
+	}
+	return c.render(http.StatusOK, page, view)
+}
+
+// handledTable compares what receivers did with what they would do.
+func handledTable(result service.Simulation, csv string) ui.Table {
+	t := ui.Table{
+		ID: "handled", Caption: "What receivers do", CSV: csv,
+		Columns: []ui.Column{{Title: "Receivers", Wide: true}, {Title: "Delivered", Numeric: true}, {Title: "Quarantined", Numeric: true}, {Title: "Rejected", Numeric: true}},
+	}
+	for _, row := range []struct {
+		title   string
+		handled insight.Handled
+	}{
+		{"did, as reported", result.Observed},
+		{"would do, following RFC 9989", result.RFC9989},
+		{"would do, following RFC 7489", result.RFC7489},
+	} {
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.Text(row.title), ui.Count(row.handled.Delivered), ui.Count(row.handled.Quarantined), ui.Count(row.handled.Rejected),
+		})
+	}
+	return t
+}
+
+// affectedTable lists the senders whose mail would be quarantined or rejected.
+func affectedTable(senders []insight.SimulatedSender, domain string, period ui.Period) ui.Table {
+	t := senderTable("affected", "Senders that are affected", senders, domain, period)
+	t.Columns[3].Title = "Affected"
+	for i, sender := range senders {
+		t.Rows[i][3] = ui.Share(sender.Affected, sender.Messages)
+	}
+	t.Empty = ui.Empty{Title: "No sender is affected", Advice: "Under this policy every message of the period would have been delivered."}
+	return t
+}
+
+// setSenderClass overrides the class of a sender, or removes the override.
+func (s *Web) setSenderClass(c *call) error {
+	form, err := c.form()
+	if err != nil {
+		return err
+	}
+	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	if err != nil {
+		return err
+	}
+	key := c.params["sender"]
+	if err := c.team.SetSenderClass(c.r.Context(), domain.Name, key, dmarcd.Class(form.Get("class"))); err != nil {
+		return err
+	}
+	asked := mailQuery{Domain: domain.Name, Period: ui.PeriodOf(nil, s.options.Now()), Query: insight.Query{Group: insight.GroupNetwork}}
+	return c.redirect(sourcePath(asked, key) + "&done=class-set")
+}

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+// printedDays is the period of a printed report.
+const printedDays = 30
+
+// printedActions is how many domains a printed report of a team lists.
+const printedActions = 10
+
+// printedView is a report of one page, for people who do not use dmarcd.
+type printedView struct {
+	// Subject is the domain or team that it is about.
+	Subject string
+	Period  ui.Period
+	// Advice is the conclusion about a domain, nil in the report of a team; Actions are
+	// those about the domains of a team.
+	Advice         *adviceView
+	Actions        []adviceView
+	Counts, Before dmarcd.Counts
+	Classes        []classCount
+	Chart          ui.Chart
+	Senders        ui.Table
+}
+
+func (s *Web) printedPeriod() ui.Period {
+	today := dmarcd.DayOf(s.options.Now())
+	return ui.Period{From: today - printedDays + 1, To: today}
+}
+
+func printedFrame(subject string) Page {
+	return Page{Template: "printed", Title: "Report about " + subject, Section: "Overview"}
+}
+
+// printedDomain is the report about a domain.
+func (s *Web) printedDomain(c *call) error {
+	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	if err != nil {
+		return err
+	}
+	period := s.printedPeriod()
+	found, err := c.timeline(domain.Name, period)
+	if err != nil {
+		return err
+	}
+	advice, err := c.team.Advice(c.r.Context(), domain.Name)
+	if err != nil {
+		return err
+	}
+	senders, err := c.senders(domain.Name, period)
+	if err != nil {
+		return err
+	}
+	shown := newAdviceView(advice)
+	top := topSenderTable(senders, domain.Name, period)
+	top.CSV = domainPath(domain.Name) + "?csv=senders"
+	return c.render(http.StatusOK, printedFrame(domain.Name), printedView{
+		Subject: domain.Name, Period: period, Advice: &shown, Counts: found.Counts, Before: found.Before,
+		Classes: countClasses(senders, domain.Name, nil), Senders: top,
+		Chart: messageChart(countsSentence(found.Counts), found.Days, timelineMarks(found.Events)),
+	})
+}
+
+// printedTeam is the report about all domains of the team.
+func (s *Web) printedTeam(c *call) error {
+	period := s.printedPeriod()
+	days, err := c.team.Daily(c.r.Context(), period.WithBefore(), 2*period.Len())
+	if err != nil {
+		return err
+	}
+	view := printedView{Subject: c.viewer.Team.Name, Period: period}
+	counted, sum, before := series(days, period)
+	view.Counts, view.Before = sum, before
+	view.Chart = messageChart(countsSentence(sum), counted, nil)
+	all, _, err := c.team.AllAdvice(c.r.Context(), 0, printedActions)
+	if err != nil {
+		return err
+	}
+	for _, advice := range all {
+		view.Actions = append(view.Actions, newAdviceView(advice))
+	}
+	return c.render(http.StatusOK, printedFrame(view.Subject), view)
+}

@@ -1,0 +1,220 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+// topSenders is how many senders the summary lists.
+const topSenders = 8
+
+type summaryView struct {
+	domainView
+	Timeline
+	Period ui.PeriodChoice
+	Advice adviceView
+	// Classes are the classes of senders with their messages, the most important first.
+	Classes     []classCount
+	Chart       ui.Chart
+	Disposition ui.Chart
+	Senders     ui.Table
+	// Empty is shown where no mail was reported.
+	Empty ui.Empty
+}
+
+// adviceView is the conclusion about a domain: its stage, and what to do next.
+type adviceView struct {
+	dmarcd.Advice
+	// Name is where the record is published that the action proposes.
+	Name string
+	// Policy leads to what a policy of reject would do, Print to the printable report.
+	Policy, Print string
+}
+
+func newAdviceView(advice dmarcd.Advice) adviceView {
+	return adviceView{
+		Advice: advice, Name: dmarc.QueryName(advice.Domain),
+		Policy: domainPath(advice.Domain) + "/policy?p=reject", Print: domainPath(advice.Domain) + "/print",
+	}
+}
+
+// StageBadge is the stage in words.
+func (a adviceView) StageBadge() ui.Cell {
+	cell := ui.Cell{Kind: ui.CellBadge}
+	switch a.Stage {
+	case dmarcd.StageNone:
+		cell.Text, cell.Tone = "no record", "bad"
+	case dmarcd.StageMonitoring:
+		cell.Text, cell.Tone = "monitoring", "warning"
+	case dmarcd.StagePartial:
+		cell.Text, cell.Tone = "partly enforced", "warning"
+	case dmarcd.StageEnforced:
+		cell.Text, cell.Tone = "enforced", "good"
+	case dmarcd.StageParked:
+		cell.Text, cell.Tone = "parked", "good"
+	}
+	return cell
+}
+
+// classCount is how many messages senders of a class sent.
+type classCount struct {
+	Class    dmarcd.Class
+	Senders  int
+	Messages int64
+	// Href leads to the senders of the class.
+	Href string
+}
+
+// classes are the classes of senders in the order of pages, with their words.
+var classes = []struct {
+	class       dmarcd.Class
+	title, tone string
+}{
+	{dmarcd.ClassYours, "Yours", "good"},
+	{dmarcd.ClassService, "Service", "good"},
+	{dmarcd.ClassForwarder, "Forwarder or list", "info"},
+	{dmarcd.ClassUnknown, "Unknown", "warning"},
+	{dmarcd.ClassSpoofing, "Spoofing", "bad"},
+}
+
+// classBadge is a class in words.
+func classBadge(class dmarcd.Class) ui.Cell {
+	for _, c := range classes {
+		if c.class == class {
+			return ui.Cell{Kind: ui.CellBadge, Text: c.title, Tone: c.tone}
+		}
+	}
+	return ui.Badge("unknown")
+}
+
+// Title is the class in words.
+func (c classCount) Title() string { return classBadge(c.Class).Text }
+
+// Tone is the colour of the class.
+func (c classCount) Tone() string { return classBadge(c.Class).Tone }
+
+// countClasses adds up the senders of a domain by class.
+func countClasses(senders []insight.SimulatedSender, domain string, query url.Values) []classCount {
+	var counts []classCount
+	for _, c := range classes {
+		count := classCount{Class: c.class}
+		for _, sender := range senders {
+			if sender.Class == c.class {
+				count.Senders++
+				count.Messages += sender.Messages
+			}
+		}
+		if count.Senders > 0 {
+			count.Href = ui.WithQuery(domainPath(domain)+"/senders", periodQuery(query), "class", string(c.class))
+			counts = append(counts, count)
+		}
+	}
+	return counts
+}
+
+// summary shows the conclusion about a domain first: its stage and the next action, then
+// what they are concluded from.
+func (s *Web) summary(c *call) error {
+	page, head, err := s.domainPage(c, "summary", "Summary")
+	if err != nil {
+		return err
+	}
+	page.Charts = true
+	name := head.Head.Name
+	path, query := domainPath(name), c.r.URL.Query()
+	period := ui.PeriodOf(query, s.options.Now())
+	found, err := c.timeline(name, period)
+	if err != nil {
+		return err
+	}
+	advice, err := c.team.Advice(c.r.Context(), name)
+	if err != nil {
+		return err
+	}
+	senders, err := c.senders(name, period)
+	if err != nil {
+		return err
+	}
+	view := summaryView{
+		domainView: head, Timeline: found, Advice: newAdviceView(advice),
+		Period:      ui.NewPeriodChoice(path, query, period, s.options.Now()),
+		Classes:     countClasses(senders, name, query),
+		Chart:       messageChart(countsSentence(found.Counts), found.Days, timelineMarks(found.Events)),
+		Disposition: dispositionChart(found),
+		Senders:     topSenderTable(senders, name, period),
+		Empty: ui.Empty{
+			Title: "No messages were reported", Advice: "Choose more days, or see in the setup guide whether reports are sent here.",
+			Action: ui.Link{Text: "Setup guide", Href: path + "/setup"},
+		},
+	}
+	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
+	view.Disposition.CSV = ui.WithQuery(path, query, "csv", "disposition")
+	view.Senders.CSV = ui.WithQuery(path, query, "csv", "senders")
+	for _, t := range []ui.Table{view.Chart.Table(), view.Disposition.Table(), view.Senders} {
+		if c.wantsCSV(t.ID) {
+			return c.csv(t)
+		}
+	}
+	return c.render(http.StatusOK, page, view)
+}
+
+// senders returns the senders of a domain with their classes. What is affected is what
+// fails DMARC: that is what a policy of reject would reject.
+func (c *call) senders(domain string, period ui.Period) ([]insight.SimulatedSender, error) {
+	reject := dmarc.Reject
+	simulated, err := c.team.Simulate(c.r.Context(), domain, period.Days(), service.PolicyChange{P: &reject, SP: &reject, NP: &reject})
+	return simulated.Senders, err
+}
+
+// topSenderTable lists the senders with the most messages, by class.
+func topSenderTable(senders []insight.SimulatedSender, domain string, period ui.Period) ui.Table {
+	top := slices.Clone(senders[:min(len(senders), topSenders)])
+	slices.SortStableFunc(top, func(a, b insight.SimulatedSender) int {
+		return cmp.Or(cmp.Compare(classRank(a.Class), classRank(b.Class)), cmp.Compare(b.Messages, a.Messages))
+	})
+	return senderTable("senders", "Top senders", top, domain, period)
+}
+
+func classRank(class dmarcd.Class) int {
+	for i, c := range classes {
+		if c.class == class {
+			return i
+		}
+	}
+	return len(classes)
+}
+
+// senderTable lists senders of a domain with their classes, and why their mail fails.
+func senderTable(id, caption string, senders []insight.SimulatedSender, domain string, period ui.Period) ui.Table {
+	t := ui.Table{
+		ID: id, Caption: caption,
+		Columns: []ui.Column{
+			{Title: "Sender", Wide: true},
+			{Title: "Class", Wide: true, Note: "Evidence"},
+			{Title: "Messages", Numeric: true},
+			{Title: "Fail DMARC", Numeric: true},
+			{Title: "Cause", Wide: true, Note: "Fix"},
+		},
+		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: domainPath(domain) + "/reports"}},
+	}
+	asked := mailQuery{Domain: domain, Period: period, Query: insight.Query{Group: insight.GroupNetwork}}
+	for _, sender := range senders {
+		class := classBadge(sender.Class)
+		if len(sender.Evidence) > 0 {
+			class = class.Noted(sender.Evidence[len(sender.Evidence)-1])
+		}
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.LinkTo(sender.Name, sourcePath(asked, sender.Key)), class, ui.Count(sender.Messages),
+			ui.Share(sender.Affected, sender.Messages), ui.Text(sender.Cause).Noted(sender.Fix),
+		})
+	}
+	return t
+}

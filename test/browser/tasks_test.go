@@ -1,0 +1,79 @@
+package browser_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/internal/demo"
+)
+
+// TestTasks does what administrators come for, over the demo. The clicks of each task are
+// those of docs/tasks.md.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	s := serveDemo(t)
+	b := s.open(t)
+	b.welcome(s.link, demo.Ada)
+	const spoofed = "/app/domains/brightpay.example"
+	for _, task := range []struct {
+		name, start string
+		// clicks are the selectors of what is clicked, one after the other.
+		clicks []string
+		says   []string
+	}{
+		{"are my domains safe, and what is next", "/app/", nil, []string{"What to do next", "Publish p="}},
+		{"is my domain safe, and what is next", spoofed, nil, []string{"spoofed messages"}},
+		{"who spoofs me", spoofed, []string{`a[href*="class=spoofing"]`}, []string{"Spoofing", "Senders"}},
+		{"which sender fails, and how is it fixed", "/app/", []string{`main a[href="/app/domains/tinwhistle.example"]`, `main a[href^="/app/senders/network/"]`}, []string{"Why mail fails", "Fix:"}},
+		{"may I move to reject, and what would break", spoofed, []string{`a[href$="/policy?p=reject"]`}, []string{"Legitimate messages lost", "Spoofed messages stopped", "p=reject"}},
+		{"what changed across all domains", "/app/", []string{`nav.main a[href="/app/changes"]`}, []string{"Changes", "tinwhistle.example"}},
+		{"a report for management", "/app/", []string{`main a[href="/app/print"]`}, []string{"Email authentication from"}},
+		{"a report about one domain for management", "/app/", []string{`main a[href="/app/domains/brightpay.example"]`, `a[href$="/print"]`}, []string{"brightpay.example", "Top senders"}},
+	} {
+		b.visit(task.start, http.StatusOK)
+		for _, selector := range task.clicks {
+			b.click(selector)
+		}
+		for _, want := range task.says {
+			if got := b.text("main"); !strings.Contains(got, want) {
+				t.Errorf("%s: got %q, want it to say %q", task.name, got, want)
+			}
+		}
+	}
+	b.oneReport()
+	for _, path := range []string{"/app/print", spoofed + "/print"} {
+		b.visit(path, http.StatusOK)
+		b.printsOn(1)
+	}
+}
+
+// oneReport finds the report of one receiver about one day: the list, its filter, the
+// report.
+func (b *tab) oneReport() {
+	b.t.Helper()
+	b.visit("/app/", http.StatusOK)
+	b.click(`nav.main a[href="/app/reports"]`)
+	b.write("organization", "bigmail")
+	b.choose("kind", "aggregate")
+	b.press("Filter")
+	b.click(`main a[href^="/app/reports/rep_"]`)
+	b.says("bigmail.example on ")
+}
+
+// printsOn wants the page to fit on so many sheets of A4.
+func (b *tab) printsOn(sheets int) {
+	b.t.Helper()
+	const width, height = 8.27, 11.69 // A4, in inches
+	paper, err := chromedp.Call(b.ctx, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: width, PaperHeight: height})
+	if err != nil {
+		b.t.Fatalf("%s: print: %v", b.address(), err)
+	}
+	if got := bytes.Count(paper.Data, []byte("/Type /Page\n")); got != sheets {
+		b.t.Errorf("%s: got %d sheets, want %d", b.address(), got, sheets)
+	}
+}
