@@ -20,7 +20,7 @@ import (
 const (
 	module   = "github.com/dmarcd/dmarcd"
 	maxLines = 600
-	// anything stands in a row of rooms for every package of the module.
+	// anything is listed in packages for every package of the module.
 	anything = "*"
 )
 
@@ -45,14 +45,14 @@ var transports = []string{
 // workers are the services and the use cases, with all that they stand on.
 var workers = join(append(slices.Clone(protocols), ".", "internal/service"), services...)
 
-// rooms is the table of ARCHITECTURE.md: for each package, the packages of
+// packages is the table of ARCHITECTURE.md: for each package, the packages of
 // this module that it may import. Imports run one way:
 //
 //	cmd → app → api → services → root → protocols → standard library
 //
 // A row may be there before its package is. Test files may import what they
 // need: the compiler sees to it that they make no circle.
-var rooms = map[string][]string{
+var packages = map[string][]string{
 	".": protocols,
 
 	"dns":         nil,
@@ -308,9 +308,9 @@ func TestArchitecture(t *testing.T) {
 
 func checkRooms(t *testing.T, f sourceFile) {
 	t.Helper()
-	allowed, known := rooms[f.folder()]
+	allowed, known := packages[f.folder()]
 	if !known {
-		t.Errorf("%s: package %q is not in the table; add a row for it to rooms in arch_test.go that names what it may import",
+		t.Errorf("%s: package %q is not in the table; add a row for it to packages in arch_test.go that names what it may import",
 			f.path, f.folder())
 		return
 	}
@@ -321,8 +321,8 @@ func checkRooms(t *testing.T, f sourceFile) {
 		if p != module && !strings.HasPrefix(p, module+"/") {
 			continue
 		}
-		if room := path.Join(".", strings.TrimPrefix(strings.TrimPrefix(p, module), "/")); !slices.Contains(allowed, room) {
-			t.Errorf("%s: got an import of %q, want only %q", f.path, room, allowed)
+		if imported := path.Join(".", strings.TrimPrefix(strings.TrimPrefix(p, module), "/")); !slices.Contains(allowed, imported) {
+			t.Errorf("%s: got an import of %q, want only %q", f.path, imported, allowed)
 		}
 	}
 }
@@ -337,7 +337,7 @@ func checkConfined(t *testing.T, f sourceFile) {
 			t.Errorf("%s: got an import of %q, want it in tests only", f.path, p)
 		}
 		for _, c := range confined {
-			if within(p, c.imports) && !slices.ContainsFunc(c.to, func(room string) bool { return within(f.folder(), room) }) {
+			if within(p, c.imports) && !slices.ContainsFunc(c.to, func(folder string) bool { return within(f.folder(), folder) }) {
 				t.Errorf("%s: got an import of %q, want it only in %v", f.path, p, c.to)
 			}
 		}

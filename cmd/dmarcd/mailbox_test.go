@@ -86,7 +86,7 @@ func TestMailboxes(t *testing.T) {
 		status   int
 		says     string
 	}{
-		{name: "a wrong password", password: "guess", status: exitProblem, says: "the server refuses the login"},
+		{name: "a wrong password", password: "guess", status: exitProblem, says: "the server rejected the login"},
 		{name: "no password", status: exitProblem, says: "one line of text"},
 		{name: "a missing folder", password: mailboxPassword, more: []string{"--folder", "Reports"}, status: exitFailed, says: `open the folder "Reports"`},
 		{name: "an unknown end", password: mailboxPassword, more: []string{"--after", "burn"}, status: exitFailed, says: "keep, flag, move:FOLDER, delete"},

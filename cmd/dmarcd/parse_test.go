@@ -112,8 +112,8 @@ func TestParseExitStatus(t *testing.T) {
 		stderr string
 	}{
 		{"all read", []string{good, good}, "", exitDone, ""},
-		{"refused", []string{bad}, "", exitProblem, bad + ": there is no report in it\n"},
-		{"refused among others", []string{good, bad, good}, "", exitProblem, bad + ": there is no report in it\n"},
+		{"refused", []string{bad}, "", exitProblem, bad + ": it contains no report\n"},
+		{"refused among others", []string{good, bad, good}, "", exitProblem, bad + ": it contains no report\n"},
 		{"too long", []string{tooLong}, "", exitProblem, tooLong + ": over the limit of 33554432 for input bytes\n"},
 		{
 			"missing",
@@ -125,7 +125,7 @@ func TestParseExitStatus(t *testing.T) {
 			"missing beats refused",
 			[]string{missing, bad},
 			"", exitFailed,
-			"open " + missing + ": no such file or directory\n" + bad + ": there is no report in it\ndmarcd: 1 of 2 files could not be read\n",
+			"open " + missing + ": no such file or directory\n" + bad + ": it contains no report\ndmarcd: 1 of 2 files could not be read\n",
 		},
 		{
 			"a folder",

@@ -100,7 +100,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		}
 	}()
 	if cfg.Token != "" && !auth.ValidToken(cfg.Token) {
-		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; `dmarcd token create` makes a right one")
+		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; create a token with `dmarcd token create`")
 	}
 	a.memory = memory.NewBudget(int64(cfg.Limit.ReadMemory))
 	if a.store, err = openStore(ctx, cfg, options.Log); err != nil {
@@ -112,7 +112,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.metrics = newMetrics(a.store, options.Version)
 	a.resolver = NewResolver(cfg, a.metrics.observeDNS, a.recovered)
 	if err := a.resolver.Err(); err != nil {
-		a.log.Warn("no DNS server to ask: every check will be inconclusive", "error", err)
+		a.log.Warn("no DNS server configured, all checks will be inconclusive", "error", err)
 	}
 	a.dialer = NewDialer(cfg, a.resolver)
 	a.checker = NewChecker(cfg, a.resolver)
@@ -134,7 +134,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.sources = insight.New(a.atlas, catalogue, a.names, a.memory)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
-		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? DMARCD_LISTEN takes another address): %w", err)
+		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? set DMARCD_LISTEN to use another address): %w", err)
 	}
 	a.config = cfg.Listening(a.listener.Addr())
 	handler, err := a.handler()
@@ -160,7 +160,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-			return nil, fmt.Errorf("make the data folder (DMARCD_DATA names another): %w", err)
+			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
 	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Log: log})
@@ -254,7 +254,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
 	limit := memory.FindLimit(int64(a.config.Limit.Memory))
 	memory.SetLimit(limit)
-	a.log.Info("memory limited", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", a.config.Limit.ReadMemory)
+	a.log.Info("memory limit set", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", a.config.Limit.ReadMemory)
 	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
 		"database", a.store.Stats().Engine, "version", a.options.Version)
 	if a.mail != nil {
@@ -292,7 +292,7 @@ func (a *App) serve(ctx context.Context) error {
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	if err := a.server.Shutdown(drain); err != nil {
-		a.log.Warn("requests cut off", "error", err)
+		a.log.Warn("requests interrupted by shutdown", "error", err)
 		_ = a.server.Close() // what did not end is cut
 	}
 	<-failed

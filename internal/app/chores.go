@@ -23,10 +23,10 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},
-		{Name: "remove what is past its time", Step: expire, Poll: jobs.Hourly},
-		{Name: "return free pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
-		{Name: "forget retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
-		{Name: "purge sessions that are over", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
+		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
+		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
+		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
+		{Name: "purge expired sessions", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
 	}
 	for _, chore := range chores {
 		chore.Log, chore.Recovered = a.log, a.recovered

@@ -70,7 +70,7 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 	}
 	for day := story.Begin(); day.Before(now); day = day.AddDate(0, 0, 1) {
 		if err := telling.day(ctx, day); err != nil {
-			return nil, fmt.Errorf("tell the story of %s: %w", day.Format(time.DateOnly), err)
+			return nil, fmt.Errorf("generate the reports of %s: %w", day.Format(time.DateOnly), err)
 		}
 		progress(float64(day.Sub(story.Begin())) / float64(now.Sub(story.Begin())))
 	}

@@ -149,7 +149,7 @@ func (o *office) close(ctx context.Context) (Invite, error) {
 	}
 	for _, m := range held {
 		if err := o.store.Team(m.Team).SaveMailboxStatus(ctx, m.ID, ""); err != nil {
-			return Invite{}, fmt.Errorf("keep a mailbox as read: %w", err)
+			return Invite{}, fmt.Errorf("save a mailbox status: %w", err)
 		}
 	}
 	secret, hash := auth.NewInvite()

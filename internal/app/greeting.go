@@ -23,8 +23,8 @@ func (a *App) greet(ctx context.Context) error {
 	}
 	switch {
 	case token != "":
-		err = a.say(`This is the first start. The team %q may use the API with a token, which is shown only now.
-Keep it, and try it:
+		err = a.say(`This is the first start. The team %q can use the API with this token, which is not shown again.
+Save it, and try it:
 
     export TOKEN=%s
     curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \
@@ -34,16 +34,16 @@ Keep it, and try it:
 Documentation: %[3]s/docs
 `, dmarcd.DefaultTeam, token, a.config.BaseURL)
 	case a.config.Token == "":
-		err = a.say("dmarcd serves the API at %s (documentation: %[1]s/docs), and the web page under %[2]s/.\n", a.config.BaseURL, web.Prefix)
+		err = a.say("dmarcd serves the API at %s (documentation: %[1]s/docs), and the web interface under %[2]s/.\n", a.config.BaseURL, web.Prefix)
 	}
 	if err != nil || link == "" {
 		return err
 	}
 	if whom := a.options.Invite.For; whom != "" {
-		return a.say("\nThis link signs you in on the web page as %s, once:\n\n    %s\n", whom, link)
+		return a.say("\nThis link signs you in to the web interface as %s, once:\n\n    %s\n", whom, link)
 	}
 	return a.say(`
-Nobody can sign in on the web page yet. This link makes the first user, once, within %d days:
+There are no users yet. This link creates the first one. It can be used once, within %d days:
 
     %s
 `, int(dmarcd.InviteLife.Hours()/24), link)

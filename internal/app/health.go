@@ -41,7 +41,7 @@ func (a *App) ready(ctx context.Context) error {
 	}
 	if err := a.store.Ping(ctx); err != nil {
 		a.log.WarnContext(ctx, "not ready", "error", err)
-		return errors.New("the database cannot be reached")
+		return errors.New("the database is unavailable")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type Installation struct {
 // not leave an empty one there.
 func OpenInstallation(ctx context.Context, cfg config.Config, log *slog.Logger) (*Installation, error) {
 	if !databaseExists(cfg) {
-		return nil, fmt.Errorf("there is no database %s; run the command where the daemon runs, or name its data folder with --data (DMARCD_DATA); `dmarcd serve` creates a new one", cfg.Database)
+		return nil, fmt.Errorf("the database %s does not exist; run the command where the daemon runs, or set its data folder with --data (DMARCD_DATA); `dmarcd serve` creates a new one", cfg.Database)
 	}
 	return CreateInstallation(ctx, cfg, log)
 }
@@ -102,7 +102,7 @@ func reportDomain(ctx context.Context, s *store.Store, configured string) (strin
 	case !recorded:
 		return configured, nil
 	case configured != "" && configured != daemons:
-		return "", fmt.Errorf("the daemon of this database has report_domain = %q, and this command %q; set DMARCD_REPORT_DOMAIN to the daemon's, or restart the daemon with the new one first", daemons, configured)
+		return "", fmt.Errorf("the daemon of this database has report_domain = %q, but this command has %q; set DMARCD_REPORT_DOMAIN to the daemon's, or restart the daemon with the new one first", daemons, configured)
 	}
 	return daemons, nil
 }

@@ -34,7 +34,7 @@ func missing(path string) bool {
 func TestCommandsFindNoInstallation(t *testing.T) {
 	t.Parallel()
 	cfg := commandConfig(t)
-	if _, err := app.OpenInstallation(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "there is no database "+cfg.Database) {
+	if _, err := app.OpenInstallation(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), cfg.Database+" does not exist") {
 		t.Errorf("got %v, want that there is no database", err)
 	}
 	if names, err := app.TeamNames(t.Context(), cfg); err != nil || len(names) != 0 {

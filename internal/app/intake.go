@@ -33,7 +33,7 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 		},
 		RefuseForged: cfg.Intake.Forged == config.ForgedRefuse,
 		Encode:       shape.EncodeDetail,
-		Fault:        func(err error) { log.Error("a message could not be read", "error", err) },
+		Fault:        func(err error) { log.Error("panic while parsing a message", "error", err) },
 	}
 }
 
@@ -41,7 +41,7 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 // free. A disk that cannot be asked is no reason to receive nothing.
 func enoughDisk(folder string, want int64) error {
 	if free, err := spool.FreeBytes(folder); err == nil && free < want {
-		return fmt.Errorf("%w: %d bytes are free, %d must be (limit.free_disk)", intake.ErrLowDisk, free, want)
+		return fmt.Errorf("%w: %d bytes free, minimum %d (limit.free_disk)", intake.ErrLowDisk, free, want)
 	}
 	return nil
 }

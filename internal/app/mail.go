@@ -62,7 +62,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 		Spool: m.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Boundary: a.recovered,
 	})
 	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
-		return nil, fmt.Errorf("listen for SMTP (DMARCD_SMTP_LISTEN takes another address): %w", err)
+		return nil, fmt.Errorf("listen for SMTP (set DMARCD_SMTP_LISTEN to use another address): %w", err)
 	}
 	return m, nil
 }
@@ -104,7 +104,7 @@ const (
 func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict {
 	content, err := entry.Open()
 	if err != nil {
-		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The mail could not be read."}
+		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be parsed."}
 	}
 	defer func() { _ = content.Close() }() // read-only
 	return a.smtpVerdict(ctx, content, entry.Envelope)

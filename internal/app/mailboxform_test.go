@@ -70,7 +70,7 @@ func TestMailboxForm(t *testing.T) {
 		{"something else", listen(t, func(conn net.Conn) { _, _ = fmt.Fprint(conn, "SSH-2.0-nobody\r\n") }), "The server cannot be reached, or does not speak IMAP", hasty},
 		{"a private address", "10.0.0.1", "An operator can allow its network with DMARCD_OUTBOUND_ALLOW", 0},
 		{"another private address", "[64:ff9b::a00:1]:143", "An operator can allow its network with DMARCD_OUTBOUND_ALLOW", 0},
-		{"a mail server", listen(t, refuseLogin), "The server refuses the login.", 0},
+		{"a mail server", listen(t, refuseLogin), "The server rejected the login.", 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -43,11 +43,11 @@ func tryMailbox(ctx context.Context, dialer *outbound.Dialer, m dmarcd.Mailbox, 
 	switch {
 	case errors.Is(err, imap.ErrLogin):
 		return nil, &service.MailboxError{
-			Field: "password", Message: "The server refuses the login. Look at user name and password; some providers want a password for programs.", Reason: err,
+			Field: "password", Message: "The server rejected the login. Check the user name and password; some providers require an app password.", Reason: err,
 		}
 	case errors.Is(err, imap.ErrFolder):
 		return nil, &service.MailboxError{
-			Field: "folder", Message: "The login works, but the server does not open this folder. Look at its name.", Reason: err,
+			Field: "folder", Message: "The login succeeded, but the folder cannot be opened. Check its name.", Reason: err,
 		}
 	}
 	return credentials.Encode(), err

@@ -39,28 +39,28 @@ func newMetrics(s *store.Store, version string) *metrics {
 			Name: "dmarcd_http_requests_total", Help: "Requests by route and status.",
 		}, []string{"route", "status"}),
 		requestTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_http_request_seconds", Help: "Time from the header of a request to the end of its answer, by route.",
+			Name: "dmarcd_http_request_seconds", Help: "Time from the header of a request to the end of its response, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route"}),
 		dnsQuestions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_dns_questions_total", Help: "DNS questions that were sent, by outcome.",
+			Name: "dmarcd_dns_questions_total", Help: "DNS queries sent, by outcome.",
 		}, []string{"outcome"}),
 		dnsTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "dmarcd_dns_question_seconds", Help: "Time from a DNS question to its answer or the end of the attempts.",
+			Name: "dmarcd_dns_question_seconds", Help: "Time from a DNS query to its answer or the last attempt.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"outcome"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_smtp_total", Help: "What became of SMTP connections, recipients and mails.",
+			Name: "dmarcd_smtp_total", Help: "SMTP connections, recipients and messages by result.",
 		}, []string{"outcome"}),
 		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_reports_total", Help: "Reports that came in, by intake, kind and status.",
+			Name: "dmarcd_reports_total", Help: "Received reports, by intake, kind and status.",
 		}, []string{"intake", "kind", "status"}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dmarcd_panics_total", Help: "Recovered panics by the part of the program; each is a bug and is in the log with its stack.",
+			Name: "dmarcd_panics_total", Help: "Recovered panics by component; each is a bug and is logged with its stack.",
 		}, []string{"where"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "dmarcd_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "dmarcd_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, build, &databaseCollector{store: s},
@@ -116,12 +116,12 @@ type databaseCollector struct {
 const storedAge = time.Minute
 
 var (
-	databaseQueries = prometheus.NewDesc("dmarcd_database_queries_total", "Statements that were run.", nil, nil)
-	storedBytes     = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records that all teams have stored, as quotas count them; up to a minute old.", nil, nil)
+	databaseQueries = prometheus.NewDesc("dmarcd_database_queries_total", "Executed SQL statements.", nil, nil)
+	storedBytes     = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records of all teams, as counted by quotas; up to a minute old.", nil, nil)
 	poolOpen        = prometheus.NewDesc("dmarcd_database_connections", "Open connections by pool and state.", []string{"pool", "state"}, nil)
 	poolMax         = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
-	poolWaits       = prometheus.NewDesc("dmarcd_database_waits_total", "How often a connection had to be waited for, by pool.", []string{"pool"}, nil)
-	poolWaitTime    = prometheus.NewDesc("dmarcd_database_wait_seconds_total", "How long connections were waited for, by pool.", []string{"pool"}, nil)
+	poolWaits       = prometheus.NewDesc("dmarcd_database_waits_total", "Number of waits for a connection, by pool.", []string{"pool"}, nil)
+	poolWaitTime    = prometheus.NewDesc("dmarcd_database_wait_seconds_total", "Total time spent waiting for a connection, by pool.", []string{"pool"}, nil)
 )
 
 // Describe implements prometheus.Collector.

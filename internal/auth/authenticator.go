@@ -141,7 +141,7 @@ func (a *Authenticator) writeTouches(ctx context.Context) {
 	for id, minute := range pending {
 		if err := a.credentials.TouchToken(ctx, id, minute); err != nil {
 			// The next use of the token notes it again.
-			a.log.Warn("last use of a token not written", "token", id.String(), "error", err)
+			a.log.Warn("could not record the last use of a token", "token", id.String(), "error", err)
 			return
 		}
 		a.mu.Lock()

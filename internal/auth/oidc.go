@@ -71,7 +71,7 @@ type OIDC struct {
 // yet: the page works while the provider is away.
 func NewOIDC(options OIDCOptions, identities Identities) (*OIDC, error) {
 	if options.Issuer == "" || options.ClientID == "" || options.ClientSecret == "" {
-		return nil, errors.New("a sign-in by OpenID Connect needs the issuer, the client id and the client secret")
+		return nil, errors.New("OpenID Connect requires the issuer, the client id and the client secret")
 	}
 	signer, err := newStateSigner(options.ClientSecret)
 	if err != nil {
@@ -126,10 +126,10 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (use
 	}
 	// RFC 9207 §2.4: an answer that names another issuer is not to our question.
 	if issuer := query.Get("iss"); issuer != "" && issuer != o.options.Issuer {
-		return dmarcd.User{}, "", fmt.Errorf("%w: the answer is from another issuer", dmarcd.ErrUnauthorized)
+		return dmarcd.User{}, "", fmt.Errorf("%w: the response is from another issuer", dmarcd.ErrUnauthorized)
 	}
 	if refusal := query.Get("error"); refusal != "" {
-		return dmarcd.User{}, "", fmt.Errorf("%w: the provider refused: %.100q", dmarcd.ErrUnauthorized, refusal)
+		return dmarcd.User{}, "", fmt.Errorf("%w: the provider returned an error: %.100q", dmarcd.ErrUnauthorized, refusal)
 	}
 	identity, err := o.identify(ctx, query.Get("code"), state)
 	if err != nil {

@@ -63,10 +63,10 @@ func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenS
 	}
 	// OpenID Connect Core 1.0 §5.3.2: claims of another subject must not be used.
 	if info.Subject != subject {
-		return claims, fmt.Errorf("%w: the provider's claims are another person's", dmarcd.ErrUnauthorized)
+		return claims, fmt.Errorf("%w: the provider's claims are for another user", dmarcd.ErrUnauthorized)
 	}
 	if err := info.Claims(&claims); err != nil {
-		return claims, fmt.Errorf("%w: read the person's claims: %w", dmarcd.ErrUnauthorized, err)
+		return claims, fmt.Errorf("%w: read the user's claims: %w", dmarcd.ErrUnauthorized, err)
 	}
 	return claims, nil
 }

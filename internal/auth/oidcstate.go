@@ -52,7 +52,7 @@ func (s stateSigner) mac(payload string) []byte {
 func (s stateSigner) seal(state oidcState) (string, error) {
 	document, err := json.Marshal(state)
 	if err != nil {
-		return "", fmt.Errorf("write the state of a sign-in: %w", err)
+		return "", fmt.Errorf("encode the sign-in state: %w", err)
 	}
 	payload := base64.RawURLEncoding.EncodeToString(document)
 	return payload + "." + base64.RawURLEncoding.EncodeToString(s.mac(payload)), nil
@@ -62,7 +62,7 @@ func (s stateSigner) seal(state oidcState) (string, error) {
 // dmarcd.ErrUnauthorized.
 func (s stateSigner) open(value string, now time.Time) (oidcState, error) {
 	refused := func(reason string) (oidcState, error) {
-		return oidcState{}, fmt.Errorf("%w: the sign-in's cookie %s", dmarcd.ErrUnauthorized, reason)
+		return oidcState{}, fmt.Errorf("%w: the sign-in cookie %s", dmarcd.ErrUnauthorized, reason)
 	}
 	payload, signature, ok := strings.Cut(value, ".")
 	if !ok || len(value) > maxOIDCState {

@@ -102,7 +102,7 @@ func (p *Passwords) Verify(ctx context.Context, client, hash, password string) (
 func (p *Passwords) tag(ctx context.Context, client string, h argonHash, password string, length int) ([]byte, error) {
 	release, err := p.slots.Acquire(ctx, addressKey(client), 1)
 	if err != nil {
-		return nil, fmt.Errorf("%w: wait for other passwords to be hashed: %w", dmarcd.ErrTemporary, err)
+		return nil, fmt.Errorf("%w: wait for a password hashing slot: %w", dmarcd.ErrTemporary, err)
 	}
 	defer release()
 	return argon2.IDKey([]byte(norm.NFC.String(password)), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil //nolint:gosec // 32, or as stored
@@ -124,7 +124,7 @@ func (h argonHash) String() string {
 }
 
 // errHash says that what is stored is no hash of ours. It tells nothing of it.
-var errHash = errors.New("the stored hash of a password cannot be read")
+var errHash = errors.New("the stored password hash is malformed")
 
 func parseHash(s string) (argonHash, error) {
 	var h argonHash

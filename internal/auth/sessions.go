@@ -96,7 +96,7 @@ func (s *Sessions) touch(ctx context.Context, hash [32]byte, now time.Time) {
 	defer cancel()
 	if err := s.store.TouchSession(ctx, hash, now); err != nil {
 		// The next use notes it again.
-		s.log.Warn("last use of a session not written", "error", err)
+		s.log.Warn("could not record the last use of a session", "error", err)
 	}
 }
 

@@ -88,7 +88,7 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 	}
 	if l.options.Waiting > 0 && len(of.waiting) >= l.options.Waiting {
 		l.mu.Unlock()
-		return nil, fmt.Errorf("%w: %d others wait already", dmarcd.ErrTemporary, l.options.Waiting)
+		return nil, fmt.Errorf("%w: %d requests are already waiting", dmarcd.ErrTemporary, l.options.Waiting)
 	}
 	l.arrivals++
 	w := &waiter{weight: weight, arrival: l.arrivals, admitted: make(chan struct{})}

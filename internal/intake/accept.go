@@ -71,7 +71,7 @@ type Acceptor struct {
 
 // ErrLowDisk means that too little of the disk is left to receive anything. It is a
 // dmarcd.ErrTemporary.
-var ErrLowDisk = fmt.Errorf("%w: the disk is nearly full", dmarcd.ErrTemporary)
+var ErrLowDisk = fmt.Errorf("%w: the disk is almost full", dmarcd.ErrTemporary)
 
 // Ready returns an ErrLowDisk if nothing can be received now. Read says the same; an
 // entrance asks before it takes what it would have to store first.
@@ -160,7 +160,7 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 		if ctx.Err() == nil && !errors.Is(err, dmarcd.ErrTemporary) {
 			err = fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
 		}
-		return nil, fmt.Errorf("read what was sent: %w", err)
+		return nil, fmt.Errorf("read message: %w", err)
 	}
 	if !o.slot.heavy {
 		o.slot.release()
@@ -187,7 +187,7 @@ func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 }
 
 // errTime ends the reading of a message that takes too long.
-var errTime = errors.New("over the time limit")
+var errTime = errors.New("time limit exceeded")
 
 // read adds what is in a message to its delivery.
 func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
@@ -207,11 +207,11 @@ func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 	switch {
 	case errors.As(err, &fault):
 		a.Fault(fault)
-		o.refuse("the reader failed; it was kept, and can be read again after an upgrade")
+		o.refuse("the parser failed; the original is stored and can be retried after an upgrade")
 	case errors.Is(err, dmarcd.ErrLimit):
 		o.refuse(err.Error())
 	case errors.Is(err, errTime):
-		o.refuse(fmt.Sprintf("over the limit of %s for the time of reading", a.Limits.Time))
+		o.refuse(fmt.Sprintf("the parsing time limit of %s was exceeded", a.Limits.Time))
 	default:
 		return err
 	}
@@ -230,7 +230,7 @@ func (o *Opened) refuse(reason string) {
 const maxDocuments = 32 << 20
 
 // limitDocuments names maxDocuments.
-const limitDocuments unpack.Limit = "bytes of what reports say"
+const limitDocuments unpack.Limit = "bytes of report content"
 
 // items adds every item of a message to its delivery.
 func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Message, o *Opened) error {
@@ -259,7 +259,7 @@ func (a *Acceptor) refusal(item *Item, v dmarcd.Verdict) (reason string, refused
 	case item.Err != nil:
 		return item.Err.Error(), true
 	case a.RefuseForged && v.Genuine == dmarcd.GenuineNo:
-		return "the mail that brought the report is not from whom it says: " + v.Reason, true
+		return "the sender of the message is spoofed: " + v.Reason, true
 	default:
 		return "", false
 	}
@@ -272,7 +272,7 @@ type faultError struct {
 }
 
 func (e *faultError) Error() string {
-	return fmt.Sprintf("panic while a message was read: %v\n%s", e.value, e.stack)
+	return fmt.Sprintf("panic while parsing a message: %v\n%s", e.value, e.stack)
 }
 
 // guarded makes an error of a panic: one odd report must not stop the others.
@@ -294,7 +294,7 @@ func (a *Acceptor) Refuse(ctx context.Context, m Message, reason string) (*Opene
 	}
 	if err != nil {
 		o.Close()
-		return nil, fmt.Errorf("keep what was sent: %w", err)
+		return nil, fmt.Errorf("store original: %w", err)
 	}
 	o.refuse(plain(reason))
 	if !o.slot.heavy {

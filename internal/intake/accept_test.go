@@ -198,7 +198,7 @@ func TestDelivery(t *testing.T) {
 			[]string{
 				`aggregate "a.xml" ` + about + `1 records, 2 of 2 compliant`,
 				`share "example.com": 1 records, {Summary:{Compliant:2 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:2 SPF:0 Unverified:0}`,
-				`damage: the container is damaged: the archive has no directory, it is cut off`,
+				`damage: the container is damaged: the archive has no directory, it is truncated`,
 			},
 		},
 		{"nothing", nil, []string{`refused  "": the content is empty`}},
@@ -263,7 +263,7 @@ func failureMail(to string) string {
 func TestForged(t *testing.T) {
 	t.Parallel()
 	reports := archive(t, "a.xml", opening+closing, "b.txt", "hello", "c.json", `{"report-id":"1","policies":[`+tlsPolicy("a.example", 1, 0)+`]}`)
-	const reason = "the mail that brought the report is not from whom it says: no signature verifies"
+	const reason = "the sender of the message is spoofed: no signature verifies"
 	refused := []string{
 		`refused aggregate "a.xml": ` + reason,
 		`refused  "b.txt": the content is not a report: it is text`,
@@ -318,12 +318,12 @@ func TestOverALimit(t *testing.T) {
 		{"input", three, func(l *intake.Limits) { l.Containers.Input = 10 }, "over the limit of 10 for input bytes"},
 		{"members", three, func(l *intake.Limits) { l.Containers.Members = 2 }, "over the limit of 2 for members"},
 		{"expanded", three, func(l *intake.Limits) { l.Containers.Expanded = int64(len(good)) + 1 }, fmt.Sprintf("over the limit of %d for expanded bytes", len(good)+1)},
-		{"time", three, func(l *intake.Limits) { l.Time = 0 }, "over the limit of 0s for the time of reading"},
+		{"time", three, func(l *intake.Limits) { l.Time = 0 }, "the parsing time limit of 0s was exceeded"},
 		{
 			"documents",
 			stored(t, bigTLS, bigTLS, bigTLS, bigTLS, bigTLS, bigTLS),
 			func(l *intake.Limits) { l.Containers.Input = 64 << 20 },
-			"over the limit of 33554432 for bytes of what reports say",
+			"over the limit of 33554432 for bytes of report content",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -403,7 +403,7 @@ func TestFault(t *testing.T) {
 	a.Encode = func(dmarcd.Detail) string { panic("an odd report") }
 	a.Fault = func(err error) { faults = append(faults, err) }
 	d := deliver(t, a, message([]byte(opening+closing)))
-	want := []string{`refused  "": the reader failed; it was kept, and can be read again after an upgrade`}
+	want := []string{`refused  "": the parser failed; the original is stored and can be retried after an upgrade`}
 	if diff := cmp.Diff(want, tell(d)); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}

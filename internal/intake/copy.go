@@ -80,12 +80,12 @@ func (c *Copy) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if err := c.leaveMemory(); err != nil {
-		return 0, fmt.Errorf("%w: keep a copy: %w", dmarcd.ErrTemporary, err)
+		return 0, fmt.Errorf("%w: store a copy: %w", dmarcd.ErrTemporary, err)
 	}
 	n, err := c.file.WriteAt(p, c.size)
 	c.size += int64(n)
 	if err != nil {
-		err = fmt.Errorf("%w: keep a copy: %w", dmarcd.ErrTemporary, err)
+		err = fmt.Errorf("%w: store a copy: %w", dmarcd.ErrTemporary, err)
 	}
 	return n, err
 }

@@ -37,7 +37,7 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, i
 	}
 	content, err := CopyOf(Unpack(original.Packed), a.Limits.Containers.Folder, original.Size)
 	if err != nil {
-		return false, nil, fmt.Errorf("read what was kept: %w", err)
+		return false, nil, fmt.Errorf("read original: %w", err)
 	}
 	defer content.Close()
 	receipts, err = a.Accept(ctx, shelf, Message{

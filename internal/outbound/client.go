@@ -38,7 +38,7 @@ type httpsOnly struct{ next http.RoundTripper }
 // RoundTrip sends a request if it is for an https URL.
 func (h *httpsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != "https" {
-		return nil, fmt.Errorf("get %s: only https is fetched", request.URL.Redacted())
+		return nil, fmt.Errorf("get %s: only https is allowed", request.URL.Redacted())
 	}
 	return h.next.RoundTrip(request)
 }

@@ -26,7 +26,7 @@ import (
 // ErrRefused means that every address of a host is private, reserved or
 // translated. The text is the same for all of them: it says nothing about the
 // network that this process runs in.
-var ErrRefused = errors.New("its address is private or reserved, and this installation does not connect to it; an operator can allow the network with DMARCD_OUTBOUND_ALLOW")
+var ErrRefused = errors.New("its address is private or reserved; the operator can allow the network with DMARCD_OUTBOUND_ALLOW")
 
 const (
 	// dialTimeout bounds the attempt to connect to one address.
@@ -60,7 +60,7 @@ func (d *Dialer) With(r dns.Resolver) *Dialer {
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("read address %s: %w", address, err)
+		return nil, fmt.Errorf("parse address %s: %w", address, err)
 	}
 	addresses, err := d.addresses(ctx, host)
 	if err != nil {

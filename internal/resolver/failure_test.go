@@ -37,7 +37,7 @@ func TestFaultOfOnlyServer(t *testing.T) {
 		{name: "BADVERS to EDNS", fault: resolvertest.BadVersToEDNS, want: dns.Data, asked: 2},
 		{name: "referral", fault: resolvertest.Referral, reason: "ADDR sent a referral instead of an answer", asked: 1},
 		{name: "nothing at all", fault: resolvertest.Empty, want: dns.NoData, asked: 1},
-		{name: "other names", fault: resolvertest.Unrelated, reason: "ADDR sent records of other names only", asked: 1},
+		{name: "other names", fault: resolvertest.Unrelated, reason: "ADDR sent only records of other names", asked: 1},
 		{name: "records and NXDOMAIN", fault: resolvertest.Contradiction, reason: "ADDR sent records together with NXDOMAIN", asked: 1},
 	}
 	for _, test := range tests {

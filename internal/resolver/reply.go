@@ -19,7 +19,7 @@ const maxAliases = 8
 // server's address.
 var (
 	errReferral      = errors.New("sent a referral instead of an answer")
-	errUnrelated     = errors.New("sent records of other names only")
+	errUnrelated     = errors.New("sent only records of other names")
 	errTruncated     = errors.New("sent a truncated reply over TCP")
 	errContradiction = errors.New("sent records together with NXDOMAIN")
 )
@@ -77,7 +77,7 @@ func read(reply *mdns.Msg, q dns.Question) (part, error) {
 	p := part{ttl: maxPositiveTTL, authentic: reply.AuthenticatedData}
 	name := p.followAliases(reply.Answer, q)
 	if err := p.takeRecords(reply.Answer, dns.Question{Name: name, Type: q.Type}); err != nil {
-		return part{}, fmt.Errorf("sent a record that cannot be read: %w", err)
+		return part{}, fmt.Errorf("sent a malformed record: %w", err)
 	}
 	if len(p.records) > 0 {
 		if reply.Rcode == mdns.RcodeNameError {

@@ -24,7 +24,7 @@ const (
 	readBytes = 4096
 )
 
-var errBrokenReply = errors.New("its reply over TCP cannot be read")
+var errBrokenReply = errors.New("its reply over TCP is malformed")
 
 // newQuery returns a query for a recursive server. The AD bit in it asks for
 // the AD bit in the reply without the signatures (RFC 6840 §5.7).

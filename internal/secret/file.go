@@ -32,7 +32,7 @@ func Load(path string) (*Key, error) {
 		return key, err
 	}
 	if err := create(path); err != nil {
-		return nil, fmt.Errorf("make the key file: %w", err)
+		return nil, fmt.Errorf("create the key file: %w", err)
 	}
 	return read(path)
 }
@@ -72,7 +72,7 @@ func read(path string) (*Key, error) {
 		return nil, fmt.Errorf("read the key file: %w", err)
 	}
 	if info.Mode().Perm()&exposed != 0 {
-		return nil, fmt.Errorf("the key file %s may be read or changed by others (%v); run `chmod 600 %s`", path, info.Mode().Perm(), path)
+		return nil, fmt.Errorf("the key file %s is accessible to other users (%v); run `chmod 600 %s`", path, info.Mode().Perm(), path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
 	if err != nil {
@@ -81,7 +81,7 @@ func read(path string) (*Key, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(string(text)), keyPrefix)
 	raw, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(raw) != keySize {
-		return nil, fmt.Errorf("%s is no key file of dmarcd; restore it, or move it away to have a new one made", path)
+		return nil, fmt.Errorf("%s is not a dmarcd key file; restore it, or move it away to create a new one", path)
 	}
 	return newKey(raw, path)
 }

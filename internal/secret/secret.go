@@ -19,9 +19,9 @@ import (
 // The errors of Open.
 var (
 	// ErrOtherKey means that the text was sealed with another key.
-	ErrOtherKey = errors.New("it was sealed with another key")
+	ErrOtherKey = errors.New("it was encrypted with another key")
 	// ErrDamaged means that the text is not what Seal returned for that context.
-	ErrDamaged = errors.New("it is damaged, or was sealed for something else")
+	ErrDamaged = errors.New("it is damaged, or was encrypted for another purpose")
 )
 
 const (
@@ -64,14 +64,14 @@ func (k *Key) Seal(plain []byte, context string) []byte {
 // ErrDamaged, with words that say what to do.
 func (k *Key) Open(sealed []byte, context string) ([]byte, error) {
 	if len(sealed) < headSize || sealed[0] != version {
-		return nil, fmt.Errorf("open a secret: %w; enter it again", ErrDamaged)
+		return nil, fmt.Errorf("decrypt a secret: %w; enter it again", ErrDamaged)
 	}
 	if [nameSize]byte(sealed[1:headSize]) != k.name {
-		return nil, fmt.Errorf("open a secret: %w than the one in %s; restore that key file, or enter the secret again", ErrOtherKey, k.path)
+		return nil, fmt.Errorf("decrypt a secret: %w than the one in %s; restore that key file, or enter the secret again", ErrOtherKey, k.path)
 	}
 	plain, err := k.aead.Open(nil, nil, sealed[headSize:], []byte(context))
 	if err != nil {
-		return nil, fmt.Errorf("open a secret: %w; enter it again", ErrDamaged)
+		return nil, fmt.Errorf("decrypt a secret: %w; enter it again", ErrDamaged)
 	}
 	return plain, nil
 }

@@ -171,9 +171,9 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 		{name: "without the end of its line", text: strings.TrimSpace(string(good)), mode: 0o600},
 		{name: "readable by all", text: string(good), mode: 0o644, says: "chmod 600"},
 		{name: "writable by the group", text: string(good), mode: 0o620, says: "chmod 600"},
-		{name: "empty", text: "", mode: 0o600, says: "is no key file"},
-		{name: "with half a key", text: string(good)[:30], mode: 0o600, says: "is no key file"},
-		{name: "with something else", text: "hello\n", mode: 0o600, says: "is no key file"},
+		{name: "empty", text: "", mode: 0o600, says: "is not a dmarcd key file"},
+		{name: "with half a key", text: string(good)[:30], mode: 0o600, says: "is not a dmarcd key file"},
+		{name: "with something else", text: "hello\n", mode: 0o600, says: "is not a dmarcd key file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

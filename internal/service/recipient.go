@@ -65,7 +65,7 @@ func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dma
 
 // onlyTLS leaves nothing but TLS reports.
 func onlyTLS(delivery *dmarcd.Delivery) error {
-	reason := "there is no report in it"
+	reason := "it contains no report"
 	for _, refusal := range delivery.Refusals {
 		reason = refusal.Reason
 	}

@@ -146,7 +146,7 @@ func (b *tab) lookAround() {
 		b.press(team.name)
 		b.says(team.domain)
 	}
-	if strings.Contains(b.site.log.String(), "mailbox not read") {
+	if strings.Contains(b.site.log.String(), "could not read mailbox") {
 		b.t.Error("got a mailbox that the demo tried to read want it left alone")
 	}
 }

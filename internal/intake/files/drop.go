@@ -41,7 +41,7 @@ type Drop struct {
 func (d *Drop) Run(ctx context.Context) error {
 	for _, name := range []string{folderDone, folderRefused} {
 		if err := os.MkdirAll(filepath.Join(d.Folder, name), 0o750); err != nil {
-			return fmt.Errorf("make drop folder: %w", err)
+			return fmt.Errorf("create drop folder: %w", err)
 		}
 	}
 	ticker := time.NewTicker(d.Interval)
@@ -50,7 +50,7 @@ func (d *Drop) Run(ctx context.Context) error {
 	for {
 		now, err := d.look()
 		if err != nil {
-			d.Log.Error("drop folder not read", "folder", d.Folder, "error", err)
+			d.Log.Error("could not read drop folder", "folder", d.Folder, "error", err)
 		}
 		for _, f := range now {
 			if then, known := before[f.Path]; known && then.same(f) {
@@ -120,7 +120,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 	err := importer.Run(ctx, []File{f})
 	if err = errors.Join(err, unread); err != nil {
 		if ctx.Err() == nil {
-			d.Log.Error("dropped file not read", "file", f.Path, "error", err)
+			d.Log.Error("could not read dropped file", "file", f.Path, "error", err)
 		}
 		return
 	}
@@ -129,10 +129,10 @@ func (d *Drop) take(ctx context.Context, f File) {
 		to = folderRefused
 	}
 	if err := d.move(f.Path, to); err != nil {
-		d.Log.Error("dropped file not moved", "file", f.Path, "error", err)
+		d.Log.Error("could not move dropped file", "file", f.Path, "error", err)
 		return
 	}
-	d.Log.Info("dropped file read", "file", f.Path, "kept", kept, "rejected", rejected, "reason", refused)
+	d.Log.Info("dropped file imported", "file", f.Path, "stored", kept, "rejected", rejected, "reason", refused)
 }
 
 // move moves a file to a folder below, under a name that is free there.

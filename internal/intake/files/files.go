@@ -59,7 +59,7 @@ func List(paths ...string) Listing {
 		case info.Mode().IsRegular():
 			l.file(path, info)
 		default:
-			l.Unread = append(l.Unread, fmt.Errorf("%s: is neither a file nor a folder", path))
+			l.Unread = append(l.Unread, fmt.Errorf("%s is neither a file nor a folder", path))
 		}
 	}
 	return l.Listing

@@ -72,7 +72,7 @@ func (v *Verifier) look(ctx context.Context, mail io.ReadSeeker, judge func(cont
 	h, err := readHeader(mail)
 	switch {
 	case err != nil:
-		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The mail could not be read."}
+		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be parsed."}
 	case !h.mail:
 		return dmarcd.Verdict{}
 	case h.problem != "":

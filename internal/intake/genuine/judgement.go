@@ -61,14 +61,14 @@ func (f findings) verdictSMTP() dmarcd.Verdict {
 		v.Genuine, v.Domain, v.Reason = dmarcd.GenuineYes, signed.domain, signedReason(signed)
 	case f.spf.passes():
 		v.Genuine, v.Domain = dmarcd.GenuineYes, f.spf.domain
-		v.Reason = fmt.Sprintf("SPF allows the client to send for %s, of the organization of the From domain.", f.spf.domain)
+		v.Reason = fmt.Sprintf("SPF passes for %s, which is aligned with the From domain.", f.spf.domain)
 	case f.unreadable:
 		v.Genuine, v.Reason = dmarcd.GenuineUnknown, unreadableReason
 	case isOpen || f.spf.isOpen():
 		v.Genuine, v.Reason = dmarcd.GenuineUnknown, openReason
 	default:
 		v.Genuine = dmarcd.GenuineNo
-		v.Reason = fmt.Sprintf("Neither DKIM nor SPF stands for the From domain: %s, SPF of %s says %s.", f.dkimReason(), f.spf.name(), v.SPF)
+		v.Reason = fmt.Sprintf("Neither DKIM nor SPF is aligned with the From domain: %s, SPF for %s is %s.", f.dkimReason(), f.spf.name(), v.SPF)
 	}
 	v.DMARC = f.dmarc(v.Genuine)
 	return v
@@ -89,26 +89,26 @@ func (f findings) verdictMail() dmarcd.Verdict {
 		v.Reason = unreadableReason
 	case isForged:
 		v.Genuine = dmarcd.GenuineNo
-		v.Reason = fmt.Sprintf("The signature of %s does not fit the mail: %s.", forged.domain, forged.reason)
+		v.Reason = fmt.Sprintf("The signature of %s is invalid: %s.", forged.domain, forged.reason)
 	case isOpen:
 		v.Reason = openReason
 	default:
-		v.Reason = fmt.Sprintf("No signature tells whether the mail is from the From domain: %s.", f.dkimReason())
+		v.Reason = fmt.Sprintf("No signature authenticates the From domain: %s.", f.dkimReason())
 	}
 	return v
 }
 
 const (
-	openReason       = "DNS did not answer a question whose answer decides."
-	unreadableReason = "The signatures of the mail could not be verified in the time and within the limits that there are."
+	openReason       = "A DNS query needed for the decision failed."
+	unreadableReason = "The signatures of the message could not be verified within the limits."
 )
 
 func signedReason(s signature) string {
-	return fmt.Sprintf("The mail has a valid signature of %s, of the organization of the From domain.", s.domain)
+	return fmt.Sprintf("The message has a valid signature of %s, which is aligned with the From domain.", s.domain)
 }
 
 // name returns whom SPF was asked for.
-func (s spfFinding) name() string { return cmp.Or(s.domain, "an unnamed client") }
+func (s spfFinding) name() string { return cmp.Or(s.domain, "an unknown client") }
 
 // first returns the first signature of a kind.
 func (f findings) first(of func(signature) bool) (signature, bool) {
@@ -159,9 +159,9 @@ func (f findings) dkimReason() string {
 	case !ok:
 		return "there is no signature"
 	case s.result != resultPass:
-		return fmt.Sprintf("a signature of %s does not count (%s)", cmp.Or(s.domain, "nobody"), s.reason)
+		return fmt.Sprintf("the signature of %s is not valid (%s)", cmp.Or(s.domain, "an unknown domain"), s.reason)
 	default:
-		return fmt.Sprintf("there is a signature of %s only", s.domain)
+		return fmt.Sprintf("there is only a signature of %s", s.domain)
 	}
 }
 

@@ -23,9 +23,9 @@ const maxKeyBits = 8192
 
 var (
 	// errNoKey means that there is no key that a signature could be verified with.
-	errNoKey = errors.New("there is no usable key")
+	errNoKey = errors.New("no usable key")
 	// errIdentity means that a key is not for the identity that a signature names.
-	errIdentity = errors.New("the key is not for subdomains")
+	errIdentity = errors.New("the key does not allow subdomains")
 )
 
 // keyring finds the keys of the signatures of one mail. It is safe for concurrent use.

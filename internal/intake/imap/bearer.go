@@ -62,5 +62,5 @@ type tokenError struct {
 }
 
 func (e *tokenError) Error() string {
-	return fmt.Sprintf("the access token is not taken (status %q, scope %q)", e.Status, e.Scope)
+	return fmt.Sprintf("the access token was rejected (status %q, scope %q)", e.Status, e.Scope)
 }

@@ -17,7 +17,7 @@ func save(folder string, literal imap.LiteralReader, limit int64) (_ *os.File, e
 	}
 	file, err := os.CreateTemp(folder, "imap-")
 	if err != nil {
-		return nil, fmt.Errorf("make a file for a message: %w", err)
+		return nil, fmt.Errorf("create a file for a message: %w", err)
 	}
 	defer func() {
 		if err != nil {

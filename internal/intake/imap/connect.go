@@ -16,10 +16,10 @@ import (
 
 // ErrLogin means that the server, or who gives out its access tokens, does not let us
 // in. To ask again soon would look like an attack.
-var ErrLogin = errors.New("the server refuses the login")
+var ErrLogin = errors.New("the server rejected the login")
 
 // ErrFolder means that the server lets us in and does not open the folder.
-var ErrFolder = errors.New("the login works, but not the folder")
+var ErrFolder = errors.New("the login succeeded, but the folder cannot be opened")
 
 // Try connects, logs in and opens the folder, and says what is wrong if that does
 // not work.
@@ -112,7 +112,7 @@ func (r *Reader) enter(ctx context.Context, s *session) error {
 	}
 	return s.command(ctx, func() error {
 		if s.caps = s.client.Caps(); s.caps == nil { // there are more after the login
-			return errors.New("the server does not tell its capabilities")
+			return errors.New("the server does not report its capabilities")
 		}
 		return nil
 	})

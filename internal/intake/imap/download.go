@@ -38,7 +38,7 @@ func (s *session) announce(ctx context.Context, uids []imap.UID) ([]Message, err
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask for the sizes of messages: %w", readable(err))
+		return nil, fmt.Errorf("query message sizes: %w", readable(err))
 	}
 	messages := make([]Message, len(uids))
 	for i, uid := range uids {

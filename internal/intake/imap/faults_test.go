@@ -121,7 +121,7 @@ func TestReaderFindsDeadConnections(t *testing.T) {
 					after(row.limit)
 					d.want(1)
 				})
-				if !slices.ContainsFunc(d.statuses, func(status string) bool { return strings.Contains(status, "the server did not answer in time") }) {
+				if !slices.ContainsFunc(d.statuses, func(status string) bool { return strings.Contains(status, "the server timed out") }) {
 					t.Errorf("got the statuses %q, want one that tells the silence", d.statuses)
 				}
 			})
@@ -211,7 +211,7 @@ func TestReaderWaitsWithAWrongPassword(t *testing.T) {
 		d := newDesk(t, s)
 		d.reader.Login.Password = "wrong"
 		d.run(func() { after(time.Hour) })
-		if got, want := d.lastStatus(), "the server refuses the login: NO [AUTHENTICATIONFAILED] Authentication failed"; got != want {
+		if got, want := d.lastStatus(), "the server rejected the login: NO [AUTHENTICATIONFAILED] Authentication failed"; got != want {
 			t.Errorf("got the status %q, want %q", got, want)
 		}
 		if n := len(s.dialled()); n < 12 || n > 25 {
@@ -287,7 +287,7 @@ func TestReaderHasEnoughOfAServerThatGoesOn(t *testing.T) {
 			return client, nil
 		}
 		d.run(func() { after(time.Second) })
-		if got := d.lastStatus(); !strings.Contains(got, "the server sent more than was asked for") {
+		if got := d.lastStatus(); !strings.Contains(got, "the server sent more data than requested") {
 			t.Errorf("got the status %q", got)
 		}
 	})
@@ -302,7 +302,7 @@ func TestReaderOutlivesAFullDisk(t *testing.T) {
 		d.reader.Folder = filepath.Join(t.TempDir(), "missing")
 		d.run(func() {
 			after(time.Minute)
-			if got := d.lastStatus(); !strings.Contains(got, "make a file for a message") {
+			if got := d.lastStatus(); !strings.Contains(got, "create a file for a message") {
 				t.Errorf("got the status %q, want the reason", got)
 			}
 			d.want()

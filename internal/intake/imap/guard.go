@@ -22,7 +22,7 @@ const (
 	maxLines = 1000
 )
 
-var errMalformed = errors.New("the server does not speak IMAP as it is specified")
+var errMalformed = errors.New("the server violates the IMAP protocol")
 
 // guard is a connection to a server, above TLS, that hands the IMAP library only
 // responses that the library cannot be harmed by. The library recurses as deep as

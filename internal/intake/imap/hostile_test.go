@@ -93,9 +93,9 @@ func say(text string) func(*bufio.Writer, string) error {
 }
 
 const (
-	tooMuch   = "the server sent more than was asked for"
-	tooMany   = "the server found more messages than it was asked for"
-	malformed = "the server does not speak IMAP as it is specified"
+	tooMuch   = "the server sent more data than requested"
+	tooMany   = "the server returned more messages than requested"
+	malformed = "the server violates the IMAP protocol"
 )
 
 // attacks are what a hostile server may send, and what is said of it.
@@ -315,7 +315,7 @@ func TestHostileSilence(t *testing.T) {
 					return client, nil
 				}
 				began := time.Now()
-				if got := d.untilStatus(); !strings.Contains(got, "did not answer in time") || time.Since(began) > row.limit {
+				if got := d.untilStatus(); !strings.Contains(got, "timed out") || time.Since(began) > row.limit {
 					t.Errorf("got %q after %s, want that it is silent within %s", got, time.Since(began), row.limit)
 				}
 			})

@@ -95,7 +95,7 @@ func TestTryOverEverySecurity(t *testing.T) {
 		{name: "a certificate that nobody vouches for", security: dmarcd.SecurityTLS, server: serverTLS, says: "certificate signed by unknown authority"},
 		{name: "a certificate for another name", security: dmarcd.SecurityTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, says: "not mail.example.org"},
 		{name: "the same with starttls", security: dmarcd.SecuritySTARTTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, says: "not mail.example.org"},
-		{name: "a server without STARTTLS", security: dmarcd.SecuritySTARTTLS, client: clientTLS, says: "ask imap.example.org:143 for STARTTLS"},
+		{name: "a server without STARTTLS", security: dmarcd.SecuritySTARTTLS, client: clientTLS, says: "STARTTLS with imap.example.org:143"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -133,11 +133,11 @@ func TestTrySaysWhatIsWrong(t *testing.T) {
 		says   string
 	}{
 		{name: "nothing", change: func(*imap.Reader) {}},
-		{name: "the password", change: func(r *imap.Reader) { r.Login.Password = "wrong" }, says: "the server refuses the login"},
-		{name: "the user", change: func(r *imap.Reader) { r.Mailbox.Username = "nobody" }, says: "the server refuses the login"},
+		{name: "the password", change: func(r *imap.Reader) { r.Login.Password = "wrong" }, says: "the server rejected the login"},
+		{name: "the user", change: func(r *imap.Reader) { r.Mailbox.Username = "nobody" }, says: "the server rejected the login"},
 		{name: "the folder", change: func(r *imap.Reader) { r.Mailbox.Folder = "Reports" }, says: `open the folder "Reports": NO [NONEXISTENT] No such mailbox`},
 		{name: "the host", faults: faults{dial: func() error { return errors.New("no such host") }}, change: func(*imap.Reader) {}, says: "connect to imap.example.org:143: no such host"},
-		{name: "the port: nobody speaks", faults: faults{wire: silentAfter(0)}, change: func(*imap.Reader) {}, says: "the server did not answer in time"},
+		{name: "the port: nobody speaks", faults: faults{wire: silentAfter(0)}, change: func(*imap.Reader) {}, says: "the server timed out"},
 		{name: "a server that hangs up", faults: faults{wire: cutAfter(0)}, change: func(*imap.Reader) {}, says: "greet imap.example.org:143"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -200,8 +200,8 @@ func TestLoginWithAccessTokens(t *testing.T) {
 		{name: "XOAUTH2", mechanisms: []string{"XOAUTH2"}, token: "good token"},
 		{name: "OAUTHBEARER", mechanisms: []string{"OAUTHBEARER"}, token: "good token"},
 		{name: "both", mechanisms: []string{"XOAUTH2", "OAUTHBEARER"}, token: "good token"},
-		{name: "an old token", mechanisms: []string{"XOAUTH2"}, token: "old token", says: `the server refuses the login: the access token is not taken (status "401", scope "")`},
-		{name: "no token to be had", mechanisms: []string{"XOAUTH2"}, err: errors.New("ask for an access token: no"), says: "ask for an access token: no"},
+		{name: "an old token", mechanisms: []string{"XOAUTH2"}, token: "old token", says: `the server rejected the login: the access token was rejected (status "401", scope "")`},
+		{name: "no token to be had", mechanisms: []string{"XOAUTH2"}, err: errors.New("request an access token: no"), says: "request an access token: no"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ func (w *work) look(ctx context.Context, s *session) error {
 		return err
 	}
 	if w.renumbered(folder) {
-		w.Log.Warn("mailbox was renumbered; reading it from the beginning", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team)
+		w.Log.Warn("mailbox UIDs changed, reading it from the beginning", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team)
 	}
 	if err := w.settle(ctx, s); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (w *work) accept(ctx context.Context, messages []Message) error {
 		return nil
 	}
 	if err := w.Accept(ctx, messages); err != nil {
-		return fmt.Errorf("keep what messages bring: %w", err)
+		return fmt.Errorf("store reports of messages: %w", err)
 	}
 	w.progress = true
 	for _, m := range messages {
@@ -107,7 +107,7 @@ func (w *work) accept(ctx context.Context, messages []Message) error {
 		if m.Refusal == "" && w.Mailbox.After != dmarcd.AfterKeep {
 			w.owed.AddNum(imap.UID(m.UID))
 		} else if m.Refusal != "" {
-			w.Log.Warn("message refused", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team, "uid", m.UID, "reason", m.Refusal)
+			w.Log.Warn("message rejected", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team, "uid", m.UID, "reason", m.Refusal)
 		}
 	}
 	return w.advance(ctx, messages[len(messages)-1].UID)
@@ -120,7 +120,7 @@ func (w *work) advance(ctx context.Context, uid uint32) error {
 	}
 	next := State{UIDValidity: w.state.UIDValidity, LastUID: uid}
 	if err := w.SaveState(ctx, next); err != nil {
-		return fmt.Errorf("keep how far the mailbox was read: %w", err)
+		return fmt.Errorf("save mailbox position: %w", err)
 	}
 	w.state = next
 	return nil
@@ -137,7 +137,7 @@ func (w *work) settle(ctx context.Context, s *session) error {
 		return err
 	}
 	if err != nil {
-		w.Log.Warn("messages not marked", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team, "error", err)
+		w.Log.Warn("could not mark messages as processed", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team, "error", err)
 	}
 	w.owed, w.unmarked = nil, err
 	return nil

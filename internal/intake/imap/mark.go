@@ -28,7 +28,7 @@ func (s *session) mark(ctx context.Context, m dmarcd.Mailbox, uids imap.UIDSet) 
 	case dmarcd.AfterKeep:
 	}
 	if err != nil {
-		return fmt.Errorf("%s messages that were read: %w", m.After, readable(err))
+		return fmt.Errorf("%s processed messages: %w", m.After, readable(err))
 	}
 	return nil
 }

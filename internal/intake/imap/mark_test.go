@@ -35,11 +35,11 @@ func TestReaderMarksWhatWasRead(t *testing.T) {
 		{name: "moved without MOVE and UIDPLUS", after: dmarcd.AfterMove, caps: plain, inbox: folder{3, 3, 3}, read: folder{2, 2, 0}},
 		{
 			name: "not allowed to move", after: dmarcd.AfterMove, caps: allCaps(), create: true, refuse: noPermission,
-			inbox: folder{3, 3, 1}, says: "move messages that were read: NO [NOPERM] not allowed",
+			inbox: folder{3, 3, 1}, says: "move processed messages: NO [NOPERM] not allowed",
 		},
 		{
 			name: "not allowed to copy: nothing is deleted", after: dmarcd.AfterMove, caps: uidplus, create: true, refuse: noPermission,
-			inbox: folder{3, 3, 1}, says: "move messages that were read: NO [NOPERM] not allowed",
+			inbox: folder{3, 3, 1}, says: "move processed messages: NO [NOPERM] not allowed",
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-var errTooMuch = errors.New("the server sent more than was asked for")
+var errTooMuch = errors.New("the server sent more data than requested")
 
 // meter is a connection with a limit on the bytes that may arrive.
 //

@@ -51,7 +51,7 @@ func (o OAuth) Token(ctx context.Context, client *http.Client) (access string, r
 	}
 	token, err := o.source(ctx).Token()
 	if err != nil {
-		return "", o, fmt.Errorf("ask for an access token: %w", withoutBody(err))
+		return "", o, fmt.Errorf("request an access token: %w", withoutBody(err))
 	}
 	if token.RefreshToken != "" {
 		o.RefreshToken = token.RefreshToken
@@ -82,7 +82,7 @@ func withoutBody(err error) error {
 	if refusal.Response != nil {
 		status = refusal.Response.Status
 	}
-	words := fmt.Errorf("the provider answers %s", status)
+	words := fmt.Errorf("the provider returned %s", status)
 	if refusal.ErrorCode != "" {
 		words = fmt.Errorf("%w: %s %s", words, refusal.ErrorCode, refusal.ErrorDescription)
 	}

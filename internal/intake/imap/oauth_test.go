@@ -85,14 +85,14 @@ func TestOAuthToken(t *testing.T) {
 			oauth: imap.OAuth{ClientID: "client", RefreshToken: "first"}, status: 400,
 			answer: map[string]any{"error": "invalid_grant", "error_description": "Token has been revoked.", "hidden": "first"},
 			asked:  map[string]string{"grant_type": "refresh_token"},
-			says:   "ask for an access token: the server refuses the login: the provider answers 400 Bad Request: invalid_grant Token has been revoked.",
+			says:   "request an access token: the server rejected the login: the provider returned 400 Bad Request: invalid_grant Token has been revoked.",
 		},
 		{
 			name:  "of a provider in trouble",
 			oauth: imap.OAuth{ClientID: "client", RefreshToken: "first"}, status: 503,
 			answer: map[string]any{"page": "<html>first"},
 			asked:  map[string]string{"grant_type": "refresh_token"},
-			says:   "ask for an access token: the provider answers 503 Service Unavailable",
+			says:   "request an access token: the provider returned 503 Service Unavailable",
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

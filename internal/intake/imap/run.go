@@ -39,7 +39,7 @@ func (w *work) pause(ctx context.Context, failures int, err error) bool {
 		return false
 	}
 	retry := retryAfter(failures, err)
-	w.Log.Warn("mailbox not read", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team, "error", err, "retry_in", retry)
+	w.Log.Warn("could not read mailbox", "mailbox", w.Mailbox.ID, "team", w.Mailbox.Team, "error", err, "retry_in", retry)
 	w.Status(ctx, err)
 	timer := time.NewTimer(retry)
 	defer timer.Stop()

@@ -24,7 +24,7 @@ const (
 
 // errTooManyFound is about an answer that no folder could give: the server would
 // have us ask for messages without end.
-var errTooManyFound = errors.New("the server found more messages than it was asked for")
+var errTooManyFound = errors.New("the server returned more messages than requested")
 
 // span is a part of the UIDs of a folder, with both ends.
 type span struct {

@@ -22,7 +22,7 @@ func (r *Reader) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
 	}
 	secured := tls.Client(raw, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("speak TLS with %s: %w", r.address(), err)
+		return nil, fmt.Errorf("TLS handshake with %s: %w", r.address(), err)
 	}
 	return secured, nil
 }
@@ -36,7 +36,7 @@ func (r *Reader) startTLS(ctx context.Context, raw net.Conn) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("ask %s for STARTTLS: %w", r.address(), readable(err))
+		return fmt.Errorf("STARTTLS with %s: %w", r.address(), readable(err))
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func negotiate(raw net.Conn) error {
 		return err
 	}
 	if !hasWords(greeting, "*", "OK") { // also PREAUTH, which leaves no time for TLS
-		return fmt.Errorf("the server greets with %.100q", greeting)
+		return fmt.Errorf("unexpected greeting %.100q", greeting)
 	}
 	if _, err := io.WriteString(raw, "S1 STARTTLS\r\n"); err != nil {
 		return err
@@ -61,11 +61,11 @@ func negotiate(raw net.Conn) error {
 			return err
 		case hasWords(line, "S1", "OK"):
 			if in.Buffered() > 0 {
-				return errors.New("the server speaks in the clear after it agreed to STARTTLS")
+				return errors.New("the server sent plain text after STARTTLS")
 			}
 			return nil
 		case !bytes.HasPrefix(line, []byte("* ")):
-			return fmt.Errorf("the server answers %.100q", bytes.TrimPrefix(line, []byte("S1 ")))
+			return fmt.Errorf("unexpected response %.100q", bytes.TrimPrefix(line, []byte("S1 ")))
 		}
 	}
 }

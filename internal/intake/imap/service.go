@@ -102,7 +102,7 @@ func (s *Service) readUntil(ctx context.Context, m dmarcd.Mailbox) error {
 		defer cancel()
 		err = team.SaveMailboxStatus(ctx, m.ID, problem)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, dmarcd.ErrNotFound) {
-			s.Log.Warn("status of a mailbox not kept", "mailbox", m.ID, "team", m.Team, "error", err)
+			s.Log.Warn("could not save mailbox status", "mailbox", m.ID, "team", m.Team, "error", err)
 		}
 	}
 	login, err := s.login(m, team)
@@ -137,7 +137,7 @@ func (s *Service) login(m dmarcd.Mailbox, team Keeper) (Login, error) {
 			err = team.SaveMailboxSecret(ctx, m.ID, sealed)
 		}
 		if err != nil {
-			return fmt.Errorf("keep the new refresh token of a mailbox: %w", err)
+			return fmt.Errorf("save the new refresh token of a mailbox: %w", err)
 		}
 		return nil
 	}), nil

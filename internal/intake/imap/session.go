@@ -16,7 +16,7 @@ import (
 // own, and makes an error of it.
 const libraryPanic = "imapclient: panic reading response"
 
-var errSilent = errors.New("the server did not answer in time")
+var errSilent = errors.New("the server timed out")
 
 // session is one connection to the server.
 type session struct {
@@ -113,7 +113,7 @@ func (s *session) end(ctx context.Context, folder *imap.SelectData) (imap.UID, e
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("ask for the last message: %w", readable(err))
+		return 0, fmt.Errorf("query the last message: %w", readable(err))
 	}
 	return end, nil
 }

@@ -66,7 +66,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		if err := s.Leases.ReleaseMailboxes(ctx, mailboxes); err != nil {
-			s.Log.Warn("mailboxes not released", "error", err) // the leases run out
+			s.Log.Warn("could not release mailboxes", "error", err) // the leases expire
 		}
 	}()
 	ticker := time.NewTicker(superviseEvery)
@@ -89,7 +89,7 @@ func (s *Supervisor) renew(ctx context.Context, held map[dmarcd.MailboxID]*readi
 	defer cancel()
 	kept, err := s.Leases.RenewMailboxes(limited, mailboxesOf(held), lease)
 	if err != nil && ctx.Err() == nil {
-		s.Log.Warn("leases of mailboxes not renewed", "error", err)
+		s.Log.Warn("could not renew mailbox leases", "error", err)
 	}
 	ours := make(map[dmarcd.MailboxID]bool, len(kept))
 	for _, m := range kept {
@@ -118,7 +118,7 @@ func (s *Supervisor) claim(ctx context.Context, held map[dmarcd.MailboxID]*readi
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
-				s.Log.Warn("mailboxes not claimed", "error", err)
+				s.Log.Warn("could not claim mailboxes", "error", err)
 			}
 			return
 		}
@@ -147,7 +147,7 @@ func (s *Supervisor) keepReading(ctx context.Context, m dmarcd.Mailbox) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.Log.Warn("mailbox cannot be read", "mailbox", m.ID, "team", m.Team, "error", err)
+		s.Log.Warn("could not start mailbox", "mailbox", m.ID, "team", m.Team, "error", err)
 		timer := time.NewTimer(readAgain)
 		select {
 		case <-timer.C:

@@ -182,7 +182,7 @@ func TestSlowClients(t *testing.T) {
 					case <-ended:
 						return
 					case <-ticker.C:
-						_, _ = c.Write([]byte(test.drop)) // until it is cut off
+						_, _ = c.Write([]byte(test.drop)) // until it is truncated
 					}
 				}
 			}()

@@ -10,7 +10,7 @@ import (
 )
 
 // errFlood ends a connection whose client sends far more than a mail.
-var errFlood = errors.New("the client sends too much")
+var errFlood = errors.New("the client sends too much data")
 
 // phase is what a client is doing.
 type phase int

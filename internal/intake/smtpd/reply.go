@@ -13,10 +13,10 @@ import (
 var (
 	errTooManyConnections = errors.New("too many connections")
 	errTooManyUnknown     = errors.New("too many unknown recipients")
-	errRate               = errors.New("too many mails for the recipient")
+	errRate               = errors.New("too many messages for the recipient")
 	errRelay              = errors.New("not our domain")
-	errStopping           = errors.New("the server stops")
-	errNested             = errors.New("a mail has begun already")
+	errStopping           = errors.New("the server is shutting down")
+	errNested             = errors.New("a message is already in progress")
 	errNoGreeting         = errors.New("no greeting")
 	errTooLong            = errors.New("a name or an address is too long")
 	errQuota              = errors.New("the team is over its quota")
@@ -27,33 +27,33 @@ var (
 func reply(err error) *smtp.SMTPError {
 	switch {
 	case errors.Is(err, errStopping):
-		return answer(421, smtp.EnhancedCode{4, 3, 2}, "The server stops, please come again in a minute.")
+		return answer(421, smtp.EnhancedCode{4, 3, 2}, "The server is shutting down, please try again in a minute.")
 	case errors.Is(err, errTooManyConnections):
-		return answer(421, smtp.EnhancedCode{4, 7, 0}, "There are too many connections, please come again later.")
+		return answer(421, smtp.EnhancedCode{4, 7, 0}, "Too many connections, please try again later.")
 	case errors.Is(err, errTooManyUnknown):
-		return answer(421, smtp.EnhancedCode{4, 7, 0}, "Too many of the recipients do not exist.")
+		return answer(421, smtp.EnhancedCode{4, 7, 0}, "Too many unknown recipients.")
 	case errors.Is(err, errRate):
-		return answer(450, smtp.EnhancedCode{4, 7, 1}, "The mailbox has received too many mails in a short time, please come again later.")
+		return answer(450, smtp.EnhancedCode{4, 7, 1}, "The mailbox is receiving too many messages, please try again later.")
 	case errors.Is(err, errRelay):
-		return answer(550, smtp.EnhancedCode{5, 7, 1}, "This server takes mail for its own domain only.")
+		return answer(550, smtp.EnhancedCode{5, 7, 1}, "This server accepts mail for its own domain only.")
 	case errors.Is(err, errNested):
-		return answer(503, smtp.EnhancedCode{5, 5, 1}, "A mail has begun already, send RSET first.")
+		return answer(503, smtp.EnhancedCode{5, 5, 1}, "A message is already in progress, send RSET first.")
 	case errors.Is(err, errNoGreeting):
 		return answer(502, smtp.EnhancedCode{5, 5, 1}, "Send EHLO first.")
 	case errors.Is(err, errTooLong):
 		return answer(501, smtp.EnhancedCode{5, 5, 4}, "The name of the client or the address of the sender is too long.")
 	case errors.Is(err, errQuota):
-		return answer(452, smtp.EnhancedCode{4, 2, 2}, "The mailbox is over its quota, please come again later.")
+		return answer(452, smtp.EnhancedCode{4, 2, 2}, "The mailbox is over its quota, please try again later.")
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return answer(550, smtp.EnhancedCode{5, 1, 1}, "There is no such mailbox here.")
 	case errors.Is(err, smtp.ErrDataTooLarge), errors.Is(err, dmarcd.ErrLimit):
-		return answer(552, smtp.EnhancedCode{5, 3, 4}, "The mail is too large, EHLO tells the limit.")
+		return answer(552, smtp.EnhancedCode{5, 3, 4}, "The message is too large, see the SIZE limit in EHLO.")
 	case errors.Is(err, smtp.ErrTooLongLine):
-		return answer(554, smtp.EnhancedCode{5, 6, 0}, "The mail has a line that is too long.")
+		return answer(554, smtp.EnhancedCode{5, 6, 0}, "The message has a line that is too long.")
 	case errors.Is(err, spool.ErrFull):
-		return answer(452, smtp.EnhancedCode{4, 3, 1}, "There is no room for the mail now, please come again later.")
+		return answer(452, smtp.EnhancedCode{4, 3, 1}, "There is no space for the message, please try again later.")
 	default:
-		return answer(451, smtp.EnhancedCode{4, 3, 0}, "The mail cannot be taken now, please come again later.")
+		return answer(451, smtp.EnhancedCode{4, 3, 0}, "The message cannot be accepted now, please try again later.")
 	}
 }
 

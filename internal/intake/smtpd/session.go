@@ -140,7 +140,7 @@ func (s *session) lookup(mailbox string) (dmarcd.TeamID, error) {
 	case s.ctx.Err() != nil:
 		return 0, errStopping
 	default:
-		s.server.config.Log.Warn("SMTP recipient not looked up", "error", err)
+		s.server.config.Log.Warn("could not look up SMTP recipient", "error", err)
 		return 0, fmt.Errorf("%w: %w", dmarcd.ErrTemporary, err)
 	}
 }
@@ -218,7 +218,7 @@ func (s *session) spool(r io.Reader) error {
 	for _, mailbox := range slices.Compact(slices.Sorted(slices.Values(mailboxes))) {
 		s.server.rates.count(mailbox, clientaddr.SiteOf(envelope.RemoteIP))
 	}
-	s.server.config.Log.Info("mail spooled", "bytes", size, "teams", len(envelope.Recipients))
+	s.server.config.Log.Info("message spooled", "bytes", size, "teams", len(envelope.Recipients))
 	return nil
 }
 

@@ -36,7 +36,7 @@ func (s *Spool) occupy(b *batch) *slot {
 		names.WriteByte('\n')
 	}
 	if _, err := sl.file.WriteAt([]byte(names.String()), 0); err != nil {
-		s.config.Log.Warn("spool cannot note which mails are handled", "error", err)
+		s.config.Log.Warn("could not record messages in progress", "error", err)
 	}
 	return sl
 }
@@ -45,7 +45,7 @@ func (s *Spool) occupy(b *batch) *slot {
 func (s *Spool) vacate(sl *slot) {
 	if sl.file != nil {
 		if err := sl.file.Truncate(0); err != nil {
-			s.config.Log.Warn("spool cannot note which mails are handled", "error", err)
+			s.config.Log.Warn("could not record messages in progress", "error", err)
 		}
 	}
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Spool) freeSlot() *slot {
 	s.slotCount++
 	f, err := os.OpenFile(s.path(strconv.Itoa(s.slotCount)+busySuffix), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		s.config.Log.Warn("spool cannot note which mails are handled", "error", err)
+		s.config.Log.Warn("could not record messages in progress", "error", err)
 		return &slot{}
 	}
 	return &slot{file: f}
@@ -114,7 +114,7 @@ func (s *Spool) takeNotes(files []fs.DirEntry) (crashes map[string]int, err erro
 	}
 	for name := range busy {
 		crashes[name]++
-		s.config.Log.Warn("spooled mail was being handled when the process ended", "entry", name, "crashes", crashes[name])
+		s.config.Log.Warn("process ended while handling a spooled message", "entry", name, "crashes", crashes[name])
 	}
 	for name, n := range crashes {
 		if err := s.saveCrashes(name, n); err != nil {
@@ -149,7 +149,7 @@ func (s *Spool) saveCrashes(name string, crashes int) error {
 
 // bury puts a mail aside that cannot even be rejected: its file stays for the operator.
 func (s *Spool) bury(e *Entry) error {
-	s.config.Log.Error("spooled mail put aside, handling it always crashes", "entry", e.Name)
+	s.config.Log.Error("spooled message set aside after repeated crashes", "entry", e.Name)
 	if err := os.Rename(e.path, s.path(e.Name+damagedSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return temporary("put a mail aside", err)
 	}

@@ -129,7 +129,7 @@ func (d *Draft) Discard() {
 	// One that stays is removed by the next Open, unless it has the name of a mail
 	// already: then it is whole, and handled though its sender will send it again.
 	if err := os.Remove(d.path); err != nil {
-		d.spool.config.Log.Warn("spool draft stays", "error", err)
+		d.spool.config.Log.Warn("could not delete spool draft", "error", err)
 	}
 	d.err = errFinished
 	d.spool.release(d.holders, 1, d.size)

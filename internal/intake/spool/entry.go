@@ -81,7 +81,7 @@ const (
 )
 
 // errDamaged means that a file is none that this package has written.
-var errDamaged = errors.New("no whole spooled mail")
+var errDamaged = errors.New("damaged spooled message")
 
 // appendTrailer appends what follows a mail in its file.
 func appendTrailer(b []byte, envelope Envelope) ([]byte, error) {
@@ -90,7 +90,7 @@ func appendTrailer(b []byte, envelope Envelope) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxEnvelope {
-		return nil, fmt.Errorf("%w: the envelope has %d bytes, %d are allowed", dmarcd.ErrLimit, len(text), maxEnvelope)
+		return nil, fmt.Errorf("%w: the envelope has %d bytes, the maximum is %d", dmarcd.ErrLimit, len(text), maxEnvelope)
 	}
 	b = append(b, text...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(text))) //nolint:gosec // at most maxEnvelope

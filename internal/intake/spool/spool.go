@@ -35,7 +35,7 @@ import (
 var ErrFull = fmt.Errorf("the spool is full: %w", dmarcd.ErrTemporary)
 
 // errLocked means that another process uses the folder.
-var errLocked = errors.New("another process uses it")
+var errLocked = errors.New("it is in use by another process")
 
 // Limits bound what the spool takes. All of them must be set.
 type Limits struct {
@@ -108,11 +108,11 @@ func open(config Config, d disk) (_ *Spool, err error) {
 		verification: newQueue(verificationBounds()), storing: newQueue(storingBounds()), suspects: newQueue(suspectBounds()),
 	}
 	if err := os.MkdirAll(config.Folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the spool: %w", err)
+		return nil, fmt.Errorf("create the spool: %w", err)
 	}
 	// The files of a folder are as durable as its own name.
 	if err := d.syncFolder(filepath.Dir(config.Folder)); err != nil {
-		return nil, fmt.Errorf("make the spool durable: %w", err)
+		return nil, fmt.Errorf("sync the spool: %w", err)
 	}
 	if s.lock, err = lockFile(s.path(lockName)); err != nil {
 		return nil, fmt.Errorf("lock the spool %s: %w", config.Folder, err)
@@ -199,7 +199,7 @@ func (s *Spool) recover() error {
 func (s *Spool) take(name string, crashes int) error {
 	entry, err := readEntry(s.path(name + mailSuffix))
 	if errors.Is(err, errDamaged) {
-		s.config.Log.Error("spooled mail cannot be read", "entry", name, "error", err)
+		s.config.Log.Error("could not read spooled message", "entry", name, "error", err)
 		return os.Rename(s.path(name+mailSuffix), s.path(name+damagedSuffix))
 	}
 	if err != nil {

@@ -108,7 +108,7 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 
 // verify verifies a mail and passes it on to be stored.
 func (w *Worker) verify(ctx context.Context, entry *Entry) {
-	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The mail could not be verified: an internal error occurred."}
+	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be verified because of an internal error."}
 	_ = w.Boundary.Call("mail verification", func() error { // reported there
 		verdict = w.Verify(ctx, entry)
 		return nil
@@ -169,7 +169,7 @@ func (w *Worker) suspect(ctx context.Context, j *job) {
 
 // verifySuspect verifies a mail unless that may be what has crashed twice.
 func (w *Worker) verifySuspect(ctx context.Context, entry *Entry) {
-	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The mail was not verified: its handling has failed before."}
+	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message was not verified because handling it has failed before."}
 	if entry.crashes.Load() < maxCrashes-1 {
 		_ = w.Boundary.Call("mail verification", func() error { // reported there
 			verdict = w.Verify(ctx, entry)

@@ -23,7 +23,7 @@ func TestContainers(t *testing.T) {
 	t.Parallel()
 	const second = `<feedback><report_metadata/></feedback>`
 	const mail = "From: reports@receiver.example\nSubject: Report\nContent-Type: text/xml; name=a.xml\n\n" + report
-	const cutOff = ", the container is damaged: the archive has no directory, it is cut off"
+	const cutOff = ", the container is damaged: the archive has no directory, it is truncated"
 	small := gzipped(t, report)
 	bzipped, err := os.ReadFile(filepath.Join("testdata", "report.xml.bz2"))
 	if err != nil {
@@ -75,8 +75,8 @@ func TestContainers(t *testing.T) {
 		{"zip", archive, []string{"aggregate a.xml, 351 bytes", "aggregate b.xml, 39 bytes"}},
 		{"zip with folders", zipped(t, "2026/", "", "2026/may/a.xml", report), []string{"aggregate 2026/may/a.xml, 351 bytes"}},
 		{"zip from a Macintosh", zipped(t, "a.xml", report, "__MACOSX/._a.xml", "\x00\x05\x16\x07", ".DS_Store", "\x00"), []string{"aggregate a.xml, 351 bytes"}},
-		{"zip with nothing but clutter", zipped(t, "folder/", "", "Thumbs.db", "x"), []string{"rejected: there is no report in it"}},
-		{"zip of nothing", zipped(t), []string{"rejected: there is no report in it"}},
+		{"zip with nothing but clutter", zipped(t, "folder/", "", "Thumbs.db", "x"), []string{"rejected: it contains no report"}},
+		{"zip of nothing", zipped(t), []string{"rejected: it contains no report"}},
 		{"zip with other files", zipped(t, "README", "Hello", "a.xml", report, "b.xml", ""), []string{
 			"rejected README: the content is not a report: it is text", "aggregate a.xml, 351 bytes", "rejected b.xml: the content is empty",
 		}},
@@ -99,13 +99,13 @@ func TestContainers(t *testing.T) {
 			"rejected a.xml: the archive is encrypted",
 		}},
 		{"zip of an unknown method", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 14 }), []string{
-			"rejected a.xml: the zip member is compressed with a method that is not supported: LZMA",
+			"rejected a.xml: the compression method of the zip member is not supported: LZMA",
 		}},
 		{"zip of a method that is not known", zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 77 }), []string{
-			"rejected a.xml: the zip member is compressed with a method that is not supported: method 77",
+			"rejected a.xml: the compression method of the zip member is not supported: method 77",
 		}},
 		{"zip of LZMA without a directory", withoutDirectory(zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 14 })), []string{
-			"rejected a.xml: the zip member is compressed with a method that is not supported: LZMA",
+			"rejected a.xml: the compression method of the zip member is not supported: LZMA",
 		}},
 		{"zip of bzip2", zippedWith(t, "a.xml", string(bzipped), func(h *zip.FileHeader) {
 			h.Method = 12
@@ -154,7 +154,7 @@ func TestContainers(t *testing.T) {
 		{"zip in zip", zipped(t, "all.zip", string(archive)), []string{"aggregate all.zip/a.xml, 351 bytes", "aggregate all.zip/b.xml, 39 bytes"}},
 		{"a mail in a zip", zipped(t, "1.eml", mail), []string{`aggregate 1.eml/a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
 		{"a mailbox in gzip", gzipped(t, "From x Mon Nov  3 10:00:00 2025\n"+mail+"\nFrom x Mon Nov  3 10:00:00 2025\nSubject: Hello\n\nHello.\n"), []string{
-			`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected message-2: there is no report in it",
+			`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected message-2: it contains no report",
 		}},
 		{"a mailbox in gzip cut off", gzipped(t, "From x Mon Nov  3 10:00:00 2025\n"+mail)[:250], []string{
 			`aggregate a.xml, 264 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected: the container is damaged: unexpected EOF",

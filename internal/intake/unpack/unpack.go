@@ -64,7 +64,7 @@ var (
 	ErrUnused = errors.New(`the content is the word "unused" in place of a report`)
 	// ErrNoReport means a mail or an archive without anything in it that could
 	// be a report.
-	ErrNoReport = errors.New("there is no report in it")
+	ErrNoReport = errors.New("it contains no report")
 	// ErrUnknown means content that is no report and no container.
 	ErrUnknown = errors.New("the content is not a report")
 	// ErrDamaged means a container that breaks before its content begins, and,
@@ -74,7 +74,7 @@ var (
 	ErrEncrypted = errors.New("the archive is encrypted")
 	// ErrMethod means a member of a zip archive that is compressed by a method
 	// which is not read.
-	ErrMethod = errors.New("the zip member is compressed with a method that is not supported")
+	ErrMethod = errors.New("the compression method of the zip member is not supported")
 )
 
 // Mail holds the header fields of the mail that a part came in, decoded

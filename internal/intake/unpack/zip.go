@@ -18,7 +18,7 @@ import (
 var zipEntry = []byte("PK\x01\x02")
 
 // errCutOff is the damage of an archive whose directory is missing.
-var errCutOff = errors.New("the archive has no directory, it is cut off")
+var errCutOff = errors.New("the archive has no directory, it is truncated")
 
 // flagEncrypted is the bit of a member's flags that says it needs a password.
 const flagEncrypted = 0x1
