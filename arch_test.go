@@ -261,7 +261,7 @@ func TestArchitecture(t *testing.T) {
 	t.Run("imports run one way", func(t *testing.T) {
 		t.Parallel()
 		for _, f := range files {
-			checkRooms(t, f)
+			checkImports(t, f)
 			checkConfined(t, f)
 			checkForbidden(t, f)
 		}
@@ -306,7 +306,7 @@ func TestArchitecture(t *testing.T) {
 	})
 }
 
-func checkRooms(t *testing.T, f sourceFile) {
+func checkImports(t *testing.T, f sourceFile) {
 	t.Helper()
 	allowed, known := packages[f.folder()]
 	if !known {

@@ -160,7 +160,7 @@ func TestReaderReadsARenumberedFolderFromItsBeginning(t *testing.T) {
 					after(6 * time.Minute)
 					d.want(1, 2, 3, 1, 2)
 				})
-				if !strings.Contains(d.log.String(), "renumbered") {
+				if !strings.Contains(d.log.String(), "UIDs changed") {
 					t.Error("the log does not tell it")
 				}
 			})
@@ -183,7 +183,7 @@ func TestReaderNeedsNoUIDNEXT(t *testing.T) {
 			after(10 * time.Minute)
 		})
 		d.want(1, 1, 2, 2, 3, 3)
-		if strings.Contains(d.log.String(), "renumbered") {
+		if strings.Contains(d.log.String(), "UIDs changed") {
 			t.Error("messages that we have deleted were taken for a renumbered folder")
 		}
 	})

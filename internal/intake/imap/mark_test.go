@@ -71,7 +71,7 @@ func TestReaderMarksWhatWasRead(t *testing.T) {
 				if d.state.LastUID != 3 {
 					t.Errorf("got the state %+v, want one up to 3: what is kept is read", d.state)
 				}
-				if row.says != "" && !strings.Contains(d.log.String(), "not marked") {
+				if row.says != "" && !strings.Contains(d.log.String(), "could not mark") {
 					t.Error("the log does not tell it")
 				}
 			})

@@ -75,7 +75,7 @@ func (s *Spool) count(holders []holder, entries int, bytes int64) {
 func (s *Spool) checkFree() error {
 	free, err := s.disk.freeBytes(s.config.Folder)
 	if err != nil {
-		return temporary("look at the disk", err)
+		return temporary("check free disk space", err)
 	}
 	s.mu.Lock()
 	s.free = free
