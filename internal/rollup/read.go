@@ -169,7 +169,7 @@ func (r *reader) result() Result {
 		r.fail()
 		return Unknown
 	}
-	return Result(n)
+	return Result(n) //nolint:gosec // there are few
 }
 
 func (r *reader) reasons() Reasons {

@@ -209,7 +209,7 @@ func TestSimulationAgreesWithNaive(t *testing.T) {
 		if testing.Short() {
 			histories = 60
 		}
-		r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+		r := rand.New(rand.NewPCG(1, 2))
 		day := dmarcd.DayOf(time.Now()) - 1
 		s := db.Open(t, store.Options{})
 		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{
@@ -269,13 +269,13 @@ func compareSimulation(t *testing.T, team *service.Team, h history, r *rand.Rand
 	var change service.PolicyChange
 	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
 		if r.IntN(2) == 0 {
-			policy := dmarc.None + dmarc.Policy(r.IntN(3)) //nolint:gosec // small
+			policy := dmarc.None + dmarc.Policy(r.IntN(3))
 			*to, tags[name] = &policy, policy.String()
 		}
 	}
 	for name, to := range map[string]**dmarc.Mode{"adkim": &change.ADKIM, "aspf": &change.ASPF} {
 		if r.IntN(2) == 0 {
-			mode := dmarc.Mode(r.IntN(2)) //nolint:gosec // small
+			mode := dmarc.Mode(r.IntN(2))
 			*to, tags[name] = &mode, mode.String()
 		}
 	}
