@@ -177,7 +177,10 @@ func (s *suspect) recordFix(f failure) string {
 	case f.spf == spfBroken && s.spfIsValid(f.checked):
 		return "Nothing: the SPF record is valid now."
 	case f.spf == spfBroken:
-		return fmt.Sprintf("Correct the SPF record of %s: %s.", f.checked, s.spfProblem(f.checked))
+		if facts := s.docket.domain.Facts; facts != nil && facts.Domain == f.checked && facts.SPF.Lookups > maxLookups {
+			return fmt.Sprintf("Reduce the SPF record of %s to %d lookups.", f.checked, maxLookups)
+		}
+		return fmt.Sprintf("Correct the SPF record of %s.", f.checked)
 	case f.dkim == signedAligned || f.spf == spfAligned:
 		return fmt.Sprintf("Set adkim=r and aspf=r in the DMARC record, or have the mail signed for %s.", f.from)
 	case (f.dkim == keyFails || f.dkim == signatureFails) && status == "none":

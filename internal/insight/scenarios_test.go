@@ -65,7 +65,7 @@ var ownScenarios = []scenario{
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
 		want: []want{{
 			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the record of example.com needs 12 lookups, and 10 are allowed",
-			"Correct the SPF record of example.com",
+			"Reduce the SPF record of example.com to 10 lookups.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},

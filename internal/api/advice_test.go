@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func TestSimulateAndAdvice(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := newService(t, db.Open(t, store.Options{}))
+		s.add("example.com", "example.org")
+		s.stored(aggregateXML("1", "example.com", firstDay, row{"example.com", "none", "pass", 5}, row{"a.example.com", "reject", "fail", 20}))
+		from, to := dmarcd.Day(firstDay).String(), dmarcd.Day(firstDay+1).String()
+		got := read[wire.Simulation](t, s.get("/insights/simulate?domain=Example.com&p=quarantine&sp=reject&from="+from+"&to="+to), http.StatusOK)
+		reject := "reject"
+		want := wire.Simulation{
+			Domain: "example.com", From: from, To: to,
+			Policy:   wire.Policy{P: "quarantine", SP: &reject, ADKIM: "r", ASPF: "r", T: "n", Percent: 100},
+			Observed: wire.Handled{Delivered: 5, Rejected: 20}, RFC9989: wire.Handled{Delivered: 5, Rejected: 20}, RFC7489: wire.Handled{Delivered: 5, Rejected: 20},
+			LegitimateAffected: 20,
+			Senders:            []wire.SimulatedSender{{Key: "-", Name: "Unknown network", Class: dmarcd.ClassYours, Messages: 25, Affected: 20}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("simulation (-want +got):\n%s", diff)
+		}
+		set := func(domain, key, body string) answer {
+			r := s.request(http.MethodPut, "/domains/"+domain+"/senders/"+url.PathEscape(key), strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			return s.send(r)
+		}
+		for _, step := range []struct {
+			body  string
+			class dmarcd.Class
+		}{{`{"class": "spoofing"}`, dmarcd.ClassSpoofing}, {`{"class": null}`, dmarcd.ClassYours}} {
+			if got := set("example.com", "-", step.body); got.status != http.StatusOK {
+				t.Errorf("%s: got status %d: %s", step.body, got.status, got.body)
+			}
+			items := read[page[wire.Source]](t, s.get("/insights/sources?domain=example.com"), http.StatusOK).Items
+			if len(items) != 1 || items[0].Class != step.class || len(items[0].Evidence) == 0 || items[0].Cause == nil {
+				t.Errorf("%s: got %+v, want one source of the class %s with evidence and a cause", step.body, items, step.class)
+			}
+		}
+		for _, body := range []string{`{"class": "service"}`, `{}`, `{"class": 1}`} {
+			if got := set("example.com", "-", body); got.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: got status %d, want 422", body, got.status)
+			}
+		}
+		if got := set("example.net", "-", `{"class": "yours"}`); got.status != http.StatusNotFound {
+			t.Errorf("got status %d for a domain that is not there, want 404", got.status)
+		}
+		for query, status := range map[string]int{
+			"simulate": 422, "simulate?domain=example.com&p=maybe": 422, "simulate?domain=example.com&adkim=x": 422, "simulate?domain=example.net": 404,
+			"advice?domain=example.net": 404, "advice?after=x": 422, "advice?limit=0": 422, "advice?colour=red": 422,
+		} {
+			if got := s.get("/insights/" + query); got.status != status {
+				t.Errorf("%s: got status %d, want %d: %s", query, got.status, status, got.body)
+			}
+		}
+		one := read[page[wire.Advice]](t, s.get("/insights/advice?domain=example.com"), http.StatusOK).Items
+		var all []wire.Advice
+		for after := ""; ; {
+			part := read[page[wire.Advice]](t, s.get("/insights/advice?limit=1"+after), http.StatusOK)
+			all = append(all, part.Items...)
+			if part.Next == nil {
+				break
+			}
+			after = "&after=" + *part.Next
+		}
+		if len(one) != 1 || len(all) != 2 || !cmp.Equal(one[0], all[0]) || one[0].NextAction == nil || one[0].Stage != "none" {
+			t.Errorf("got %+v for one domain and %+v for all, want the same in both", one, all)
+		}
+	})
+}
