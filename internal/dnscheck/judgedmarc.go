@@ -139,12 +139,7 @@ func (j *judgement) usability(f dmarcd.DMARCFacts) {
 			continue
 		}
 		// One finding covers all of them.
-		j.addRecord(id, words{"at": f.RecordDomain, "flaw": flaw}, j.repaired(f, func(r *dmarc.Record) {
-			if r.P == dmarc.Unstated {
-				r.P = dmarc.None
-			}
-			j.addAddress(r, f.RecordDomain)
-		}))
+		j.addRecord(id, words{"at": f.RecordDomain, "flaw": flaw}, j.usable(f))
 		return
 	}
 }

@@ -102,6 +102,17 @@ func together(some, more []dmarc.URI) []dmarc.URI {
 	return some
 }
 
+// usable returns the record that applies as receivers can use it, with reports sent where
+// they are wanted. The setup guide and the advice start from the same record.
+func (j *judgement) usable(f dmarcd.DMARCFacts) string {
+	record, _ := dmarc.Parse(f.Record)
+	wanted := j.request.ReportAddress
+	if wanted == "" && len(record.RUA) == 0 && !j.takesNoReports(f.RecordDomain) {
+		wanted = "dmarc-reports@" + f.RecordDomain
+	}
+	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, wanted, nil))
+}
+
 // addAddress adds the wanted destination to r. If none is wanted and r has none, it adds
 // one at the domain itself, unless that cannot receive mail.
 func (j *judgement) addAddress(r *dmarc.Record, at string) {

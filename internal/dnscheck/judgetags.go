@@ -64,7 +64,7 @@ func (j *judgement) destinations(f dmarcd.DMARCFacts) {
 		j.destination(f, d)
 	}
 	w := words{"at": f.RecordDomain, "wanted": j.request.ReportAddress}
-	fix := j.repaired(f, func(r *dmarc.Record) { j.addAddress(r, f.RecordDomain) })
+	fix := j.usable(f)
 	switch {
 	case aggregate == 0 && j.request.ReportAddress == "" && j.takesNoReports(f.RecordDomain):
 		j.add("parked.no-reports", w)
