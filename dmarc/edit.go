@@ -47,3 +47,20 @@ func (r Record) Edit(changes ...Tag) string {
 	}
 	return b.String()
 }
+
+// Tightened returns the text of the record with the next stricter policy for all names and
+// all messages: quarantine or, where that applies already, reject. t, pct and weaker
+// policies for subdomains are removed.
+func (r Record) Tightened() string {
+	policy := Quarantine
+	if r.Applied(r.P) >= Quarantine {
+		policy = Reject
+	}
+	stricter := func(p Policy) string {
+		if p > policy {
+			return p.String()
+		}
+		return ""
+	}
+	return r.Edit(Tag{tagP, policy.String()}, Tag{tagSP, stricter(r.SP)}, Tag{tagNP, stricter(r.NP)}, Tag{tagT, ""}, Tag{"pct", ""})
+}

@@ -38,3 +38,20 @@ func TestEdit(t *testing.T) {
 		})
 	}
 }
+
+func TestTightened(t *testing.T) {
+	t.Parallel()
+	for record, want := range map[string]string{
+		"v=DMARC1; p=none; rua=mailto:a@example.com; foo=bar": "v=DMARC1; p=quarantine; rua=mailto:a@example.com; foo=bar",
+		"v=DMARC1; p=quarantine; t=y":                         "v=DMARC1; p=quarantine",
+		"v=DMARC1; p=quarantine; sp=none":                     "v=DMARC1; p=reject",
+		"v=DMARC1; p=reject; pct=20; np=none":                 "v=DMARC1; p=reject",
+		"v=DMARC1; p=reject; t=y":                             "v=DMARC1; p=reject",
+		"v=DMARC1; p=none; sp=reject; np=quarantine":          "v=DMARC1; p=quarantine; sp=reject",
+	} {
+		parsed, _ := dmarc.Parse(record)
+		if got := parsed.Tightened(); got != want {
+			t.Errorf("%q: got %q, want %q", record, got, want)
+		}
+	}
+}

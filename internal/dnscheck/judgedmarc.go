@@ -196,12 +196,23 @@ func (j *judgement) strength(f dmarcd.DMARCFacts) {
 	case f.Policy != f.Applied:
 		j.addRecord("dmarc.testing", w, j.repaired(f, func(r *dmarc.Record) { r.Testing = false }))
 	case f.Applied == "none":
-		j.addRecord("dmarc.policy-none", w, j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, dmarc.Quarantine) }))
+		j.addRecord("dmarc.policy-none", w, j.tightened(f, dmarc.Quarantine))
 	case f.Applied == "quarantine":
-		j.addRecord("dmarc.policy-quarantine", w, j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, dmarc.Reject) }))
+		j.addRecord("dmarc.policy-quarantine", w, j.tightened(f, dmarc.Reject))
 	case !sampled:
 		j.add("dmarc.reject", w)
 	}
+}
+
+// tightened returns the record with the next stricter policy, as the advice proposes it.
+// In the record of another domain only the tag is changed that applies to this one.
+func (j *judgement) tightened(f dmarcd.DMARCFacts, policy dmarc.Policy) string {
+	if f.RecordDomain != j.facts.Domain || f.State != stateOK {
+		return j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, policy) })
+	}
+	record, _ := dmarc.Parse(f.Record)
+	record, _ = dmarc.Parse(proposed(record, j.request.ReportAddress, nil))
+	return txtRecord(dmarc.QueryName(f.RecordDomain), record.Tightened())
 }
 
 // raise sets the policy of one tag.
