@@ -133,7 +133,7 @@ type SPFFacts struct {
 	Record string
 	// Records holds all SPF records of the domain.
 	Records []string
-	// Lookups is how many look-ups the records need in all, VoidLookups how many
+	// Lookups is how many lookups the records need in all, VoidLookups how many
 	// of them find nothing, for clients of IPv4.
 	Lookups, VoidLookups int
 	// Tree holds the terms of the domain's record.
@@ -146,7 +146,7 @@ type SPFTerm struct {
 	Term string
 	// Target is the name that it leads to, Provider the service behind it.
 	Target, Provider string
-	// Cost is how many look-ups it adds with all below it, Lookups the running
+	// Cost is how many lookups it adds with all below it, Lookups the running
 	// total behind it.
 	Cost, Lookups int
 	// Note says in words what is special, such as a loop; "" if nothing is.

@@ -10,7 +10,7 @@ import (
 // DefaultSelector is the selector of messages that name none.
 const DefaultSelector = "default"
 
-// Status tells what a look-up found.
+// Status tells what a lookup found.
 type Status uint8
 
 const (
@@ -68,7 +68,7 @@ func (q Query) normalized() Query {
 	return q
 }
 
-// Result is what a look-up found.
+// Result is what a lookup found.
 type Result struct {
 	// Query is what was asked for, with names in the form of dns.Name and the
 	// default selector filled in.

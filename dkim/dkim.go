@@ -1,23 +1,20 @@
-// Package dkim reads and finds the public keys of DomainKeys Identified Mail: the
-// key record (RFC 6376 §3.6.1), what RFC 8301 says about its strength, and the
-// Ed25519 keys of RFC 8463.
+// Package dkim parses and looks up DKIM public keys: the key record (RFC 6376 §3.6.1), the
+// key strength rules of RFC 8301, and the Ed25519 keys of RFC 8463.
 //
-// ParseKey reads one record and says everything that is wrong with it. LookupKey
-// finds the key of one selector. Probe asks for many selectors of a domain; since
-// nothing lists the selectors that a domain has, it can show keys but never their
-// absence, unless the DNS itself says that there are none.
+// ParseKey parses one record and lists all its problems. LookupKey looks up the key of one
+// selector. Probe queries many selectors of a domain. DNS has no list of selectors, so
+// Probe can find keys but can prove their absence only if _domainkey itself does not
+// exist.
 //
-// The package asks through a dns.Resolver and leaves deadlines, retries and
-// caching to it. It neither signs nor verifies messages, and it knows nothing of
-// how a problem is told to people: a Problem is a kind, a tag and the text
-// concerned.
+// The package uses a dns.Resolver, which is responsible for deadlines, retries and
+// caching. It neither signs nor verifies messages, and it returns typed problems without
+// user-facing text.
 //
-// Domain names and selectors go in as A-labels in any case, with or without a
-// trailing dot, and come out in the form of dns.Name.
+// Domain names and selectors are A-labels in any case, with or without a trailing dot;
+// results are in the form of dns.Name.
 package dkim
 
-// maxKept bounds the tags and problems that are kept of one source, so that a hostile
-// record stays cheap.
+// maxKept bounds the tags and problems per record, so that a hostile record stays cheap.
 const maxKept = 100
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

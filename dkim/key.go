@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// State tells what verifiers make of a key.
+// State is how verifiers treat a key.
 type State uint8
 
 const (
 	// Usable means that signatures can be verified with the key.
 	Usable State = iota
-	// Revoked means that p is empty: the owner says that signatures with this
-	// selector no longer count (RFC 6376 §3.6.1).
+	// Revoked means that p is empty: signatures with this selector no longer count (RFC
+	// 6376 §3.6.1).
 	Revoked
-	// Invalid means that no signature can be verified with it. The problems say
-	// why.
+	// Invalid means that no signature can be verified with the key. See Key.Problems.
 	Invalid
 )
 
@@ -41,51 +40,47 @@ const (
 	Ed25519 = "ed25519"
 )
 
-// Tag is a name and a value of a record as they were written, without the white
-// space around them.
+// Tag is a name and a value of a record as published, without surrounding white space.
 type Tag struct{ Name, Value string }
 
-// Key is a key record. The fields of the tags hold what was stated, or the default
-// where a tag is absent.
+// Key is a key record. Fields have the stated value, or the default if the tag is absent.
 type Key struct {
-	// Text is the record as it was published.
+	// Text is the record as published.
 	Text string
-	// State tells what verifiers make of the key.
+	// State is how verifiers treat the key.
 	State State
-	// Algorithm is the value of k: RSA, Ed25519, or a word that nobody knows.
+	// Algorithm is the value of k: RSA, Ed25519, or an unknown word.
 	Algorithm string
-	// Bits is the size of the key: of the modulus for RSA, 256 for Ed25519, 0
-	// where there is none that could be read.
+	// Bits is the size of the key: of the modulus for RSA, 256 for Ed25519, 0 if it cannot
+	// be parsed.
 	Bits int
-	// PublicKey is a *rsa.PublicKey or an ed25519.PublicKey. It is nil where there
-	// is no key that could be read. It may be set for an Invalid key.
+	// PublicKey is a *rsa.PublicKey or an ed25519.PublicKey, or nil if it cannot be
+	// parsed. It may be set for an Invalid key.
 	PublicKey crypto.PublicKey
-	// Testing is the flag y: mail is to be treated as if it were unsigned.
+	// Testing is the flag y: verifiers treat mail as unsigned.
 	Testing bool
-	// Strict is the flag s: the domain of i= must equal d=, a subdomain does not
-	// do.
+	// Strict is the flag s: the domain of i= must equal d=; a subdomain is not allowed.
 	Strict bool
-	// Hashes holds the values of h, empty where all algorithms are allowed.
+	// Hashes are the values of h; empty allows all algorithms.
 	Hashes []string
-	// Services holds the values of s, empty where the key is for all services.
+	// Services are the values of s; empty allows all services.
 	Services []string
-	// Notes is the value of n as it was written, in quoted-printable.
+	// Notes is the value of n as published, in quoted-printable.
 	Notes string
-	// Tags holds the first 100 tags in their order, known or not, valid or not.
+	// Tags are the first 100 tags in order, including unknown and invalid ones.
 	Tags []Tag
-	// Problems holds what is wrong, at most 100: first what concerns single tags
-	// in their order, then what concerns the key.
+	// Problems lists at most 100 problems: first those of single tags in order, then those
+	// of the key.
 	Problems []Problem
 }
 
-// ForEmail reports whether the key is meant for mail and not only for other
-// services (RFC 6376 §3.6.1, tag s).
+// ForEmail reports whether the key may be used for mail (RFC 6376 §3.6.1, tag s).
 func (k Key) ForEmail() bool {
 	return len(k.Services) == 0 || slices.Contains(k.Services, "*") || slices.Contains(k.Services, "email")
 }
 
-// String returns a record that states the fields of k and nothing else, in one
-// canonical form. A key without PublicKey is written as a revoked one.
+// String returns the canonical form of the record. A key without PublicKey is written as
+// revoked.
 func (k Key) String() string {
 	var b strings.Builder
 	b.WriteString(tagV + "=" + version)
@@ -110,7 +105,7 @@ func (k Key) String() string {
 	return b.String()
 }
 
-// encoded returns the key in the form of the tag p that is used in practice.
+// encoded returns the key as a SubjectPublicKeyInfo, the common form of the tag p.
 func (k Key) encoded() []byte {
 	if raw, ok := k.PublicKey.(ed25519.PublicKey); ok {
 		return raw
@@ -120,7 +115,7 @@ func (k Key) encoded() []byte {
 	}
 	der, err := x509.MarshalPKIXPublicKey(k.PublicKey)
 	if err != nil {
-		// Only ParseKey makes keys, and only of types that can be written.
+		// Only ParseKey creates keys, and only of types that can be encoded.
 		return nil
 	}
 	return der

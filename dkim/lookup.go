@@ -8,22 +8,20 @@ import (
 	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
-// Status tells how things stand at the name of a selector.
+// Status is the result of looking up a selector.
 type Status uint8
 
 const (
-	// StatusInconclusive means that the question had no usable answer. Nothing is
-	// stated about the key.
+	// StatusInconclusive means that the query failed. Nothing is known about the key.
 	StatusInconclusive Status = iota
 	// StatusFound means that there is one key, and that it is usable.
 	StatusFound
 	// StatusRevoked means that there is one key, and that it is revoked.
 	StatusRevoked
-	// StatusNone means that this selector has no key. It says nothing of other
-	// selectors.
+	// StatusNone means that this selector has no key. Other selectors may have one.
 	StatusNone
-	// StatusMultiple means that there is a key and at least one more TXT record.
-	// What verifiers do then is undefined (RFC 6376 §3.6.2.2).
+	// StatusMultiple means that there is a key and at least one more TXT record, for which
+	// the behaviour of verifiers is undefined (RFC 6376 §3.6.2.2).
 	StatusMultiple
 	// StatusInvalid means that there is one key, and that it is invalid.
 	StatusInvalid
@@ -47,21 +45,19 @@ func (s Status) String() string {
 	}
 }
 
-// Lookup is what was found at the name of a selector.
+// Lookup is the result of looking up a selector.
 type Lookup struct {
-	// Selector and Domain are what was asked for.
+	// Selector and Domain are the queried names.
 	Selector, Domain string
-	// Status tells how things stand.
-	Status Status
-	// Keys holds the keys found, at most 100.
+	Status           Status
+	// Keys are the keys found, at most 100.
 	Keys []Key
-	// Others holds the texts found that are no keys, at most 100.
+	// Others are the texts found that are not keys, at most 100.
 	Others []string
-	// Answer is the answer as the resolver gave it. Its Aliases are the chain of
-	// CNAME records that leads to whoever keeps the key. It is the zero value
-	// where the name could not be asked for.
+	// Answer is the answer of the resolver. Its Aliases are the CNAME chain to the
+	// operator of the key. It is zero if the name could not be queried.
 	Answer dns.Answer
-	// Problems holds what is wrong beside the problems of the keys themselves.
+	// Problems lists problems other than those of the keys themselves.
 	Problems []Problem
 }
 
@@ -79,8 +75,8 @@ func QueryName(selector, domain string) string { return selector + "." + namespa
 // namespaceName returns the name below which all keys of a domain are.
 func namespaceName(domain string) string { return "_domainkey." + domain }
 
-// LookupKey finds the key of a selector (RFC 6376 §3.6.2). It asks one question. A
-// name that DNS cannot carry has no key and is not asked for.
+// LookupKey looks up the key of a selector with one query (RFC 6376 §3.6.2). A name that
+// is invalid in DNS has no key and is not queried.
 func LookupKey(ctx context.Context, r dns.Resolver, selector, domain string) Lookup {
 	l := Lookup{Selector: dns.Name(selector), Domain: dns.Name(domain), Status: StatusNone}
 	name := QueryName(l.Selector, l.Domain)
@@ -101,8 +97,8 @@ func LookupKey(ctx context.Context, r dns.Resolver, selector, domain string) Loo
 	return l
 }
 
-// judge sets the status, and tells of several records. Texts beside a key are among
-// them: which one a verifier takes is undefined (RFC 6376 §3.6.2.2).
+// judge sets the status and reports multiple records. Texts next to a key count too,
+// because it is undefined which record a verifier uses (RFC 6376 §3.6.2.2).
 func (l *Lookup) judge() {
 	records := len(l.Answer.Texts())
 	switch {
@@ -130,8 +126,8 @@ func statusOf(s State) Status {
 	}
 }
 
-// isNearMiss reports whether a text that is no key names DKIM, or is an RSA key
-// without the tags around it.
+// isNearMiss reports whether a text that is not a key mentions DKIM, or is an RSA key
+// without tags.
 func isNearMiss(text string) bool {
 	if strings.Contains(strings.ToLower(text), "dkim") {
 		return true

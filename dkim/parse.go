@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The names of the tags (RFC 6376 §3.6.1), and the one that RFC 4871 had more.
+// The names of the tags (RFC 6376 §3.6.1), and the additional one of RFC 4871.
 const (
 	tagV = "v"
 	tagH = "h"
@@ -19,7 +19,7 @@ const (
 
 const (
 	version = "DKIM1"
-	// whitespace is what FWS is made of.
+	// whitespace is the set of FWS characters.
 	whitespace  = " \t\r\n"
 	flagTesting = "y"
 	flagStrict  = "s"
@@ -27,10 +27,9 @@ const (
 	sha256      = "sha256"
 )
 
-// ParseKey reads the joined text of one TXT record. It reports false where the
-// text is not a key record at all: it begins with a v tag that is not exactly
-// DKIM1 (RFC 6376 §3.6.1 has these discarded), or has neither a v tag in front nor
-// a p tag. Everything else is a key, however broken, with its problems.
+// ParseKey parses the joined text of one TXT record. It returns false if the text is not a
+// key record: it starts with a v tag other than DKIM1 (RFC 6376 §3.6.1), or has neither a
+// leading v tag nor a p tag. Everything else is a key, however broken, with its problems.
 func ParseKey(txt string) (Key, bool) {
 	if !isKey(txt) {
 		return Key{}, false
@@ -41,8 +40,8 @@ func ParseKey(txt string) (Key, bool) {
 	return p.key, true
 }
 
-// isKey tells key records from other texts. The version is only recommended, so
-// that a text without one is a key if it has the one tag that is required.
+// isKey reports whether a text is a key record. The version is only recommended, so a text
+// without one is a key if it has the required tag p.
 func isKey(txt string) bool {
 	first := true
 	for element := range strings.SplitSeq(txt, ";") {
@@ -58,24 +57,24 @@ func isKey(txt string) bool {
 	return false
 }
 
-// cutElement reads name=value with white space around both (RFC 6376 §3.2).
+// cutElement parses name=value with optional white space (RFC 6376 §3.2).
 func cutElement(element string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(element, "=")
 	return strings.Trim(name, whitespace), strings.Trim(value, whitespace), ok
 }
 
-// parser collects a key from the elements of a record.
+// parser builds a key from the elements of a record.
 type parser struct {
 	key Key
-	// data is the value of p, and hasData tells whether there is a p tag.
+	// data is the value of p; hasData is true if there is a p tag.
 	data    string
 	hasData bool
-	// broken is set when verifiers must ignore the record for its form, unusable
-	// when no signature can be verified for another reason.
+	// broken is set if verifiers must ignore the record because of its syntax, unusable if
+	// signatures cannot be verified for another reason.
 	broken, unusable bool
 }
 
-// note keeps a problem where the condition holds.
+// note adds a problem if the condition is true.
 func (p *parser) note(condition bool, problem Problem) {
 	if !condition {
 		return
@@ -87,8 +86,7 @@ func (p *parser) note(condition bool, problem Problem) {
 	}
 }
 
-// elements reads what stands between the semicolons. Nothing need follow the last
-// one.
+// elements parses the elements between semicolons. The last one may be empty.
 func (p *parser) elements(text string) {
 	for more := text != ""; more; {
 		var element string
@@ -108,7 +106,7 @@ func (p *parser) elements(text string) {
 	}
 }
 
-// element reads one name=value.
+// element parses one name=value.
 func (p *parser) element(element string) {
 	name, value, ok := cutElement(element)
 	if !ok || !isTagName(name) || !isTagValue(value) {
@@ -122,15 +120,15 @@ func (p *parser) element(element string) {
 	case repeated:
 		p.note(true, Problem{Kind: DuplicateTag, Tag: name, Text: value})
 	case name == tagV:
-		// In front it is DKIM1, or isKey would have said no. Behind something that
-		// is no tag the record is broken anyway.
+		// At the start it is DKIM1, as isKey has checked. After a malformed element the
+		// record is broken anyway.
 		p.note(!first, Problem{Kind: VersionNotFirst, Tag: name, Text: value})
 	default:
 		p.value(name, value)
 	}
 }
 
-// value takes the value of a tag that appears for the first time.
+// value handles the first occurrence of a tag.
 func (p *parser) value(tag, value string) {
 	switch tag {
 	case tagK:
@@ -157,7 +155,7 @@ func (p *parser) value(tag, value string) {
 	}
 }
 
-// algorithm takes the value of k.
+// algorithm handles k.
 func (p *parser) algorithm(value string) {
 	if !isWord(value) {
 		p.note(true, Problem{Kind: InvalidValue, Tag: tagK, Text: value})
@@ -167,8 +165,7 @@ func (p *parser) algorithm(value string) {
 	p.note(value != RSA && value != Ed25519, Problem{Kind: UnknownAlgorithm, Tag: tagK, Text: value})
 }
 
-// list reads the words between the colons of h, s and t. A list that breaks the
-// grammar is not taken.
+// list splits the values of h, s and t at colons. A malformed list is ignored.
 func (p *parser) list(tag, value string) []string {
 	var words []string
 	for word := range strings.SplitSeq(value, ":") {
@@ -182,7 +179,7 @@ func (p *parser) list(tag, value string) []string {
 	return words
 }
 
-// hashes judges the values of h.
+// hashes checks the values of h.
 func (p *parser) hashes(value string) {
 	if len(p.key.Hashes) == 0 {
 		return
@@ -194,13 +191,13 @@ func (p *parser) hashes(value string) {
 	p.note(!old && !current, Problem{Kind: NoKnownHash, Tag: tagH, Text: value})
 }
 
-// services judges the values of s; tlsrpt is from RFC 8460 §3.
+// services checks the values of s; tlsrpt is from RFC 8460 §3.
 func (p *parser) services(value string) {
 	p.unknown(UnknownService, tagS, p.key.Services, "*", "email", "tlsrpt")
 	p.note(!p.key.ForEmail(), Problem{Kind: NotForEmail, Tag: tagS, Text: value})
 }
 
-// flags takes the values of t.
+// flags handles t.
 func (p *parser) flags(flags []string) {
 	p.unknown(UnknownFlag, tagT, flags, flagTesting, flagStrict)
 	p.key.Testing = slices.Contains(flags, flagTesting)
@@ -208,15 +205,14 @@ func (p *parser) flags(flags []string) {
 	p.note(p.key.Testing, Problem{Kind: TestMode, Tag: tagT, Text: flagTesting})
 }
 
-// unknown notes the words that are not among the known ones.
+// unknown adds a problem for each unknown word.
 func (p *parser) unknown(kind Kind, tag string, words []string, known ...string) {
 	for _, word := range words {
 		p.note(!slices.Contains(known, word), Problem{Kind: kind, Tag: tag, Text: word})
 	}
 }
 
-// finish reads the key itself, once the algorithm is known, and judges the record
-// as a whole.
+// finish decodes the key once the algorithm is known, and judges the whole record.
 func (p *parser) finish() {
 	p.note(!p.hasData, Problem{Kind: MissingTag, Tag: tagP})
 	if p.data != "" {
@@ -226,8 +222,7 @@ func (p *parser) finish() {
 	case p.broken:
 		p.key.State = Invalid
 	case p.data == "":
-		// RFC 6376 §6.1.2 looks whether the key is revoked (step 7) before it
-		// looks whether the key suits the algorithm (step 8).
+		// RFC 6376 §6.1.2 checks revocation (step 7) before the algorithm (step 8).
 		p.key.State = Revoked
 	case p.unusable:
 		p.key.State = Invalid
@@ -244,8 +239,8 @@ func isTagName(name string) bool {
 	return name != ""
 }
 
-// isTagValue reports whether value is made of printable ASCII characters and white
-// space, or empty (RFC 6376 §3.2). Semicolons cannot occur in it.
+// isTagValue reports whether value consists of printable ASCII characters and white space,
+// or is empty (RFC 6376 §3.2). It cannot contain semicolons.
 func isTagValue(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; (c < ' ' || c > '~') && strings.IndexByte(whitespace, c) < 0 {
@@ -255,8 +250,8 @@ func isTagValue(value string) bool {
 	return true
 }
 
-// isWord follows hyphenated-word of RFC 6376 §2.10: it begins with a letter, ends
-// with a letter or digit, and has these and hyphens between.
+// isWord implements hyphenated-word of RFC 6376 §2.10: letters, digits and inner hyphens,
+// starting with a letter.
 func isWord(word string) bool {
 	for i := range len(word) {
 		if c := word[i]; !isLetter(c) && (i == 0 || !isDigit(c) && (c != '-' || i == len(word)-1)) {

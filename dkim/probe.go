@@ -10,22 +10,21 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// maxConcurrent is how many questions of one probe are under way at once.
+// maxConcurrent is the number of concurrent queries of a probe.
 const maxConcurrent = 8
 
-// Namespace tells whether a domain can have keys at all.
+// Namespace is whether a domain can have keys at all.
 type Namespace uint8
 
 const (
-	// NamespaceUnknown means that it was not asked or could not be told, for
-	// example because a wildcard answers for every name.
+	// NamespaceUnknown means that this was not queried or is undecidable, for example
+	// because of a wildcard.
 	NamespaceUnknown Namespace = iota
-	// NamespaceExists means that _domainkey.<domain> exists, if only because there
-	// is a name below it: the domain most likely has a key under some selector.
+	// NamespaceExists means that _domainkey.<domain> exists, possibly only because of a
+	// name below it: the domain most likely has a key.
 	NamespaceExists
-	// NamespaceMissing means NXDOMAIN for _domainkey.<domain>: there is nothing
-	// below it (RFC 8020), so that the domain has no keys. This is the only way to
-	// know that.
+	// NamespaceMissing means NXDOMAIN for _domainkey.<domain>: there is nothing below it
+	// (RFC 8020), so the domain has no keys. This is the only proof.
 	NamespaceMissing
 )
 
@@ -41,27 +40,24 @@ func (n Namespace) String() string {
 	}
 }
 
-// Probed is what a probe found.
+// Probed is the result of a probe.
 type Probed struct {
-	// Domain is the domain that was looked at.
 	Domain string
-	// Namespace tells whether the domain can have keys at all. Unless it is
-	// NamespaceMissing, that nothing was found does not mean that the domain has
-	// no keys: it may use other selectors.
+	// Namespace is whether the domain can have keys. Unless it is NamespaceMissing, the
+	// domain may have keys under selectors that were not probed.
 	Namespace Namespace
-	// Wildcard is what a selector that nobody chose gave, the zero value where
-	// that was not asked. Where it has records, every selector has them.
+	// Wildcard is the result for an unused selector, or zero if it was not queried. If it
+	// has records, a wildcard answers for every selector.
 	Wildcard Lookup
-	// Selectors holds what each selector gave, in the order of the list, without
-	// repetitions.
+	// Selectors are the results per selector, in the order of the list, without
+	// duplicates.
 	Selectors []Lookup
-	// Skipped holds the selectors that were not asked for because the budget was
-	// spent.
+	// Skipped are the selectors that were not queried because the budget was exhausted.
 	Skipped []string
 }
 
-// Published returns the lookups that found at least one key which is not the work
-// of a wildcard.
+// Published returns the lookups that found at least one key that does not come from a
+// wildcard.
 func (p Probed) Published() []Lookup {
 	var published []Lookup
 	for _, l := range p.Selectors {
@@ -72,8 +68,8 @@ func (p Probed) Published() []Lookup {
 	return published
 }
 
-// Synthesized reports whether a lookup found nothing but what the wildcard gives to
-// every selector: the same records, or the same aliases to a name without any.
+// Synthesized reports whether a lookup found only what the wildcard returns for every
+// selector: the same records, or the same aliases to a name without records.
 func (p Probed) Synthesized(l Lookup) bool {
 	wild, own := p.Wildcard.Answer.Texts(), l.Answer.Texts()
 	slices.Sort(wild)
@@ -84,11 +80,10 @@ func (p Probed) Synthesized(l Lookup) bool {
 	return slices.Equal(wild, own) && (len(own) > 0 || slices.Equal(p.Wildcard.Answer.Aliases, l.Answer.Aliases))
 }
 
-// Probe looks for keys of a domain under the given selectors. It asks at most
-// budget questions: whether there can be keys, then for a selector that nobody
-// chose, then, several at a time, for the selectors in their order. Where there
-// can be none, no selector is asked for. How long it may take is for the deadline
-// of ctx to say.
+// Probe looks up the given selectors of a domain with at most budget queries: one for
+// _domainkey, one for an unused selector, then, concurrently, one per selector in order.
+// If _domainkey does not exist, no selector is queried. The deadline of ctx bounds the
+// time.
 func Probe(ctx context.Context, r dns.Resolver, domain string, selectors []string, budget int) Probed {
 	p := Probed{Domain: dns.Name(domain)}
 	selectors = distinct(selectors)
@@ -118,7 +113,7 @@ func Probe(ctx context.Context, r dns.Resolver, domain string, selectors []strin
 	return p
 }
 
-// lookupAll looks for the keys of several selectors at once.
+// lookupAll looks up several selectors concurrently.
 func lookupAll(ctx context.Context, r dns.Resolver, selectors []string, domain string) []Lookup {
 	lookups := make([]Lookup, len(selectors))
 	slots := make(chan struct{}, maxConcurrent)
@@ -134,11 +129,10 @@ func lookupAll(ctx context.Context, r dns.Resolver, selectors []string, domain s
 	return lookups
 }
 
-// namespace tells what the answers for _domainkey.<domain>, which is not NXDOMAIN,
-// and for a selector below it that nobody chose say together. A wildcard above
-// both, and a server that denies names by saying that they have no data, make the
-// first look as if the name existed; then the second looks the same. An alias says
-// nothing, since a DNAME makes up names that are not there.
+// namespace interprets the answers for _domainkey.<domain>, which is not NXDOMAIN, and for
+// an unused selector below it. A wildcard above both, or a server with compact denial,
+// makes both names appear to exist. An alias proves nothing, since a DNAME synthesizes
+// names.
 func namespace(top, below dns.Answer) Namespace {
 	if len(top.Aliases) > 0 || top.Outcome == dns.Inconclusive || below.Outcome == dns.Inconclusive {
 		return NamespaceUnknown
@@ -149,7 +143,7 @@ func namespace(top, below dns.Answer) Namespace {
 	return NamespaceExists
 }
 
-// distinct returns the selectors in the form of dns.Name, each of them once.
+// distinct returns the selectors in the form of dns.Name without duplicates.
 func distinct(selectors []string) []string {
 	seen := make(map[string]bool, len(selectors))
 	var kept []string

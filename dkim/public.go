@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// The sizes that keys are measured by.
+// Key sizes.
 const (
-	minBits      = 1024 // RFC 8301 §3.2: below, no signature counts
-	goodBits     = 2048 // RFC 8301 §3.2: what signers should use
-	commonBits   = 4096 // RFC 8301 §3.2: what verifiers must support
-	extremeBits  = 8192 // what well-known verifiers refuse to go beyond
-	exponentBits = 31   // what all common libraries take of an exponent
-	hugeExponent = 62   // what some take, and an int can hold
+	minBits      = 1024 // RFC 8301 §3.2: minimum
+	goodBits     = 2048 // RFC 8301 §3.2: recommended for signers
+	commonBits   = 4096 // RFC 8301 §3.2: verifiers must support it
+	extremeBits  = 8192 // maximum of common verifiers
+	exponentBits = 31   // exponent that all common libraries support
+	hugeExponent = 62   // exponent that some support, and that fits an int
 	ed25519Bits  = 256
 )
 
@@ -33,8 +33,8 @@ type subjectPublicKeyInfo struct {
 // rsaPublicKey is the ASN.1 type of RFC 8017 §A.1.1.
 type rsaPublicKey struct{ Modulus, Exponent *big.Int }
 
-// publicKey reads the value of p. White space may stand anywhere in it, and the
-// padding may be missing (RFC 6376 §2.10).
+// publicKey decodes p. White space is allowed anywhere, and the padding may be missing
+// (RFC 6376 §2.10).
 func (p *parser) publicKey() {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(whitespace, r) {
@@ -55,7 +55,7 @@ func (p *parser) publicKey() {
 	}
 }
 
-// ed25519 takes the 32 bytes of RFC 8463 §4.
+// ed25519 parses the 32 bytes of RFC 8463 §4.
 func (p *parser) ed25519(data []byte) {
 	if len(data) != ed25519.PublicKeySize {
 		p.note(true, Problem{
@@ -66,7 +66,7 @@ func (p *parser) ed25519(data []byte) {
 	p.key.PublicKey, p.key.Bits = ed25519.PublicKey(data), ed25519Bits
 }
 
-// rsa takes a SubjectPublicKeyInfo or an RSAPublicKey.
+// rsa parses a SubjectPublicKeyInfo or an RSAPublicKey.
 func (p *parser) rsa(der []byte) {
 	var info subjectPublicKeyInfo
 	wrapped := unmarshal(der, &info)
@@ -91,7 +91,7 @@ func (p *parser) rsa(der []byte) {
 	}
 }
 
-// size judges the length of an RSA modulus.
+// size checks the length of an RSA modulus.
 func (p *parser) size(bits int) {
 	problem := Problem{Tag: tagP, Count: bits}
 	switch {
@@ -109,8 +109,8 @@ func (p *parser) size(bits int) {
 	p.note(true, problem)
 }
 
-// exponent judges the public exponent of an RSA key. RFC 8017 §3.1 wants an odd
-// one of at least 3.
+// exponent checks the public exponent of an RSA key. RFC 8017 §3.1 requires an odd number
+// of at least 3.
 func (p *parser) exponent(e *big.Int) {
 	bits := e.BitLen()
 	if e.Sign() <= 0 || e.Bit(0) == 0 || bits == 1 || bits > hugeExponent {
@@ -124,7 +124,7 @@ func (p *parser) exponent(e *big.Int) {
 	p.note(bits > exponentBits, Problem{Kind: LargeExponent, Tag: tagP, Count: bits, Limit: exponentBits})
 }
 
-// unmarshal reads DER that must be nothing but one value.
+// unmarshal parses DER that consists of exactly one value.
 func unmarshal(der []byte, value any) bool {
 	rest, err := asn1.Unmarshal(der, value)
 	return err == nil && len(rest) == 0

@@ -2,18 +2,17 @@ package dkim
 
 import "slices"
 
-// KnownSelector is a selector that is worth a guess.
+// KnownSelector is a common selector.
 type KnownSelector struct {
 	// Name is the selector.
 	Name string
-	// User is the service whose customers have it, "" where many use it.
+	// User is the service whose customers use it, "" if many do.
 	User string
 }
 
-// KnownSelectors returns the selectors that Probe may be given where nothing
-// better is known, the most common first. Selectors from reports and from the
-// owner of the domain are better. Services that make up a selector for each
-// customer or each month cannot be listed.
+// KnownSelectors returns common selectors for Probe, the most common first. Selectors from
+// reports or from the owner are better. Services with individual or monthly selectors
+// cannot be listed.
 func KnownSelectors() []KnownSelector { return slices.Clone(knownSelectors) }
 
 var knownSelectors = []KnownSelector{

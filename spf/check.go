@@ -17,32 +17,27 @@ const (
 // Verdict is what Check found.
 type Verdict struct {
 	Result Result
-	// Domain is the domain that was checked, and Scope says which identity it
-	// was taken from.
+	// Domain is the checked domain, and Scope the identity it was taken from.
 	Domain string
 	Scope  Scope
-	// Path leads to the mechanism that matched: it begins in the record of
-	// Domain, passes through the include and redirect terms that were followed,
-	// and ends at the mechanism. It is empty if none matched.
+	// Path leads to the mechanism that matched: from the record of Domain, through include
+	// and redirect terms, to the mechanism. It is empty if none matched.
 	Path []Place
-	// Problem says why the result is None, TempError or PermError. It is nil for
-	// the other results.
+	// Problem is the reason for None, TempError or PermError; nil for other results.
 	Problem *Problem
-	// Lookups is how many terms asked the DNS, Voids how many of them found
+	// Lookups is the number of terms that caused DNS queries, Voids how many of them found
 	// nothing (RFC 7208 §4.6.4).
 	Lookups int
 	Voids   int
-	// Explanation is the text that the domain gives for a Fail, with its macros
-	// expanded (§6.2); "" if it gives none. It is a stranger's text, and macros
-	// may have put any byte of the sender's address into it.
+	// Explanation is the domain's explanation for a Fail, with macros expanded (§6.2), or
+	// "". It is untrusted text: macros can insert any byte of the sender's address.
 	Explanation string
 }
 
-// Check decides whether the client may use its identity: it is check_host() of
-// RFC 7208 §4. It asks its questions one after the other, as the order of terms
-// demands, and by the limits of §4.6.4 never more than 123 of them. How long it
-// may take is for the deadline of ctx to say; §4.6.4 asks for at least 20 seconds.
-// When it passes, the result is TempError.
+// Check implements check_host() of RFC 7208 §4: whether the client may use its identity.
+// It queries sequentially, in the order of the terms, and makes at most 123 queries
+// because of the limits of §4.6.4. The deadline of ctx bounds the time; §4.6.4 recommends
+// at least 20 seconds. After it, the result is TempError.
 func Check(ctx context.Context, r dns.Resolver, id Identity) Verdict {
 	s := id.sender()
 	c := &checker{
@@ -63,7 +58,6 @@ func Check(ctx context.Context, r dns.Resolver, id Identity) Verdict {
 	return v
 }
 
-// checker is the state of one check.
 type checker struct {
 	resolver dns.Resolver
 	identity Identity
@@ -71,31 +65,30 @@ type checker struct {
 	ip       netip.Addr
 	lookups  int
 	voids    int
-	// reverse is the answer to the question for the client's names, nil until
-	// it is asked; validated holds which names lead back to the client.
+	// reverse is the answer to the PTR query for the client, nil until it is sent;
+	// validated caches which names resolve to the client.
 	reverse   *dns.Answer
 	validated map[string]bool
 }
 
-// decision is what the evaluation of one record came to.
+// decision is the result of evaluating one record.
 type decision struct {
 	result  Result
 	path    []Place
 	problem *Problem
-	// domain and record are those that decided: after a redirect, its target's.
+	// domain and record are those that decided: after a redirect, those of its target.
 	domain string
 	record Record
-	// void says that the question for the record came back empty.
+	// void is true if the query for the record returned nothing.
 	void bool
 }
 
-// stop is an error that ends the whole check.
+// stop is an error that ends the check.
 type stop struct {
 	result  Result
 	problem Problem
 }
 
-// host evaluates the record of domain.
 func (c *checker) host(ctx context.Context, domain string) decision {
 	answer := c.resolver.Resolve(ctx, dns.Question{Name: domain, Type: dns.TXT})
 	texts := recordTexts(answer)
@@ -123,7 +116,7 @@ func (c *checker) host(ctx context.Context, domain string) decision {
 	return c.evaluate(ctx, domain, record)
 }
 
-// evaluate goes through the terms of a record (RFC 7208 §4.6 and §4.7).
+// evaluate processes the terms of a record (RFC 7208 §4.6 and §4.7).
 func (c *checker) evaluate(ctx context.Context, domain string, record Record) decision {
 	for _, t := range record.Terms {
 		if t.Kind.Modifier() {
@@ -178,8 +171,8 @@ func (c *checker) include(ctx context.Context, domain string, t Term) ([]Place, 
 	}
 }
 
-// follow evaluates the record that an include or redirect leads to. A target that
-// is no domain name gives None (RFC 7208 §4.3).
+// follow evaluates the record that an include or redirect refers to. An invalid target
+// gives None (RFC 7208 §4.3).
 func (c *checker) follow(ctx context.Context, domain string, t Term) (decision, *stop) {
 	name, halt := c.target(ctx, domain, t)
 	if halt != nil {
@@ -190,8 +183,8 @@ func (c *checker) follow(ctx context.Context, domain string, t Term) (decision, 
 	}
 	d := c.host(ctx, name)
 	if d.void {
-		// It counts, but need not be compared with the limit: without a record
-		// the result is a permerror already.
+		// It counts, but needs no comparison with the limit: without a record the result
+		// is already a permerror.
 		c.voids++
 	}
 	return d, nil

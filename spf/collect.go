@@ -6,13 +6,13 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// collector gathers the problems of a tree.
+// collector collects the problems of a tree.
 type collector struct {
 	tree      *explorer
 	tally     tally
 	problems  []Problem
-	broken    bool // there is a permerror in it
-	uncertain bool // there is something that could not be looked up
+	broken    bool // the tree contains a permerror
+	uncertain bool // a lookup failed
 	truncated bool
 }
 
@@ -42,9 +42,8 @@ func (c *collector) collect() {
 	}
 }
 
-// status puts everything into one word. Only a permerror that clients of IPv4
-// meet makes the whole a permerror: that too few names have AAAA records is worth
-// telling, but most mail does not notice.
+// status summarizes the tree. Only a permerror for IPv4 clients makes the whole a
+// permerror: missing AAAA records are worth a problem, but do not affect most mail.
 func (c *collector) status() Status {
 	switch {
 	case c.tree.root.Status != StatusOK:
@@ -58,8 +57,7 @@ func (c *collector) status() Status {
 	}
 }
 
-// others looks at the TXT records beside the SPF record for those that were meant
-// to be one.
+// others checks the other TXT records for malformed SPF records.
 func (c *collector) others(n *Node) {
 	for _, text := range n.others {
 		meant := strings.ToLower(strings.Trim(text, " \t\r\n\"'"))
@@ -78,9 +76,8 @@ func (c *collector) others(n *Node) {
 	}
 }
 
-// node adds the problems of a record and of all below it. Of a record that is
-// included, what its last terms say is not asked for, and how it is written is
-// its owner's affair.
+// node adds the problems of a record and of nested ones. For an included record, its final
+// terms are irrelevant, and its style is up to its owner.
 func (c *collector) node(n *Node, own bool) {
 	for _, p := range n.Record.Problems {
 		if own || p.Kind.Permanent() || p.Kind == PassAll || p.Kind == PTRUsed || p.Kind == BroadRange {
@@ -105,7 +102,7 @@ func (c *collector) node(n *Node, own bool) {
 	}
 }
 
-// step adds what the look-ups of one term showed.
+// step adds the problems found by the lookups of one term.
 func (c *collector) step(n *Node, s *Step) {
 	p := Problem{Place: s.Term.place(n.Domain), Name: s.Target}
 	of := func(kind Kind) Problem {
@@ -153,8 +150,8 @@ func (c *collector) step(n *Node, s *Step) {
 	}
 }
 
-// child adds what is wrong with the record that a term leads to, at the place of
-// the term.
+// child adds the problems of the record that a term refers to, at the position of the
+// term.
 func (c *collector) child(p Problem, n *Node) {
 	switch n.Status {
 	case StatusInconclusive:
@@ -176,7 +173,7 @@ func (c *collector) child(p Problem, n *Node) {
 	c.add(p)
 }
 
-// unanswered adds the questions that nobody could answer.
+// unanswered adds the failed queries.
 func (c *collector) unanswered(p Problem, questions []Lookup) {
 	for _, q := range questions {
 		if q.Outcome == dns.Inconclusive {
@@ -195,8 +192,7 @@ func (c *collector) truncate(p Problem, reason string) {
 	c.add(p)
 }
 
-// voids adds the limit of void look-ups, once if clients of both families meet
-// it.
+// voids adds the void lookup limit, once if it affects clients of both families.
 func (c *collector) voids() {
 	ipv4, ipv6 := c.tally.voidsIPv4, c.tally.voidsIPv6
 	count := c.tree.root.Voids

@@ -38,7 +38,7 @@ func (z *slowZone) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return z.Zone.Resolve(ctx, q)
 }
 
-// wideZone has n records beside one another, each with look-ups of its own.
+// wideZone has n records beside one another, each with lookups of its own.
 func wideZone(n int) *dnstest.Zone {
 	zone := dnstest.New("")
 	record := "v=spf1"

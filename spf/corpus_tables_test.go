@@ -165,7 +165,7 @@ func TestParseTables(t *testing.T) {
 	}
 }
 
-// TestExplainTable compares the number of look-ups.
+// TestExplainTable compares the number of lookups.
 func TestExplainTable(t *testing.T) {
 	t.Parallel()
 	var in struct {
@@ -189,7 +189,7 @@ func TestExplainTable(t *testing.T) {
 		if c.Expect.Lookups != nil {
 			compared++
 			if x.Lookups != *c.Expect.Lookups {
-				t.Errorf("%s: got %d look-ups, want %d", c.ID, x.Lookups, *c.Expect.Lookups)
+				t.Errorf("%s: got %d lookups, want %d", c.ID, x.Lookups, *c.Expect.Lookups)
 			}
 		}
 		if c.Expect.Error != "" {

@@ -1,14 +1,11 @@
-// Package spf reads, evaluates and explains Sender Policy Framework records
-// (RFC 7208).
+// Package spf parses, evaluates and explains SPF records (RFC 7208).
 //
-// Parse reads one record and says everything that is wrong with it. Check is
-// the check_host() function of the RFC: it decides whether a client may use an
-// identity, and tells which term decided. Explain needs no client: it walks the
-// tree of records below a domain and shows what every term costs, what it stands
-// for, and where the tree breaks.
+// Parse parses one record and lists all its problems. Check implements check_host(): it
+// decides whether a client may use an identity, and returns the term that decided. Explain
+// needs no client: it walks the tree of records of a domain and returns the cost and
+// meaning of every term, and where the tree breaks.
 //
-// The package asks through a dns.Resolver and does nothing else with the
-// network. It judges nothing as good or bad: it returns typed problems, and
-// leaves to its callers how much each of them matters and how to phrase it. It
-// does not convert Unicode names to A-labels; callers do (RFC 7208 §4.3).
+// The package uses a dns.Resolver and no other network access. It returns typed problems;
+// callers decide how severe they are and how to phrase them. It does not convert Unicode
+// names to A-labels; callers do (RFC 7208 §4.3).
 package spf

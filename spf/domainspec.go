@@ -40,8 +40,8 @@ func (d DomainSpec) Macros() string {
 	return string(letters)
 }
 
-// Dynamic reports whether the name depends on the client or on the local part of
-// the sender, so that it cannot be known from the domain alone.
+// Dynamic reports whether the name depends on the client or on the local part of the
+// sender, so that it is not determined by the domain alone.
 func (d DomainSpec) Dynamic() bool {
 	return strings.Trim(d.Macros(), "do") != ""
 }
@@ -56,7 +56,7 @@ type part struct {
 	delimiters string // "" is the dot
 }
 
-// flaw is what parsing a macro-string stumbled over.
+// flaw is the error of a malformed macro-string.
 type flaw struct {
 	kind Kind
 	at   int

@@ -31,12 +31,12 @@ func ExampleCheck() {
 		Helo:     "out.example.net",
 		MailFrom: "user@example.com",
 	})
-	fmt.Println(verdict.Result, "after", verdict.Lookups, "look-ups")
+	fmt.Println(verdict.Result, "after", verdict.Lookups, "lookups")
 	for _, place := range verdict.Path {
 		fmt.Println(place.Domain, place.Term)
 	}
 	// Output:
-	// pass after 2 look-ups
+	// pass after 2 lookups
 	// example.com include:_spf.example.net
 	// _spf.example.net ip4:198.51.100.0/24
 }

@@ -12,8 +12,8 @@ const (
 	maxName = 253
 	// maxLabel is the length of the longest label.
 	maxLabel = 63
-	// maxExpansion bounds what macros may grow to: a long record of nothing but
-	// %{s} would otherwise multiply a long sender.
+	// maxExpansion bounds the expansion of macros: a long record of %{s} would otherwise
+	// multiply a long sender.
 	maxExpansion = 1 << 14
 )
 
@@ -89,9 +89,8 @@ func escapeURL(s string) string {
 	return b.String()
 }
 
-// fitName brings expanded text into the form of a question: lower case, without
-// a trailing dot, and shortened from the left, label by label, to what fits
-// (RFC 7208 §7.3).
+// fitName normalizes expanded text for a query: lower case, without a trailing dot, and
+// truncated from the left, label by label, to the maximum length (RFC 7208 §7.3).
 func fitName(s string) string {
 	name := dns.Name(s)
 	for len(name) > maxName {
@@ -104,9 +103,9 @@ func fitName(s string) string {
 	return name
 }
 
-// askable reports whether a question can be made of the name: labels of 1 to 63
-// bytes, 253 in all, printable ASCII. Labels need not be host names, because
-// macros and published names may hold any character (RFC 7208 §7.1).
+// askable reports whether a name can be queried: labels of 1 to 63 bytes, 253 in total,
+// printable ASCII. Labels need not be host names, because macros and published names may
+// contain any character (RFC 7208 §7.1).
 func askable(name string) bool {
 	if len(name) > maxName {
 		return false
@@ -119,15 +118,15 @@ func askable(name string) bool {
 	return strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 }
 
-// checkable reports whether check_host() may go on with the name: one that can
-// be asked for, of several labels (RFC 7208 §4.3).
+// checkable reports whether check_host() may continue with the name: it can be queried and
+// has several labels (RFC 7208 §4.3).
 func checkable(name string) bool {
 	return askable(name) && strings.IndexByte(name, '.') >= 0
 }
 
-// isDomain reports whether the name is a domain that mail could come from: what
-// is checkable, made of letters, digits, hyphens and underscores, and no IPv4
-// address. It keeps address literals and junk in HELO away from the DNS.
+// isDomain reports whether mail could come from the name: it is checkable, consists of
+// letters, digits, hyphens and underscores, and is not an IPv4 address. It avoids DNS
+// queries for address literals and junk in HELO.
 func isDomain(name string) bool {
 	odd := func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", c)

@@ -16,13 +16,13 @@ const (
 	maxTerms = 10_000
 )
 
-// Explain walks the tree of records below domain, without a client in mind, and
-// returns it with what every term costs and stands for. It goes on past the
-// limits that receivers keep to, up to its own, and says where these stopped it.
+// Explain walks the tree of records of domain, without a client, and returns it with the
+// cost and meaning of every term. It continues past the limits of receivers, up to its
+// own, and records where it stopped.
 //
-// Questions of the same depth are asked concurrently, each question once. The
-// explanation does not depend on the order of the answers. How long it may take
-// is for the deadline of ctx to say; what is not known by then is inconclusive.
+// Queries of the same depth run concurrently, each once. The result does not depend on the
+// order of the answers. The deadline of ctx bounds the time; lookups that miss it are
+// inconclusive.
 func Explain(ctx context.Context, r dns.Resolver, domain string, limits Limits) Explanation {
 	domain = dns.Name(domain)
 	x := Explanation{Domain: domain, Root: &Node{Domain: domain, Status: StatusNone}}

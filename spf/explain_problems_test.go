@@ -94,7 +94,7 @@ func TestExplainProblems(t *testing.T) {
 			},
 		},
 		{
-			name: "void look-ups, for whom, and their limit",
+			name: "void lookups, for whom, and their limit",
 			zone: `example.com TXT "v=spf1 a:v4.example a:v6.example exists:no.example mx:v4.example -all"
 				v4.example A 192.0.2.1
 				v6.example AAAA 2001:db8::1`,
@@ -107,7 +107,7 @@ func TestExplainProblems(t *testing.T) {
 			},
 		},
 		{
-			name: "the limit of void look-ups for one family",
+			name: "the limit of void lookups for one family",
 			zone: `example.com TXT "v=spf1 a:a.example a:b.example a:c.example -all"
 				a.example A 192.0.2.1
 				b.example A 192.0.2.2
@@ -120,7 +120,7 @@ func TestExplainProblems(t *testing.T) {
 			},
 		},
 		{
-			name: "the limit of void look-ups for the other family",
+			name: "the limit of void lookups for the other family",
 			zone: `example.com TXT "v=spf1 a:a.example a:b.example a:c.example -all"
 				a.example AAAA 2001:db8::1
 				b.example AAAA 2001:db8::2
@@ -133,7 +133,7 @@ func TestExplainProblems(t *testing.T) {
 			},
 		},
 		{
-			name: "the limit of look-ups tells the term that passes it",
+			name: "the limit of lookups tells the term that passes it",
 			zone: `example.com TXT "v=spf1 include:b.example include:b.example ptr:example.net -all"
 				b.example TXT "v=spf1 ptr ptr:a.example ptr:b.example ptr:c.example"`,
 			want: []spf.Problem{

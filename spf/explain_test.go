@@ -13,8 +13,8 @@ import (
 	"github.com/dmarcd/dmarcd/spf"
 )
 
-// sketch draws the tree of an explanation, a term on a line: running look-ups,
-// running void look-ups of both families, the term, and what is to be said.
+// sketch draws the tree of an explanation, a term on a line: running lookups,
+// running void lookups of both families, the term, and what is to be said.
 func sketch(x spf.Explanation) string {
 	var b strings.Builder
 	var draw func(n *spf.Node, indent string)
@@ -224,8 +224,8 @@ func TestExplainStatus(t *testing.T) {
 		{"a that does not answer", "example.com TXT \"v=spf1 a:b.example -all\"\nb.example INCONCLUSIVE", spf.StatusInconclusive},
 		{"a certain error beats what does not answer", "example.com TXT \"v=spf1 a:b.example include:c.example -all\"\nb.example INCONCLUSIVE", spf.StatusPermError},
 		{"loop", `example.com TXT "v=spf1 include:example.com -all"`, spf.StatusPermError},
-		{"ten look-ups", "example.com TXT \"v=spf1 a a a a a a a a a a -all\"\nexample.com A 192.0.2.1\nexample.com AAAA 2001:db8::1", spf.StatusOK},
-		{"eleven look-ups", "example.com TXT \"v=spf1 a a a a a a a a a a a -all\"\nexample.com A 192.0.2.1\nexample.com AAAA 2001:db8::1", spf.StatusPermError},
+		{"ten lookups", "example.com TXT \"v=spf1 a a a a a a a a a a -all\"\nexample.com A 192.0.2.1\nexample.com AAAA 2001:db8::1", spf.StatusOK},
+		{"eleven lookups", "example.com TXT \"v=spf1 a a a a a a a a a a a -all\"\nexample.com A 192.0.2.1\nexample.com AAAA 2001:db8::1", spf.StatusPermError},
 		{"two voids", `example.com TXT "v=spf1 a:a.example a:b.example -all"`, spf.StatusOK},
 		{"three voids", `example.com TXT "v=spf1 a:a.example a:b.example a:c.example -all"`, spf.StatusPermError},
 		{"three voids for IPv6 clients alone", "example.com TXT \"v=spf1 a a a -all\"\nexample.com A 192.0.2.1", spf.StatusOK},
@@ -280,7 +280,7 @@ func TestExplainLimits(t *testing.T) {
 			t.Parallel()
 			x := spf.Explain(context.Background(), tt.zone, "n0.example", tt.limits)
 			if !x.Truncated || x.Questions != tt.questions || x.Lookups != tt.lookups {
-				t.Errorf("got truncated %v, %d questions, %d look-ups, want true, %d, %d",
+				t.Errorf("got truncated %v, %d questions, %d lookups, want true, %d, %d",
 					x.Truncated, x.Questions, x.Lookups, tt.questions, tt.lookups)
 			}
 			found := false
@@ -305,7 +305,7 @@ func TestExplainAsksForRecordsFirst(t *testing.T) {
 }
 
 // TestExplainCountsWithoutEnd has records include one another so often that the
-// true number of look-ups cannot be written down.
+// true number of lookups cannot be written down.
 func TestExplainCountsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	zone := dnstest.New("")
@@ -318,7 +318,7 @@ func TestExplainCountsWithoutEnd(t *testing.T) {
 	zone.Add(dns.Record{Name: "n15.example", Type: dns.TXT, Text: []string{"v=spf1 a"}})
 	x := spf.Explain(context.Background(), zone, "n0.example", spf.Limits{})
 	if x.Lookups != 1<<30 || x.Status != spf.StatusPermError {
-		t.Errorf("got %d look-ups and %q, want %d and permerror", x.Lookups, x.Status, 1<<30)
+		t.Errorf("got %d lookups and %q, want %d and permerror", x.Lookups, x.Status, 1<<30)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Status is what the records of a domain come to, in one word.
+// Status summarizes the records of a domain.
 type Status string
 
 const (
@@ -21,142 +21,133 @@ const (
 	// StatusPermError means that a client that matches nothing before gets a
 	// permerror.
 	StatusPermError Status = "permerror"
-	// StatusInconclusive means that not everything could be looked up, and that
-	// what could gives no other status.
+	// StatusInconclusive means that some lookups failed, and that the others give no other
+	// status.
 	StatusInconclusive Status = "inconclusive"
 )
 
-// Limits bound the work of Explain. A field that is zero stands for its default.
+// Limits bound the work of Explain. Zero fields mean the default.
 type Limits struct {
-	// Questions is how many different questions may be asked, 100 by default.
+	// Questions is the maximum number of distinct queries, 100 by default.
 	Questions int
-	// Depth is how many records may stand above one another, 20 by default.
+	// Depth is the maximum nesting of records, 20 by default.
 	Depth int
-	// Concurrency is how many questions are asked at a time, 8 by default.
+	// Concurrency is the number of concurrent queries, 8 by default.
 	Concurrency int
 }
 
-// Voids counts terms whose look-up comes back empty (RFC 7208 §4.6.4). The number
-// depends on the client: for the same a term, a client with an IPv6 address makes
-// the receiver ask for AAAA records and not for A records.
+// Voids counts terms with void lookups (RFC 7208 §4.6.4). The number depends on the
+// client: for the same a term, the receiver queries AAAA records for an IPv6 client, and A
+// records otherwise.
 type Voids struct {
 	IPv4 int
 	IPv6 int
 }
 
-// Explanation is the tree of records below a domain, and what it comes to.
+// Explanation is the tree of records of a domain.
 type Explanation struct {
 	Domain string
 	Status Status
 	// Root is the domain's own record and all that follows from it.
 	Root *Node
-	// Lookups is the number of terms that ask the DNS if nothing matches, in all
-	// records together, and Voids how many of these find nothing. Receivers stop
-	// after 10 and 2; the explanation goes on.
+	// Lookups is the number of terms that cause queries if nothing matches, in all records
+	// together, and Voids how many of these find nothing. Receivers stop after 10 and 2;
+	// the explanation continues.
 	Lookups int
 	Voids   Voids
-	// Questions is how many questions were asked to find all this.
+	// Questions is the number of queries sent.
 	Questions int
-	// Truncated reports that a limit kept the tree incomplete.
+	// Truncated reports that a limit made the tree incomplete.
 	Truncated bool
-	// Problems holds everything that is wrong, in the order of the tree, with
-	// what concerns the whole of it last.
+	// Problems lists all problems in the order of the tree; those of the whole tree are
+	// last.
 	Problems []Problem
 }
 
 // Node is one record in the tree.
 type Node struct {
 	Domain string
-	// Status says what is found at Domain itself. It does not look below.
+	// Status is the result for Domain itself, without nested records.
 	Status Status
-	// Outcome, Reason, Aliases and TTL are those of the answer that the record
-	// came in.
+	// Outcome, Reason, Aliases and TTL are those of the answer with the record.
 	Outcome dns.Outcome
 	Reason  string
 	Aliases []string
 	TTL     time.Duration
-	// Texts holds the SPF records found. Unless there is exactly one, Record and
-	// Terms are empty.
+	// Texts are the SPF records found. Unless there is exactly one, Record and Terms are
+	// empty.
 	Texts  []string
 	Record Record
 	Terms  []Step
-	// Lookups and Voids count the terms of this record and of all below it. Where
-	// a term leads to a record that does not exist, the void look-up is told here,
-	// not in the Step.
+	// Lookups and Voids count the terms of this record and of nested ones. If a term
+	// refers to a missing record, the void lookup is counted here, not in the Step.
 	Lookups int
 	Voids   Voids
-	// Truncated says which limit was reached before all terms were taken in, ""
-	// if none was.
+	// Truncated is the limit that was reached before all terms were processed, or "".
 	Truncated string
 
-	others     []string // TXT records at Domain that are no SPF records
+	others     []string // TXT records at Domain that are not SPF records
 	longString int      // the length of a string of the record, if it is over 255
 }
 
-// Step is one term of a record and what came of it.
+// Step is one term of a record and its lookups.
 type Step struct {
 	Term Term
-	// Target is the name that the term leads to, "" if it has none or if it is
-	// Dynamic.
+	// Target is the name that the term refers to, "" if it has none or is Dynamic.
 	Target string
-	// Provider is the name of the well-known mail service behind the target.
+	// Provider is the well-known mail service of the target.
 	Provider string
-	// Dynamic reports that what the term stands for depends on the message: its
-	// domain holds macros for the client or the local part, or it is a ptr.
+	// Dynamic reports that the term depends on the message: its domain has macros for the
+	// client or the local part, or it is a ptr.
 	Dynamic bool
-	// Ignored reports that the term has no effect: it stands after all, or is a
-	// redirect beside one.
+	// Ignored reports that the term has no effect: it follows all, or is a redirect next
+	// to all.
 	Ignored bool
-	// Cost is how many look-ups the term adds, with those of the records that it
-	// leads to. Lookups and Voids are the running totals behind it. A redirect is
-	// evaluated after all mechanisms, wherever it stands (RFC 7208 §6.1).
+	// Cost is the number of lookups of the term, including nested records. Lookups and
+	// Voids are the running totals after it. A redirect is evaluated after all mechanisms,
+	// wherever it is (RFC 7208 §6.1).
 	Cost    int
 	Lookups int
 	Voids   Voids
-	// Void tells whether the term's own look-up finds nothing: 0 or 1 for the
-	// two families of clients.
+	// Void is 0 or 1 per address family: whether the term's own lookup finds nothing.
 	Void Voids
-	// Questions holds what came of the term's own questions: for A and AAAA
-	// records of an a term, MX records of an mx, A records of an exists. What an
-	// include or redirect leads to is in Child.
+	// Questions are the results of the term's own queries: A and AAAA records for an a
+	// term, MX records for an mx, A records for an exists. Include and redirect use Child.
 	Questions []Lookup
-	// Hosts holds the mail exchangers of an mx, in order of preference and at
-	// most ten of them.
+	// Hosts are the mail exchangers of an mx in order of preference, at most ten.
 	Hosts []Host
-	// Exchangers is how many there are.
+	// Exchangers is the total number of mail exchangers.
 	Exchangers int
-	// Ranges holds the addresses that the term stands for.
+	// Ranges are the addresses that the term covers.
 	Ranges []netip.Prefix
-	// Child is the record that an include or redirect leads to. It is nil if
-	// the term is Dynamic or Ignored, if Loop or Repeated says so, or if a limit
-	// was reached.
+	// Child is the record that an include or redirect refers to. It is nil if the term is
+	// Dynamic, Ignored, a Loop or Repeated, or if a limit was reached.
 	Child *Node
-	// Loop reports that the term leads to a record that it is part of.
+	// Loop reports that the term refers to a record that contains it.
 	Loop bool
-	// Repeated reports that the record is shown elsewhere in the tree. Its
-	// look-ups count again.
+	// Repeated reports that the record is shown elsewhere in the tree. Its lookups count
+	// again.
 	Repeated bool
-	// Truncated says which limit was reached before the term was looked up
-	// completely, "" if none was.
+	// Truncated is the limit that was reached before the term was fully looked up, or "".
 	Truncated string
 }
 
 // Host is a mail exchanger of an mx term.
 type Host struct {
 	Name string
-	// Questions holds what came of the questions for its A and AAAA records.
+	// Questions are the results of the queries for its A and AAAA records.
 	Questions []Lookup
 }
 
-// Lookup is what a question came to, without the records.
+// Lookup is the result of a query without the records.
 type Lookup struct {
 	dns.Question
 
 	Outcome dns.Outcome
-	// Reason says why the outcome is inconclusive.
+	// Reason is why the outcome is inconclusive.
 	Reason string
-	// Aliases holds the CNAME targets that were followed.
+	// Aliases are the CNAME targets that were followed.
 	Aliases []string
-	// Records is how many records came back.
+	// Records is the number of records in the answer.
 	Records int
 }

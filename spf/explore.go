@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// Which limit was reached, as the fields called Truncated say it.
+// The limits, as values of the Truncated fields.
 const (
 	outOfQuestions = "questions"
 	outOfDepth     = "depth"
@@ -19,10 +19,9 @@ const (
 // maxString is the length of the longest character-string (RFC 1035 §3.3).
 const maxString = 255
 
-// explorer builds the tree in rounds: all questions that can be asked by now are
-// asked together, and their answers are worked in one after the other, in the
-// order of the tree. So the tree is the same whichever answer comes first, and
-// no part of it needs a lock.
+// explorer builds the tree in rounds: it sends all queries that are possible so far
+// together, then processes their answers in the order of the tree. The tree therefore does
+// not depend on the order of answers and needs no lock.
 type explorer struct {
 	resolver dns.Resolver
 	limits   Limits
@@ -33,14 +32,14 @@ type explorer struct {
 	terms    int
 }
 
-// request is a question and what to do with its answer. Once the budget of
-// questions is spent, asked is false.
+// request is a query and the handler of its answer. asked is false once the query budget
+// is exhausted.
 type request struct {
 	question dns.Question
 	then     func(answer dns.Answer, asked bool)
 }
 
-// lineage is the way from a record up to the root.
+// lineage is the path from a record to the root.
 type lineage struct {
 	domain string
 	depth  int
@@ -56,8 +55,7 @@ func (l *lineage) includes(domain string) bool {
 	return false
 }
 
-// run works off the queue, round by round, until no answer leads to another
-// question.
+// run processes the queue in rounds until no answer causes another query.
 func (e *explorer) run(ctx context.Context) {
 	for len(e.queue) > 0 {
 		round := e.queue
@@ -70,9 +68,8 @@ func (e *explorer) run(ctx context.Context) {
 	}
 }
 
-// ask asks the questions of a round that have not been asked before. Where the
-// budget does not reach for all, those for records come first: they decide the
-// number of look-ups.
+// ask sends the queries of a round that were not sent before. If the budget is too small
+// for all, queries for records come first, because they determine the number of lookups.
 func (e *explorer) ask(ctx context.Context, round []request) {
 	var questions []dns.Question
 	for _, records := range []bool{true, false} {
@@ -101,7 +98,7 @@ func (e *explorer) ask(ctx context.Context, round []request) {
 	}
 }
 
-// enter asks for the record of a node.
+// enter queries the record of a node.
 func (e *explorer) enter(n *Node, above *lineage) {
 	at := &lineage{domain: n.Domain, above: above}
 	if above != nil {
@@ -118,7 +115,7 @@ func (e *explorer) enter(n *Node, above *lineage) {
 	}})
 }
 
-// read takes in the answer to the question for the record.
+// read processes the answer to the query for the record.
 func (n *Node) read(answer dns.Answer) {
 	n.Outcome, n.Reason, n.Aliases, n.TTL = answer.Outcome, answer.Reason, answer.Aliases, answer.TTL
 	for _, r := range answer.Records {
@@ -150,8 +147,8 @@ func (n *Node) read(answer dns.Answer) {
 	}
 }
 
-// fill makes the steps of a node's terms. The terms of a record with a problem of
-// syntax are followed too: whoever mends it wants to know what it will cost.
+// fill creates the steps of a node's terms. Terms of a record with syntax errors are
+// followed too, to show the cost once it is fixed.
 func (e *explorer) fill(n *Node, at *lineage) {
 	terms := n.Record.Terms
 	if room := maxTerms - e.terms; len(terms) > room {
@@ -174,7 +171,7 @@ func (e *explorer) fill(n *Node, at *lineage) {
 	}
 }
 
-// follow queues what has to be asked to know what a term stands for.
+// follow queues the queries of a term.
 func (e *explorer) follow(s *Step, at *lineage) {
 	s.Dynamic = s.Term.Domain.Dynamic() || s.Term.Kind == PTR
 	if s.Term.Domain.Dynamic() {
@@ -208,15 +205,15 @@ func (e *explorer) follow(s *Step, at *lineage) {
 	}
 }
 
-// fixedSuffix returns what a name that depends on the client ends in: the text
-// behind the last macro, without the label that the macro is part of.
+// fixedSuffix returns the constant end of a name that depends on the client: the text
+// after the last macro, without the label that contains the macro.
 func fixedSuffix(d DomainSpec) string {
 	last := d.parts[len(d.parts)-1]
 	_, suffix, _ := strings.Cut(last.literal, ".")
 	return suffix
 }
 
-// descend queues the record that an include or redirect leads to.
+// descend queues the record that an include or redirect refers to.
 func (e *explorer) descend(s *Step, at *lineage) {
 	switch {
 	case !checkable(s.Target):
@@ -271,8 +268,7 @@ func (e *explorer) addresses(s *Step, name string, into *[]Lookup) {
 	}
 }
 
-// lookup queues a question of a step, keeps what came of it, and hands on the
-// answer.
+// lookup queues a query of a step, records the result, and passes on the answer.
 func (e *explorer) lookup(s *Step, q dns.Question, into *Lookup, then func(dns.Answer)) {
 	into.Question = q
 	e.queue = append(e.queue, request{q, func(answer dns.Answer, asked bool) {
@@ -286,7 +282,7 @@ func (e *explorer) lookup(s *Step, q dns.Question, into *Lookup, then func(dns.A
 	}})
 }
 
-// setVoid marks the term's look-up as empty for the families concerned.
+// setVoid marks the term's lookup as void for the families.
 func (s *Step) setVoid(o dns.Outcome, ipv4, ipv6 bool) {
 	if !isVoid(o) {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Scope says which identity of a message was checked (RFC 7208 §2).
+// Scope is the checked identity of a message (RFC 7208 §2).
 type Scope string
 
 const (
@@ -18,10 +18,10 @@ const (
 	Helo Scope = "helo"
 )
 
-// Identity is what a client says about itself, and where it connects from.
+// Identity is the input of Check: what a client claims, and where it connects from.
 type Identity struct {
-	// IP is the address of the client. An IPv4-mapped IPv6 address is taken
-	// as the IPv4 address that it is (RFC 7208 §5).
+	// IP is the address of the client. An IPv4-mapped IPv6 address is treated as IPv4 (RFC
+	// 7208 §5).
 	IP netip.Addr
 	// Helo is the argument of HELO or EHLO.
 	Helo string

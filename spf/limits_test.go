@@ -85,12 +85,12 @@ func TestLimits(t *testing.T) {
 			want:   spf.PermError, kind: spf.LookupLimit, lookups: 10,
 		},
 		{
-			name:   "two void look-ups",
+			name:   "two void lookups",
 			record: "v=spf1 a:x.example exists:y.example ?all",
 			want:   spf.Neutral, lookups: 2, voids: 2,
 		},
 		{
-			name:   "three void look-ups",
+			name:   "three void lookups",
 			record: "v=spf1 a:x.example mx:y.example exists:z.example ?all",
 			want:   spf.PermError, kind: spf.VoidLimit, lookups: 3, voids: 3,
 		},
@@ -137,7 +137,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("got %v %q, want %v %q", v.Result, kind, tt.want, tt.kind)
 			}
 			if v.Lookups != tt.lookups || v.Voids != tt.voids {
-				t.Errorf("got %d look-ups and %d voids, want %d and %d", v.Lookups, v.Voids, tt.lookups, tt.voids)
+				t.Errorf("got %d lookups and %d voids, want %d and %d", v.Lookups, v.Voids, tt.lookups, tt.voids)
 			}
 		})
 	}

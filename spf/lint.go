@@ -1,9 +1,9 @@
 package spf
 
-// What a record is warned about.
+// Thresholds for warnings.
 const (
-	// broadIPv4 and broadIPv6 are the shortest prefix lengths that pass without
-	// a remark: a /16 and a /32 are what one organization may plausibly own.
+	// broadIPv4 and broadIPv6 are the shortest prefix lengths without a warning: one
+	// organization may plausibly own a /16 or a /32.
 	broadIPv4 = 16
 	broadIPv6 = 32
 	// crampedRecord and longRecord are the sizes of RFC 7208 §3.4.
@@ -11,13 +11,13 @@ const (
 	longRecord    = 512
 )
 
-// linter collects the problems of a record that can be evaluated.
+// linter collects the problems of a valid record.
 type linter struct {
 	problems []Problem
 }
 
-// add keeps a problem and returns it to be completed; the pointer is good until
-// the next call. Once there are maxProblems, what is returned goes nowhere.
+// add appends a problem and returns it for completion; the pointer is valid until the next
+// call. After maxProblems the returned problem is discarded.
 func (l *linter) add(kind Kind, t Term) *Problem {
 	if len(l.problems) == maxProblems {
 		return &Problem{}
@@ -26,9 +26,9 @@ func (l *linter) add(kind Kind, t Term) *Problem {
 	return &l.problems[len(l.problems)-1]
 }
 
-// lint returns the problems that can be seen in the text: those of single terms
-// in the order of the record, then those of the record as a whole. Whether all is
-// missing can only be told of a record whose terms could all be read.
+// lint returns the problems that are visible in the text: those of single terms in order,
+// then those of the whole record. A missing all is reported only if all terms could be
+// parsed.
 func (r Record) lint(readable bool) []Problem {
 	var l linter
 	all := r.find(All)
@@ -46,8 +46,7 @@ func (r Record) lint(readable bool) []Problem {
 			afterAll = append(afterAll, t)
 			continue
 		}
-		// Of two equal mechanisms the second is never the one that matches,
-		// whatever the qualifiers are.
+		// The second of two equal mechanisms never matches, whatever the qualifiers.
 		key := t.unqualified()
 		if first, found := seen[key]; found {
 			l.add(DuplicateTerm, t).Other = first
@@ -71,7 +70,7 @@ func (r Record) lint(readable bool) []Problem {
 	return l.problems
 }
 
-// term adds what one term alone gives rise to.
+// term adds the problems of one term.
 func (l *linter) term(t Term) {
 	switch t.Kind {
 	case All:

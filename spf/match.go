@@ -10,8 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// match evaluates a mechanism of the record of domain. It returns the path to
-// what matched, nil if nothing did.
+// match evaluates a mechanism of the record of domain. It returns the path to the match,
+// or nil.
 func (c *checker) match(ctx context.Context, domain string, t Term) ([]Place, *stop) {
 	var matched bool
 	var halt *stop
@@ -46,8 +46,8 @@ func (c *checker) matchA(ctx context.Context, domain string, t Term) (bool, *sto
 	return c.anyWithin(answer, t), halt
 }
 
-// matchMX looks at the exchangers in order of preference, so that what comes of
-// a domain with too many of them does not depend on the order of an answer.
+// matchMX checks the exchangers in order of preference, so that the result for a domain
+// with too many of them does not depend on the order of an answer.
 func (c *checker) matchMX(ctx context.Context, domain string, t Term) (bool, *stop) {
 	name, halt := c.target(ctx, domain, t)
 	if halt != nil {
@@ -79,8 +79,8 @@ func (c *checker) matchMX(ctx context.Context, domain string, t Term) (bool, *st
 	return false, nil
 }
 
-// matchPTR matches if a validated name of the client is the target or below it.
-// A failing look-up is no match here, not an error (RFC 7208 §5.5).
+// matchPTR matches if a validated name of the client is the target or below it. A failed
+// lookup is not a match, and not an error (RFC 7208 §5.5).
 func (c *checker) matchPTR(ctx context.Context, domain string, t Term) (bool, *stop) {
 	name, halt := c.target(ctx, domain, t)
 	if halt != nil {
@@ -98,8 +98,7 @@ func (c *checker) matchPTR(ctx context.Context, domain string, t Term) (bool, *s
 	return false, nil
 }
 
-// matchExists looks for an A record, whatever the family of the client is
-// (RFC 7208 §5.7).
+// matchExists looks up an A record, whatever the client's address family (RFC 7208 §5.7).
 func (c *checker) matchExists(ctx context.Context, domain string, t Term) (bool, *stop) {
 	name, halt := c.target(ctx, domain, t)
 	if halt != nil {
@@ -109,8 +108,7 @@ func (c *checker) matchExists(ctx context.Context, domain string, t Term) (bool,
 	return answer.Outcome == dns.Data, halt
 }
 
-// target counts the term as one that asks the DNS, and returns the name that it
-// is about.
+// target counts a term that causes queries, and returns the name to query.
 func (c *checker) target(ctx context.Context, domain string, t Term) (string, *stop) {
 	if halt := c.countLookup(domain, t); halt != nil {
 		return "", halt
@@ -119,7 +117,7 @@ func (c *checker) target(ctx context.Context, domain string, t Term) (string, *s
 		return domain, nil
 	}
 	if strings.IndexByte(t.Domain.Macros(), 'p') >= 0 {
-		// The macro asks a question of its own, which counts (§4.6.4).
+		// The macro causes another query, which counts (§4.6.4).
 		if halt := c.countLookup(domain, t); halt != nil {
 			return "", halt
 		}
@@ -143,9 +141,8 @@ func (c *checker) countLookup(domain string, t Term) *stop {
 	return nil
 }
 
-// countVoid counts a term whose own question came back empty. RFC 7208 §4.6.4
-// limits the number of terms, so that exchangers without an address of the
-// client's family do not count.
+// countVoid counts a term whose own query returned nothing. RFC 7208 §4.6.4 limits the
+// number of terms, so exchangers without an address of the client's family do not count.
 func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 	if !isVoid(answer.Outcome) {
 		return nil
@@ -164,8 +161,8 @@ func (c *checker) countVoid(domain string, t Term, answer dns.Answer) *stop {
 	}}
 }
 
-// ask asks the question of a term. A name that cannot be asked for is one that
-// does not match (RFC 7208 §4.8 leaves it open).
+// ask sends the query of a term. A name that cannot be queried does not match (RFC 7208
+// §4.8 leaves this open).
 func (c *checker) ask(ctx context.Context, domain string, t Term, name string, typ dns.Type) (dns.Answer, *stop) {
 	if !askable(name) {
 		return dns.Answer{}, nil
@@ -195,8 +192,8 @@ func (c *checker) anyWithin(answer dns.Answer, t Term) bool {
 	})
 }
 
-// clientNames returns the first ten names of the client's address (RFC 7208
-// §4.6.4), without those that cannot be asked for.
+// clientNames returns the first ten names of the client's address (RFC 7208 §4.6.4),
+// without those that cannot be queried.
 func (c *checker) clientNames(ctx context.Context) []string {
 	if c.reverse == nil {
 		answer := c.resolver.Resolve(ctx, dns.Question{Name: reverseName(c.ip), Type: dns.PTR})
@@ -211,8 +208,8 @@ func (c *checker) clientNames(ctx context.Context) []string {
 	return names
 }
 
-// isValidated reports whether the name has the client's address. A name that
-// cannot be looked up has not (RFC 7208 §5.5).
+// isValidated reports whether the name resolves to the client's address. A failed lookup
+// counts as no (RFC 7208 §5.5).
 func (c *checker) isValidated(ctx context.Context, name string) bool {
 	valid, known := c.validated[name]
 	if !known {
@@ -223,8 +220,8 @@ func (c *checker) isValidated(ctx context.Context, name string) bool {
 	return valid
 }
 
-// exchangers returns the hosts of the MX records in order of preference, and by
-// name where it is equal. A null MX (RFC 7505) is none.
+// exchangers returns the hosts of the MX records by preference, then by name. A null MX
+// (RFC 7505) is skipped.
 func exchangers(answer dns.Answer) []string {
 	records := slices.Clone(answer.Records)
 	slices.SortFunc(records, func(a, b dns.Record) int {
@@ -239,7 +236,7 @@ func exchangers(answer dns.Answer) []string {
 	return hosts
 }
 
-// isVoid reports whether a question came back empty (RFC 7208 §4.6.4).
+// isVoid reports whether a query returned nothing (RFC 7208 §4.6.4).
 func isVoid(o dns.Outcome) bool { return o == dns.NoData || o == dns.NoSuchName }
 
 // isWithin reports whether name is domain or a name below it.

@@ -6,21 +6,20 @@ import (
 	"slices"
 )
 
-// maxOverlaps bounds how many overlaps are told.
+// maxOverlaps bounds the reported overlaps.
 const maxOverlaps = 100
 
-// claim is a range that a term stands for.
+// claim is a range that a term covers.
 type claim struct {
 	prefix netip.Prefix
-	order  int // of the term in the evaluation
-	run    int // of terms in a row that lead to the same result
+	order  int // position of the term in the evaluation
+	run    int // consecutive terms with the same result
 	domain string
 	step   *Step
 }
 
-// overlaps returns the ranges that change nothing, because another term covers
-// them: an earlier one, which always matches first, or a later one, if everything
-// up to it leads to the same result.
+// overlaps returns the ranges without effect, because another term covers them: an earlier
+// one, which matches first, or a later one, if all terms up to it have the same result.
 func overlaps(root *Node) []Problem {
 	var g gatherer
 	g.node(root, None)
@@ -33,7 +32,7 @@ func overlaps(root *Node) []Problem {
 		)
 	})
 	var problems []claimedTwice
-	var open []claim // the ranges around the present one, each inside the one before
+	var open []claim // the ranges around the current one, each nested in the previous
 	for _, c := range claims {
 		for len(open) > 0 && !covers(open[len(open)-1].prefix, c.prefix) {
 			open = open[:len(open)-1]
@@ -44,7 +43,7 @@ func overlaps(root *Node) []Problem {
 				break
 			}
 		}
-		// Of equal ranges the first in the evaluation stands for all.
+		// The first of equal ranges represents all.
 		if len(open) == 0 || open[len(open)-1].prefix != c.prefix {
 			open = append(open, c)
 		}
@@ -65,8 +64,8 @@ type claimedTwice struct {
 	covered, covering claim
 }
 
-// redundantBeside reports whether the range changes nothing, because the one
-// around it is there. Equal terms of one record are told as duplicates already.
+// redundantBeside reports whether the range has no effect because of the one around it.
+// Equal terms of one record are already reported as duplicates.
 func (c claim) redundantBeside(around claim) bool {
 	if c.step == around.step {
 		return false
@@ -85,10 +84,9 @@ type gatherer struct {
 	last   Result
 }
 
-// node gathers the ranges of a record and of those below it. In an included
-// record only what passes can match, and leads to the qualifier of the outermost
-// include, which is result; what follows another qualifier there is not certain
-// to match any more, and left out.
+// node collects the ranges of a record and of nested ones. In an included record only
+// terms that pass can match, with the qualifier of the outermost include, which is result.
+// Terms after another qualifier are not certain to match and are skipped.
 func (g *gatherer) node(n *Node, result Result) {
 	for _, s := range n.evaluated() {
 		outcome := result

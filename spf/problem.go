@@ -6,12 +6,11 @@ import (
 	"net/netip"
 )
 
-// ErrNotSPF is returned by Parse for text that is no SPF record at all: it does
-// not begin with the version that RFC 7208 §4.5 asks for.
+// ErrNotSPF is returned by Parse for text that is not an SPF record: it does not start
+// with the version of RFC 7208 §4.5.
 var ErrNotSPF = errors.New("text does not begin with v=spf1")
 
-// Kind names one kind of problem. The names are stable: they may be stored and
-// compared across versions.
+// Kind is a type of problem. The values are stable and may be stored.
 type Kind string
 
 // Problems of syntax. Any of them, anywhere in a record, makes the evaluation of
@@ -75,13 +74,13 @@ const (
 	LongRecord Kind = "long-record"
 )
 
-// Problems that only the DNS shows.
+// Problems of the DNS data.
 const (
-	// LookupLimit: Count terms that ask the DNS, more than Limit (§4.6.4).
-	// The place is that of the first term over the limit. Permerror.
+	// LookupLimit: Count terms cause queries, more than Limit (§4.6.4). The place is that
+	// of the first term over the limit. Permerror.
 	LookupLimit Kind = "lookup-limit"
-	// VoidLimit: Count terms whose look-up came back empty, more than Limit
-	// (§4.6.4), for clients of Family. Permerror for them.
+	// VoidLimit: Count void lookups, more than Limit (§4.6.4), for clients of Family.
+	// Permerror for them.
 	VoidLimit Kind = "void-limit"
 	// MXLimit: Name has Count MX records, more than Limit (§4.6.4). Permerror
 	// unless one of the first matches.
@@ -95,27 +94,26 @@ const (
 	NoSuchName Kind = "no-such-name"
 	// Loop: the term leads back to Name, which is being evaluated. Permerror.
 	Loop Kind = "loop"
-	// MalformedName: Name cannot be asked for in the DNS (§4.3, §4.8).
-	// Permerror where include or redirect leads to it.
+	// MalformedName: Name cannot be queried in DNS (§4.3, §4.8). Permerror for include and
+	// redirect.
 	MalformedName Kind = "malformed-name"
 	// VoidLookup: nothing was found at Name for clients of Family, both of
 	// them where Family is AnyFamily (§4.6.4).
 	VoidLookup Kind = "void-lookup"
 	// Inconclusive: Name could not be looked up; Reason says why.
 	Inconclusive Kind = "inconclusive"
-	// Truncated: the explanation stopped at this place, because Limit, the
-	// number of questions, levels or terms, was reached. Reason says which.
+	// Truncated: the explanation stopped here because Limit, the number of queries, levels
+	// or terms, was reached. Reason is which.
 	Truncated Kind = "truncated"
-	// Overlap: Range is covered by Covering at Other, so that the term, or
-	// the part of it, changes nothing.
+	// Overlap: Range is covered by Covering at Other, so the term, or this part of it, has
+	// no effect.
 	Overlap Kind = "overlap"
 	// LongString: a character-string of the record has Count bytes, more than
 	// the Limit of 255 that the DNS can carry.
 	LongString Kind = "long-string"
-	// NearMiss: Text is a TXT record that was probably meant to be an SPF
-	// record, and is none.
+	// NearMiss: Text is a TXT record that is probably a malformed SPF record.
 	NearMiss Kind = "near-miss"
-	// SenderID: Text is a record of the abandoned Sender ID (RFC 4406).
+	// SenderID: Text is a record of the obsolete Sender ID (RFC 4406).
 	SenderID Kind = "sender-id"
 )
 
@@ -169,9 +167,8 @@ type Place struct {
 	Offset int
 }
 
-// Problem is one thing that is wrong or doubtful, with everything that is needed
-// to put it into words. Beside Kind and Place the fields are set as the kind
-// says.
+// Problem is an error or a doubtful part of a record. The kind determines which fields
+// besides Place are set.
 type Problem struct {
 	Kind Kind
 	// Place says where. In problems of syntax Offset is where Text begins,

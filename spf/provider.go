@@ -2,8 +2,8 @@ package spf
 
 import "github.com/dmarcd/dmarcd/dns"
 
-// providers names who stands behind the domains that records commonly include. A
-// name below one of them belongs to the same provider.
+// providers maps domains that records commonly include to their operators. Names below
+// belong to the same provider.
 var providers = map[string]string{
 	"_spf-eu.ionos.com":             "IONOS",
 	"_spf-us.ionos.com":             "IONOS",

@@ -5,9 +5,8 @@ import "strings"
 const (
 	// version begins every SPF record (RFC 7208 §4.5).
 	version = "v=spf1"
-	// maxProblems bounds how many problems of syntax, and how many others, are
-	// kept of one record: a hostile one would otherwise have one for every two
-	// bytes.
+	// maxProblems bounds the syntax errors, and the other problems, per record: a hostile
+	// record could have one for every two bytes.
 	maxProblems = 100
 )
 
@@ -34,10 +33,10 @@ func IsRecord(text string) bool {
 	return len(text) == len(version) || text[len(version)] == ' '
 }
 
-// Parse reads a record. It returns ErrNotSPF for text that IsRecord refuses, and
-// a *SyntaxError with the first offending place for a record whose evaluation is
-// a permerror; the Record is complete then too, as far as it could be read. The
-// work is linear in the length of the text.
+// Parse parses a record. It returns ErrNotSPF for text that is not a record, and a
+// *SyntaxError with the first error for a record whose evaluation is a permerror; the
+// Record is then complete as far as it could be parsed. The work is linear in the length
+// of the text.
 func Parse(text string) (Record, error) {
 	if !IsRecord(text) {
 		return Record{Text: text}, ErrNotSPF

@@ -8,7 +8,7 @@ type Result uint8
 const (
 	// None means that there is no usable domain name, or no record at it.
 	None Result = iota
-	// Neutral means that the domain says explicitly that it says nothing.
+	// Neutral means that the domain explicitly makes no statement.
 	Neutral
 	// Pass means that the client is authorized.
 	Pass
@@ -16,8 +16,7 @@ const (
 	Fail
 	// SoftFail means that the client is probably not authorized.
 	SoftFail
-	// TempError means that a name could not be looked up; a later try may
-	// succeed.
+	// TempError means that a lookup failed; a retry may succeed.
 	TempError
 	// PermError means that the published records cannot be interpreted.
 	PermError

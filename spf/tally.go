@@ -1,7 +1,7 @@
 package spf
 
-// manyLookups is where counting stops: records that include one another many
-// times over reach any number.
+// manyLookups is where counting stops: records that include one another repeatedly can
+// reach any number.
 const manyLookups = 1 << 30
 
 // totals are running totals of one evaluation in which nothing matches.
@@ -27,8 +27,7 @@ type tally struct {
 	voidsIPv6 *Place
 }
 
-// tally counts the look-ups of the tree: first those of every record by itself,
-// then the running totals.
+// tally counts the lookups of the tree: first per record, then the running totals.
 func (e *explorer) tally() tally {
 	c := counter{tree: e, open: make(map[*Node]bool), done: make(map[*Node]bool)}
 	c.total(e.root)
@@ -43,9 +42,9 @@ type counter struct {
 	tally tally
 }
 
-// total counts the look-ups of a record and all below it; that the record itself
-// is missing makes the term that leads to it void. A record that is shown
-// elsewhere may turn out to lead back here: that is a loop too.
+// total counts the lookups of a record and of nested ones. If the record is missing, the
+// term that refers to it is void. A record shown elsewhere may lead back here, which is
+// also a loop.
 func (c *counter) total(n *Node) totals {
 	if !c.done[n] {
 		c.open[n] = true
@@ -64,7 +63,7 @@ func (c *counter) total(n *Node) totals {
 	return totals{n.Lookups, n.Voids}
 }
 
-// below counts the look-ups of the record that a term leads to.
+// below counts the lookups of the record that a term refers to.
 func (c *counter) below(s *Step) totals {
 	n := s.Child
 	if s.Repeated {
@@ -99,7 +98,7 @@ func (c *counter) number(n *Node, run totals) {
 	}
 }
 
-// compare notes where a limit is passed first.
+// compare records where a limit is first exceeded.
 func (c *counter) compare(run totals, at Place) {
 	note := func(first **Place, over bool) {
 		if over && *first == nil {
@@ -111,8 +110,8 @@ func (c *counter) compare(run totals, at Place) {
 	note(&c.tally.voidsIPv6, run.voids.IPv6 > maxVoids)
 }
 
-// evaluated returns the steps in the order of evaluation: the redirect comes
-// last, and what has no effect is left out.
+// evaluated returns the steps in the order of evaluation: the redirect is last, and terms
+// without effect are omitted.
 func (n *Node) evaluated() []*Step {
 	var steps []*Step
 	var redirect *Step
@@ -132,14 +131,14 @@ func (n *Node) evaluated() []*Step {
 	return steps
 }
 
-// own counts the term itself, without what it leads to.
+// own counts the term itself, without nested records.
 func (s *Step) own() totals {
 	var t totals
 	if s.Term.Kind.AsksDNS() {
 		t.lookups = 1
 		for _, letter := range s.Term.Domain.Macros() {
 			if letter == 'p' {
-				// The macro asks for the client's names, which counts (§4.6.4).
+				// The macro queries the client's names, which counts (§4.6.4).
 				t.lookups = 2
 			}
 		}

@@ -69,9 +69,8 @@ func (c *checker) validatedName(ctx context.Context, domain string) string {
 	return unknownValue
 }
 
-// explanation returns the text for a fail (RFC 7208 §6.2). It is asked for after
-// the result is known and counts towards no limit; whatever goes wrong, there is
-// no explanation then.
+// explanation returns the text for a fail (RFC 7208 §6.2). It is looked up after the
+// result is known and counts towards no limit; on any error there is no explanation.
 func (c *checker) explanation(ctx context.Context, d decision) string {
 	t := d.record.find(Exp)
 	if t == nil {

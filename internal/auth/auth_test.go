@@ -103,7 +103,7 @@ func TestCacheIsNeverOlderThanASecond(t *testing.T) {
 			}
 		}
 		if fake.looked != 1 {
-			t.Errorf("100 uses at once took %d look-ups, want 1", fake.looked)
+			t.Errorf("100 uses at once took %d lookups, want 1", fake.looked)
 		}
 		fake.credential.API = false
 		fake.credential.Token.RevokedAt = time.Now()
@@ -139,7 +139,7 @@ func TestAuthenticate(t *testing.T) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 			if _, err := a.Authenticate(t.Context(), "dmd_typo"); !errors.Is(err, dmarcd.ErrUnauthorized) || fake.looked != 1 {
-				t.Errorf("a typo: got %v after %d look-ups; want ErrUnauthorized without one", err, fake.looked)
+				t.Errorf("a typo: got %v after %d lookups; want ErrUnauthorized without one", err, fake.looked)
 			}
 		})
 	}

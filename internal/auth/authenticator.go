@@ -15,7 +15,7 @@ const (
 	// within which a revoked token or a denied team must be refused.
 	maxStale = 900 * time.Millisecond
 	// maxCached bounds the memory; a fuller cache is emptied, which costs one
-	// look-up for each token in use.
+	// lookup for each token in use.
 	maxCached = 10_000
 	// touchEvery is how often the last use of tokens is written down.
 	touchEvery = time.Second
@@ -45,7 +45,7 @@ type Authenticator struct {
 
 type cached struct {
 	credential dmarcd.Credential
-	asked      time.Time // before the look-up: how old the knowledge is
+	asked      time.Time // before the lookup: how old the knowledge is
 }
 
 // NewAuthenticator returns an authenticator on that store and clock.

@@ -17,7 +17,7 @@ const (
 func newSecret() string { return rand.Text() }
 
 // validSecret reports whether s has the form of such a secret: what has not is
-// refused without a look-up.
+// refused without a lookup.
 func validSecret(s string) bool {
 	return len(s) == secretChars && strings.Trim(s, secretAlphabet) == ""
 }

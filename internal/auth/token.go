@@ -21,7 +21,7 @@ const (
 
 // NewToken draws a token: "dmd_", 34 random characters and 6 that are their
 // checksum, so that a scanner can tell a leaked one and a typo is refused
-// without a look-up.
+// without a lookup.
 func NewToken() string {
 	random := make([]byte, 0, randomChars)
 	var raw [2 * randomChars]byte

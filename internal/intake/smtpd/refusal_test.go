@@ -60,7 +60,7 @@ func TestReplies(t *testing.T) {
 		{"quoted address of elsewhere", []string{mail, `RCPT TO:<"abc@elsewhere.example"@report.example>`}, "550 5.1.1"},
 		{"source route", []string{mail, "RCPT TO:<@report.example:abc@elsewhere.example>"}, "550 5.7.1"},
 		{"address literal", []string{mail, "RCPT TO:<abc@[127.0.0.1]>"}, "550 5.7.1"},
-		{"look-up fails", []string{mail, "RCPT TO:<broken@report.example>"}, "451 4.3.0"},
+		{"lookup fails", []string{mail, "RCPT TO:<broken@report.example>"}, "451 4.3.0"},
 		{"size is announced", []string{mail + " SIZE=100001"}, "552 5.3.4"},
 		{"too many recipients", []string{mail, rcpt, rcpt, rcpt, rcpt}, "452 4.5.3"},
 		{"no recipient", []string{mail, "DATA"}, "502 "},
