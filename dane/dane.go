@@ -1,28 +1,24 @@
-// Package dane tells whether the mail servers of a domain can be authenticated by
-// DANE, as RFC 7672 describes it for SMTP on top of TLSA records (RFC 6698, RFC
-// 7671): which records are published for each MX host, whether DNSSEC protects
-// them, whether they are of any use, and whether the certificates of a server
-// match them.
+// Package dane checks whether the mail servers of a domain can be authenticated with DANE
+// for SMTP (RFC 7672) and TLSA records (RFC 6698, RFC 7671): which records exist for each
+// MX host, whether DNSSEC protects them, whether they are usable, and whether the
+// certificates of a server match them.
 //
-// The package asks through a dns.Resolver and believes its word on DNSSEC: it
-// validates no signatures. Deadlines, retries and caching are the resolver's. The
-// connection to a server is made by a function that the caller brings along. How a
-// problem is told to people is left to others: a Problem is a kind, a host and the
-// text concerned.
+// The package uses a dns.Resolver and trusts its DNSSEC validation. The resolver is
+// responsible for deadlines, retries and caching, and the caller provides the function
+// that connects to a server. Problems are typed and have no user-facing text.
 package dane
 
 import "github.com/dmarcd/dmarcd/dns"
 
-// Security tells what a resolver says about the DNSSEC validation of an answer.
+// Security is the DNSSEC status that a resolver reports for an answer.
 type Security uint8
 
 const (
-	// SecurityUnknown means that there was no usable answer. A validating
-	// resolver answers SERVFAIL for bogus data, so this may stand for a broken
-	// signature; the Reason of the answer is all there is to tell.
+	// SecurityUnknown means that the query failed. A validating resolver answers SERVFAIL
+	// for bogus data, so this may be a broken signature; see the Reason of the answer.
 	SecurityUnknown Security = iota
-	// Insecure means that the answer was not validated: the zone is not signed,
-	// or the resolver does not validate.
+	// Insecure means that the answer was not validated: the zone is unsigned, or the
+	// resolver does not validate.
 	Insecure
 	// Secure means that the resolver validated the answer.
 	Secure

@@ -7,29 +7,27 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxRecords bounds the records that are kept of one host.
+// maxRecords bounds the records per host.
 const maxRecords = 100
 
-// Host is what was found out about one MX host.
+// Host is the result for one MX host.
 type Host struct {
-	// Name is the host as the MX record names it.
+	// Name is the host name in the MX record.
 	Name string
 	// Preference is that of the MX record.
 	Preference uint16
-	// BaseName is the name below which Records were found: Name, or where its
-	// aliases are validated the last of them (RFC 7672 §2.2.2). It is "" where no
-	// records were found. A server is asked for it in TLS (RFC 7672 §8.1).
+	// BaseName is the name at which Records were found: Name, or the last of its aliases
+	// if they are validated (RFC 7672 §2.2.2). It is "" if no records were found. It is
+	// the server name in TLS (RFC 7672 §8.1).
 	BaseName string
-	// Status tells how things stand.
-	Status Status
-	// Address tells whether the addresses of the host are validated. Where only
-	// the first alias is, they count as validated, since that is what decides.
+	Status   Status
+	// Address is the DNSSEC status of the host's addresses. If only the first alias is
+	// validated, they count as validated, since that decides.
 	Address Security
-	// Records holds the well-formed TLSA records, usable or not, at most 100.
-	Records []Record
-	// Problems holds what is wrong.
+	// Records are the well-formed TLSA records, usable or not, at most 100.
+	Records  []Record
 	Problems []Problem
-	// Reason says in words why Status is StatusInconclusive; "" otherwise.
+	// Reason is why Status is StatusInconclusive; "" otherwise.
 	Reason string
 }
 
@@ -46,12 +44,12 @@ func (h Host) has(kind Kind) bool {
 	return slices.ContainsFunc(h.Problems, func(p Problem) bool { return p.Kind == kind })
 }
 
-// note keeps a problem of the host.
+// note adds a problem of the host.
 func (h *Host) note(kind Kind, text string) {
 	h.Problems = append(h.Problems, Problem{Kind: kind, Host: h.Name, Text: text})
 }
 
-// lookupHost looks at one host, to which MX records of the given security lead.
+// lookupHost checks one host. security is that of the MX records.
 func lookupHost(ctx context.Context, r dns.Resolver, e exchange, mx Security) Host {
 	h := Host{Name: e.host, Preference: e.preference}
 	address := resolveAddress(ctx, r, h.Name)
@@ -67,8 +65,8 @@ func lookupHost(ctx context.Context, r dns.Resolver, e exchange, mx Security) Ho
 		return h
 	}
 	if h.Address == Insecure && len(address.Aliases) > 0 {
-		// RFC 7672 §2.2.2: where the chain of aliases leaves the signed part of
-		// DNS, the name that it starts from still counts if its alias is signed.
+		// RFC 7672 §2.2.2: if the chain of aliases leaves the signed part of DNS, the
+		// initial name still counts if its alias is signed.
 		alias := r.Resolve(ctx, dns.Question{Name: h.Name, Type: dns.CNAME})
 		h.Address = SecurityOf(alias)
 		if h.Address == SecurityUnknown {
@@ -86,8 +84,8 @@ func lookupHost(ctx context.Context, r dns.Resolver, e exchange, mx Security) Ho
 	return h
 }
 
-// resolveAddress asks for the IPv4 addresses of a host, and where there are none
-// for the IPv6 addresses.
+// resolveAddress queries the IPv4 addresses of a host, and if there are none, the IPv6
+// addresses.
 func resolveAddress(ctx context.Context, r dns.Resolver, host string) dns.Answer {
 	a := r.Resolve(ctx, dns.Question{Name: host, Type: dns.A})
 	if a.Outcome == dns.NoData {
@@ -96,13 +94,12 @@ func resolveAddress(ctx context.Context, r dns.Resolver, host string) dns.Answer
 	return a
 }
 
-// resolveRecords asks for the TLSA records, and reports whether there are any.
-// Where not, it has set the status.
+// resolveRecords queries the TLSA records and reports whether there are any. If not, it
+// sets the status.
 //
-// RFC 7672 §2.2.2 tries the end of a validated chain of aliases before its start.
-// Senders ask nothing below a host that is not validated; we ask at its own name in
-// order to tell of records that are published in vain, and a failure of that
-// question means nothing.
+// RFC 7672 §2.2.2 tries the end of a validated chain of aliases before its start. Senders
+// skip TLSA queries for a host that is not validated; we query its own name to find
+// useless records, and ignore failures of that query.
 func (h *Host) resolveRecords(ctx context.Context, r dns.Resolver, aliases []string) (dns.Answer, bool) {
 	bases := []string{h.Name}
 	if h.Address == Secure && len(aliases) > 0 {
@@ -129,7 +126,7 @@ func (h *Host) resolveRecords(ctx context.Context, r dns.Resolver, aliases []str
 	return unprotected, true
 }
 
-// readRecords keeps the records of an answer and tells what is wrong with each.
+// readRecords parses the records of an answer and adds their problems.
 func (h *Host) readRecords(tlsa dns.Answer) {
 	for _, record := range tlsa.Records[:min(len(tlsa.Records), maxRecords)] {
 		parsed, ok := Parse(record.Raw)

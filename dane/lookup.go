@@ -8,27 +8,26 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxHosts bounds the hosts of one domain that are looked at.
+// maxHosts bounds the hosts that are checked per domain.
 const maxHosts = 20
 
-// Status tells how things stand with DANE for a host or a domain.
+// Status is the DANE status of a host or a domain.
 type Status uint8
 
 const (
-	// StatusInconclusive means that a question that was needed had no usable
-	// answer.
+	// StatusInconclusive means that a necessary query failed.
 	StatusInconclusive Status = iota
-	// StatusOK means that senders can authenticate the server by DANE.
+	// StatusOK means that senders can authenticate the server with DANE.
 	StatusOK
 	// StatusNone means that there are no TLSA records.
 	StatusNone
-	// StatusInsecure means that there are TLSA records, but DNSSEC does not
-	// protect the whole way to them.
+	// StatusInsecure means that there are TLSA records, but DNSSEC does not protect the
+	// whole path to them.
 	StatusInsecure
-	// StatusUnusable means that there are protected TLSA records, and SMTP
-	// clients cannot use any of them.
+	// StatusUnusable means that there are protected TLSA records, but SMTP clients cannot
+	// use any of them.
 	StatusUnusable
-	// StatusMixed means that the hosts of a domain differ; a host never has it.
+	// StatusMixed means that the hosts of a domain differ. Hosts do not have this status.
 	StatusMixed
 )
 
@@ -50,25 +49,22 @@ func (s Status) String() string {
 	}
 }
 
-// Result is what was found out about a domain.
+// Result is the result for a domain.
 type Result struct {
-	// Domain is the domain asked for.
 	Domain string
-	// Status is that of all hosts where they agree, StatusMixed where they do
-	// not, StatusInconclusive where one of them is, and StatusNone where there is
-	// no host.
+	// Status is that of all hosts if they agree, StatusMixed if not, StatusInconclusive if
+	// one of them is, and StatusNone if there is no host.
 	Status Status
-	// MX tells whether the MX records, or their absence, are validated.
+	// MX is the DNSSEC status of the MX records or their absence.
 	MX Security
-	// NullMX reports that the domain takes no mail (RFC 7505).
+	// NullMX reports that the domain accepts no mail (RFC 7505).
 	NullMX bool
-	// Hosts holds the hosts by preference and name, at most twenty. A domain with
-	// addresses and without MX records is its own host (RFC 5321 §5.1).
+	// Hosts are the hosts by preference and name, at most twenty. A domain with addresses
+	// but no MX records is its own host (RFC 5321 §5.1).
 	Hosts []Host
-	// Problems holds what concerns the domain rather than one of its hosts.
+	// Problems lists the problems of the domain itself.
 	Problems []Problem
-	// Reason says in words why the MX records could not be looked up; the hosts
-	// have reasons of their own.
+	// Reason is why the MX lookup failed; hosts have their own reasons.
 	Reason string
 }
 
@@ -81,9 +77,8 @@ func (r Result) AllProblems() []Problem {
 	return all
 }
 
-// Lookup finds out how things stand with DANE for the mail servers of a domain.
-// It asks one question for the MX records and at most five for each host, one
-// after the other.
+// Lookup checks DANE for the mail servers of a domain. It makes one query for the MX
+// records and at most five per host, sequentially.
 func Lookup(ctx context.Context, r dns.Resolver, domain string) Result {
 	domain = dns.Name(domain)
 	mx := r.Resolve(ctx, dns.Question{Name: domain, Type: dns.MX})
@@ -104,7 +99,7 @@ func Lookup(ctx context.Context, r dns.Resolver, domain string) Result {
 	for _, e := range exchanges {
 		h := lookupHost(ctx, r, e, result.MX)
 		if mx.Outcome == dns.NoData && h.has(NoAddress) {
-			break // neither MX records nor addresses: the domain takes no mail
+			break // neither MX records nor addresses: the domain accepts no mail
 		}
 		result.Hosts = append(result.Hosts, h)
 	}
@@ -112,7 +107,7 @@ func Lookup(ctx context.Context, r dns.Resolver, domain string) Result {
 	return result
 }
 
-// exchange is a host and the smallest preference that it is listed with.
+// exchange is a host and its lowest preference.
 type exchange struct {
 	preference uint16
 	host       string
@@ -135,8 +130,8 @@ func exchanges(mx dns.Answer) []exchange {
 	})
 }
 
-// compareHosts sets the status of the domain, and tells of hosts without records
-// beside hosts with them.
+// compareHosts sets the status of the domain and reports hosts without records next to
+// hosts with records.
 func (r *Result) compareHosts() {
 	r.Status = StatusNone
 	published := slices.ContainsFunc(r.Hosts, func(h Host) bool { return len(h.Records) > 0 })

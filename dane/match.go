@@ -7,27 +7,25 @@ import (
 	"time"
 )
 
-// Matched tells whether the certificates of a server fit the TLSA records of its
-// host.
+// Matched is the result of comparing the certificates of a server with its TLSA records.
 type Matched struct {
-	// OK reports that a client would take the server for authentic.
+	// OK reports that a client would accept the server as authentic.
 	OK bool
-	// Record is the record that decided, where OK is true.
+	// Record is the record that matched, if OK.
 	Record Record
-	// Certificate is the certificate that it matches, where OK is true.
+	// Certificate is the certificate that it matches, if OK.
 	Certificate *x509.Certificate
-	// Problems tells why OK is false; it is empty otherwise.
+	// Problems is why OK is false; empty otherwise.
 	Problems []Problem
 }
 
-// Match compares the certificates that a server presents, its own first, with TLSA
-// records. Records that are not usable are passed over.
+// Match compares the certificates of a server, its own first, with TLSA records. It
+// ignores unusable records.
 //
-// A record with usage DANEEE is about the server's own certificate, whatever its
-// names and dates (RFC 7672 §3.1.1). A record with usage DANETA is about another
-// of the certificates presented: the server's own must lead to it, be within its
-// dates at the given time, and bear one of the names (§3.1.2): the base name of
-// the records, the host and the mail domain are what §3.2.2 asks for.
+// A DANE-EE record matches the server's own certificate, regardless of its names and
+// validity period (RFC 7672 §3.1.1). A DANE-TA record matches another certificate of the
+// chain: the server's own must chain to it, be valid at the given time, and have one of
+// the names (§3.1.2): the base name of the records, the host and the mail domain (§3.2.2).
 func Match(chain []*x509.Certificate, records []Record, names []string, at time.Time) Matched {
 	var m Matched
 	if len(chain) == 0 {
@@ -59,8 +57,8 @@ func Match(chain []*x509.Certificate, records []Record, names []string, at time.
 	return m
 }
 
-// matchAnchor returns the certificate above the server's own that a record with
-// usage DANETA matches and that the server's own leads to.
+// matchAnchor returns the CA certificate that a DANE-TA record matches and that the
+// server's certificate chains to.
 func (m *Matched) matchAnchor(chain []*x509.Certificate, record Record, names []string, at time.Time) (*x509.Certificate, bool) {
 	above := chain[1:]
 	i := slices.IndexFunc(above, record.matches)
@@ -79,7 +77,7 @@ func (m *Matched) matchAnchor(chain []*x509.Certificate, record Record, names []
 	return anchor, true
 }
 
-// note keeps a problem, once.
+// note adds a problem once.
 func (m *Matched) note(kind Kind, text string) {
 	p := Problem{Kind: kind, Text: text}
 	if !slices.Contains(m.Problems, p) {
@@ -87,7 +85,7 @@ func (m *Matched) note(kind Kind, text string) {
 	}
 }
 
-// verify reports why the server's certificate does not lead to the anchor.
+// verify returns why the server's certificate does not chain to the anchor.
 func verify(chain []*x509.Certificate, anchor *x509.Certificate, at time.Time) error {
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	roots.AddCert(anchor)

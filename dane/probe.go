@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Dial connects to the SMTP server of a host, asks for TLS by STARTTLS with
-// serverName as the name wanted, and returns the certificates that the server
-// presents, its own first. It must not verify them, must return by the deadline of
-// ctx, and chooses the port and the addresses that may be reached.
+// Dial connects to the SMTP server of a host, starts TLS with serverName, and returns the
+// certificates of the server, its own first. It must not verify them and must return by
+// the deadline of ctx. It chooses the port and decides which addresses are allowed.
 type Dial func(ctx context.Context, host, serverName string) ([]*x509.Certificate, error)
 
-// Probe compares the certificates that a host presents with its TLSA records. The
-// mail domain is the one whose MX records lead to the host. An error is one of
-// dial's and says nothing about the records.
+// Probe compares the certificates of a host with its TLSA records. The mail domain is the
+// one whose MX records refer to the host. Errors are those of dial and say nothing about
+// the records.
 func (h Host) Probe(ctx context.Context, dial Dial, domain string, at time.Time) (Matched, error) {
 	serverName := h.BaseName
 	if serverName == "" {

@@ -21,8 +21,7 @@ const (
 	DANEEE Usage = 3
 )
 
-// Selector tells which part of a certificate a TLSA record is about (RFC 6698
-// §2.1.2).
+// Selector is the part of a certificate that a TLSA record covers (RFC 6698 §2.1.2).
 type Selector uint8
 
 // The selectors.
@@ -31,7 +30,7 @@ const (
 	PublicKey       Selector = 1
 )
 
-// Matching tells how that part is compared (RFC 6698 §2.1.3).
+// Matching is how that part is compared (RFC 6698 §2.1.3).
 type Matching uint8
 
 // The matching types.
@@ -53,8 +52,8 @@ type Record struct {
 	Data []byte
 }
 
-// Parse reads the data of a TLSA record as it is on the wire. It reports false
-// where there is no association data. Whether a record is of use is told by Flaw.
+// Parse parses TLSA record data in wire format. It returns false if there is no
+// association data. See Flaw for whether the record is usable.
 func Parse(raw []byte) (Record, bool) {
 	if len(raw) <= headerLength {
 		return Record{}, false
@@ -67,8 +66,7 @@ func Parse(raw []byte) (Record, bool) {
 	}, true
 }
 
-// Flaw returns why SMTP clients cannot use the record, "" where they can. The
-// first reason is told.
+// Flaw returns the first reason why SMTP clients cannot use the record, or "".
 func (r Record) Flaw() Kind {
 	switch {
 	case r.Usage == PKIXTA || r.Usage == PKIXEE:

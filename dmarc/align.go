@@ -6,15 +6,15 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Alignment tells whether an authenticated name stands for the author domain.
+// Alignment is whether an authenticated identifier is aligned with the author domain.
 type Alignment uint8
 
 const (
-	// AlignmentUnknown means that a question needed to tell was inconclusive.
+	// AlignmentUnknown means that a necessary query was inconclusive.
 	AlignmentUnknown Alignment = iota
-	// Aligned means that it does.
+	// Aligned means that it is aligned.
 	Aligned
-	// NotAligned means that it does not.
+	// NotAligned means that it is not aligned.
 	NotAligned
 )
 
@@ -30,10 +30,9 @@ func (a Alignment) String() string {
 	}
 }
 
-// Align tells whether an authenticated identifier, the d= of a signature or the
-// domain that SPF passed for, is aligned with the author domain (RFC 9989 §4.4).
-// Strict mode and equal names need no question; relaxed mode walks from each name
-// as far as needed.
+// Align checks whether an authenticated identifier, the d= of a signature or the domain
+// that SPF passed for, is aligned with the author domain (RFC 9989 §4.4). Strict mode and
+// equal names need no query; relaxed mode walks the tree from each name as far as needed.
 func Align(ctx context.Context, r dns.Resolver, author, identifier string, mode Mode) Alignment {
 	author, identifier = dns.Name(author), dns.Name(identifier)
 	switch {
@@ -44,8 +43,8 @@ func Align(ctx context.Context, r dns.Resolver, author, identifier string, mode 
 	case mode == Strict:
 		return NotAligned
 	case topLabel(author) != topLabel(identifier):
-		// An organizational domain is its name or an ancestor of it: these two
-		// have no ancestor in common.
+		// An organizational domain is its name or an ancestor of it, and these two have no
+		// common ancestor.
 		return NotAligned
 	}
 	organization, known := Organization(ctx, r, author)

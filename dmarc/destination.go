@@ -7,20 +7,20 @@ import (
 	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
-// maxDestinationHosts bounds the hosts that are asked for consent for one record.
+// maxDestinationHosts bounds the hosts that are queried for consent per record.
 const maxDestinationHosts = 20
 
-// Consent tells whether a destination may be sent reports.
+// Consent is whether reports may be sent to a destination.
 type Consent uint8
 
 const (
-	// ConsentUnknown means that a question needed to tell was inconclusive, or was
-	// not asked because the record lists more than twenty hosts.
+	// ConsentUnknown means that a necessary query was inconclusive, or was not sent
+	// because the record lists more than twenty hosts.
 	ConsentUnknown Consent = iota
-	// NotNeeded means that the destination is of the same organizational domain as
-	// the record.
+	// NotNeeded means that the destination has the same organizational domain as the
+	// record.
 	NotNeeded
-	// Authorized means that the destination agreed.
+	// Authorized means that the destination has authorized the reports.
 	Authorized
 	// NotAuthorized means that receivers must ignore the destination.
 	NotAuthorized
@@ -40,32 +40,30 @@ func (c Consent) String() string {
 	}
 }
 
-// Destination is a destination of reports and whether it may be used.
+// Destination is a destination of reports with its consent.
 type Destination struct {
 	// Tag is rua or ruf.
 	Tag string
-	// URI is the destination as the record lists it.
-	URI URI
-	// Consent tells whether it may be used.
+	// URI is the destination in the record.
+	URI     URI
 	Consent Consent
-	// Queried is the name at which consent was looked for, "" where it was not.
+	// Queried is the name that was queried for consent, or "".
 	Queried string
-	// Replacements holds the destinations that the consenting record puts in the
-	// place of URI, if any.
+	// Replacements are the destinations that the authorizing record specifies instead of
+	// URI, if any.
 	Replacements []URI
 }
 
-// ConsentName returns the name at which a host publishes that it takes reports
-// about a domain. It reports false where DNS cannot carry that name, so that
-// consent cannot be confirmed.
+// ConsentName returns the name at which a host authorizes reports about a domain. It
+// returns false if the name is too long for DNS, so that consent cannot be confirmed.
 func ConsentName(domain, host string) (string, bool) {
 	name := dns.Name(domain) + "._report._dmarc." + dns.Name(host)
 	return name, dns.IsHostname(name)
 }
 
-// Destinations tells for each URI of rua and ruf, in the order of the record,
-// whether reports about the domain that publishes the record may be sent there
-// (RFC 9990 §4, RFC 9991 §5). Each host is asked once, at most twenty are.
+// Destinations returns, for each URI of rua and ruf in order, whether reports about the
+// publishing domain may be sent there (RFC 9990 §4, RFC 9991 §5). It queries each host
+// once, and at most twenty.
 func Destinations(ctx context.Context, r dns.Resolver, domain string, record Record) []Destination {
 	domain = dns.Name(domain)
 	hosts := make(map[string]consent)
@@ -92,16 +90,15 @@ func Destinations(ctx context.Context, r dns.Resolver, domain string, record Rec
 	return destinations
 }
 
-// consent is what a host says about taking reports about a domain.
+// consent is the authorization of a host for reports about a domain.
 type consent struct {
 	verdict Consent
 	queried string
 	records []Record
 }
 
-// askConsent asks one host. Only a text that passes the version gate consents,
-// several may be there, and others beside them do not matter. A wildcard needs no
-// care: it is an ordinary answer.
+// askConsent queries one host. Any number of texts with the right version authorize; other
+// texts are ignored. A wildcard is an ordinary answer.
 func askConsent(ctx context.Context, r dns.Resolver, domain, host string) consent {
 	switch Align(ctx, r, domain, host, Relaxed) {
 	case Aligned:
@@ -124,9 +121,8 @@ func askConsent(ctx context.Context, r dns.Resolver, domain, host string) consen
 	return c
 }
 
-// replace takes over the destinations that consenting records list themselves.
-// They stand in for the URI, but must be at the same host: where all lead
-// elsewhere, reports go to neither.
+// replace applies the destinations that authorizing records specify. They replace the URI,
+// but must be at the same host: if all are elsewhere, no reports are sent.
 func (d *Destination) replace(consenting []Record, own func(Record) []URI) {
 	listed := false
 	for _, record := range consenting {

@@ -7,23 +7,22 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Status tells how things stand at the domain's own name, also where the record of
-// an ancestor applies.
+// Status is the state of the domain's own name, even if the record of an ancestor applies.
 type Status uint8
 
 const (
-	// StatusInconclusive means that a question that was needed to tell the policy
-	// had no usable answer. Nothing is stated about the policy.
+	// StatusInconclusive means that a query needed for the policy failed. Nothing is known
+	// about the policy.
 	StatusInconclusive Status = iota
-	// StatusOK means that a usable record applies, the domain's own or, where it
-	// has none, an ancestor's.
+	// StatusOK means that a usable record applies, the domain's own or, if it has none, an
+	// ancestor's.
 	StatusOK
 	// StatusNone means that no record applies.
 	StatusNone
-	// StatusMultiple means that the name has several records. Receivers discard
-	// them all; the record of an ancestor may apply.
+	// StatusMultiple means that the name has several records. Receivers discard all of
+	// them; the record of an ancestor may apply.
 	StatusMultiple
-	// StatusUnusable means that the record that applies cannot be acted on.
+	// StatusUnusable means that the applicable record is unusable.
 	StatusUnusable
 )
 
@@ -43,11 +42,11 @@ func (s Status) String() string {
 	}
 }
 
-// Existence tells whether a domain exists in DNS.
+// Existence is whether a domain exists in DNS.
 type Existence uint8
 
 const (
-	// ExistenceUnknown means that it was not needed, or could not be told.
+	// ExistenceUnknown means that it was not needed, or that the query failed.
 	ExistenceUnknown Existence = iota
 	// Exists means that the name, or one below it, has a record of some type.
 	Exists
@@ -55,42 +54,38 @@ const (
 	Missing
 )
 
-// Discovery is the outcome of policy discovery for an author domain.
+// Discovery is the result of policy discovery for an author domain.
 //
-// The policy and the organizational domain are known independently: a domain with
-// a record of its own has a policy even where the names above it cannot be looked
-// up.
+// The policy and the organizational domain are independent: a domain with its own record
+// has a policy even if lookups of the names above it fail.
 type Discovery struct {
 	// Domain is the author domain.
 	Domain string
-	// Status tells how things stand at Domain.
 	Status Status
-	// Record is the record that applies, usable or not; nil where there is none or
-	// Status is StatusInconclusive.
+	// Record is the applicable record, usable or not; nil if there is none or Status is
+	// StatusInconclusive.
 	Record *Record
-	// RecordDomain is the domain that publishes Record, "" where there is none.
+	// RecordDomain is the domain that publishes Record, or "".
 	RecordDomain string
-	// Policy is what Record asks for Domain. It is Unstated where there is no
-	// record or it is not usable.
+	// Policy is the policy of Record for Domain; Unstated if there is no usable record.
 	Policy Policy
 	// Applied is Policy after the t tag.
 	Applied Policy
-	// Source is the tag that supplied Policy: p, sp or np; "" where it is Unstated.
+	// Source is the tag of Policy: p, sp or np; "" if it is Unstated.
 	Source string
-	// Organization is the organizational domain of Domain, "" where a question
-	// needed to find it was inconclusive.
+	// Organization is the organizational domain of Domain, "" if a necessary query was
+	// inconclusive.
 	Organization string
-	// Existence tells whether Domain exists, where that was asked or is plain from
-	// the walk. Only a record with np makes it matter.
+	// Existence is whether Domain exists, if it was queried or is implied by the walk. It
+	// matters only for a record with np.
 	Existence Existence
-	// Steps holds the tree walk in order, the domain's own name first.
+	// Steps is the tree walk in order, starting with the domain's own name.
 	Steps []Step
-	// Reason says in words why Status is StatusInconclusive or Organization is
-	// not known; "" otherwise.
+	// Reason is why Status is StatusInconclusive or Organization is unknown; "" otherwise.
 	Reason string
 }
 
-// Queried returns the names that the tree walk asked for, in order.
+// Queried returns the names queried by the tree walk, in order.
 func (d Discovery) Queried() []string {
 	names := make([]string, len(d.Steps))
 	for i, s := range d.Steps {
@@ -99,10 +94,10 @@ func (d Discovery) Queried() []string {
 	return names
 }
 
-// Discover finds the policy that applies to mail from a domain, as RFC 9989
-// §4.10.1 describes. It asks at most eight questions for records, one after the
-// other, and at most one more to learn whether the domain exists. A name that DNS
-// cannot carry has no record and is not asked for.
+// Discover finds the policy that applies to mail from a domain, as RFC 9989 §4.10.1
+// describes. It makes at most eight sequential queries for records, and at most one more
+// for the existence of the domain. A name that is invalid in DNS has no record and is not
+// queried.
 func Discover(ctx context.Context, r dns.Resolver, name string) Discovery {
 	name = dns.Name(name)
 	d := Discovery{Domain: name}
@@ -129,9 +124,8 @@ func Discover(ctx context.Context, r dns.Resolver, name string) Discovery {
 	return d
 }
 
-// inherit takes the policy from the record of the organizational domain or, where
-// that has none, of the public suffix domain above it. Records at other names on
-// the way supply no policy.
+// inherit uses the record of the organizational domain or, if that has none, of the public
+// suffix domain above it. Records at other names on the path supply no policy.
 func (d *Discovery) inherit(ctx context.Context, r dns.Resolver) {
 	record, domain, ok := d.inherited()
 	if !ok {
@@ -153,7 +147,7 @@ func (d *Discovery) inherit(ctx context.Context, r dns.Resolver) {
 	d.apply(record, domain, subject)
 }
 
-// inherited returns the record that applies to a domain without one of its own.
+// inherited returns the record that applies to a domain without its own.
 func (d *Discovery) inherited() (record Record, domain string, ok bool) {
 	at := slices.IndexFunc(d.Steps, func(s Step) bool { return s.Domain == d.Organization })
 	if at >= 0 {
@@ -161,14 +155,14 @@ func (d *Discovery) inherited() (record Record, domain string, ok bool) {
 			return record, d.Organization, true
 		}
 	}
-	// Any record but one with psd=y would have made its name, or a shorter one, the
+	// Any record without psd=y would have made its name, or a shorter one, the
 	// organizational domain; and psd=y ends the walk.
 	last := d.Steps[len(d.Steps)-1]
 	record, ok = last.Record()
 	return record, last.Domain, ok
 }
 
-// apply states the policy of a record.
+// apply sets the policy of a record.
 func (d *Discovery) apply(record Record, domain string, subject Subject) {
 	d.Record, d.RecordDomain = &record, domain
 	d.Policy, d.Source = record.Policy(subject)
@@ -179,9 +173,9 @@ func (d *Discovery) apply(record Record, domain string, subject Subject) {
 	}
 }
 
-// impliedExistence tells what the answer for _dmarc.<name> says about the name: as
-// one below it exists, so does the name (RFC 8020). An alias says nothing, since a
-// DNAME makes up names that are not there.
+// impliedExistence returns what the answer for _dmarc.<name> implies about the name: if a
+// name below it exists, so does the name (RFC 8020). An alias implies nothing, since a
+// DNAME synthesizes names.
 func impliedExistence(a dns.Answer) Existence {
 	if len(a.Aliases) == 0 && (a.Outcome == dns.Data || a.Outcome == dns.NoData) {
 		return Exists
@@ -189,9 +183,8 @@ func impliedExistence(a dns.Answer) Existence {
 	return ExistenceUnknown
 }
 
-// existence asks whether a name exists: it does unless the answer is NXDOMAIN
-// (RFC 9989 §4.7, np). The type does not matter by the rules; addresses are what
-// the oddest of servers answers rightly.
+// existence queries whether a name exists: it does unless the answer is NXDOMAIN (RFC 9989
+// §4.7, np). Any type would do; even unusual servers answer address queries correctly.
 func existence(ctx context.Context, r dns.Resolver, name string) (e Existence, reason string) {
 	a := r.Resolve(ctx, dns.Question{Name: name, Type: dns.A})
 	switch {
@@ -200,7 +193,7 @@ func existence(ctx context.Context, r dns.Resolver, name string) (e Existence, r
 	case a.Outcome == dns.NoSuchName && len(a.Aliases) == 0:
 		return Missing, ""
 	default:
-		// NXDOMAIN behind an alias is about the target of the alias.
+		// NXDOMAIN after an alias refers to the target of the alias.
 		return Exists, ""
 	}
 }

@@ -1,16 +1,15 @@
-// Package dmarc reads DMARC records and finds the policy that applies to a
-// domain, as RFC 9989 describes: the record (§4.7, §4.8), the tree walk (§4.10),
-// policy discovery (§4.10.1), the organizational domain (§4.10.2), alignment
-// (§4.4), and the authorization of report destinations elsewhere (RFC 9990 §4).
-// Beside it stands the view of receivers that still follow RFC 7489 and the
-// Public Suffix List; its names begin with Legacy.
+// Package dmarc parses DMARC records and finds the policy that applies to a domain, as RFC
+// 9989 describes: the record (§4.7, §4.8), the tree walk (§4.10), policy discovery
+// (§4.10.1), the organizational domain (§4.10.2), alignment (§4.4), and the authorization
+// of external report destinations (RFC 9990 §4). Names that start with Legacy implement
+// RFC 7489 with the Public Suffix List.
 //
-// The package asks through a dns.Resolver and leaves deadlines, retries and
-// caching to it. It evaluates no messages and knows nothing of how a problem is
-// told to people: a Problem is a kind, a tag and the text concerned.
+// The package uses a dns.Resolver, which is responsible for deadlines, retries and
+// caching. It evaluates no messages, and its problems are typed and have no user-facing
+// text.
 //
-// Domain names go in as A-labels in any case, with or without a trailing dot, and
-// come out in the form of dns.Name.
+// Domain names are A-labels in any case, with or without a trailing dot; results are in
+// the form of dns.Name.
 package dmarc
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKept bounds the tags, problems and URIs that are kept of one source, so that a
-// hostile record stays cheap.
+// maxKept bounds the tags, problems and URIs per record, so that a hostile record stays
+// cheap.
 const maxKept = 100
 
 // isAtOrBelow reports whether name is the domain itself or a subdomain of it.

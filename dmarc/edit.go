@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Edit returns the text of the record with some tags changed, in the form that receivers
-// of both RFC 7489 and RFC 9989 read: p follows the version. A tag with an empty value is
-// removed, one that the record does not have is added at the end. All others stay as they
-// were written, unknown ones too; of a tag that appears twice the first stays.
+// Edit returns the text of the record with some tags changed, in a form that receivers of
+// both RFC 7489 and RFC 9989 can parse: p follows the version. A tag with an empty value
+// is removed; a new tag is appended. All others, including unknown ones, are unchanged; of
+// a duplicate tag the first remains.
 func (r Record) Edit(changes ...Tag) string {
 	tags := make([]Tag, 0, len(r.Tags)+len(changes))
 	set := func(tag Tag) {

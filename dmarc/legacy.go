@@ -14,35 +14,33 @@ import (
 // everything is the default of the pct tag.
 const everything = 100
 
-// LegacyDiscovery is what a receiver finds that follows RFC 7489.
+// LegacyDiscovery is the result of policy discovery under RFC 7489.
 type LegacyDiscovery struct {
 	// Domain is the author domain.
 	Domain string
-	// Status tells how things stand; see Discovery. Several records at a name end
-	// the discovery.
+	// Status is as in Discovery. Several records at a name end the discovery.
 	Status Status
-	// Record is the record that applies, read by the rules of RFC 9989; nil where
-	// there is none. Only Policy and Percent follow the rules of RFC 7489.
+	// Record is the applicable record, parsed by the rules of RFC 9989; nil if there is
+	// none. Only Policy and Percent follow RFC 7489.
 	Record *Record
-	// RecordDomain is the domain that publishes Record, "" where there is none.
+	// RecordDomain is the domain that publishes Record, or "".
 	RecordDomain string
-	// Policy is what the record asks for Domain, Unstated where there is no record
-	// or it is not usable.
+	// Policy is the policy of the record for Domain; Unstated if there is no usable
+	// record.
 	Policy Policy
-	// Percent is the share of failing mail that the policy is for (pct). The rest
-	// is treated one level weaker. It is 0 where Policy is Unstated.
+	// Percent is the share of failing mail to which the policy applies (pct). The rest is
+	// treated one level weaker. It is 0 if Policy is Unstated.
 	Percent int
-	// Organization is the registrable domain by the Public Suffix List.
+	// Organization is the registrable domain according to the Public Suffix List.
 	Organization string
-	// Queried holds the names that were asked for, one or two.
+	// Queried are the one or two queried names.
 	Queried []string
-	// Reason says in words why Status is StatusInconclusive; "" otherwise.
+	// Reason is why Status is StatusInconclusive; "" otherwise.
 	Reason string
 }
 
-// DiscoverLegacy finds the policy that a receiver applies that follows RFC 7489
-// §6.6.3: the record of the domain itself, else that of its registrable domain,
-// and no other.
+// DiscoverLegacy finds the policy under RFC 7489 §6.6.3: the record of the domain itself,
+// else that of its registrable domain, and no other.
 func DiscoverLegacy(ctx context.Context, r dns.Resolver, name string) LegacyDiscovery {
 	name = dns.Name(name)
 	d := LegacyDiscovery{Domain: name, Status: StatusNone, Organization: LegacyOrganization(name)}
@@ -56,8 +54,8 @@ func DiscoverLegacy(ctx context.Context, r dns.Resolver, name string) LegacyDisc
 	return d
 }
 
-// take uses what was found at one name. It reports false where that was nothing,
-// so that the discovery goes on.
+// take uses the result for one name. It returns false if there was none, so that discovery
+// continues.
 func (d *LegacyDiscovery) take(s Step) bool {
 	d.Queried = append(d.Queried, QueryName(s.Domain))
 	found := slices.DeleteFunc(slices.Clone(s.Records), func(r Record) bool { return !isLegacyRecord(r) })
@@ -90,15 +88,15 @@ func (d *LegacyDiscovery) apply(record Record, domain string) {
 	}
 }
 
-// isLegacyRecord reports whether the version is followed by a semicolon, without
-// which RFC 7489 §6.4 knows no record.
+// isLegacyRecord reports whether a semicolon follows the version, which RFC 7489 §6.4
+// requires.
 func isLegacyRecord(r Record) bool {
 	_, separated, _ := cutVersion(r.Text)
 	return separated
 }
 
-// legacyState judges a record by RFC 7489 §6.3 and §6.6.3: p must be the first tag
-// after the version, and np is not known, so that its value cannot do harm.
+// legacyState judges a record by RFC 7489 §6.3 and §6.6.3: p must be the first tag after
+// the version, and np is unknown and ignored.
 func legacyState(r Record) State {
 	if r.State == Void {
 		return Void
@@ -109,7 +107,7 @@ func legacyState(r Record) State {
 	return state(valid, false, len(r.RUA) > 0)
 }
 
-// legacyPercent reads pct, for which an invalid value means the default.
+// legacyPercent parses pct; an invalid value means the default.
 func legacyPercent(r Record) int {
 	value, _ := legacyTag(r, "pct")
 	percent, err := strconv.ParseUint(value, 10, 8)
@@ -140,16 +138,16 @@ func LegacyOrganization(name string) string {
 	return organization
 }
 
-// IsPublicSuffix reports whether others register names directly below a name, by the
-// Public Suffix List. RFC 9989 wants psd=y in the record of such a name.
+// IsPublicSuffix reports whether a name is a public suffix according to the Public Suffix
+// List. RFC 9989 requires psd=y in the record of such a name.
 func IsPublicSuffix(name string) bool {
 	name = dns.Name(name)
 	suffix, _ := publicsuffix.PublicSuffix(name)
 	return suffix == name
 }
 
-// LegacyAlign tells whether an authenticated identifier is aligned with the author
-// domain for a receiver that follows RFC 7489 §3.1.
+// LegacyAlign checks whether an authenticated identifier is aligned with the author domain
+// under RFC 7489 §3.1.
 func LegacyAlign(author, identifier string, mode Mode) bool {
 	author, identifier = dns.Name(author), dns.Name(identifier)
 	if mode == Strict {

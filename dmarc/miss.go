@@ -2,12 +2,11 @@ package dmarc
 
 import "strings"
 
-// Miss tells what a text at a DMARC name is that is not a DMARC record. The
-// values are stable.
+// Miss is why a text at a DMARC name is not a DMARC record. The values are stable.
 type Miss string
 
 const (
-	// Unrelated text has nothing to do with DMARC.
+	// Unrelated: the text has nothing to do with DMARC.
 	Unrelated Miss = "unrelated"
 	// VersionCase: the version is not written DMARC1, such as in v=dmarc1.
 	VersionCase Miss = "version-case"
@@ -23,17 +22,17 @@ const (
 	MissingSeparator Miss = "missing-separator"
 	// VersionNotFirst: there is a version, but another tag precedes it.
 	VersionNotFirst Miss = "version-not-first"
-	// SPFRecord: the text is an SPF record, which belongs elsewhere.
+	// SPFRecord: the text is an SPF record at the wrong name.
 	SPFRecord Miss = "spf-record"
-	// NoMiss: the text is a DMARC record after all.
+	// NoMiss: the text is a DMARC record.
 	NoMiss Miss = ""
 )
 
 // quotationMarks are the straight and the typographic ones.
 const quotationMarks = "\"'“”„‘’"
 
-// ClassifyMiss tells what is wrong with a text that Parse does not take for a
-// DMARC record. The first thing that would have to be mended is told.
+// ClassifyMiss returns the first error of a text that Parse does not accept as a DMARC
+// record.
 func ClassifyMiss(txt string) Miss {
 	if _, _, ok := cutVersion(txt); ok {
 		return NoMiss
@@ -58,7 +57,7 @@ func ClassifyMiss(txt string) Miss {
 	return versionMiss(trimmed)
 }
 
-// versionMiss judges a text that begins with a version of DMARC.
+// versionMiss classifies a text that starts with a DMARC version.
 func versionMiss(txt string) Miss {
 	_, value, _ := strings.Cut(txt, "=")
 	value = strings.TrimLeft(value, whitespace)

@@ -25,13 +25,13 @@ const (
 const (
 	version    = "DMARC1"
 	whitespace = " \t" // WSP of the grammar
-	// servedURIs is how many destinations every RFC 7489 receiver serves.
+	// servedURIs is the number of destinations that every RFC 7489 receiver supports.
 	servedURIs = 2
 )
 
-// Parse reads the joined text of one TXT record. It reports false where the text
-// is not a DMARC record at all, which receivers pass over in silence; see Miss.
-// Everything else is a record, however broken, with its problems.
+// Parse parses the joined text of one TXT record. It returns false if the text is not a
+// DMARC record, which receivers ignore silently; see Miss. Everything else is a record,
+// however broken, with its problems.
 func Parse(txt string) (Record, bool) {
 	rest, _, ok := cutVersion(txt)
 	if !ok {
@@ -44,9 +44,9 @@ func Parse(txt string) (Record, bool) {
 	return p.record, true
 }
 
-// cutVersion applies the version gate of RFC 9989 §4.8 and returns what follows
-// the version and its semicolon, and whether there is such a semicolon. The name
-// of the tag is taken in any case, its value only as DMARC1.
+// cutVersion checks the version (RFC 9989 §4.8) and returns the text after it and its
+// semicolon, and whether there is such a semicolon. The tag name is case-insensitive, its
+// value is not.
 func cutVersion(txt string) (rest string, separated, ok bool) {
 	if txt == "" || txt[0]|0x20 != 'v' {
 		return "", false, false
@@ -67,24 +67,23 @@ func cutVersion(txt string) (rest string, separated, ok bool) {
 	return rest, separated, separated
 }
 
-// parser collects a record from its elements.
+// parser builds a record from its elements.
 type parser struct {
 	record Record
-	// broken is set when an invalid sp or np takes the effect of p away.
+	// broken is set if an invalid sp or np disables p.
 	broken    bool
 	duplicate bool
 	hasFO     bool
 }
 
-// note keeps a problem where the condition holds.
+// note adds a problem if the condition is true.
 func (p *parser) note(condition bool, kind Kind, tag, text string) {
 	if condition && len(p.record.Problems) < maxKept {
 		p.record.Problems = append(p.record.Problems, Problem{Kind: kind, Tag: tag, Text: text})
 	}
 }
 
-// elements reads what stands between the semicolons. Nothing need follow the
-// last one.
+// elements parses the elements between semicolons. The last one may be empty.
 func (p *parser) elements(text string) {
 	for more := text != ""; more; {
 		var element string
@@ -102,7 +101,7 @@ func (p *parser) elements(text string) {
 	}
 }
 
-// element reads one name=value.
+// element parses one name=value.
 func (p *parser) element(element string) {
 	name, value, ok := strings.Cut(element, "=")
 	name = strings.TrimRight(name, whitespace)
@@ -125,7 +124,7 @@ func (p *parser) element(element string) {
 	p.value(tag, value, element)
 }
 
-// value takes the value of a tag that appears for the first time.
+// value handles the first occurrence of a tag.
 func (p *parser) value(tag, value, element string) {
 	r := &p.record
 	valid := isTagValue(value)
@@ -151,7 +150,7 @@ func (p *parser) value(tag, value, element string) {
 		r.Testing = strings.EqualFold(value, "y")
 		valid = r.Testing || strings.EqualFold(value, "n")
 	case tagRUA, tagRUF:
-		// Each entry is judged by itself, so that the list may hold tabs.
+		// Each entry is validated separately, so the list may contain tabs.
 		if valid = value != ""; valid {
 			p.uris(tag, value)
 		}
@@ -166,7 +165,8 @@ func (p *parser) value(tag, value, element string) {
 	p.note(!valid, InvalidValue, tag, value)
 }
 
-// uris reads the comma list of rua or ruf. One good entry keeps the tag.
+// uris parses the comma-separated list of rua or ruf. One valid entry is enough to use the
+// tag.
 func (p *parser) uris(tag, list string) {
 	var kept []URI
 	for entry := range strings.SplitSeq(list, ",") {
@@ -192,7 +192,7 @@ func (p *parser) uris(tag, list string) {
 	}
 }
 
-// finish judges the record as a whole.
+// finish judges the whole record.
 func (p *parser) finish() {
 	r := &p.record
 	stated := slices.ContainsFunc(r.Tags, func(t Tag) bool { return strings.EqualFold(t.Name, tagP) })

@@ -2,21 +2,21 @@ package dmarc
 
 import "strings"
 
-// Policy is what a domain owner asks receivers to do with mail that fails.
+// Policy is what a domain owner requests for mail that fails DMARC.
 type Policy uint8
 
 const (
 	// Unstated means that no policy is given; it is the zero value.
 	Unstated Policy = iota
-	// None asks for nothing but reports.
+	// None requests reports only.
 	None
-	// Quarantine asks to treat the mail as suspicious.
+	// Quarantine requests to treat the mail as suspicious.
 	Quarantine
-	// Reject asks to refuse the mail.
+	// Reject requests to reject the mail.
 	Reject
 )
 
-// String returns the word of the record, "" for Unstated.
+// String returns the value in the record, "" for Unstated.
 func (p Policy) String() string {
 	switch p {
 	case None:
@@ -30,8 +30,7 @@ func (p Policy) String() string {
 	}
 }
 
-// Weaker returns the policy one level down, which is what a record with t=y asks
-// receivers to apply (RFC 9989 §4.7).
+// Weaker returns the policy one level down, as applied for t=y (RFC 9989 §4.7).
 func (p Policy) Weaker() Policy {
 	if p > None {
 		return p - 1
@@ -39,7 +38,7 @@ func (p Policy) Weaker() Policy {
 	return p
 }
 
-// parsePolicy reads one of the three words, in any case (RFC 9989 §4.8).
+// parsePolicy parses a policy, ignoring case (RFC 9989 §4.8).
 func parsePolicy(value string) (Policy, bool) {
 	for p := None; p <= Reject; p++ {
 		if strings.EqualFold(value, p.String()) {
@@ -49,13 +48,13 @@ func parsePolicy(value string) (Policy, bool) {
 	return Unstated, false
 }
 
-// Mode tells how closely an authenticated name must match the author domain.
+// Mode is the alignment mode.
 type Mode uint8
 
 const (
-	// Relaxed asks for the same organizational domain; it is the default.
+	// Relaxed requires the same organizational domain; it is the default.
 	Relaxed Mode = iota
-	// Strict asks for the same name.
+	// Strict requires the same name.
 	Strict
 )
 
@@ -78,7 +77,7 @@ func parseMode(value string) (Mode, bool) {
 	}
 }
 
-// PSD tells whether a domain calls itself a public suffix domain.
+// PSD is whether a domain declares itself a public suffix domain.
 type PSD uint8
 
 const (
@@ -115,18 +114,18 @@ func parsePSD(value string) (PSD, bool) {
 	}
 }
 
-// FailureOptions is the set of conditions under which failure reports are wanted.
-// The empty set stands for the default, FailureAll.
+// FailureOptions is the set of conditions for failure reports. The empty set means the
+// default, FailureAll.
 type FailureOptions uint8
 
 const (
-	// FailureAll (0) wants a report when nothing produced an aligned pass.
+	// FailureAll (0) requests a report if no mechanism produced an aligned pass.
 	FailureAll FailureOptions = 1 << iota
-	// FailureAny (1) wants a report when anything but an aligned pass came out.
+	// FailureAny (1) requests a report if any mechanism did not produce an aligned pass.
 	FailureAny
-	// FailureDKIM (d) wants a report when a signature failed to verify.
+	// FailureDKIM (d) requests a report if a signature failed to verify.
 	FailureDKIM
-	// FailureSPF (s) wants a report when SPF failed.
+	// FailureSPF (s) requests a report if SPF failed.
 	FailureSPF
 )
 
@@ -150,8 +149,8 @@ func (f FailureOptions) String() string {
 	return strings.Join(letters, ":")
 }
 
-// parseFailureOptions reads a colon list with at most one of 0 and 1 and nothing
-// twice (RFC 9989 §4.8). RFC 7489 allowed any list.
+// parseFailureOptions parses a colon-separated list with at most one of 0 and 1 and no
+// duplicates (RFC 9989 §4.8). RFC 7489 allowed any list.
 func parseFailureOptions(value string) (FailureOptions, bool) {
 	var set FailureOptions
 	for item := range strings.SplitSeq(value, ":") {

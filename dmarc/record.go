@@ -2,22 +2,20 @@ package dmarc
 
 import "strings"
 
-// State tells what receivers make of a record.
+// State is how receivers treat a record.
 type State uint8
 
 const (
-	// OK means that the record says what to do.
+	// OK means that the record is valid.
 	OK State = iota
-	// ActsAsNone means that p is missing or invalid, or sp or np is invalid, and
-	// that rua lists a URI: the whole record acts as if it said p=none (RFC 9989
-	// §4.10.1).
+	// ActsAsNone means that p is missing or invalid, or sp or np is invalid, and that rua
+	// has a URI: the record is treated as p=none (RFC 9989 §4.10.1).
 	ActsAsNone
 	// NoProcessing means the same without a URI in rua: receivers do not apply
 	// DMARC at all (RFC 9989 §4.10.1).
 	NoProcessing
-	// Void means that a tag appears twice. RFC 9989 is silent on it, but the tag
-	// lists that it builds on become void (RFC 6376 §3.2): receivers differ, and
-	// none may be relied on.
+	// Void means that a tag is repeated. RFC 9989 does not define this, but the tag lists
+	// it builds on are invalid then (RFC 6376 §3.2): receivers differ.
 	Void
 )
 
@@ -35,57 +33,55 @@ func (s State) String() string {
 	}
 }
 
-// Tag is a name and a value of a record as they were written, without the white
-// space around them.
+// Tag is a name and a value of a record as published, without surrounding white space.
 type Tag struct{ Name, Value string }
 
-// Record is a DMARC record. The fields of the tags hold what was stated, or the
-// default where a tag is absent or invalid.
+// Record is a DMARC record. Fields have the stated value, or the default if the tag is
+// absent or invalid.
 type Record struct {
-	// Text is the record as it was published.
+	// Text is the record as published.
 	Text string
-	// State tells what receivers make of the record.
+	// State is how receivers treat the record.
 	State State
-	// P, SP and NP are the literal policies: Unstated where the tag is absent or
-	// invalid, and kept even where State takes their effect away. See Policy.
+	// P, SP and NP are the stated policies: Unstated if the tag is absent or invalid. They
+	// are set even if State disables them. See Policy.
 	P, SP, NP Policy
 	// ADKIM and ASPF are the alignment modes for DKIM and SPF.
 	ADKIM, ASPF Mode
-	// FO tells when failure reports are wanted.
+	// FO is when failure reports are requested.
 	FO FailureOptions
-	// PSD tells whether the domain is a public suffix domain.
+	// PSD is whether the domain is a public suffix domain.
 	PSD PSD
-	// Testing is t=y: the owner asks for one level less than the policy says.
+	// Testing is t=y: receivers apply one level less than the policy.
 	Testing bool
-	// RUA and RUF hold the valid destinations of aggregate and failure reports,
-	// at most 100 each.
+	// RUA and RUF are the valid destinations of aggregate and failure reports, at most 100
+	// each.
 	RUA, RUF []URI
-	// Tags holds the first 100 tags after the version in their order, known or
-	// not, valid or not.
+	// Tags are the first 100 tags after the version in order, including unknown and
+	// invalid ones.
 	Tags []Tag
-	// Problems holds what is wrong, at most 100: first what concerns single tags
-	// in their order, then what concerns the whole.
+	// Problems lists at most 100 problems: first those of single tags in order, then those
+	// of the whole record.
 	Problems []Problem
 }
 
-// Subject is whose mail a policy is for, seen from the domain of the record.
+// Subject is the relation of an author domain to the domain of the record.
 type Subject uint8
 
 const (
 	// Itself is the domain that publishes the record.
 	Itself Subject = iota
-	// Subdomain is a name below it that exists.
+	// Subdomain is an existing name below it.
 	Subdomain
-	// MissingSubdomain is a name below it that does not exist.
+	// MissingSubdomain is a non-existent name below it.
 	MissingSubdomain
 )
 
-// Usable reports whether receivers can act on the record.
+// Usable reports whether receivers can apply the record.
 func (r Record) Usable() bool { return r.State == OK || r.State == ActsAsNone }
 
-// Policy returns the policy that the record asks for and the name of the tag that
-// supplies it. Both are empty where the record is not usable. The t tag is not
-// considered; see Applied.
+// Policy returns the policy for a subject and the tag that supplies it. Both are empty if
+// the record is not usable. It ignores the t tag; see Applied.
 func (r Record) Policy(s Subject) (policy Policy, tag string) {
 	switch {
 	case !r.Usable():
@@ -101,8 +97,8 @@ func (r Record) Policy(s Subject) (policy Policy, tag string) {
 	}
 }
 
-// Applied returns what receivers are asked to apply where the policy is p: one
-// level less in testing.
+// Applied returns the policy that receivers apply if the policy is p: one level less in
+// test mode.
 func (r Record) Applied(p Policy) Policy {
 	if r.Testing {
 		return p.Weaker()
@@ -110,9 +106,8 @@ func (r Record) Applied(p Policy) Policy {
 	return p
 }
 
-// String returns a record that states the fields of r and nothing else, in one
-// canonical form. What is not in the fields is left out, so that for a record
-// with problems the result is a repaired record and not an equal one.
+// String returns the canonical form of the fields of r. Everything else is omitted, so the
+// result for a record with problems is a repaired record.
 func (r Record) String() string {
 	var b strings.Builder
 	b.WriteString(tagV + "=" + version)

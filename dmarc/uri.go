@@ -9,21 +9,20 @@ import (
 
 // URI is a destination of reports (RFC 9989 §4.7, rua and ruf).
 type URI struct {
-	// Text is the URI as it was written, without the size suffix.
+	// Text is the URI as published, without the size suffix.
 	Text string
-	// Scheme is in lower case. Receivers need only support mailto.
+	// Scheme is in lower case. Receivers have to support mailto only.
 	Scheme string
-	// Address is the mail address of a mailto URI with percent-encoding resolved,
-	// "" for other schemes.
+	// Address is the mail address of a mailto URI, percent-decoded; "" for other schemes.
 	Address string
 	// Host is the domain of Address, or the host of the URI, as in dns.Name.
 	Host string
-	// Size is the limit after "!", such as 10m. RFC 7489 meant the largest report
-	// wanted; RFC 9989 ignores it. It is "" where there is none.
+	// Size is the limit after "!", such as 10m, or "". RFC 7489 used it as the maximum
+	// report size; RFC 9989 ignores it.
 	Size string
 }
 
-// String returns the entry as it stands in a record, with the size suffix.
+// String returns the entry as in a record, with the size suffix.
 func (u URI) String() string {
 	if u.Size == "" {
 		return u.Text
@@ -31,7 +30,7 @@ func (u URI) String() string {
 	return u.Text + "!" + u.Size
 }
 
-// sameDestination reports whether both lead to the same place.
+// sameDestination reports whether both are the same destination.
 func (u URI) sameDestination(other URI) bool {
 	if u.Scheme == reporturi.Mailto {
 		return strings.EqualFold(u.Address, other.Address)
@@ -48,8 +47,8 @@ func joinURIs(uris []URI) string {
 	return strings.Join(entries, ",")
 }
 
-// parseURI reads one entry of rua or ruf. The comma and the exclamation mark
-// cannot occur in it unless encoded: they separate entries and the size.
+// parseURI parses one entry of rua or ruf. The comma and the exclamation mark must be
+// encoded, because they separate entries and the size.
 func parseURI(entry string) (URI, bool) {
 	text, size, sized := strings.Cut(entry, "!")
 	if sized && !isSize(size) {

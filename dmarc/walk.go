@@ -8,26 +8,25 @@ import (
 	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
-// The tree walk asks at most eight questions: one for the name itself and, for
-// names of eight and more labels, then only for the last seven (RFC 9989 §4.10
-// step 4).
+// The tree walk makes at most eight queries: one for the name itself and, for names with
+// eight or more labels, then only for the last seven (RFC 9989 §4.10 step 4).
 const maxWalked = 8
 
-// Step is one question of a tree walk and what came back.
+// Step is one query of a tree walk and its result.
 type Step struct {
-	// Domain is the name looked at; the question is for QueryName(Domain).
+	// Domain is the name; the query is for QueryName(Domain).
 	Domain string
-	// Found is what was found. Two or more records are all discarded by receivers;
-	// what the texts beside them are is told by ClassifyMiss.
+	// Found is the result. Receivers discard two or more records; ClassifyMiss classifies
+	// the other texts.
 	txt.Found[Record]
 }
 
 // QueryName returns the name at which the DMARC record of a domain is published.
 func QueryName(domain string) string { return "_dmarc." + domain }
 
-// Organization returns the organizational domain of a name, found by the tree
-// walk (RFC 9989 §4.10.2). It reports false, with "", where a question of the walk
-// was inconclusive. A name that DNS cannot carry stands for itself.
+// Organization returns the organizational domain of a name, found by the tree walk (RFC
+// 9989 §4.10.2). It returns "" and false if a query of the walk was inconclusive. A name
+// that is invalid in DNS is its own organizational domain.
 func Organization(ctx context.Context, r dns.Resolver, name string) (string, bool) {
 	name = dns.Name(name)
 	if !dns.ValidName(name) {
@@ -36,13 +35,12 @@ func Organization(ctx context.Context, r dns.Resolver, name string) (string, boo
 	return organization(name, walk(ctx, r, name))
 }
 
-// walk looks for records at a name and towards the root. It ends after a record
-// with psd=y or psd=n, at the top, or with the first inconclusive answer: what
-// stands at that name could have ended the walk, so nothing above it would help.
+// walk queries a name and its ancestors. It ends after a record with psd=y or psd=n, at
+// the top, or at the first inconclusive answer, because the record at that name could have
+// ended the walk.
 //
-// The questions are asked one after the other. Those near the top are in the
-// cache of any resolver, so that asking all at once would save little time, and it
-// would ask what the rules say not to ask.
+// Queries are sequential. Those near the top are usually cached by the resolver, so
+// concurrency would save little time and send queries that the RFC does not need.
 func walk(ctx context.Context, r dns.Resolver, start string) []Step {
 	var steps []Step
 	for name := range walked(start) {
@@ -58,13 +56,13 @@ func walk(ctx context.Context, r dns.Resolver, start string) []Step {
 	return steps
 }
 
-// walked yields the names of a walk that nothing ends early.
+// walked yields the names of a complete walk.
 func walked(start string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(start) {
 			return
 		}
-		// With fewer than eight labels this drops the left-most one alone.
+		// With fewer than eight labels this removes only the left-most one.
 		n := min(len(dns.Labels(start)), maxWalked) - 1
 		for name := lastLabels(start, n); name != ""; name = dns.Parent(name) {
 			if !yield(name) {
@@ -74,8 +72,8 @@ func walked(start string) iter.Seq[string] {
 	}
 }
 
-// look asks for the records of one name. A name too long to carry the _dmarc label
-// cannot have one, and is not asked for.
+// look queries the records of one name. A name that is too long for the _dmarc label has
+// no record and is not queried.
 func look(ctx context.Context, r dns.Resolver, domain string) Step {
 	s := Step{Domain: domain}
 	if name := QueryName(domain); dns.ValidName(name) {
@@ -86,10 +84,10 @@ func look(ctx context.Context, r dns.Resolver, domain string) Step {
 	return s
 }
 
-// organization applies RFC 9989 §4.10.2 to a walk from start. It reports false
-// where the walk was cut short.
+// organization applies RFC 9989 §4.10.2 to a walk from start. It returns false if the walk
+// was incomplete.
 func organization(start string, steps []Step) (string, bool) {
-	shortest := start // where no record is found, the name stands for itself
+	shortest := start // without any record, the name is its own organizational domain
 	for _, s := range steps {
 		if s.Answer.Outcome == dns.Inconclusive {
 			return "", false
@@ -100,7 +98,7 @@ func organization(start string, steps []Step) (string, bool) {
 		case record.PSD == PSDNo:
 			return s.Domain, true
 		case record.PSD == PSDYes && s.Domain != start:
-			// One label more than the suffix, even where the walk skipped it.
+			// One label more than the suffix, even if the walk skipped it.
 			return lastLabels(start, len(dns.Labels(s.Domain))+1), true
 		default:
 			shortest = s.Domain

@@ -1,11 +1,9 @@
-// Package dns says what a question to the Domain Name System can come back
-// with. It is the contract between the protocol packages, which ask, and a
-// client, which answers; it sends nothing itself.
+// Package dns defines DNS questions and answers. It is the contract between the protocol
+// packages, which query, and a client, which resolves; it does no I/O itself.
 //
-// The distinction it exists for: "there is no such record" is a fact about a
-// domain, "nobody could tell me" is not. The two must never be confused, so
-// every answer carries one of four outcomes, and the zero value is the one that
-// claims nothing.
+// Its key distinction: "there is no such record" is a fact about a domain, "the lookup
+// failed" is not. Every answer therefore has one of four outcomes, and the zero value is
+// the inconclusive one.
 package dns
 
 import (
@@ -16,19 +14,19 @@ import (
 	"time"
 )
 
-// ErrNoAddress says that a host name has no address. Unlike a lookup without an
-// answer it is a fact about the name.
+// ErrNoAddress means that a host name has no address. Unlike a failed lookup, this is a
+// fact about the name.
 var ErrNoAddress = errors.New("the host has no address")
 
-// Outcome tells what a question came back with.
+// Outcome is the result of a query.
 type Outcome uint8
 
 const (
-	// Inconclusive means that no server gave a usable answer: a timeout,
-	// SERVFAIL, REFUSED, a broken or looping reply, no server configured.
-	// Nothing may be concluded about the name.
+	// Inconclusive means that no server gave a usable answer: a timeout, SERVFAIL,
+	// REFUSED, a malformed or looping reply, no server configured. Nothing is known about
+	// the name.
 	Inconclusive Outcome = iota
-	// Data means that there is at least one record of the type asked for.
+	// Data means that there is at least one record of the queried type.
 	Data
 	// NoData means that the name exists but has no record of that type.
 	NoData
@@ -54,7 +52,7 @@ func (o Outcome) String() string {
 // Type is a DNS resource record type, with the numbers of the IANA registry.
 type Type uint16
 
-// The types that the protocol packages ask for.
+// The types that the protocol packages query.
 const (
 	A      Type = 1
 	NS     Type = 2
@@ -71,8 +69,8 @@ const (
 	TLSA   Type = 52
 )
 
-// Question is a name and the type of record wanted at it. The name is in lower
-// case A-labels without a trailing dot; see Name.
+// Question is a name and a record type. The name is in lower-case A-labels without a
+// trailing dot; see Name.
 type Question struct {
 	Name string
 	Type Type
@@ -92,29 +90,28 @@ type Record struct {
 	Raw        []byte        // the record data as on the wire
 }
 
-// Joined returns the character-strings of a TXT record as one string, joined
-// without a separator as RFC 9989 §4.5, RFC 7208 §3.3 and RFC 6376 §3.6.2.2
-// all ask for.
+// Joined returns the character-strings of a TXT record joined without a separator, as RFC
+// 9989 §4.5, RFC 7208 §3.3 and RFC 6376 §3.6.2.2 require.
 func (r Record) Joined() string { return strings.Join(r.Text, "") }
 
-// Answer is what came back for a question.
+// Answer is the answer to a question.
 type Answer struct {
 	Question
 
 	Outcome Outcome
-	// Records holds the records of the type asked for, found at the end of
-	// the chain of aliases. It is empty unless Outcome is Data.
+	// Records are the records of the queried type at the end of the alias chain. Empty
+	// unless Outcome is Data.
 	Records []Record
-	// Aliases holds the targets of the CNAME records that were followed, in
-	// order. The last one is where the records are, or are missing.
+	// Aliases are the targets of the CNAME records that were followed, in order. The last
+	// one has the records, or lacks them.
 	Aliases []string
-	// Authentic reports that the resolver says it validated the answer with
-	// DNSSEC (the AD bit). It is worth as much as the path to the resolver.
+	// Authentic reports that the resolver validated the answer with DNSSEC (AD bit). It is
+	// only as trustworthy as the path to the resolver.
 	Authentic bool
-	// TTL is how long the answer may be kept: the smallest TTL on the way, or
-	// the negative TTL of the zone (RFC 2308). Zero means not at all.
+	// TTL is how long the answer may be cached: the smallest TTL of the chain, or the
+	// negative TTL of the zone (RFC 2308). Zero means not at all.
 	TTL time.Duration
-	// Reason says in words why the outcome is Inconclusive.
+	// Reason is why the outcome is Inconclusive.
 	Reason string
 }
 
@@ -129,9 +126,9 @@ func (a Answer) Texts() []string {
 	return texts
 }
 
-// Resolver answers questions. An implementation must be safe for concurrent
-// use, must return by the deadline of ctx, and tells every failure as an
-// Inconclusive answer with a Reason.
+// Resolver answers questions. An implementation must be safe for concurrent use, must
+// return by the deadline of ctx, and reports every failure as an Inconclusive answer with
+// a Reason.
 type Resolver interface {
 	Resolve(ctx context.Context, q Question) Answer
 }

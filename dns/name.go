@@ -8,8 +8,8 @@ const (
 	maxLabelLength = 63
 )
 
-// Name returns s in the form that questions and records use: lower case,
-// without a trailing dot. It does not convert Unicode to A-labels.
+// Name returns s in canonical form: lower case, without a trailing dot. It does not
+// convert Unicode to A-labels.
 func Name(s string) string {
 	return strings.ToLower(strings.TrimSuffix(s, "."))
 }
@@ -28,9 +28,8 @@ func Parent(name string) string {
 	return parent
 }
 
-// ValidName reports whether a name in the form of Name can be asked for: no label
-// is empty or too long, the whole is not too long, and it is printable ASCII. The
-// root is no such name.
+// ValidName reports whether a canonical name can be queried: no label is empty or too
+// long, the name is not too long, and it is printable ASCII. The root is not valid.
 func ValidName(name string) bool {
 	if name == "" || len(name) > maxNameLength {
 		return false
@@ -48,9 +47,9 @@ func ValidName(name string) bool {
 	return true
 }
 
-// IsHostname reports whether a valid name is made of letters, digits, hyphens and
-// underscores only, as the domain of a mail address is in practice. Hosts are not
-// supposed to have underscores (RFC 952), but some do. Address literals are none.
+// IsHostname reports whether a valid name consists of letters, digits, hyphens and
+// underscores only, like the domain of a mail address in practice. Host names must not
+// have underscores (RFC 952), but some do. Address literals are not host names.
 func IsHostname(name string) bool {
 	if !ValidName(name) {
 		return false

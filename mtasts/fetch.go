@@ -13,35 +13,31 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// fetchTimeout is how long fetching may take; RFC 8461 §3.3 suggests it.
+// fetchTimeout bounds a fetch, as RFC 8461 §3.3 suggests.
 const fetchTimeout = time.Minute
 
-// errUnverified is why an answer does not count that came over a connection whose
-// certificate nobody looked at.
+// errUnverified rejects a response over a connection whose certificate was not verified.
 var errUnverified = errors.New("the client did not verify the certificate")
 
-// FetchStatus tells what fetching a policy came to.
+// FetchStatus is the result of fetching a policy.
 type FetchStatus uint8
 
 const (
-	// FetchInconclusive means that nothing answered: the host could not be looked
-	// up, there is no connection, no TLS, or no answer in time. Nothing is stated about the policy.
+	// FetchInconclusive means that there was no response: the host lookup, the connection
+	// or TLS failed, or timed out. Nothing is known about the policy.
 	FetchInconclusive FetchStatus = iota
 	// FetchOK means that there is a valid policy.
 	FetchOK
-	// FetchInvalid means that there is a policy, and that it is not valid.
+	// FetchInvalid means that the policy is invalid.
 	FetchInvalid
-	// FetchBadCertificate means that the certificate of the web server is not valid
-	// for the policy host, so that nothing it says counts.
+	// FetchBadCertificate means that the certificate of the web server is not valid for
+	// the policy host, so its response is ignored.
 	FetchBadCertificate
-	// FetchRedirect means that the web server leads elsewhere, which senders must
-	// not follow.
+	// FetchRedirect means that the web server redirects, which senders must not follow.
 	FetchRedirect
-	// FetchBadStatus means that the web server answered with another status than
-	// 200.
+	// FetchBadStatus means that the HTTP status is not 200.
 	FetchBadStatus
-	// FetchNoHost means that the policy host has no address, so that there is no
-	// policy.
+	// FetchNoHost means that the policy host has no address, so there is no policy.
 	FetchNoHost
 )
 
@@ -65,38 +61,34 @@ func (s FetchStatus) String() string {
 	}
 }
 
-// Fetched is what fetching the policy of a domain came to.
+// Fetched is the result of fetching the policy of a domain.
 type Fetched struct {
-	// Domain is the domain whose policy was asked for, and URL where that is.
+	// Domain is the domain of the policy, and URL its location.
 	Domain, URL string
-	// Status tells what it came to.
-	Status FetchStatus
-	// Policy is the policy that was served, the zero value unless Status is FetchOK
-	// or FetchInvalid.
+	Status      FetchStatus
+	// Policy is the fetched policy, zero unless Status is FetchOK or FetchInvalid.
 	Policy Policy
-	// Code is the status code of HTTP, 0 where there was no answer that counts.
+	// Code is the HTTP status code, 0 if there was no valid response.
 	Code int
-	// Location is where a redirect leads to, as the web server wrote it.
+	// Location is the target of a redirect, as sent by the web server.
 	Location string
-	// Problems holds what is wrong beside the problems of the policy itself.
+	// Problems lists problems other than those of the policy itself.
 	Problems []Problem
-	// Reason says in words why Status is FetchInconclusive, FetchNoHost or
-	// FetchBadCertificate.
+	// Reason is why Status is FetchInconclusive, FetchNoHost or FetchBadCertificate.
 	Reason string
 }
 
 // PolicyHost returns the name of the web server that serves the policy of a domain.
 func PolicyHost(domain string) string { return "mta-sts." + domain }
 
-// Fetch fetches the policy of a domain as RFC 8461 §3.3 asks: over HTTPS with a
-// certificate that is valid for the policy host, without following redirects, and
-// within a minute or the deadline of ctx. At most MaxPolicySize bytes are read.
+// Fetch fetches the policy of a domain as RFC 8461 §3.3 requires: over HTTPS with a
+// certificate that is valid for the policy host, without redirects, and within a minute or
+// the deadline of ctx. It reads at most MaxPolicySize bytes.
 //
-// The client supplies the connection and the trusted authorities; its cookies and
-// its rule for redirects are not used. A connection that fails with dns.ErrNoAddress
-// means that there is no policy host. Since a stranger decides where the host name
-// leads to, callers that fetch for others should give it a transport that does not
-// connect to private networks.
+// The client provides the transport and the trusted roots; its cookies and redirect policy
+// are not used. A connection that fails with dns.ErrNoAddress means that there is no
+// policy host. Attackers can control the host name, so callers should use a transport that
+// does not connect to private networks.
 func Fetch(ctx context.Context, client *http.Client, domain string) Fetched {
 	f := Fetched{Domain: dns.Name(domain)}
 	host := PolicyHost(f.Domain)
@@ -122,8 +114,8 @@ func Fetch(ctx context.Context, client *http.Client, domain string) Fetched {
 	return f
 }
 
-// withoutRedirects returns a client over the same transport that follows no
-// redirects and keeps no cookies.
+// withoutRedirects returns a client with the same transport that neither follows redirects
+// nor stores cookies.
 func withoutRedirects(client *http.Client) *http.Client {
 	return &http.Client{
 		Transport:     client.Transport,
@@ -132,7 +124,7 @@ func withoutRedirects(client *http.Client) *http.Client {
 	}
 }
 
-// refuse tells why there was no answer.
+// refuse sets the status for a failed request.
 func (f *Fetched) refuse(host string, err error) {
 	var failed *tls.CertificateVerificationError
 	if errors.As(err, &failed) {
@@ -145,14 +137,14 @@ func (f *Fetched) refuse(host string, err error) {
 	}
 }
 
-// refuseCertificate tells why the certificate is not valid.
+// refuseCertificate sets the status for an invalid certificate.
 func (f *Fetched) refuseCertificate(host string, err error) {
 	f.Status, f.Reason = FetchBadCertificate, err.Error()
 	f.Problems = append(f.Problems, certificateProblem(host, err))
 }
 
-// verify holds a connection to what the client should have seen to already: one
-// that verifies nothing, or another name, must not make a policy trusted.
+// verify checks again what the client should have verified: a client without verification,
+// or for another name, must not make a policy trusted.
 func verify(state *tls.ConnectionState, host string) error {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return errUnverified
@@ -160,7 +152,7 @@ func verify(state *tls.ConnectionState, host string) error {
 	return state.PeerCertificates[0].VerifyHostname(host)
 }
 
-// certificateProblem tells what is wrong with a certificate.
+// certificateProblem classifies a certificate error.
 func certificateProblem(host string, err error) Problem {
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -174,7 +166,7 @@ func certificateProblem(host string, err error) Problem {
 	}
 }
 
-// read takes the answer of the web server.
+// read processes the response of the web server.
 func (f *Fetched) read(host string, response *http.Response) {
 	if err := verify(response.TLS, host); err != nil {
 		f.refuseCertificate(host, err)
@@ -191,7 +183,7 @@ func (f *Fetched) read(host string, response *http.Response) {
 	}
 }
 
-// body reads the policy.
+// body parses the policy.
 func (f *Fetched) body(response *http.Response) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxPolicySize+1))
 	if err != nil {

@@ -8,42 +8,38 @@ import (
 	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
-// Status tells how things stand at the name of a domain's record.
+// Status is the result of looking up the record of a domain.
 type Status = txt.Status
 
 const (
-	// StatusInconclusive means that the question had no usable answer. Nothing is
-	// stated about the record.
+	// StatusInconclusive means that the query failed. Nothing is known about the record.
 	StatusInconclusive = txt.Inconclusive
-	// StatusOK means that there is one record, and that it is valid.
+	// StatusOK means that there is one valid record.
 	StatusOK = txt.OK
 	// StatusNone means that there is no record.
 	StatusNone = txt.None
 	// StatusMultiple means that there are several records: senders must assume
 	// that the domain has no policy (RFC 8461 §3.1).
 	StatusMultiple = txt.Multiple
-	// StatusInvalid means that there is one record, and that it is not valid.
+	// StatusInvalid means that there is one invalid record.
 	StatusInvalid = txt.Invalid
 )
 
-// Lookup is what was found at the name of a domain's record.
+// Lookup is the result of looking up the record of a domain.
 type Lookup struct {
-	// Domain is what was asked for.
 	Domain string
-	// Status tells how things stand.
 	Status Status
-	// Found is what was found. It is the zero value where the name could not be
-	// asked for.
+	// Found is the result of the query, zero if the name could not be queried.
 	txt.Found[Record]
-	// Problems holds what is wrong beside the problems of the records themselves.
+	// Problems lists problems other than those of the records themselves.
 	Problems []Problem
 }
 
 // QueryName returns the name at which the record of a domain is published.
 func QueryName(domain string) string { return "_mta-sts." + domain }
 
-// LookupRecord finds the record of a domain (RFC 8461 §3.1). It asks one question. A
-// name that DNS cannot carry has no record and is not asked for.
+// LookupRecord looks up the record of a domain with one query (RFC 8461 §3.1). A name that
+// is invalid in DNS has no record and is not queried.
 func LookupRecord(ctx context.Context, r dns.Resolver, domain string) Lookup {
 	l := Lookup{Domain: dns.Name(domain), Status: StatusNone}
 	name := QueryName(l.Domain)
@@ -66,6 +62,5 @@ func LookupRecord(ctx context.Context, r dns.Resolver, domain string) Lookup {
 	return l
 }
 
-// isNearMiss reports whether a text that is no record names the version in some
-// way.
+// isNearMiss reports whether a text that is not a record mentions the version.
 func isNearMiss(text string) bool { return strings.Contains(strings.ToLower(text), "stsv") }

@@ -1,20 +1,17 @@
-// Package mtasts reads and finds the policies of SMTP MTA Strict Transport
-// Security (RFC 8461), by which a domain asks for mail to it to be sent over
-// verified TLS only.
+// Package mtasts parses and looks up MTA-STS records and policies (RFC 8461), with which a
+// domain requires senders to use verified TLS.
 //
-// A policy has two halves. ParseRecord and LookupRecord deal with the TXT record
-// that tells that there is a policy and names its version (§3.1). ParsePolicy and
-// Fetch deal with the policy itself, which a web server of the domain serves (§3.2,
-// §3.3). MatchMX tells whether a host is one that the policy allows (§4.1). Neither
-// half is inherited by subdomains.
+// ParseRecord and LookupRecord handle the TXT record that announces a policy and its
+// version (§3.1). ParsePolicy and Fetch handle the policy itself, which a web server of
+// the domain serves (§3.2, §3.3). MatchMX checks whether a policy allows a host (§4.1).
+// Subdomains inherit neither.
 //
-// The package asks through a dns.Resolver and a *http.Client and leaves retries and
-// caching to them and to callers. It connects to no mail servers, and it knows
-// nothing of how a problem is told to people: a Problem is a kind, a field and the
-// text concerned.
+// The package uses a dns.Resolver and a *http.Client, which are responsible for retries
+// and caching. It connects to no mail servers, and its problems are typed and have no
+// user-facing text.
 //
-// Domain names go in as A-labels in any case, with or without a trailing dot, and
-// come out in the form of dns.Name.
+// Domain names are A-labels in any case, with or without a trailing dot; results are in
+// the form of dns.Name.
 package mtasts
 
 import (
@@ -23,8 +20,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKept bounds the fields and problems that are kept of one source, so that a
-// hostile record stays cheap.
+// maxKept bounds the fields and problems per record, so that a hostile record stays cheap.
 const maxKept = 100
 
 const whitespace = " \t" // WSP of the grammars

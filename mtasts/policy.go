@@ -8,16 +8,15 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Mode tells what senders do with a host that does not keep the policy (RFC 8461
-// §5).
+// Mode is how senders treat a host that violates the policy (RFC 8461 §5).
 type Mode uint8
 
 const (
-	// ModeUnstated means that the policy states no mode, or none that is known.
+	// ModeUnstated means that the policy has no known mode.
 	ModeUnstated Mode = iota
-	// ModeEnforce means that they do not deliver to it.
+	// ModeEnforce means that senders do not deliver to it.
 	ModeEnforce
-	// ModeTesting means that they deliver, and say so in their TLS reports.
+	// ModeTesting means that senders deliver, and report the failure in TLS reports.
 	ModeTesting
 	// ModeNone means that the domain withdraws its policy.
 	ModeNone
@@ -39,26 +38,21 @@ func (m Mode) String() string {
 
 // Policy is an MTA-STS policy.
 type Policy struct {
-	// Text is the policy as it was served.
+	// Text is the policy as served.
 	Text string
-	// Valid tells whether the policy keeps the grammar and has all the fields that
-	// it needs.
+	// Valid is true if the policy follows the grammar and has all required fields.
 	Valid bool
-	// Mode is what senders are asked to do.
-	Mode Mode
-	// MaxAge is how long senders may keep the policy, 0 where it is missing or
-	// invalid.
+	Mode  Mode
+	// MaxAge is how long senders may cache the policy; 0 if missing or invalid.
 	MaxAge time.Duration
-	// MX holds the valid patterns of the hosts that mail may be sent to, in the
-	// form of dns.Name; see MatchMX.
+	// MX are the valid host patterns, in the form of dns.Name; see MatchMX.
 	MX []string
-	// Problems holds what is wrong, at most 100: first what concerns single lines
-	// in their order, then what concerns the whole.
+	// Problems lists at most 100 problems: first those of single lines in order, then
+	// those of the whole policy.
 	Problems []Problem
 }
 
-// Allows reports whether a host, found as an MX record of the domain, matches one
-// of the patterns of the policy.
+// Allows reports whether an MX host matches one of the patterns of the policy.
 func (p Policy) Allows(host string) bool {
 	for _, pattern := range p.MX {
 		if MatchMX(pattern, host) {
@@ -68,8 +62,7 @@ func (p Policy) Allows(host string) bool {
 	return false
 }
 
-// String returns a policy that states the fields of p and nothing else, in one
-// canonical form.
+// String returns the canonical form of the fields of p.
 func (p Policy) String() string {
 	var b strings.Builder
 	write := func(field, value string) { b.WriteString(field + ": " + value + "\n") }

@@ -22,21 +22,19 @@ const (
 )
 
 const (
-	// MaxPolicySize is how many bytes of a policy are read; RFC 8461 §3.3 suggests
-	// it.
+	// MaxPolicySize is the maximum size of a policy, as RFC 8461 §3.3 suggests.
 	MaxPolicySize = 64 << 10
 	// maxAgeDigits and maxAgeSeconds bound max_age.
 	maxAgeDigits  = 10
 	maxAgeSeconds = 31557600
-	// crampedMaxAge and shortMaxAge are what a max_age is warned about in seconds:
-	// RFC 8461 §3.2 recommends weeks or more.
+	// crampedMaxAge and shortMaxAge are the warning thresholds of max_age in seconds: RFC
+	// 8461 §3.2 recommends weeks or more.
 	crampedMaxAge = 7 * 24 * 60 * 60
 	shortMaxAge   = 24 * 60 * 60
 )
 
-// ParsePolicy reads a policy. Every text is one, however broken, with its problems.
-// The fields may stand in any order. A text of more than MaxPolicySize bytes is not
-// looked into.
+// ParsePolicy parses a policy. Every text is a policy, however broken, with its problems.
+// Fields may be in any order. A text longer than MaxPolicySize is not parsed.
 func ParsePolicy(text string) Policy {
 	p := policyParser{policy: Policy{Text: text, Valid: true}, seen: make(map[string]bool), patterns: make(map[string]bool)}
 	if len(text) > MaxPolicySize {
@@ -48,16 +46,14 @@ func ParsePolicy(text string) Policy {
 	return p.policy
 }
 
-// policyParser collects a policy from its lines.
+// policyParser builds a policy from its lines.
 type policyParser struct {
-	policy Policy
-	// seen holds the names of the fields read so far.
-	seen map[string]bool
-	// patterns holds the mx patterns read so far.
+	policy   Policy
+	seen     map[string]bool
 	patterns map[string]bool
 }
 
-// note keeps a problem where the condition holds.
+// note adds a problem if the condition is true.
 func (p *policyParser) note(condition bool, problem Problem) {
 	if !condition {
 		return
@@ -70,7 +66,7 @@ func (p *policyParser) note(condition bool, problem Problem) {
 	}
 }
 
-// lines reads the lines, which end in LF or CRLF. The last one need not end.
+// lines parses the lines, which end in LF or CRLF. The last line ending is optional.
 func (p *policyParser) lines(text string) {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -85,7 +81,7 @@ func (p *policyParser) lines(text string) {
 	}
 }
 
-// line reads one name: value. White space may follow the colon, not precede it.
+// line parses one "name: value". White space may follow the colon, not precede it.
 func (p *policyParser) line(number int, line string) {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.TrimLeft(value, whitespace)
@@ -129,7 +125,7 @@ func parseMode(value string) (Mode, bool) {
 	return ModeUnstated, false
 }
 
-// maxAge takes the value of max_age and reports whether it keeps the grammar.
+// maxAge parses max_age and reports whether it is valid.
 func (p *policyParser) maxAge(number int, value string) bool {
 	if len(value) > maxAgeDigits || strings.ContainsFunc(value, func(r rune) bool { return r < '0' || r > '9' }) {
 		return false
@@ -146,7 +142,7 @@ func (p *policyParser) maxAge(number int, value string) bool {
 	return true
 }
 
-// mx takes the value of mx and reports whether it keeps the grammar.
+// mx parses mx and reports whether it is valid.
 func (p *policyParser) mx(number int, value string) bool {
 	if !isLDHName(strings.TrimPrefix(value, "*.")) {
 		return false
@@ -161,7 +157,7 @@ func (p *policyParser) mx(number int, value string) bool {
 	return true
 }
 
-// finish judges the policy as a whole.
+// finish judges the whole policy.
 func (p *policyParser) finish() {
 	for _, field := range []string{fieldVersion, fieldMode, fieldMaxAge} {
 		p.note(!p.seen[field], Problem{Kind: MissingField, Field: field})

@@ -13,34 +13,31 @@ const (
 	maxID         = 32
 )
 
-// Field is a name and a value as they were written.
+// Field is a name and a value as published.
 type Field struct{ Name, Value string }
 
 // Record is an MTA-STS record.
 type Record struct {
-	// Text is the record as it was published.
+	// Text is the record as published.
 	Text string
-	// Valid tells whether the record keeps the grammar and has an id.
+	// Valid is true if the record follows the grammar and has an id.
 	Valid bool
-	// ID names the version of the policy: senders fetch the policy anew when it
-	// changes. It is "" where it is missing or breaks the grammar.
+	// ID is the version of the policy: senders fetch the policy again when it changes. It
+	// is "" if missing or invalid.
 	ID string
-	// Fields holds the first 100 fields after the version in their order, known or
-	// not.
+	// Fields are the first 100 fields after the version in order, including unknown ones.
 	Fields []Field
-	// Problems holds what is wrong, at most 100: first what concerns single fields
-	// in their order, then what concerns the whole.
+	// Problems lists at most 100 problems: first those of single fields in order, then
+	// those of the whole record.
 	Problems []Problem
 }
 
-// String returns a record that states the ID of r and nothing else, in one
-// canonical form.
+// String returns the canonical form of a record with the ID of r.
 func (r Record) String() string { return recordVersion + "; " + fieldID + "=" + r.ID }
 
-// ParseRecord reads the joined text of one TXT record. It reports false where the
-// text is not an MTA-STS record at all, because it does not begin with the version
-// and a semicolon: senders discard it (RFC 8461 §3.1). Everything else is a
-// record, however broken, with its problems.
+// ParseRecord parses the joined text of one TXT record. It returns false if the text does
+// not start with the version and a semicolon: senders discard it (RFC 8461 §3.1).
+// Everything else is a record, however broken, with its problems.
 func ParseRecord(text string) (Record, bool) {
 	rest, spaced, ok := txt.CutVersion(text, recordVersion)
 	if !ok {
@@ -53,10 +50,10 @@ func ParseRecord(text string) (Record, bool) {
 	return p.record, true
 }
 
-// recordParser collects a record from its fields.
+// recordParser builds a record from its fields.
 type recordParser struct{ record Record }
 
-// note keeps a problem where the condition holds.
+// note adds a problem if the condition is true.
 func (p *recordParser) note(condition bool, problem Problem) {
 	if !condition {
 		return
@@ -74,8 +71,7 @@ func (p *recordParser) has(name string) bool {
 	return slices.ContainsFunc(p.record.Fields, func(f Field) bool { return f.Name == name })
 }
 
-// fields reads what stands between the semicolons. Nothing need follow the last
-// one.
+// fields parses the fields between semicolons. The last one may be empty.
 func (p *recordParser) fields(text string) {
 	for more := true; more; {
 		var field string
@@ -94,7 +90,7 @@ func (p *recordParser) fields(text string) {
 	}
 }
 
-// field reads one name=value. There is no white space around the equals sign.
+// field parses one name=value, without white space around the equals sign.
 func (p *recordParser) field(field string) {
 	name, value, ok := strings.Cut(field, "=")
 	if !ok || !txt.IsExtensionName(name) || !txt.IsExtensionValue(value) {

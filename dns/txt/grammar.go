@@ -8,9 +8,9 @@ const (
 	maxExtensionName = 32
 )
 
-// CutVersion returns what follows the version and its semicolon, and whether white
-// space stands between these. It reports false for a text that does not begin with
-// both: it is no record (RFC 8461 §3.1, RFC 8460 §3).
+// CutVersion returns the text after the version and its semicolon, and whether there is
+// white space between these. It returns false for a text that does not start with both,
+// which is not a record (RFC 8461 §3.1, RFC 8460 §3).
 func CutVersion(text, version string) (rest string, spaced, ok bool) {
 	rest, ok = strings.CutPrefix(text, version)
 	if !ok {

@@ -2,20 +2,19 @@ package txt
 
 import "github.com/dmarcd/dmarcd/dns"
 
-// Status tells how things stand at a name that is to have one record.
+// Status is the state of a name that should have one record.
 type Status uint8
 
 const (
-	// Inconclusive means that the question had no usable answer. Nothing is stated
-	// about the record.
+	// Inconclusive means that the query failed. Nothing is known about the record.
 	Inconclusive Status = iota
-	// OK means that there is one record, and that it is valid.
+	// OK means that there is one valid record.
 	OK
 	// None means that there is no record.
 	None
 	// Multiple means that there are several records.
 	Multiple
-	// Invalid means that there is one record, and that it is not valid.
+	// Invalid means that there is one invalid record.
 	Invalid
 )
 
@@ -35,7 +34,7 @@ func (s Status) String() string {
 	}
 }
 
-// StatusOf tells how things stand at a name, given what makes a single record valid.
+// StatusOf returns the status of a name; valid reports whether a single record is valid.
 func StatusOf[R any](f Found[R], valid func(R) bool) Status {
 	switch {
 	case f.Answer.Outcome == dns.Inconclusive:
