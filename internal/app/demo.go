@@ -21,14 +21,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// demoSeed chooses the story that the demo tells.
+// demoSeed selects the scenario of the demo.
 const demoSeed = 1
 
 // Demo is two sample teams with a year of reports, in a database of its own.
 type Demo struct {
 	// Config is the configuration to serve it with.
 	Config config.Config
-	// Known recognises the senders of the story.
+	// Known recognizes the senders of the scenario.
 	Known []senders.Sender
 	// Invite is the link by which the owner of the teams signs in.
 	Invite Invite
@@ -36,7 +36,7 @@ type Demo struct {
 	dns *demo.Server
 }
 
-// Run answers for the DNS of the story until ctx ends.
+// Run serves the DNS of the scenario until ctx ends.
 func (d *Demo) Run(ctx context.Context) error { return d.dns.Run(ctx) }
 
 // NewDemo fills the data folder of a configuration, which must be empty, with the
@@ -58,21 +58,21 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 		return nil, err
 	}
 	addresses := make(map[string]string)
-	story := demo.New(demo.Options{Seed: demoSeed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
-	clock = story.Deeds()[0].At
-	office, err := newOffice(ctx, s, cfg.ReportDomain, addresses, &clock)
+	scenario := demo.New(demo.Options{Seed: demoSeed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
+	clock = scenario.Steps()[0].At
+	loader, err := newLoader(ctx, s, cfg.ReportDomain, addresses, &clock)
 	if err != nil {
 		return nil, err
 	}
 	telling := &telling{
-		story: story, office: office, config: cfg, clock: &clock,
-		acceptor: NewAcceptor(cfg, slog.New(slog.DiscardHandler)), turns: story.Turns(), deeds: story.Deeds(), now: now,
+		scenario: scenario, loader: loader, config: cfg, clock: &clock,
+		acceptor: NewAcceptor(cfg, slog.New(slog.DiscardHandler)), turns: scenario.Turns(), steps: scenario.Steps(), now: now,
 	}
-	for day := story.Begin(); day.Before(now); day = day.AddDate(0, 0, 1) {
+	for day := scenario.Begin(); day.Before(now); day = day.AddDate(0, 0, 1) {
 		if err := telling.day(ctx, day); err != nil {
 			return nil, fmt.Errorf("generate the reports of %s: %w", day.Format(time.DateOnly), err)
 		}
-		progress(float64(day.Sub(story.Begin())) / float64(now.Sub(story.Begin())))
+		progress(float64(day.Sub(scenario.Begin())) / float64(now.Sub(scenario.Begin())))
 	}
 	clock = now
 	for more := true; more; { // so that the first look at a year is fast, too
@@ -80,51 +80,51 @@ func NewDemo(ctx context.Context, cfg config.Config, progress func(done float64)
 			return nil, err
 		}
 	}
-	made, err := newDemo(cfg, story, now)
+	made, err := newDemo(cfg, scenario, now)
 	if err != nil {
 		return nil, err
 	}
-	made.Invite, err = office.close(ctx)
+	made.Invite, err = loader.close(ctx)
 	return made, err
 }
 
-func newDemo(cfg config.Config, story *demo.Story, now time.Time) (*Demo, error) {
+func newDemo(cfg config.Config, scenario *demo.Scenario, now time.Time) (*Demo, error) {
 	var networks bytes.Buffer
-	if err := story.WriteNetworks(&networks); err != nil {
+	if err := scenario.WriteNetworks(&networks); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(cfg.Data, "demo.mmdb")
 	if err := os.WriteFile(file, networks.Bytes(), 0o600); err != nil {
 		return nil, err
 	}
-	server, err := demo.Listen(story.Zone(now))
+	server, err := demo.Listen(scenario.Zone(now))
 	if err != nil {
 		return nil, err
 	}
 	cfg.DNS = []string{server.Addr()}
 	cfg.Senders.Networks, cfg.Senders.Countries = file, file
-	return &Demo{Config: cfg, Known: story.Senders(), dns: server}, nil
+	return &Demo{Config: cfg, Known: scenario.Senders(), dns: server}, nil
 }
 
-// telling brings a story into a database, day by day.
+// telling loads a scenario into a database, day by day.
 type telling struct {
-	story    *demo.Story
-	office   *office
+	scenario *demo.Scenario
+	loader   *loader
 	config   config.Config
 	clock    *time.Time
 	acceptor *intake.Acceptor
-	turns    []time.Time // those that are still to come
-	deeds    []demo.Deed // likewise
-	now      time.Time   // what is sent later has not come yet
+	turns    []time.Time // those still to load
+	steps    []demo.Step // likewise
+	now      time.Time   // what is sent later has not arrived yet
 }
 
-// day tells one day: what people did, what changed in the DNS, then what came.
+// day loads one day: actions of users, DNS changes, then reports.
 func (t *telling) day(ctx context.Context, day time.Time) error {
-	for len(t.deeds) > 0 && t.deeds[0].At.Before(day.AddDate(0, 0, 1)) {
-		if err := t.office.do(ctx, t.deeds[0]); err != nil {
-			return fmt.Errorf("%s: %w", t.deeds[0].Action, err)
+	for len(t.steps) > 0 && t.steps[0].At.Before(day.AddDate(0, 0, 1)) {
+		if err := t.loader.do(ctx, t.steps[0]); err != nil {
+			return fmt.Errorf("%s: %w", t.steps[0].Action, err)
 		}
-		t.deeds = t.deeds[1:]
+		t.steps = t.steps[1:]
 	}
 	for len(t.turns) > 0 && t.turns[0].Before(day.AddDate(0, 0, 1)) {
 		if err := t.look(ctx, t.turns[0]); err != nil {
@@ -132,14 +132,14 @@ func (t *telling) day(ctx context.Context, day time.Time) error {
 		}
 		t.turns = t.turns[1:]
 	}
-	for _, misfit := range t.story.Misfits() {
-		if !misfit.SentAt.Before(day) && misfit.SentAt.Before(day.AddDate(0, 0, 1)) {
-			if err := t.deliver(ctx, slices.Values([]demo.Document{misfit})); err != nil {
+	for _, nonReports := range t.scenario.NonReports() {
+		if !nonReports.SentAt.Before(day) && nonReports.SentAt.Before(day.AddDate(0, 0, 1)) {
+			if err := t.deliver(ctx, slices.Values([]demo.Document{nonReports})); err != nil {
 				return err
 			}
 		}
 	}
-	return t.deliver(ctx, t.story.DocumentsAbout(day))
+	return t.deliver(ctx, t.scenario.DocumentsAbout(day))
 }
 
 // deliver brings in what was sent, each to the team that has the domain.
@@ -168,7 +168,7 @@ func (t *telling) deliver(ctx context.Context, documents iter.Seq[demo.Document]
 			return err
 		}
 		opened = append(opened, o)
-		team := t.office.teamOf[document.Domain]
+		team := t.loader.teamOf[document.Domain]
 		deliveries[team] = append(deliveries[team], o.Delivery)
 	}
 	for team, sent := range deliveries {
@@ -183,12 +183,12 @@ func (t *telling) deliver(ctx context.Context, documents iter.Seq[demo.Document]
 func (t *telling) look(ctx context.Context, at time.Time) error {
 	*t.clock = at
 	checker := dnscheck.New(dnscheck.Options{
-		Resolver: t.story.Zone(at), ReportDomain: t.config.ReportDomain,
+		Resolver: t.scenario.Zone(at), ReportDomain: t.config.ReportDomain,
 		Interval: t.config.Schedule.Interval, FullInterval: t.config.Schedule.FullInterval,
 		Now: func() time.Time { return at },
 	})
-	for _, domain := range t.story.Domains() {
-		if err := examine(ctx, checker, t.office.teamOf[domain.Name], domain.Name, t.config, dnscheck.Scheduled); err != nil {
+	for _, domain := range t.scenario.Domains() {
+		if err := examine(ctx, checker, t.loader.teamOf[domain.Name], domain.Name, t.config, dnscheck.Scheduled); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,7 @@
-// Package clientaddr tells whom an HTTP request is from, also where reverse
-// proxies stand in between. Behind is put around a handler once; everybody below
-// it asks Of, and so the audit log, the limits by address and the access log
-// agree. Which proxies are believed is the operator's decision, and what follows
-// from an address is up to those who ask.
+// Package clientaddr determines the client address of an HTTP request, also behind reverse
+// proxies. Behind wraps the handler once; everything below it calls Of, so the audit log,
+// the limits by address and the access log agree. The operator decides which proxies are
+// trusted.
 package clientaddr
 
 import (
@@ -22,8 +21,8 @@ func Of(r *http.Request) string {
 	return host
 }
 
-// Network returns the network that a request is from; see NetworkOf. It is the zero
-// value where the address is unknown.
+// Network returns the client network of a request; see NetworkOf. It is zero if the
+// address is unknown.
 func Network(r *http.Request) netip.Prefix {
 	address, err := netip.ParseAddr(Of(r))
 	if err != nil {
@@ -32,8 +31,8 @@ func Network(r *http.Request) netip.Prefix {
 	return NetworkOf(address)
 }
 
-// NetworkOf returns the network that is counted as one client: an IPv4 address, or the
-// /64 of an IPv6 address, of which every client has at least one.
+// NetworkOf returns the network that counts as one client: an IPv4 address, or the /64 of
+// an IPv6 address, since every client has at least one /64.
 func NetworkOf(address netip.Addr) netip.Prefix {
 	address = plain(address)
 	bits := address.BitLen()
@@ -44,10 +43,9 @@ func NetworkOf(address netip.Addr) netip.Prefix {
 	return network
 }
 
-// Behind returns next for clients of which some come through the proxies: it
-// sees their own addresses as the RemoteAddr of their requests, with port 0.
-// Without proxies nothing that a client sends is believed, and next is returned
-// as it is.
+// Behind wraps next for clients behind trusted proxies: requests have the client address,
+// with port 0, as RemoteAddr. Without proxies it returns next, and nothing that a client
+// sends is trusted.
 func Behind(proxies []netip.Prefix, next http.Handler) http.Handler {
 	if len(proxies) == 0 {
 		return next
@@ -60,7 +58,7 @@ func Behind(proxies []netip.Prefix, next http.Handler) http.Handler {
 		}
 		direct := plain(peer.Addr())
 		if client := behind(proxies, direct, r.Header.Values("X-Forwarded-For")); client != direct {
-			forwarded := *r // a handler may not change the request that it was given
+			forwarded := *r // a handler must not modify its request
 			forwarded.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 			r = &forwarded
 		}
@@ -68,13 +66,10 @@ func Behind(proxies []netip.Prefix, next http.Handler) http.Handler {
 	})
 }
 
-// behind walks from the peer towards the client. Each proxy appends the address
-// that it was called from, so the last entry is the word of the peer, the one
-// before it the word of the last entry's address, and so on: an entry counts
-// only where all after it are proxies that are believed. What stands before the
-// client is the client's own word and is not looked at. Where a proxy says
-// something that is no address, nobody can tell who is behind it: the peer is
-// taken.
+// behind walks from the peer towards the client. Each proxy appends the address of its own
+// peer, so an entry is trustworthy only if all entries after it are trusted proxies.
+// Everything before the client can be spoofed and is ignored. If a proxy sends an invalid
+// entry, the client is unknown and the peer is used.
 func behind(proxies []netip.Prefix, peer netip.Addr, lines []string) netip.Addr {
 	client := peer
 	for _, line := range slices.Backward(lines) {
@@ -101,8 +96,8 @@ func contain(proxies []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// parse reads an entry: an address, which some proxies write with a port, and
-// IPv6 with brackets.
+// parse parses an entry: an address, optionally with a port, and IPv6 optionally in
+// brackets.
 func parse(entry string) (netip.Addr, bool) {
 	if withPort, err := netip.ParseAddrPort(entry); err == nil {
 		return plain(withPort.Addr()), true
@@ -116,6 +111,6 @@ func parse(entry string) (netip.Addr, bool) {
 	return plain(addr), err == nil
 }
 
-// plain returns addr in the one form that is compared, counted and written down:
-// IPv4 as such, and without a zone, which is a name on another machine.
+// plain returns the canonical form of addr for comparison, counting and logging: unmapped,
+// and without a zone, which is local to another machine.
 func plain(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }

@@ -7,9 +7,9 @@ const (
 	siteBits6 = 48
 )
 
-// SiteOf returns the wider network that an address belongs to: the /24 of an IPv4
-// address, the /48 of an IPv6 address, the zero value for no address. One sender easily
-// has many addresses of it, so that shares are counted by it where senders compete.
+// SiteOf returns the wider network of an address: the /24 of an IPv4 address, the /48 of
+// an IPv6 address, zero for no address. One sender can easily have many addresses of it,
+// so it is the unit of fairness between senders.
 func SiteOf(address netip.Addr) netip.Prefix {
 	address = plain(address)
 	bits := siteBits4

@@ -11,7 +11,7 @@ import (
 )
 
 // aggregate returns the report of a receiver about one day of a domain.
-func (s *Story) aggregate(d *domain, r *receiver, ago int, rows []row) Document {
+func (s *Scenario) aggregate(d *domain, r *receiver, ago int, rows []row) Document {
 	report := aggregate.Report{
 		Version: "1.0",
 		Metadata: aggregate.Metadata{
@@ -53,7 +53,7 @@ func records(rows []row) iter.Seq[aggregate.Record] {
 }
 
 // reportID returns an id that no other report of the receiver has.
-func (s *Story) reportID(d *domain, r *receiver, ago int) string {
+func (s *Scenario) reportID(d *domain, r *receiver, ago int) string {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprint(hash, s.options.Seed, d.name, r.domain) // never fails
 	return fmt.Sprintf("%s.%016x", s.dayBefore(ago).Format("20060102"), hash.Sum64())

@@ -2,11 +2,11 @@
 // that receivers would have sent about them, the DNS records that they had at every
 // moment, the networks that the mail came from, and what people of the teams did. What
 // the reports say follows from the records of the day, so that a check and a report
-// tell the same story.
+// tell the same scenario.
 //
 // Everything is made from a seed and a date, and nothing of it exists: names are
 // those of RFC 2606, addresses those of RFC 5737, RFC 3849 and RFC 2544, numbers of
-// networks those of RFC 5398. Bringing the story into a database, and showing it, is
+// networks those of RFC 5398. Bringing the scenario into a database, and showing it, is
 // left to others.
 package demo
 
@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// daysOfStory is how long the story is.
-	daysOfStory = 365
-	day         = 24 * time.Hour
+	// daysOfScenario is the length of the scenario.
+	daysOfScenario = 365
+	day            = 24 * time.Hour
 )
 
 // ReportDomain is the domain to which the reports are sent unless Options say
 // otherwise.
 const ReportDomain = "reports.example"
 
-// Options are what a story is made from.
+// Options configure a scenario.
 type Options struct {
 	// Seed chooses among the possible stories.
 	Seed uint64
@@ -41,24 +41,24 @@ type Options struct {
 	ReportAddress func(domain string) string
 }
 
-// Story is a year of reports and DNS records. It is safe for concurrent use.
-type Story struct {
+// Scenario is a year of reports and DNS records. It is safe for concurrent use.
+type Scenario struct {
 	options Options
 	today   time.Time // the day that End is in
 	domains []domain
 }
 
-// New returns the story of the options.
-func New(options Options) *Story {
+// New returns the scenario of the options.
+func New(options Options) *Scenario {
 	if options.ReportAddress == nil {
 		options.ReportAddress = func(domain string) string {
 			return strings.ReplaceAll(domain, ".", "-") + "@" + ReportDomain
 		}
 	}
-	return &Story{options: options, today: options.End.UTC().Truncate(day), domains: plot()}
+	return &Scenario{options: options, today: options.End.UTC().Truncate(day), domains: plot()}
 }
 
-// Domain is one of the domains of the story.
+// Domain is one of the domains of the scenario.
 type Domain struct {
 	Name string
 	// Team is the name of the team that has it.
@@ -68,8 +68,8 @@ type Domain struct {
 	About string
 }
 
-// Domains returns the domains that the story is about.
-func (s *Story) Domains() []Domain {
+// Domains returns the domains of the scenario.
+func (s *Scenario) Domains() []Domain {
 	all := make([]Domain, len(s.domains))
 	for i, d := range s.domains {
 		all[i] = Domain{Name: d.name, Team: d.team, Purpose: d.purpose, About: d.about}
@@ -77,14 +77,13 @@ func (s *Story) Domains() []Domain {
 	return all
 }
 
-// Begin returns the first moment of the story.
-func (s *Story) Begin() time.Time { return s.dayBefore(daysOfStory) }
+// Begin returns the start of the scenario.
+func (s *Scenario) Begin() time.Time { return s.dayBefore(daysOfScenario) }
 
-// Turns returns the moments at which the DNS records of a domain were changed, in
-// their order, from the beginning of the story on. Checks at these moments find all
-// that there was to find.
-func (s *Story) Turns() []time.Time {
-	agos := []int{daysOfStory, hostingShrank}
+// Turns returns the times at which the DNS records of a domain changed, in order, from the
+// start of the scenario on. Checks at these times find every change.
+func (s *Scenario) Turns() []time.Time {
+	agos := []int{daysOfScenario, hostingShrank}
 	for i := range s.domains {
 		agos = append(agos, s.domains[i].turns()...)
 	}
@@ -99,21 +98,21 @@ func (s *Story) Turns() []time.Time {
 }
 
 // dayBefore returns when the day began that was so many days before the present one.
-func (s *Story) dayBefore(ago int) time.Time { return s.today.AddDate(0, 0, -ago) }
+func (s *Scenario) dayBefore(ago int) time.Time { return s.today.AddDate(0, 0, -ago) }
 
 // ago returns how many days before the present one a moment was.
-func (s *Story) ago(at time.Time) int {
+func (s *Scenario) ago(at time.Time) int {
 	return int(s.today.Sub(at.UTC().Truncate(day)) / day)
 }
 
 // random returns the source of randomness for one topic and day. Days do not depend
 // on each other, so that a change of one leaves the others as they were.
-func (s *Story) random(topic string, ago int) *rand.Rand {
+func (s *Scenario) random(topic string, ago int) *rand.Rand {
 	return random(s.options.Seed, topic, ago)
 }
 
 func random(seed uint64, topic string, number int) *rand.Rand {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(topic))                                // never fails
-	return rand.New(rand.NewPCG(seed^hash.Sum64(), uint64(number))) //nolint:gosec // a story is no secret
+	return rand.New(rand.NewPCG(seed^hash.Sum64(), uint64(number))) //nolint:gosec // not a secret
 }

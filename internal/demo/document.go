@@ -22,10 +22,10 @@ type Document struct {
 	Content []byte
 }
 
-// Documents returns all reports of the story, day by day.
-func (s *Story) Documents() iter.Seq[Document] {
+// Documents returns all reports of the scenario, day by day.
+func (s *Scenario) Documents() iter.Seq[Document] {
 	return func(yield func(Document) bool) {
-		for ago := daysOfStory; ago > 0; ago-- {
+		for ago := daysOfScenario; ago > 0; ago-- {
 			for document := range s.DocumentsAbout(s.dayBefore(ago)) {
 				if !yield(document) {
 					return
@@ -35,9 +35,8 @@ func (s *Story) Documents() iter.Seq[Document] {
 	}
 }
 
-// DocumentsAbout returns the reports about the day in UTC that a moment of the story
-// is in.
-func (s *Story) DocumentsAbout(at time.Time) iter.Seq[Document] {
+// DocumentsAbout returns the reports about the UTC day of a moment of the scenario.
+func (s *Scenario) DocumentsAbout(at time.Time) iter.Seq[Document] {
 	return func(yield func(Document) bool) {
 		for i := range s.domains {
 			for _, document := range s.documentsOf(&s.domains[i], s.ago(at)) {
@@ -50,7 +49,7 @@ func (s *Story) DocumentsAbout(at time.Time) iter.Seq[Document] {
 }
 
 // documentsOf returns the reports about one day of a domain.
-func (s *Story) documentsOf(d *domain, ago int) []Document {
+func (s *Scenario) documentsOf(d *domain, ago int) []Document {
 	dice := s.random(d.name, ago)
 	rows := s.rows(d, ago, dice)
 	var documents []Document
@@ -65,7 +64,7 @@ func (s *Story) documentsOf(d *domain, ago int) []Document {
 
 // document returns a report that write writes. It is sent a few hours after the day
 // that it is about.
-func (s *Story) document(kind dmarcd.ReportKind, d *domain, name string, ago int, write func(w *bytes.Buffer) error) Document {
+func (s *Scenario) document(kind dmarcd.ReportKind, d *domain, name string, ago int, write func(w *bytes.Buffer) error) Document {
 	const sent = 4 * time.Hour
 	var content bytes.Buffer
 	if err := write(&content); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// domain is a domain of the story. What changes during the year is told in chapters,
-// the oldest first, each of which holds until the next.
+// domain is a domain of the scenario. Changes during the year are chapters, the oldest
+// first, each of which applies until the next.
 type domain struct {
 	name    string
 	team    string
@@ -20,11 +20,11 @@ type domain struct {
 	policies []policy
 	spf      []sending
 	keys     []key
-	// delegated holds names below the domain that a house uses as envelope sender.
-	delegated map[string]*house
+	// delegated are names below the domain that a mailNetwork uses as envelope sender.
+	delegated map[string]*mailNetwork
 
 	// mx holds the hosts that take its mail, none where the domain takes no mail.
-	mx []*house
+	mx []*mailNetwork
 	// signed says that the zone is signed with DNSSEC, and its hosts have TLSA
 	// records.
 	signed bool
@@ -45,9 +45,9 @@ type policy struct {
 // sending is the SPF record from a day on.
 type sending struct {
 	since   int
-	ip      []*house // whose networks are listed
-	include []*house // whose records are included
-	terms   string   // what else is in the record, with a blank behind it
+	ip      []*mailNetwork // whose networks are listed
+	include []*mailNetwork // whose records are included
+	terms   string         // what else is in the record, with a blank behind it
 	all     string
 }
 
@@ -149,8 +149,8 @@ func (s sending) record() string {
 	return b.String() + s.all
 }
 
-// spfResult returns what SPF says about mail from a house with an envelope sender.
-func (d *domain) spfResult(from *house, envelope string, ago int) aggregate.Result {
+// spfResult returns the SPF result of mail from a mailNetwork with an envelope sender.
+func (d *domain) spfResult(from *mailNetwork, envelope string, ago int) aggregate.Result {
 	switch {
 	case envelope == d.name:
 		return d.sendingAt(ago).evaluate(from)
@@ -165,9 +165,9 @@ func (d *domain) spfResult(from *house, envelope string, ago int) aggregate.Resu
 // 7208 §4.6.4).
 const maxLookups = 10
 
-// evaluate returns what SPF says about mail from a house with the domain as envelope
+// evaluate returns the SPF result of mail from a mailNetwork with the domain as envelope
 // sender.
-func (s sending) evaluate(from *house) aggregate.Result {
+func (s sending) evaluate(from *mailNetwork) aggregate.Result {
 	if slices.Contains(s.ip, from) {
 		return aggregate.ResultPass // before any question is asked
 	}

@@ -16,7 +16,7 @@ import (
 const failureOdds = 0.06
 
 // failures returns the failure reports about one day of a domain.
-func (s *Story) failures(d *domain, ago int, rows [][]row, dice *rand.Rand) []Document {
+func (s *Scenario) failures(d *domain, ago int, rows [][]row, dice *rand.Rand) []Document {
 	if !d.failureReports {
 		return nil
 	}
@@ -95,7 +95,7 @@ var subjects = []string{"Your invoice", "Ticket 48213 was updated", "Please conf
 // results are the words of RFC 6591 §3.2.2 for what receivers did.
 var results = map[string]string{"none": "delivered", "quarantine": "spam", "reject": "reject"}
 
-func (s *Story) failureReport(d *domain, r *receiver, ago int, failed row, dice *rand.Rand) Document {
+func (s *Scenario) failureReport(d *domain, r *receiver, ago int, failed row, dice *rand.Rand) Document {
 	arrived := s.dayBefore(ago).Add(time.Duration(dice.IntN(24*60*60)) * time.Second)
 	record := &failed.record
 	id := fmt.Sprintf("%016x", dice.Uint64())

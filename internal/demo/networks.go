@@ -9,12 +9,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
-// WriteNetworks writes the database of the networks and countries of the story, for
-// a senders.Atlas.
-func (s *Story) WriteNetworks(w io.Writer) error {
+// WriteNetworks writes the network and country database of the scenario, for a
+// senders.Atlas.
+func (s *Scenario) WriteNetworks(w io.Writer) error {
 	options := mmdb.Options{Type: "dmarcd-Demo", Description: "Invented networks.", Built: s.today}
 	return mmdb.Write(w, options, func(yield func(mmdb.Range, error) bool) {
-		for _, h := range houses {
+		for _, h := range mailNetworks {
 			for _, p := range []netip.Prefix{h.v4, h.v6} {
 				if p.IsValid() && !yield(mmdb.Range{First: p.Addr(), Last: last(p), Number: h.number, Name: h.network, Country: h.country}, nil) {
 					return
@@ -34,11 +34,10 @@ func last(p netip.Prefix) netip.Addr {
 	return addr
 }
 
-// Senders returns the services of the story that are known to everybody, for a
-// senders.Catalogue.
-func (s *Story) Senders() []senders.Sender {
+// Senders returns the well-known services of the scenario, for a senders.Catalogue.
+func (s *Scenario) Senders() []senders.Sender {
 	var known []senders.Sender
-	for _, h := range houses {
+	for _, h := range mailNetworks {
 		if h.category != "" {
 			known = append(known, senders.Sender{
 				Key: strings.TrimSuffix(h.domain, ".example"), Name: h.network, Kind: senders.Service, Category: h.category,

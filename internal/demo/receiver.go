@@ -2,7 +2,7 @@ package demo
 
 import "github.com/dmarcd/dmarcd/aggregate"
 
-// receiver is a mail receiver of the story that sends reports.
+// receiver is a mail receiver of the scenario that sends reports.
 type receiver struct {
 	name    string // as it calls itself
 	domain  string
@@ -10,7 +10,7 @@ type receiver struct {
 	method  string  // of discovery
 	trusts  bool    // delivers what mailing lists and forwarders it knows have broken
 	lenient bool    // quarantines some of what is to be rejected
-	// failures and tls tell which other reports it sends.
+	// failures and tls select which other reports it sends.
 	failures, tls bool
 }
 
@@ -18,7 +18,7 @@ type receiver struct {
 var receivers = []receiver{
 	{name: "Bigmail", domain: "bigmail.example", share: 0.41, method: "treewalk", trusts: true, tls: true},
 	{name: "Corpmail Cloud", domain: "corpmail.example", share: 0.24, method: "psl", lenient: true, tls: true},
-	{name: "mailbox-house.example", domain: "mailbox-house.example", share: 0.13, method: "treewalk", trusts: true, failures: true},
+	{name: "mailbox-mailNetwork.example", domain: "mailbox-mailNetwork.example", share: 0.13, method: "treewalk", trusts: true, failures: true},
 	{name: "Webpost", domain: "webpost.example", share: 0.09, method: "psl"},
 	{name: "Telco Mail", domain: "telco.example", share: 0.06, method: "psl", lenient: true},
 	{name: "University of Somewhere", domain: "campus.example", share: 0.04, method: "treewalk", trusts: true, failures: true},

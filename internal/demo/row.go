@@ -6,7 +6,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// row is a record of an aggregate report, with the stream that it tells of.
+// row is a record of an aggregate report, with its stream.
 type row struct {
 	stream *stream
 	record aggregate.Record
@@ -14,7 +14,7 @@ type row struct {
 
 // rows returns what each of the receivers saw of a domain's mail on a day, in the
 // order of the receivers.
-func (s *Story) rows(d *domain, ago int, dice *rand.Rand) [][]row {
+func (s *Scenario) rows(d *domain, ago int, dice *rand.Rand) [][]row {
 	seen := make([][]row, len(receivers))
 	for index := range d.streams {
 		// No day is quite like the other.
@@ -22,7 +22,7 @@ func (s *Story) rows(d *domain, ago int, dice *rand.Rand) [][]row {
 		for i := range receivers {
 			r := &receivers[i]
 			count := poisson(dice, volume*r.share)
-			for _, load := range distribute(d.streams[index].house, count, dice) {
+			for _, load := range distribute(d.streams[index].mailNetwork, count, dice) {
 				seen[i] = append(seen[i], d.row(r, &d.streams[index], load, ago, dice))
 			}
 		}
@@ -30,7 +30,7 @@ func (s *Story) rows(d *domain, ago int, dice *rand.Rand) [][]row {
 	return seen
 }
 
-// mostHosts is how many hosts of one house a receiver sees in a day.
+// mostHosts is how many hosts of one mailNetwork a receiver sees per day.
 const mostHosts = 6
 
 // load is how many messages came from a host.
@@ -38,9 +38,9 @@ type load struct {
 	host, messages int
 }
 
-// distribute returns how many messages of a house come from which host. Strangers use
-// others every day; a service uses all of its own, and the first ones most.
-func distribute(h *house, count int, dice *rand.Rand) []load {
+// distribute returns the number of messages per host of a mailNetwork. Spoofers use other
+// hosts every day; a service uses all of its own, the first ones most.
+func distribute(h *mailNetwork, count int, dice *rand.Rand) []load {
 	used, first := min(h.hosts, mostHosts, 1+count/8), 0
 	if h.hosts > mostHosts {
 		used, first = min(mostHosts, 1+count/6), dice.IntN(h.hosts)
@@ -59,16 +59,16 @@ func distribute(h *house, count int, dice *rand.Rand) []load {
 
 // row returns what a receiver saw of the messages of a stream from one host.
 func (d *domain) row(r *receiver, s *stream, l load, ago int, dice *rand.Rand) row {
-	addr := s.house.address(l.host)
+	addr := s.mailNetwork.address(l.host)
 	record := aggregate.Record{
 		Addr: addr, Source: addr.String(), Count: int64(l.messages),
 		HeaderFrom: orDomain(s.from, d), EnvelopeFrom: orDomain(s.envelope, d),
 		DKIM: aggregate.ResultFail, SPF: aggregate.ResultFail,
 		DKIMResults: d.signatures(s, ago),
 	}
-	spf := d.spfResult(s.house, record.EnvelopeFrom, ago)
+	spf := d.spfResult(s.mailNetwork, record.EnvelopeFrom, ago)
 	record.SPFResults = []aggregate.SPFResult{{Domain: record.EnvelopeFrom, Scope: "mfrom", Result: spf}}
-	if spf == aggregate.ResultPass && record.EnvelopeFrom != s.house.envelope() {
+	if spf == aggregate.ResultPass && record.EnvelopeFrom != s.mailNetwork.envelope() {
 		record.SPF = aggregate.ResultPass
 	}
 	for _, signature := range record.DKIMResults {
@@ -101,7 +101,7 @@ func (d *domain) signatures(s *stream, ago int) []aggregate.DKIMResult {
 		results = append(results, own)
 	}
 	if s.signs {
-		results = append(results, aggregate.DKIMResult{Domain: s.house.domain, Selector: "k2024", Result: aggregate.ResultPass})
+		results = append(results, aggregate.DKIMResult{Domain: s.mailNetwork.domain, Selector: "k2024", Result: aggregate.ResultPass})
 	}
 	return results
 }

@@ -18,8 +18,8 @@ const (
 	maxReply = 1232
 )
 
-// Server is a DNS server that answers from a zone over UDP. It exists so that a
-// daemon can be pointed at the story like at any resolver.
+// Server is a DNS server that answers from a zone over UDP, so that a daemon can use the
+// scenario like any resolver.
 type Server struct {
 	conn *net.UDPConn
 	zone *Zone

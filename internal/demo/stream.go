@@ -8,21 +8,21 @@ import (
 
 // stream is mail of one sort that is sent as a domain.
 type stream struct {
-	house *house
+	mailNetwork *mailNetwork
 	// perDay is how many messages there are on a full day, to receivers that report.
 	perDay float64
 	rhythm rhythm
-	// since and until are days before the present; 0 stands for the beginning and the
-	// end of the story.
+	// since and until are days before the present; 0 means the start and the end of the
+	// scenario.
 	since, until int
 
 	from     string // the author domain, "" for the domain itself
 	envelope string // the domain of the envelope sender, "" for the domain itself
 	selector string // of the signature as the domain itself, "" where there is none
-	// signs says that the house also signs as itself.
+	// signs means that the mailNetwork also signs with its own domain.
 	signs bool
-	// forwarded says that the house passes on what others have sent, and list that it
-	// changes it on the way.
+	// forwarded means that the mailNetwork forwards mail of others, and list that it
+	// modifies it.
 	forwarded, list bool
 }
 
@@ -82,7 +82,7 @@ func waves(at time.Time, dice *rand.Rand) float64 {
 }
 
 // volume returns how many messages of a stream are sent on a day.
-func (s *Story) volume(d *domain, index, ago int) float64 {
+func (s *Scenario) volume(d *domain, index, ago int) float64 {
 	stream := &d.streams[index]
 	if !stream.flows(ago) {
 		return 0
@@ -91,7 +91,7 @@ func (s *Story) volume(d *domain, index, ago int) float64 {
 	week := int(at.Unix() / int64(7*day/time.Second))
 	full := stream.rhythm(at, random(s.options.Seed, d.name, week*len(d.streams)+index))
 	// Business grows by a fifth over the year.
-	growth := 1.2 - 0.2*float64(ago)/daysOfStory
+	growth := 1.2 - 0.2*float64(ago)/daysOfScenario
 	return stream.perDay * full * growth
 }
 

@@ -17,7 +17,7 @@ const (
 )
 
 // tls returns the TLS reports about one day of a domain.
-func (s *Story) tls(d *domain, ago int, dice *rand.Rand) []Document {
+func (s *Scenario) tls(d *domain, ago int, dice *rand.Rand) []Document {
 	if !d.asksForTLSReports(ago) {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (s *Story) tls(d *domain, ago int, dice *rand.Rand) []Document {
 	return documents
 }
 
-func (s *Story) tlsReport(d *domain, r *receiver, ago int, dice *rand.Rand) Document {
+func (s *Scenario) tlsReport(d *domain, r *receiver, ago int, dice *rand.Rand) Document {
 	report := tlsrpt.Report{
 		OrgName: r.name, ContactInfo: "mailto:tls-noreply@" + r.domain, ReportID: s.reportID(d, r, ago),
 		Begin: s.dayBefore(ago).Unix(), End: s.dayBefore(ago-1).Unix() - 1,
@@ -41,7 +41,7 @@ func (s *Story) tlsReport(d *domain, r *receiver, ago int, dice *rand.Rand) Docu
 }
 
 // tlsPolicy returns what became of the sessions with the hosts of a domain.
-func (s *Story) tlsPolicy(d *domain, r *receiver, ago int, dice *rand.Rand) tlsrpt.Policy {
+func (s *Scenario) tlsPolicy(d *domain, r *receiver, ago int, dice *rand.Rand) tlsrpt.Policy {
 	exchange, addr := d.mx[0].exchange()
 	p := tlsrpt.Policy{
 		Type: tlsrpt.PolicyNotFound, Domain: d.name,

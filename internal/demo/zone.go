@@ -11,8 +11,8 @@ import (
 // timeToLive is that of all records.
 const timeToLive = 5 * time.Minute
 
-// Zone is the whole of the DNS as it was at one moment of the story: what is not in
-// it does not exist. It is a dns.Resolver, and safe for concurrent use.
+// Zone is all DNS data at one moment of the scenario: other names do not exist. It is a
+// dns.Resolver, and safe for concurrent use.
 type Zone struct {
 	records map[dns.Question][]dns.Record
 	names   map[string]bool // all that exist, also those that only have names below

@@ -31,7 +31,7 @@ func question(name string) dns.Question { return dns.Question{Name: name, Type: 
 // day.
 func TestReportsAgreeWithTheDNS(t *testing.T) {
 	t.Parallel()
-	s := story()
+	s := scenario()
 	zones := map[int64]*demo.Zone{}
 	for document := range days(s, 19) {
 		if document.Kind != dmarcd.KindAggregate {
@@ -64,7 +64,7 @@ func TestReportsAgreeWithTheDNS(t *testing.T) {
 
 func TestWhatChecksTell(t *testing.T) {
 	t.Parallel()
-	s := story()
+	s := scenario()
 	for _, test := range []struct {
 		name, domain string
 		at           time.Time
@@ -122,7 +122,7 @@ func TestReportAddress(t *testing.T) {
 
 func TestZone(t *testing.T) {
 	t.Parallel()
-	zone := story().Zone(end)
+	zone := scenario().Zone(end)
 	for _, test := range []struct {
 		name     string
 		question dns.Question
@@ -147,7 +147,7 @@ func TestZone(t *testing.T) {
 
 func TestServer(t *testing.T) {
 	t.Parallel()
-	zone := story().Zone(end)
+	zone := scenario().Zone(end)
 	server, err := demo.Listen(zone)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestServer(t *testing.T) {
 // Whoever sends must have a network, and a name that leads back where it has one.
 func TestEverySourceHasANetwork(t *testing.T) {
 	t.Parallel()
-	s := story()
+	s := scenario()
 	path := filepath.Join(t.TempDir(), senders.NetworksFile)
 	file, err := os.Create(path)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 const nameserver = "ns1.name-service.example"
 
 // Zone returns the DNS as it was at a moment.
-func (s *Story) Zone(at time.Time) *Zone {
+func (s *Scenario) Zone(at time.Time) *Zone {
 	z := newZone()
 	z.authority("example")
 	z.authority("arpa")
 	ago := s.ago(at)
-	for _, h := range houses {
-		z.house(h, ago)
+	for _, h := range mailNetworks {
+		z.mailNetwork(h, ago)
 	}
 	for i := range s.domains {
 		s.publish(z, &s.domains[i], ago)
@@ -39,8 +39,8 @@ func (s *Story) Zone(at time.Time) *Zone {
 // the mail hosting, which many include.
 const hostingShrank = 147
 
-// house adds the hosts of a house and the SPF records of its own on a day.
-func (z *Zone) house(h *house, ago int) {
+// mailNetwork adds the hosts of a mailNetwork and its own SPF records on a day.
+func (z *Zone) mailNetwork(h *mailNetwork, ago int) {
 	if h.domain == "" {
 		return
 	}
@@ -70,16 +70,16 @@ func (z *Zone) house(h *house, ago int) {
 	z.text(h.envelope(), "v=spf1 include:"+h.spfName()+" -all")
 }
 
-// publish adds the records of a domain of the story on a day.
-func (s *Story) publish(z *Zone, d *domain, ago int) {
+// publish adds the records of a domain of the scenario on a day.
+func (s *Scenario) publish(z *Zone, d *domain, ago int) {
 	z.authority(d.name)
 	z.signed[d.name] = d.signed
 	address := s.options.ReportAddress(d.name)
 	z.text("_dmarc."+d.name, d.record(ago, address))
 	z.reportsGoTo(d, address)
 	z.text(d.name, d.sendingAt(ago).record())
-	for name, house := range d.delegated {
-		z.text(name, "v=spf1 include:"+house.spfName()+" -all")
+	for name, mailNetwork := range d.delegated {
+		z.text(name, "v=spf1 include:"+mailNetwork.spfName()+" -all")
 	}
 	for _, k := range d.keys {
 		if k.there(ago) {
@@ -158,7 +158,7 @@ func wireName(raw []byte, name string) []byte {
 
 // publicKey returns a key that looks like any other. It was not made from primes:
 // there is no private key for it.
-func (s *Story) publicKey(domain string, k key) string {
+func (s *Scenario) publicKey(domain string, k key) string {
 	dice := s.random(k.selector+"._domainkey."+domain, k.bits)
 	modulus := make([]byte, k.bits/8)
 	for i := range modulus {

@@ -1,6 +1,6 @@
-// Package fair limits work that outsiders can cause, fairly by key: the key is a team
-// or the network of a client, and the unit is a slot or a byte. Apart from what Memory
-// asks for it keeps no state about keys that neither hold nor wait.
+// Package fair limits work that outsiders can cause, fairly by key. The key is a team or a
+// client network, and the unit is a slot or a byte. Apart from Options.Memory it has no
+// state for idle keys.
 package fair
 
 import (
@@ -14,42 +14,41 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Options are the bounds of a Limiter.
+// Options are the limits of a Limiter.
 type Options struct {
-	// Capacity is how many units are held at once, by all keys together. It must be
+	// Capacity is the number of units held at once by all keys together. It must be
 	// positive.
 	Capacity int64
-	// PerKey is how many units one key may hold at once; 0 means Capacity. A value
-	// below Capacity leaves units to other keys whatever one key does.
+	// PerKey is the number of units that one key may hold; 0 means Capacity. A smaller
+	// value reserves units for other keys.
 	PerKey int64
-	// Waiting is how many callers may wait for one key; 0 means no bound.
+	// Waiting is the number of callers that may wait per key; 0 means unlimited.
 	Waiting int
-	// Memory is how long the use of a key counts against it: a key that was quiet goes
-	// before those that have used the limiter all the time, however many these are. The
-	// weight of past use halves every Memory; 0 means that only what is held counts.
+	// Memory is the half-life of past use: a quiet key goes before keys that use the
+	// limiter all the time, however many these are. 0 means that only held units count.
 	Memory time.Duration
 }
 
-// Limiter admits work up to a capacity. Of the keys that wait, the one that holds the
-// fewest units goes first, then the one that has used least lately (see
-// Options.Memory), then the one that has waited longest; within a key the order is that
-// of arrival. It is safe for concurrent use.
+// Limiter admits work up to a capacity. Among waiting keys, the one with the fewest held
+// units goes first, then the one with the least recent use (see Options.Memory), then the
+// one that has waited longest; within a key the order is FIFO. It is safe for concurrent
+// use.
 type Limiter[K comparable] struct {
 	options Options
 
 	mu   sync.Mutex
 	held int64
 	keys map[K]*account
-	// arrivals numbers the waiters, each anew when it becomes the first of its key, so
-	// that keys with equal use take turns.
+	// arrivals numbers the waiters, again when one becomes the first of its key, so that
+	// keys with equal use alternate.
 	arrivals uint64
 }
 
-// account is what one key holds and waits for.
+// account is the state of one key.
 type account struct {
 	held    int64
 	waiting []*waiter
-	// used is the past use in units times seconds, as it counted at usedAt.
+	// used is the past use in unit-seconds, as of usedAt.
 	used   float64
 	usedAt time.Time
 }
@@ -60,7 +59,6 @@ type waiter struct {
 	admitted chan struct{} // closed once the units are held
 }
 
-// New returns a limiter with these bounds.
 func New[K comparable](options Options) *Limiter[K] {
 	if options.Capacity <= 0 {
 		panic("fair: capacity must be positive")
@@ -71,10 +69,10 @@ func New[K comparable](options Options) *Limiter[K] {
 	return &Limiter[K]{options: options, keys: make(map[K]*account)}
 }
 
-// Acquire waits until weight units can be held for key, and returns the function that
-// gives them back; calling it again has no effect. A weight above the bound of a key
-// counts as that bound, so that it can be admitted at all. It returns the error of ctx
-// if that ends first, and an ErrTemporary if too many callers wait for the key already.
+// Acquire waits until weight units are available for key, and returns an idempotent
+// release function. A weight above the limit of a key counts as that limit. It returns the
+// error of ctx if that ends first, and ErrTemporary if too many callers are already
+// waiting for the key.
 func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -102,14 +100,14 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 		if l.withdraw(key, w) {
 			return nil, ctx.Err()
 		}
-		// It was admitted in the same moment; the caller finds out about ctx by itself.
+		// It was admitted at the same moment; the caller checks ctx itself.
 	}
 	began := time.Now()
 	return sync.OnceFunc(func() { l.release(key, weight, began) }), nil
 }
 
-// admit admits waiters while they fit. The first in line is never overtaken by another
-// key, however small its weight is: else a large one could wait forever.
+// admit admits waiters while they fit. No other key overtakes the first in line, even with
+// a smaller weight: otherwise a large one could starve.
 func (l *Limiter[K]) admit() {
 	for {
 		next := l.next()
@@ -122,15 +120,15 @@ func (l *Limiter[K]) admit() {
 		l.held += w.weight
 		close(w.admitted)
 		if len(next.waiting) > 0 {
-			// The key goes to the end of the line: one with many waiters does not
-			// go first as often as it has waiters that came early.
+			// The key goes to the end of the line, so that a key with many early waiters
+			// does not go first repeatedly.
 			l.arrivals++
 			next.waiting[0].arrival = l.arrivals
 		}
 	}
 }
 
-// next returns the key whose turn it is, nil if none waits below its own bound.
+// next returns the key to admit next, or nil if none waits below its limit.
 func (l *Limiter[K]) next() *account {
 	var next *account
 	now := time.Now()
@@ -146,7 +144,7 @@ func (l *Limiter[K]) next() *account {
 	return next
 }
 
-// usedBy returns what the past use of a key counts now.
+// usedBy returns the decayed past use of a key.
 func (l *Limiter[K]) usedBy(of *account, now time.Time) float64 {
 	if of.used == 0 {
 		return 0
@@ -154,7 +152,7 @@ func (l *Limiter[K]) usedBy(of *account, now time.Time) float64 {
 	return of.used * math.Exp2(-float64(now.Sub(of.usedAt))/float64(l.options.Memory))
 }
 
-// withdraw takes a waiter out of the line and reports whether it was still there.
+// withdraw removes a waiter and reports whether it was still waiting.
 func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,14 +186,14 @@ func (l *Limiter[K]) release(key K, weight int64, began time.Time) {
 }
 
 const (
-	// maxRemembered is how many keys are known that neither hold nor wait.
+	// maxRemembered bounds the idle keys with remembered use.
 	maxRemembered = 256
-	// negligible is a past use that no longer counts, in units times seconds.
+	// negligible is the past use that no longer counts, in unit-seconds.
 	negligible = 0.001
 )
 
-// forget drops a key that neither holds nor waits, unless its use is remembered. Of too
-// many keys those are dropped that have used least.
+// forget drops an idle key unless its use is remembered. If there are too many, the keys
+// with the least use are dropped.
 func (l *Limiter[K]) forget(key K, of *account) {
 	if of.held > 0 || len(of.waiting) > 0 {
 		return

@@ -14,54 +14,53 @@ import (
 )
 
 const (
-	// maxChecks is how many domains are checked at once, maxTeamChecks how many of one
-	// team: domains whose servers never answer hold their slots until the timeout.
+	// maxChecks is the number of concurrent checks, maxTeamChecks that of one team:
+	// domains with unresponsive servers hold their slots until the timeout.
 	maxChecks     = 64
 	maxTeamChecks = 16
-	// checkTimeout bounds a check of the DMARC record, fullTimeout that of everything.
+	// checkTimeout bounds a check of the DMARC record, fullTimeout a full check.
 	checkTimeout = 10 * time.Second
 	fullTimeout  = 30 * time.Second
-	// checkLease is how long a claim holds: enough for the check and for saving it.
-	// After it the work of a dead replica is taken over.
+	// checkLease is the duration of a claim: enough to check and save. After it, another
+	// replica takes over the work of a dead one.
 	checkLease = time.Minute
-	// claimAhead is how much work is claimed at most before it begins.
+	// claimAhead bounds the work that is claimed before it starts.
 	claimAhead = 10 * time.Second
-	// checkPoll is the time between two queries for what is due.
+	// checkPoll is the interval between queries for due domains.
 	checkPoll = time.Second
-	// endTimeout bounds the note that a check ended without a result.
+	// endTimeout bounds recording that a check ended without a result.
 	endTimeout = 5 * time.Second
 )
 
-// Due is a domain of a team whose check is due.
+// Due is a domain that is due for a check.
 type Due struct {
 	Team dmarcd.TeamID
 	Name string
-	// Full means that everything is checked, not only DMARC.
+	// Full selects a full check instead of DMARC only.
 	Full bool
 }
 
-// Checks checks domains on schedule. The teams that have something due take turns, one
-// domain each, and no team has more than a part of the slots.
+// Checks runs scheduled checks. Teams with due domains take turns, one domain each, and a
+// team can use only part of the slots.
 type Checks struct {
-	// Teams returns the teams that have domains due.
+	// Teams returns the teams with due domains.
 	Teams func(ctx context.Context) ([]dmarcd.TeamID, error)
-	// Claim returns up to limit due domains of a team and keeps others from claiming
-	// them for as long as the lease.
+	// Claim returns up to limit due domains of a team and leases them.
 	Claim func(ctx context.Context, team dmarcd.TeamID, lease time.Duration, limit int) ([]Due, error)
-	// Check checks one of them, until the deadline of ctx. A domain that was
-	// deleted meanwhile is dmarcd.ErrNotFound.
+	// Check checks one of them, until the deadline of ctx. It returns dmarcd.ErrNotFound
+	// if the domain has been deleted.
 	Check func(ctx context.Context, due Due) error
-	// Ended is called after a Check that returned an error. One that panicked or ended
-	// the process does not get there: that is how the store counts them.
+	// Ended is called after a Check that returned an error, but not after a panic or a
+	// crash: that is how the store counts crashes.
 	Ended func(ctx context.Context, due Due) error
-	// Rate is how many checks begin in a second at most.
+	// Rate is the maximum number of checks started per second.
 	Rate float64
 	// Recovered reports panics of Check.
 	Recovered recovered.Boundary
 	Log       *slog.Logger
 }
 
-// Run checks what is due until ctx ends, and returns when the last check has.
+// Run checks due domains until ctx ends, and returns after the last check.
 func (c *Checks) Run(ctx context.Context) error {
 	r := &checkRun{
 		Checks: c, pace: rate.NewLimiter(rate.Limit(c.Rate), 1),
@@ -70,14 +69,14 @@ func (c *Checks) Run(ctx context.Context) error {
 	defer r.running.Wait()
 	failures := 0
 	for {
-		// What is claimed must begin well before the lease ends, or another replica
-		// begins it too: the wait for the first comes before the claim, and a slow
-		// pace claims few.
+		// Claimed checks must start well before the lease ends, or another replica starts
+		// them too. Therefore wait for the first slot before the claim, and claim few at a
+		// slow rate.
 		if !r.waitForSlot(ctx) || !r.mayBegin(ctx) {
 			return nil
 		}
 		begun, err := r.next(ctx)
-		tell(ctx, c.Log, "claim due checks", err)
+		report(ctx, c.Log, "claim due checks", err)
 		pause := checkPoll
 		switch {
 		case err != nil:
@@ -98,19 +97,17 @@ type checkRun struct {
 	*Checks
 	pace    *rate.Limiter
 	running sync.WaitGroup
-	// turns are the teams that had something due at the beginning of the round and
-	// whose turn is still to come.
+	// turns are the teams of this round that have not had their turn.
 	turns []dmarcd.TeamID
-	freed chan struct{} // gets a value when a check ends
+	freed chan struct{} // receives a value when a check ends
 
 	mu    sync.Mutex
 	total int
-	busy  map[dmarcd.TeamID]int // checks that run
+	busy  map[dmarcd.TeamID]int // running checks
 }
 
-// next claims and begins checks of the team whose turn it is: one where other teams
-// wait, else as many as there are slots. It reports whether it is to be called again at
-// once.
+// next claims and starts checks of the team whose turn it is: one if other teams wait,
+// else as many as there are slots. It reports whether to call it again immediately.
 func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 	if len(r.turns) == 0 {
 		if r.turns, err = r.Teams(ctx); err != nil {
@@ -123,7 +120,7 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 		r.turns = r.turns[1:]
 		limit := r.free(team)
 		if limit == 0 {
-			continue // it has its next turn in the next round
+			continue // its next turn is in the next round
 		}
 		if alone {
 			limit = min(limit, 1+int(r.Rate*claimAhead.Seconds()))
@@ -135,7 +132,7 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 			return false, err
 		}
 		if len(due) == 0 {
-			continue // another replica has it
+			continue // claimed by another replica
 		}
 		for i, d := range due {
 			if i > 0 && !r.mayBegin(ctx) {
@@ -148,10 +145,10 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// mayBegin waits until the rate allows another check, and reports whether ctx goes on.
+// mayBegin waits for the rate limit and reports whether ctx is still active.
 func (r *checkRun) mayBegin(ctx context.Context) bool { return r.pace.Wait(ctx) == nil }
 
-// free returns how many checks of a team may begin now.
+// free returns how many checks of a team may start now.
 func (r *checkRun) free(team dmarcd.TeamID) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,7 +177,7 @@ func (r *checkRun) begin(ctx context.Context, due Due) {
 	})
 }
 
-// waitForSlot waits until a check may begin, and reports whether ctx goes on.
+// waitForSlot waits for a free slot and reports whether ctx is still active.
 func (r *checkRun) waitForSlot(ctx context.Context) bool {
 	for {
 		r.mu.Lock()
@@ -197,8 +194,8 @@ func (r *checkRun) waitForSlot(ctx context.Context) bool {
 	}
 }
 
-// sleep waits for d, until ctx ends or, where early is set, until a check ends. It
-// reports whether ctx goes on.
+// sleep waits for d, until ctx ends or, if early is set, until a check ends. It reports
+// whether ctx is still active.
 func (r *checkRun) sleep(ctx context.Context, d time.Duration, early bool) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -223,12 +220,12 @@ func (c *Checks) check(ctx context.Context, due Due) {
 	defer cancel()
 	err := c.Recovered.Call("check", func() error { return c.Check(checking, due) })
 	if err == nil || recovered.Is(err) {
-		return // saved, or it counts as unfinished; the panic is logged
+		return // saved, or counted as unfinished; the panic is logged
 	}
 	if !errors.Is(err, dmarcd.ErrNotFound) {
-		tell(ctx, c.Log, "check a domain", err)
+		report(ctx, c.Log, "check a domain", err)
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	tell(ctx, c.Log, "end a check", c.Ended(ending, due))
+	report(ctx, c.Log, "end a check", c.Ended(ending, due))
 }

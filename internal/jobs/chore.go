@@ -8,28 +8,27 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// How often it is asked whether there is something to do.
+// Poll intervals.
 const (
 	Soon     = 5 * time.Second
 	Minutely = time.Minute
 	Hourly   = time.Hour
 )
 
-// Chore is work that is done in small steps, such as the removal of what is no longer
-// needed.
+// Chore is background work in small steps, such as removing expired data.
 type Chore struct {
-	// Name is what it does, for the log.
+	// Name is the name of the job in the log.
 	Name string
-	// Step does a little and reports whether there may be more.
+	// Step does a part of the work and reports whether there may be more.
 	Step func(ctx context.Context) (more bool, err error)
-	// Poll is the time between two looks where nothing is left.
+	// Poll is the interval between steps when nothing is left to do.
 	Poll time.Duration
 	// Recovered reports panics of Step.
 	Recovered recovered.Boundary
 	Log       *slog.Logger
 }
 
-// Run works until ctx ends. After an error or a panic it waits for longer each time.
+// Run works until ctx ends. It backs off after errors and panics.
 func (c *Chore) Run(ctx context.Context) error {
 	failures := 0
 	for {
@@ -38,7 +37,7 @@ func (c *Chore) Run(ctx context.Context) error {
 			more, err = c.Step(ctx)
 			return err
 		})
-		tell(ctx, c.Log, c.Name, err)
+		report(ctx, c.Log, c.Name, err)
 		if more && err == nil && ctx.Err() == nil {
 			failures = 0
 			continue

@@ -1,7 +1,6 @@
-// Package jobs does the work that is due without anybody waiting for it: checks
-// of domains by schedule, and chores such as the removal of what deleted domains left
-// behind. What is due is a row of the store; a job is claimed by a lease, so that of
-// several replicas one does it, and another does if that one dies.
+// Package jobs runs background work: scheduled checks of domains, and chores such as
+// removing the data of deleted domains. Due work is a row in the store and is claimed by a
+// lease, so that one replica does it, and another takes over if that one dies.
 package jobs
 
 import (
@@ -13,18 +12,18 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// retryAfter is how long a job waits after an error, maxRetryAfter after many in a row.
+// retryAfter is the initial wait after an error, maxRetryAfter the maximum.
 const (
 	retryAfter    = 5 * time.Second
 	maxRetryAfter = time.Minute
 )
 
-// backOff returns how long to wait after an error that followed so many others.
+// backOff returns the wait after the given number of consecutive errors.
 func backOff(failures int) time.Duration {
 	return min(retryAfter<<min(failures, 10), maxRetryAfter)
 }
 
-// sleep waits for d or until ctx ends, and reports whether ctx goes on.
+// sleep waits for d or until ctx ends, and reports whether ctx is still active.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -36,8 +35,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// tell logs an error of a job, unless it only says that the job was stopped.
-func tell(ctx context.Context, log *slog.Logger, job string, err error) {
+// report logs an error of a job, unless the job was stopped.
+func report(ctx context.Context, log *slog.Logger, job string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}

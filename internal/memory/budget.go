@@ -1,7 +1,6 @@
-// Package memory bounds the memory of the process: a soft limit for the garbage
-// collector, from the configuration or the cgroup, and a budget that the reads of large
-// answers share, fairly by team. How much a read takes is estimated by its caller, who
-// must also stay within the estimate.
+// Package memory bounds the memory of the process: a soft limit for the garbage collector,
+// from the configuration or the cgroup, and a budget that large reads share, fairly by
+// team. Callers estimate the size of a read and must stay within the estimate.
 package memory
 
 import (
@@ -16,33 +15,30 @@ import (
 )
 
 const (
-	// maxWait is how long a read waits for its share of the budget. It is as long as
-	// a read may take (insight.maxTime): whoever waits is admitted before.
+	// maxWait is how long a read waits for memory. It equals the maximum duration of a
+	// read (insight.maxTime), so a waiting read is admitted in time.
 	maxWait = 10 * time.Second
-	// maxWaiting is how many reads of one team may wait.
+	// maxWaiting is the number of reads per team that may wait.
 	maxWaiting = 64
 )
 
-// ErrBusy is an ErrTemporary: large answers are being made that leave no memory for
-// another one.
+// ErrBusy is an ErrTemporary: other large reads use all the memory.
 var ErrBusy = fmt.Errorf("%w: too many large requests at once", dmarcd.ErrTemporary)
 
-// Budget is the bytes that all heavy reads together may hold. A team never holds more
-// than half of it, and of the teams that wait the one that holds least goes first. A nil
-// Budget has no bound. It is safe for concurrent use.
+// Budget is the number of bytes that all large reads together may hold. A team never holds
+// more than half, and among waiting teams the one that holds least goes first. A nil
+// Budget is unlimited. It is safe for concurrent use.
 type Budget struct {
 	limiter *fair.Limiter[dmarcd.TeamID]
 }
 
-// NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{fair.New[dmarcd.TeamID](fair.Options{Capacity: bytes, PerKey: max(bytes/2, 1), Waiting: maxWaiting})}
 }
 
-// Acquire waits until the team can hold that many bytes, or as many as half of the
-// budget, and returns the function that gives them back. After ten seconds, or where
-// too many reads of the team wait already, it returns ErrBusy; if ctx ends first, the
-// error of ctx.
+// Acquire waits until the team can hold that many bytes, at most half of the budget, and
+// returns the release function. It returns ErrBusy after ten seconds, or if too many reads
+// of the team are waiting; if ctx ends first, it returns the error of ctx.
 func (b *Budget) Acquire(ctx context.Context, team dmarcd.TeamID, bytes int64) (release func(), err error) {
 	if b == nil || ctx.Value(heldKey{}) != nil {
 		return func() {}, nil
@@ -61,11 +57,11 @@ func (b *Budget) Acquire(ctx context.Context, team dmarcd.TeamID, bytes int64) (
 	return nil, err
 }
 
-// heldKey marks a context under which bytes are held.
+// heldKey marks a context with held bytes.
 type heldKey struct{}
 
-// AcquireAll acquires as much as one team may hold, for a request that may need it at any
-// point. Under the context that it returns, Acquire has nothing left to do.
+// AcquireAll acquires the maximum of one team, for a request that may need it at any
+// point. Under the returned context, Acquire does nothing.
 func (b *Budget) AcquireAll(ctx context.Context, team dmarcd.TeamID) (held context.Context, release func(), err error) {
 	release, err = b.Acquire(ctx, team, math.MaxInt64)
 	return context.WithValue(ctx, heldKey{}, true), release, err

@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// defaultLimit is the soft limit where nothing says another: a process that stays near
-// it is below 512 MiB resident.
+// defaultLimit is the default soft limit: a process near it stays below 512 MiB resident.
 const defaultLimit = 384 << 20
 
-// Limit is the soft limit of the garbage collector: near it memory is freed sooner, at
-// the price of CPU time. It is not a bound by itself.
+// Limit is the soft limit of the garbage collector: near it memory is freed earlier, at
+// the cost of CPU time. It is not a hard limit.
 type Limit struct {
 	Bytes int64
-	// Source says where it comes from: GOMEMLIMIT, configuration, cgroup or default.
+	// Source is its origin: GOMEMLIMIT, configuration, cgroup or default.
 	Source string
 }
 
@@ -30,14 +29,13 @@ const (
 	FromDefault       = "default"
 )
 
-// FindLimit returns the limit that applies: the variable GOMEMLIMIT, which the Go runtime
-// reads, else configured bytes unless they are 0, else 90 % of what the cgroup allows,
-// else 384 MiB.
+// FindLimit returns the limit that applies: GOMEMLIMIT, which the Go runtime reads, else
+// the configured bytes unless 0, else 90 % of the cgroup limit, else 384 MiB.
 func FindLimit(configured int64) Limit {
 	return findLimit(configured, os.Getenv("GOMEMLIMIT"), os.DirFS("/"))
 }
 
-// SetLimit has the Go runtime observe the limit.
+// SetLimit sets the limit in the Go runtime.
 func SetLimit(l Limit) {
 	if l.Source != FromEnvironment {
 		debug.SetMemoryLimit(l.Bytes)
@@ -57,12 +55,12 @@ func findLimit(configured int64, environment string, root fs.FS) Limit {
 	return Limit{defaultLimit, FromDefault}
 }
 
-// unlimited is what a cgroup of version 1 has without a limit: the largest number of
-// whole pages. Anything near it is no limit.
+// unlimited is the value of an unlimited cgroup v1: the largest number of whole pages.
+// Values near it mean no limit.
 const unlimited = 1 << 60
 
-// cgroupLimit returns the least memory limit of the cgroup of this process and those
-// above it, in version 2 or 1; math.MaxInt64 if there is none.
+// cgroupLimit returns the smallest memory limit of the cgroup of this process and its
+// ancestors, v2 or v1; math.MaxInt64 if there is none.
 func cgroupLimit(root fs.FS) int64 {
 	least := int64(math.MaxInt64)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -82,8 +80,8 @@ func cgroupLimit(root fs.FS) int64 {
 			}
 			folder, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
 		}
-		// Inside a container the path may be that of the host, which is not
-		// there: what is mounted is then the container's own.
+		// In a container the path may be that of the host and not exist: the mounted
+		// cgroup is then the container's own.
 		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
 			least = min(least, readLimit(root, path.Join(folder, group, file)))
 			if group == "/" {

@@ -10,15 +10,13 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
-	// maxHeader bounds the header of a response in bytes. The body is for the
-	// caller to bound.
+	// maxHeader bounds the response header in bytes. The caller bounds the body.
 	maxHeader = 16 << 10
 )
 
-// Client returns an HTTP client that speaks HTTPS alone, through the dialer. It
-// uses no proxy, keeps no connection and does not decompress. Redirects are for
-// the caller to allow or not: each is dialled, and judged, anew. The roots are the
-// authorities to trust; nil is those of the system.
+// Client returns an HTTPS-only client that uses the dialer. It uses no proxy and no
+// keep-alive, and does not decompress. The caller decides about redirects; each is dialled
+// and checked again. roots are the trusted roots; nil means those of the system.
 func (d *Dialer) Client(roots *x509.CertPool) *http.Client {
 	return &http.Client{Transport: &httpsOnly{&http.Transport{
 		DialContext:            d.DialContext,
@@ -32,7 +30,7 @@ func (d *Dialer) Client(roots *x509.CertPool) *http.Client {
 	}}}
 }
 
-// httpsOnly refuses to speak without TLS.
+// httpsOnly rejects requests without TLS.
 type httpsOnly struct{ next http.RoundTripper }
 
 // RoundTrip sends a request if it is for an https URL.

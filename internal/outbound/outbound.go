@@ -1,12 +1,10 @@
-// Package outbound connects to hosts that outsiders choose: the servers of
-// mailboxes, the policy hosts of MTA-STS, the hosts of BIMI logos and
-// certificates. It is the only dialer for them.
+// Package outbound connects to hosts that outsiders choose: mailbox servers, MTA-STS
+// policy hosts, and hosts of BIMI logos and certificates. It is the only dialer for them.
 //
-// A connection is made to public unicast addresses and to the networks that the
-// operator allows, and to nothing else. The address that is dialled is judged,
-// after the name was resolved: a name that resolves differently the second time,
-// a redirect, or an unusual way to write an address leads nowhere new. Names are
-// resolved through a dns.Resolver, never through the system.
+// It connects only to public unicast addresses and to networks that the operator allows.
+// It checks the address that is actually dialled, after name resolution, so DNS rebinding,
+// redirects and unusual address formats cannot bypass it. It resolves names with a
+// dns.Resolver, never with the system.
 //
 // Hosts that the operator configures use Trusted instead.
 package outbound
@@ -23,26 +21,25 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// ErrRefused means that every address of a host is private, reserved or
-// translated. The text is the same for all of them: it says nothing about the
-// network that this process runs in.
+// ErrRefused means that every address of a host is private, reserved or translated. The
+// text is the same for all of them and reveals nothing about the local network.
 var ErrRefused = errors.New("its address is private or reserved; the operator can allow the network with DMARCD_OUTBOUND_ALLOW")
 
 const (
 	// dialTimeout bounds the attempt to connect to one address.
 	dialTimeout = 5 * time.Second
-	// maxAddresses is how many addresses of each family are tried.
+	// maxAddresses is the number of addresses per family to try.
 	maxAddresses = 4
 )
 
 // Dialer connects to hosts that outsiders choose. It is safe for concurrent use.
 type Dialer struct {
-	// Resolver finds the addresses of hosts.
+	// Resolver resolves host names.
 	Resolver dns.Resolver
-	// Allow lists networks that may be reached although they are not public.
+	// Allow lists allowed networks that are not public.
 	Allow []netip.Prefix
-	// Connect connects to an address that may be reached; nil is a net.Dialer that
-	// judges the address once more. Tests lead connections elsewhere with it.
+	// Connect connects to an allowed address; nil means a net.Dialer that checks the
+	// address once more. Tests redirect connections with it.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -53,10 +50,9 @@ func (d *Dialer) With(r dns.Resolver) *Dialer {
 	return &other
 }
 
-// DialContext connects by TCP to the first address of a host that may be reached
-// and answers. The address is host:port; the host is a name or an IP address. The
-// error wraps ErrRefused if no address may be reached, and dns.ErrNoAddress if there
-// is none.
+// DialContext connects over TCP to the first allowed address of a host that answers. The
+// address is host:port; the host is a name or an IP address. The error wraps ErrRefused if
+// no address is allowed, and dns.ErrNoAddress if there is none.
 func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -88,7 +84,7 @@ func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, 
 	return nil, errors.Join(failures...)
 }
 
-// control judges the address where the socket is connected, whatever led there.
+// control checks the address at the socket.
 func (d *Dialer) control(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || !d.Permits(target.Addr()) {
@@ -97,7 +93,7 @@ func (d *Dialer) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// addresses returns the addresses of a host, which may be one itself.
+// addresses returns the addresses of a host, or the host itself if it is an address.
 func (d *Dialer) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	if literal, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{literal}, nil

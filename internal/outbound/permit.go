@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// Permits reports whether an address may be connected to: one of the public
-// Internet, or of a network in Allow. An IPv4-mapped IPv6 address is judged as the
-// IPv4 address that it stands for. Every other form that embeds an IPv4 address
-// (NAT64, 6to4, Teredo, IPv4-compatible, IPv4-translated) is judged as the IPv6
-// address that it is: to allow the IPv4 network does not allow them. Addresses
-// with a zone are never permitted.
+// Permits reports whether connections to an address are allowed: it is public, or in a
+// network of Allow. An IPv4-mapped IPv6 address is checked as IPv4. All other forms that
+// embed an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible, IPv4-translated) are
+// checked as IPv6, so allowing the IPv4 network does not allow them. Addresses with a zone
+// are never allowed.
 func (d *Dialer) Permits(a netip.Addr) bool {
 	if !a.IsValid() || a.Zone() != "" {
 		return false
@@ -23,8 +22,8 @@ func (d *Dialer) Permits(a netip.Addr) bool {
 	return slices.ContainsFunc(public, contains) && !slices.ContainsFunc(special, contains)
 }
 
-// public holds the unicast space: IPv4 without class D and E, and the part of IPv6
-// that is assigned for global unicast (RFC 4291 §2.4, IANA: 2000::/3).
+// public is the unicast space: IPv4 without class D and E, and the global unicast part of
+// IPv6 (RFC 4291 §2.4, IANA: 2000::/3).
 var public = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/1"),
 	netip.MustParsePrefix("128.0.0.0/2"),
@@ -32,8 +31,8 @@ var public = []netip.Prefix{
 	netip.MustParsePrefix("2000::/3"),
 }
 
-// special holds what the IANA registries of special-purpose addresses (RFC 6890)
-// take out of the unicast space as not globally reachable or as a way into IPv4.
+// special lists the special-purpose addresses (RFC 6890, IANA) in the unicast space that
+// are not globally reachable or lead to IPv4.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),        // this network
 	netip.MustParsePrefix("10.0.0.0/8"),       // private

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Trusted returns a dialer for hosts that the operator configures, such as an
-// OpenID provider: it connects to any address. Names are looked up at the DNS
-// servers, each host:port, in turn, or as the system does if there are none; the
-// hosts file of the system applies in both cases.
+// Trusted returns a dialer for hosts that the operator configures, such as an OpenID
+// provider: it connects to any address. It resolves names with the given DNS servers, each
+// host:port, in turn, or with the system if there are none; the hosts file of the system
+// applies in both cases.
 func Trusted(servers []string) *net.Dialer {
 	if len(servers) == 0 {
 		return &net.Dialer{}

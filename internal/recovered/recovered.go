@@ -1,7 +1,7 @@
-// Package recovered turns panics into errors at the boundary of goroutines that
-// handle outside data, so that one hostile report, record or host cannot stop the
-// daemon. It only recovers: what reports the panic (log, metrics) is the caller's
-// Boundary, and how long to wait before the next attempt is the caller's choice.
+// Package recovered turns panics into errors at the boundary of goroutines that handle
+// untrusted data, so that a hostile report, record or host cannot stop the daemon. The
+// caller's Boundary reports the panic (log, metrics), and the caller decides about
+// retries.
 package recovered
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // Error is a recovered panic.
 type Error struct {
-	// Where names the boundary, as a constant: it is a label of a metric.
+	// Where is the constant name of the boundary, a metric label.
 	Where string
 	// Value is what was passed to panic.
 	Value any
@@ -38,14 +38,13 @@ func Is(err error) bool {
 	return errors.As(err, &e)
 }
 
-// Boundary receives each recovered panic once; it logs and counts. A nil Boundary
-// recovers without reporting: that is left to the next one that the error passes. It is
-// called concurrently.
+// Boundary receives each recovered panic once, to log and count it. A nil Boundary
+// recovers without reporting and leaves that to the next one. It is called concurrently.
 type Boundary func(*Error)
 
-// Call runs f and returns its error. If f panics, or returns a panic that was not
-// reported yet, that is reported; a panic is returned as an *Error. The place where is a
-// short constant such as "check".
+// Call runs f and returns its error. If f panics, or returns an unreported panic, it
+// reports that; a panic is returned as an *Error. where is a short constant such as
+// "check".
 func (b Boundary) Call(where string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -60,9 +59,8 @@ func (b Boundary) Call(where string, f func() error) (err error) {
 	return f()
 }
 
-// New makes an Error of a value that recover returned, for boundaries that cannot use
-// Call. A panic that a Group raised again keeps the stack of the goroutine in which it
-// happened.
+// New makes an Error from a recovered value, for boundaries that cannot use Call. A panic
+// that a Group raised again keeps the stack of the original goroutine.
 func New(where string, value any) *Error {
 	if e, ok := value.(*Error); ok {
 		return &Error{Where: where, Value: e.Value, Stack: e.Stack}
@@ -70,10 +68,9 @@ func New(where string, value any) *Error {
 	return &Error{Where: where, Value: value, Stack: debug.Stack()}
 }
 
-// Group runs functions in goroutines of their own and waits for them, like
-// sync.WaitGroup. A panic in one of them is raised again by Wait, in the goroutine
-// that waits: without that, no boundary further up could recover it. The zero value
-// is ready to use.
+// Group runs functions in goroutines and waits for them, like sync.WaitGroup. Wait
+// re-panics in the waiting goroutine if one of them panicked; otherwise no boundary
+// further up could recover it. The zero value is ready to use.
 type Group struct {
 	running sync.WaitGroup
 	mu      sync.Mutex

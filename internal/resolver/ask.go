@@ -11,11 +11,10 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// failure says why one server gave no usable answer.
+// failure is why one server gave no usable answer.
 type failure struct {
 	reason string
-	// final means that the server did reply: asking it again at once would
-	// bring the same reply.
+	// final means that the server replied: retrying immediately would give the same reply.
 	final bool
 }
 
@@ -23,17 +22,16 @@ func silence(servers string) string {
 	return fmt.Sprintf("no answer from %s in time", servers)
 }
 
-// askServers asks one server after the other until one gives a usable reply,
-// and the silent ones again. Where none does, the failure names the reason of
-// each server.
+// askServers queries one server after the other until one gives a usable reply, and
+// retries silent ones. If none does, the failure lists the reason of each server.
 func (r *Resolver) askServers(ctx context.Context, q dns.Question, deadline func() time.Time) (part, *failure) {
 	reasons := map[*server]string{}
 	plan := r.plan()
 	for round := range r.config.Attempts {
 		silent := make([]*server, 0, len(plan))
 		for i, s := range plan {
-			// In the first round the time left is shared with the servers
-			// still to come, and with one repetition.
+			// In the first round the remaining time is shared with the servers still to
+			// come, and with one retry.
 			shares := 1
 			if round == 0 {
 				shares = len(plan) - i + 1
@@ -66,9 +64,8 @@ func (r *Resolver) joinReasons(reasons map[*server]string) string {
 	return strings.Join(list, "; ")
 }
 
-// askServer asks one server once, when it is this question's turn. It waits for
-// a reply no longer than the configured timeout, nor than one of the shares of
-// the time left.
+// askServer queries one server once, when a slot is free. It waits at most for the
+// configured timeout and one share of the remaining time.
 func (r *Resolver) askServer(ctx context.Context, s *server, q dns.Question, deadline func() time.Time, shares int) (part, *failure) {
 	leave, ok := r.enter(ctx, s)
 	if !ok {
@@ -96,9 +93,9 @@ func (r *Resolver) askServer(ctx context.Context, s *server, q dns.Question, dea
 	return found, nil
 }
 
-// enter waits until another question may be sent to the server. The place among
-// all is taken last, so that a crowd before one server does not keep questions
-// from the others. It reports false if ctx ends first.
+// enter waits for a slot of the server and a global slot. The global slot is taken last,
+// so that a queue at one server does not block queries to the others. It returns false if
+// ctx ends first.
 func (r *Resolver) enter(ctx context.Context, s *server) (leave func(), ok bool) {
 	client := dns.ClientOf(ctx)
 	leaveServer, err := s.inflight.Acquire(ctx, client, 1)
@@ -116,8 +113,8 @@ func (r *Resolver) enter(ctx context.Context, s *server) (leave func(), ok bool)
 	}, true
 }
 
-// exchange gets a whole reply: over TCP where UDP brings a truncated one, and
-// without EDNS where the server does not know it (RFC 6891 §6.2.2).
+// exchange gets a complete reply: over TCP if the UDP reply is truncated, and without EDNS
+// if the server does not support it (RFC 6891 §6.2.2).
 func (r *Resolver) exchange(ctx context.Context, s *server, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
 	reply, err := r.overUDP(ctx, s, query, until)
 	if err == nil && refusesEDNS(reply) {
@@ -132,7 +129,7 @@ func (r *Resolver) exchange(ctx context.Context, s *server, query *mdns.Msg, unt
 	return reply, err
 }
 
-// refusesEDNS reports whether a reply to a query with EDNS complains about it.
+// refusesEDNS reports whether a reply rejects EDNS.
 func refusesEDNS(reply *mdns.Msg) bool {
 	switch reply.Rcode {
 	case mdns.RcodeFormatError, mdns.RcodeNotImplemented, mdns.RcodeBadVers:

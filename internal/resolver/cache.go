@@ -9,19 +9,19 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// The longest that an answer is kept, whatever its TTL says. RFC 2308 §5 finds
-// one to three hours sensible for negative answers.
+// Maximum cache times, whatever the TTL. RFC 2308 §5 recommends one to three hours for
+// negative answers.
 const (
 	maxPositiveTTL = 24 * time.Hour
 	maxNegativeTTL = time.Hour
 )
 
-// bytesPerEntry bounds the memory of the cache: so much for each entry allowed,
-// on average. A long answer takes the place of several short ones.
+// bytesPerEntry bounds the memory of the cache: the average size per allowed entry. A long
+// answer takes the space of several short ones.
 const bytesPerEntry = 1024
 
-// cache keeps answers for their TTL. It drops the one that was used longest ago
-// when it holds too many, or too many bytes.
+// cache stores answers for their TTL. It evicts the least recently used ones when it has
+// too many entries or bytes.
 type cache struct {
 	now        func() time.Time
 	maxEntries int
@@ -49,7 +49,7 @@ func newCache(maxEntries int, now func() time.Time) *cache {
 	}
 }
 
-// find returns the answer to a question with what is left of its TTLs.
+// find returns the cached answer with its remaining TTLs.
 func (c *cache) find(q dns.Question) (dns.Answer, bool) {
 	now := c.now()
 	c.mu.Lock()
@@ -70,11 +70,10 @@ func (c *cache) find(q dns.Question) (dns.Answer, bool) {
 	return aged(e.answer, age), true
 }
 
-// store keeps a conclusive answer that may be kept. Whatever was kept for the
-// question is replaced.
+// store caches a conclusive answer, replacing an older one.
 func (c *cache) store(answer dns.Answer) {
 	if answer.Outcome == dns.Inconclusive {
-		return // a failure says nothing about the name: the next caller asks anew
+		return // a failure says nothing about the name: do not cache it
 	}
 	e := &entry{answer: answer, stored: c.now(), bytes: size(answer)}
 
@@ -100,8 +99,7 @@ func (c *cache) remove(element *list.Element) {
 	c.bytes -= e.bytes
 }
 
-// aged returns a copy of the answer with TTLs that are smaller by age, counted
-// in whole seconds as on the wire.
+// aged returns a copy of the answer with TTLs reduced by age, in whole seconds.
 func aged(answer dns.Answer, age time.Duration) dns.Answer {
 	age = age.Truncate(time.Second)
 	answer.TTL -= age
@@ -112,8 +110,8 @@ func aged(answer dns.Answer, age time.Duration) dns.Answer {
 	return answer
 }
 
-// size returns about how many bytes an answer takes in the cache: its strings,
-// and an allowance for the structures around them.
+// size returns the approximate size of a cached answer in bytes: its strings plus an
+// allowance for structures.
 func size(answer dns.Answer) int {
 	const perEntry, perRecord, perString = 384, 176, 16
 	bytes := perEntry + len(answer.Name)

@@ -7,15 +7,15 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// asked is a question of a client. Clients do not share flights: one that waits for its
-// turn among the many questions of a client must not hold up another client.
+// asked is a query of a client. Clients do not share flights, so that one client's queue
+// cannot block another client.
 type asked struct {
 	dns.Question
 	client int64
 }
 
-// flight is a question under way that any number of callers wait for. It goes
-// on while one of them waits and is cancelled when the last one leaves.
+// flight is a query in progress that any number of callers wait for. It is cancelled when
+// the last caller leaves.
 type flight struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when answer is set
@@ -25,8 +25,8 @@ type flight struct {
 	deadline time.Time // of the caller that waits longest; guarded by Resolver.mu
 }
 
-// join adds the caller to the flight for a question, and starts one where there
-// is none. It reports false when the Resolver is closed.
+// join adds the caller to the flight for a query, or starts one. It returns false if the
+// Resolver is closed.
 func (r *Resolver) join(ctx context.Context, q asked) (*flight, bool) {
 	limit := time.Now().Add(maxDuration)
 	deadline, ok := ctx.Deadline()
@@ -41,7 +41,7 @@ func (r *Resolver) join(ctx context.Context, q asked) (*flight, bool) {
 	}
 	f := r.flights[q]
 	if f == nil {
-		// The flight outlives the caller who starts it if others join.
+		// The flight outlives its first caller if others join.
 		flightCtx, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
 		f = &flight{cancel: cancel, done: make(chan struct{})}
 		r.flights[q] = f
@@ -54,8 +54,8 @@ func (r *Resolver) join(ctx context.Context, q asked) (*flight, bool) {
 	return f, true
 }
 
-// leave takes a caller out of a flight. When it was the last one, the flight is
-// cancelled, and the next caller with the question starts another.
+// leave removes a caller from a flight. The last one cancels the flight, and the next
+// caller starts another.
 func (r *Resolver) leave(f *flight, q asked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,20 +66,20 @@ func (r *Resolver) leave(f *flight, q asked) {
 	}
 }
 
-// land takes a flight off the list. The caller holds r.mu.
+// land removes a flight from the list. The caller holds r.mu.
 func (r *Resolver) land(f *flight, q asked) {
 	if r.flights[q] == f {
 		delete(r.flights, q)
 	}
 }
 
-// fly finds the answer for everyone who waits. The answer is in the cache
-// before the flight leaves the list: no caller finds neither.
+// fly resolves the query for all waiting callers. It caches the answer before it removes
+// the flight, so that every caller finds one of them.
 func (r *Resolver) fly(ctx context.Context, f *flight, q asked) {
 	defer f.cancel()
 	started := time.Now()
 	f.answer = inconclusive(q.Question, reasonPanic)
-	_ = r.config.Recovered.Call("resolver", func() error { // the answer says what the error does
+	_ = r.config.Recovered.Call("resolver", func() error { // the answer contains the reason
 		f.answer = r.follow(ctx, q.Question, func() time.Time { return r.longestDeadline(f) })
 		return nil
 	})
@@ -92,8 +92,7 @@ func (r *Resolver) fly(ctx context.Context, f *flight, q asked) {
 	close(f.done)
 }
 
-// longestDeadline returns the deadline of the caller that waits longest. It
-// moves when callers join.
+// longestDeadline returns the latest deadline of the callers. It moves when callers join.
 func (r *Resolver) longestDeadline(f *flight) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,11 +12,10 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxAliases is how many CNAME records in a row are followed.
+// maxAliases bounds the CNAME records that are followed.
 const maxAliases = 8
 
-// What makes a reply without an error code unusable; the words follow the
-// server's address.
+// Errors that make a reply with NOERROR unusable; the text follows the server's address.
 var (
 	errReferral      = errors.New("sent a referral instead of an answer")
 	errUnrelated     = errors.New("sent only records of other names")
@@ -24,11 +23,9 @@ var (
 	errContradiction = errors.New("sent records together with NXDOMAIN")
 )
 
-// part is what one reply tells: the whole answer, or a piece of a chain of
-// aliases.
+// part is the content of one reply: the complete answer, or a part of an alias chain.
 type part struct {
-	// outcome is Inconclusive where the chain goes on: the last alias is to be
-	// asked for.
+	// outcome is Inconclusive if the chain continues: query the last alias next.
 	outcome   dns.Outcome
 	aliases   []string
 	records   []dns.Record
@@ -36,8 +33,8 @@ type part struct {
 	authentic bool
 }
 
-// follow finds the answer to a question, asking again where a server gives the
-// beginning of a chain of aliases only.
+// follow resolves a query, with further queries if a server returns only the beginning of
+// an alias chain.
 func (r *Resolver) follow(ctx context.Context, q dns.Question, deadline func() time.Time) dns.Answer {
 	answer := dns.Answer{Question: q, Authentic: true, TTL: maxPositiveTTL}
 	start, _ := wireName(q.Name) // Resolve refused the others
@@ -65,8 +62,8 @@ func (r *Resolver) follow(ctx context.Context, q dns.Question, deadline func() t
 	}
 }
 
-// read takes from a reply what it says about a question. An error means that
-// another server should be asked.
+// read extracts the answer to a query from a reply. An error means that another server
+// should be tried.
 func read(reply *mdns.Msg, q dns.Question) (part, error) {
 	if reply.Rcode != mdns.RcodeSuccess && reply.Rcode != mdns.RcodeNameError {
 		return part{}, fmt.Errorf("answered %s", codeName(reply.Rcode))
@@ -95,12 +92,11 @@ func read(reply *mdns.Msg, q dns.Question) (part, error) {
 	case hasSOA:
 		p.outcome = dns.NoData
 	case len(p.aliases) > 0:
-		return p, nil // the server did not look for the target
+		return p, nil // the server did not resolve the target
 	case len(reply.Answer) > 0:
 		return part{}, errUnrelated
 	case slices.ContainsFunc(reply.Ns, isNS), !reply.RecursionAvailable && !reply.Authoritative:
-		// RFC 2308 §2.2: NS records and no SOA record tell a referral from
-		// the answer that there is no data.
+		// RFC 2308 §2.2: NS records without an SOA record are a referral, not NODATA.
 		return part{}, errReferral
 	default:
 		p.outcome = dns.NoData
@@ -109,9 +105,8 @@ func read(reply *mdns.Msg, q dns.Question) (part, error) {
 	return p, nil
 }
 
-// followAliases walks along the CNAME records of an answer section and returns
-// the name at which they end. It stops one link after the limit, so a circle
-// cannot hold it.
+// followAliases follows the CNAME records of an answer section and returns the last name.
+// It stops one record after the limit, so a loop cannot block it.
 func (p *part) followAliases(answers []mdns.RR, q dns.Question) (end string) {
 	end = q.Name
 	if q.Type == dns.CNAME {
@@ -138,8 +133,8 @@ func aliasAt(answers []mdns.RR, name string) (*mdns.CNAME, bool) {
 	return nil, false
 }
 
-// takeRecords keeps the records of the name and type asked for, but not those
-// without any data, which only an update may hold (RFC 2136 §2.4).
+// takeRecords returns the records of the queried name and type, without empty ones, which
+// only updates may contain (RFC 2136 §2.4).
 func (p *part) takeRecords(answers []mdns.RR, q dns.Question) error {
 	for _, rr := range answers {
 		if rr.Header().Rrtype != uint16(q.Type) || rr.Header().Rdlength == 0 || !isAt(rr, q.Name) {
@@ -155,10 +150,9 @@ func (p *part) takeRecords(answers []mdns.RR, q dns.Question) error {
 	return nil
 }
 
-// negativeTTL returns how long the absence of a name or type may be kept: by
-// RFC 2308 §5 the smaller of the SOA record's TTL and its MINIMUM field, and not
-// at all without an SOA record. One of a zone that does not hold the name, as
-// comes along with an alias that leads out of it, says nothing about the name.
+// negativeTTL returns how long a negative answer may be cached: by RFC 2308 §5 the smaller
+// of the SOA record's TTL and its MINIMUM field, and not at all without an SOA record. The
+// SOA of another zone, as returned with an alias out of the zone, is ignored.
 func negativeTTL(authority []mdns.RR, name string) (kept time.Duration, found bool) {
 	for _, rr := range authority {
 		soa, ok := rr.(*mdns.SOA)

@@ -1,11 +1,10 @@
-// Package resolver asks recursive DNS servers and gives the answers of package
-// dns: over UDP with EDNS (RFC 6891), over TCP where a reply is truncated
-// (RFC 7766), with retries on other servers, a cache (RFC 2308), and at most
-// one exchange at a time for the same question of a client (see dns.ForClient).
+// Package resolver queries recursive DNS servers and returns the answers of package dns:
+// over UDP with EDNS (RFC 6891), over TCP if a reply is truncated (RFC 7766), with retries
+// on other servers, a cache (RFC 2308), and at most one exchange at a time for the same
+// query of a client (see dns.ForClient).
 //
-// It does not validate DNSSEC: it asks for the AD bit (RFC 6840 §5.7) and hands
-// on what the server claims. It does not recurse, and it knows nothing of what
-// the records mean.
+// It does not validate DNSSEC: it requests the AD bit (RFC 6840 §5.7) and passes on what
+// the server claims. It neither recurses nor interprets records.
 package resolver
 
 import (
@@ -21,8 +20,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// The defaults of Config. The timeout lets a caller with two seconds repeat a
-// question whose first packet was lost.
+// The defaults of Config. The timeout lets a caller with a two-second deadline retry after
+// a lost packet.
 const (
 	defaultTimeout              = 900 * time.Millisecond
 	defaultAttempts             = 3
@@ -32,43 +31,38 @@ const (
 	defaultResolvConf           = "/etc/resolv.conf"
 )
 
-// maxDuration bounds the work on one question, however long its callers would
-// wait.
+// maxDuration bounds the work on one query, whatever the deadlines of its callers.
 const maxDuration = 10 * time.Second
 
-// Config is what a Resolver needs to know. The zero value of every field means
-// a default, so Config{} uses the system's resolvers.
+// Config configures a Resolver. Zero fields mean the default, so Config{} uses the
+// system's resolvers.
 type Config struct {
-	// Servers holds the recursive servers to ask, each as host:port. Where it
-	// is empty, the servers of ResolvConf are used.
+	// Servers are the recursive servers, each as host:port. If empty, the servers of
+	// ResolvConf are used.
 	Servers []string
-	// ResolvConf is the file that names the system's resolvers; default
-	// /etc/resolv.conf. It is read once, by New.
+	// ResolvConf is the file with the system's resolvers; default /etc/resolv.conf. It is
+	// read once, by New.
 	ResolvConf string
-	// Timeout is how long one server is waited for before the question is
-	// repeated; default 900 ms. It is shortened where a caller's deadline
-	// would otherwise not leave every server a chance.
+	// Timeout is how long to wait for one server before the next attempt; default 900 ms.
+	// It is shortened if a caller's deadline would not leave every server a chance.
 	Timeout time.Duration
-	// Attempts is how often a server that stays silent is asked; default 3.
+	// Attempts is the number of attempts per unresponsive server; default 3.
 	Attempts int
-	// CacheEntries is how many answers are kept, of 1 KiB each on average at
-	// most; default 65,536.
+	// CacheEntries is the number of cached answers, of at most 1 KiB each on average;
+	// default 65,536.
 	CacheEntries int
-	// MaxInflight is how many questions are under way at once in all; default
-	// 512. Further ones wait for their turn. One client (see dns.ForClient) has at
-	// most a quarter of them.
+	// MaxInflight is the number of concurrent queries; default 512. Others wait. One
+	// client (see dns.ForClient) can use at most a quarter.
 	MaxInflight int
 	// MaxInflightPerServer is the same for each server; default 256.
 	MaxInflightPerServer int
-	// Observe is called for every question that was sent to a server, with how
-	// it ended and how long that took; answers from the cache and callers that
-	// joined a question under way are not counted. It must be safe for
-	// concurrent use. It may be nil.
+	// Observe is called for every query sent to a server, with its outcome and duration;
+	// cached answers and callers that joined a query in progress are not counted. It must
+	// be safe for concurrent use. It may be nil.
 	Observe func(outcome dns.Outcome, took time.Duration)
-	// Recovered reports panics while a reply is read; the question is inconclusive then.
+	// Recovered reports panics while a reply is parsed; the query is then inconclusive.
 	Recovered recovered.Boundary
-	// Now is the clock of the cache, and of the rest that silent servers take;
-	// default time.Now.
+	// Now is the clock of the cache and of resting servers; default time.Now.
 	Now func() time.Time
 }
 
@@ -105,8 +99,8 @@ func (c Config) withDefaults() Config {
 type Resolver struct {
 	config  Config
 	servers []*server
-	err     error                // why there is no server to ask
-	next    atomic.Int64         // counts the questions
+	err     error                // why there is no server
+	next    atomic.Int64         // counts queries
 	inAll   *fair.Limiter[int64] // by client
 	buffers sync.Pool            // of *[readBytes]byte
 	cache   *cache
@@ -117,8 +111,8 @@ type Resolver struct {
 	flights  map[asked]*flight
 }
 
-// New returns a Resolver. It always succeeds: where no server can be found, Err
-// says why, and every answer is inconclusive with that reason.
+// New returns a Resolver. It always succeeds: if there is no server, Err returns the
+// reason, and every answer is inconclusive.
 func New(config Config) *Resolver {
 	config = config.withDefaults()
 	r := &Resolver{
@@ -132,11 +126,10 @@ func New(config Config) *Resolver {
 	return r
 }
 
-// Err returns an error that says what to do if the Resolver has no server to
-// ask, and nil otherwise.
+// Err returns an error with advice if the Resolver has no server, and nil otherwise.
 func (r *Resolver) Err() error { return r.err }
 
-// Servers returns the servers that are asked, each as host:port.
+// Servers returns the queried servers, each as host:port.
 func (r *Resolver) Servers() []string {
 	addresses := make([]string, len(r.servers))
 	for i, s := range r.servers {
@@ -145,14 +138,13 @@ func (r *Resolver) Servers() []string {
 	return addresses
 }
 
-// Resolve answers a question from the cache or by asking. It returns by the
-// deadline of ctx, and after ten seconds at the latest. The answer may be
-// shared: its records must not be changed.
+// Resolve answers a question from the cache or with a query. It returns by the deadline of
+// ctx, and after ten seconds at the latest. The answer may be shared: its records must not
+// be modified.
 //
-// A name that cannot be written in a DNS message (a label over 63 octets, more
-// than 253 in all, an empty label) gives NoSuchName without a question: no zone
-// can hold it, and no later attempt can find it. An inconclusive answer would
-// be false there, and would be tried again for ever.
+// A name that is invalid in a DNS message (a label over 63 octets, more than 253 in total,
+// an empty label) is NoSuchName without a query: no zone can contain it. An inconclusive
+// answer would be wrong, and would be retried forever.
 func (r *Resolver) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	q.Name = dns.Name(q.Name)
 	if answer, ok := r.cache.find(q); ok {
@@ -161,22 +153,21 @@ func (r *Resolver) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return r.ask(ctx, q)
 }
 
-// Fresh returns a view of the Resolver that asks anew, past the cache, and
-// stores what it learns there.
+// Fresh returns a view of the Resolver that bypasses the cache, but stores its answers
+// there.
 func (r *Resolver) Fresh() dns.Resolver { return fresh{r} }
 
 // fresh is the view that Fresh returns.
 type fresh struct{ r *Resolver }
 
-// Resolve answers a question by asking, as Resolver.Resolve does.
+// Resolve answers a question with a query, as Resolver.Resolve does.
 func (f fresh) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	q.Name = dns.Name(q.Name)
 	return f.r.ask(ctx, q)
 }
 
-// Close ends every question under way as inconclusive and returns when nothing
-// of the Resolver runs any more. Later questions are inconclusive unless the
-// cache holds their answer.
+// Close ends all queries as inconclusive and waits for them. Later queries are
+// inconclusive unless cached.
 func (r *Resolver) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -187,8 +178,8 @@ func (r *Resolver) Close() {
 	r.inFlight.Wait()
 }
 
-// ask answers a question without the cache: by joining the flight that has the
-// question under way, or by starting one.
+// ask resolves a query without the cache: it joins the flight for the query, or starts
+// one.
 func (r *Resolver) ask(ctx context.Context, q dns.Question) dns.Answer {
 	if !canExist(q.Name) {
 		return dns.Answer{Question: q, Outcome: dns.NoSuchName}
@@ -219,7 +210,7 @@ const (
 	reasonPanic   = "an internal error prevented the lookup"
 )
 
-// whyEnded says why a context that has ended left a question without an answer.
+// whyEnded returns why an ended context left a query without an answer.
 func (r *Resolver) whyEnded(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return silence(strings.Join(r.Servers(), ", "))
@@ -231,7 +222,7 @@ func inconclusive(q dns.Question, reason string) dns.Answer {
 	return dns.Answer{Question: q, Outcome: dns.Inconclusive, Reason: reason}
 }
 
-// newLimiter returns a limiter of questions under way, of which one client has at most
+// newLimiter returns a limiter of concurrent queries, of which one client can use at most
 // a quarter.
 func newLimiter(questions int) *fair.Limiter[int64] {
 	return fair.New[int64](fair.Options{Capacity: int64(questions), PerKey: int64(max(1, questions/4))})

@@ -14,20 +14,20 @@ import (
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// A server that left maxSilences questions in a row unanswered is asked after
-// the others for restDuration, then one question tries whether it is back.
+// A server that left maxSilences consecutive queries unanswered is used last for
+// restDuration; then a single query probes it.
 const (
 	maxSilences  = 3
 	restDuration = 5 * time.Second
 )
 
-// server is a recursive server and what is remembered about it.
+// server is a recursive server and its state.
 type server struct {
 	address   string // host:port
 	host      string
 	port      uint16
 	inflight  *fair.Limiter[int64] // by client
-	silences  atomic.Int64         // in a row
+	silences  atomic.Int64         // consecutive
 	restUntil atomic.Int64         // Unix nanoseconds
 }
 
@@ -89,9 +89,8 @@ func splitAddress(address string) (host string, port uint16, err error) {
 	return host, uint16(number), nil
 }
 
-// plan returns the servers in the order in which to ask them: each question
-// starts at another one, and those that rest come last. When a rest is over, a
-// single question goes there first and pays for finding out.
+// plan returns the servers in the order to query them: each query starts at another one,
+// and resting servers come last. After a rest, a single query probes the server first.
 func (r *Resolver) plan() []*server {
 	now := r.config.Now()
 	count := len(r.servers)
@@ -111,19 +110,19 @@ func (r *Resolver) plan() []*server {
 	return slices.Concat(rested, awake, resting)
 }
 
-// endsRest reports true to one caller when the rest is over. For the others the
-// server goes on resting until it has sent a reply.
+// endsRest returns true to one caller when the rest is over. For the others the server
+// rests until it has replied.
 func (s *server) endsRest(now time.Time) bool {
 	until := s.restUntil.Load()
 	return now.UnixNano() >= until && s.restUntil.CompareAndSwap(until, now.Add(restDuration).UnixNano())
 }
 
-// noteSilence counts a question that the server left unanswered.
+// noteSilence counts an unanswered query.
 func (s *server) noteSilence(now time.Time) {
 	if s.silences.Add(1) == maxSilences {
 		s.restUntil.Store(now.Add(restDuration).UnixNano())
 	}
 }
 
-// noteReply ends the rest of a server that sent any reply.
+// noteReply ends the rest of a server.
 func (s *server) noteReply() { s.silences.Store(0) }

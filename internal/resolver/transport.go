@@ -17,26 +17,25 @@ import (
 )
 
 const (
-	// ednsBytes is the largest UDP reply asked for: it passes every usual path
-	// without fragments.
+	// ednsBytes is the requested maximum UDP reply, which avoids fragmentation on usual
+	// paths.
 	ednsBytes = 1232
-	// readBytes takes replies of servers that send more than they were asked for.
+	// readBytes also accepts larger replies than requested.
 	readBytes = 4096
 )
 
 var errBrokenReply = errors.New("its reply over TCP is malformed")
 
-// newQuery returns a query for a recursive server. The AD bit in it asks for
-// the AD bit in the reply without the signatures (RFC 6840 §5.7).
+// newQuery returns a query for a recursive server. Its AD bit requests the AD bit in the
+// reply without signatures (RFC 6840 §5.7).
 func newQuery(q dns.Question) *mdns.Msg {
 	query := new(mdns.Msg).SetQuestion(mdns.Fqdn(q.Name), uint16(q.Type))
 	query.AuthenticatedData = true
 	return query.SetEdns0(ednsBytes, false)
 }
 
-// overUDP sends the query from a new socket, whose port the kernel picks at
-// random, and waits for the reply. Packets that are no reply to this query are
-// passed over: anyone can send them.
+// overUDP sends the query from a new socket with a random port and waits for the reply. It
+// ignores packets that are not a reply to this query: anyone can send them.
 func (r *Resolver) overUDP(ctx context.Context, s *server, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
 	conn, err := s.dialUDP(ctx, until)
 	if err != nil {
@@ -59,7 +58,7 @@ func (r *Resolver) overUDP(ctx context.Context, s *server, query *mdns.Msg, unti
 			return nil, err
 		}
 		reply := new(mdns.Msg)
-		// A truncated reply may end within a record: its header is enough.
+		// A truncated reply may end within a record; the header is enough.
 		if err := reply.Unpack(buffer[:n]); err != nil && !reply.Truncated {
 			continue
 		}
@@ -69,7 +68,7 @@ func (r *Resolver) overUDP(ctx context.Context, s *server, query *mdns.Msg, unti
 	}
 }
 
-// overTCP sends the query over a connection of its own.
+// overTCP sends the query over a new connection.
 func (s *server) overTCP(ctx context.Context, query *mdns.Msg, until time.Time) (*mdns.Msg, error) {
 	dialer := net.Dialer{Deadline: until}
 	conn, err := dialer.DialContext(ctx, "tcp", s.address)
@@ -93,7 +92,7 @@ func (s *server) overTCP(ctx context.Context, query *mdns.Msg, until time.Time) 
 	return reply, nil
 }
 
-// dialUDP opens a socket that takes packets from the server alone.
+// dialUDP opens a socket that accepts packets from the server only.
 func (s *server) dialUDP(ctx context.Context, until time.Time) (net.Conn, error) {
 	addr, err := netip.ParseAddr(s.host)
 	if err != nil {
@@ -104,9 +103,9 @@ func (s *server) dialUDP(ctx context.Context, until time.Time) (net.Conn, error)
 	return net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, s.port)))
 }
 
-// lookUpHost finds an address of a server that is configured by name, such as
-// localhost or a neighbouring container. It may have several and listen on one
-// alone: after a silence the next one is tried.
+// lookUpHost resolves a server that is configured by name, such as localhost or another
+// container. It may have several addresses and listen on only one: after a timeout the
+// next one is tried.
 func (s *server) lookUpHost(ctx context.Context, until time.Time) (netip.Addr, error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -117,8 +116,8 @@ func (s *server) lookUpHost(ctx context.Context, until time.Time) (netip.Addr, e
 	return addresses[s.silences.Load()%int64(len(addresses))].Unmap(), nil
 }
 
-// bound makes reads and writes fail at a time, or when ctx ends if that is
-// sooner. The function that it returns closes the connection.
+// bound makes reads and writes fail at a deadline, or when ctx ends. The returned function
+// closes the connection.
 func bound(ctx context.Context, conn net.Conn, until time.Time) (release func()) {
 	_ = conn.SetDeadline(until) // fails only on a closed connection
 	interrupted := make(chan struct{})
@@ -134,9 +133,8 @@ func bound(ctx context.Context, conn net.Conn, until time.Time) (release func())
 	}
 }
 
-// answers reports whether a message is a reply to the query: to its id and its
-// question (RFC 5452 §9.1). A server that could not read the query may leave
-// the question out.
+// answers reports whether a message is a reply to the query: same id and question (RFC
+// 5452 §9.1). A server that could not parse the query may omit the question.
 func answers(reply, query *mdns.Msg) bool {
 	if reply.Id != query.Id || !reply.Response || reply.Opcode != mdns.OpcodeQuery {
 		return false
@@ -149,8 +147,7 @@ func answers(reply, query *mdns.Msg) bool {
 		strings.EqualFold(got.Name, want.Name)
 }
 
-// explain puts an error of the network into words without the local port, which
-// differs every time.
+// explain describes a network error without the local port, which differs each time.
 func explain(address string, err error) string {
 	var timeout net.Error
 	var errno syscall.Errno

@@ -20,7 +20,7 @@ import (
 
 var end = time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
 
-func story() *demo.Story { return demo.New(demo.Options{Seed: 1, End: end}) }
+func scenario() *demo.Scenario { return demo.New(demo.Options{Seed: 1, End: end}) }
 
 // parsed is a document after it was read.
 type parsed struct {
@@ -63,8 +63,8 @@ func parse(t *testing.T, document demo.Document) parsed {
 	return p
 }
 
-// days returns the documents about every step-th day of a story.
-func days(s *demo.Story, step int) iter.Seq[demo.Document] {
+// days returns the documents about every step-th day of a scenario.
+func days(s *demo.Scenario, step int) iter.Seq[demo.Document] {
 	return func(yield func(demo.Document) bool) {
 		for at := s.Begin(); at.Before(end.AddDate(0, 0, -1)); at = at.AddDate(0, 0, step) {
 			for document := range s.DocumentsAbout(at) {
@@ -80,7 +80,7 @@ func TestEveryReportIsSound(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	keys := map[aggregate.Key]bool{}
-	for document := range days(story(), 13) {
+	for document := range days(scenario(), 13) {
 		if names[document.Name] {
 			t.Errorf("got %s twice", document.Name)
 		}
@@ -102,7 +102,7 @@ func TestEveryReportIsSound(t *testing.T) {
 	}
 }
 
-// census is what the documents about every third day of the story amount to.
+// census is what the documents about every third day of the scenario amount to.
 type census struct {
 	reports map[dmarcd.ReportKind]int
 	records int
@@ -114,7 +114,7 @@ type census struct {
 var takeCensus = sync.OnceValues(func() (census, error) {
 	c := census{reports: map[dmarcd.ReportKind]int{}, days: map[string]map[int]dmarcd.Summary{}}
 	today := dmarcd.DayOf(end)
-	for document := range days(story(), 3) {
+	for document := range days(scenario(), 3) {
 		c.reports[document.Kind]++
 		if document.Kind != dmarcd.KindAggregate {
 			continue
@@ -150,7 +150,7 @@ func TestStoryIsAYear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range story().Domains() {
+	for _, d := range scenario().Domains() {
 		days := slices.Sorted(maps.Keys(c.days[d.Name]))
 		long := 365
 		if d.Team == demo.SecondTeam {
@@ -174,8 +174,8 @@ func TestStoryIsAYear(t *testing.T) {
 	}
 }
 
-// fingerprint returns a hash of the first weeks of a story.
-func fingerprint(s *demo.Story) [sha256.Size]byte {
+// fingerprint returns a hash of the first weeks of a scenario.
+func fingerprint(s *demo.Scenario) [sha256.Size]byte {
 	hash := sha256.New()
 	left := 600
 	for document := range s.Documents() {
@@ -190,20 +190,20 @@ func fingerprint(s *demo.Story) [sha256.Size]byte {
 
 func TestStoryFollowsFromTheSeed(t *testing.T) {
 	t.Parallel()
-	first := fingerprint(story())
-	if fingerprint(story()) != first {
-		t.Error("got another story from the same seed")
+	first := fingerprint(scenario())
+	if fingerprint(scenario()) != first {
+		t.Error("got another scenario from the same seed")
 	}
 	if fingerprint(demo.New(demo.Options{Seed: 1, End: end.Add(10 * time.Hour)})) != first {
-		t.Error("got another story from another hour of the day")
+		t.Error("got another scenario from another hour of the day")
 	}
 	if fingerprint(demo.New(demo.Options{Seed: 2, End: end})) == first {
-		t.Error("got the same story from another seed")
+		t.Error("got the same scenario from another seed")
 	}
 }
 
 // share returns the part of a domain's messages that comply, from one day before the
-// end of the story to another, and how many messages there are.
+// end of the scenario to another, and how many messages there are.
 func (c census) share(domain string, from, to int) (compliant float64, messages int64) {
 	var sum dmarcd.Summary
 	for ago, counted := range c.days[domain] {
@@ -249,7 +249,7 @@ func TestWhatTheReportsTell(t *testing.T) {
 // For a week the newsletter was signed with a key that was not there.
 func TestMissingKey(t *testing.T) {
 	t.Parallel()
-	s := story()
+	s := scenario()
 	for _, test := range []struct {
 		name     string
 		from, to int // days ago
@@ -284,7 +284,7 @@ func TestMissingKey(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	s := story()
+	s := scenario()
 	turns := s.Turns()
 	if !slices.IsSortedFunc(turns, time.Time.Compare) || !turns[0].Equal(s.Begin()) || !turns[len(turns)-1].Before(end) {
 		t.Errorf("got the turns %v, want them in order, from the beginning to the present", turns)
@@ -303,7 +303,7 @@ func TestTurns(t *testing.T) {
 }
 
 // text returns what checks look at, as one text.
-func text(t *testing.T, s *demo.Story, at time.Time) string {
+func text(t *testing.T, s *demo.Scenario, at time.Time) string {
 	t.Helper()
 	var b bytes.Buffer
 	zone := s.Zone(at)
@@ -326,7 +326,7 @@ func text(t *testing.T, s *demo.Story, at time.Time) string {
 func BenchmarkStory(b *testing.B) {
 	for b.Loop() {
 		records, bytesMade := 0, 0
-		for document := range story().Documents() {
+		for document := range scenario().Documents() {
 			records += bytes.Count(document.Content, []byte("<record>"))
 			bytesMade += len(document.Content)
 		}

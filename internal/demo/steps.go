@@ -7,19 +7,19 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// The teams of the story.
+// The teams of the scenario.
 const (
 	FirstTeam  = dmarcd.DefaultTeam
 	SecondTeam = "paperkite"
 )
 
-// The people of the story, by the addresses that they sign in with.
+// The users of the scenario, by their sign-in addresses.
 const (
 	Ada  = "ada@harbourlight.example" // owns both teams, and operates the installation
 	owen = "owen@paperkite.example"
 	edda = "edda@harbourlight.example"
 	vera = "vera@tinwhistle.example"
-	ines = "ines@fernlea.example" // has not come yet
+	ines = "ines@fernlea.example" // has not joined yet
 )
 
 // people are those who have joined a team, with the address that they work from.
@@ -30,16 +30,16 @@ var people = map[string]struct{ name, address string }{
 	owen: {"Owen Kite", "2001:db8:77::5"},
 }
 
-// NameOf returns the name of somebody who has joined a team.
+// NameOf returns the name of a user who has joined a team.
 func NameOf(email string) string { return people[email].name }
 
-// Action is what somebody did, in the words of the audit log.
+// Action is an action of a user, as in the audit log.
 type Action string
 
-// The actions. What the Target and the Detail of a Deed are is told in brackets.
+// The actions. What the Target and the Detail of a Step are is told in brackets.
 const (
 	Joined         Action = "member.join"    // a team [themselves; the role]
-	Invited        Action = "member.invite"  // somebody [whom; the role]
+	Invited        Action = "member.invite"  // a user [the address; the role]
 	AddedDomain    Action = "domain.add"     // [its name]
 	SetPurpose     Action = "domain.purpose" // of a domain [its name; the purpose]
 	CreatedToken   Action = "token.create"   // [its name; the scope]
@@ -48,8 +48,8 @@ const (
 	UploadedReport Action = "report.upload"  // [the name of the file]
 )
 
-// Deed is something that somebody did in a team.
-type Deed struct {
+// Step is an action of a user in a team.
+type Step struct {
 	At   time.Time
 	Team string
 	// By is who did it, by e-mail address, and Address from where.
@@ -58,11 +58,11 @@ type Deed struct {
 	Target, Detail string
 }
 
-// Deeds returns what people did, in order. The first were done in the evening before
-// the story begins, and among them are those that make its domains.
-func (s *Story) Deeds() []Deed {
+// Steps returns the actions of users, in order. The first are on the evening before the
+// scenario begins, and include the creation of its domains.
+func (s *Scenario) Steps() []Step {
 	evening := s.Begin().Add(-4 * time.Hour)
-	deeds := []Deed{
+	steps := []Step{
 		{At: evening, Team: FirstTeam, By: Ada, Action: Joined, Target: Ada, Detail: string(dmarcd.RoleOwner)},
 		{At: evening, Team: SecondTeam, By: owen, Action: Joined, Target: owen, Detail: string(dmarcd.RoleOwner)},
 		{At: evening, Team: SecondTeam, By: Ada, Action: Joined, Target: Ada, Detail: string(dmarcd.RoleOwner)},
@@ -80,21 +80,21 @@ func (s *Story) Deeds() []Deed {
 	for i, d := range s.domains {
 		by := map[string]string{FirstTeam: Ada, SecondTeam: owen}[d.team]
 		at := evening.Add(time.Duration(i+1) * time.Minute)
-		deeds = append(deeds, Deed{At: at, Team: d.team, By: by, Action: AddedDomain, Target: d.name})
+		steps = append(steps, Step{At: at, Team: d.team, By: by, Action: AddedDomain, Target: d.name})
 		if d.purpose != "" {
-			deeds = append(deeds, Deed{At: at, Team: d.team, By: by, Action: SetPurpose, Target: d.name, Detail: string(d.purpose)})
+			steps = append(steps, Step{At: at, Team: d.team, By: by, Action: SetPurpose, Target: d.name, Detail: string(d.purpose)})
 		}
 	}
-	for i := range deeds {
-		deeds[i].Address = people[deeds[i].By].address
+	for i := range steps {
+		steps[i].Address = people[steps[i].By].address
 	}
-	slices.SortStableFunc(deeds, func(a, b Deed) int { return a.At.Compare(b.At) })
-	return deeds
+	slices.SortStableFunc(steps, func(a, b Step) int { return a.At.Compare(b.At) })
+	return steps
 }
 
 // workday returns a moment at which people are at work, so many days before the
 // present.
-func (s *Story) workday(ago int) time.Time {
+func (s *Scenario) workday(ago int) time.Time {
 	const first, hours = 8, 9
 	dice := s.random("work", ago)
 	return s.dayBefore(ago).Add(first*time.Hour + time.Duration(dice.IntN(hours*3600))*time.Second)

@@ -8,22 +8,21 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// brokenName is the name of a file that somebody uploads, and that is broken, and
-// brokenAgo how many days ago that was.
+// brokenName is the name of a truncated file that a user uploads, brokenAgo how many days
+// ago.
 const (
 	brokenName = "report of bigmail.xml"
 	brokenAgo  = 7
 )
 
-// Misfits returns what was sent to the first team and is no report: the notice of
-// somebody who is away, which came by mail, and a report that was cut off, which
-// somebody uploads.
-func (s *Story) Misfits() []Document {
+// NonReports returns messages to the first team that are not reports: an automatic reply,
+// received by mail, and a truncated report, which a user uploads.
+func (s *Scenario) NonReports() []Document {
 	return []Document{s.absence(), s.broken()}
 }
 
 // absence is the answer of a mailbox to mail that was not for it.
-func (s *Story) absence() Document {
+func (s *Scenario) absence() Document {
 	const ago = 12
 	sent := s.workday(ago)
 	mail := strings.Join([]string{
@@ -44,7 +43,7 @@ func (s *Story) absence() Document {
 }
 
 // broken is a report that ends in the middle of its first record.
-func (s *Story) broken() Document {
+func (s *Scenario) broken() Document {
 	whole := s.documentsOf(&s.domains[0], brokenAgo+1)[0]
 	begun, _, _ := bytes.Cut(whole.Content, []byte("</source_ip>"))
 	return Document{

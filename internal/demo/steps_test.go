@@ -14,19 +14,19 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestDeedsFitTogether wants everything done by somebody who is in the team by then
+// TestStepsFitTogether wants everything done by somebody who is in the team by then
 // and may do it, and to what is there.
-func TestDeedsFitTogether(t *testing.T) {
+func TestStepsFitTogether(t *testing.T) {
 	t.Parallel()
-	deeds := story().Deeds()
-	if !slices.IsSortedFunc(deeds, func(a, b demo.Deed) int { return a.At.Compare(b.At) }) {
-		t.Error("got deeds out of order")
+	steps := scenario().Steps()
+	if !slices.IsSortedFunc(steps, func(a, b demo.Step) int { return a.At.Compare(b.At) }) {
+		t.Error("got steps out of order")
 	}
 	type in struct{ team, name string }
 	roles, there := map[in]dmarcd.Role{}, map[in]bool{}
-	for _, d := range deeds {
+	for _, d := range steps {
 		if !d.At.Before(end) {
-			t.Errorf("%+v: got a deed to come", d)
+			t.Errorf("%+v: got a step to come", d)
 		}
 		needs := dmarcd.RightManage
 		switch d.Action {
@@ -39,17 +39,17 @@ func TestDeedsFitTogether(t *testing.T) {
 			there[in{d.Team, d.Target}] = true
 		case demo.SetPurpose, demo.RevokedToken:
 			if !there[in{d.Team, d.Target}] {
-				t.Errorf("%+v: got a deed to what is not there", d)
+				t.Errorf("%+v: got a step to what is not there", d)
 			}
 		case demo.UploadedReport:
 			needs = dmarcd.RightChange
 		case demo.Invited, demo.AddedMailbox:
 		}
 		if !roles[in{d.Team, d.By}].Can(needs) {
-			t.Errorf("%+v: got a deed of somebody who may not do it", d)
+			t.Errorf("%+v: got a step of somebody who may not do it", d)
 		}
 	}
-	for _, d := range story().Domains() {
+	for _, d := range scenario().Domains() {
 		if !there[in{d.Team, d.Name}] {
 			t.Errorf("%s: got nobody who adds it to %s", d.Name, d.Team)
 		}
@@ -68,11 +68,11 @@ func TestDeedsFitTogether(t *testing.T) {
 	}
 }
 
-func TestMisfitsCannotBeRead(t *testing.T) {
+func TestNonReportsCannotBeRead(t *testing.T) {
 	t.Parallel()
-	for _, misfit := range story().Misfits() {
+	for _, nonReports := range scenario().NonReports() {
 		var read int
-		err := unpack.Walk(t.Context(), bytes.NewReader(misfit.Content), unpack.DefaultLimits(), func(part *unpack.Part) error {
+		err := unpack.Walk(t.Context(), bytes.NewReader(nonReports.Content), unpack.DefaultLimits(), func(part *unpack.Part) error {
 			if part.Kind != unpack.Aggregate {
 				return nil
 			}
@@ -86,10 +86,10 @@ func TestMisfitsCannotBeRead(t *testing.T) {
 			return nil
 		})
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %v", misfit.Name, err)
+			t.Errorf("%s: %v", nonReports.Name, err)
 		}
-		if read > 0 || misfit.Kind != "" || misfit.Intake == "" || misfit.SentAt.After(end.Add(-24*time.Hour)) {
-			t.Errorf("%s: got %d records of a %q by %q at %s, want nothing readable, some days ago", misfit.Name, read, misfit.Kind, misfit.Intake, misfit.SentAt)
+		if read > 0 || nonReports.Kind != "" || nonReports.Intake == "" || nonReports.SentAt.After(end.Add(-24*time.Hour)) {
+			t.Errorf("%s: got %d records of a %q by %q at %s, want nothing readable, some days ago", nonReports.Name, read, nonReports.Kind, nonReports.Intake, nonReports.SentAt)
 		}
 	}
 }

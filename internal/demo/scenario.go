@@ -24,7 +24,7 @@ func harbourlight() domain {
 		about:    "A shipping company that rejects what is not its own, for most of a year.",
 		policies: []policy{{since: 365, p: quarantine}, {since: 301, p: reject}},
 		spf: []sending{{
-			since: 365, ip: []*house{harbourlightOffice}, include: []*house{cloudpost, receiptly}, all: "-all",
+			since: 365, ip: []*mailNetwork{harbourlightOffice}, include: []*mailNetwork{cloudpost, receiptly}, all: "-all",
 		}},
 		keys: []key{
 			{selector: "mail", since: 365, bits: 2048},
@@ -33,17 +33,17 @@ func harbourlight() domain {
 			{selector: "s1", since: 365, bits: 2048},
 			{selector: "pm", since: 365, bits: 2048},
 		},
-		delegated:  map[string]*house{"news.harbourlight.example": sendwell},
-		mx:         []*house{harbourlightOffice},
+		delegated:  map[string]*mailNetwork{"news.harbourlight.example": sendwell},
+		mx:         []*mailNetwork{harbourlightOffice},
 		signed:     true,
 		tlsReports: 90,
 		streams: append(spoofed("", 14),
-			stream{house: harbourlightOffice, perDay: 420, rhythm: office, selector: "mail"},
-			stream{house: cloudpost, perDay: 900, rhythm: office, selector: "selector1"},
-			stream{house: sendwell, perDay: 5200, rhythm: newsletter, envelope: "news.harbourlight.example", selector: "s1", signs: true},
-			stream{house: receiptly, perDay: 650, rhythm: steady, from: "shop.harbourlight.example", envelope: receiptly.envelope(), selector: "pm", signs: true},
-			stream{house: almaMail, perDay: 24, rhythm: office, selector: "selector1", forwarded: true},
-			stream{house: listhaven, perDay: 11, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
+			stream{mailNetwork: harbourlightOffice, perDay: 420, rhythm: office, selector: "mail"},
+			stream{mailNetwork: cloudpost, perDay: 900, rhythm: office, selector: "selector1"},
+			stream{mailNetwork: sendwell, perDay: 5200, rhythm: newsletter, envelope: "news.harbourlight.example", selector: "s1", signs: true},
+			stream{mailNetwork: receiptly, perDay: 650, rhythm: steady, from: "shop.harbourlight.example", envelope: receiptly.envelope(), selector: "pm", signs: true},
+			stream{mailNetwork: almaMail, perDay: 24, rhythm: office, selector: "selector1", forwarded: true},
+			stream{mailNetwork: listhaven, perDay: 11, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
 		),
 	}
 }
@@ -59,9 +59,9 @@ func tinwhistle() domain {
 		about:    "An instrument maker with a broken SPF record, an unsigned web shop, and a policy that was tightened too soon.",
 		policies: []policy{{since: 365, p: none}, {since: 66, p: quarantine}, {since: 52, p: none}, {since: 1, p: quarantine, testing: true}},
 		spf: []sending{
-			{since: 365, include: []*house{cloudpost, sendwell}, ip: []*house{tinwhistleOffice}, all: "~all"},
-			{since: 96, include: []*house{cloudpost, sendwell, deskhelp}, ip: []*house{tinwhistleOffice}, all: "~all"},
-			{since: 21, terms: "a mx ", include: []*house{cloudpost, deskhelp, webstack, sendwell}, all: "~all"},
+			{since: 365, include: []*mailNetwork{cloudpost, sendwell}, ip: []*mailNetwork{tinwhistleOffice}, all: "~all"},
+			{since: 96, include: []*mailNetwork{cloudpost, sendwell, deskhelp}, ip: []*mailNetwork{tinwhistleOffice}, all: "~all"},
+			{since: 21, terms: "a mx ", include: []*mailNetwork{cloudpost, deskhelp, webstack, sendwell}, all: "~all"},
 		},
 		keys: []key{
 			{selector: "mail", since: 365, until: 118, bits: 1024},
@@ -69,16 +69,16 @@ func tinwhistle() domain {
 			{selector: "selector1", since: 365, bits: 2048},
 			{selector: "dkim", since: 96, bits: 2048},
 		},
-		mx:             []*house{cloudpost},
+		mx:             []*mailNetwork{cloudpost},
 		failureReports: true,
 		streams: append(spoofed("", 45),
-			stream{house: tinwhistleOffice, perDay: 160, rhythm: office},
-			stream{house: cloudpost, perDay: 540, rhythm: office, selector: "selector1"},
-			stream{house: sendwell, perDay: 1900, rhythm: newsletter, envelope: sendwell.envelope(), selector: "mail", signs: true},
-			stream{house: deskhelp, perDay: 210, rhythm: office, since: 212, until: 96, envelope: deskhelp.envelope(), signs: true},
-			stream{house: deskhelp, perDay: 240, rhythm: office, since: 96, envelope: deskhelp.envelope(), selector: "dkim", signs: true},
-			stream{house: webstack, perDay: 75, rhythm: steady, envelope: webstack.envelope()},
-			stream{house: almaMail, perDay: 9, rhythm: office, selector: "selector1", forwarded: true},
+			stream{mailNetwork: tinwhistleOffice, perDay: 160, rhythm: office},
+			stream{mailNetwork: cloudpost, perDay: 540, rhythm: office, selector: "selector1"},
+			stream{mailNetwork: sendwell, perDay: 1900, rhythm: newsletter, envelope: sendwell.envelope(), selector: "mail", signs: true},
+			stream{mailNetwork: deskhelp, perDay: 210, rhythm: office, since: 212, until: 96, envelope: deskhelp.envelope(), signs: true},
+			stream{mailNetwork: deskhelp, perDay: 240, rhythm: office, since: 96, envelope: deskhelp.envelope(), selector: "dkim", signs: true},
+			stream{mailNetwork: webstack, perDay: 75, rhythm: steady, envelope: webstack.envelope()},
+			stream{mailNetwork: almaMail, perDay: 9, rhythm: office, selector: "selector1", forwarded: true},
 		),
 	}
 }
@@ -95,24 +95,24 @@ func oldmill() domain {
 	}
 }
 
-// brightpay is worth spoofing, and asks nobody to refuse it.
+// brightpay is an attractive target for spoofing, and has no enforced policy.
 func brightpay() domain {
 	return domain{
 		name: "brightpay.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
 		about:    "A payment service whose own mail is in order, and that is spoofed heavily because its policy asks for nothing.",
 		policies: []policy{{since: 365, p: none}},
 		spf: []sending{{
-			since: 365, ip: []*house{brightpayOffice}, include: []*house{cloudpost}, all: "~all",
+			since: 365, ip: []*mailNetwork{brightpayOffice}, include: []*mailNetwork{cloudpost}, all: "~all",
 		}},
 		keys: []key{
 			{selector: "mail", since: 365, bits: 2048},
 			{selector: "selector1", since: 365, bits: 2048},
 		},
-		mx:             []*house{brightpayOffice},
+		mx:             []*mailNetwork{brightpayOffice},
 		failureReports: true,
 		streams: append(append(spoofed("", 7500), spoofed("secure.brightpay.example", 1200)...),
-			stream{house: brightpayOffice, perDay: 1700, rhythm: steady, selector: "mail"},
-			stream{house: cloudpost, perDay: 380, rhythm: office, selector: "selector1"},
+			stream{mailNetwork: brightpayOffice, perDay: 1700, rhythm: steady, selector: "mail"},
+			stream{mailNetwork: cloudpost, perDay: 380, rhythm: office, selector: "selector1"},
 		),
 	}
 }
@@ -129,23 +129,23 @@ func fernlea() domain {
 			{since: 61, p: reject},
 		},
 		spf: []sending{
-			{since: 365, ip: []*house{fernleaCampus}, all: "~all"},
-			{since: 287, ip: []*house{fernleaCampus}, include: []*house{cloudpost}, all: "~all"},
-			{since: 74, ip: []*house{fernleaCampus}, include: []*house{cloudpost}, all: "-all"},
+			{since: 365, ip: []*mailNetwork{fernleaCampus}, all: "~all"},
+			{since: 287, ip: []*mailNetwork{fernleaCampus}, include: []*mailNetwork{cloudpost}, all: "~all"},
+			{since: 74, ip: []*mailNetwork{fernleaCampus}, include: []*mailNetwork{cloudpost}, all: "-all"},
 		},
 		keys: []key{
 			{selector: "selector1", since: 287, bits: 2048},
 			{selector: "k1", since: 252, bits: 2048},
 			{selector: "default", since: 219, bits: 2048},
 		},
-		mx:         []*house{cloudpost},
+		mx:         []*mailNetwork{cloudpost},
 		tlsReports: 60,
 		streams: append(spoofed("", 22),
-			stream{house: fernleaCampus, perDay: 130, rhythm: office, selector: "default"},
-			stream{house: cloudpost, perDay: 460, rhythm: office, selector: "selector1"},
-			stream{house: sendwell, perDay: 1400, rhythm: newsletter, from: "news.fernlea.example", envelope: sendwell.envelope(), selector: "k1", signs: true},
-			stream{house: listhaven, perDay: 26, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
-			stream{house: almaMail, perDay: 40, rhythm: office, selector: "selector1", forwarded: true},
+			stream{mailNetwork: fernleaCampus, perDay: 130, rhythm: office, selector: "default"},
+			stream{mailNetwork: cloudpost, perDay: 460, rhythm: office, selector: "selector1"},
+			stream{mailNetwork: sendwell, perDay: 1400, rhythm: newsletter, from: "news.fernlea.example", envelope: sendwell.envelope(), selector: "k1", signs: true},
+			stream{mailNetwork: listhaven, perDay: 26, rhythm: office, envelope: listhaven.envelope(), selector: "selector1", signs: true, forwarded: true, list: true},
+			stream{mailNetwork: almaMail, perDay: 40, rhythm: office, selector: "selector1", forwarded: true},
 		),
 	}
 }
@@ -156,17 +156,17 @@ func paperkite() domain {
 		name: "paperkite.example", team: SecondTeam, purpose: dmarcd.PurposeBusiness,
 		about:    "An agency that opened four months ago, in a team of its own.",
 		policies: []policy{{since: 365, p: none}, {since: 60, p: quarantine}},
-		spf:      []sending{{since: 365, include: []*house{cloudpost, sendwell}, all: "~all"}},
+		spf:      []sending{{since: 365, include: []*mailNetwork{cloudpost, sendwell}, all: "~all"}},
 		keys: []key{
 			{selector: "selector1", since: 365, bits: 2048},
 			{selector: "k1", since: 80, bits: 2048},
 		},
-		mx: []*house{cloudpost},
+		mx: []*mailNetwork{cloudpost},
 		streams: []stream{
-			{house: cloudpost, since: 120, perDay: 90, rhythm: office, selector: "selector1"},
-			{house: sendwell, since: 120, until: 80, perDay: 300, rhythm: newsletter, envelope: sendwell.envelope(), signs: true},
-			{house: sendwell, since: 80, perDay: 300, rhythm: newsletter, envelope: sendwell.envelope(), selector: "k1", signs: true},
-			{house: almaMail, since: 110, perDay: 4, rhythm: office, selector: "selector1", forwarded: true},
+			{mailNetwork: cloudpost, since: 120, perDay: 90, rhythm: office, selector: "selector1"},
+			{mailNetwork: sendwell, since: 120, until: 80, perDay: 300, rhythm: newsletter, envelope: sendwell.envelope(), signs: true},
+			{mailNetwork: sendwell, since: 80, perDay: 300, rhythm: newsletter, envelope: sendwell.envelope(), selector: "k1", signs: true},
+			{mailNetwork: almaMail, since: 110, perDay: 4, rhythm: office, selector: "selector1", forwarded: true},
 		},
 	}
 }
@@ -176,7 +176,7 @@ func paperkite() domain {
 func spoofed(from string, perDay float64) []stream {
 	streams := make([]stream, len(spoofers))
 	for i, h := range spoofers {
-		streams[i] = stream{house: h, perDay: perDay / float64(len(spoofers)), rhythm: waves, from: from, envelope: from}
+		streams[i] = stream{mailNetwork: h, perDay: perDay / float64(len(spoofers)), rhythm: waves, from: from, envelope: from}
 	}
 	return streams
 }

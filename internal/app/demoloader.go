@@ -12,25 +12,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// office brings what the people of a story do into a database.
-type office struct {
+// loader applies the actions of users of a scenario to a database.
+type loader struct {
 	store        *store.Store
 	reportDomain string
 	clock        *time.Time
 	teams        map[string]dmarcd.Team
 	users        map[string]dmarcd.User
 	tokens       map[string]dmarcd.TokenID
-	// teamOf and addresses tell of the domains whose they are, and where reports
-	// about them go.
+	// teamOf maps domains to their teams, addresses to their reporting addresses.
 	teamOf    map[string]*store.Team
 	addresses map[string]string
-	// password is the hash of one that nobody knows: people come in by a link.
+	// password is the hash of a random password: users sign in with a link.
 	password string
 }
 
-// newOffice makes the teams. The addresses of domains are added to those given.
-func newOffice(ctx context.Context, s *store.Store, reportDomain string, addresses map[string]string, clock *time.Time) (*office, error) {
-	o := &office{
+// newLoader makes the teams. The addresses of domains are added to those given.
+func newLoader(ctx context.Context, s *store.Store, reportDomain string, addresses map[string]string, clock *time.Time) (*loader, error) {
+	o := &loader{
 		store: s, reportDomain: reportDomain, clock: clock, teams: map[string]dmarcd.Team{}, users: map[string]dmarcd.User{},
 		tokens: map[string]dmarcd.TokenID{}, teamOf: map[string]*store.Team{}, addresses: addresses,
 	}
@@ -46,51 +45,51 @@ func newOffice(ctx context.Context, s *store.Store, reportDomain string, address
 	return o, err
 }
 
-// do does a deed at its time, and writes it into the audit log of its team.
-func (o *office) do(ctx context.Context, deed demo.Deed) error {
-	*o.clock = deed.At
+// do applies a step at its time, and writes it to the audit log of its team.
+func (o *loader) do(ctx context.Context, step demo.Step) error {
+	*o.clock = step.At
 	entry := dmarcd.AuditEntry{
-		Actor: deed.By, Action: string(deed.Action), Target: deed.Target, Detail: deed.Detail, Address: deed.Address,
+		Actor: step.By, Action: string(step.Action), Target: step.Target, Detail: step.Detail, Address: step.Address,
 	}
-	team := o.store.Team(o.teams[deed.Team].ID)
+	team := o.store.Team(o.teams[step.Team].ID)
 	var err error
-	switch deed.Action {
+	switch step.Action {
 	case demo.Joined:
-		err = o.join(ctx, deed)
+		err = o.join(ctx, step)
 	case demo.Invited:
-		err = o.invite(ctx, team, deed)
+		err = o.invite(ctx, team, step)
 	case demo.AddedDomain:
-		err = o.addDomain(ctx, team, deed.Target)
+		err = o.addDomain(ctx, team, step.Target)
 	case demo.SetPurpose:
-		err = team.SetPurpose(ctx, deed.Target, dmarcd.Purpose(deed.Detail))
+		err = team.SetPurpose(ctx, step.Target, dmarcd.Purpose(step.Detail))
 	case demo.CreatedToken:
-		entry.Target, err = o.createToken(ctx, team, deed)
-		entry.Detail = deed.Target + ", " + deed.Detail
+		entry.Target, err = o.createToken(ctx, team, step)
+		entry.Detail = step.Target + ", " + step.Detail
 	case demo.RevokedToken:
-		entry.Target = o.tokens[deed.Target].String()
-		err = team.RevokeToken(ctx, o.tokens[deed.Target])
+		entry.Target = o.tokens[step.Target].String()
+		err = team.RevokeToken(ctx, o.tokens[step.Target])
 	case demo.AddedMailbox:
-		entry.Target, err = addUnreadMailbox(ctx, team, deed)
-		entry.Detail = deed.Target + " at " + deed.Detail
-	case demo.UploadedReport: // the story brings it
+		entry.Target, err = addUnreadMailbox(ctx, team, step)
+		entry.Detail = step.Target + " at " + step.Detail
+	case demo.UploadedReport: // the scenario contains it
 	}
 	if err != nil {
 		return err
 	}
-	entry.User = o.users[deed.By].ID
+	entry.User = o.users[step.By].ID
 	return team.Note(ctx, entry)
 }
 
-// join lets somebody into a team as if by a link, and signs them in.
-func (o *office) join(ctx context.Context, deed demo.Deed) error {
+// join adds a user to a team as if by an invitation, and signs them in.
+func (o *loader) join(ctx context.Context, step demo.Step) error {
 	_, hash := auth.NewInvite()
 	err := o.store.CreateInvite(ctx, hash, dmarcd.Invite{
-		Email: deed.By, Team: o.teams[deed.Team].ID, Role: dmarcd.Role(deed.Detail), ExpiresAt: deed.At.Add(time.Hour),
+		Email: step.By, Team: o.teams[step.Team].ID, Role: dmarcd.Role(step.Detail), ExpiresAt: step.At.Add(time.Hour),
 	})
 	if err != nil {
 		return err
 	}
-	claim := dmarcd.Claim{User: o.users[deed.By].ID, Name: demo.NameOf(deed.By)}
+	claim := dmarcd.Claim{User: o.users[step.By].ID, Name: demo.NameOf(step.By)}
 	if claim.User == 0 {
 		claim.PasswordHash = o.password
 	}
@@ -98,38 +97,38 @@ func (o *office) join(ctx context.Context, deed demo.Deed) error {
 	if err != nil {
 		return err
 	}
-	o.users[deed.By] = user
-	_, session := auth.NewInvite() // whose secret nobody has
+	o.users[step.By] = user
+	_, session := auth.NewInvite() // with an unknown secret
 	return o.store.CreateSession(ctx, dmarcd.NewSession{
-		Hash: session, User: user.ID, ExpiresAt: deed.At.Add(dmarcd.SessionLife), Address: deed.Address,
+		Hash: session, User: user.ID, ExpiresAt: step.At.Add(dmarcd.SessionLife), Address: step.Address,
 	})
 }
 
-func (o *office) invite(ctx context.Context, team *store.Team, deed demo.Deed) error {
+func (o *loader) invite(ctx context.Context, team *store.Team, step demo.Step) error {
 	_, hash := auth.NewInvite()
 	return team.Invite(ctx, hash, dmarcd.Invite{
-		Email: deed.Target, Role: dmarcd.Role(deed.Detail), CreatedBy: o.users[deed.By].ID, ExpiresAt: deed.At.Add(dmarcd.InviteLife),
+		Email: step.Target, Role: dmarcd.Role(step.Detail), CreatedBy: o.users[step.By].ID, ExpiresAt: step.At.Add(dmarcd.InviteLife),
 	})
 }
 
-func (o *office) addDomain(ctx context.Context, team *store.Team, name string) error {
+func (o *loader) addDomain(ctx context.Context, team *store.Team, name string) error {
 	added, err := team.AddDomain(ctx, name, *o.clock)
 	o.teamOf[name], o.addresses[name] = team, added.ReportAddress(o.reportDomain)
 	return err
 }
 
-func (o *office) createToken(ctx context.Context, team *store.Team, deed demo.Deed) (id string, err error) {
+func (o *loader) createToken(ctx context.Context, team *store.Team, step demo.Step) (id string, err error) {
 	made, err := team.CreateToken(ctx, store.NewToken{
-		Name: deed.Target, Scope: dmarcd.Scope(deed.Detail), Hash: auth.HashToken(auth.NewToken()),
+		Name: step.Target, Scope: dmarcd.Scope(step.Detail), Hash: auth.HashToken(auth.NewToken()),
 	})
-	o.tokens[deed.Target] = made.ID
+	o.tokens[step.Target] = made.ID
 	return made.ID.String(), err
 }
 
-// addUnreadMailbox declares a mailbox. Nobody reads it: see office.close.
-func addUnreadMailbox(ctx context.Context, team *store.Team, deed demo.Deed) (id string, err error) {
+// addUnreadMailbox adds a mailbox that is never read: see loader.close.
+func addUnreadMailbox(ctx context.Context, team *store.Team, step demo.Step) (id string, err error) {
 	added, err := team.AddMailbox(ctx, dmarcd.Mailbox{
-		Host: deed.Detail, Port: dmarcd.SecurityTLS.Port(), Security: dmarcd.SecurityTLS, Username: deed.Target,
+		Host: step.Detail, Port: dmarcd.SecurityTLS.Port(), Security: dmarcd.SecurityTLS, Username: step.Target,
 		Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterFlag,
 	}, func(dmarcd.Mailbox) ([]byte, error) { return []byte("no secret"), nil })
 	return added.ID.String(), err
@@ -141,7 +140,7 @@ const forEver = 100 * 365 * 24 * time.Hour
 // close holds the mailboxes for ever, so that no reader of the daemon gets a lease on
 // them and connects to anybody, and returns the link by which the owner of the teams
 // signs in, as an operator.
-func (o *office) close(ctx context.Context) (Invite, error) {
+func (o *loader) close(ctx context.Context) (Invite, error) {
 	const many = 100
 	held, err := o.store.ClaimMailboxes(ctx, forEver, many)
 	if err != nil {
