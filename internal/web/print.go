@@ -57,7 +57,11 @@ func (s *Web) printedDomain(c *call) error {
 		return err
 	}
 	shown := newAdviceView(advice)
-	top := topSenderTable(senders, domain.Name, period)
+	// The evidence and the causes would not fit on the sheet.
+	top := topSenderTable(senders, domain.Name, period).Without("Cause")
+	for _, row := range top.Rows {
+		row[1].Note = ""
+	}
 	top.CSV = domainPath(domain.Name) + "?csv=senders"
 	return c.render(http.StatusOK, printedFrame(domain.Name), printedView{
 		Subject: domain.Name, Period: period, Advice: &shown, Counts: found.Counts, Before: found.Before,

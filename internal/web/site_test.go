@@ -108,6 +108,7 @@ func openSite(t *testing.T, file string) *site {
 	checker := dnscheck.New(dnscheck.Options{Resolver: s.zone, ReportDomain: "reports.example", Interval: time.Hour, Now: clock})
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
+	budget := memory.NewBudget(256 << 20)
 	s.service = service.New(s.store, service.Options{
 		Checker:  checker,
 		Acceptor: &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Fault: func(err error) { t.Error(err) }},
@@ -115,8 +116,8 @@ func openSite(t *testing.T, file string) *site {
 			s.examined++
 			return examine(ctx, checker, team, name)
 		},
-		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, nil),
-		Memory:         memory.NewBudget(1 << 30),
+		Insight:        insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), noNames{}, budget),
+		Memory:         budget,
 		Seal:           func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return secret, nil },
 		PasswordSecret: func(password string) ([]byte, error) { return []byte(password), nil },
 		TryMailbox: func(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {

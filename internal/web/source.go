@@ -57,6 +57,11 @@ func (s *Web) source(c *call) error {
 	if plainGroup(asked.Group) == "" {
 		return errNoSuchPage
 	}
+	// Before the mail is opened: a request that held it would wait for its own memory.
+	view := sourceView{Query: asked}
+	if err := c.addAssessment(&view); err != nil {
+		return err
+	}
 	mail, err := c.mailOf(asked)
 	if err != nil {
 		return err
@@ -74,17 +79,12 @@ func (s *Web) source(c *call) error {
 		return err
 	}
 	path := Prefix + "/senders/" + string(asked.Group) + "/" + url.PathEscape(asked.Key)
-	view := sourceView{
-		Source: found, Query: asked,
-		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()),
-		Chart:  messageChart(countsSentence(found.Counts), found.Days, nil),
-		Flow:   flowChart(flows, ui.WithQuery(path, query, "csv", "flow")),
-		Record: recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", "")),
-		Pager:  ui.CursorPager(path, query, records.Next),
-	}
-	if err := c.addAssessment(&view); err != nil {
-		return err
-	}
+	view.Source = found
+	view.Period = ui.NewPeriodChoice(path, query, asked.Period, s.options.Now())
+	view.Chart = messageChart(countsSentence(found.Counts), found.Days, nil)
+	view.Flow = flowChart(flows, ui.WithQuery(path, query, "csv", "flow"))
+	view.Record = recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", ""))
+	view.Pager = ui.CursorPager(path, query, records.Next)
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Parts = partTables(found.Parts, asked, path, query)
 	for _, t := range append(view.Parts, view.Record, view.Chart.Table(), view.Flow.Table()) {

@@ -111,6 +111,12 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if asked.Search != "" || asked.Failing {
 		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "after", "")
 	}
+	// Before the mail is opened: a request that held it would wait for its own memory.
+	if asked.Domain != "" && asked.Group == insight.GroupNetwork {
+		if err := c.addClasses(&view, query); err != nil {
+			return sourcesView{}, err
+		}
+	}
 	mail, err := c.mailOf(asked)
 	if err != nil {
 		return sourcesView{}, err
@@ -122,11 +128,6 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	flows, err := mail.Flows(c.r.Context(), asked.Query)
 	if err != nil {
 		return sourcesView{}, err
-	}
-	if asked.Domain != "" && asked.Group == insight.GroupNetwork {
-		if err := c.addClasses(&view, query); err != nil {
-			return sourcesView{}, err
-		}
 	}
 	if view.Class == "" {
 		view.Pager = ui.CursorPager(path, query, found.Next)

@@ -59,10 +59,9 @@ func (b *tab) oneReport() {
 	b.visit("/app/", http.StatusOK)
 	b.click(`nav.main a[href="/app/reports"]`)
 	b.write("organization", "bigmail")
-	b.choose("kind", "aggregate")
 	b.press("Filter")
 	b.click(`main a[href^="/app/reports/rep_"]`)
-	b.says("bigmail.example on ")
+	b.says("Bigmail on ")
 }
 
 // printsOn wants the page to fit on so many sheets of A4.
