@@ -38,6 +38,15 @@ func BenchmarkMillion(b *testing.B) {
 				}
 				b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
 			})
+			b.Run("advise all domains", func(b *testing.B) {
+				grown := peakHeap(func() { adviseAll(b, service, team) })
+				began := processorTime(b)
+				for b.Loop() {
+					adviseAll(b, service, team)
+				}
+				b.ReportMetric(float64((processorTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
+				b.ReportMetric(float64(grown>>20), "MiB-peak")
+			})
 			for _, group := range insight.Groups() {
 				b.Run(string(group), func(b *testing.B) {
 					grown := peakHeap(func() { listSources(b, service, team, group) })
@@ -73,6 +82,31 @@ func listSources(b *testing.B, service *insight.Service, team *store.Team, group
 	list, err := m.Sources(b.Context(), insight.Query{Group: group, Limit: 100})
 	if err != nil || list.Counts.Total() != 30*330*100*5 {
 		b.Fatalf("got %d sources with %d messages, %v", len(list.Sources), list.Counts.Total(), err)
+	}
+}
+
+// adviseAll reads the advice for all domains of a team.
+func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
+	b.Helper()
+	domains, err := team.Domains(b.Context(), "", 1000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	situations := make([]insight.Situation, len(domains))
+	for i, d := range domains {
+		const record = "v=DMARC1; p=none"
+		situations[i] = insight.Situation{
+			Domain: insight.Domain{ID: d.ID, Name: d.Name}, Published: insight.Published{Record: record, Own: true, Base: record, ReportsHere: true},
+		}
+	}
+	m, err := service.Read(b.Context(), team, "", dmarcd.Days{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	all, err := m.Advise(b.Context(), situations...)
+	if err != nil || len(all) != len(domains) || all[0].Action == nil {
+		b.Fatalf("got %d, %v, want advice for %d domains", len(all), err, len(domains))
 	}
 }
 
