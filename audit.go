@@ -8,22 +8,21 @@ type AuditID int64
 // String returns the form used outside the process.
 func (id AuditID) String() string { return formatID("aud_", int64(id)) }
 
-// AuditEntry is a change that somebody made: who, what, when and from where.
+// AuditEntry is a recorded change: who, what, when and from where.
 type AuditEntry struct {
 	ID AuditID
 	At time.Time
-	// Team is whose data was changed; 0 is the installation's.
+	// Team is the team whose data was changed; 0 is the installation.
 	Team TeamID
-	// User is who did it; 0 where it was no user.
+	// User is the acting user; 0 if it was not a user.
 	User UserID
-	// Actor is who did it in words that stay when the user is gone: an e-mail
-	// address, "token tok_…" or "command line".
+	// Actor identifies who did it, even after the user is deleted: an email address,
+	// "token tok_…" or "command line".
 	Actor string
 	// Action is what was done, a noun and a verb: "domain.delete".
 	Action string
-	// Target is what it was done to, Detail what else is to be known; "" for
-	// nothing.
+	// Target is the changed object, Detail additional information; both may be "".
 	Target, Detail string
-	// Address is from where; "" for this machine.
+	// Address is the client address; "" for the local machine.
 	Address string
 }

@@ -6,18 +6,18 @@
 //
 //   - Team: owns everything else; the tenant.
 //   - Token: a secret that lets a program act for a team.
-//   - Domain: a mail domain that a team watches.
-//   - Check: one look at a domain's DNS, and what it found: its Facts.
-//   - Finding: one thing that a check has to say, and how to mend it.
-//   - Event: something worth telling that happened to a domain.
-//   - Delivery: one thing that was sent, and what was found in it.
-//   - Report: what a receiver told about a domain's mail: aggregate, failure or
+//   - Domain: a mail domain that a team monitors.
+//   - Check: one examination of a domain's DNS, and its result: Facts.
+//   - Finding: one result of a check, and how to fix it.
+//   - Event: a change of a domain that users should know.
+//   - Delivery: a received message or file, and its contents.
+//   - Report: a receiver's report about a domain's mail: aggregate, failure or
 //     TLS. A Share is its part about one From domain, an aggregate.Record one row.
-//   - Intake: how a report came in.
-//   - Mailbox: one that is read by IMAP for a team.
-//   - Verdict: whether the mail that brought it is genuine.
-//   - Rejected: something that was sent and could not be used.
-//   - Summary: how many messages reports have told of, and how many complied.
+//   - Intake: how a report was received.
+//   - Mailbox: an IMAP mailbox that is read for a team.
+//   - Verdict: whether the sender of its message was verified.
+//   - Rejected: received content that could not be parsed.
+//   - Summary: the number of reported messages, and how many are compliant.
 //   - Day: a day in UTC, the unit in which messages are counted.
 //
 // Every identifier is a type of its own, so that a token's cannot be passed for

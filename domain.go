@@ -6,35 +6,34 @@ import (
 	"time"
 )
 
-// Domain is a mail domain that a team watches. Two teams may watch the same
-// name; each has a Domain of its own and learns nothing of the other.
+// Domain is a mail domain that a team monitors. Two teams may monitor the same name; each
+// has its own Domain and learns nothing about the other.
 type Domain struct {
 	ID   DomainID
 	Name string // as ParseName returns it
-	// Active tells that receivers find exactly one usable record for the
-	// domain, and that its reports come here; see Check.
+	// Active is true if receivers find exactly one usable record for the domain, and its
+	// reports arrive here; see Check.
 	Active bool
-	// Record is the DMARC record that receivers would apply today, even an
-	// unusable one; "" if there is none.
+	// Record is the DMARC record that applies, even an unusable one; "" if there is none.
 	Record string
-	// RecordDomain is who publishes Record: the domain itself or one above it.
+	// RecordDomain is the domain that publishes Record: the domain itself or an ancestor.
 	RecordDomain string
-	// Policy is the literal value of the record's p tag if it is one of
-	// none, quarantine and reject, else "".
+	// Policy is the value of the record's p tag if it is none, quarantine or reject, else
+	// "".
 	Policy  string
 	Purpose Purpose
-	// ReportMailbox is the local part of the address to which reports about
-	// this domain are sent: unguessable, and never used for another domain.
+	// ReportMailbox is the local part of the reporting address of this domain:
+	// unguessable, and never reused for another domain.
 	ReportMailbox string
 	CreatedAt     time.Time
-	UpdatedAt     time.Time // when a field that a client can see last changed
-	Grade         string    // of the last look at everything; "": not yet
-	CheckedAt     time.Time // when the DNS was last looked at; zero: not yet
-	KnownAt       time.Time // when it last gave an answer; zero: not yet
+	UpdatedAt     time.Time // when a client-visible field last changed
+	Grade         string    // of the last full check; "": not yet
+	CheckedAt     time.Time // when DNS was last checked; zero: not yet
+	KnownAt       time.Time // when DNS last answered; zero: not yet
 }
 
-// ReportAddress returns the mail address for reports about the domain, or ""
-// where no report domain is configured.
+// ReportAddress returns the reporting address of the domain, or "" if no report domain is
+// configured.
 func (d Domain) ReportAddress(reportDomain string) string {
 	if reportDomain == "" {
 		return ""
@@ -42,13 +41,13 @@ func (d Domain) ReportAddress(reportDomain string) string {
 	return d.ReportMailbox + "@" + reportDomain
 }
 
-// TLSReportPath is the path below which reporters deliver TLS reports by HTTPS. The
-// ReportMailbox of a domain follows.
+// TLSReportPath is the path prefix for TLS reports over HTTPS. The ReportMailbox of a
+// domain follows.
 const TLSReportPath = "/tlsrpt/"
 
-// TLSReportURIs returns where TLS reports about the domain may go (RFC 8460 §3): to
-// its reporting address, none of them where no report domain is configured, and
-// where clients reach this server by https, also there.
+// TLSReportURIs returns the destinations of TLS reports about the domain (RFC 8460 §3):
+// its reporting address and, if baseURL is https, an HTTPS URL. It returns none if no
+// report domain is configured.
 func (d Domain) TLSReportURIs(reportDomain, baseURL string) []string {
 	address := d.ReportAddress(reportDomain)
 	if address == "" {
@@ -61,7 +60,7 @@ func (d Domain) TLSReportURIs(reportDomain, baseURL string) []string {
 	return uris
 }
 
-// Purpose is what a domain is declared to be used for; "" is undeclared.
+// Purpose is the declared use of a domain; "" is undeclared.
 type Purpose string
 
 // The purposes that can be declared.

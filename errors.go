@@ -2,34 +2,33 @@ package dmarcd
 
 import "errors"
 
-// The kinds of error that cross package borders. They are tested with
-// errors.Is; each transport has one function that turns them into a status of
-// its own.
+// The kinds of errors that cross package boundaries. Test them with errors.Is; each
+// transport has one function that maps them to its own statuses.
 var (
-	// ErrNotFound means that the thing does not exist, or belongs to another
-	// team: the two must look the same from outside.
+	// ErrNotFound means that the object does not exist, or belongs to another team:
+	// clients must not be able to distinguish the two.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict means that the thing exists already.
+	// ErrConflict means that the object already exists.
 	ErrConflict = errors.New("already exists")
-	// ErrInvalid means that the input is wrong; see InvalidError.
+	// ErrInvalid means that the input is invalid; see InvalidError.
 	ErrInvalid = errors.New("invalid input")
 	// ErrUnauthorized means that no valid token or session was presented.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrForbidden means that the caller is known and may not do this.
+	// ErrForbidden means that the caller is known but not allowed to do this.
 	ErrForbidden = errors.New("forbidden")
 	// ErrLimit means that a size or a quota was exceeded.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrTemporary means that the same call may succeed later: the database
-	// is out of reach or locked.
+	// ErrTemporary means that a retry may succeed: for example, the database is
+	// unavailable or locked.
 	ErrTemporary = errors.New("temporarily unavailable")
 )
 
-// InvalidError is an ErrInvalid with words for the person who sent the input.
+// InvalidError is an ErrInvalid with a message for the user.
 type InvalidError struct {
-	// Field names the input in the words of the interface, such as "domain".
+	// Field is the name of the input in the API, such as "domain".
 	Field string
-	// Message is one full sentence that says what would be right. It never
-	// repeats the input, which may hold a secret.
+	// Message is a full sentence that says what is valid. It never repeats the input,
+	// which may contain a secret.
 	Message string
 }
 

@@ -2,16 +2,16 @@ package dmarcd
 
 import "time"
 
-// Facts is what a check saw, without any judgement: plain data that can be
-// stored, compared and shown. Two looks at a domain that did not change give
-// equal facts, so nothing that counts down, such as a TTL, is in them. Texts from
-// the DNS are valid UTF-8 and at most 64 KiB long.
+// Facts is the result of a check without judgement: plain data that can be stored,
+// compared and shown. Two checks of an unchanged domain give equal facts, so values that
+// count down, such as TTLs, are not included. Texts from DNS are valid UTF-8 and at most
+// 64 KiB long.
 //
-// Statuses are words: those of the protocol where it has some, and everywhere
-// "inconclusive" where nobody could tell, with the Reason in words.
+// Statuses are words: those of the protocol, and "inconclusive", with a Reason, if a
+// lookup failed.
 type Facts struct {
 	Domain string
-	// Missing tells that the DNS knows no such name.
+	// Missing is true if the name does not exist in DNS.
 	Missing bool
 	DMARC   DMARCFacts
 	SPF     SPFFacts
@@ -24,68 +24,66 @@ type Facts struct {
 	DNSSEC  DNSSECFacts
 }
 
-// Problem is something that a protocol says about a record: a kind, which is a
-// stable word of that protocol, and what is needed to put it into words. Which of
-// the fields are set depends on the kind.
+// Problem is a problem of a record: a stable kind of its protocol, and the values for its
+// description. The kind determines which fields are set.
 type Problem struct {
 	Kind string
-	// At is the domain, host or selector whose record it is about.
+	// At is the domain, host or selector of the record.
 	At string
-	// Part is the tag, field or term concerned.
+	// Part is the affected tag, field or term.
 	Part string
-	// Text is the text concerned, Name the other name, Other the other place.
+	// Text is the affected text, Name the other name, Other the other place.
 	Text, Name, Other string
-	// Count is what was found and Limit what it is compared with.
+	// Count is the actual value and Limit what it is compared with.
 	Count, Limit int
 	Reason       string
 }
 
-// DMARCFacts is what receivers find when they look for the policy.
+// DMARCFacts is the result of policy discovery.
 type DMARCFacts struct {
-	// Status is ok, none, multiple, unusable or inconclusive, for the domain's
-	// own name; see Record for what applies.
+	// Status is ok, none, multiple, unusable or inconclusive, for the domain's own name;
+	// Record is what applies.
 	Status string
 	Reason string
-	// Record is the record that applies, usable or not, and RecordDomain who
-	// publishes it; both are "" where there is none.
+	// Record is the applicable record, usable or not, and RecordDomain its publisher; both
+	// are "" if there is none.
 	Record, RecordDomain string
-	// OwnRecords holds the records at the domain's own name, at most 100.
+	// OwnRecords are the records at the domain's own name, at most 100.
 	OwnRecords []string
-	// State tells what receivers make of Record: ok, or in words why not.
+	// State is how receivers treat Record: ok, or why they do not use it.
 	State string
-	// Policy is what Record asks for the domain, before the t tag, and Applied
-	// after it; Source is the tag it comes from. "" where no policy applies.
+	// Policy is the policy of Record for the domain before the t tag, and Applied after
+	// it; Source is its tag. "" if no policy applies.
 	Policy, Applied, Source string
-	// P, SP and NP are the literal policies of Record, "" where not stated.
+	// P, SP and NP are the stated policies of Record, or "".
 	P, SP, NP string
 	// PSD is y, n or u; Testing is t=y; Percent the value of pct, "" without.
 	PSD     string
 	Testing bool
 	Percent string
-	// OrganizationalDomain is "" where it could not be found out.
+	// OrganizationalDomain is "" if it is unknown.
 	OrganizationalDomain string
-	// Queries holds the names that the tree walk asked for, in order.
+	// Queries are the names queried by the tree walk, in order.
 	Queries []string
-	// Aliases holds the CNAME targets behind the domain's own name. Dangling
-	// tells that the last of them has no TXT record.
+	// Aliases are the CNAME targets of the domain's own name. Dangling is true if the last
+	// of them has no TXT record.
 	Aliases  []string
 	Dangling bool
-	// Misses holds texts at the domain's own name that are no DMARC record, with
-	// the kind of mistake, and ApexRecords DMARC records in the wrong place: at
-	// the domain itself.
+	// Misses are texts at the domain's own name that are not DMARC records, with the kind
+	// of error; ApexRecords are DMARC records at the wrong name, the domain itself.
 	Misses      []Problem
 	ApexRecords []string
-	// Destinations holds where reports go.
+	// Destinations are the destinations of reports.
 	Destinations []DestinationFacts
-	// Problems holds what is wrong with Record.
+	// Problems are the problems of Record.
 	Problems []Problem
 	Legacy   LegacyFacts
-	// OrganizationIsSuffix tells that OrganizationalDomain lies above the domain
-	// that can be registered, and RecordIsSuffix the same of RecordDomain.
+	// OrganizationIsSuffix is true if OrganizationalDomain is above the registrable
+	// domain, RecordIsSuffix if RecordDomain is.
 	OrganizationIsSuffix, RecordIsSuffix bool
 }
 
-// LegacyFacts is what receivers find that still follow RFC 7489.
+// LegacyFacts is the result of policy discovery under RFC 7489.
 type LegacyFacts struct {
 	Status                                     string
 	Record, RecordDomain, OrganizationalDomain string
@@ -116,11 +114,10 @@ type DestinationFacts struct {
 	URI string
 	// Address is the mail address, "" for other schemes.
 	Address, Host string
-	// Consent is not needed, authorized, not authorized or unknown; Queried is
-	// the name at which it was looked for.
+	// Consent is not needed, authorized, not authorized or unknown; Queried is the name
+	// that was queried for it.
 	Consent, Queried string
-	// Mail tells whether the host takes mail: yes, no or unknown; "" where it
-	// was not asked.
+	// Mail is whether the host accepts mail: yes, no or unknown; "" if it was not checked.
 	Mail string
 }
 
@@ -133,10 +130,10 @@ type SPFFacts struct {
 	Record string
 	// Records holds all SPF records of the domain.
 	Records []string
-	// Lookups is how many lookups the records need in all, VoidLookups how many
-	// of them find nothing, for clients of IPv4.
+	// Lookups is the total number of lookups, VoidLookups the number of void ones, for
+	// IPv4 clients.
 	Lookups, VoidLookups int
-	// Tree holds the terms of the domain's record.
+	// Tree are the terms of the domain's record.
 	Tree     []SPFTerm
 	Problems []Problem
 }
@@ -144,32 +141,32 @@ type SPFFacts struct {
 // SPFTerm is one term of an SPF record.
 type SPFTerm struct {
 	Term string
-	// Target is the name that it leads to, Provider the service behind it.
+	// Target is the name it refers to, Provider the service of that name.
 	Target, Provider string
-	// Cost is how many lookups it adds with all below it, Lookups the running
-	// total behind it.
+	// Cost is the number of its lookups including nested ones, Lookups the running total
+	// after it.
 	Cost, Lookups int
-	// Note says in words what is special, such as a loop; "" if nothing is.
+	// Note describes special cases, such as a loop, or is "".
 	Note string
-	// Record is the record that an include or redirect leads to, Terms its terms.
+	// Record is the record that an include or redirect refers to, Terms its terms.
 	Record string
 	Terms  []SPFTerm
 }
 
-// DKIMFacts is what is known of the DKIM keys. Nothing lists the selectors of a
-// domain, so no key found does not mean that there is none.
+// DKIMFacts is what is known about the DKIM keys. DNS has no list of selectors, so finding
+// no key does not mean that there is none.
 type DKIMFacts struct {
 	// Namespace is exists, missing or unknown. Only missing means that there are
 	// no keys.
 	Namespace string
-	// Wildcard tells that every selector has an answer.
+	// Wildcard is true if every selector has an answer.
 	Wildcard bool
-	// Probed is how many selectors were asked for.
+	// Probed is the number of queried selectors.
 	Probed int
-	// Keys holds the selectors with something to tell: those that were found, and
-	// those from reports and from the owner in any case.
+	// Keys are the selectors that were found, and all those from reports and from the
+	// owner.
 	Keys []DKIMKey
-	// Unanswered is how many guessed selectors nobody could tell about.
+	// Unanswered is the number of guessed selectors whose lookup failed.
 	Unanswered int
 	Reason     string
 }
@@ -186,18 +183,18 @@ type DKIMKey struct {
 	Algorithm string
 	Bits      int
 	Testing   bool
-	// Aliases holds the CNAME targets that lead to the key.
+	// Aliases are the CNAME targets of the key.
 	Aliases  []string
 	Problems []Problem
 }
 
-// MXFacts is where mail to the domain goes.
+// MXFacts are the mail servers of the domain.
 type MXFacts struct {
-	// Status is ok, none, null (the domain takes no mail, RFC 7505), implicit
-	// (no MX record, but an address that mail goes to) or inconclusive.
+	// Status is ok, none, null (the domain accepts no mail, RFC 7505), implicit (no MX
+	// record, but an address) or inconclusive.
 	Status string
 	Reason string
-	// Hosts is in the order of preference and then of names.
+	// Hosts are ordered by preference, then by name.
 	Hosts []MXHost
 }
 
@@ -205,38 +202,38 @@ type MXFacts struct {
 type MXHost struct {
 	Name       string
 	Preference int
-	// Status is ok, no-address, no-such-name, address (an IP address in the place
-	// of a name), root (a null MX beside others) or inconclusive.
+	// Status is ok, no-address, no-such-name, address (an IP address instead of a name),
+	// root (a null MX next to others) or inconclusive.
 	Status    string
 	Addresses []string
 	Aliases   []string
 }
 
-// MTASTSFacts is the MTA-STS record and the policy that it announces.
+// MTASTSFacts are the MTA-STS record and policy.
 type MTASTSFacts struct {
 	// Status is ok, none, multiple, invalid or inconclusive, for the record.
 	Status     string
 	Reason     string
 	Record, ID string
-	// Fetch is what fetching the policy came to: ok, invalid, bad certificate,
-	// redirect, bad status, no host, inconclusive; "" where it was not fetched.
+	// Fetch is the result of fetching the policy: ok, invalid, bad certificate, redirect,
+	// bad status, no host, inconclusive; "" if it was not fetched.
 	Fetch       string
 	FetchReason string
-	// Policy is the text of the policy, Mode and MaxAge and MX what it says.
+	// Policy is the text of the policy; Mode, MaxAge and MX are its fields.
 	Policy, Mode string
 	MaxAge       time.Duration
 	MX           []string
-	// HTTPStatus is the status of the answer, Location where a redirect leads.
+	// HTTPStatus is the status of the response, Location the target of a redirect.
 	HTTPStatus int
 	Location   string
-	// Uncovered holds MX hosts that no pattern of the policy allows, Unused the
-	// patterns that no MX host matches.
+	// Uncovered are MX hosts that no pattern of the policy allows, Unused patterns that
+	// match no MX host.
 	Uncovered, Unused []string
 	// Problems are those of the record, PolicyProblems those of the policy.
 	Problems, PolicyProblems []Problem
 }
 
-// TLSRPTFacts is the record that asks for TLS reports.
+// TLSRPTFacts is the TLS-RPT record.
 type TLSRPTFacts struct {
 	// Status is ok, none, multiple, invalid or inconclusive.
 	Status       string
@@ -246,20 +243,20 @@ type TLSRPTFacts struct {
 	Problems     []Problem
 }
 
-// BIMIFacts is the record of the logo and what it leads to.
+// BIMIFacts is the BIMI record with its logo and certificate.
 type BIMIFacts struct {
 	// Status is ok, none, declined, multiple, invalid or inconclusive.
 	Status               string
 	Reason               string
 	Record, RecordDomain string
 	Location, Evidence   string
-	// Mark is VMC or CMC where there is a mark certificate, Expires its end.
+	// Mark is VMC or CMC if there is a mark certificate, Expires its expiry.
 	Mark     string
 	Expires  time.Time
 	Problems []Problem
 }
 
-// DANEFacts is how mail servers can be authenticated by DNSSEC.
+// DANEFacts is the DANE status of the mail servers.
 type DANEFacts struct {
 	// Status is ok, none, insecure, unusable, mixed or inconclusive.
 	Status   string
@@ -271,33 +268,29 @@ type DANEFacts struct {
 // DANEHost is one MX host.
 type DANEHost struct {
 	Name, Status string
-	// Records holds the TLSA records in their presentation form.
+	// Records are the TLSA records in presentation format.
 	Records []string
 }
 
-// DNSSECFacts is whether the zone of the domain is signed.
+// DNSSECFacts is the DNSSEC status of the domain's zone.
 type DNSSECFacts struct {
-	// Status is signed (validated by the resolver), unvalidated (signed, but the
-	// resolver does not say that it validated), undelegated (keys without a DS
-	// record at the parent), broken (a DS record without keys), unsigned or
-	// inconclusive.
-	Status string
-	Reason string
-	// Zone is the zone that the domain is in.
+	// Status is signed (validated by the resolver), unvalidated (signed, but the resolver
+	// does not report validation), undelegated (keys without a DS record in the parent
+	// zone), broken (a DS record without keys), unsigned or inconclusive.
+	Status      string
+	Reason      string
 	Zone        string
 	Nameservers []string
 	// Algorithms and Digests are the numbers in the DS records.
 	Algorithms, Digests []int
-	// NamesNeverMissing tells that the zone says of a name that nobody made that
-	// it exists.
+	// NamesNeverMissing is true if the zone reports an unused name as existing.
 	NamesNeverMissing bool
 }
 
-// inconclusive is the status of what nobody could tell.
+// inconclusive is the status of a failed lookup.
 const inconclusive = "inconclusive"
 
-// Unseen returns the parts that could not be looked at, by the word that begins
-// the ids of their findings.
+// Unseen returns the inconclusive parts, by the prefix of their finding ids.
 func (f Facts) Unseen() []string {
 	var unseen []string
 	for _, part := range []struct{ name, status string }{

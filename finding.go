@@ -2,41 +2,39 @@ package dmarcd
 
 import "strings"
 
-// Level tells how much a finding matters.
+// Level is the severity of a finding.
 type Level string
 
-// The levels, from the most serious one.
+// The levels, the most severe first.
 const (
-	// LevelError is something that does harm now: mail is lost, or strangers can
-	// use the name, though the owner asked for something else.
+	// LevelError causes harm now: mail is lost, or attackers can spoof the domain against
+	// the owner's intent.
 	LevelError Level = "error"
-	// LevelWarning is something that will do harm, or that falls short of what
-	// the domain could have.
+	// LevelWarning will cause harm, or wastes protection that the domain could have.
 	LevelWarning Level = "warning"
-	// LevelInfo is something worth knowing or an improvement that can wait.
+	// LevelInfo is advice.
 	LevelInfo Level = "info"
-	// LevelGood is something that is as it should be.
+	// LevelGood is correct.
 	LevelGood Level = "good"
 )
 
-// Finding is one thing that a check has to say about a domain.
+// Finding is one result of a check of a domain.
 type Finding struct {
-	// ID names the sort of finding, such as spf.too-many-lookups. It is stable.
+	// ID is the stable type of the finding, such as spf.too-many-lookups.
 	ID    string
 	Level Level
-	// What is one sentence on what is so, with the names and numbers concerned.
+	// What describes the finding, with the names and numbers.
 	What string
-	// Why is one sentence on why that matters.
+	// Why explains why it matters.
 	Why string
-	// Fix is one sentence on how to mend it, "" where there is nothing to mend.
-	// It ends in a colon where Record follows.
+	// Fix explains how to fix it, "" if there is nothing to fix. It ends with a colon if
+	// Record follows.
 	Fix string
-	// Record is the exact record to publish, in the form of a zone file; "" where
-	// there is none.
+	// Record is the exact record to publish, in zone file syntax, or "".
 	Record string
-	// RFC names the text that says so, with its section.
+	// RFC is the specification and its section.
 	RFC string
-	// Points is what the finding costs in the grade.
+	// Points is the number of points it adds to the grade.
 	Points int
 }
 

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Identifiers are random positive numbers: a sequence would tell one team how
-// much the others do. Outside the process they are strings with a prefix that
-// says what they name.
+// Identifiers are random positive numbers: a sequence would reveal the activity of other
+// teams. Outside the process they are strings with a prefix for their type.
 type (
 	// TeamID names a team, outside the process as "team_…".
 	TeamID int64
@@ -99,10 +98,10 @@ func ParseMailboxID(s string) (MailboxID, error) {
 	return parseID[MailboxID](mailboxPrefix, s, "A mailbox's id looks like %q; `dmarcd mailbox list` shows them.")
 }
 
-// exampleID is shown to whoever writes an id wrongly.
+// exampleID is the example in error messages.
 const exampleID = 78568
 
-// parseID reads an id. form is a sentence with the place of an example in it.
+// parseID parses an id. form is an error message with a placeholder for an example.
 func parseID[ID ~int64](prefix, s, form string) (ID, error) {
 	digits, ok := strings.CutPrefix(s, prefix)
 	n, err := strconv.ParseInt(digits, 36, 64)

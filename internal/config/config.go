@@ -1,15 +1,13 @@
-// Package config holds everything an operator can set. One table, Settings,
-// names each setting once; the configuration file, the environment, the flags
-// of the command line, the output of "dmarcd config" and the documentation are
-// all made from it.
+// Package config contains all settings. One table, Settings, defines each setting once;
+// the configuration file, the environment, the command line flags, the output of "dmarcd
+// config" and the documentation are derived from it.
 //
-// A value is looked for in four layers, and the last one that has it wins:
-// defaults, the file (TOML or YAML), the environment, flags. An empty value
-// stands for the default in every layer.
+// A value comes from four layers, and the last one wins: defaults, the file (TOML or
+// YAML), the environment, flags. An empty value means the default in every layer.
 //
-// The package reads the configuration file and nothing else: whether a folder
-// can be written or a server reached is found out by those who use it, and the
-// checksum of a token by package auth.
+// The package reads only the configuration file: the users of a setting find out whether a
+// folder is writable or a server reachable, and package auth verifies the checksum of a
+// token.
 package config
 
 import (
@@ -22,33 +20,31 @@ import (
 	"time"
 )
 
-// Config is the effective configuration. Load makes a valid one; Validate
-// judges one that was put together by hand.
+// Config is the effective configuration. Load returns a valid one; Validate checks one
+// that was built by hand.
 type Config struct {
 	// Database is the path of an SQLite file or a postgres:// URL.
 	Database string
 	// Data is the path of the data folder.
 	Data string
-	// Listen is the host:port of the HTTP listener. Port 0 takes a free one.
+	// Listen is the host:port of the HTTP listener. Port 0 selects a free port.
 	Listen string
-	// BaseURL is where clients see the API, without a trailing slash.
+	// BaseURL is the public URL of the API, without a trailing slash.
 	BaseURL string
-	// TrustedProxies are the reverse proxies whose word about the client is
-	// taken. Where it is empty, the client is whoever connects.
+	// TrustedProxies are the reverse proxies whose X-Forwarded-For is trusted. If empty,
+	// the client is the peer of the connection.
 	TrustedProxies []netip.Prefix
-	// DNS holds the host:port of each resolver to ask. Where it is empty, the
-	// resolvers of the system are asked.
+	// DNS are the resolvers, each as host:port. If empty, those of the system are used.
 	DNS []string
 	// SMTPListen is the host:port of the SMTP listener; empty means none.
 	SMTPListen string
-	// ReportDomain is the domain of the reporting addresses in lower case;
-	// empty means that there is none.
+	// ReportDomain is the domain of the reporting addresses in lower case; empty means
+	// none.
 	ReportDomain string
-	// Token is the token of the team "default"; empty means that one is made
-	// at the first start.
+	// Token is the token of the team "default"; if empty, the first start creates one.
 	Token string
-	// RateLimit is how many requests a second one token may make; 0 means any
-	// number. It may be a fraction.
+	// RateLimit is the number of requests per second and token; 0 means unlimited. It may
+	// be a fraction.
 	RateLimit float64
 
 	Log      Log
@@ -70,7 +66,7 @@ type Config struct {
 
 // Log is the section "log".
 type Log struct {
-	// Level is the lowest level that is written.
+	// Level is the minimum log level.
 	Level slog.Level
 	// Format is FormatAuto, FormatText or FormatJSON.
 	Format string
@@ -85,56 +81,55 @@ const (
 
 // HTTP is the section "http".
 type HTTP struct {
-	// CORSOrigins holds the origins whose pages may call the API from a
-	// browser, "*" for all of them. Where it is empty, CORS is off.
+	// CORSOrigins are the origins whose pages may call the API from a browser, "*" for
+	// all. If empty, CORS is off.
 	CORSOrigins []string
-	// ReadTimeout bounds the reading of one request with its body.
+	// ReadTimeout bounds reading a request with its body.
 	ReadTimeout time.Duration
-	// WriteTimeout bounds the answering of one request.
+	// WriteTimeout bounds writing a response.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection is kept between two requests.
+	// IdleTimeout is how long an idle connection stays open.
 	IdleTimeout time.Duration
 	// MaxHeaderBytes bounds the request line and the header fields.
 	MaxHeaderBytes int
-	// MaxConnections is how many clients may be connected, MaxPerAddress how many from
-	// one address (IPv6: one /64) that is no trusted proxy.
+	// MaxConnections is the maximum number of connections, MaxPerAddress that per address
+	// (IPv6: per /64), except trusted proxies.
 	MaxConnections, MaxPerAddress int
 }
 
 // Resolver is the section "resolver".
 type Resolver struct {
-	// Timeout is how long one DNS server is waited for.
+	// Timeout is how long to wait for one DNS server.
 	Timeout time.Duration
 }
 
 // Outbound is the section "outbound".
 type Outbound struct {
-	// Allow lists networks that are reached although they are not public, when an
-	// outsider names a host in them.
+	// Allow lists non-public networks that may be connected to when an outsider names a
+	// host.
 	Allow []netip.Prefix
 }
 
 // Schedule is the section "schedule".
 type Schedule struct {
-	// Interval is the time between two looks at the DMARC record of a domain.
+	// Interval is the time between checks of the DMARC record of a domain.
 	Interval time.Duration
-	// FullInterval is the time between two looks at everything about a domain.
+	// FullInterval is the time between full checks of a domain.
 	FullInterval time.Duration
-	// Rate is how many scheduled checks begin in a second at most; 0 means
-	// that this process makes none.
+	// Rate is the maximum number of scheduled checks started per second; 0 means that this
+	// process runs none.
 	Rate float64
 }
 
-// Quota is the section "quota": what a team may have that has no quota of its own; 0
-// means any amount.
+// Quota is the section "quota": the default quotas of teams; 0 means unlimited.
 type Quota struct {
 	Domains, Mailboxes int
-	// Stored and Unreadable are bytes, Reports a number for each day.
+	// Stored and Unreadable are bytes, Reports is per day.
 	Stored, Unreadable, Reports int
 }
 
-// Prefix returns the path of the base URL without a trailing slash. It is
-// empty where the API is at the root.
+// Prefix returns the path of the base URL without a trailing slash. It is empty if the API
+// is at the root.
 func (c Config) Prefix() string {
 	u, err := url.Parse(c.derived().BaseURL)
 	if err != nil {
@@ -143,9 +138,8 @@ func (c Config) Prefix() string {
 	return strings.TrimSuffix(u.Path, "/")
 }
 
-// Listening returns the configuration as it is once the HTTP listener has the
-// address addr. It matters where Listen asks for port 0: the port that was
-// taken replaces it, also in a base URL that follows from Listen.
+// Listening returns the configuration after the HTTP listener is bound to addr. If Listen
+// has port 0, the actual port replaces it, also in a derived base URL.
 func (c Config) Listening(addr net.Addr) Config {
 	host, _, _ := net.SplitHostPort(c.Listen)
 	_, port, err := net.SplitHostPort(addr.String())
@@ -177,8 +171,8 @@ func (c Config) derived() Config {
 	return c
 }
 
-// defaultBaseURL is the base URL of a server that listens on host:port. Nobody
-// can open a wildcard address in a browser, so it becomes localhost.
+// defaultBaseURL is the base URL of a server that listens on host:port. A wildcard address
+// cannot be opened in a browser, so it becomes localhost.
 func defaultBaseURL(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -2,27 +2,25 @@ package config
 
 import "time"
 
-// Limit is the section "limit": what bounds one message that holds reports.
+// Limit is the section "limit": limits for one message with reports.
 type Limit struct {
-	// Upload and Mail are how many bytes may be sent by HTTP and by mail.
+	// Upload and Mail are the maximum sizes over HTTP and by mail, in bytes.
 	Upload, Mail int
-	// Expanded is how many bytes all containers of it together may yield.
+	// Expanded is the maximum total decompressed size in bytes.
 	Expanded int
-	// Ratio is how many times its size a compressed stream may expand to, from
-	// RatioFrom expanded bytes on.
+	// Ratio is the maximum compression ratio, from RatioFrom decompressed bytes on.
 	Ratio, RatioFrom int
-	// Members is how many files, parts and mails may be in it.
+	// Members is the maximum number of files, parts and messages.
 	Members int
-	// Nesting is how many containers may be around a report.
+	// Nesting is the maximum number of nested containers.
 	Nesting int
-	// Records is how many records a report may have.
+	// Records is the maximum number of records in a report.
 	Records int
-	// FreeDisk is how many bytes the disk of the data folder must have free for
-	// anything to be received.
+	// FreeDisk is the minimum free disk space of the data folder in bytes.
 	FreeDisk int
-	// Time is how long the reading may compute.
+	// Time is the maximum CPU time.
 	Time time.Duration
-	// ReadMemory is how many bytes the answers to all heavy reads together may hold.
+	// ReadMemory is the memory of all large reads together in bytes.
 	ReadMemory int
 	// Memory is the soft limit of the process in bytes; 0 means that of the cgroup.
 	Memory int
@@ -32,19 +30,18 @@ type Limit struct {
 type Intake struct {
 	// Forged is ForgedMark or ForgedRefuse.
 	Forged string
-	// FailureAddresses is AddressesRedact or AddressesKeep, FailureBody is BodyDrop
-	// or BodyKeep: what is kept of the mails that failure reports are about.
+	// FailureAddresses is AddressesRedact or AddressesKeep, FailureBody is BodyDrop or
+	// BodyKeep: what is stored of the messages in failure reports.
 	FailureAddresses, FailureBody string
 	// Folder is the drop folder; empty means none.
 	Folder string
-	// FolderTeam is the name of the team whose reports are dropped there.
+	// FolderTeam is the team that receives the reports in Folder.
 	FolderTeam string
-	// FolderInterval is the time between two looks at the folder.
+	// FolderInterval is the time between scans of the folder.
 	FolderInterval time.Duration
 }
 
-// The values of Intake.Forged: what becomes of a report in a mail that is not from
-// whom it says.
+// The values of Intake.Forged: how to treat a report with a spoofed sender.
 const (
 	ForgedMark   = "mark"
 	ForgedRefuse = "refuse"
@@ -60,55 +57,51 @@ const (
 
 // SMTP is the section "smtp".
 type SMTP struct {
-	// Hostname is how the server calls itself; empty where there is no report domain.
+	// Hostname is the host name of the server; empty if there is no report domain.
 	Hostname string
 	// Certificate and Key are PEM files for STARTTLS; both or none.
 	Certificate, Key string
-	// MaxConnections is how many clients may be connected, MaxPerAddress how many
-	// from one address.
+	// MaxConnections is the maximum number of connections, MaxPerAddress that per address.
 	MaxConnections, MaxPerAddress int
-	// MaxRecipients is how many recipients a mail may have.
+	// MaxRecipients is the maximum number of recipients of a message.
 	MaxRecipients int
-	// Rate is how many mails a minute one recipient address may get; 0 means any
-	// number. It may be a fraction.
+	// Rate is the number of messages per minute and recipient address; 0 means unlimited.
+	// It may be a fraction.
 	Rate float64
-	// Timeout is how long a client is waited for.
+	// Timeout is how long to wait for a client.
 	Timeout time.Duration
 }
 
 // IMAP is the section "imap".
 type IMAP struct {
-	// Interval is the time between two looks at a mailbox whose server does not tell
-	// of new mail.
+	// Interval is the polling interval of a mailbox whose server does not push new mail.
 	Interval time.Duration
 }
 
-// Retention is the section "retention": how long things are kept, 0 for ever.
+// Retention is the section "retention": retention periods; 0 means forever.
 type Retention struct {
-	// Originals is that of what was sent, byte for byte.
+	// Originals is for original messages and files.
 	Originals time.Duration
-	// Records is that of reports with their records, Counters that of the sums by
-	// day.
+	// Records is for reports with their records, Counters for daily counters.
 	Records, Counters time.Duration
-	// Rejected is that of what could not be used.
+	// Rejected is for rejected reports.
 	Rejected time.Duration
-	// Failure is that of failure reports, which are about single messages of people.
+	// Failure is for failure reports, which contain personal data.
 	Failure time.Duration
 }
 
 // Secret is the section "secret".
 type Secret struct {
-	// File holds the key that seals the passwords of mailboxes.
+	// File contains the key that encrypts mailbox passwords.
 	File string
 }
 
 // Senders is the section "senders".
 type Senders struct {
-	// Networks and Countries are files in MMDB form that tell the network and the
-	// country of an address; empty means those in the data folder or beside the
-	// program, if there are any.
+	// Networks and Countries are MMDB files that map addresses to networks and countries;
+	// empty means those in the data folder or next to the program, if any.
 	Networks, Countries string
-	// Catalogue is a file of senders that come before the built-in ones; empty means
-	// none.
+	// Catalogue is a file with senders that take precedence over the built-in ones; empty
+	// means none.
 	Catalogue string
 }

@@ -1,14 +1,14 @@
 package config
 
-// OIDC is the section "oidc": a sign-in on the web page by an OpenID provider. It is
-// off where Issuer is empty.
+// OIDC is the section "oidc": sign-in with an OpenID provider. It is off if Issuer is
+// empty.
 type OIDC struct {
-	// Issuer is the provider's address, below which its discovery document is.
+	// Issuer is the issuer URL of the provider.
 	Issuer string
-	// ClientID and ClientSecret are what the provider knows this installation by.
+	// ClientID and ClientSecret are the credentials at the provider.
 	ClientID, ClientSecret string
-	// Name is how the sign-in page calls the provider.
+	// Name is the name of the provider on the sign-in page.
 	Name string
-	// Domains are the mail domains whose people are let in uninvited.
+	// Domains are the mail domains whose users can sign up without an invitation.
 	Domains []string
 }

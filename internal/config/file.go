@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readFile returns what the configuration file says, by Setting.Key. The form
-// is told by the extension.
+// readFile returns the values in the configuration file, by Setting.Key. The extension
+// determines the format.
 func readFile(path string) (map[string]given, error) {
 	if path == "" {
 		return nil, nil
@@ -62,15 +62,14 @@ func decodeYAML(content []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// fileReader collects the values and the mistakes of one file.
+// fileReader collects the values and errors of one file.
 type fileReader struct {
 	origin string
 	values map[string]given
 	bad    []error
 }
 
-// section reads the keys of a section, the name of which ends in a dot or is
-// empty at the top.
+// section reads the keys of a section, whose name ends in a dot or is empty at the top.
 func (f *fileReader) section(name string, tree map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		f.entry(name+key, tree[key])

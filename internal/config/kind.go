@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// kind tells how values of one type are read from text and written as text.
+// kind converts values of one type from and to text.
 type kind[T any] struct {
 	name  string
 	parse func(text string) (T, bool)
@@ -63,8 +63,8 @@ func listKind() kind[[]string] {
 	}
 }
 
-// networksKind is a list of networks. An address stands for the network that has
-// it alone, and comes back as it was written.
+// networksKind is a list of networks. An address means the network with only that address,
+// and is printed as written.
 func networksKind() kind[[]netip.Prefix] {
 	return kind[[]netip.Prefix]{
 		name: listKind().name,
@@ -93,9 +93,9 @@ func networksKind() kind[[]netip.Prefix] {
 	}
 }
 
-// parseNetwork reads a network or an address. IPv4 in the clothes of IPv6 is
-// refused in a network, because it would match no client, and undressed in an
-// address; a zone is a name of this machine alone.
+// parseNetwork parses a network or an address. IPv4-mapped IPv6 is rejected in a network,
+// because it would match no client, and unmapped in an address; zones are rejected,
+// because they are local to this machine.
 func parseNetwork(text string) (netip.Prefix, bool) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		addr = addr.Unmap()

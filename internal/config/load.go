@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Input is where Load looks for values.
+// Input is the input of Load.
 type Input struct {
 	// File is the path of the configuration file; empty means none.
 	File string
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
-	// Flags holds the flags that were given, by Setting.Flag. Flags that are
-	// no setting are passed over.
+	// Flags are the given flags, by Setting.Flag. Flags that are not settings are ignored.
 	Flags map[string]string
 }
 
@@ -34,18 +33,17 @@ type Value struct {
 	Origin string
 }
 
-// originDefault is the origin of what nobody has set.
+// originDefault is the origin of default values.
 const originDefault = "default"
 
-// given is what one layer says about a setting.
+// given is the value of a setting in one layer.
 type given struct {
 	text   string
 	origin string
 }
 
-// Load returns the effective configuration. Where something is wrong, its
-// error has one line for each bad value and each unknown key, and no value is
-// returned.
+// Load returns the effective configuration. Its error has one line per invalid value and
+// unknown key.
 func Load(in Input) (Effective, error) {
 	file, err := readFile(in.File)
 	if err != nil {
@@ -75,7 +73,7 @@ func Load(in Input) (Effective, error) {
 		}
 		if !s.set(&c, text) {
 			bad = append(bad, badValue(s, text, g.origin, s.rules[0].want))
-			s.set(&c, s.fallback) // the value has its line; rules must not add another
+			s.set(&c, s.fallback) // already reported; rules must not report it again
 		}
 	}
 	bad = append(bad, c.problems(origins)...)
@@ -91,14 +89,13 @@ func Load(in Input) (Effective, error) {
 	return e, nil
 }
 
-// Validate reports every value that is not right, one line each. Database and
-// BaseURL may be empty, which means their defaults.
+// Validate reports every invalid value, one per line. Database and BaseURL may be empty,
+// which means their defaults.
 func (c Config) Validate() error {
 	return errors.Join(c.problems(nil)...)
 }
 
-// problems judges each value by its rules and names its origin where that is
-// known.
+// problems checks each value by its rules and includes its origin if known.
 func (c Config) problems(origins map[string]string) []error {
 	var bad []error
 	for _, s := range Settings() {
@@ -111,7 +108,7 @@ func (c Config) problems(origins map[string]string) []error {
 	return bad
 }
 
-// badValue is the line about one value. A long value is cut off.
+// badValue is the error for one value. Long values are truncated.
 func badValue(s Setting, text, origin, want string) error {
 	const most = 200
 	shown := s.masked(text)
@@ -124,8 +121,8 @@ func badValue(s Setting, text, origin, want string) error {
 	return fmt.Errorf("%s = %q%s: must be %s", s.Key, shown, origin, want)
 }
 
-// environment returns the variables of environ, which has the form of
-// os.Environ. As in os.Getenv, the first of two with one name counts.
+// environment returns the variables of environ, in the form of os.Environ. As in
+// os.Getenv, the first of two with the same name applies.
 func environment(environ []string) map[string]string {
 	variables := make(map[string]string, len(environ))
 	for _, entry := range environ {

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// mask stands in the place of what must not be shown.
+// mask replaces secrets in output.
 const mask = "***"
 
-// isPostgres reports whether text means a PostgreSQL server and no file.
+// isPostgres reports whether text is a PostgreSQL URL, not a file.
 func isPostgres(text string) bool {
 	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
 }
 
-// maskPassword returns text without the passwords that a URL or the keywords
-// of a PostgreSQL connection can hold. It rather hides too much than too
-// little: what it cannot take apart is hidden as a whole.
+// maskPassword returns text without passwords in a URL or in PostgreSQL keywords. It errs
+// on the side of hiding: text that it cannot parse is hidden completely.
 func maskPassword(text string) string {
 	scheme, rest, isURL := strings.Cut(text, "://")
 	if !isURL {
@@ -25,8 +24,8 @@ func maskPassword(text string) string {
 		return text
 	}
 	u, err := url.Parse(text)
-	// An "@" outside the user information is a password that was not
-	// percent-encoded: then the parts are not what they seem.
+	// An "@" outside the user information is a password that was not percent-encoded: then
+	// the URL is misparsed.
 	if at := strings.Count(rest, "@"); err != nil || at > 1 || at == 1 && u.User == nil {
 		return scheme + "://" + mask
 	}

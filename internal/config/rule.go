@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// rule tells which values of one type are right, in words and as code.
+// rule defines the valid values of a type, as text and as code.
 type rule[T any] struct {
 	want  string
 	valid func(T) bool
@@ -130,7 +130,7 @@ func listenAddress(want string) rule[string] {
 	}}
 }
 
-// serverAddress allows the host:port of somebody else's server.
+// serverAddress allows the host:port of a remote server.
 func serverAddress() rule[string] {
 	return rule[string]{want: "host:port", valid: func(v string) bool {
 		host, port, err := net.SplitHostPort(v)
@@ -142,7 +142,7 @@ func serverAddress() rule[string] {
 // a single label.
 var hostPattern = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]*[0-9A-Za-z.])?$`)
 
-// isHost refuses zones ("fe80::1%eth0"): they cannot stand in a base URL.
+// isHost rejects zones ("fe80::1%eth0"), which are invalid in a base URL.
 func isHost(v string) bool {
 	ip, err := netip.ParseAddr(v)
 	return err == nil && ip.Zone() == "" || hostPattern.MatchString(v)
@@ -164,8 +164,8 @@ func token() rule[string] {
 	}
 }
 
-// keywordPattern recognises the other way to write where a PostgreSQL server
-// is, which would be taken for the name of an SQLite file.
+// keywordPattern matches PostgreSQL keyword connection strings, which would otherwise be
+// used as the name of an SQLite file.
 var keywordPattern = regexp.MustCompile(`(?i)(^|\s)(host|hostaddr|port|user|password|dbname|service)\s*=`)
 
 func database() rule[string] {

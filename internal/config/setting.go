@@ -2,8 +2,7 @@ package config
 
 import "strings"
 
-// Setting describes one thing that can be set. The zero value is of no use;
-// Settings returns them all.
+// Setting describes a setting. Settings returns them all; the zero value is not useful.
 type Setting struct {
 	// Key is the name in a file, with the section in front: "listen",
 	// "http.read_timeout".
@@ -13,17 +12,17 @@ type Setting struct {
 	Kind string
 	// Words are the values that a setting of the kind word may have.
 	Words []string
-	// Default is the default value, or says in words what it follows from.
+	// Default is the default value, or a description of how it is derived.
 	Default string
-	// Help is one line that says what the setting is for.
+	// Help is a one-line description.
 	Help string
 	// Secret reports that the value must never be shown.
 	Secret bool
 
-	fallback string // the text that is read where no layer has one
+	fallback string // the text if no layer has one
 	set      func(c *Config, text string) (ok bool)
 	text     func(c Config) string
-	rules    []rule[Config] // the first is the one about the value alone
+	rules    []rule[Config] // the first is for the value alone
 }
 
 // Env returns the name of the environment variable, such as
@@ -56,13 +55,13 @@ func (s Setting) masked(text string) string {
 	return strings.Join(items, ",")
 }
 
-// defaulting returns s with words for a default that follows from elsewhere.
+// defaulting returns s with a description of a derived default.
 func (s Setting) defaulting(words string) Setting {
 	s.Default = words
 	return s
 }
 
-// needing returns s with one more rule, about what must go with it.
+// needing returns s with an additional rule about other settings.
 func (s Setting) needing(r rule[Config]) Setting {
 	s.rules = append(s.rules, r)
 	return s

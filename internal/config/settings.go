@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// envPrefix begins the name of every environment variable that we read.
+// envPrefix is the prefix of all environment variables.
 const envPrefix = "DMARCD_"
 
 // Settings returns every setting in the order in which it is documented. The
