@@ -126,7 +126,7 @@ func affectedTable(senders []insight.SimulatedSender, domain string, period ui.P
 	t := senderTable("affected", "Senders that are affected", senders, domain, period)
 	t.Columns[3].Title = "Affected"
 	for i, sender := range senders {
-		t.Rows[i][3] = ui.Share(sender.Affected, sender.Messages)
+		t.Rows[i][3] = ui.Count(sender.Affected)
 	}
 	t.Empty = ui.Empty{Title: "No sender is affected", Advice: "Under this policy every message of the period would have been delivered."}
 	return t

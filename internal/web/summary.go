@@ -200,7 +200,7 @@ func senderTable(id, caption string, senders []insight.SimulatedSender, domain s
 			{Title: "Sender", Wide: true},
 			{Title: "Class", Wide: true, Note: "Evidence"},
 			{Title: "Messages", Numeric: true},
-			{Title: "Fail DMARC", Numeric: true},
+			{Title: "Pass DMARC", Numeric: true},
 			{Title: "Cause", Wide: true, Note: "Fix"},
 		},
 		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: domainPath(domain) + "/reports"}},
@@ -213,7 +213,7 @@ func senderTable(id, caption string, senders []insight.SimulatedSender, domain s
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.LinkTo(sender.Name, sourcePath(asked, sender.Key)), class, ui.Count(sender.Messages),
-			ui.Share(sender.Affected, sender.Messages), ui.Text(sender.Cause).Noted(sender.Fix),
+			ui.Share(sender.Messages-sender.Affected, sender.Messages), ui.Text(sender.Cause).Noted(sender.Fix),
 		})
 	}
 	return t
