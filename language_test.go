@@ -3,7 +3,9 @@ package dmarcd_test
 import (
 	"go/ast"
 	"go/token"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,17 +24,13 @@ var retired = regexp.MustCompile(`(?i)\b(mend(s|ed|ing)?|somebody|nobody|whoever
 // published interface and never change.
 var retiredIdentifiers = []string{"finding.mended"}
 
-// rewordedLater are folders whose texts still have to be reworded.
-var rewordedLater = []string{"internal/web", "internal/insight", "internal/service"}
-
-// TestLanguage keeps retired words out of findings, help texts, logs, errors and the
-// OpenAPI document.
+// TestLanguage keeps retired words out of findings, help texts, logs, errors, pages and
+// the OpenAPI document.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	positions := token.NewFileSet()
 	for _, f := range parseModule(t, positions) {
-		later := slices.ContainsFunc(rewordedLater, func(folder string) bool { return within(f.folder(), folder) })
-		if f.isTest() || later {
+		if f.isTest() {
 			continue
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
@@ -51,6 +49,30 @@ func TestLanguage(t *testing.T) {
 		})
 	}
 	checkYAML(t, "internal/api/openapi.yaml")
+	checkTemplates(t, "internal/web/templates")
+}
+
+// checkTemplates reports retired words in the templates of a folder.
+func checkTemplates(t *testing.T, folder string) {
+	t.Helper()
+	found := 0
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		found++
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, word := range retiredWords(string(content)) {
+			t.Errorf("%s: got the word %q, want the one in the glossary of CONTRIBUTING.md", name, word)
+		}
+		return nil
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%s: got %d templates and %v, want them checked", folder, found, err)
+	}
 }
 
 // checkYAML reports retired words in all scalars of a YAML file.

@@ -92,11 +92,11 @@ func (p *program) followEvents(cmd *cobra.Command, t *service.Team, filter servi
 		}
 		var err error
 		events, err = t.EventsSince(ctx, filter, since, 100, followWait)
-		switch {
-		case ctx.Err() != nil:
-			return nil // interrupted
-		case err != nil:
+		if err != nil && ctx.Err() == nil { // else it was interrupted
 			return err
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 	}
 }

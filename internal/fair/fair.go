@@ -59,6 +59,7 @@ type waiter struct {
 	admitted chan struct{} // closed once the units are held
 }
 
+// New returns a limiter. It panics if the capacity is not positive.
 func New[K comparable](options Options) *Limiter[K] {
 	if options.Capacity <= 0 {
 		panic("fair: capacity must be positive")

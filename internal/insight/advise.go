@@ -10,6 +10,15 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
+// What is enough to advise a stricter policy.
+const (
+	enoughDays     = 14
+	enoughMessages = 100
+	// harmless is the share of a sender's messages that may be affected: some mail breaks
+	// when it is forwarded, whatever its owner does.
+	harmless = 0.02
+)
+
 // Published is what a domain publishes now and what to build its next record from.
 type Published struct {
 	// Record is the record that applies, and Own tells that it is the domain's own.

@@ -94,7 +94,7 @@ func TestNoMail(t *testing.T) {
 	for _, days := range []dmarcd.Days{{}, daysOf(1, 3)} {
 		m := readMail(t, newTeam(), days)
 		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 1})
-		if err != nil || len(list.Sources) != 0 || len(flowsOf(t, m, insight.Query{})) != 0 || readinessOf(t, m).Ready {
+		if err != nil || len(list.Sources) != 0 || len(flowsOf(t, m, insight.Query{})) != 0 {
 			t.Errorf("got %+v, %v; want nothing, and not ready", list, err)
 		}
 		if _, err := m.Source(t.Context(), insight.Query{Group: insight.GroupNetwork, Key: "AS64496"}); !errors.Is(err, dmarcd.ErrNotFound) {
@@ -251,64 +251,6 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func TestReadiness(t *testing.T) {
-	t.Parallel()
-	// fortnight is 14 days of the same mail.
-	fortnight := func(all ...mail) *team {
-		var days []mail
-		for day := range dmarcd.Day(14) {
-			for _, m := range all {
-				m.day = day
-				days = append(days, m)
-			}
-		}
-		return newTeam(days...)
-	}
-	good := mail{source: "192.0.2.1", count: 100, dkim: true}
-	stranger := mail{source: "198.51.100.1", count: 30}
-	for _, test := range []struct {
-		name           string
-		of             *team
-		ready          bool
-		reasons        string
-		known, unknown int64
-	}{
-		{
-			"all is well", fortnight(good), true,
-			"Of 1,400 messages from senders that are probably yours 0 would be affected.", 0, 0,
-		},
-		{
-			"strangers fail", fortnight(good, stranger), true,
-			"Of 1,400 messages from senders that are probably yours 0 would be affected. " +
-				"The other 420 affected messages come from strangers, none of whose mail is compliant.", 0, 420,
-		},
-		{
-			"a little breaks on the way", fortnight(good, mail{source: "192.0.2.1", count: 2}), true,
-			"Of 1,428 messages from senders that are probably yours 28 would be affected.", 28, 0,
-		},
-		{
-			"an own network fails in part", fortnight(good, mail{source: "192.0.2.2", count: 3}), false,
-			"Network One: 42 of 1,442 messages are not compliant. Set up DKIM or SPF for it if it sends for you.", 42, 0,
-		},
-		{
-			"a known service fails", fortnight(good, mail{source: "192.0.2.9", count: 1}), false,
-			"Post Office: 14 of 14 messages are not compliant. Set up DKIM or SPF for it if it sends for you.", 14, 0,
-		},
-		{
-			"too little is known", newTeam(mail{source: "192.0.2.1", count: 1, dkim: true}), false,
-			"Reports tell of 1 day. Wait until they tell of 14, so that what is sent once a week or once a fortnight is among it. " +
-				"Reports tell of 1 message. That is too little to conclude from, unless the domain sends no mail at all.", 0, 0,
-		},
-	} {
-		got := readinessOf(t, readMail(t, test.of, dmarcd.Days{}))
-		reasons := strings.Join(got.Reasons, " ")
-		if got.Ready != test.ready || reasons != test.reasons || got.Known.Total() != test.known || got.Unknown.Total() != test.unknown {
-			t.Errorf("%s: got %t, %d known, %d unknown: %s\nwant %t, %d known, %d unknown: %s", test.name,
-				got.Ready, got.Known.Total(), got.Unknown.Total(), reasons, test.ready, test.known, test.unknown, test.reasons)
-		}
-	}
-}
-
 func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
 	t.Helper()
 	flows, err := m.Flows(t.Context(), q)
@@ -316,15 +258,6 @@ func flowsOf(t testing.TB, m *insight.Mail, q insight.Query) []insight.Flow {
 		t.Fatal(err)
 	}
 	return flows
-}
-
-func readinessOf(t testing.TB, m *insight.Mail) insight.Readiness {
-	t.Helper()
-	ready, err := m.Readiness(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ready
 }
 
 // BenchmarkSources groups a million records of 25,000 addresses.

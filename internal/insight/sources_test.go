@@ -240,9 +240,8 @@ func TestNothingIsLostByGrouping(t *testing.T) {
 		for _, f := range flowsOf(t, m, insight.Query{}) {
 			flow += f.Messages
 		}
-		ready := readinessOf(t, m)
-		if flow != want.Total() || ready.All != want || ready.Known.Total()+ready.Unknown.Total() != want.NonCompliant {
-			r.Errorf("got flows of %d and readiness of %+v, want %+v", flow, ready, want)
+		if flow != want.Total() {
+			r.Errorf("got flows of %d, want %+v", flow, want)
 		}
 	})
 }

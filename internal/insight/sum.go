@@ -64,15 +64,3 @@ func (s *sum) counts() dmarcd.Counts {
 	}
 	return c
 }
-
-// affected counts what is not compliant. Which of it is from unverified reports is not
-// known.
-func (s *sum) affected() dmarcd.Counts {
-	var c dmarcd.Counts
-	for o, messages := range s.messages {
-		if outcome := dmarcd.Outcome(o); !outcome.Compliant() {
-			c.Add(outcome.Counts(messages))
-		}
-	}
-	return c
-}

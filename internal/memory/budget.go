@@ -32,6 +32,7 @@ type Budget struct {
 	limiter *fair.Limiter[dmarcd.TeamID]
 }
 
+// NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{fair.New[dmarcd.TeamID](fair.Options{Capacity: bytes, PerKey: max(bytes/2, 1), Waiting: maxWaiting})}
 }

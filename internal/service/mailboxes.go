@@ -23,7 +23,7 @@ const (
 	// tryTime is after how long a user is told that a server cannot be used.
 	tryTime = 10 * time.Second
 	// unreached is all that is told of a server that does not speak IMAP with us.
-	unreached = "The server cannot be reached, or does not speak IMAP as it is asked to. Look at its name, port and encryption; an operator finds the reason in the log."
+	unreached = "The server cannot be reached, or does not speak IMAP as it is asked to. Check its name, port and encryption; an operator finds the reason in the log."
 	// addressRefused is told of a server whose address may not be connected to.
 	addressRefused = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 )

@@ -40,7 +40,7 @@ func TestBuilder(t *testing.T) {
 		{
 			"below the organization, to receivers that know no tree",
 			url.Values{"domain": {"mail.example.co.uk"}, "record": {"v=DMARC1; p=reject"}},
-			[]string{"These receivers look at the name itself and at example.co.uk, and find no record."},
+			[]string{"These receivers query the name itself and example.co.uk, and find no record."},
 		},
 		{"a tag for subdomains", url.Values{"record": {"v=DMARC1; p=reject; sp=none"}}, []string{"<small>The tag sp says so.</small></td></tr>"}},
 		{"not a record", url.Values{"record": {"v=spf1 -all"}}, []string{"Receivers pass over this text"}},

@@ -76,7 +76,7 @@ func newAction(d dmarc.Discovery) receiverAction {
 func legacyAction(d dmarc.LegacyDiscovery) receiverAction {
 	switch {
 	case d.Record == nil:
-		return receiverAction{"", "These receivers look at the name itself and at " + d.Organization + ", and find no record."}
+		return receiverAction{"", "These receivers query the name itself and " + d.Organization + ", and find no record."}
 	case d.Policy == dmarc.Unstated:
 		return receiverAction{"", "The record is not usable: no policy applies."}
 	}
