@@ -76,7 +76,7 @@ func (p *program) followEvents(cmd *cobra.Command, t *service.Team, filter servi
 	encoder.SetEscapeHTML(false)
 	ctx := cmd.Context()
 	since := int64(0)
-	for {
+	for ctx.Err() == nil {
 		for _, e := range events {
 			since = e.Seq
 			var err error
@@ -92,11 +92,9 @@ func (p *program) followEvents(cmd *cobra.Command, t *service.Team, filter servi
 		}
 		var err error
 		events, err = t.EventsSince(ctx, filter, since, 100, followWait)
-		if err != nil && ctx.Err() == nil { // else it was interrupted
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
 	}
+	return nil // interrupted
 }
