@@ -34,7 +34,7 @@ var foundations = []string{"dns/txt", "internal/reporturi", "internal/reporttext
 
 // services do the work. They do not import each other, and declare what they
 // need of the store as interfaces of their own.
-var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "internal/insight"}
+var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "internal/insight", "internal/notify", "internal/notify/webhook"}
 
 // transports are the ways in. They end in internal/intake.
 var transports = []string{
@@ -87,11 +87,13 @@ var packages = map[string][]string{
 	"internal/resolver":              {"dns", "internal/fair", "internal/recovered"},
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 
-	"internal/outbound": {"dns"},
-	"internal/dnscheck": join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
-	"internal/jobs":     join(protocols, ".", "internal/fair", "internal/recovered"),
-	"internal/auth":     {".", "internal/fair"},
-	"internal/insight":  join(protocols, ".", "internal/senders", "internal/memory", "internal/recovered", "internal/rollup"),
+	"internal/outbound":       {"dns"},
+	"internal/dnscheck":       join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
+	"internal/notify":         {".", "internal/recovered"},
+	"internal/notify/webhook": {".", "internal/outbound", "internal/wire"},
+	"internal/jobs":           join(protocols, ".", "internal/fair", "internal/recovered"),
+	"internal/auth":           {".", "internal/fair"},
+	"internal/insight":        join(protocols, ".", "internal/senders", "internal/memory", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),
@@ -125,7 +127,7 @@ var packages = map[string][]string{
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair"),
+		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/webhook"),
 }
 
 // confined are imports that only some packages, and what lies below them, may
@@ -140,7 +142,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
-	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web"}},
+	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/notify/webhook"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 }
 

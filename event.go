@@ -19,13 +19,15 @@ const (
 	FindingResolved    EventKind = "finding.resolved"
 	ChecksSuspended    EventKind = "checks.suspended"
 	HeldReport         EventKind = "report.held" // a report that is not counted until an editor releases it
+	WebhookDisabled    EventKind = "webhook.disabled"
+	WebhookTest        EventKind = "webhook.test" // a user asked for it, and one webhook gets it
 )
 
 // EventKinds returns all kinds.
 func EventKinds() []EventKind {
 	return []EventKind{
 		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, FindingAppeared, FindingResolved,
-		ChecksSuspended, HeldReport,
+		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 	}
 }
 
@@ -52,7 +54,9 @@ type EventData struct {
 	// Report is the held report, and Organization its reporter.
 	Report       ReportID
 	Organization string
-	// Reason is why checks are suspended, or why a report is held.
+	// Webhook is the webhook that was disabled or tested.
+	Webhook WebhookID
+	// Reason is why checks are suspended, a report is held or a webhook is disabled.
 	Reason string
 }
 
@@ -77,6 +81,10 @@ func (e Event) Summary() string {
 		return fmt.Sprintf("%s is no longer checked on schedule: %s", e.Domain, e.Reason)
 	case HeldReport:
 		return fmt.Sprintf("A report by %s about %s is not counted until an editor releases it. %s", e.Organization, e.Domain, e.Reason)
+	case WebhookDisabled:
+		return fmt.Sprintf("Webhook %s was disabled: %s", e.Webhook, e.Reason)
+	case WebhookTest:
+		return fmt.Sprintf("This is a test of webhook %s.", e.Webhook)
 	}
 	return string(e.Kind)
 }

@@ -28,6 +28,11 @@ type (
 	MailboxID int64
 	// UserID names a user, outside the process as "user_…".
 	UserID int64
+	// WebhookID names a webhook, outside the process as "whk_…".
+	WebhookID int64
+	// DeliveryID names the delivery of an event to a webhook, outside the process as
+	// "dlv_…".
+	DeliveryID int64
 )
 
 const (
@@ -40,6 +45,8 @@ const (
 	rejectedPrefix = "rej_"
 	mailboxPrefix  = "box_"
 	userPrefix     = "user_"
+	webhookPrefix  = "whk_"
+	deliveryPrefix = "dlv_"
 )
 
 // String returns the form used outside the process.
@@ -68,6 +75,24 @@ func (id MailboxID) String() string { return formatID(mailboxPrefix, int64(id)) 
 
 // String returns the form used outside the process.
 func (id UserID) String() string { return formatID(userPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id WebhookID) String() string { return formatID(webhookPrefix, int64(id)) }
+
+// String returns the form used outside the process.
+func (id DeliveryID) String() string { return formatID(deliveryPrefix, int64(id)) }
+
+// ParseWebhookID reads what WebhookID.String wrote; anything else is an
+// InvalidError.
+func ParseWebhookID(s string) (WebhookID, error) {
+	return parseID[WebhookID](webhookPrefix, s, "A webhook's id looks like %q; `dmarcd webhook list` shows them.")
+}
+
+// ParseDeliveryID reads what DeliveryID.String wrote; anything else is an
+// InvalidError.
+func ParseDeliveryID(s string) (DeliveryID, error) {
+	return parseID[DeliveryID](deliveryPrefix, s, "A delivery's id looks like %q.")
+}
 
 // ParseTokenID reads what TokenID.String wrote; anything else is an
 // InvalidError.

@@ -103,7 +103,7 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	}
 	root.AddCommand(
 		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.adviseCommand(), p.parseCommand(), p.importCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
-		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.userCommand(),
+		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.webhookCommand(), p.userCommand(),
 		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
 	)
 	// All commands share the settings; repeating them would hide a command's own flags.

@@ -52,6 +52,15 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/domains/{domain}/setup", scope: dmarcd.ScopeRead, handle: a.setup},
 		{method: "GET", path: "/events", scope: dmarcd.ScopeRead, handle: a.listEvents},
 
+		{method: "GET", path: "/webhooks", scope: dmarcd.ScopeRead, handle: a.listWebhooks},
+		{method: "POST", path: "/webhooks", scope: dmarcd.ScopeWrite, handle: a.addWebhook},
+		{method: "PATCH", path: "/webhooks/{id}", scope: dmarcd.ScopeWrite, handle: a.updateWebhook},
+		{method: "DELETE", path: "/webhooks/{id}", scope: dmarcd.ScopeWrite, handle: a.deleteWebhook},
+		{method: "POST", path: "/webhooks/{id}/test", scope: dmarcd.ScopeWrite, handle: a.testWebhook},
+		{method: "POST", path: "/webhooks/{id}/rotate", scope: dmarcd.ScopeWrite, handle: a.rotateWebhook},
+		{method: "GET", path: "/webhooks/{id}/deliveries", scope: dmarcd.ScopeRead, handle: a.listDeliveries},
+		{method: "POST", path: "/webhooks/{id}/deliveries/{delivery}/retry", scope: dmarcd.ScopeWrite, handle: a.retryDelivery},
+
 		{method: "POST", path: "/reports", scope: dmarcd.ScopeWrite, handle: a.uploadReport},
 		{method: "GET", path: "/insights/reports", scope: dmarcd.ScopeRead, handle: a.listReports},
 		{method: "POST", path: "/insights/reports/exclude", scope: dmarcd.ScopeWrite, handle: a.setCountedAll},

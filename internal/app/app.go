@@ -30,6 +30,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/notify"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
@@ -82,6 +83,7 @@ type App struct {
 	sources       *insight.Service
 	memory        *memory.Budget
 	mail          *mail // nil where none is received
+	deliveries    *notify.Worker
 	metrics       *metrics
 	listener      net.Listener
 	server        *http.Server
@@ -217,11 +219,14 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.service = service.New(a.store, withMailboxes(service.Options{
+	a.deliveries = newDeliveries(a.store, a.config, a.dialer, a.log)
+	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
+	options := withMailboxes(service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,
 		Examine: a.examineOnRequest(), Retention: a.retention(), OIDC: provider,
 		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Stopping: a.ending, Now: time.Now, Log: a.log,
-	}, a.config, a.dialer))
+	}, a.config, a.dialer)
+	a.service = service.New(a.store, withWebhooks(options, a.config, a.dialer, a.deliveries))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,
 		Authenticator: a.authenticator,
@@ -265,6 +270,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { return a.authenticator.Run(ctx) })
 	group.Go(func() error { return a.names.Run(ctx) })
+	group.Go(func() error { return a.deliveries.Run(ctx) })
 	if a.config.Schedule.Rate > 0 {
 		group.Go(func() error { return a.checks().Run(ctx) })
 	}

@@ -59,10 +59,12 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		return nil, errors.Join(err, s.Close())
 	}
 	asks := NewResolver(cfg, nil, nil)
+	dialer := NewDialer(cfg, asks)
 	options := withMailboxes(service.Options{
 		Checker: NewChecker(cfg, asks), Acceptor: NewAcceptor(cfg, log),
 		BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
-	}, cfg, NewDialer(cfg, asks))
+	}, cfg, dialer)
+	options = withWebhooks(options, cfg, dialer, newDeliveries(s, cfg, dialer, log))
 	return &Installation{
 		Config: cfg, Service: service.New(s, options), Engine: s.Stats().Engine,
 		store: s, resolver: asks, options: options, log: log,

@@ -30,6 +30,8 @@ type metrics struct {
 	mails        *prometheus.CounterVec
 	reports      *prometheus.CounterVec
 	panics       *prometheus.CounterVec
+	deliveries   *prometheus.CounterVec
+	deliveryTime prometheus.Histogram
 }
 
 func newMetrics(s *store.Store, version string) *metrics {
@@ -59,11 +61,18 @@ func newMetrics(s *store.Store, version string) *metrics {
 			Name: "dmarcd_panics_total", Help: "Recovered panics by component; each is a bug and is logged with its stack.",
 		}, []string{"where"}),
 	}
+	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "dmarcd_webhook_deliveries_total", Help: "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.",
+	}, []string{"outcome"})
+	m.deliveryTime = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "dmarcd_webhook_answer_seconds", Help: "Time until the endpoint of a webhook answered.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
+	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "dmarcd_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, build, &databaseCollector{store: s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, build, &databaseCollector{store: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -92,6 +101,20 @@ func (m *metrics) observeReceipts(way dmarcd.Intake, receipts []dmarcd.Receipt) 
 	}
 }
 
+func (m *metrics) observeDelivery(result dmarcd.DeliveryResult, failed bool) {
+	outcome := "retried"
+	switch {
+	case result.Problem == "":
+		outcome = "delivered"
+	case failed:
+		outcome = "failed"
+	}
+	m.deliveries.WithLabelValues(outcome).Inc()
+	if result.Status != 0 {
+		m.deliveryTime.Observe(result.Took.Seconds())
+	}
+}
+
 // recovered is the recovered.Boundary of everything that handles outside data.
 func (a *App) recovered(e *recovered.Error) { a.reportPanic(e) }
 
@@ -106,27 +129,31 @@ type databaseCollector struct {
 	store *store.Store
 
 	mu       sync.Mutex
-	stored   float64
-	known    bool      // whether stored could be read
-	readNext time.Time // when stored is read again
+	figures  databaseFigures
+	known    bool      // whether the figures could be read
+	readNext time.Time // when they are read again
 }
 
-// storedAge is how old the figure of stored bytes may be. Scrapes in between cost the
+// databaseFigures are figures that the database is asked for.
+type databaseFigures struct{ stored, queued int64 }
+
+// storedAge is how old such a figure may be. Scrapes in between cost the
 // database nothing, however many come.
 const storedAge = time.Minute
 
 var (
-	databaseQueries = prometheus.NewDesc("dmarcd_database_queries_total", "Executed SQL statements.", nil, nil)
-	storedBytes     = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records of all teams, as counted by quotas; up to a minute old.", nil, nil)
-	poolOpen        = prometheus.NewDesc("dmarcd_database_connections", "Open connections by pool and state.", []string{"pool", "state"}, nil)
-	poolMax         = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
-	poolWaits       = prometheus.NewDesc("dmarcd_database_waits_total", "Number of waits for a connection, by pool.", []string{"pool"}, nil)
-	poolWaitTime    = prometheus.NewDesc("dmarcd_database_wait_seconds_total", "Total time spent waiting for a connection, by pool.", []string{"pool"}, nil)
+	databaseQueries  = prometheus.NewDesc("dmarcd_database_queries_total", "Executed SQL statements.", nil, nil)
+	storedBytes      = prometheus.NewDesc("dmarcd_stored_bytes", "Bytes of originals, reports and records of all teams, as counted by quotas; up to a minute old.", nil, nil)
+	poolOpen         = prometheus.NewDesc("dmarcd_database_connections", "Open connections by pool and state.", []string{"pool", "state"}, nil)
+	poolMax          = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
+	poolWaits        = prometheus.NewDesc("dmarcd_database_waits_total", "Number of waits for a connection, by pool.", []string{"pool"}, nil)
+	poolWaitTime     = prometheus.NewDesc("dmarcd_database_wait_seconds_total", "Total time spent waiting for a connection, by pool.", []string{"pool"}, nil)
+	queuedDeliveries = prometheus.NewDesc("dmarcd_webhook_queue", "Pending deliveries to webhooks; up to a minute old.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*databaseCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{databaseQueries, storedBytes, poolOpen, poolMax, poolWaits, poolWaitTime} {
+	for _, desc := range []*prometheus.Desc{databaseQueries, storedBytes, queuedDeliveries, poolOpen, poolMax, poolWaits, poolWaitTime} {
 		descs <- desc
 	}
 }
@@ -135,24 +162,27 @@ func (*databaseCollector) Describe(descs chan<- *prometheus.Desc) {
 func (c *databaseCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	out <- prometheus.MustNewConstMetric(databaseQueries, prometheus.CounterValue, float64(stats.Queries))
-	if stored, known := c.storedBytes(); known {
-		out <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, stored)
+	if figures, known := c.read(); known {
+		out <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, float64(figures.stored))
+		out <- prometheus.MustNewConstMetric(queuedDeliveries, prometheus.GaugeValue, float64(figures.queued))
 	}
 	collectPool(out, "reader", stats.Reader)
 	collectPool(out, "writer", stats.Writer)
 }
 
-// storedBytes returns what all teams have stored, and whether the database could tell.
-func (c *databaseCollector) storedBytes() (stored float64, known bool) {
+// read returns the figures, and whether the database could tell.
+func (c *databaseCollector) read() (figures databaseFigures, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.After(c.readNext) {
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
-		bytes, err := c.store.StoredBytes(ctx)
-		c.stored, c.known, c.readNext = float64(bytes), err == nil, now.Add(storedAge)
+		stored, err := c.store.StoredBytes(ctx)
+		queued, failed := c.store.QueuedDeliveries(ctx)
+		c.figures = databaseFigures{stored: stored, queued: queued}
+		c.known, c.readNext = err == nil && failed == nil, now.Add(storedAge)
 	}
-	return c.stored, c.known
+	return c.figures, c.known
 }
 
 func collectPool(out chan<- prometheus.Metric, pool string, stats store.Pool) {

@@ -18,16 +18,45 @@ const (
 // keep-alive, and does not decompress. The caller decides about redirects; each is dialled
 // and checked again. roots are the trusted roots; nil means those of the system.
 func (d *Dialer) Client(roots *x509.CertPool) *http.Client {
-	return &http.Client{Transport: &httpsOnly{&http.Transport{
+	transport := d.transport(roots)
+	transport.ResponseHeaderTimeout = headerTimeout
+	return &http.Client{Transport: &httpsOnly{transport}}
+}
+
+// EndpointClient returns an HTTP client for endpoints that outsiders name: it speaks HTTPS
+// to all that the dialer reaches, and HTTP only to the networks that the operator allows.
+// It follows no redirects: they are answers like others. Otherwise it is like that of
+// Client, but leaves all times to the caller.
+func (d *Dialer) EndpointClient(roots *x509.CertPool) *http.Client {
+	allowed := *d
+	allowed.AllowedOnly = true
+	return &http.Client{
+		Transport:     &byScheme{https: d.transport(roots), http: allowed.transport(roots)},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (d *Dialer) transport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
 		DialContext:            d.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    dialTimeout,
-		ResponseHeaderTimeout:  headerTimeout,
 		MaxResponseHeaderBytes: maxHeader,
 		DisableKeepAlives:      true,
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
-	}}}
+	}
+}
+
+// byScheme sends requests without TLS another way.
+type byScheme struct{ https, http http.RoundTripper }
+
+// RoundTrip sends a request.
+func (b *byScheme) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme == "https" {
+		return b.https.RoundTrip(request)
+	}
+	return b.http.RoundTrip(request)
 }
 
 // httpsOnly rejects requests without TLS.

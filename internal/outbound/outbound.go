@@ -1,5 +1,6 @@
 // Package outbound connects to hosts that outsiders choose: mailbox servers, MTA-STS
-// policy hosts, and hosts of BIMI logos and certificates. It is the only dialer for them.
+// policy hosts, hosts of BIMI logos and certificates, and endpoints of webhooks. It is the
+// only dialer for them.
 //
 // It connects only to public unicast addresses and to networks that the operator allows.
 // It checks the address that is actually dialled, after name resolution, so DNS rebinding,
@@ -38,6 +39,8 @@ type Dialer struct {
 	Resolver dns.Resolver
 	// Allow lists allowed networks that are not public.
 	Allow []netip.Prefix
+	// AllowedOnly restricts connections to the networks in Allow.
+	AllowedOnly bool
 	// Connect connects to an allowed address; nil means a net.Dialer that checks the
 	// address once more. Tests redirect connections with it.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)

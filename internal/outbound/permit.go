@@ -19,7 +19,7 @@ func (d *Dialer) Permits(a netip.Addr) bool {
 	if slices.ContainsFunc(d.Allow, contains) {
 		return true
 	}
-	return slices.ContainsFunc(public, contains) && !slices.ContainsFunc(special, contains)
+	return !d.AllowedOnly && slices.ContainsFunc(public, contains) && !slices.ContainsFunc(special, contains)
 }
 
 // public is the unicast space: IPv4 without class D and E, and the global unicast part of

@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -50,6 +51,12 @@ type Options struct {
 	LoginRefused string
 	// Seal makes the sealed form of the secret of a mailbox.
 	Seal func(mailbox dmarcd.Mailbox, secret []byte) ([]byte, error)
+	// SealWebhook makes the sealed form of a secret of a webhook.
+	SealWebhook func(webhook dmarcd.Webhook, secret []byte) ([]byte, error)
+	// PermitsAddress reports whether an endpoint may have an address.
+	PermitsAddress func(address netip.Addr) bool
+	// Deliver tries a claimed delivery once, and saves the result.
+	Deliver func(ctx context.Context, claimed dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
 	// OIDC signs users in with an identity provider; nil where there is none.
 	OIDC *auth.OIDC
 	// BaseURL is where clients see the API; the pages are at the same host.

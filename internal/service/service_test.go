@@ -26,6 +26,9 @@ import (
 
 const ours = "example.com"
 
+// endpoint is that of a webhook.
+const endpoint = "https://hooks.example/dmarc"
+
 // world is an installation with one team that has one of everything.
 type world struct {
 	*testing.T
@@ -37,6 +40,8 @@ type world struct {
 	rejected dmarcd.RejectedID
 	token    dmarcd.TokenID
 	mailbox  dmarcd.MailboxID
+	webhook  dmarcd.WebhookID
+	delivery dmarcd.DeliveryID
 	// owner and member are users of the team, operator is one of none.
 	owner, member, operator dmarcd.User
 	// tryMailbox is what a login to a mailbox comes to.
@@ -60,8 +65,14 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		TryMailbox: func(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 			return secret, w.tryMailbox(ctx)
 		},
-		LoginRefused: "the server refuses the login",
-		Seal:         func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		LoginRefused:   "the server refuses the login",
+		Seal:           func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		PermitsAddress: func(netip.Addr) bool { return false },
+		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+			result := dmarcd.DeliveryResult{At: time.Now(), Status: 204}
+			return result, w.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
+		},
 		BaseURL:      "https://dmarc.example/api",
 		ReportDomain: "reports.example",
 		Log:          slog.New(slog.NewTextHandler(&w.log, nil)),
@@ -88,6 +99,12 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	mailbox, err := team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil })
 	w.must(err)
 	w.mailbox = mailbox.ID
+	webhook, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
+	w.must(err)
+	w.webhook = webhook.ID
+	test, err := team.TestWebhook(t.Context(), webhook.ID, time.Minute)
+	w.must(err)
+	w.delivery = test.Delivery.ID
 	w.owner = w.user(1, dmarcd.Invite{Email: "ann@example.com", Team: w.team.ID, Role: dmarcd.RoleOwner})
 	w.member = w.user(2, dmarcd.Invite{Email: "bob@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
 	w.operator = w.user(3, dmarcd.Invite{Email: "op@example.com", Operator: true})
@@ -195,7 +212,7 @@ func reads[T any](read func(w *world, t *service.Team) (T, error)) use {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = map[string]use{
+var uses = joined(webhookUses, map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),
@@ -544,4 +561,4 @@ var uses = map[string]use{
 			return err
 		},
 	},
-}
+})

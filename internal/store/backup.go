@@ -21,6 +21,8 @@ var backupTables = []struct{ name, columns string }{
 	{"checks", "id, team_id, domain_id, first_at, last_at, grade, document, changes, errors"},
 	{"event_counters", "team_id, seq"},
 	{"events", "team_id, seq, id, domain_id, at, kind, document"},
+	{"webhooks", "team_id, id, url, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since, claimed_at"},
+	{"deliveries", "team_id, id, webhook_id, seq, state, created_at, next_at, give_up_at, lease_until, attempts, test, attempted_at, status, took_ms, problem"},
 	{"domain_days", "team_id, domain_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified"},
 	{"team_days", "team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, changes, broken, in_rollup, rollup_at, unverified, build, newest_report, in_senders, removed, expired"},
 	{"senders", "team_id, domain_id, key, first_day, last_day"},

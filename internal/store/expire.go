@@ -42,6 +42,7 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 		{keep.Records, t.expireRecords},
 		{keep.Counters, t.expireReports},
 		{keep.Counters, t.expireDays},
+		{keepDeliveries, t.expireDeliveries},
 	} {
 		if step.age == 0 {
 			continue

@@ -109,6 +109,9 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 	for _, step := range []string{
 		`DELETE FROM checks WHERE team_id = $1 AND id IN
 			(SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM deliveries WHERE team_id = $1 AND id IN
+			(SELECT deliveries.id FROM deliveries JOIN events ON events.team_id = $1 AND events.seq = deliveries.seq
+				WHERE deliveries.team_id = $1 AND events.domain_id = $2 LIMIT $3)`,
 		`DELETE FROM events WHERE team_id = $1 AND seq IN
 			(SELECT seq FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN

@@ -34,6 +34,7 @@ type newEvents map[dmarcd.TeamID][]newEvent
 type newEvent struct {
 	dmarcd.Event
 	domain dmarcd.DomainID // 0 for none
+	test   *testDelivery   // nil where all webhooks that want the event get it
 }
 
 // addEvents has the transaction write events of a domain that happened at one time; domain
@@ -41,11 +42,11 @@ type newEvent struct {
 func (t *Team) addEvents(tx tx, domain dmarcd.DomainID, at time.Time, events ...dmarcd.Event) {
 	for _, e := range events {
 		e.ID, e.At = dmarcd.EventID(newID()), at
-		tx.events[t.id] = append(tx.events[t.id], newEvent{e, domain})
+		tx.events[t.id] = append(tx.events[t.id], newEvent{Event: e, domain: domain})
 	}
 }
 
-// writeEvents numbers and writes the events of the transaction.
+// writeEvents numbers and writes the events of the transaction, and their deliveries.
 //
 // The row of event_counters is the last that the transaction locks. Another transaction of
 // the team gets its numbers when this one has committed, so the numbers are in the order
@@ -76,8 +77,10 @@ func (t *Team) writeEvents(ctx context.Context, tx tx, events []newEvent) error 
 		e.Seq = last - int64(len(events)-1-i)
 		rows[i] = []any{t.id, e.Seq, e.ID, nullable(e.domain), unix(e.At), e.Kind, shape.EncodeEvent(e.EventData)}
 	}
-	_, err = tx.insertMany(ctx, `INSERT INTO events (team_id, seq, id, domain_id, at, kind, document) VALUES `, rows, "")
-	return err
+	if _, err := tx.insertMany(ctx, `INSERT INTO events (team_id, seq, id, domain_id, at, kind, document) VALUES `, rows, ""); err != nil {
+		return err
+	}
+	return t.deliver(ctx, tx, events)
 }
 
 // ofPresentDomains returns the events without those of domains that are gone, and with

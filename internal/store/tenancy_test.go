@@ -24,6 +24,8 @@ type victim struct {
 	mailbox  dmarcd.Mailbox
 	member   dmarcd.User
 	invited  string
+	// test is a delivery to its webhook.
+	test dmarcd.ClaimedDelivery
 }
 
 // delivery is what the victim was sent.
@@ -37,7 +39,7 @@ func (v victim) delivery() *dmarcd.Delivery {
 // attacks holds, for every method of store.Team, a call of it as another team
 // with the victim's names and ids, and what must come back. A method that is
 // missing here fails the test.
-var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
+var attacks = joined(webhookAttacks, map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"Domain": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
@@ -378,7 +380,7 @@ var attacks = map[string]func(ctx context.Context, other *store.Team, v victim) 
 	"RevokeToken": func(ctx context.Context, other *store.Team, v victim) error {
 		return wantNotFound(other.RevokeToken(ctx, v.token.ID))
 	},
-}
+})
 
 func wantNotFound(err error) error {
 	if errors.Is(err, dmarcd.ErrNotFound) {
@@ -458,6 +460,13 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 		t.Fatalf("got %d rejected, %v; want 1", len(rejected), err)
 	}
 	v.rejected = rejected[0].ID
+	webhook, err := mine.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/"}, func(dmarcd.Webhook) ([]byte, error) { return []byte("sealed"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.test, err = mine.TestWebhook(ctx, webhook.ID, time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	if err := mine.SetRetention(ctx, store.Retention{Originals: time.Hour, Records: 2 * time.Hour, Counters: 3 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
@@ -514,6 +523,7 @@ type victimState struct {
 	member          dmarcd.Member
 	members, audit  int
 	invites         int
+	webhooks        string
 }
 
 func state(t *testing.T, mine *store.Team, v victim) victimState {
@@ -556,6 +566,11 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	mailboxes, err := mine.Mailboxes(ctx)
 	must(err)
 	got.mailboxes = fmt.Sprintf("%+v", mailboxes)
+	webhooks, err := mine.Webhooks(ctx)
+	must(err)
+	deliveries, err := mine.Deliveries(ctx, v.test.Webhook.ID, 0, 100)
+	must(err)
+	got.webhooks = fmt.Sprintf("%+v %+v", webhooks, deliveries)
 	members, err := mine.Members(ctx)
 	must(err)
 	invites, err := mine.Invites(ctx)

@@ -119,6 +119,10 @@ func eventCell(kind dmarcd.EventKind) ui.Cell {
 		cell.Text, cell.Tone = "checks suspended", "bad"
 	case dmarcd.HeldReport:
 		cell.Text, cell.Tone = "report held", "warning"
+	case dmarcd.WebhookDisabled:
+		cell.Text, cell.Tone = "webhook disabled", "bad"
+	case dmarcd.WebhookTest:
+		cell.Text, cell.Tone = "webhook test", "info"
 	default:
 		cell.Text = string(kind)
 	}

@@ -27,6 +27,7 @@ type EventData struct {
 	After        *string `json:"after"`
 	ReportID     *string `json:"report_id"`
 	Organization *string `json:"organization"`
+	WebhookID    *string `json:"webhook_id"`
 	Reason       *string `json:"reason"`
 }
 
@@ -39,6 +40,9 @@ func NewEvent(e dmarcd.Event, baseURL string) Event {
 	}
 	if e.Report != 0 {
 		data.ReportID = optionalText(e.Report.String())
+	}
+	if e.Webhook != 0 {
+		data.WebhookID = optionalText(e.Webhook.String())
 	}
 	return Event{Seq: e.Seq, ID: e.ID.String(), Kind: string(e.Kind), Domain: data.Domain, At: Time(e.At), Summary: e.Summary(), Data: data}
 }

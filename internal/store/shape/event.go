@@ -10,6 +10,7 @@ type eventV1 struct {
 	Finding      string `json:"finding,omitempty"`
 	Report       int64  `json:"report,omitempty"`
 	Organization string `json:"organization,omitempty"`
+	Webhook      int64  `json:"webhook,omitempty"`
 	Reason       string `json:"reason,omitempty"`
 }
 
@@ -17,7 +18,7 @@ type eventV1 struct {
 func EncodeEvent(e dmarcd.EventData) string {
 	return encode(eventV1{
 		V: 1, Before: e.Before, After: e.After, Finding: e.Finding,
-		Report: int64(e.Report), Organization: e.Organization, Reason: e.Reason,
+		Report: int64(e.Report), Organization: e.Organization, Webhook: int64(e.Webhook), Reason: e.Reason,
 	})
 }
 
@@ -29,6 +30,6 @@ func DecodeEvent(document string) (dmarcd.EventData, error) {
 func (s eventV1) value() dmarcd.EventData {
 	return dmarcd.EventData{
 		Before: s.Before, After: s.After, Finding: s.Finding,
-		Report: dmarcd.ReportID(s.Report), Organization: s.Organization, Reason: s.Reason,
+		Report: dmarcd.ReportID(s.Report), Organization: s.Organization, Webhook: dmarcd.WebhookID(s.Webhook), Reason: s.Reason,
 	}
 }

@@ -175,7 +175,7 @@ func TestEvent(t *testing.T) {
 	t.Parallel()
 	golden(t, "event", 1, dmarcd.EventData{
 		Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject", Finding: "spf.multiple-records",
-		Report: 4711, Organization: "receiver.example", Reason: "a reason",
+		Report: 4711, Organization: "receiver.example", Webhook: 4712, Reason: "a reason",
 	}, shape.EncodeEvent, shape.DecodeEvent)
 }
 

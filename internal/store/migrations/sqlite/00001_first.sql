@@ -275,6 +275,57 @@ CREATE TABLE events (
 
 CREATE INDEX events_of_domain ON events (team_id, domain_id, seq);
 
+-- The endpoints that events are delivered to. kinds and domains have one a line, '' for
+-- all. The secrets are sealed with a key that is not in the database; old_secret signs too
+-- until old_until. failing_since is the first failure after the last success, and
+-- claimed_at is written to lock the row.
+CREATE TABLE webhooks (
+    team_id         BIGINT NOT NULL REFERENCES teams (id),
+    id              BIGINT NOT NULL,
+    url             TEXT   NOT NULL,
+    kinds           TEXT   NOT NULL,
+    domains         TEXT   NOT NULL,
+    secret          BLOB  NOT NULL,
+    old_secret      BLOB  NOT NULL,
+    old_until       BIGINT NOT NULL DEFAULT 0,
+    created_at      BIGINT NOT NULL,
+    disabled_at     BIGINT NOT NULL DEFAULT 0,
+    disabled_reason TEXT   NOT NULL DEFAULT '',
+    failing_since   BIGINT NOT NULL DEFAULT 0,
+    claimed_at      BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, id)
+) WITHOUT ROWID;
+
+-- The outbox and the log of deliveries: a row for each event and webhook that wants it,
+-- written with the event. state is 'pending', 'delivered' or 'failed'. A worker claims a row
+-- by moving next_at and lease_until ahead.
+CREATE TABLE deliveries (
+    team_id      BIGINT  NOT NULL,
+    id           BIGINT  NOT NULL,
+    webhook_id   BIGINT  NOT NULL,
+    seq          BIGINT  NOT NULL, -- of the event
+    state        TEXT    NOT NULL DEFAULT 'pending',
+    created_at   BIGINT  NOT NULL,
+    next_at      BIGINT  NOT NULL,
+    give_up_at   BIGINT  NOT NULL,
+    lease_until  BIGINT  NOT NULL,
+    attempts     INTEGER NOT NULL,
+    test         BOOLEAN NOT NULL, -- a user asked for it; it is tried once
+    attempted_at BIGINT  NOT NULL DEFAULT 0,
+    status       INTEGER NOT NULL DEFAULT 0, -- of the last answer
+    took_ms      BIGINT  NOT NULL DEFAULT 0,
+    problem      TEXT    NOT NULL DEFAULT '',
+    PRIMARY KEY (team_id, id),
+    FOREIGN KEY (team_id, webhook_id) REFERENCES webhooks (team_id, id),
+    FOREIGN KEY (team_id, seq) REFERENCES events (team_id, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX deliveries_of_webhook ON deliveries (team_id, webhook_id, seq);
+CREATE INDEX deliveries_of_event ON deliveries (team_id, seq);
+CREATE INDEX deliveries_by_age ON deliveries (team_id, created_at);
+CREATE INDEX deliveries_due ON deliveries (next_at, team_id) WHERE state = 'pending';
+CREATE INDEX deliveries_due_of_team ON deliveries (team_id, next_at) WHERE state = 'pending';
+
 -- Messages by day: for a domain, and for all present domains of a team, which is the sum
 -- of the former. quarantined and rejected are what receivers did with them (the rest was
 -- delivered), dkim and spf how many passed, aligned; unverified are from reports whose

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) webhookCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "webhook",
+		Short: "Endpoints to which the events of a team are delivered",
+		Long: `Endpoints to which the events of a team are delivered, as Standard Webhooks 1.0
+describes it. A running daemon delivers each event within seconds, and retries for a day.`,
+		Args: noArguments,
+		RunE: showHelp,
+	}
+	cmd.AddCommand(p.webhookAddCommand(), p.webhookListCommand(), p.webhookTestCommand(), p.webhookRemoveCommand())
+	return cmd
+}
+
+func (p *program) webhookAddCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add --team NAME URL",
+		Short: "Add a webhook, and print its id and its secret",
+		Long: `Adds a webhook, and prints its id and its secret, which is not shown again. Receivers
+verify the signature of deliveries with the secret.`,
+		Example: `  dmarcd webhook add --team acme https://example.com/hooks/dmarc
+  dmarcd webhook add --team acme --kind policy.weakened --domain example.org https://example.com/hooks/dmarc`,
+		Args: cobra.ExactArgs(1),
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	kinds := cmd.Flags().StringSlice("kind", nil, "deliver events of this kind alone; may be repeated")
+	domains := cmd.Flags().StringSlice("domain", nil, "deliver events of this domain alone; may be repeated")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		wanted := dmarcd.Webhook{URL: args[0], Domains: *domains}
+		for _, kind := range *kinds {
+			wanted.Kinds = append(wanted.Kinds, dmarcd.EventKind(kind))
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			added, secret, err := t.AddWebhook(cmd.Context(), wanted)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(p.out, wire.WebhookWithSecret{Webhook: wire.NewWebhook(added), Secret: secret})
+			}
+			_, err = fmt.Fprintf(p.out, "%s\t%s\n", added.ID, secret)
+			return err
+		})
+	}
+	return cmd
+}
+
+func (p *program) webhookListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list --team NAME",
+		Short:   "List the webhooks of a team",
+		Example: "  dmarcd webhook list --team acme --json",
+		Args:    cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			webhooks, err := t.Webhooks(cmd.Context())
+			if err != nil {
+				return err
+			}
+			heading := []string{"ID", "URL", "KINDS", "DOMAINS", "ENABLED", "FAILING SINCE", "DISABLED BECAUSE"}
+			return printList(p.out, *asJSON, convert(webhooks, wire.NewWebhook), heading, func(w wire.Webhook) []string {
+				return []string{w.ID, w.URL, orAll(w.Kinds), orAll(w.Domains), yesNo(w.Enabled), orDash(w.FailingSince), orDash(w.DisabledReason)}
+			})
+		})
+	}
+	return cmd
+}
+
+// orAll joins a list, of which none stands for all.
+func orAll(list []string) string {
+	if list == nil {
+		return "all"
+	}
+	return strings.Join(list, ",")
+}
+
+func (p *program) webhookTestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "test ID",
+		Short:   "Deliver a test event to a webhook now, and print the result",
+		Example: "  dmarcd webhook test whk_1omg",
+		Args:    cobra.ExactArgs(1),
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = p.onWebhook(func(cmd *cobra.Command, cfg config.Config, t *service.Team, id dmarcd.WebhookID) error {
+		delivery, err := t.TestWebhook(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case *asJSON:
+			err = printJSON(p.out, wire.NewWebhookDelivery(delivery, cfg.BaseURL))
+		case delivery.Problem != "":
+			_, err = fmt.Fprintln(p.out, delivery.Problem)
+		default:
+			_, err = fmt.Fprintf(p.out, "delivered: the endpoint answered with status %d after %v\n", delivery.Status, delivery.Took)
+		}
+		if err == nil && delivery.Problem != "" {
+			err = errReported
+		}
+		return err
+	})
+	return cmd
+}
+
+func (p *program) webhookRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Remove a webhook with its deliveries",
+		Example: "  dmarcd webhook remove whk_1omg",
+		Args:    cobra.ExactArgs(1),
+		RunE: p.onWebhook(func(cmd *cobra.Command, _ config.Config, t *service.Team, id dmarcd.WebhookID) error {
+			return t.RemoveWebhook(cmd.Context(), id)
+		}),
+	}
+}
+
+// onWebhook returns what a command does with the webhook that it is given.
+func (p *program) onWebhook(f func(cmd *cobra.Command, cfg config.Config, t *service.Team, id dmarcd.WebhookID) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := dmarcd.ParseWebhookID(args[0])
+		if err != nil {
+			return err
+		}
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := system(i).TeamOfWebhook(cmd.Context(), id)
+			if err == nil {
+				err = f(cmd, i.Config, i.Service.Team(team, service.CommandLine()), id)
+			}
+			if errors.Is(err, dmarcd.ErrNotFound) {
+				return fmt.Errorf("there is no webhook %s; `dmarcd webhook list` shows a team's: %w", id, err)
+			}
+			return err
+		})
+	}
+}

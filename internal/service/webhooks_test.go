@@ -1,0 +1,80 @@
+package service_test
+
+import (
+	"maps"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+)
+
+// joined returns the entries of both maps.
+func joined(a, b map[string]use) map[string]use {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// webhookUses are the uses of webhooks.
+var webhookUses = map[string]use{
+	"Webhooks": reads(func(_ *world, t *service.Team) ([]dmarcd.Webhook, error) { return t.Webhooks(ctx) }),
+	"Deliveries": reads(func(w *world, t *service.Team) ([]dmarcd.WebhookDelivery, error) {
+		return t.Deliveries(ctx, w.webhook, 0, 10)
+	}),
+	"AddWebhook": {
+		needs: remove, action: "webhook.add", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			_, _, err := t.AddWebhook(ctx, dmarcd.Webhook{URL: endpoint, Domains: []string{"Example.COM."}})
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, _, err := t.AddWebhook(ctx, dmarcd.Webhook{URL: "https://127.0.0.1/"})
+			return err
+		},
+	},
+	"UpdateWebhook": {
+		needs: remove, action: "webhook.update", wants: dmarcd.ErrInvalid,
+		team: func(w *world, t *service.Team) error {
+			enabled := false
+			_, err := t.UpdateWebhook(ctx, w.webhook, service.WebhookChange{Enabled: &enabled})
+			return err
+		},
+		fails: func(w *world, t *service.Team, _ *service.System) error {
+			wrong := "ftp://hooks.example/"
+			_, err := t.UpdateWebhook(ctx, w.webhook, service.WebhookChange{URL: &wrong})
+			return err
+		},
+	},
+	"RotateWebhook": {
+		needs: remove, action: "webhook.rotate", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error { _, _, err := t.RotateWebhook(ctx, w.webhook); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, _, err := t.RotateWebhook(ctx, 1)
+			return err
+		},
+	},
+	"RemoveWebhook": {
+		needs: remove, action: "webhook.remove", wants: dmarcd.ErrNotFound,
+		team:  func(w *world, t *service.Team) error { return t.RemoveWebhook(ctx, w.webhook) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.RemoveWebhook(ctx, 1) },
+	},
+	"TestWebhook": {
+		needs: remove, action: "webhook.test", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error { _, err := t.TestWebhook(ctx, w.webhook); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.TestWebhook(ctx, 1)
+			return err
+		},
+	},
+	"RetryDelivery": {
+		needs: remove, action: "webhook.retry", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error {
+			_, err := t.RetryDelivery(ctx, w.webhook, w.delivery)
+			return err
+		},
+		fails: func(w *world, t *service.Team, _ *service.System) error {
+			_, err := t.RetryDelivery(ctx, w.webhook, 1)
+			return err
+		},
+	},
+	"TeamOfWebhook": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfWebhook(ctx, w.webhook); return err }},
+}

@@ -1,0 +1,279 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// deliveryTime is how long a delivery is tried.
+const deliveryTime = 24 * time.Hour
+
+// keepDeliveries is how long deliveries are listed after they were created.
+const keepDeliveries = 30 * 24 * time.Hour
+
+// deliver writes a delivery for each webhook that wants one of some new events. The
+// caller holds the counter of events, so the webhooks do not change until the commit.
+func (t *Team) deliver(ctx context.Context, tx tx, events []newEvent) error {
+	webhooks, err := t.webhooks(ctx, tx)
+	if err != nil || len(webhooks) == 0 {
+		return err
+	}
+	now := t.store.now()
+	var rows [][]any
+	for _, e := range events {
+		if e.test != nil {
+			rows = append(rows, []any{t.id, e.test.id, e.test.webhook, e.Seq, now.Unix(), unix(e.test.leaseUntil), now.Unix(), unix(e.test.leaseUntil), 1, true})
+			continue
+		}
+		for _, w := range webhooks {
+			if w.Wants(e.Event) {
+				rows = append(rows, []any{t.id, newID(), w.ID, e.Seq, now.Unix(), now.Unix(), unix(now.Add(deliveryTime)), 0, 0, false})
+			}
+		}
+	}
+	_, err = tx.insertMany(ctx, `INSERT INTO deliveries
+		(team_id, id, webhook_id, seq, created_at, next_at, give_up_at, lease_until, attempts, test) VALUES `, rows, "")
+	return err
+}
+
+// testDelivery is the delivery of an event that one webhook alone gets, claimed by the one
+// who asked for it.
+type testDelivery struct {
+	id         dmarcd.DeliveryID
+	webhook    dmarcd.WebhookID
+	leaseUntil time.Time
+}
+
+// TestWebhook writes an event that one webhook alone gets, and returns its delivery,
+// claimed for as long as lease.
+func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID, lease time.Duration, audit ...dmarcd.AuditEntry) (dmarcd.ClaimedDelivery, error) {
+	test := testDelivery{id: dmarcd.DeliveryID(newID()), webhook: id, leaseUntil: t.store.now().Add(lease)}
+	var webhook dmarcd.Webhook
+	err := t.changeWebhooks(ctx, func(tx tx) (err error) {
+		if webhook, err = t.webhook(ctx, tx, id); err != nil {
+			return err
+		}
+		tx.events[t.id] = append(tx.events[t.id], newEvent{
+			Event: dmarcd.Event{ID: dmarcd.EventID(newID()), At: t.store.now(), Kind: dmarcd.WebhookTest, EventData: dmarcd.EventData{Webhook: id}},
+			test:  &test,
+		})
+		return tx.noteAll(ctx, t.id, audit, id.String())
+	})
+	if err != nil {
+		return dmarcd.ClaimedDelivery{}, err
+	}
+	delivery, err := t.Delivery(ctx, id, test.id)
+	return dmarcd.ClaimedDelivery{Team: t.id, Webhook: webhook, Delivery: delivery, LeaseUntil: test.leaseUntil}, err
+}
+
+const deliverySelect = `SELECT deliveries.id, deliveries.webhook_id, deliveries.state, deliveries.created_at, deliveries.next_at, deliveries.give_up_at,
+		deliveries.attempts, deliveries.test, deliveries.attempted_at, deliveries.status, deliveries.took_ms, deliveries.problem,
+		events.seq, events.id, events.at, COALESCE(domains.name, ''), events.kind, events.document
+	FROM deliveries JOIN events ON events.team_id = deliveries.team_id AND events.seq = deliveries.seq
+		LEFT JOIN domains ON domains.team_id = events.team_id AND domains.id = events.domain_id
+	WHERE deliveries.team_id = $1 AND (events.domain_id IS NULL OR domains.deleted_at = 0) `
+
+func scanDelivery(scan scanner) (dmarcd.WebhookDelivery, error) {
+	var d dmarcd.WebhookDelivery
+	var createdAt, nextAt, giveUpAt, attemptedAt, took int64
+	event, err := scanEvent(func(dest ...any) error {
+		return scan(append([]any{
+			&d.ID, &d.Webhook, &d.State, &createdAt, &nextAt, &giveUpAt, &d.Attempts, &d.Test, &attemptedAt, &d.Status, &took, &d.Problem,
+		}, dest...)...)
+	})
+	d.Event, d.CreatedAt, d.NextAt, d.GiveUpAt = event, fromUnix(createdAt), fromUnix(nextAt), fromUnix(giveUpAt)
+	d.At, d.Took = fromUnix(attemptedAt), time.Duration(took)*time.Millisecond
+	return d, err
+}
+
+// Deliveries returns up to limit deliveries to a webhook, newest first, before the one with
+// that event number; 0 is the beginning.
+func (t *Team) Deliveries(ctx context.Context, webhook dmarcd.WebhookID, before int64, limit int) ([]dmarcd.WebhookDelivery, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return collectRead(ctx, t.store, deliverySelect+`AND deliveries.webhook_id = $2 AND deliveries.seq < $3 ORDER BY deliveries.seq DESC LIMIT $4`,
+		[]any{t.id, webhook, before, limit}, scanDelivery)
+}
+
+// Delivery returns a delivery to a webhook, or ErrNotFound.
+func (t *Team) Delivery(ctx context.Context, webhook dmarcd.WebhookID, id dmarcd.DeliveryID) (delivery dmarcd.WebhookDelivery, err error) {
+	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		delivery, err = scanDelivery(func(dest ...any) error {
+			return read.queryRow(ctx, deliverySelect+`AND deliveries.webhook_id = $2 AND deliveries.id = $3`, []any{t.id, webhook, id}, dest...)
+		})
+		return err
+	})
+	return delivery, err
+}
+
+// RetryDelivery has a delivery tried again now, whatever became of it, and for as long as
+// a new one.
+func (t *Team) RetryDelivery(ctx context.Context, webhook dmarcd.WebhookID, id dmarcd.DeliveryID, audit ...dmarcd.AuditEntry) error {
+	now := t.store.now()
+	return t.change(ctx, audit, `UPDATE deliveries SET state = 'pending', attempts = 0, next_at = $4, give_up_at = $5, test = FALSE
+		WHERE team_id = $1 AND webhook_id = $2 AND id = $3`, t.id, webhook, id, unix(now), unix(now.Add(deliveryTime)))
+}
+
+// DeliveryTeams returns the teams that have a delivery due, in no particular order.
+func (s *Store) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
+	return collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`,
+		[]any{unix(s.now())}, scanTeamID)
+}
+
+// QueuedDeliveries returns how many deliveries are still to be made.
+func (s *Store) QueuedDeliveries(ctx context.Context) (n int64, err error) {
+	err = s.longQueryRow(ctx, `SELECT count(*) FROM deliveries WHERE state = 'pending'`, nil, &n)
+	return n, err
+}
+
+// ClaimDeliveries returns up to limit deliveries that are due and leases them: they are due
+// again after lease unless SaveDelivery is called. At most perWebhook deliveries to one
+// webhook are leased at a time, by all processes together. What is due for a webhook that
+// is disabled fails.
+func (t *Team) ClaimDeliveries(ctx context.Context, lease time.Duration, perWebhook, limit int) ([]dmarcd.ClaimedDelivery, error) {
+	now := t.store.now()
+	until := now.Add(lease)
+	var claimed []dmarcd.ClaimedDelivery
+	err := t.tx(ctx, func(tx tx) error {
+		claimed = nil
+		due, err := collect(ctx, tx, `SELECT DISTINCT webhook_id FROM deliveries WHERE team_id = $1 AND state = 'pending' AND next_at <= $2
+			ORDER BY webhook_id`, []any{t.id, unix(now)}, scanWebhookID)
+		if err != nil {
+			return err
+		}
+		for _, id := range due {
+			webhook, err := t.claimWebhook(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			ids, err := t.claimFrom(ctx, tx, webhook, now, until, perWebhook, limit-len(claimed))
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				claimed = append(claimed, dmarcd.ClaimedDelivery{
+					Team: t.id, Webhook: webhook, Delivery: dmarcd.WebhookDelivery{ID: id, Webhook: webhook.ID}, LeaseUntil: until,
+				})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim deliveries: %w", err)
+	}
+	for i := range claimed {
+		c := &claimed[i]
+		if c.Delivery, err = t.Delivery(ctx, c.Webhook.ID, c.Delivery.ID); err != nil {
+			return nil, fmt.Errorf("read delivery: %w", err)
+		}
+	}
+	return claimed, nil
+}
+
+// claimWebhook returns a webhook and has other claims of its deliveries wait. It locks the
+// row by an update, not for update: events may be written meanwhile that refer to it.
+func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
+	return scanWebhook(t.store.now())(func(dest ...any) error {
+		return tx.queryRow(ctx, `UPDATE webhooks SET claimed_at = $3 WHERE team_id = $1 AND id = $2 RETURNING `+webhookColumns,
+			[]any{t.id, id, unix(t.store.now())}, dest...)
+	})
+}
+
+// claimFrom leases deliveries to a webhook.
+func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now, until time.Time, perWebhook, limit int) ([]dmarcd.DeliveryID, error) {
+	if !webhook.Enabled() {
+		_, err := tx.exec(ctx, `UPDATE deliveries SET state = 'failed', problem = 'The webhook is disabled.'
+			WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND next_at <= $3`, t.id, webhook.ID, unix(now))
+		return nil, err
+	}
+	var leased int
+	err := tx.queryRow(ctx, `SELECT count(*) FROM deliveries WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND lease_until > $3`,
+		[]any{t.id, webhook.ID, unix(now)}, &leased)
+	if err != nil || min(perWebhook-leased, limit) <= 0 {
+		return nil, err
+	}
+	// Those of deleted domains wait for the purge.
+	return collect(ctx, tx, `UPDATE deliveries SET attempts = attempts + 1, lease_until = $3, next_at = $3
+		WHERE team_id = $1 AND id IN (SELECT deliveries.id FROM deliveries JOIN events ON events.team_id = $1 AND events.seq = deliveries.seq
+				LEFT JOIN domains ON domains.team_id = $1 AND domains.id = events.domain_id
+			WHERE deliveries.team_id = $1 AND deliveries.webhook_id = $2 AND deliveries.state = 'pending' AND deliveries.next_at <= $4
+				AND (events.domain_id IS NULL OR domains.deleted_at = 0)
+			ORDER BY deliveries.next_at, deliveries.seq LIMIT $5)
+		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), min(perWebhook-leased, limit)}, scanDeliveryID)
+}
+
+// SaveDelivery stores how an attempt ended: delivered, to be tried again at next, or failed
+// if next is the zero time. A webhook that only failed for longer than disableAfter, or for
+// which disable is a reason, is disabled, with an event. ErrConflict means that the lease
+// ran out and another process has the delivery.
+func (t *Team) SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, result dmarcd.DeliveryResult, next time.Time, disable string, disableAfter time.Duration) error {
+	state := dmarcd.DeliveryPending
+	switch {
+	case result.Problem == "":
+		state = dmarcd.DeliveryDelivered
+	case next.IsZero():
+		state = dmarcd.DeliveryFailed
+	}
+	return t.tx(ctx, func(tx tx) error {
+		saved, err := tx.exec(ctx, `UPDATE deliveries SET state = $4, next_at = $5, lease_until = 0, attempted_at = $6, status = $7, took_ms = $8, problem = $9
+			WHERE team_id = $1 AND id = $2 AND state = 'pending' AND lease_until = $3`,
+			t.id, c.Delivery.ID, unix(c.LeaseUntil), state, unix(next), unix(result.At), result.Status, result.Took.Milliseconds(), result.Problem)
+		if err == nil && saved == 0 {
+			err = fmt.Errorf("%w: another process has the delivery", dmarcd.ErrConflict)
+		}
+		if err != nil || c.Delivery.Test {
+			return err
+		}
+		return t.saveHealth(ctx, tx, c.Webhook.ID, result, disable, disableAfter)
+	})
+}
+
+// saveHealth notes that a webhook failed or works, and disables it after long failure.
+func (t *Team) saveHealth(ctx context.Context, tx tx, id dmarcd.WebhookID, result dmarcd.DeliveryResult, disable string, disableAfter time.Duration) error {
+	now := t.store.now()
+	if result.Problem == "" {
+		_, err := tx.exec(ctx, `UPDATE webhooks SET failing_since = 0 WHERE team_id = $1 AND id = $2 AND failing_since > 0`, t.id, id)
+		return err
+	}
+	var failingSince, disabledAt int64
+	err := tx.queryRow(ctx, `UPDATE webhooks SET failing_since = CASE WHEN failing_since = 0 THEN $3 ELSE failing_since END
+		WHERE team_id = $1 AND id = $2 RETURNING failing_since, disabled_at`, []any{t.id, id, unix(now)}, &failingSince, &disabledAt)
+	if err != nil || disabledAt > 0 {
+		return err
+	}
+	if disable == "" && now.Sub(fromUnix(failingSince)) >= disableAfter {
+		disable = fmt.Sprintf("All deliveries failed for %d days. The last failure: %s", int(disableAfter/(24*time.Hour)), result.Problem)
+	}
+	if disable == "" {
+		return nil
+	}
+	if _, err := tx.exec(ctx, `UPDATE webhooks SET disabled_at = $3, disabled_reason = $4 WHERE team_id = $1 AND id = $2`, t.id, id, unix(now), disable); err != nil {
+		return err
+	}
+	t.addEvents(tx, 0, now, dmarcd.Event{Kind: dmarcd.WebhookDisabled, EventData: dmarcd.EventData{Webhook: id, Reason: disable}})
+	return nil
+}
+
+// expireDeliveries removes old deliveries, whatever became of them.
+func (t *Team) expireDeliveries(ctx context.Context, tx tx, before time.Time) (bool, error) {
+	removed, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND id IN
+		(SELECT id FROM deliveries WHERE team_id = $1 AND created_at < $2 AND state <> 'pending' ORDER BY created_at LIMIT $3)`, t.id, unix(before), purgeRows)
+	return removed >= purgeRows, err
+}
+
+func scanWebhookID(scan scanner) (dmarcd.WebhookID, error) {
+	var id dmarcd.WebhookID
+	err := scan(&id)
+	return id, err
+}
+
+func scanDeliveryID(scan scanner) (dmarcd.DeliveryID, error) {
+	var id dmarcd.DeliveryID
+	err := scan(&id)
+	return id, err
+}

@@ -1,0 +1,263 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func addWebhook(t *testing.T, team *store.Team, w dmarcd.Webhook) dmarcd.Webhook {
+	t.Helper()
+	w.URL = "https://hooks.example/"
+	added, err := team.AddWebhook(t.Context(), w, func(w dmarcd.Webhook) ([]byte, error) { return []byte("sealed " + w.ID.String()), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
+// happen has two events happen to a domain: a new record, and its policy.
+func happen(t *testing.T, team *store.Team, name string, at time.Time, policy string) {
+	t.Helper()
+	check := found(policy)
+	check.At, check.Asked = at, true
+	if _, err := team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func claim(t *testing.T, team *store.Team, limit int) []dmarcd.ClaimedDelivery {
+	t.Helper()
+	claimed, err := team.ClaimDeliveries(t.Context(), time.Minute, 4, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claimed
+}
+
+func TestEventsAreDelivered(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		for _, name := range []string{"example.com", "example.net"} {
+			addDomain(t, team, name)
+			happen(t, team, name, clock.Now(), "none")
+		}
+		all := addWebhook(t, team, dmarcd.Webhook{})
+		some := addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.PolicyStrengthened}, Domains: []string{"example.net"}})
+		for _, name := range []string{"example.com", "example.net"} {
+			happen(t, team, name, clock.advance(time.Second), "reject")
+		}
+		if teams, err := s.DeliveryTeams(ctx); err != nil || !slices.Equal(teams, []dmarcd.TeamID{team.ID()}) {
+			t.Errorf("teams with deliveries: %v, %v", teams, err)
+		}
+		got := map[dmarcd.WebhookID][]int64{}
+		claimed := claim(t, team, 100)
+		for _, c := range claimed {
+			got[c.Webhook.ID] = append(got[c.Webhook.ID], c.Delivery.Event.Seq)
+			slices.Sort(got[c.Webhook.ID])
+		}
+		want := map[dmarcd.WebhookID][]int64{all.ID: {1, 2, 3, 4}, some.ID: {4}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("events by webhook (-want +got):\n%s", diff)
+		}
+		if again := claim(t, team, 100); len(again) != 0 {
+			t.Errorf("claimed twice: %+v", again)
+		}
+		// The first fails, and the others are delivered.
+		failed := dmarcd.DeliveryResult{At: clock.Now(), Status: 500, Took: 20 * time.Millisecond, Problem: "It failed."}
+		for i, c := range claimed {
+			result, next := dmarcd.DeliveryResult{At: clock.Now(), Status: 200}, time.Time{}
+			if i == 0 {
+				result, next = failed, clock.Now().Add(time.Minute)
+			}
+			if err := team.SaveDelivery(ctx, c, result, next, "", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if queued, err := s.QueuedDeliveries(ctx); err != nil || queued != 1 {
+			t.Errorf("queued: %d, %v; want 1", queued, err)
+		}
+		if now := claim(t, team, 100); len(now) != 0 {
+			t.Errorf("claimed before its time: %+v", now)
+		}
+		clock.advance(time.Minute)
+		retried := claim(t, team, 100)
+		if len(retried) != 1 || retried[0].Delivery.ID != claimed[0].Delivery.ID || retried[0].Delivery.Attempts != 2 || retried[0].Delivery.DeliveryResult != failed {
+			t.Fatalf("retried: %+v", retried)
+		}
+		// A lease that ran out: another worker has it, and the first must not save.
+		clock.advance(2 * time.Minute)
+		later := claim(t, team, 100)
+		if len(later) != 1 {
+			t.Fatalf("after the lease: %+v", later)
+		}
+		if err := team.SaveDelivery(ctx, retried[0], failed, time.Time{}, "", time.Hour); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("a late result: got %v, want ErrConflict", err)
+		}
+		if err := team.SaveDelivery(ctx, later[0], dmarcd.DeliveryResult{At: clock.Now(), Status: 204}, time.Time{}, "", time.Hour); err != nil {
+			t.Error(err)
+		}
+		listed, err := team.Deliveries(ctx, all.ID, 0, 100)
+		if err != nil || len(listed) != 4 || listed[0].Event.Seq != 4 || slices.ContainsFunc(listed, func(d dmarcd.WebhookDelivery) bool { return d.State != dmarcd.DeliveryDelivered }) {
+			t.Errorf("the log: %+v, %v", listed, err)
+		}
+		// What is deleted is not delivered any more.
+		if err := team.RetryDelivery(ctx, all.ID, listed[3].ID); err != nil {
+			t.Error(err)
+		}
+		if err := team.DeleteDomain(ctx, "example.com"); err != nil {
+			t.Fatal(err)
+		}
+		if now := claim(t, team, 100); len(now) != 0 {
+			t.Errorf("an event of a deleted domain: %+v", now)
+		}
+		for more := true; more; {
+			if more, err = s.Purge(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if queued, err := s.QueuedDeliveries(ctx); err != nil || queued != 0 {
+			t.Errorf("queued after the purge: %d, %v; want 0", queued, err)
+		}
+		if err := team.RemoveWebhook(ctx, all.ID); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestClaimsOfReplicas wants at most four deliveries to a webhook under way, and each
+// claimed by one process.
+func TestClaimsOfReplicas(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		team := newTeam(t, db.Open(t, store.Options{}), "a")
+		addDomain(t, team, "example.com")
+		happen(t, team, "example.com", time.Now(), "none")
+		addWebhook(t, team, dmarcd.Webhook{})
+		for _, policy := range []string{"reject", "none", "reject", "none", "reject"} {
+			happen(t, team, "example.com", time.Now(), policy)
+		}
+		seen := map[dmarcd.DeliveryID]int{}
+		for len(seen) < 10 {
+			var mu sync.Mutex
+			var round []dmarcd.ClaimedDelivery
+			var group sync.WaitGroup
+			for range 3 {
+				replica := db.Open(t, store.Options{}).Team(team.ID())
+				group.Go(func() {
+					claimed, err := replica.ClaimDeliveries(t.Context(), time.Minute, 4, 4)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					round = append(round, claimed...)
+				})
+			}
+			group.Wait()
+			if len(round) == 0 || len(round) > 4 {
+				t.Fatalf("%d deliveries are under way, want 1 to 4", len(round))
+			}
+			for _, c := range round {
+				seen[c.Delivery.ID]++
+				if err := team.SaveDelivery(t.Context(), c, dmarcd.DeliveryResult{At: time.Now(), Status: 200}, time.Time{}, "", time.Hour); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("delivery %s was claimed %d times", id, n)
+			}
+		}
+	})
+}
+
+func TestFailingWebhookIsDisabled(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
+		addDomain(t, team, "example.com")
+		happen(t, team, "example.com", clock.Now(), "none")
+		webhook := addWebhook(t, team, dmarcd.Webhook{})
+		fail := func(policy string) dmarcd.Webhook {
+			t.Helper()
+			happen(t, team, "example.com", clock.advance(time.Second), policy)
+			for _, c := range claim(t, team, 100) {
+				if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "It failed."}, time.Time{}, "", 5*24*time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := team.Webhook(ctx, webhook.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		if got := fail("reject"); !got.Enabled() || got.FailingSince.IsZero() {
+			t.Errorf("after a failure: %+v", got)
+		}
+		clock.advance(5 * 24 * time.Hour)
+		if got := fail("none"); got.Enabled() || got.DisabledReason != "All deliveries failed for 5 days. The last failure: It failed." {
+			t.Errorf("after five days: %+v", got)
+		}
+		disabled, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.WebhookDisabled}, 0, 10)
+		if err != nil || len(disabled) != 1 || disabled[0].Webhook != webhook.ID || disabled[0].Domain != "" {
+			t.Errorf("events: %+v, %v", disabled, err)
+		}
+		before, err := team.Deliveries(ctx, webhook.ID, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		happen(t, team, "example.com", clock.advance(time.Second), "reject")
+		if after, err := team.Deliveries(ctx, webhook.ID, 0, 100); err != nil || len(after) != len(before) {
+			t.Errorf("a disabled webhook got %d deliveries, %v", len(after)-len(before), err)
+		}
+		// A delivery that a user retries fails, and is no longer due.
+		if err := team.RetryDelivery(ctx, webhook.ID, before[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if now := claim(t, team, 100); len(now) != 0 {
+			t.Errorf("claimed for a disabled webhook: %+v", now)
+		}
+		if got, err := team.Delivery(ctx, webhook.ID, before[0].ID); err != nil || got.State != dmarcd.DeliveryFailed {
+			t.Errorf("the retried delivery: %+v, %v", got, err)
+		}
+		enabled, err := team.UpdateWebhook(ctx, webhook.ID, func(w *dmarcd.Webhook) error { w.DisabledAt = time.Time{}; return nil })
+		if err != nil || !enabled.Enabled() || !enabled.FailingSince.IsZero() {
+			t.Errorf("enabled again: %+v, %v", enabled, err)
+		}
+	})
+}
+
+func TestSecretsOfWebhook(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		team := newTeam(t, db.Open(t, store.Options{Now: clock.Now}), "a")
+		webhook := addWebhook(t, team, dmarcd.Webhook{})
+		if err := team.RotateWebhook(ctx, webhook.ID, []byte("second"), clock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"[second sealed " + webhook.ID.String() + "]", "[second]"} {
+			got, err := team.Webhook(ctx, webhook.ID)
+			if text := fmt.Sprintf("%s", got.Secrets); err != nil || text != want {
+				t.Errorf("got %s, %v; want %s", text, err, want)
+			}
+			clock.advance(time.Hour)
+		}
+	})
+}

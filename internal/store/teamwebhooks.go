@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const webhookColumns = `id, url, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since`
+
+// scanWebhook returns a function that reads webhookColumns at a time.
+func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
+	return func(scan scanner) (dmarcd.Webhook, error) {
+		var w dmarcd.Webhook
+		var kinds, domains string
+		var secret, oldSecret []byte
+		var oldUntil, createdAt, disabledAt, failingSince int64
+		err := scan(&w.ID, &w.URL, &kinds, &domains, &secret, &oldSecret, &oldUntil, &createdAt, &disabledAt, &w.DisabledReason, &failingSince)
+		for _, kind := range lines(kinds) {
+			w.Kinds = append(w.Kinds, dmarcd.EventKind(kind))
+		}
+		w.Domains, w.Secrets = lines(domains), [][]byte{secret}
+		if oldUntil > unix(now) {
+			w.Secrets = append(w.Secrets, oldSecret)
+		}
+		w.CreatedAt, w.DisabledAt, w.FailingSince = fromUnix(createdAt), fromUnix(disabledAt), fromUnix(failingSince)
+		return w, err
+	}
+}
+
+// lines returns the lines of a text, nil for "".
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// joinLines returns a text with a line for each of a list.
+func joinLines[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, item := range list {
+		texts[i] = string(item)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// changeWebhooks runs f in a transaction during which no event of the team is written:
+// each event is delivered to the webhooks before the change, or to those after it.
+func (t *Team) changeWebhooks(ctx context.Context, f func(tx) error) error {
+	return t.tx(ctx, func(tx tx) error {
+		_, err := tx.exec(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, 0)
+			ON CONFLICT (team_id) DO UPDATE SET seq = event_counters.seq`, t.id)
+		if err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// AddWebhook stores a webhook as w describes it, and returns it with its id. seal is given
+// it then, and returns its secret sealed for that id. One webhook too many is an
+// *dmarcd.InvalidError.
+func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarcd.Webhook) ([]byte, error), audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
+	if err := w.Validate(); err != nil {
+		return dmarcd.Webhook{}, err
+	}
+	added := dmarcd.Webhook{ID: dmarcd.WebhookID(newID()), URL: w.URL, Kinds: w.Kinds, Domains: w.Domains, CreatedAt: t.store.now()}
+	sealed, err := seal(added)
+	if err != nil {
+		return dmarcd.Webhook{}, err
+	}
+	added.Secrets = [][]byte{sealed}
+	err = t.changeWebhooks(ctx, func(tx tx) error {
+		var have int
+		if err := tx.queryRow(ctx, `SELECT count(*) FROM webhooks WHERE team_id = $1`, []any{t.id}, &have); err != nil {
+			return err
+		}
+		if have >= dmarcd.MaxWebhooks {
+			return &dmarcd.InvalidError{Field: "url", Message: fmt.Sprintf("The team has %d webhooks, which is the limit. Remove one first.", have)}
+		}
+		_, err := tx.exec(ctx, `INSERT INTO webhooks (team_id, id, url, kinds, domains, secret, old_secret, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			t.id, added.ID, added.URL, joinLines(added.Kinds), joinLines(added.Domains), sealed, []byte{}, unix(added.CreatedAt))
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, added.ID.String())
+	})
+	if err != nil {
+		return dmarcd.Webhook{}, fmt.Errorf("add webhook: %w", err)
+	}
+	return added, nil
+}
+
+// Webhooks returns the webhooks of the team, oldest first.
+func (t *Team) Webhooks(ctx context.Context) (webhooks []dmarcd.Webhook, err error) {
+	err = t.store.longRead(ctx, func(read tx) error {
+		webhooks, err = t.webhooks(ctx, read)
+		return err
+	})
+	return webhooks, err
+}
+
+func (t *Team) webhooks(ctx context.Context, tx tx) ([]dmarcd.Webhook, error) {
+	return collect(ctx, tx, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 ORDER BY created_at, id`,
+		[]any{t.id}, scanWebhook(t.store.now()))
+}
+
+// Webhook returns a webhook of the team, or ErrNotFound.
+func (t *Team) Webhook(ctx context.Context, id dmarcd.WebhookID) (webhook dmarcd.Webhook, err error) {
+	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		webhook, err = t.webhook(ctx, read, id)
+		return err
+	})
+	return webhook, err
+}
+
+func (t *Team) webhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
+	return scanWebhook(t.store.now())(func(dest ...any) error {
+		return tx.queryRow(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE team_id = $1 AND id = $2`, []any{t.id, id}, dest...)
+	})
+}
+
+// UpdateWebhook changes where a webhook leads and what is delivered, and enables or
+// disables it. A webhook that is enabled begins without failures.
+func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change func(*dmarcd.Webhook) error, audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
+	var changed dmarcd.Webhook
+	err := t.changeWebhooks(ctx, func(tx tx) error {
+		before, err := t.webhook(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		changed = before
+		if err := change(&changed); err != nil {
+			return err
+		}
+		if err := changed.Validate(); err != nil {
+			return err
+		}
+		if changed.Enabled() && !before.Enabled() {
+			changed.FailingSince, changed.DisabledReason = time.Time{}, ""
+		}
+		_, err = tx.exec(ctx, `UPDATE webhooks SET url = $3, kinds = $4, domains = $5, disabled_at = $6, disabled_reason = $7, failing_since = $8
+			WHERE team_id = $1 AND id = $2`,
+			t.id, id, changed.URL, joinLines(changed.Kinds), joinLines(changed.Domains), unix(changed.DisabledAt), changed.DisabledReason, unix(changed.FailingSince))
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, id.String())
+	})
+	return changed, err
+}
+
+// RotateWebhook gives a webhook another sealed secret. The old one signs too until a time.
+func (t *Team) RotateWebhook(ctx context.Context, id dmarcd.WebhookID, sealed []byte, oldUntil time.Time, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE webhooks SET secret = $3, old_secret = secret, old_until = $4 WHERE team_id = $1 AND id = $2`,
+		t.id, id, sealed, unix(oldUntil))
+}
+
+// RemoveWebhook removes a webhook with its deliveries.
+func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...dmarcd.AuditEntry) error {
+	return t.changeWebhooks(ctx, func(tx tx) error {
+		if _, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND webhook_id = $2`, t.id, id); err != nil {
+			return err
+		}
+		removed, err := tx.exec(ctx, `DELETE FROM webhooks WHERE team_id = $1 AND id = $2`, t.id, id)
+		if err == nil && removed == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, id.String())
+	})
+}
+
+// TeamOfWebhook returns the team that a webhook belongs to, or ErrNotFound: an operator
+// names a webhook by its id alone.
+func (s *Store) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
+	var team dmarcd.TeamID
+	err := s.queryRow(ctx, `SELECT team_id FROM webhooks WHERE id = $1`, []any{id}, &team)
+	return team, err
+}

@@ -1,0 +1,77 @@
+package wire
+
+import "github.com/dmarcd/dmarcd"
+
+// Webhook is an endpoint to which events are delivered.
+type Webhook struct {
+	ID             string   `json:"id"`
+	URL            string   `json:"url"`
+	Kinds          []string `json:"kinds"`   // null for all
+	Domains        []string `json:"domains"` // null for all
+	Enabled        bool     `json:"enabled"`
+	CreatedAt      string   `json:"created_at"`
+	DisabledReason *string  `json:"disabled_reason"`
+	FailingSince   *string  `json:"failing_since"`
+}
+
+// NewWebhook returns the shape of a webhook.
+func NewWebhook(w dmarcd.Webhook) Webhook {
+	shape := Webhook{
+		ID: w.ID.String(), URL: w.URL, Domains: w.Domains, Enabled: w.Enabled(), CreatedAt: Time(w.CreatedAt),
+		DisabledReason: optionalText(w.DisabledReason), FailingSince: optionalTime(w.FailingSince),
+	}
+	for _, kind := range w.Kinds {
+		shape.Kinds = append(shape.Kinds, string(kind))
+	}
+	return shape
+}
+
+// WebhookWithSecret is a webhook at the one time when its secret is shown.
+type WebhookWithSecret struct {
+	Webhook
+	Secret string `json:"secret"`
+}
+
+// WebhookDelivery is the delivery of an event to a webhook.
+type WebhookDelivery struct {
+	ID            string         `json:"id"`
+	WebhookID     string         `json:"webhook_id"`
+	State         string         `json:"state"`
+	Attempts      int            `json:"attempts"`
+	CreatedAt     string         `json:"created_at"`
+	AttemptedAt   *string        `json:"attempted_at"`
+	NextAttemptAt *string        `json:"next_attempt_at"`
+	Status        *int           `json:"status"`
+	DurationMS    *int64         `json:"duration_ms"`
+	Error         *string        `json:"error"`
+	Request       WebhookMessage `json:"request"`
+}
+
+// NewWebhookDelivery returns the shape of a delivery; baseURL is as for NewEvent.
+func NewWebhookDelivery(d dmarcd.WebhookDelivery, baseURL string) WebhookDelivery {
+	shape := WebhookDelivery{
+		ID: d.ID.String(), WebhookID: d.Webhook.String(), State: string(d.State), Attempts: d.Attempts, CreatedAt: Time(d.CreatedAt),
+		AttemptedAt: optionalTime(d.At), Error: optionalText(d.Problem), Request: NewWebhookMessage(d.Event, baseURL),
+	}
+	if d.State == dmarcd.DeliveryPending {
+		shape.NextAttemptAt = optionalTime(d.NextAt)
+	}
+	if d.Status != 0 {
+		milliseconds := d.Took.Milliseconds()
+		shape.Status, shape.DurationMS = &d.Status, &milliseconds
+	}
+	return shape
+}
+
+// WebhookMessage is the body of a delivery.
+type WebhookMessage struct {
+	Type      string `json:"type"`
+	Timestamp string `json:"timestamp"`
+	Data      Event  `json:"data"`
+}
+
+// NewWebhookMessage returns the body of the delivery of an event. It is the same for every
+// attempt.
+func NewWebhookMessage(e dmarcd.Event, baseURL string) WebhookMessage {
+	return WebhookMessage{Type: string(e.Kind), Timestamp: Time(e.At), Data: NewEvent(e, baseURL)}
+}

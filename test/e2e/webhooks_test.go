@@ -1,0 +1,173 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// deliveryLimit is how long a delivery may take whose process was killed: another takes it
+// when the lease of a minute has ended.
+const deliveryLimit = 3 * time.Minute
+
+// receiver is the endpoint of a webhook.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	broken bool
+	verify func(body []byte, header http.Header) error
+	seen   map[int64]string // webhook-id by seq, of what was accepted
+	failed int
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{seen: map[int64]string{}, verify: func([]byte, http.Header) error { return nil }}
+	ids := map[string]int64{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return // the process that sent it was killed
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		var message struct {
+			Type string
+			Data event
+		}
+		id := request.Header.Get("webhook-id")
+		if err := json.Unmarshal(body, &message); err != nil || message.Type != message.Data.Kind || id != message.Data.ID {
+			t.Errorf("delivery %s: got %s, %v", id, body, err)
+		}
+		if err := r.verify(body, request.Header); err != nil {
+			t.Errorf("delivery %s: %v", id, err)
+		}
+		if before, again := ids[id]; again && before != message.Data.Seq {
+			t.Errorf("webhook-id %s is that of two events", id)
+		}
+		ids[id] = message.Data.Seq
+		if r.broken {
+			r.failed++
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		r.seen[message.Data.Seq] = id
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) setBroken(broken bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = broken
+}
+
+func (r *receiver) count() (accepted, failed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.seen), r.failed
+}
+
+func (s *server) post(path, body string) answer {
+	s.in.t.Helper()
+	r := request{method: http.MethodPost, path: path, token: s.in.token, body: body}
+	if body != "" {
+		r.header = jsonType()
+	}
+	return s.send(r)
+}
+
+// TestWebhooksSurviveKills has a receiver that fails and comes back, and kills the daemon
+// meanwhile: every event arrives, signed, and a client that polls sees each once in order.
+func TestWebhooksSurviveKills(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		to := newReceiver(t)
+		s := in.serve()
+		s.add("example.com")
+		s.verify("example.com", "conclusive")
+
+		type webhook struct{ ID, Secret string }
+		created := s.post("/webhooks", fmt.Sprintf(`{"url": %q, "kinds": null, "domains": ["example.com"]}`, to.URL))
+		created.wantStatus(t, http.StatusCreated)
+		var hook webhook
+		if err := json.Unmarshal(created.body, &hook); err != nil {
+			t.Fatal(err)
+		}
+		verifier, err := standard.NewWebhook(hook.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.mu.Lock()
+		to.verify = verifier.Verify
+		to.mu.Unlock()
+		if a := s.get("/webhooks"); strings.Contains(a.text(), hook.Secret) || !strings.Contains(a.text(), hook.ID) {
+			t.Errorf("the list: got %s", a.text())
+		}
+
+		to.setBroken(true)
+		var polled []int64
+		for _, zone := range []string{rejectZone, checkedZone, rejectZone} {
+			s.changePolicy(zone)
+			for _, e := range s.since(int64(len(polled)), "") {
+				polled = append(polled, e.Seq)
+			}
+			s.kill()
+			s = in.serve()
+		}
+		for i, seq := range polled {
+			if seq != int64(i+1) {
+				t.Fatalf("polled %v, want every event once in order", polled)
+			}
+		}
+		eventually(t, deliveryLimit, "a delivery fails", func() bool { _, failed := to.count(); return failed > 0 })
+		to.setBroken(false)
+		eventually(t, deliveryLimit, "all events are delivered", func() bool { accepted, _ := to.count(); return accepted == len(polled) })
+
+		type delivery struct {
+			ID, State string
+			Status    *int
+		}
+		deliveries := "/webhooks/" + hook.ID + "/deliveries"
+		var log []delivery
+		eventually(t, deliveryLimit, "the log says so", func() bool {
+			log = all[delivery](s, deliveries, 100)
+			for _, d := range log {
+				if d.State != "delivered" || d.Status == nil || *d.Status != http.StatusOK {
+					return false
+				}
+			}
+			return len(log) == len(polled)
+		})
+		s.post(deliveries+"/"+log[0].ID+"/retry", "").wantStatus(t, http.StatusAccepted)
+		if got := readAs[delivery](t, s.post("/webhooks/"+hook.ID+"/test", "")); got.State != "delivered" {
+			t.Errorf("a test: got %+v", got)
+		}
+		s.send(request{method: http.MethodDelete, path: "/webhooks/" + hook.ID, token: in.token}).wantStatus(t, http.StatusNoContent)
+		s.get(deliveries).wantStatus(t, http.StatusNotFound)
+	})
+}
+
+func TestBadWebhooks(t *testing.T) {
+	onSQLite(t, exampleZone, func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_OUTBOUND_ALLOW=")
+		for _, body := range []string{
+			`{}`, `{"url": null}`, `{"url": "ftp://example.com/"}`, `{"url": "https://127.0.0.1/"}`, `{"url": "http://[::1]/"}`, `{"url": "https://2130706433/"}`,
+			`{"url": "https://a:b@example.com/"}`, `{"url": "https://example.com/", "kinds": ["x"]}`, `{"url": "https://example.com/", "kinds": []}`,
+			`{"url": "https://example.com/", "domains": ["a_b"]}`, `{"url": "https://example.com/", "domains": "example.com"}`,
+		} {
+			s.post("/webhooks", body).wantStatus(t, http.StatusUnprocessableEntity)
+		}
+		for _, path := range []string{"/webhooks/whk_1/test", "/webhooks/x/rotate", "/webhooks/whk_1/deliveries/dlv_1/retry"} {
+			s.post(path, "").wantStatus(t, http.StatusNotFound)
+		}
+	})
+}
