@@ -61,6 +61,7 @@ func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dm
 	} else if _, err := dmarcd.ParseSenderClass(word); err != nil {
 		return err
 	}
+	t.service.topAdvice.forget(t.team.ID())
 	return t.team.SetSenderClass(ctx, domain.Name, sender, class, t.actor.to("sender.class", domain.Name, sender+", "+word))
 }
 

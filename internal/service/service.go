@@ -81,6 +81,7 @@ type Service struct {
 	// mailboxAttempts slows down attempts to add a mailbox, by team and user.
 	mailboxAttempts *auth.Throttle
 	watching        watching
+	topAdvice       adviceCache
 	// waiters bounds the requests that wait for events.
 	waiters *fair.Limiter[dmarcd.TeamID]
 }

@@ -277,6 +277,7 @@ var uses = joined(webhookUses, map[string]use{
 	"Audit": {
 		needs: manage, team: func(_ *world, t *service.Team) error { _, err := t.Audit(ctx, service.Cursor{}, 10); return err },
 	},
+	"TopAdvice": reads(func(_ *world, t *service.Team) ([]dmarcd.Advice, error) { return t.TopAdvice(ctx) }),
 	"Watch": {
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { return t.Watch(ctx, ours) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.Watch(ctx, "example.net") },

@@ -67,12 +67,12 @@ func (c *call) actions() (actions []adviceView, troubled int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	all, _, err := c.team.AllAdvice(c.r.Context(), 0, maxActions)
+	all, err := c.team.TopAdvice(c.r.Context())
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, advice := range all {
-		if advice.Action != nil {
+		if advice.Action != nil && len(actions) < maxActions {
 			actions = append(actions, newAdviceView(advice))
 		}
 	}

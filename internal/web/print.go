@@ -10,9 +10,6 @@ import (
 // printedDays is the period of a printed report.
 const printedDays = 30
 
-// printedActions is how many domains a printed report of a team lists.
-const printedActions = 10
-
 // printedView is a report of one page, for people who do not use dmarcd.
 type printedView struct {
 	// Subject is the domain or team that it is about.
@@ -81,7 +78,7 @@ func (s *Web) printedTeam(c *call) error {
 	counted, sum, before := series(days, period)
 	view.Counts, view.Before = sum, before
 	view.Chart = messageChart(countsSentence(sum), counted, nil)
-	all, _, err := c.team.AllAdvice(c.r.Context(), 0, printedActions)
+	all, err := c.team.TopAdvice(c.r.Context())
 	if err != nil {
 		return err
 	}
