@@ -33,6 +33,10 @@ func TestAdvise(t *testing.T) {
 		!strings.Contains(stdout, "monitoring") || !strings.Contains(stdout, "Wait for more reports") {
 		t.Errorf("got status %d, %s%s, want the stage and the next action", status, stdout, stderr)
 	}
+	if status, stdout, _ := run("advise", "--team", "acme", "new.example"); status != exitDone || !strings.Contains(stdout, "Check the DNS") {
+		t.Errorf("before a check: got status %d, %s, want no conclusion", status, stdout)
+	}
+	run("domain", "verify", "--team", "acme", "new.example") // it has no record, which is the status
 	status, stdout, stderr := run("advise", "--team", "acme", "new.example", "--json")
 	var advice wire.Advice
 	if err := json.Unmarshal([]byte(stdout), &advice); status != exitDone || err != nil {

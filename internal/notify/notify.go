@@ -104,7 +104,7 @@ func (r *run) round(ctx context.Context) (begun bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	rand.Shuffle(len(teams), func(i, j int) { teams[i], teams[j] = teams[j], teams[i] })
+	rand.Shuffle(len(teams), func(i, j int) { teams[i], teams[j] = teams[j], teams[i] }) //nolint:gosec // no secret
 	var errs []error
 	for _, team := range teams {
 		limit := min(r.free(team), perWebhook)
@@ -185,7 +185,7 @@ func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.
 // with each attempt, with jitter, until it is given up. The zero time is never.
 func (w *Worker) nextAttempt(d dmarcd.WebhookDelivery) time.Time {
 	wait := min(minRetry<<min(max(d.Attempts-1, 0), 16), maxRetry)
-	next := w.Now().Add(wait/2 + rand.N(wait))
+	next := w.Now().Add(wait/2 + rand.N(wait)) //nolint:gosec // no secret
 	if d.Test || next.After(d.GiveUpAt) {
 		return time.Time{}
 	}

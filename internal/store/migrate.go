@@ -120,7 +120,7 @@ func (s *Store) refuseTooOld(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the schema's tables: %w", err)
 	}
-	if slices.Contains(tables, "teams") && !slices.Contains(tables, "team_locks") {
+	if slices.Contains(tables, "teams") && !slices.Contains(tables, "webhooks") {
 		return ErrTooOld
 	}
 	return nil

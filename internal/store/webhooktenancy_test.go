@@ -68,7 +68,7 @@ var webhookAttacks = map[string]func(ctx context.Context, other *store.Team, v v
 		claimed := dmarcd.ClaimedDelivery{Webhook: dmarcd.Webhook{ID: v.test.Webhook.ID}, Delivery: v.test.Delivery, LeaseUntil: v.test.LeaseUntil}
 		err := other.SaveDelivery(ctx, claimed, dmarcd.DeliveryResult{Status: 200}, time.Time{}, "", time.Hour)
 		if !errors.Is(err, dmarcd.ErrConflict) {
-			return fmt.Errorf("got %v, want ErrConflict", err)
+			return fmt.Errorf("got %w, want ErrConflict", err)
 		}
 		return nil
 	},

@@ -111,8 +111,8 @@ func TestReceivers(t *testing.T) {
 		status  int
 		problem string // a part of it
 	}{
-		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204, ""},
-		{"fails", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 500, "status 500"},
+		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, http.StatusNoContent, ""},
+		{"fails", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, http.StatusInternalServerError, "status 500"},
 		{"redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, 302, "redirect"},
 		{"redirects and keeps the method", func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/elsewhere" {
@@ -127,7 +127,7 @@ func TestReceivers(t *testing.T) {
 		{"closes early", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "cannot be reached"},
 		{"breaks off its answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, 200, ""},
