@@ -69,6 +69,7 @@ var packages = map[string][]string{
 	"failure":     {"dns", "dmarc", "internal/reporttext"},
 
 	"internal/clientaddr": nil,
+	"internal/httproute":  nil,
 	"internal/upload":     {".", "internal/clientaddr", "internal/fair"},
 	"internal/fair":       {"."},
 	"internal/recovered":  nil,
@@ -109,10 +110,10 @@ var packages = map[string][]string{
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
 	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
 
-	"internal/api":         join(workers, "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
+	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
 	"internal/web/ui":      {".", "internal/wire"},
-	"internal/web":         join(protocols, ".", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
+	"internal/web":         join(protocols, ".", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/store", "internal/store/shape", "internal/config",
 		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered"),
 

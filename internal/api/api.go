@@ -19,6 +19,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
@@ -61,7 +62,7 @@ type Authenticator interface {
 type API struct {
 	options Options
 	baseURL string // without a trailing slash
-	router  *router
+	routing *httproute.Table[route]
 	tokens  *buckets[dmarcd.TokenID]
 	failed  *buckets[string] // refused tokens, by address
 	// reporters are the strangers who deliver TLS reports, by address.
@@ -90,7 +91,7 @@ func New(options Options) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.router = &router{prefix: strings.TrimSuffix(base.EscapedPath(), "/"), routes: routes}
+	a.routing = httproute.New(strings.TrimSuffix(base.EscapedPath(), "/"), routes, func(r *route) (method, path string) { return r.method, r.path })
 	return a, nil
 }
 
@@ -107,8 +108,8 @@ type call struct {
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	matched, named, allowed := a.router.match(r)
-	if err := a.serve(w, r, matched, named, allowed); err != nil {
+	matched, params, allowed := a.routing.Match(r)
+	if err := a.serve(w, r, matched, params, allowed); err != nil {
 		a.fail(w, r, matched != nil && matched.addition, err)
 	}
 }
@@ -116,13 +117,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve refuses in the order that the interface rules: 401, 403 for the
 // whitelist, 429, 404 and 405 of the path, 403 for a token that may only read, 422
 // for a parameter that an addition does not know; the rest is up to the route.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, named []string, allowed string) error {
+func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, params []httproute.Param, allowed string) error {
 	if a.cors.answer(w, r) {
 		return nil
 	}
 	c := &call{w: w, r: r}
-	for i, to := range []*string{&c.named, &c.key}[:min(len(named), 2)] {
-		*to = named[i]
+	for i, to := range []*string{&c.named, &c.key}[:min(len(params), 2)] {
+		*to = params[i].Value
 	}
 	if matched != nil {
 		note(w, "route", matched.name())

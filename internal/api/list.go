@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -81,7 +81,7 @@ func (a *API) newList(c *call, long bool) *list {
 	header.Set("Cache-Control", "private, no-cache")
 	header.Add("Vary", "Accept-Encoding")
 	l := &list{out: c.w, control: http.NewResponseController(c.w), deadline: a.partDeadline()}
-	if long && acceptsGzip(c.r.Header.Get("Accept-Encoding")) {
+	if long && httproute.AcceptsGzip(c.r) {
 		header.Set("Content-Encoding", "gzip")
 		l.zip, _ = gzip.NewWriterLevel(c.w, gzip.BestSpeed) // the level exists
 		l.out = l.zip
@@ -129,19 +129,4 @@ func (l *list) close() error {
 		return l.zip.Close()
 	}
 	return nil
-}
-
-// acceptsGzip reads an Accept-Encoding header (RFC 9110 §12.5.3): gzip counts
-// unless its weight is zero.
-func acceptsGzip(header string) bool {
-	for coding := range strings.SplitSeq(header, ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(coding), ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		q, ok := strings.CutPrefix(strings.TrimSpace(weight), "q=")
-		value, err := strconv.ParseFloat(q, 64)
-		return !ok || err == nil && value > 0
-	}
-	return false
 }

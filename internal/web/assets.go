@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dmarcd/dmarcd/internal/httproute"
 )
 
 // assetSources holds our own style sheets and modules, which are served as they
@@ -146,7 +148,7 @@ func (s *Web) static(c *call) error {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	body := file.content
-	if acceptsGzip(c.r) {
+	if httproute.AcceptsGzip(c.r) {
 		h.Set("Content-Encoding", "gzip")
 		body = file.packed()
 		tag = `"` + file.name + `-gzip"`

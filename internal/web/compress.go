@@ -5,7 +5,8 @@ import (
 	"compress/gzip"
 	"net/http"
 	"strconv"
-	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/httproute"
 )
 
 // minCompressed is the size below which compression gains nothing.
@@ -16,7 +17,7 @@ const minCompressed = 1024
 func writeCompressed(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	if len(body) >= minCompressed && acceptsGzip(r) {
+	if len(body) >= minCompressed && httproute.AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		body = compress(body, gzip.DefaultCompression)
 	}
@@ -32,19 +33,4 @@ func compress(body []byte, level int) []byte {
 	_, _ = out.Write(body)
 	_ = out.Close()
 	return packed.Bytes()
-}
-
-// acceptsGzip reads Accept-Encoding (RFC 9110 §12.5.3). A weight of zero means
-// no; the other weights do not matter where there is one coding to choose.
-func acceptsGzip(r *http.Request) bool {
-	for _, value := range r.Header.Values("Accept-Encoding") {
-		for item := range strings.SplitSeq(value, ",") {
-			coding, parameter, _ := strings.Cut(item, ";")
-			weight, weighted := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
-			if strings.EqualFold(strings.TrimSpace(coding), "gzip") && (!weighted || strings.Trim(weight, "0.") != "") {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -2,6 +2,17 @@ package web
 
 import "net/http"
 
+// route is one page, or one thing that a page can do.
+type route struct {
+	method string
+	path   string // below Prefix; {name} stands for one segment
+	access Access
+	handle func(c *call) error
+}
+
+// name is what the access log and the metrics call the route.
+func (r *route) name() string { return r.method + " " + Prefix + r.path }
+
 // routes is every page, and everything that a page can do.
 func (s *Web) routes() []route {
 	const get, post = http.MethodGet, http.MethodPost

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -50,7 +51,7 @@ type Options struct {
 // Web answers requests below Prefix. It is an http.Handler.
 type Web struct {
 	options   Options
-	router    router
+	routing   *httproute.Table[route]
 	assets    *assets
 	templates *templates
 	origin    *http.CrossOriginProtection
@@ -70,7 +71,7 @@ func New(options Options) (*Web, error) {
 		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
 	w := &Web{options: options, assets: assets, templates: templates, origin: http.NewCrossOriginProtection()}
-	w.router = router{routes: w.routes()}
+	w.routing = httproute.New(Prefix, w.routes(), func(r *route) (method, path string) { return r.method, r.path })
 	return w, nil
 }
 
@@ -90,8 +91,11 @@ func (s *Web) serve(c *call) error {
 	if err := s.origin.Check(c.r); err != nil {
 		return errOtherSite
 	}
-	matched, params, allowed := s.router.match(c.r)
-	c.params = params
+	matched, params, allowed := s.routing.Match(c.r)
+	c.params = make(map[string]string, len(params))
+	for _, p := range params {
+		c.params[p.Name] = p.Value
+	}
 	if matched != nil {
 		note(c.w, "route", matched.name())
 		if matched.access == accessAnybody {
