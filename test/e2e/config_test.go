@@ -80,8 +80,10 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 func TestTooOldDatabaseIsRefused(t *testing.T) {
 	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
-		if _, err := in.db.SQL(t).ExecContext(t.Context(), `DROP TABLE team_locks`); err != nil {
-			t.Fatal(err)
+		for _, table := range []string{"deliveries", "webhooks"} {
+			if _, err := in.db.SQL(t).ExecContext(t.Context(), `DROP TABLE `+table); err != nil {
+				t.Fatal(err)
+			}
 		}
 		const says = "before the first release"
 		status, said := in.start().refused()

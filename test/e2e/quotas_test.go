@@ -85,7 +85,7 @@ func TestADeletedDomainLeavesNothing(t *testing.T) {
 		}
 		eventually(t, startLimit, "what was rejected is gone", func() bool { return len(s.rejected()) == 0 })
 		eventually(t, startLimit, "nothing is stored", func() bool {
-			return strings.Contains(strings.Join(strings.Fields(in.do("team", "quota", "default")), " "), "stored 0 any unreadable 0 any")
+			return strings.Contains(strings.Join(strings.Fields(in.do("team", "quota", "default")), " "), "stored 0 none unreadable 0 none")
 		})
 		s.add("example.com")
 		if again := in.reportAddress("default", "example.com", reporting); again != address {
