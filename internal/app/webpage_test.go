@@ -88,9 +88,9 @@ func TestWebPage(t *testing.T) {
 			t.Errorf("got %d to %q, want %q", response.status, response.header.Get("Location"), want)
 		}
 		for _, path := range []string{
-			"/", "/domains/example.com", "/domains/example.com/sources", "/domains/example.com/check", "/domains/example.com/history",
-			"/domains/example.com/spf", "/domains/example.com/setup", "/domains/example.com/setup/steps", "/domains/example.com/reports",
-			"/domains/example.com/settings", "/sources", "/reports", "/reports/upload", "/reports/rejected", "/builder",
+			"/", "/domains/example.com", "/domains/example.com/senders", "/domains/example.com/dns", "/domains/example.com/changes",
+			"/domains/example.com/policy", "/domains/example.com/print", "/domains/example.com/setup", "/domains/example.com/setup/steps", "/domains/example.com/reports",
+			"/domains/example.com/settings", "/senders", "/changes", "/print", "/reports", "/reports/upload", "/reports/rejected", "/builder",
 			"/account", "/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/retention", "/settings/audit",
 			"/installation/teams", "/installation/users",
 		} {

@@ -58,7 +58,7 @@ func TestAccount(t *testing.T) {
 	if got := b.load(change); got != http.StatusUnprocessableEntity {
 		t.Errorf("with a wrong password: got status %d want 422", got)
 	}
-	b.says("This is not your present password.")
+	b.says("The current password is incorrect.")
 	b.inspect("a wrong password")
 	other.wantIn("after a wrong password", true)
 	b.write("current", password)

@@ -166,7 +166,7 @@ func TestStoredScript(t *testing.T) {
 
 	seen := b.walk("/app/", b.unhurt)
 	for _, want := range []string{
-		"/app/domains/example.com", "/app/domains/example.com/dns", "/app/domains/example.com/policy", "/app/changes", "/app/domains/example.com/changes",
+		"/app/domains/example.com", "/app/domains/example.com/dns", "/app/domains/example.com/policy?p=reject", "/app/changes", "/app/domains/example.com/changes",
 		"/app/reports/rejected", "/app/settings/audit", "/app/builder",
 	} {
 		if !seen[want] {

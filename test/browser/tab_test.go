@@ -111,8 +111,11 @@ func (b *tab) press(text string) {
 // write types a text into the field of a name.
 func (b *tab) write(name, text string) {
 	b.t.Helper()
-	field := chromedp.CSS(`main [name="` + name + `"]`)
-	b.do(chromedp.Clear(field), chromedp.SendKeys(field, text))
+	selector := `main [name="` + name + `"]`
+	field := chromedp.CSS(selector)
+	// Not chromedp.Clear, which fails for an empty text area.
+	empty := evaluate[chromedp.Void](`void (document.querySelector(` + quote(selector) + `).value = "")`)
+	b.do(chromedp.WaitVisible(field), empty, chromedp.SendKeys(field, text))
 }
 
 // choose chooses from the list of a name.

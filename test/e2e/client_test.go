@@ -190,7 +190,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 // whose errors have it in the body too. A path that does not exist has no endpoint.
 var (
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|webhooks|insights/|domains/[^/]+/(checks|setup))`)
+	additionPattern = regexp.MustCompile(`^/(events|webhooks|insights/|domains/[^/]+/(checks|setup|senders))`)
 )
 
 // errorShape demands one of the error bodies: a message of one sentence, with a code

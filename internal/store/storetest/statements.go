@@ -42,7 +42,11 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 	})
 	var mu sync.Mutex
 	seen := make(map[string]bool)
+	observe := options.Statement // of the test
 	options.Statement = func(query string) {
+		if observe != nil {
+			defer observe(query)
+		}
 		line, err := json.Marshal(statement{SQL: query, Functions: storeFunctions()})
 		if err != nil {
 			t.Errorf("record a statement: %v", err)

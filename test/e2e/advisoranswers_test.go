@@ -1,0 +1,151 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// hookNames are a webhook of the team, and one of its deliveries.
+type hookNames struct{ webhook, delivery string }
+
+// advisorRequests returns the requests of the advisor and about webhooks, with a token. The
+// deletion comes last.
+func advisorRequests(domain string, hook hookNames, token string) []request {
+	path := "/webhooks/" + hook.webhook
+	return []request{
+		changing(http.MethodGet, "/insights/advice?domain="+domain, token, ""),
+		changing(http.MethodGet, "/insights/simulate?domain="+domain, token, ""),
+		changing(http.MethodPut, "/domains/"+domain+"/senders/as64500", token, `{"class":"yours"}`),
+		changing(http.MethodGet, path+"/deliveries", token, ""),
+		changing(http.MethodPatch, path, token, `{"kinds":["policy.weakened"]}`),
+		changing(http.MethodPost, path+"/test", token, ""),
+		changing(http.MethodPost, path+"/rotate", token, ""),
+		changing(http.MethodPost, path+"/deliveries/"+hook.delivery+"/retry", token, ""),
+		changing(http.MethodDelete, path, token, ""),
+	}
+}
+
+// hookRequests returns the requests about all webhooks of a team.
+func hookRequests(token string) []request {
+	return []request{
+		changing(http.MethodGet, "/webhooks", token, ""),
+		changing(http.MethodPost, "/webhooks", token, `{"url":"https://hooks.example/dmarc","kinds":null,"domains":null}`),
+	}
+}
+
+// addHook adds a webhook and delivers a test event to it, which fails.
+func (s *server) addHook() hookNames {
+	t := s.in.t
+	t.Helper()
+	var created struct{ ID string }
+	a := s.post("/webhooks", `{"url":"https://hooks.example/dmarc","kinds":null,"domains":null}`)
+	a.wantStatus(t, http.StatusCreated)
+	if err := json.Unmarshal(a.body, &created); err != nil {
+		t.Fatal(err)
+	}
+	s.post("/webhooks/"+created.ID+"/test", "")
+	deliveries := readAs[page[struct{ ID string }]](t, s.get("/webhooks/"+created.ID+"/deliveries"))
+	if len(deliveries.Items) == 0 {
+		t.Fatal("got no delivery, want that of the test")
+	}
+	return hookNames{created.ID, deliveries.Items[0].ID}
+}
+
+// TestAnswersOfTheAdvisor provokes what the document lists for the advisor and for
+// webhooks.
+func TestAnswersOfTheAdvisor(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		s := in.serve()
+		s.add("example.com")
+		s.firstCheck("example.com")
+		hook := s.addHook()
+		cast := castRefusals(in)
+		in.do("team", "create", "other", "--api")
+		want := func(r request, status int) {
+			t.Helper()
+			if a := s.send(r); a.status != status {
+				t.Errorf("%s %s %s: got status %d want %d: %s", r.method, r.path, r.body, a.status, status, a.body)
+			}
+		}
+		for token, status := range map[string]int{
+			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, in.newToken("other"): http.StatusNotFound,
+		} {
+			for _, r := range advisorRequests("example.com", hook, token) {
+				want(r, status)
+			}
+			for _, r := range hookRequests(token) {
+				if status != http.StatusNotFound {
+					want(r, status)
+				}
+			}
+		}
+		for _, r := range append(advisorRequests("example.com", hook, in.token), hookRequests(in.token)...) {
+			join := "?"
+			if strings.Contains(r.path, "?") {
+				join = "&"
+			}
+			r.path += join + "unknown=1"
+			want(r, http.StatusUnprocessableEntity)
+		}
+		for _, r := range []request{
+			changing(http.MethodPut, "/domains/example.com/senders/as64500", in.token, ""),
+			changing(http.MethodPatch, "/webhooks/"+hook.webhook, in.token, ""),
+			changing(http.MethodPost, "/webhooks", in.token, ""),
+		} {
+			for body, status := range map[string]int{"{": http.StatusBadRequest, tooLarge: http.StatusRequestEntityTooLarge, "[]": http.StatusUnprocessableEntity} {
+				want(changing(r.method, r.path, in.token, body), status)
+			}
+			r.header, r.body = map[string]string{"Content-Type": "text/plain"}, "{}"
+			want(r, http.StatusUnsupportedMediaType)
+		}
+		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries"} {
+			a := s.get(path)
+			a.wantStatus(t, http.StatusOK)
+			if got := s.ifNoneMatch(path, a.header.Get("ETag")).status; got != http.StatusNotModified {
+				t.Errorf("%s again: got status %d want 304", path, got)
+			}
+		}
+		for _, r := range advisorRequests("example.com", hook, in.token) {
+			if a := s.send(r); a.status >= http.StatusBadRequest {
+				t.Errorf("%s %s: got status %d want a success: %s", r.method, r.path, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestAdvisorHasTheRateLimit(t *testing.T) {
+	each(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
+			if i > 10 {
+				t.Fatal("the bucket does not get empty")
+			}
+		}
+		hook := hookNames{"whk_1", "dlv_1"}
+		for _, r := range append(advisorRequests("example.com", hook, in.token), hookRequests(in.token)...) {
+			if a := s.send(r); a.status != http.StatusTooManyRequests {
+				t.Errorf("%s %s: got status %d want 429: %s", r.method, r.path, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestAdvisorWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, exampleZone, func(t *testing.T, in *installation) {
+		in.mayLogErrors = true
+		p, through := startProxy(t, in.db.DSN)
+		s := in.serve("DMARCD_DATABASE=" + through)
+		s.add("example.com")
+		p.cut()
+		hook := hookNames{"whk_1", "dlv_1"}
+		for _, r := range append(advisorRequests("example.com", hook, in.token), hookRequests(in.token)...) {
+			if a := s.send(r); a.status != http.StatusServiceUnavailable {
+				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
+			}
+		}
+		p.mend() // for the checks at the end
+	})
+}
