@@ -261,3 +261,20 @@ func TestSecretsOfWebhook(t *testing.T) {
 		}
 	})
 }
+
+// TestTeamOfWebhook finds the team of a webhook for an operator.
+func TestTeamOfWebhook(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		newTeam(t, s, "other")
+		team := newTeam(t, s, "a")
+		webhook := addWebhook(t, team, dmarcd.Webhook{URL: "https://hooks.example/"})
+		if got, err := s.TeamOfWebhook(t.Context(), webhook.ID); err != nil || got != team.ID() {
+			t.Errorf("got %s and %v, want %s", got, err, team.ID())
+		}
+		if _, err := s.TeamOfWebhook(t.Context(), webhook.ID+1); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("of an unknown webhook: got %v, want ErrNotFound", err)
+		}
+	})
+}

@@ -127,7 +127,7 @@ func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, remov
 		}
 		_, err := tx.exec(ctx, `INSERT INTO senders (team_id, domain_id, key, first_day, last_day)
 			SELECT senders.team_id, 0, senders.key, MIN(senders.first_day), MAX(senders.last_day)
-			FROM senders JOIN domains ON domains.team_id = senders.team_id AND domains.id = senders.domain_id AND domains.deleted_at = 0
+			FROM senders JOIN domains ON domains.team_id = $1 AND domains.id = senders.domain_id AND domains.deleted_at = 0
 			WHERE senders.team_id = $1 GROUP BY senders.team_id, senders.key`, t.id)
 		if err != nil {
 			return err
