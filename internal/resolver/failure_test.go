@@ -133,12 +133,12 @@ func TestDeadline(t *testing.T) {
 		servers, addresses = append(servers, s), append(addresses, s.Addr())
 	}
 	r := newResolver(t, resolver.Config{}, servers...)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	started := time.Now()
 	got := r.Resolve(ctx, text("a.example.org"))
-	if took := time.Since(started); took > time.Second {
-		t.Errorf("got an answer after %s want one at the deadline of 200ms", took)
+	if took := time.Since(started); took > 20*time.Second { // generous, for busy machines
+		t.Errorf("got an answer after %s want one at the deadline of 2s", took)
 	}
 	if got.Outcome != dns.Inconclusive || !strings.HasPrefix(got.Reason, "no answer from ") || !strings.HasSuffix(got.Reason, " in time") {
 		t.Errorf("got %s, reason %q want inconclusive for want of an answer in time", got.Outcome, got.Reason)

@@ -152,7 +152,7 @@ func TestDoneIsToldOnce(t *testing.T) {
 	b.welcome(s.link, "ada@example.com")
 	b.visit("/app/domains/example.com/dns", http.StatusOK)
 	b.click("main button.primary")
-	b.says("The DNS was looked at just now.")
+	b.says("The DNS was checked just now.")
 	eventually(t, stepLimit, "the address says it no more", func() bool { return b.path() == "/app/domains/example.com/dns" })
 	b.load(chromedp.Reload())
 	if b.has(".flash") {

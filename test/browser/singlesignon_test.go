@@ -28,8 +28,8 @@ func TestSingleSignOn(t *testing.T) {
 		says    string
 	}{
 		{"ada", http.StatusOK, "Settings"},
-		{"mallory", http.StatusForbidden, "Nobody has invited you yet"},
-		{"liar", http.StatusForbidden, "Your e-mail address is not verified"},
+		{"mallory", http.StatusForbidden, "You have not been invited"},
+		{"liar", http.StatusForbidden, "Your email address is not verified"},
 		{"nobody", http.StatusUnauthorized, "The sign-in was not completed"},
 	} {
 		t.Run(row.account, func(t *testing.T) {

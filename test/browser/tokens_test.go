@@ -39,7 +39,7 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 	}
 	b.load(clickIn("a script", "Revoke"))
 	b.says("The token was revoked.")
-	if want := "Revoke the token? Whatever uses it stops working within a second."; !slices.Contains(b.watch.asks(), want) {
+	if want := "Revoke the token? Programs that use it stop working at once."; !slices.Contains(b.watch.asks(), want) {
 		t.Errorf("the page asked %q want %q among it", b.watch.asks(), want)
 	}
 	eventually(t, revocationLimit, "the revoked token is refused", func() bool {
@@ -47,6 +47,6 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 		return got == http.StatusUnauthorized
 	})
 	b.visit("/app/settings/audit", http.StatusOK)
-	b.says("made a token")
+	b.says("created a token")
 	b.says("revoked a token")
 }

@@ -65,5 +65,5 @@ func TestForgedReportsAreTakenOut(t *testing.T) {
 	b.visit("/app/reports/rejected", http.StatusOK)
 	b.press("Delete")
 	b.says("The rejected item was deleted.")
-	b.says("Nothing was rejected")
+	b.says("No rejected reports")
 }

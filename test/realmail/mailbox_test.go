@@ -254,7 +254,7 @@ func TestMailboxSaysWhatIsWrong(t *testing.T) {
 		{"nothing", func(*imap.Reader) {}, ""},
 		{"the password", func(r *imap.Reader) { r.Login.Password = "guess" }, "the server rejected the login: NO [AUTHENTICATIONFAILED]"},
 		{"the folder", func(r *imap.Reader) { r.Mailbox.Folder = "Nowhere" }, `open the folder "Nowhere": NO Mailbox doesn't exist`},
-		{"STARTTLS", func(r *imap.Reader) { r.Mailbox.Security = dmarcd.SecuritySTARTTLS }, "for STARTTLS"},
+		{"STARTTLS", func(r *imap.Reader) { r.Mailbox.Security = dmarcd.SecuritySTARTTLS }, "STARTTLS with"},
 		{"TLS", func(r *imap.Reader) { r.Mailbox.Security = dmarcd.SecurityTLS }, "TLS handshake"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
