@@ -15,11 +15,14 @@ RACE      := -race $(foreach package,$(UNWATCHED),-gcflags=$(package)=-race=fals
 # TestSequentialPackages checks that.
 SEQUENTIAL := ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure ./mtasts ./tlsrpt ./internal/intake/unpack
 
+# What make mutate tries: a sample of the packages in which a wrong condition costs most.
+MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth internal/service internal/intake/unpack
+
 # The statements that the tests run on PostgreSQL, for test/tenantsql.
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server adversary test-short soak lint fuzz bench vuln gen screenshots
+.PHONY: help build run demo test with-server adversary test-short soak mutate lint fuzz bench vuln gen screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,7 +64,7 @@ test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	go test -short $$(go list ./... | grep -v /test/)
 	@scripts/say-skipped.sh
 
-soak: ## run every test 20 times, then each fuzz target for an hour
+soak: ## run every test 20 times, then each fuzz target for an hour, then mutate
 	scripts/need-compiler.sh
 	scripts/need-servers.sh
 	scripts/need-node.sh
@@ -69,6 +72,10 @@ soak: ## run every test 20 times, then each fuzz target for an hour
 	scripts/build-assets.sh
 	DMARCD_SOAK=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test $(RACE) -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
+	$(MAKE) mutate
+
+mutate: ## change the code and look for changes that no test notices (docs/testing.md)
+	scripts/with-postgres.sh go run ./test/mutate $(MUTATE)
 
 lint: ## check form and common mistakes
 	$(TOOL) golangci-lint run
@@ -84,9 +91,10 @@ bench: ## run the benchmarks of the packages and of the daemon
 vuln: ## look for known vulnerabilities; needs the network
 	$(TOOL) govulncheck ./...
 
-gen: ## write anew what is made from the code: the findings, the README's settings, the pages of dmarcd check
+gen: ## write anew what is made from the code: the findings, the README's settings, the API documentation, the pages of dmarcd check
 	go test ./internal/dnscheck -run Documented -update
 	go test ./internal/config -run README -update
+	go test ./internal/api -run Generated -update
 	go test ./cmd/dmarcd -update
 
 screenshots: ## draw every page of the sample team into docs/screenshots: light, dark, and as on a phone

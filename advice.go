@@ -1,6 +1,6 @@
 package dmarcd
 
-// Stage is how far a domain has come with DMARC.
+// Stage is how far the rollout of DMARC for a domain has progressed.
 type Stage string
 
 // The stages.
@@ -9,14 +9,14 @@ const (
 	StageMonitoring Stage = "monitoring"
 	StagePartial    Stage = "partial"
 	StageEnforced   Stage = "enforced"
-	// StageParked is that of a domain that says it is not used for mail.
+	// StageParked means that the domain declares that it sends no mail.
 	StageParked Stage = "parked"
 )
 
-// ActionID names a sort of next action. It is stable.
+// ActionID is the stable type of a recommended action.
 type ActionID string
 
-// The next actions.
+// The recommended actions.
 const (
 	ActionCheck    ActionID = "check-dns"
 	ActionPublish  ActionID = "publish-record"
@@ -29,18 +29,19 @@ const (
 	ActionWait     ActionID = "wait-for-reports"
 )
 
-// Action is what to do next for a domain.
+// Action is the recommended next step for a domain.
 type Action struct {
 	ID            ActionID
 	Title, Reason string
-	// LegitimateAffected and SpoofingStopped are what the action does to the messages of
-	// the period, or for a sender that is to be fixed what the next policy would do.
+	// LegitimateAffected and SpoofingStopped are the messages of the period that the
+	// action would affect; for a sender that needs a fix, those that the next policy
+	// would affect.
 	LegitimateAffected, SpoofingStopped int64
 	// Record is the DMARC record to publish, "" if the action is about something else.
 	Record string
 }
 
-// Advice is the stage of a domain and its next action, nil if there is none.
+// Advice is the stage of a domain and the next action, nil if there is none.
 type Advice struct {
 	Domain string
 	Stage  Stage

@@ -20,38 +20,36 @@ import (
 const (
 	module   = "github.com/dmarcd/dmarcd"
 	maxLines = 600
-	// anything is listed in packages for every package of the module.
+	// anything in the table allows every package of the module.
 	anything = "*"
 )
 
-// protocols are the packages that know one RFC each and nothing of this
-// program.
+// protocols implement one RFC each and do not depend on the rest of the program.
 var protocols = []string{"dns", "dmarc", "spf", "dkim", "mtasts", "tlsrpt", "bimi", "dane", "aggregate", "failure"}
 
-// foundations hold what several protocols do in the same way. They keep the rules of
-// the protocols.
-var foundations = []string{"dns/txt", "internal/reporturi", "internal/reporttext", "internal/recovered"}
+// foundations are shared by several protocols. The same rules apply to them.
+var foundations = []string{"dns/txt", "internal/reporturi", "internal/reporttext", "internal/quirk", "internal/recovered"}
 
-// services do the work. They do not import each other, and declare what they
-// need of the store as interfaces of their own.
-var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "internal/insight", "internal/notify", "internal/notify/webhook"}
+// services do not import each other, and declare what they need of the store as
+// interfaces.
+var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "internal/insight", "internal/alert", "internal/probe", "internal/notify", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"}
 
-// transports are the ways in. They end in internal/intake.
+// transports receive reports and pass them to internal/intake.
 var transports = []string{
 	"internal/intake", "internal/intake/files", "internal/intake/spool", "internal/intake/smtpd",
 	"internal/intake/imap", "internal/intake/genuine",
 }
 
-// workers are the services and the use cases, with all that they stand on.
+// workers are the services, the use cases and their dependencies.
 var workers = join(append(slices.Clone(protocols), ".", "internal/service"), services...)
 
-// packages is the table of ARCHITECTURE.md: for each package, the packages of
-// this module that it may import. Imports run one way:
+// packages is the table of ARCHITECTURE.md: for each package, the packages of this module
+// that it may import. Imports point one way:
 //
 //	cmd → app → api → services → root → protocols → standard library
 //
-// A row may be there before its package is. Test files may import what they
-// need: the compiler sees to it that they make no circle.
+// A row may exist before its package. Test files may import anything: the compiler
+// prevents cycles.
 var packages = map[string][]string{
 	".": protocols,
 
@@ -62,11 +60,11 @@ var packages = map[string][]string{
 	"spf":         {"dns", "internal/recovered"},
 	"dkim":        {"dns", "dns/txt", "internal/recovered"},
 	"mtasts":      {"dns", "dns/txt"},
-	"tlsrpt":      {"dns", "dns/txt", "internal/reporturi", "internal/reporttext"},
+	"tlsrpt":      {"dns", "dns/txt", "internal/reporturi", "internal/reporttext", "internal/quirk"},
 	"bimi":        {"dns", "dns/txt"},
 	"dane":        {"dns"},
-	"aggregate":   {"dns", "dmarc", "internal/reporttext"},
-	"failure":     {"dns", "dmarc", "internal/reporttext"},
+	"aggregate":   {"dns", "dmarc", "internal/reporttext", "internal/quirk"},
+	"failure":     {"dns", "dmarc", "internal/reporttext", "internal/quirk"},
 
 	"internal/clientaddr": nil,
 	"internal/httproute":  nil,
@@ -75,6 +73,7 @@ var packages = map[string][]string{
 	"internal/recovered":  nil,
 	"internal/memory":     {".", "internal/fair"},
 	"internal/reporturi":  {"dns"},
+	"internal/quirk":      nil,
 	"internal/reporttext": nil,
 	"internal/corpustest": {"dns", "dns/dnstest"},
 	"internal/costtest":   nil,
@@ -90,11 +89,15 @@ var packages = map[string][]string{
 
 	"internal/outbound":       {"dns"},
 	"internal/dnscheck":       join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered"),
+	"internal/alert":          {"."},
 	"internal/notify":         {".", "internal/recovered"},
-	"internal/notify/webhook": {".", "internal/outbound", "internal/wire"},
+	"internal/notify/chat":    {".", "internal/wire"},
+	"internal/notify/mail":    {".", "internal/wire"},
+	"internal/notify/webhook": {".", "internal/outbound", "internal/wire", "internal/notify/chat"},
+	"internal/probe":          {".", "dns"},
 	"internal/jobs":           join(protocols, ".", "internal/fair", "internal/recovered"),
 	"internal/auth":           {".", "internal/fair"},
-	"internal/insight":        join(protocols, ".", "internal/senders", "internal/memory", "internal/recovered", "internal/rollup"),
+	"internal/insight":        join(protocols, ".", "internal/senders", "internal/fair", "internal/memory", "internal/recovered", "internal/rollup"),
 
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),
@@ -108,7 +111,7 @@ var packages = map[string][]string{
 	"internal/senders":          {".", "dns", "internal/recovered"},
 	"internal/senders/mmdb":     nil,
 	"internal/senders/networks": {"internal/senders", "internal/senders/mmdb"},
-	"internal/demo":             join(protocols, ".", "internal/senders", "internal/senders/mmdb"),
+	"internal/demo":             join(protocols, ".", "internal/senders"),
 
 	"internal/api":         join(workers, "internal/httproute", "internal/fair", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire", "internal/intake"),
 	"internal/api/apitest": {".", "internal/api", "internal/wire"},
@@ -124,17 +127,17 @@ var packages = map[string][]string{
 	"test/oidc":      {anything},
 	"test/browser":   {anything},
 	"test/daemon":    nil,
+	"test/mutate":    nil,
 	"test/adversary": {anything},
 	"bench":          {anything},
 
 	"internal/service": join(protocols, ".", "internal/store", "internal/dnscheck", "internal/intake", "internal/auth", "internal/insight",
-		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/webhook"),
+		"internal/memory", "internal/outbound", "internal/fair", "internal/notify/chat", "internal/notify/mail", "internal/notify/webhook"),
 }
 
-// confined are imports that only some packages, and what lies below them, may
-// name.
+// confined are imports that are restricted to some packages and those below them.
 var confined = []struct {
-	imports string // a path, which stands for the packages below it too
+	imports string // a path; includes the packages below it
 	to      []string
 }{
 	{"database/sql", []string{"internal/store"}},
@@ -143,30 +146,29 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
-	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/notify/webhook"}},
+	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/notify"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 }
 
-// quiet are the packages that talk to nobody: no files, no network, no log.
+// quiet are the packages without I/O: no files, network or log.
 var quiet = join(append(slices.Clone(protocols), foundations...), ".")
 
-// forbidden are imports that some packages may not name.
+// forbidden are imports that some packages must not use.
 var forbidden = []struct {
 	imports string
 	in      []string
 }{
-	{"encoding/json", []string{"."}}, // shapes live in wire and api
+	{"encoding/json", []string{"."}}, // JSON shapes belong to wire and api
 	{"net/http", join(without(quiet, fetching...), "internal/store", "internal/config")},
-	{"net", join(quiet, "internal/wire")}, // net/netip has the addresses
+	{"net", join(quiet, "internal/wire")}, // addresses are in net/netip
 	{"os", join(quiet, "internal/wire")},
 	{"log/slog", join(quiet, "internal/wire")},
 }
 
-// fetching are the protocols that fetch a file over HTTPS, with a client that
-// they are given.
+// fetching are the protocols that fetch a file over HTTPS, with an injected client.
 var fetching = []string{"bimi", "mtasts"}
 
-// vagueNames say nothing about what a package provides.
+// vagueNames do not describe what a package provides.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "types", "shared"}
 
 func without(all []string, some ...string) []string {
@@ -177,9 +179,8 @@ func join(first []string, more ...string) []string {
 	return append(slices.Clone(first), more...)
 }
 
-// sourceFile is one parsed Go file.
 type sourceFile struct {
-	path  string // from the root of the module, with slashes
+	path  string // relative to the module root, with slashes
 	lines int
 	tree  *ast.File
 }
@@ -187,12 +188,12 @@ type sourceFile struct {
 // folder returns the path of the file's package, "." for the root.
 func (f sourceFile) folder() string { return path.Dir(f.path) }
 
-// isTest reports whether the file is only ever part of tests.
+// isTest reports whether the file is only used in tests.
 func (f sourceFile) isTest() bool {
 	return strings.HasSuffix(f.path, "_test.go") || isTestPackage(f.folder())
 }
 
-// isTestPackage reports whether a package exists for the tests of others.
+// isTestPackage reports whether a package only serves the tests of others.
 func isTestPackage(folder string) bool {
 	return strings.HasSuffix(folder, "test") || strings.HasPrefix(folder, "test/") || folder == "bench"
 }
@@ -211,7 +212,6 @@ func (f sourceFile) imports(t *testing.T) []string {
 	return paths
 }
 
-// parseModule reads every Go file of the module.
 func parseModule(t *testing.T, files *token.FileSet) []sourceFile {
 	t.Helper()
 	var parsed []sourceFile
@@ -242,8 +242,7 @@ func parseModule(t *testing.T, files *token.FileSet) []sourceFile {
 	return parsed
 }
 
-// enter tells WalkDir to pass over folders that are not of this module, as the
-// go command does.
+// enter returns fs.SkipDir for folders outside this module, like the go command.
 func enter(p, name string) error {
 	if p == "." {
 		return nil
@@ -254,6 +253,20 @@ func enter(p, name string) error {
 		return fs.SkipDir
 	}
 	return nil
+}
+
+// TestArchitectureDocument checks that ARCHITECTURE.md has a reason for each package.
+func TestArchitectureDocument(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range packages {
+		if name != "." && !bytes.Contains(document, []byte(path.Base(name)+"/`")) {
+			t.Errorf("%s: got no mention in ARCHITECTURE.md, want a row or a part of one", name)
+		}
+	}
 }
 
 func TestArchitecture(t *testing.T) {
@@ -294,7 +307,7 @@ func TestArchitecture(t *testing.T) {
 		for _, f := range files {
 			for _, declaration := range f.tree.Decls {
 				if fn, ok := declaration.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-					t.Errorf("%s: got an init function, want it called by whoever needs it", positions.Position(fn.Pos()))
+					t.Errorf("%s: got an init function, want a function that its users call", positions.Position(fn.Pos()))
 				}
 			}
 		}
@@ -361,23 +374,23 @@ func checkForbidden(t *testing.T, f sourceFile) {
 	}
 }
 
-// within reports whether a path is parent or lies below it.
+// within reports whether a path is parent or below it.
 func within(p, parent string) bool {
 	return p == parent || strings.HasPrefix(p, parent+"/")
 }
 
-// sentenceEnd is a full stop, not the dot inside a name or number.
+// sentenceEnd matches a full stop, but not the dot inside a name or number.
 var sentenceEnd = regexp.MustCompile(`[.!?](\s|$)`)
 
-// checkDocs wants one comment per package that begins as godoc expects and has
-// at least two sentences: what the package does, and what it leaves to others.
+// checkDocs requires one comment per package that starts as godoc expects and has at
+// least two sentences: what the package does, and what it leaves to others.
 func checkDocs(t *testing.T, files []sourceFile) {
 	t.Helper()
 	docs := make(map[string][]string) // by folder
 	names := make(map[string]string)
 	for _, f := range files {
 		name := f.tree.Name.Name
-		// The comment may stand in a test file only where there is no other.
+		// A test file may contain the comment only if there is no other file.
 		if _, known := names[f.folder()]; !known || !strings.HasSuffix(f.path, "_test.go") {
 			names[f.folder()] = strings.TrimSuffix(name, "_test")
 		}
@@ -404,8 +417,8 @@ func checkDocs(t *testing.T, files []sourceFile) {
 	}
 }
 
-// checkCalls finds t.Skip, and time.Sleep in a file without testing/synctest,
-// whose clock is not the real one.
+// checkCalls finds t.Skip, and time.Sleep in files that do not use the fake clock of
+// testing/synctest.
 func checkCalls(t *testing.T, positions *token.FileSet, f sourceFile) {
 	t.Helper()
 	bubbles := slices.Contains(f.imports(t), "testing/synctest")
@@ -420,7 +433,8 @@ func checkCalls(t *testing.T, positions *token.FileSet, f sourceFile) {
 				t.Errorf("%s: got a call of time.Sleep, want a test that waits for what it needs", positions.Position(call.Pos()))
 			}
 		case "t.Skip", "t.Skipf", "t.SkipNow", "b.Skip", "b.Skipf", "b.SkipNow", "tb.Skip", "tb.Skipf", "tb.SkipNow":
-			// The corpus is no part of the repository; make says what was skipped for it.
+			// The corpus is not part of the repository; make lists what was skipped
+			// without it.
 			if f.folder() != "internal/corpustest" {
 				t.Errorf("%s: got a skipped test, want one that runs or none", positions.Position(call.Pos()))
 			}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// FactName names something that is compared between two checks: the part and the fact.
-// Changes are stored with it, so a name is never changed or used for another fact.
+// FactName is the part and the fact that is compared between two checks. Changes are
+// stored with it, so names must not be changed or reused.
 type FactName string
 
-// The facts that are compared. Of some of them a domain has several, one for each
-// Change.Of, which the comment names.
+// The compared facts. For some, a domain has several, one for each Change.Of; their
+// comments say what it is.
 const (
 	FactGrade   FactName = "grade"
 	FactFinding FactName = "finding" // by id: the level
@@ -37,7 +37,7 @@ const (
 	FactSPFRecord      FactName = "spf.record"
 	FactSPFLookups     FactName = "spf.lookups"
 	FactSPFVoidLookups FactName = "spf.void-lookups"
-	FactSPFIncluded    FactName = "spf.included" // by term: the record that it leads to
+	FactSPFIncluded    FactName = "spf.included" // by term: the record it refers to
 
 	FactDKIMSelector  FactName = "dkim.selector"  // by selector
 	FactDKIMFrom      FactName = "dkim.from"      // by selector
@@ -94,19 +94,19 @@ func (n FactName) part() string {
 // Change is one difference between two checks of a domain.
 type Change struct {
 	Fact FactName
-	// Of names the key, host, term, destination or finding whose fact it is; "" for
-	// those that a domain has one of.
+	// Of is the key, host, term, destination or finding of the fact; "" if a domain has
+	// only one.
 	Of string
-	// Before is "" if it was not there, After if it is gone. Of a member of a list one of
-	// them is the member and the other "".
+	// Before is "" if it was added, After if it was removed. For a member of a list, one
+	// of them is the member and the other "".
 	Before, After string
 }
 
-// Changes returns how two full checks of a domain differ, sorted by fact and Of.
-// Differences that do not come from the DNS are left out: the order of a list, what
-// either check could not see, the words of a finding. So are those that follow from
-// others: of the SPF terms only records are compared that terms of both checks lead to,
-// since the record that names another one is different, too.
+// Changes returns the differences between two full checks of a domain, sorted by fact and
+// Of. It ignores differences that do not come from DNS: the order of a list, what either
+// check could not determine, the text of a finding. It also ignores differences that
+// follow from others: SPF records are compared only if both checks have a term that
+// refers to them, because otherwise the referring record has changed as well.
 func Changes(before, after Check) []Change {
 	was, is := observe(before), observe(after)
 	keys := make(map[factKey]bool, len(is.values))
@@ -130,26 +130,26 @@ func Changes(before, after Check) []Change {
 	return changes
 }
 
-// factKey tells a compared value from the others of its check.
+// factKey identifies a compared value within a check.
 type factKey struct {
 	fact   FactName
 	of     string
 	member string // of a list; "" for a single value
 }
 
-// scope is a part of a check, or the key or host of in it.
+// scope is a part of a check, or one key or host in it.
 type scope struct{ part, of string }
 
-// observation is a check as values that can be compared.
+// observation is a check as comparable values.
 type observation struct {
 	values map[factKey]string
-	// unseen holds what the check could not see, and unjudged the parts, as they begin
-	// the ids of findings, with something unseen in them.
+	// unseen contains what the check could not determine; unjudged the parts, by the
+	// prefix of their finding ids, that are incomplete because of it.
 	unseen   map[scope]bool
 	unjudged map[string]bool
 }
 
-// hides reports whether the check could not see a fact.
+// hides reports whether the check could not determine a fact.
 func (o observation) hides(key factKey) bool {
 	if key.fact == FactFinding {
 		part, _, _ := strings.Cut(key.of, ".")
@@ -159,7 +159,7 @@ func (o observation) hides(key factKey) bool {
 	return o.unseen[scope{part: part}] || o.unseen[scope{part, key.of}]
 }
 
-// see notes whether a part, or the key or host of in it, could be seen.
+// see records whether a part, or one key or host in it, could be determined.
 func (o observation) see(part, of, status string) {
 	if status == inconclusive {
 		o.unseen[scope{part, of}] = true
@@ -183,7 +183,7 @@ func observe(c Check) observation {
 	o := observation{values: map[factKey]string{}, unseen: map[scope]bool{}, unjudged: map[string]bool{}}
 	o.add(FactGrade, c.Grade)
 	for _, f := range c.Findings {
-		o.addOf(FactFinding, f.ID, string(f.Level)) // the words may count days
+		o.addOf(FactFinding, f.ID, string(f.Level)) // the text may contain a number of days
 	}
 	if c.Facts == nil {
 		return o
@@ -269,7 +269,7 @@ func (o observation) addMX(f MXFacts) {
 
 func (o observation) addMTASTS(f MTASTSFacts) {
 	o.see("mta-sts", "", f.Status)
-	o.see(FactMTASTSFetch.part(), "", f.Status) // what is not announced is not fetched
+	o.see(FactMTASTSFetch.part(), "", f.Status) // a policy without a record is not fetched
 	o.see(FactMTASTSFetch.part(), "", f.Fetch)
 	o.add(FactMTASTSStatus, f.Status)
 	o.add(FactMTASTSReason, f.Reason)

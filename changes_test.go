@@ -11,8 +11,8 @@ import (
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	// tree is what a record leads to that includes one that includes another,
-	// which lists a network; lookups is the running total behind it all.
+	// tree is the result for a record with a nested include that lists a network; lookups
+	// is the total at its end.
 	tree := func(network string, lookups int) []dmarcd.SPFTerm {
 		return []dmarcd.SPFTerm{{
 			Term: "include:a.example", Target: "a.example", Cost: 2, Lookups: lookups, Record: "v=spf1 include:b.example -all",
@@ -73,11 +73,11 @@ func TestChanges(t *testing.T) {
 		{"an included record that lists something else", func(c *dmarcd.Check) { c.Facts.SPF.Tree = tree("192.0.2.0/24", 2) }, []dmarcd.Change{{
 			Fact: dmarcd.FactSPFIncluded, Of: "include:b.example", Before: "v=spf1 ip4:192.0.2.0/28 -all", After: "v=spf1 ip4:192.0.2.0/24 -all",
 		}}},
-		{"a part that nobody could see", func(c *dmarcd.Check) { c.Facts.SPF = dmarcd.SPFFacts{Status: "inconclusive", Reason: "timeout"} }, nil},
-		{"a key that nobody could see", func(c *dmarcd.Check) {
+		{"a part that was inconclusive", func(c *dmarcd.Check) { c.Facts.SPF = dmarcd.SPFFacts{Status: "inconclusive", Reason: "timeout"} }, nil},
+		{"a key that was inconclusive", func(c *dmarcd.Check) {
 			c.Facts.DKIM.Keys[0] = dmarcd.DKIMKey{Selector: "a", Status: "inconclusive"}
 		}, nil},
-		{"mail servers that nobody could see", func(c *dmarcd.Check) { c.Facts.MX = dmarcd.MXFacts{Status: "inconclusive"} }, nil},
+		{"mail servers that were inconclusive", func(c *dmarcd.Check) { c.Facts.MX = dmarcd.MXFacts{Status: "inconclusive"} }, nil},
 		{"a policy that could not be fetched", func(c *dmarcd.Check) {
 			c.Facts.MTASTS.Fetch, c.Facts.MTASTS.Mode, c.Facts.MTASTS.MX = "inconclusive", "", nil
 		}, nil},
@@ -87,7 +87,7 @@ func TestChanges(t *testing.T) {
 		{"a finding that rests on what is not shown", func(c *dmarcd.Check) {
 			c.Findings = []dmarcd.Finding{{ID: "dmarc.destination-without-mail", Level: dmarcd.LevelError, What: "words"}}
 		}, []dmarcd.Change{{Fact: dmarcd.FactFinding, Of: "dmarc.destination-without-mail", After: "error"}}},
-		{"a finding about what nobody could see", func(c *dmarcd.Check) {
+		{"a finding about an inconclusive part", func(c *dmarcd.Check) {
 			c.Facts.MTASTS.Status = "inconclusive"
 			c.Findings = []dmarcd.Finding{{ID: "mta-sts.missing", Level: dmarcd.LevelInfo}}
 		}, nil},

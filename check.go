@@ -2,56 +2,53 @@ package dmarcd
 
 import "time"
 
-// Check is one look at a domain's DNS.
+// Check is the result of checking the DNS of a domain.
 type Check struct {
-	// At is when the look began.
+	// At is when the check started.
 	At time.Time
-	// Conclusive tells that the DNS gave an answer, if only that there is
-	// nothing. An inconclusive check says nothing about the domain and
-	// changes nothing of it.
+	// Conclusive is true if DNS answered, even if there is no record. An inconclusive
+	// check says nothing about the domain and does not change it.
 	Conclusive bool
-	// Reason says in words why the check is inconclusive.
+	// Reason explains why the check is inconclusive.
 	Reason string
-	// Record, RecordDomain and Policy are as in Domain.
+	// Record, RecordDomain and Policy are those of Domain.
 	Record       string
 	RecordDomain string
 	Policy       string
-	// Usable tells that exactly one usable record applies to the domain, and
-	// that neither several nor an unusable one stand at its own name.
+	// Usable is true if exactly one usable record applies to the domain, and its own name
+	// has neither several records nor an unusable one.
 	Usable bool
-	// Mailboxes holds the local parts of those rua addresses of the record
-	// that are at this server's report domain.
+	// Mailboxes are the local parts of the rua addresses in the record that belong to
+	// this server's report domain.
 	Mailboxes []string
-	// NeedsMailbox tells that this server has a report domain: the domain is
-	// then active only if one of Mailboxes is its own or that of a parent
-	// domain of the same team.
+	// NeedsMailbox is true if this server has a report domain: the domain is then active
+	// only if one of Mailboxes belongs to it or to a parent domain of the same team.
 	NeedsMailbox bool
-	// Asked tells that somebody asked for the check: what it found is believed
-	// at once, even where an older answer may still be in caches.
+	// Asked is true if a user requested the check: its result applies immediately, even
+	// if caches may still have an older answer.
 	Asked bool
-	// TTL is how long the answer that told the record may be kept; 0 where it is
-	// not known.
+	// TTL is how long the answer with the record may be cached; 0 if unknown.
 	TTL time.Duration
 
-	// Facts is what was seen of all parts, nil where only DMARC was looked at;
-	// the fields below are then empty too.
+	// Facts are the results for all parts, nil if only DMARC was checked. The fields
+	// below are then empty too.
 	Facts *Facts
-	// Findings is what there is to say, the most serious first.
+	// Findings are sorted by severity, the most serious first.
 	Findings []Finding
-	// Grade is A+, A, B, C, D, E or F, "" where nobody could tell the policy.
+	// Grade is A+, A, B, C, D, E or F; "" if the policy could not be determined.
 	Grade string
-	// Next is the finding that is best mended next, nil where there is none.
+	// Next is the finding to fix next, nil if there is none.
 	Next *Finding
 }
 
-// KeptCheck is an entry of a domain's history: full checks from FirstAt to LastAt had
+// KeptCheck is an entry of a domain's history: all full checks from FirstAt to LastAt had
 // the same result.
 type KeptCheck struct {
 	ID              CheckID
 	FirstAt, LastAt time.Time
-	// Check is the result: At is LastAt, and what only a check of DMARC alone has is not
-	// set. Of the facts, those are there that the API shows.
+	// Check is the result. Its At is LastAt, fields for checks of DMARC alone are not
+	// set, and the facts are limited to those in the API.
 	Check Check
-	// Changes is how it differs from the entry before; none for the first.
+	// Changes are the differences from the previous entry; none for the first.
 	Changes []Change
 }

@@ -1,29 +1,29 @@
 package dmarcd
 
-// Class is what a sender is to a domain.
+// Class is the relation of a sender to a domain.
 type Class string
 
 // The classes.
 const (
-	// ClassYours sends for the owner of the domain.
+	// ClassYours sends on behalf of the owner of the domain.
 	ClassYours Class = "yours"
-	// ClassService is a known service, which may send for the owner.
+	// ClassService is a known service, which may send on behalf of the owner.
 	ClassService Class = "service"
-	// ClassForwarder passes mail of the domain on: a forwarder or a mailing list.
+	// ClassForwarder forwards mail of the domain; it may be a mailing list.
 	ClassForwarder Class = "forwarder"
-	// ClassUnknown is a sender that the reports do not tell enough about.
+	// ClassUnknown means that the reports do not say enough to classify the sender.
 	ClassUnknown Class = "unknown"
-	// ClassSpoofing uses the domain without any sign that the owner knows.
+	// ClassSpoofing uses the domain without any sign that the owner authorized it.
 	ClassSpoofing Class = "spoofing"
 )
 
-// Legitimate tells whether mail of the class should be delivered.
+// Legitimate reports whether mail of this class should be delivered.
 func (c Class) Legitimate() bool {
 	return c == ClassYours || c == ClassService || c == ClassForwarder
 }
 
-// ParseSenderClass returns the class that a team gives a sender: yours, unknown or
-// spoofing. Anything else is an *InvalidError.
+// ParseSenderClass parses a class that a team can assign to a sender: yours, unknown or
+// spoofing. It returns an *InvalidError for anything else.
 func ParseSenderClass(word string) (Class, error) {
 	switch c := Class(word); c {
 	case ClassYours, ClassUnknown, ClassSpoofing:

@@ -9,98 +9,96 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// Hash is a SHA-256.
+// Hash is a SHA-256 hash.
 type Hash [sha256.Size]byte
 
-// Delivery is one thing that was sent, a mail, an upload or a file, with all that
-// was found in it.
+// Delivery is a received mail, upload or file with everything found in it.
 type Delivery struct {
 	Intake  Intake
 	Verdict Verdict
-	// Domain is the domain whose reporting address it was sent to, 0 where that is
-	// unknown or there are several.
+	// Domain is the domain whose reporting address received it, 0 if that is unknown or
+	// ambiguous.
 	Domain DomainID
-	// Name is what the thing is called, for people: a file's name, or "".
-	Name     string
-	Original Original
-	Reports  []NewReport
-	Refusals []Refusal
-	// Audit are the entries that the audit log gets in the transaction that keeps it.
+	// Name is the display name, such as a file name, or "".
+	Name       string
+	Original   Original
+	Reports    []NewReport
+	Rejections []Rejection
+	// Audit are the entries written to the audit log in the same transaction.
 	Audit []AuditEntry
 }
 
-// Original is a delivery as it was sent.
+// Original is a delivery as received.
 type Original struct {
-	// Hash is that of the bytes sent, Size their number.
+	// Hash and Size are those of the uncompressed bytes.
 	Hash Hash
 	Size int64
-	// Packed returns the bytes, compressed to PackedSize, from their beginning.
+	// Packed returns a reader of the compressed bytes from the beginning; they are
+	// PackedSize long.
 	Packed     func() io.Reader
 	PackedSize int64
 }
 
-// KeptOriginal is a delivery as it was sent, read back.
+// KeptOriginal is a stored Original.
 type KeptOriginal struct {
-	// Size is the number of bytes that were sent.
+	// Size is the number of uncompressed bytes.
 	Size int64
-	// Packed yields them, compressed as Original.Packed gave them. It may read from
-	// the database as it goes.
+	// Packed reads the compressed bytes. It may query the database while reading.
 	Packed io.Reader
 }
 
-// NewReport is a report that was read and is to be kept.
+// NewReport is a parsed report to be stored.
 type NewReport struct {
-	// Report is what it says of itself; ID, Intake, Verdict, ReceivedAt, State,
-	// Standing and Detail are ignored. A report with a HeldReason is held.
+	// Report is its metadata; ID, Intake, Verdict, ReceivedAt, State, Standing and Detail
+	// are ignored. A report with a HeldReason is held.
 	Report
-	// Document is the detail of the report as it is stored. It is encoded before the
-	// transaction that stores it.
+	// Document is the encoded detail. It is encoded before the transaction that stores
+	// it.
 	Document string
-	// Key tells which report of which reporter it is, Content what it says: equal
-	// keys are versions of one report, equal content is the same report.
+	// Key identifies the report of a reporter, Content hashes its content: reports with
+	// equal keys are versions of one report, those with equal content are duplicates.
 	Key, Content Hash
 	Shares       []Share
-	// Contact is the address that the report gives for its reporter, "" for none.
+	// Contact is the contact address of the reporter, "" if there is none.
 	Contact string
-	// EachRecord yields the records of an aggregate report, each of which belongs
-	// to the share with the same From. It is nil for other kinds, and may be
-	// called more than once.
+	// EachRecord yields the records of an aggregate report. Each belongs to the share
+	// with the same From. It is nil for other kinds, and may be called more than once.
 	EachRecord iter.Seq2[aggregate.Record, error]
 }
 
-// Refusal is something in a delivery that is no report which can be used.
-type Refusal struct {
-	// Kind is what it looks like, "" if like nothing that is known.
+// Rejection is content of a delivery that is not a usable report.
+type Rejection struct {
+	// Kind is the apparent kind of report, "" if unknown.
 	Kind ReportKind
-	// Member says where it was found; see Report.Member.
+	// Member is its location in the delivery; see Report.Member.
 	Member string
-	// Reason says why, in words for the sender.
+	// Reason is an explanation for the sender.
 	Reason string
 }
 
-// ReceiptStatus is what became of a report.
+// ReceiptStatus is the result of receiving a report.
 type ReceiptStatus string
 
 // The statuses.
 const (
-	Stored    ReceiptStatus = "stored"
-	Replaced  ReceiptStatus = "replaced"  // it takes the place of another version
-	Duplicate ReceiptStatus = "duplicate" // it was known, nothing changed
-	Unclaimed ReceiptStatus = "unclaimed" // stored, and for no domain of the team
-	Held      ReceiptStatus = "held"      // stored, but not counted until an editor releases it
-	Refused   ReceiptStatus = "rejected"
+	Stored         ReceiptStatus = "stored"
+	Replaced       ReceiptStatus = "replaced"  // replaces another version
+	Duplicate      ReceiptStatus = "duplicate" // already stored; nothing changed
+	Unclaimed      ReceiptStatus = "unclaimed" // stored, but not about a domain of the team
+	Held           ReceiptStatus = "held"      // stored, but not counted until an editor releases it
+	StatusRejected ReceiptStatus = "rejected"
 )
 
-// Receipt says what became of one report, or of something that is none.
+// Receipt is the result for one report or rejected item of a delivery.
 type Receipt struct {
 	Kind   ReportKind
 	Member string
 	Status ReceiptStatus
-	// Reason says why something was rejected or held.
+	// Reason explains why it was rejected or held.
 	Reason string
 
-	// The rest is empty where it was rejected. ID is that of the report as it is
-	// kept, also where it was known before.
+	// The remaining fields are empty if it was rejected. ID is that of the stored report,
+	// also for a duplicate.
 	ID           ReportID
 	ExternalID   string
 	Organization string
@@ -110,14 +108,14 @@ type Receipt struct {
 	Quirks       []Quirk
 }
 
-// Rejected is something that was sent and could not be used, kept with the reason.
+// Rejected is received content that could not be parsed, stored with the reason.
 type Rejected struct {
 	ID RejectedID
-	Refusal
+	Rejection
 	Intake     Intake
 	Name       string
 	Verdict    Verdict
 	ReceivedAt time.Time
-	// Size is how many bytes were sent, 0 once they are gone.
+	// Size is the number of received bytes, 0 once they were deleted.
 	Size int64
 }

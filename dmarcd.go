@@ -1,6 +1,5 @@
-// Package dmarcd holds the nouns of the DMARC daemon: what the rest of the
-// program talks about, in one word per idea. It does no I/O and knows neither
-// SQL nor JSON.
+// Package dmarcd contains the domain types of the DMARC daemon, with one word per idea.
+// It does no I/O and knows neither SQL nor JSON.
 //
 // # Glossary
 //
@@ -20,7 +19,6 @@
 //   - Summary: the number of reported messages, and how many are compliant.
 //   - Day: a day in UTC, the unit in which messages are counted.
 //
-// Every identifier is a type of its own, so that a token's cannot be passed for
-// a team's. Errors have kinds (ErrNotFound and its siblings), which each
-// transport turns into its own language.
+// Every kind of identifier is a separate type, so that the compiler finds mix-ups. Errors
+// have kinds, such as ErrNotFound, which each transport maps to its own statuses.
 package dmarcd

@@ -30,6 +30,10 @@ type Domain struct {
 	Grade         string    // of the last full check; "": not yet
 	CheckedAt     time.Time // when DNS was last checked; zero: not yet
 	KnownAt       time.Time // when DNS last answered; zero: not yet
+	// Parked is true if the last full check found a domain that takes and sends no mail.
+	Parked bool
+	// Sample is true if the domain and all its data are made up. Its DNS is not queried.
+	Sample bool
 }
 
 // ReportAddress returns the reporting address of the domain, or "" if no report domain is

@@ -2,6 +2,7 @@ package dmarcd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -18,9 +19,26 @@ const (
 	FindingAppeared    EventKind = "finding.appeared"
 	FindingResolved    EventKind = "finding.resolved"
 	ChecksSuspended    EventKind = "checks.suspended"
-	HeldReport         EventKind = "report.held" // a report that is not counted until an editor releases it
+	HeldReport         EventKind = "report.held" // not counted until an editor releases it
 	WebhookDisabled    EventKind = "webhook.disabled"
-	WebhookTest        EventKind = "webhook.test" // a user asked for it, and one webhook gets it
+	WebhookTest        EventKind = "webhook.test" // requested by a user, for one webhook
+
+	// What is detected in mail and reports; see Detection.
+	SenderNew         EventKind = "sender.new"
+	SenderFailing     EventKind = "sender.failing"
+	SelectorFailing   EventKind = "selector.failing"
+	PassRateDropped   EventKind = "pass_rate.dropped"
+	VolumeSpike       EventKind = "volume.spike"
+	SpoofingBurst     EventKind = "spoofing.burst"
+	ReportsStopped    EventKind = "reports.stopped"
+	ReportsUnreadable EventKind = "reports.unreadable"
+	ReportsUnverified EventKind = "reports.unverified"
+	TLSFailing        EventKind = "tls.failing"
+	MailboxFailing    EventKind = "mailbox.failing"
+	DiskLow           EventKind = "disk.low"
+
+	AlertsGrouped EventKind = "alerts.grouped" // stands for several events
+	AlertTest     EventKind = "alert.test"     // requested by a user, for all webhooks
 )
 
 // EventKinds returns all kinds.
@@ -28,39 +46,80 @@ func EventKinds() []EventKind {
 	return []EventKind{
 		RecordAppeared, RecordChanged, RecordRemoved, PolicyWeakened, PolicyStrengthened, FindingAppeared, FindingResolved,
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
+		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
+		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, DiskLow, AlertsGrouped, AlertTest,
 	}
+}
+
+// Level returns how much an event of the kind matters, unless the event says so itself.
+func (k EventKind) Level() Level {
+	switch k {
+	case RecordRemoved, PolicyWeakened, FindingAppeared, SenderFailing, SelectorFailing, PassRateDropped, SpoofingBurst,
+		ReportsStopped, MailboxFailing, WebhookDisabled, DiskLow:
+		return LevelError
+	case RecordChanged, ChecksSuspended, HeldReport, SenderNew, VolumeSpike, ReportsUnreadable, ReportsUnverified, TLSFailing, AlertsGrouped:
+		return LevelWarning
+	}
+	return LevelInfo
 }
 
 // Event is something that happened to a domain or to a team.
 type Event struct {
-	// Seq numbers the events of a team in the order in which they were committed.
+	// Seq numbers the events of a team in commit order.
 	Seq int64
 	ID  EventID
 	At  time.Time
-	// Domain is the name of the domain, "" where the event is about none.
+	// Domain is the name of the domain, "" if the event is not about one.
 	Domain string
 	Kind   EventKind
 	EventData
 }
 
-// EventData is what an event says beside its kind. Fields that do not apply to the kind
-// are empty.
+// EventData contains the details of an event. Fields that do not apply to its kind are
+// empty.
 type EventData struct {
-	// Before and After are the record, the policy, or the text of the finding; "" where
-	// there was or is none.
+	// Before and After are the record, the policy or the text of the finding, "" if there
+	// is none.
 	Before, After string
 	// Finding is the id of the finding.
 	Finding string
-	// Report is the held report, and Organization its reporter.
+	// Report is the held report, Organization its reporter.
 	Report       ReportID
 	Organization string
 	// Webhook is the webhook that was disabled or tested.
 	Webhook WebhookID
-	// Reason is why checks are suspended, a report is held or a webhook is disabled.
+	// Reason explains why checks are suspended, a report is held, a webhook is disabled or a
+	// mailbox is not read; for grouped alerts it lists them.
 	Reason string
+	// Level is how much the event matters, "" where the kind decides.
+	Level Level
+	// Day is the day of what was detected; 0 is none. Subject is what the event is about
+	// within the domain, SubjectName its name for people.
+	Day                  Day
+	Subject, SubjectName string
+	Measured
 }
 
-// Summary returns the event as one plain sentence.
+// Measured are the figures behind a detection.
+type Measured struct {
+	// Messages is how many messages were judged, of TLSFailing the sessions, and of
+	// ReportsUnreadable and AlertsGrouped what they count.
+	Messages int64
+	// Observed and Usual are what was measured, and its median before: the part of messages
+	// that passes or of sessions that fails, a number of messages, or the days without a
+	// report.
+	Observed, Usual float64
+}
+
+// Level returns how much the event matters.
+func (e Event) Level() Level {
+	if e.EventData.Level != "" {
+		return e.EventData.Level
+	}
+	return e.Kind.Level()
+}
+
+// Summary describes the event in one sentence.
 func (e Event) Summary() string {
 	switch e.Kind {
 	case RecordAppeared:
@@ -86,10 +145,27 @@ func (e Event) Summary() string {
 	case WebhookTest:
 		return fmt.Sprintf("This is a test of webhook %s.", e.Webhook)
 	}
-	return string(e.Kind)
+	return e.detected()
 }
 
-// policyName returns the name of a policy for a sentence.
+// EventDetail is a fact about an event, with a name for users.
+type EventDetail struct{ Name, Value string }
+
+// Details returns what an event says beside its summary.
+func (e Event) Details() []EventDetail {
+	summary := e.Summary()
+	var details []EventDetail
+	for _, d := range []EventDetail{
+		{"Domain", e.Domain}, {"Finding", e.Finding}, {"Reporter", e.Organization}, {"Before", e.Before}, {"After", e.After}, {"Reason", e.Reason},
+	} {
+		if d.Value != "" && !strings.Contains(summary, d.Value) {
+			details = append(details, d)
+		}
+	}
+	return details
+}
+
+// policyName returns the name of a policy for use in a sentence.
 func policyName(policy string) string {
 	if policy == "" {
 		return "no policy"
@@ -97,8 +173,8 @@ func policyName(policy string) string {
 	return policy
 }
 
-// RecordEvents returns what happened between two conclusive checks of a domain,
-// without the names and times.
+// RecordEvents returns the events for the differences between two conclusive checks of a
+// domain, without names and times.
 func RecordEvents(before, after Domain) []Event {
 	var events []Event
 	add := func(kind EventKind, before, after string) {
@@ -122,7 +198,7 @@ func RecordEvents(before, after Domain) []Event {
 	return events
 }
 
-// strictness orders policies; none and no policy ask receivers for the same.
+// strictness orders policies; p=none and no policy are equally strict.
 func strictness(policy string) int {
 	switch policy {
 	case "quarantine":

@@ -1,6 +1,9 @@
 package dmarcd
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Facts is the result of a check without judgement: plain data that can be stored,
 // compared and shown. Two checks of an unchanged domain give equal facts, so values that
@@ -91,7 +94,7 @@ type LegacyFacts struct {
 	Percent                                    int
 }
 
-// PolicyDomain returns who publishes the policy that applies, "" where none does.
+// PolicyDomain returns the publisher of the applicable policy, "" if there is none.
 func (f DMARCFacts) PolicyDomain() string {
 	if f.Policy == "" {
 		return ""
@@ -99,7 +102,7 @@ func (f DMARCFacts) PolicyDomain() string {
 	return f.RecordDomain
 }
 
-// PolicyDomain returns who publishes the policy that applies, "" where none does.
+// PolicyDomain returns the publisher of the applicable policy, "" if there is none.
 func (f LegacyFacts) PolicyDomain() string {
 	if f.Policy == "" {
 		return ""
@@ -314,4 +317,11 @@ func (f Facts) Unseen() []string {
 		}
 	}
 	return unseen
+}
+
+// Parked reports whether the domain says that it is not used for mail: it takes none, and
+// lets no address send any.
+func (f *Facts) Parked() bool {
+	return f != nil && (f.MX.Status == "null" || f.MX.Status == "none") &&
+		strings.EqualFold(strings.Join(strings.Fields(f.SPF.Record), " "), "v=spf1 -all")
 }

@@ -38,5 +38,29 @@ type Finding struct {
 	Points int
 }
 
+// GradeStep is a grade and the most points that it allows.
+type GradeStep struct {
+	Grade  string
+	Points int
+}
+
+// WorstGrade is that of more points than any grade allows.
+const WorstGrade = "F"
+
+// Grades returns the scale of grades, the best first.
+func Grades() []GradeStep {
+	return []GradeStep{{"A+", 0}, {"A", 10}, {"B", 20}, {"C", 40}, {"D", 60}, {"E", 84}}
+}
+
+// GradeOf returns the grade for so many points.
+func GradeOf(points int) string {
+	for _, step := range Grades() {
+		if points <= step.Points {
+			return step.Grade
+		}
+	}
+	return WorstGrade
+}
+
 // FullFix returns Fix and Record as one text.
 func (f Finding) FullFix() string { return strings.TrimSpace(f.Fix + " " + f.Record) }

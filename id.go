@@ -15,7 +15,7 @@ type (
 	TokenID int64
 	// DomainID names a domain of one team, outside the process as "dom_…".
 	DomainID int64
-	// CheckID names a check that was kept, outside the process as "chk_…".
+	// CheckID names a stored check, outside the process as "chk_…".
 	CheckID int64
 	// EventID names an event, outside the process as "evt_…".
 	EventID int64
@@ -82,43 +82,37 @@ func (id WebhookID) String() string { return formatID(webhookPrefix, int64(id)) 
 // String returns the form used outside the process.
 func (id DeliveryID) String() string { return formatID(deliveryPrefix, int64(id)) }
 
-// ParseWebhookID reads what WebhookID.String wrote; anything else is an
-// InvalidError.
+// ParseWebhookID parses the result of WebhookID.String, or returns an InvalidError.
 func ParseWebhookID(s string) (WebhookID, error) {
 	return parseID[WebhookID](webhookPrefix, s, "A webhook's id looks like %q; `dmarcd webhook list` shows them.")
 }
 
-// ParseDeliveryID reads what DeliveryID.String wrote; anything else is an
-// InvalidError.
+// ParseDeliveryID parses the result of DeliveryID.String, or returns an InvalidError.
 func ParseDeliveryID(s string) (DeliveryID, error) {
 	return parseID[DeliveryID](deliveryPrefix, s, "A delivery's id looks like %q.")
 }
 
-// ParseTokenID reads what TokenID.String wrote; anything else is an
-// InvalidError.
+// ParseTokenID parses the result of TokenID.String, or returns an InvalidError.
 func ParseTokenID(s string) (TokenID, error) {
 	return parseID[TokenID](tokenPrefix, s, "A token's id looks like %q; `dmarcd token list` shows them.")
 }
 
-// ParseReportID reads what ReportID.String wrote; anything else is an
-// InvalidError.
+// ParseReportID parses the result of ReportID.String, or returns an InvalidError.
 func ParseReportID(s string) (ReportID, error) {
 	return parseID[ReportID](reportPrefix, s, "A report's id looks like %q; `dmarcd report list` shows them.")
 }
 
-// ParseRejectedID reads what RejectedID.String wrote; anything else is an
-// InvalidError.
+// ParseRejectedID parses the result of RejectedID.String, or returns an InvalidError.
 func ParseRejectedID(s string) (RejectedID, error) {
 	return parseID[RejectedID](rejectedPrefix, s, "The id of something rejected looks like %q; `dmarcd report rejected` shows them.")
 }
 
-// ParseTeamID reads what TeamID.String wrote; anything else is an InvalidError.
+// ParseTeamID parses the result of TeamID.String, or returns an InvalidError.
 func ParseTeamID(s string) (TeamID, error) {
 	return parseID[TeamID](teamPrefix, s, "A team's id looks like %q; `dmarcd team list` shows them.")
 }
 
-// ParseMailboxID reads what MailboxID.String wrote; anything else is an
-// InvalidError.
+// ParseMailboxID parses the result of MailboxID.String, or returns an InvalidError.
 func ParseMailboxID(s string) (MailboxID, error) {
 	return parseID[MailboxID](mailboxPrefix, s, "A mailbox's id looks like %q; `dmarcd mailbox list` shows them.")
 }

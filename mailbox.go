@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Security is how the connection to a mail server is protected.
+// Security is the transport security of a connection to a mail server.
 type Security string
 
-// The kinds of protection.
+// The security modes.
 const (
-	// SecurityTLS speaks TLS from the first byte (RFC 8314 §3), on port 993.
+	// SecurityTLS is implicit TLS (RFC 8314 §3), on port 993.
 	SecurityTLS Security = "tls"
-	// SecuritySTARTTLS begins in the clear and asks for TLS before anything
-	// else; a server that has none is not used.
+	// SecuritySTARTTLS upgrades the connection before anything else; servers without it
+	// are not used.
 	SecuritySTARTTLS Security = "starttls"
-	// SecurityNone protects nothing, not even the password.
+	// SecurityNone is plain text, including the password.
 	SecurityNone Security = "none"
 )
 
-// Port returns the port that servers listen on for it.
+// Port returns the default port.
 func (s Security) Port() int {
 	if s == SecurityTLS {
 		return 993
@@ -30,29 +30,27 @@ func (s Security) Port() int {
 	return 143
 }
 
-// LoginMethod is how a mailbox is logged in to.
+// LoginMethod is the authentication method of a mailbox.
 type LoginMethod string
 
 // The methods.
 const (
-	// LoginPassword is a user name and a password.
 	LoginPassword LoginMethod = "password"
-	// LoginOAuth is a user name and an access token (RFC 7628, XOAUTH2).
+	// LoginOAuth is an access token (RFC 7628, XOAUTH2).
 	LoginOAuth LoginMethod = "oauth"
 )
 
-// AfterReading is what becomes of a message once what it brought is kept.
+// AfterReading is what happens to a message after its reports were stored.
 type AfterReading string
 
-// What may become of it.
 const (
-	// AfterKeep leaves it as it is.
+	// AfterKeep leaves the message unchanged.
 	AfterKeep AfterReading = "keep"
-	// AfterFlag marks it as seen.
+	// AfterFlag marks the message as seen.
 	AfterFlag AfterReading = "flag"
-	// AfterMove moves it to another folder.
+	// AfterMove moves the message to another folder.
 	AfterMove AfterReading = "move"
-	// AfterDelete deletes it for good.
+	// AfterDelete deletes the message permanently.
 	AfterDelete AfterReading = "delete"
 )
 
@@ -66,31 +64,30 @@ type Mailbox struct {
 	Security Security
 	Username string
 	Method   LoginMethod
-	// Secret is what the mailbox is logged in to with, sealed with a key that is
-	// not kept beside it. It is set only where it is needed.
+	// Secret is the password or token, encrypted with a key that is stored elsewhere. It
+	// is set only for reading the mailbox.
 	Secret []byte
 	Folder string
 	After  AfterReading
-	MoveTo string // the folder of AfterMove
+	MoveTo string // the target of AfterMove
 
-	// UIDValidity and LastUID say up to which message the folder was read
-	// (RFC 9051 §2.3.1.1); both are 0 before the first.
+	// UIDValidity and LastUID are the position up to which the folder was read (RFC 9051
+	// §2.3.1.1); 0 before the first message.
 	UIDValidity, LastUID uint32
 
 	CreatedAt time.Time
-	SeenAt    time.Time // when it was last looked into; zero: not yet
-	// Error says in words why the last look failed and ErrorAt when that was;
-	// "" if it did not.
+	SeenAt    time.Time // when it was last read; zero: not yet
+	// Error is why the last attempt failed, ErrorAt when; "" after a success.
 	Error   string
 	ErrorAt time.Time
-	// PausedAt is when reading stopped until the mailbox is resumed, for the reason
-	// in Error; zero: it is read.
+	// PausedAt is when reading was paused because of Error; it stays paused until a user
+	// resumes it. Zero: not paused.
 	PausedAt time.Time
-	// LeaseUntil is until when one process alone reads the mailbox.
+	// LeaseUntil is the end of the lease of the process that reads the mailbox.
 	LeaseUntil time.Time
 }
 
-// Address is the server with its port.
+// Address returns the host and port of the server.
 func (m Mailbox) Address() string {
 	host := m.Host
 	if strings.Contains(host, ":") { // IPv6
@@ -99,21 +96,20 @@ func (m Mailbox) Address() string {
 	return host + ":" + strconv.Itoa(m.Port)
 }
 
-// SecretContext is what the secret of a mailbox is sealed for: moved to another
-// row it is worth nothing.
+// SecretContext is the context that Secret is bound to: in another row it cannot be
+// decrypted.
 func (m Mailbox) SecretContext() string {
 	return m.Team.String() + "/" + m.ID.String()
 }
 
-// Limits of a mailbox's words, in bytes.
+// Length limits, in bytes.
 const (
 	maxHost     = 253
 	maxUsername = 320
 	maxFolder   = 500
 )
 
-// Validate returns an InvalidError if the mailbox cannot be read as it is
-// described.
+// Validate returns an InvalidError if the settings are invalid.
 func (m Mailbox) Validate() error {
 	for _, rule := range []struct {
 		holds          bool
@@ -150,7 +146,7 @@ func (m Mailbox) Validate() error {
 	return nil
 }
 
-// word reports whether s is a text that can be shown and sent in one line.
+// word reports whether s is printable, on one line and within the limit.
 func word(s string, limit int) bool {
 	return s != "" && len(s) <= limit && utf8.ValidString(s) && strings.TrimSpace(s) == s &&
 		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })

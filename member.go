@@ -2,10 +2,10 @@ package dmarcd
 
 import "time"
 
-// Role is what a user is in a team.
+// Role is the role of a user in a team.
 type Role string
 
-// The roles, from the one that may most.
+// The roles, the most powerful first.
 const (
 	RoleOwner  Role = "owner"
 	RoleEditor Role = "editor"
@@ -21,24 +21,23 @@ func ParseRole(s string) (Role, error) {
 	return "", &InvalidError{Field: "role", Message: "The role must be owner, editor or viewer."}
 }
 
-// Right is something that a role allows.
+// Right is an action that a role permits.
 type Right int
 
 const (
-	// RightSee allows looking at everything of a team but its secrets.
+	// RightSee allows reading everything of a team except secrets.
 	RightSee Right = iota + 1
-	// RightChange allows adding and changing domains, and sending in reports.
+	// RightChange allows adding and changing domains, and uploading reports.
 	RightChange
-	// RightManage allows deciding who has access, what this server connects to and
-	// what goes for good: members, tokens, mailboxes, retention, the deletion of
-	// domains.
+	// RightManage allows managing access, outgoing connections and permanent deletion:
+	// members, tokens, mailboxes, retention, deletion of domains.
 	RightManage
 )
 
-// Can reports whether the role allows it. No role, "", allows nothing.
+// Can reports whether the role permits it. The empty role permits nothing.
 func (r Role) Can(right Right) bool { return right > 0 && right <= r.rights() }
 
-// rights is the greatest right of a role: each includes those below it.
+// rights returns the highest right of a role, which includes the lower ones.
 func (r Role) rights() Right {
 	switch r {
 	case RoleOwner:
@@ -51,7 +50,7 @@ func (r Role) rights() Right {
 	return 0
 }
 
-// Greater returns the role of the two that may more.
+// Greater returns the more powerful role.
 func (r Role) Greater(other Role) Role {
 	if other.rights() > r.rights() {
 		return other
@@ -66,45 +65,45 @@ type Member struct {
 	JoinedAt time.Time
 }
 
-// Membership is a team as one of its members sees it.
+// Membership is a team from the point of view of a member.
 type Membership struct {
 	Team Team
 	Role Role
 }
 
-// Invite is a link that lets a person in once, as a user, as a member of a team
-// or both. The secret in the link is not known: only its hash is kept.
-type Invite struct {
-	// Email is whom it is for; "" lets the person say who they are.
+// Invitation is a link that can be used once to create a user, join a team or both. Only
+// the hash of its secret is stored.
+type Invitation struct {
+	// Email is the address of the invited person; "" lets them choose it.
 	Email string
-	// Team is the team that the person joins, with Role; 0 is none.
+	// Team is the team to join with Role; 0 is none.
 	Team TeamID
 	Role Role
-	// Operator tells that the person becomes an operator.
+	// Operator is true if the person becomes an operator.
 	Operator bool
-	// CreatedBy is the member who invited; 0 is the command line or the first
-	// start. Only those links sign in to a user that exists: a member must not
-	// get into another's account by inviting them.
+	// CreatedBy is the member who created it; 0 is the command line or the first start.
+	// Only the latter sign in to existing users: a member must not get access to another
+	// account by inviting its owner.
 	CreatedBy UserID
 	ExpiresAt time.Time
 	UsedAt    time.Time // zero: not yet
 }
 
-// InviteLife is how long an invite can be used.
-const InviteLife = 7 * 24 * time.Hour
+// InvitationLife is how long an invitation is valid.
+const InvitationLife = 7 * 24 * time.Hour
 
-// Valid reports whether the invite may be used at that moment.
-func (i Invite) Valid(now time.Time) bool {
+// Valid reports whether the invitation is valid at the given time.
+func (i Invitation) Valid(now time.Time) bool {
 	return i.UsedAt.IsZero() && now.Before(i.ExpiresAt)
 }
 
-// Claim is who uses an invite, and with what.
+// Claim is the input for using an invitation.
 type Claim struct {
-	// User is who is signed in already; 0 is nobody.
+	// User is the signed-in user; 0 if there is none.
 	User UserID
-	// Email counts where the invite names nobody.
+	// Email is used if the invitation does not contain an address.
 	Email string
 	Name  string
-	// PasswordHash is the new password's; "" leaves the user's as it is.
+	// PasswordHash is the hash of the new password; "" keeps the current one.
 	PasswordHash string
 }

@@ -7,20 +7,19 @@ import (
 )
 
 const (
-	// maxName is the length limit of a name in A-labels, in octets (RFC 1035
-	// §2.3.4 less the length octets of the wire form).
+	// maxName is the length limit of a name in A-labels, in bytes (RFC 1035 §2.3.4,
+	// without the length bytes of the wire format).
 	maxName = 253
-	// maxNameInput bounds what is looked at at all. U-labels are longer than
-	// the A-labels they become, but not by more than a factor of four.
+	// maxNameInput limits the input. U-labels are longer than their A-labels, by at most
+	// a factor of four.
 	maxNameInput = 4 * maxName
 	maxLabel     = 63
 )
 
-// ParseName turns what a person or a program wrote for a domain name into the
-// one form used everywhere: lower case A-labels without a trailing dot. It
-// returns an InvalidError for what is not the name of a mail domain: single
-// labels, addresses, URLs, wildcards, names with a port or an underscore.
-// ParseName of its own result returns the same.
+// ParseName normalizes a domain name to lower-case A-labels without a trailing dot. It
+// returns an InvalidError for anything that is not the name of a mail domain: single
+// labels, addresses, URLs, wildcards, names with a port or an underscore. It is
+// idempotent.
 func ParseName(s string) (string, error) {
 	if len(s) > maxNameInput {
 		return "", invalidName()
@@ -39,7 +38,7 @@ func ParseName(s string) (string, error) {
 		}
 		labels[i] = ascii
 	}
-	// IDNA knows other dots than U+002E: a label may have become two.
+	// IDNA has other dots than U+002E: one label may have become two.
 	name = strings.Join(labels, ".")
 	if !isName(name) {
 		return "", invalidName()
@@ -62,8 +61,8 @@ func isName(name string) bool {
 			return false
 		}
 	}
-	// A name whose last label is a number is an IPv4 address to some
-	// software and cannot be a domain to any (RFC 1123 §2.1).
+	// Some software treats a name with a numeric last label as an IPv4 address, and no
+	// domain has one (RFC 1123 §2.1).
 	return strings.Trim(labels[len(labels)-1], "0123456789") != ""
 }
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// NamesIn returns the domain names in a text that a person pasted, each once: a list
-// separated by white space, commas or semicolons, or a zone file, whose names are those of
-// $ORIGIN and SOA. URLs and email addresses are reduced to their domain. What has no
-// domain name in it is returned as it was written.
+// NamesIn returns the distinct domain names in pasted text: a list separated by white
+// space, commas or semicolons, or a zone file, of which it takes $ORIGIN and the owner of
+// the SOA record. URLs and email addresses are reduced to their domain. Words without a
+// domain name are returned unchanged.
 func NamesIn(text string) (names, unreadable []string) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;", r) })
 	if zone := zoneNames(text); len(zone) > 0 {

@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// QuotaName names a bound on what a team may have.
+// QuotaName names a limit on what a team may store.
 type QuotaName string
 
-// The quotas of a team.
+// The quotas.
 const (
 	QuotaDomains    QuotaName = "domains"
 	QuotaStored     QuotaName = "stored"     // bytes of reports, records and originals
-	QuotaUnreadable QuotaName = "unreadable" // bytes of what was sent and could not be read
-	QuotaReports    QuotaName = "reports"    // new reports in a day (UTC)
+	QuotaUnreadable QuotaName = "unreadable" // bytes of rejected content
+	QuotaReports    QuotaName = "reports"    // new reports per day (UTC)
 	QuotaMailboxes  QuotaName = "mailboxes"
 )
 
-// QuotaNames returns all quotas, in the order in which they are listed.
+// QuotaNames returns all quotas in display order.
 func QuotaNames() []QuotaName {
 	return []QuotaName{QuotaDomains, QuotaStored, QuotaUnreadable, QuotaReports, QuotaMailboxes}
 }
 
-// InBytes reports whether a quota is a number of bytes.
+// InBytes reports whether the quota is in bytes.
 func (n QuotaName) InBytes() bool { return n == QuotaStored || n == QuotaUnreadable }
 
-// Quota is how much a team may have of each; 0 means any amount.
+// Quota contains the limits of a team; 0 is unlimited.
 type Quota map[QuotaName]int64
 
-// Usage is how much a team has of each.
+// Usage contains the amounts that a team uses.
 type Usage map[QuotaName]int64
 
-// Check returns a *QuotaError for the first of some quotas that is used up.
+// Check returns a *QuotaError for the first of the named quotas that is used up.
 func (q Quota) Check(u Usage, names ...QuotaName) error {
 	for _, name := range names {
 		if most := q[name]; most > 0 && u[name] >= most {
@@ -49,7 +49,7 @@ type QuotaError struct {
 	Max  int64
 }
 
-// Error returns what happened and what to do, in sentences for people.
+// Error says what happened and what to do.
 func (e *QuotaError) Error() string {
 	what := map[QuotaName]string{
 		QuotaDomains:    "The team has reached its quota of domains (%s). Delete one",
@@ -64,13 +64,13 @@ func (e *QuotaError) Error() string {
 // Is makes errors.Is(err, ErrForbidden) and errors.Is(err, ErrLimit) hold.
 func (e *QuotaError) Is(target error) bool { return target == ErrForbidden || target == ErrLimit }
 
-// byteUnits are the units in which a number of bytes is written, the largest first.
+// byteUnits are the units for bytes, the largest first.
 var byteUnits = []struct {
 	name  string
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-// Format writes an amount as ParseQuota reads it.
+// Format formats an amount so that ParseQuota can parse it.
 func (n QuotaName) Format(amount int64) string {
 	if n.InBytes() {
 		for _, unit := range byteUnits {
@@ -85,9 +85,9 @@ func (n QuotaName) Format(amount int64) string {
 // QuotaDefault stands for the quota of the installation.
 const QuotaDefault int64 = -1
 
-// ParseQuota reads NAME=VALUE. The value is a number, which may have the unit KiB, MiB
-// or GiB where it is one of bytes, "none" for 0, or "default" for QuotaDefault. Anything
-// else is an InvalidError.
+// ParseQuota parses NAME=VALUE. The value is a number, with an optional unit KiB, MiB or
+// GiB for bytes, "none" for 0, or "default" for QuotaDefault. It returns an InvalidError
+// for anything else.
 func ParseQuota(text string) (QuotaName, int64, error) {
 	key, value, _ := strings.Cut(text, "=")
 	for _, name := range QuotaNames() {

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// ReportKind is what a report is about.
+// ReportKind is the kind of a report.
 type ReportKind string
 
 // The kinds of reports.
@@ -25,7 +25,7 @@ const (
 // ReportKinds returns all kinds.
 func ReportKinds() []ReportKind { return []ReportKind{KindAggregate, KindFailure, KindTLS} }
 
-// Intake is how a report came in.
+// Intake is how a report was received.
 type Intake string
 
 // The intakes.
@@ -36,46 +36,44 @@ const (
 	IntakeImport Intake = "import"
 )
 
-// Genuine says whether a report comes from whom it says.
+// Genuine says whether a report really comes from its alleged sender.
 type Genuine string
 
-// The answers.
+// The results.
 const (
 	// GenuineYes means that the mail was authenticated as its From domain.
 	GenuineYes Genuine = "yes"
-	// GenuineNo means that it was looked at and was not.
+	// GenuineNo means that authentication failed.
 	GenuineNo Genuine = "no"
-	// GenuineUnknown means that nobody can tell: a bare file, or a DNS that did
-	// not answer.
+	// GenuineUnknown means that it cannot be determined: there was only a file, or DNS
+	// lookups failed.
 	GenuineUnknown Genuine = "unknown"
 )
 
-// Verdict is what the authentication of the mail that brought a report came to. The
-// zero value is that of a bare file.
+// Verdict is the authentication result of the mail that carried a report. The zero value
+// is for a file without mail.
 type Verdict struct {
-	// Genuine is the answer; "" stands for GenuineUnknown.
+	// Genuine is the result; "" means GenuineUnknown.
 	Genuine Genuine
-	// From is the domain of the mail's From field in lower case, "" if there is
-	// none that can be read.
+	// From is the From domain of the mail in lower case, "" if it is missing or invalid.
 	From string
-	// Domain is what the mail is authenticated as: the domain of a valid DKIM
-	// signature that is aligned with From, or else that of SPF; "" if it is not.
+	// Domain is the authenticated domain: that of a valid DKIM signature aligned with
+	// From, or the aligned SPF domain; "" if there is none.
 	Domain string
-	// DKIM, SPF and DMARC are results in the words of RFC 8601, "" for what was
-	// not looked at. DKIM and SPF are those of an aligned identifier where there
-	// is one.
+	// DKIM, SPF and DMARC are results in the terms of RFC 8601, "" if not evaluated. DKIM
+	// and SPF are those of an aligned identifier if there is one.
 	DKIM, SPF, DMARC string
-	// Reason says in a sentence what decided.
+	// Reason explains the result in a sentence.
 	Reason string
 }
 
-// ReportState says whether the messages of a report are counted, and if not, why.
+// ReportState is whether the messages of a report are counted, and if not, why.
 type ReportState string
 
 // The states.
 const (
 	ReportCounted  ReportState = "counted"
-	ReportExcluded ReportState = "excluded" // an editor excluded it; later versions stay excluded
+	ReportExcluded ReportState = "excluded" // excluded by an editor, including later versions
 	ReportReplaced ReportState = "replaced" // another version counts instead
 	ReportHeld     ReportState = "held"     // stored, but not counted until an editor releases it
 )
@@ -86,14 +84,14 @@ func ReportStates() []ReportState {
 }
 
 const (
-	// MaxRecordCount is the most messages of one record that are plausible.
+	// MaxRecordCount is the largest plausible count of a record.
 	MaxRecordCount = 1_000_000_000
-	// MaxReportMessages is the most messages of one report that are plausible.
+	// MaxReportMessages is the largest plausible number of messages in a report.
 	MaxReportMessages = 10_000_000_000
 )
 
-// Implausible returns why an aggregate report with these figures is held, "" if it
-// is plausible. largest is the greatest count of a record.
+// Implausible returns why an aggregate report with these figures is held, "" if it is
+// plausible. largest is the largest count of a record.
 func Implausible(largest, messages int64) string {
 	switch {
 	case largest > MaxRecordCount:
@@ -104,56 +102,55 @@ func Implausible(largest, messages int64) string {
 	return ""
 }
 
-// Quirk is a deviation from the specifications that a report has, and how often.
+// Quirk is a deviation from the specifications with its number of occurrences.
 type Quirk struct {
 	Name  string
 	Count int
 }
 
-// Report is a report as it is kept: what is told of all kinds alike.
+// Report is a stored report: the fields that all kinds share.
 type Report struct {
 	ID   ReportID
 	Kind ReportKind
-	// Organization is the reporter by its own name.
+	// Organization is the name of the reporter.
 	Organization string
-	// ExternalID is the id that the reporter gave the report.
+	// ExternalID is the report id of the reporter.
 	ExternalID string
-	// Domain is the policy domain of an aggregate report, the reported domain of
-	// a failure report, and the first policy domain of a TLS report.
+	// Domain is the policy domain of an aggregate report, the reported domain of a
+	// failure report, or the first policy domain of a TLS report.
 	Domain string
-	// Begin and End are the time that the report covers; of a failure report,
-	// when the mail arrived. What tells neither has the time of receipt.
+	// Begin and End are the reported period; for a failure report, the arrival of the
+	// mail. They default to the time of receipt.
 	Begin, End time.Time
 	// Records is the number of records, or of policies of a TLS report.
 	Records int
-	// Messages counts messages, or the sessions of a TLS report or the
-	// incidents of a failure report; Compliant those that passed.
+	// Messages counts messages, sessions of a TLS report or incidents of a failure
+	// report; Compliant those that pass.
 	Messages, Compliant int64
 	Quirks              []Quirk
-	// Damage says in words what is wrong with the container of a report that
-	// could be read all the same; "" if nothing is.
+	// Damage describes damage of the container that did not prevent parsing; "" if there
+	// is none.
 	Damage string
 
 	Intake     Intake
 	Verdict    Verdict
 	ReceivedAt time.Time
-	// Member says where in the original the report was found; "" is the original
-	// itself.
+	// Member is the location of the report in the original; "" is the original itself.
 	Member string
-	// State says whether the report counts.
+	// State is whether the report counts.
 	State ReportState
-	// HeldReason says why a report is held, "" if it is not.
+	// HeldReason is why the report is held, "" if it is not.
 	HeldReason string
-	// Standing is how far the report is known to come from its reporter.
+	// Standing is how well the origin of the report is verified.
 	Standing Standing
 
-	// Detail is all else that the report says but its records. Lists leave it out, and
-	// it is empty once it is past its time.
+	// Detail is the rest of the report without its records. It is not set in lists, or
+	// once its retention has passed.
 	Detail Detail
 }
 
-// Detail is what a report says beside what all kinds have, and beside its records. At most
-// one member is set: that of the report's kind. Quirks and hashes are left out.
+// Detail contains the fields that only one kind of report has. At most one field is set.
+// Quirks and hashes are not included.
 type Detail struct {
 	Aggregate *AggregateDetail
 	Failure   *failure.Report
@@ -163,35 +160,34 @@ type Detail struct {
 // AggregateDetail is an aggregate report without its records.
 type AggregateDetail struct {
 	Report aggregate.Report
-	// Bytes is the length of the XML document.
+	// Bytes is the size of the XML document.
 	Bytes int64
-	// Sources is how many different sources the records name.
+	// Sources is the number of distinct sources.
 	Sources int
 }
 
-// Share is the part of a report that is about one From domain: what its records
-// count, and for whom. Every report has at least one; those of failure and TLS
-// reports count no messages.
+// Share is the part of a report about one From domain. Every report has at least one;
+// those of failure and TLS reports count no messages.
 type Share struct {
-	// From is the name in the records' header_from, "" where they have none.
+	// From is the header_from of the records, "" if there is none.
 	From    string
 	Records int
 	Counts
 }
 
-// Counts are the messages of some records.
+// Counts are numbers of messages.
 type Counts struct {
 	Summary
-	// Quarantined and Rejected are what receivers did by their own word; the
-	// rest was delivered.
+	// Quarantined and Rejected are dispositions as reported by receivers; the other
+	// messages were delivered.
 	Quarantined, Rejected int64
-	// DKIM and SPF are the messages that passed each, aligned.
+	// DKIM and SPF are the messages that pass each with alignment.
 	DKIM, SPF int64
-	// Unverified are the messages from unverified reports.
+	// Unverified are the messages in unverified reports.
 	Unverified int64
 }
 
-// CountsOf returns what the messages of a record count as.
+// CountsOf returns the counts of a record.
 func CountsOf(r aggregate.Record) Counts {
 	return countsOf(r.Count, r.DKIM.Known() == aggregate.ResultPass, r.SPF.Known() == aggregate.ResultPass, r.Disposition)
 }
@@ -228,11 +224,20 @@ func (c *Counts) Add(other Counts) {
 	c.Unverified = AddCount(c.Unverified, other.Unverified)
 }
 
-// MaxCount is where each sum of messages saturates. The total of two such sums is
-// below 2^53, where JSON numbers are exact.
+// Without returns c without a part of it. No sum is less than 0.
+func (c Counts) Without(part Counts) Counts {
+	return Counts{
+		Summary:     Summary{Compliant: max(0, c.Compliant-part.Compliant), NonCompliant: max(0, c.NonCompliant-part.NonCompliant)},
+		Quarantined: max(0, c.Quarantined-part.Quarantined), Rejected: max(0, c.Rejected-part.Rejected),
+		DKIM: max(0, c.DKIM-part.DKIM), SPF: max(0, c.SPF-part.SPF), Unverified: max(0, c.Unverified-part.Unverified),
+	}
+}
+
+// MaxCount is the value at which sums saturate. The total of two such sums is below 2^53,
+// so it is exact in JSON.
 const MaxCount = 1<<52 - 1
 
-// AddCount adds two counts that are not negative. The sum saturates at MaxCount.
+// AddCount adds two non-negative counts. The sum saturates at MaxCount.
 func AddCount(a, b int64) int64 {
 	if a >= MaxCount-min(b, MaxCount) {
 		return MaxCount

@@ -1,18 +1,18 @@
 package dmarcd
 
-// Sender is who sends mail as a domain: a known service, or a network.
+// Sender is a known service or a network that sends mail as a domain.
 type Sender struct {
 	// Domain is 0 for all domains of a team.
 	Domain DomainID
-	// Key names the sender.
+	// Key identifies the sender.
 	Key string
 	SeenDays
 }
 
-// SeenDays are the first and the last day of something.
+// SeenDays is a range of days, both ends included.
 type SeenDays struct{ First, Last Day }
 
-// And returns the days with one more.
+// And extends the range to include a day.
 func (d SeenDays) And(day Day) SeenDays {
 	return SeenDays{First: min(d.First, day), Last: max(d.Last, day)}
 }

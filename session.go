@@ -3,40 +3,39 @@ package dmarcd
 import "time"
 
 const (
-	// SessionIdle is how long a session lasts without being used.
+	// SessionIdle is the idle timeout of a session.
 	SessionIdle = 12 * time.Hour
-	// SessionLife is how long a session lasts at most.
+	// SessionLife is the maximum lifetime of a session.
 	SessionLife = 30 * 24 * time.Hour
 )
 
-// Session is a user who is signed in on one browser. The secret that the browser
-// holds is not known: only its hash is kept.
+// Session is a signed-in browser. Only the hash of its secret is stored.
 type Session struct {
-	// Hash is the SHA-256 of the secret. It names the session and opens nothing.
+	// Hash is the SHA-256 of the secret. It identifies the session but cannot be used to
+	// sign in.
 	Hash [32]byte
 	User User
-	// Team is the team that the user looks at; the zero Team if they chose none
-	// or may no longer see it.
+	// Team is the selected team; the zero Team if none is selected or access was lost.
 	Team Team
-	// Role is the user's in Team: that of the member, and owner for an operator.
+	// Role is the user's role in Team; operators are owners.
 	Role      Role
 	CreatedAt time.Time
-	SeenAt    time.Time // to the minute
+	SeenAt    time.Time // with a resolution of one minute
 	ExpiresAt time.Time
-	UserAgent string // what the browser calls itself
-	Address   string // from where it signed in
+	UserAgent string
+	Address   string // the client address at sign-in
 }
 
-// Valid reports whether the session may be used at that moment.
+// Valid reports whether the session is valid at the given time.
 func (s Session) Valid(now time.Time) bool {
 	return now.Before(s.ExpiresAt) && now.Before(s.SeenAt.Add(SessionIdle))
 }
 
-// NewSession is what is stored of a session that begins.
+// NewSession is a session to be stored.
 type NewSession struct {
 	Hash [32]byte
 	User UserID
-	// Replaces is the hash of the session that the browser had before; it ends.
+	// Replaces is the hash of the browser's previous session, which ends.
 	Replaces  [32]byte
 	ExpiresAt time.Time
 	UserAgent string

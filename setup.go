@@ -2,53 +2,50 @@ package dmarcd
 
 import "strings"
 
-// SetupPurpose is what a record of the set-up is for.
+// SetupPurpose is the purpose of a setup record.
 type SetupPurpose string
 
-// The purposes of records.
 const (
 	// SetupDMARC is the DMARC record, which asks for aggregate reports.
 	SetupDMARC SetupPurpose = "dmarc"
-	// SetupConsent is the record by which the report domain takes reports about
+	// SetupConsent is the record with which the report domain accepts reports about
 	// another organization's domain (RFC 9990 §4).
 	SetupConsent SetupPurpose = "report_authorization"
-	// SetupTLS asks for reports about mail that could not be encrypted.
+	// SetupTLS is the TLS-RPT record.
 	SetupTLS SetupPurpose = "tls_rpt"
 )
 
-// SetupRecord is a TXT record to publish so that reports about a domain come here.
+// SetupRecord is a TXT record to publish so that reports about a domain arrive here.
 type SetupRecord struct {
 	Purpose     SetupPurpose
 	Name, Value string
-	// Seen tells that the DNS has it, which counts where Known tells that the DNS
-	// gave an answer.
+	// Seen is true if DNS has the record; it is meaningful only if Known is true.
 	Known, Seen bool
-	// Why says in a sentence what it does.
+	// Why explains the record in a sentence.
 	Why string
 }
 
-// Published is what the latest look at everything about a domain says of where its
-// reports go.
+// Published is what the latest full check says about the destinations of reports.
 type Published struct {
-	// Consent is the word of the check for whether the reporting address may get
-	// reports about the domain, "" where the DMARC record does not name it.
+	// Consent is whether the reporting address may receive reports about the domain, in
+	// the terms of the check; "" if the DMARC record does not contain the address.
 	Consent string
-	// TLSRecord is the TLS reporting record, "" if there is none, which counts where
-	// TLSKnown tells that the DNS gave an answer.
+	// TLSRecord is the TLS-RPT record, "" if there is none; it is meaningful only if
+	// TLSKnown is true.
 	TLSRecord string
 	TLSKnown  bool
 }
 
-// Setup is what to publish so that reports about a domain come to its reporting address.
-// Address is "" and there are no records where the installation has no report domain.
+// Setup are the records to publish so that reports about a domain arrive at its reporting
+// address. Without a report domain Address is "" and there are no records.
 type Setup struct {
 	Domain  Domain
 	Address string
 	Records []SetupRecord
 }
 
-// Published returns what a check says of where reports go, of which those to that address
-// count. A check without facts says nothing.
+// Published returns the published destinations according to a check, as far as they
+// concern the address. It is empty for a check without facts.
 func (c Check) Published(address string) Published {
 	if c.Facts == nil {
 		return Published{}

@@ -6,27 +6,26 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 )
 
-// Standing says how far a report is known to come from its reporter. A greater one
-// prevails over a lesser one.
+// Standing is how well the origin of a report is verified. The higher standing prevails.
 type Standing int
 
 // The standings.
 const (
-	// Unverified is that of a report whose mail is not authenticated.
+	// Unverified means that the mail is not authenticated.
 	Unverified Standing = iota
-	// VerifiedDomain is that of a mail which is authenticated as some domain. Whose
-	// report it brings is only what the report itself says.
+	// VerifiedDomain means that the mail is authenticated as some domain, which need not
+	// be that of the reporter.
 	VerifiedDomain
-	// VerifiedContact is that of a mail which is authenticated as the organizational
-	// domain of the report's contact address.
+	// VerifiedContact means that the mail is authenticated as the organizational domain
+	// of the report's contact address.
 	VerifiedContact
-	// VerifiedReporter is that of a mail which is authenticated as the organizational
-	// domain that the report names as its reporter.
+	// VerifiedReporter means that the mail is authenticated as the organizational domain
+	// of the reporter.
 	VerifiedReporter
 )
 
-// StandingOf returns the standing of a report by an organization, with a contact
-// address, that came in a mail with this verdict.
+// StandingOf returns the standing of a report with this organization and contact address,
+// given the verdict for its mail.
 func StandingOf(v Verdict, organization, contact string) Standing {
 	_, contact, _ = cutLast(contact, "@")
 	switch {
@@ -43,10 +42,10 @@ func StandingOf(v Verdict, organization, contact string) Standing {
 // Verified reports whether the mail is authenticated as a domain.
 func (v Verdict) Verified() bool { return v.Genuine == GenuineYes }
 
-// MayReplace reports whether a report that came with verdict v and standing s may
-// replace a stored version of it with other content: an unverified report replaces
-// unverified ones alone; a verified one replaces them, a version of the same
-// organization, and one of lesser standing.
+// MayReplace reports whether a report with verdict v and standing s may replace a stored
+// version with different content. An unverified report replaces only unverified ones; a
+// verified one also replaces versions from the same organization and those of lower
+// standing.
 func MayReplace(v Verdict, s Standing, stored Verdict, storedStanding Standing) bool {
 	switch {
 	case s == Unverified || storedStanding == Unverified:
@@ -57,15 +56,15 @@ func MayReplace(v Verdict, s Standing, stored Verdict, storedStanding Standing) 
 	return s > storedStanding
 }
 
-// sameOrganization reports whether two domain names have the same organizational
-// domain by the Public Suffix List. What is no domain name has none.
+// sameOrganization reports whether two domain names have the same organizational domain
+// according to the Public Suffix List. Anything else has none.
 func sameOrganization(a, b string) bool {
 	a, errA := ParseName(a)
 	b, errB := ParseName(b)
 	return errA == nil && errB == nil && dmarc.LegacyOrganization(a) == dmarc.LegacyOrganization(b)
 }
 
-// cutLast is strings.Cut around the last separator.
+// cutLast is strings.Cut at the last separator.
 func cutLast(s, separator string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, separator); i >= 0 {
 		return s[:i], s[i+len(separator):], true

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Summary counts messages that aggregate reports told of.
+// Summary counts reported messages.
 type Summary struct {
-	Compliant    int64 // dkim or spf passed, by the receiver's evaluation
+	Compliant    int64 // DKIM or SPF passes, as evaluated by the receiver
 	NonCompliant int64
 }
 
-// Total is the number of all messages.
+// Total returns the number of all messages.
 func (s Summary) Total() int64 { return s.Compliant + s.NonCompliant }
 
 // Add adds other to s. Each sum saturates at MaxCount.
@@ -20,15 +20,15 @@ func (s *Summary) Add(other Summary) {
 	s.NonCompliant = AddCount(s.NonCompliant, other.NonCompliant)
 }
 
-// Day is a day in UTC, counted from 1970-01-01.
+// Day is a day in UTC: the number of days since 1970-01-01.
 type Day int32
 
-// DayLayout is how a day is written, in the form of package time.
+// DayLayout is the format of a day for package time.
 const DayLayout = time.DateOnly
 
 const secondsPerDay = 24 * 60 * 60
 
-// DayOf returns the day in which t lies.
+// DayOf returns the day of t.
 func DayOf(t time.Time) Day {
 	seconds := t.Unix()
 	day := seconds / secondsPerDay
@@ -38,7 +38,7 @@ func DayOf(t time.Time) Day {
 	return Day(day) //nolint:gosec // years up to 5,881,580 fit
 }
 
-// ParseDay reads a day written as 2026-11-15.
+// ParseDay parses a day such as 2026-11-15.
 func ParseDay(s string) (Day, error) {
 	t, err := time.Parse(DayLayout, s)
 	if err != nil {
@@ -47,18 +47,17 @@ func ParseDay(s string) (Day, error) {
 	return DayOf(t), nil
 }
 
-// String writes the day as 2026-11-15.
+// String formats the day as 2026-11-15.
 func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(DayLayout)
 }
 
-// Days is a range of days, both ends included. A nil end is open.
+// Days is an inclusive range of days. A nil end is open.
 type Days struct {
 	From, To *Day
 }
 
-// Times returns the range as times in seconds since 1970: from the first to before
-// the second.
+// Times returns the range in seconds since 1970; before is exclusive.
 func (d Days) Times() (from, before int64) {
 	from, before = math.MinInt64, math.MaxInt64
 	if d.From != nil {
@@ -70,7 +69,7 @@ func (d Days) Times() (from, before int64) {
 	return from, before
 }
 
-// DayCount is what was counted in one day.
+// DayCount is the summary of one day.
 type DayCount struct {
 	Day Day
 	Summary

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultTeam is the name of the team that the first start makes.
+// DefaultTeam is the name of the team created at the first start.
 const DefaultTeam = "default"
 
-// maxTeamName is the length limit of a team's name, in characters.
+// maxTeamName is in characters.
 const maxTeamName = 100
 
-// Team is a tenant. It owns domains, tokens and everything learned about them.
+// Team is a tenant. It owns domains, tokens and all their data.
 type Team struct {
 	ID   TeamID
 	Name string
-	// API tells whether the team is on the API whitelist.
+	// API is true if the team may use the API.
 	API       bool
 	CreatedAt time.Time
 }
 
-// ParseTeamName returns the name without blanks around it, or an InvalidError
-// if it is empty, over 100 characters, or holds what cannot be printed.
+// ParseTeamName trims the name. It returns an InvalidError if the name is empty, longer
+// than 100 characters or not printable.
 func ParseTeamName(s string) (string, error) {
 	name := strings.TrimSpace(s)
 	if name == "" || utf8.RuneCountInString(name) > maxTeamName || !utf8.ValidString(name) ||

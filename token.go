@@ -2,7 +2,7 @@ package dmarcd
 
 import "time"
 
-// Scope says what a token may do.
+// Scope is the permission of a token.
 type Scope string
 
 const (
@@ -21,8 +21,7 @@ func ParseScope(s string) (Scope, error) {
 	return "", &InvalidError{Field: "scope", Message: "The scope must be read or write."}
 }
 
-// Token is what is known of a bearer token. The secret itself is not: only its
-// hash is kept, and only by the store.
+// Token is the metadata of a bearer token. Only the hash of its secret is stored.
 type Token struct {
 	ID        TokenID
 	Team      TeamID
@@ -30,23 +29,23 @@ type Token struct {
 	Scope     Scope
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
-	UsedAt    time.Time // to the minute; zero: not yet
+	UsedAt    time.Time // with a resolution of one minute; zero: not yet
 	RevokedAt time.Time // zero: not revoked
 }
 
-// Valid reports whether the token may be used at that moment.
+// Valid reports whether the token is valid at the given time.
 func (t Token) Valid(now time.Time) bool {
 	return t.RevokedAt.IsZero() && (t.ExpiresAt.IsZero() || now.Before(t.ExpiresAt))
 }
 
-// May reports whether the token's scope covers what is wanted.
+// May reports whether the token's scope includes the wanted one.
 func (t Token) May(want Scope) bool {
 	return t.Scope == ScopeWrite || t.Scope == want
 }
 
-// Credential is what a bearer token resolves to.
+// Credential is the result of resolving a bearer token.
 type Credential struct {
 	Token Token
-	// API tells whether the token's team is on the API whitelist.
+	// API is true if the token's team may use the API.
 	API bool
 }

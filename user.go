@@ -7,34 +7,34 @@ import (
 	"unicode/utf8"
 )
 
-// User is a person who signs in on the web page. Users stand above teams: one
-// may be a member of several, with a Role in each.
+// User is a person who can sign in. A user may be a member of several teams, with a Role
+// in each.
 type User struct {
 	ID    UserID
 	Email string // as ParseEmail returns it
-	Name  string // "" if it was never told
-	// Password tells whether the user has one; without, they sign in by an
+	Name  string // "" if unknown
+	// Password is true if the user has a password; otherwise they sign in with an
 	// identity provider or a link.
 	Password bool
-	// Operator tells that the user may see and manage the whole installation.
+	// Operator is true if the user may manage the whole installation.
 	Operator   bool
 	CreatedAt  time.Time
 	SignedInAt time.Time // zero: not yet
 }
 
 const (
-	maxEmail     = 254 // RFC 5321 §4.5.3.1.3, less the angle brackets
+	maxEmail     = 254 // RFC 5321 §4.5.3.1.3, without the angle brackets
 	maxLocalPart = 64  // RFC 5321 §4.5.3.1.1
 	maxUserName  = 100
 )
 
-// atext is what an unquoted local part may hold beside letters and digits (RFC
+// atext are the characters of an unquoted local part other than letters and digits (RFC
 // 5322 §3.2.3), and the dot.
 const atext = "!#$%&'*+-/=?^_`{|}~."
 
 // ParseEmail returns the mail address without blanks around it, in lower case
 // and with its domain as ParseName returns it, or an InvalidError. Quoted local
-// parts are refused: nobody signs in with one.
+// parts are rejected: they cannot sign in.
 func ParseEmail(s string) (string, error) {
 	invalid := &InvalidError{Field: "email", Message: "Enter an email address such as name@example.com."}
 	local, host, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "@")
@@ -74,13 +74,13 @@ func ParseUserID(s string) (UserID, error) {
 	return parseID[UserID](userPrefix, s, "A user's id looks like %q; `dmarcd user list` shows them.")
 }
 
-// Identity is a person as an OpenID provider tells of them.
+// Identity is a user as described by an OpenID provider.
 type Identity struct {
 	// Issuer and Subject together name the person for good.
 	Issuer, Subject string
 	// Email is the address that the provider has verified; "" if it has none.
 	Email string
 	Name  string
-	// Admit tells that a person whom nobody has invited gets a user.
+	// Admit tells that an uninvited person gets a user.
 	Admit bool
 }

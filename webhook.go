@@ -9,45 +9,87 @@ import (
 	"time"
 )
 
-// MaxWebhooks is how many webhooks a team may have.
+// MaxWebhooks is the limit per team.
 const MaxWebhooks = 50
 
-// maxWebhookURL bounds the URL of a webhook in bytes.
+// maxWebhookURL is in bytes.
 const maxWebhookURL = 2048
 
-// Webhook is an endpoint to which the events of a team are delivered.
+// WebhookFormat is the form in which events are delivered to an endpoint.
+type WebhookFormat string
+
+// The formats. The URL of a chat service is its secret: it is stored sealed, and shown
+// without its path. The URL of an email address is a mailto: URL.
+const (
+	FormatStandard  WebhookFormat = "standard" // Standard Webhooks 1.0
+	FormatJSON      WebhookFormat = "json"     // the event alone, signed like standard
+	FormatSlack     WebhookFormat = "slack"
+	FormatTeams     WebhookFormat = "teams" // Microsoft Teams
+	FormatDiscord   WebhookFormat = "discord"
+	FormatPagerDuty WebhookFormat = "pagerduty"
+	FormatEmail     WebhookFormat = "email"
+)
+
+// WebhookFormats returns all formats.
+func WebhookFormats() []WebhookFormat {
+	return []WebhookFormat{FormatStandard, FormatJSON, FormatSlack, FormatTeams, FormatDiscord, FormatPagerDuty, FormatEmail}
+}
+
+// Signed reports whether deliveries are signed with a secret.
+func (f WebhookFormat) Signed() bool { return f == FormatStandard || f == FormatJSON }
+
+// HidesURL reports whether the URL is the secret.
+func (f WebhookFormat) HidesURL() bool { return !f.Signed() && f != FormatEmail }
+
+// mailto is the scheme of the URL of an email address.
+const mailto = "mailto:"
+
+// Webhook is an endpoint that receives the events of a team.
 type Webhook struct {
-	ID  WebhookID
-	URL string
-	// Kinds and Domains are the events that are delivered; nil is all.
+	ID WebhookID
+	// URL is the endpoint. It ends after the host where the URL is a secret.
+	URL    string
+	Format WebhookFormat
+	// Kinds and Domains select events; nil selects all.
 	Kinds     []EventKind
 	Domains   []string
 	CreatedAt time.Time
-	// DisabledAt is when deliveries ended, for DisabledReason; the zero value is an
-	// enabled webhook.
+	// DisabledAt is when the webhook was disabled, DisabledReason why; zero if it is
+	// enabled.
 	DisabledAt     time.Time
 	DisabledReason string
-	// FailingSince is the first failure after the last success; the zero value is none.
+	// FailingSince is the first failure after the last success; zero if there is none.
 	FailingSince time.Time
-	// Secrets sign deliveries, the newest first, each sealed for SecretContext.
+	// Secrets sign deliveries, the newest first, each encrypted for SecretContext. That of a
+	// chat service is the URL; that of an email address authenticates the links in messages.
 	Secrets [][]byte
 }
 
 // Enabled reports whether events are delivered.
 func (w Webhook) Enabled() bool { return w.DisabledAt.IsZero() }
 
-// SecretContext is what the secrets are sealed for.
+// SecretContext is the context that the secrets are bound to.
 func (w Webhook) SecretContext() string { return "webhook " + w.ID.String() }
 
-// Wants reports whether an event is to be delivered.
+// Address returns the email address of a webhook of the format email.
+func (w Webhook) Address() string { return strings.TrimPrefix(w.URL, mailto) }
+
+// Wants reports whether the webhook receives the event.
 func (w Webhook) Wants(e Event) bool {
 	return w.Enabled() && (w.Kinds == nil || slices.Contains(w.Kinds, e.Kind)) && (w.Domains == nil || slices.Contains(w.Domains, e.Domain))
 }
 
-// Validate returns an *InvalidError if the description of the webhook cannot be right.
-// Domains must have the form that ParseName returns.
+// Validate returns an *InvalidError if a setting is invalid. Domains must be normalized
+// by ParseName.
 func (w Webhook) Validate() error {
-	if err := validateEndpoint(w.URL); err != "" {
+	if !slices.Contains(WebhookFormats(), w.Format) {
+		return &InvalidError{Field: "format", Message: "The format must be standard, json, slack, teams, discord, pagerduty or email."}
+	}
+	if w.Format == FormatEmail {
+		if address, err := ParseEmail(w.Address()); err != nil || mailto+address != w.URL {
+			return &InvalidError{Field: "url", Message: "Enter an email address as a URL, such as mailto:name@example.com."}
+		}
+	} else if err := validateEndpoint(w.URL); err != "" {
 		return &InvalidError{Field: "url", Message: err}
 	}
 	for _, kind := range w.Kinds {
@@ -61,7 +103,7 @@ func (w Webhook) Validate() error {
 	return nil
 }
 
-// validateEndpoint returns what is wrong with the URL of a webhook, "" for nothing.
+// validateEndpoint returns the problem with a webhook URL, "" if it is valid.
 func validateEndpoint(text string) string {
 	const form = "The URL must begin with https:// and name a host, such as https://example.com/hooks/dmarc. http:// works for networks that the operator allows."
 	u, err := url.Parse(text)
@@ -81,6 +123,18 @@ func validateEndpoint(text string) string {
 		}
 	}
 	return ""
+}
+
+// withoutPath is what the URL of a chat service is shown with in the place of its path.
+const withoutPath = "/..."
+
+// Redacted returns the webhook with as much of its URL as may be shown: the host, where the
+// URL is a secret.
+func (w Webhook) Redacted() Webhook {
+	if u, err := url.Parse(w.URL); err == nil && w.Format.HidesURL() {
+		w.URL = u.Scheme + "://" + u.Host + withoutPath
+	}
+	return w
 }
 
 // validHost reports whether a host is an IP address or a name. A name whose last label is
@@ -106,14 +160,14 @@ func validHost(host string) bool {
 	return err != nil && strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
 }
 
-// DeliveryState is how far the delivery of an event is.
+// DeliveryState is the state of the delivery of an event.
 type DeliveryState string
 
 // The states of a delivery.
 const (
-	DeliveryPending   DeliveryState = "pending" // it was not tried yet, or is tried again
+	DeliveryPending   DeliveryState = "pending" // not attempted yet, or to be retried
 	DeliveryDelivered DeliveryState = "delivered"
-	DeliveryFailed    DeliveryState = "failed" // it is not tried again
+	DeliveryFailed    DeliveryState = "failed" // no further attempts
 )
 
 // WebhookDelivery is the delivery of an event to a webhook.
@@ -123,31 +177,31 @@ type WebhookDelivery struct {
 	Event     Event
 	State     DeliveryState
 	CreatedAt time.Time
-	// Attempts is how often it was tried since it was created or retried by a user; NextAt
-	// is when it is tried next, and GiveUpAt when it fails for good.
+	// Attempts counts attempts since the delivery was created or retried by a user;
+	// NextAt is the time of the next, GiveUpAt the deadline.
 	Attempts         int
 	NextAt, GiveUpAt time.Time
-	// Test tells that a user asked for it. It is tried once.
+	// Test is true if a user requested the delivery. It is attempted once.
 	Test bool
 	DeliveryResult
 }
 
-// DeliveryResult is how the last attempt of a delivery ended.
+// DeliveryResult is the result of the last attempt.
 type DeliveryResult struct {
-	// At is when it began; the zero value is that there was none.
+	// At is the start of the attempt, zero if there was none.
 	At time.Time
-	// Status is that of the answer, and Took the time until it arrived; both are 0 without
-	// an answer.
+	// Status is the HTTP status, Took the time until the response; both are 0 without a
+	// response.
 	Status int
 	Took   time.Duration
-	// Problem is why it failed, in words for users; "" for success.
+	// Problem explains a failure to users; "" for success.
 	Problem string
 }
 
-// ClaimedDelivery is a delivery that one worker may try now.
+// ClaimedDelivery is a delivery that one worker may attempt now.
 type ClaimedDelivery struct {
 	Team       TeamID
 	Webhook    Webhook
 	Delivery   WebhookDelivery
-	LeaseUntil time.Time // the sign of the claim
+	LeaseUntil time.Time // identifies the claim
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// read reads a whole report within the standard limits.
+// read reads a whole report with the default limits.
 func read(in io.Reader) (aggregate.Report, []aggregate.Record, error) {
 	return readWithin(in, aggregate.Limits{})
 }
@@ -29,15 +29,15 @@ func readWithin(in io.Reader, limits aggregate.Limits) (aggregate.Report, []aggr
 	return r.Report(), records, nil
 }
 
-// ofDocument lets reports be compared by what they say, and not by how. Whether a
-// record is evaluated depends on where the policy stands.
+// ofDocument compares reports by content and ignores their form. Whether a record is
+// evaluated depends on the position of the policy.
 var ofDocument = cmp.Options{
 	cmpopts.IgnoreFields(aggregate.Report{}, "Namespace", "Dialect", "Quirks"),
 	cmpopts.IgnoreFields(aggregate.Record{}, "Disagrees"),
 	cmpopts.EquateComparable(aggregate.Record{}.Addr),
 }
 
-// checkRoundTrip holds that reading the rendered report gives the same report.
+// checkRoundTrip checks that reading the rendered report returns the same report.
 func checkRoundTrip(t rapid.TB, report aggregate.Report, records []aggregate.Record) {
 	t.Helper()
 	var rendered bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// opened prepares for what is in an element.
+// opened resets the state of an element.
 func (r *Reader) opened(n node) {
 	r.seen &^= n.parts()
 	switch n {
@@ -25,7 +25,7 @@ func (r *Reader) opened(n node) {
 	}
 }
 
-// closed takes what was in an element.
+// closed stores the content of an element.
 func (r *Reader) closed(n node) {
 	switch n {
 	case record:
@@ -44,36 +44,35 @@ func (r *Reader) closed(n node) {
 	}
 }
 
-// endReason takes the text of a reason that stands in none of its elements as its
-// comment.
+// endReason uses text outside the elements of a reason as its comment.
 func (r *Reader) endReason() {
 	reason := &r.row.reason
-	r.quirks.noteIf(reason.Type == "", ReasonTypeMissing)
+	r.quirks.NoteIf(reason.Type == "", ReasonTypeMissing)
 	text := bytes.TrimSpace(r.row.reasonText)
 	switch {
 	case len(text) == 0:
 	case reason.Comment == "":
-		r.quirks.note(ReasonText)
+		r.quirks.Note(ReasonText)
 		reason.Comment = r.interned(text)
 	default:
-		r.quirks.note(StrayText)
+		r.quirks.Note(StrayText)
 	}
 }
 
-// keep appends to a list that has a limit.
+// keep appends to a list up to a limit.
 func keep[T any](r *Reader, list []T, item T, limit int) []T {
 	if len(list) >= limit {
-		r.quirks.note(ElementsDropped)
+		r.quirks.Note(ElementsDropped)
 		return list
 	}
 	return append(list, item)
 }
 
-// text returns a value without blanks around it. It is often the same as the last
-// one of that element, or as an older one; addresses alone are many.
+// text returns a trimmed value. Values often repeat, so it returns the previous string of
+// the element or an interned one; source addresses rarely repeat.
 func (r *Reader) text(n node, value []byte) string {
 	trimmed := bytes.TrimSpace(value)
-	r.quirks.noteIf(len(trimmed) < len(value) && len(trimmed) > 0, ValuePadded)
+	r.quirks.NoteIf(len(trimmed) < len(value) && len(trimmed) > 0, ValuePadded)
 	switch {
 	case string(trimmed) == r.latest[n]:
 	case n == sourceIP:
@@ -84,7 +83,6 @@ func (r *Reader) text(n node, value []byte) string {
 	return r.latest[n]
 }
 
-// set puts a value into the report or the record.
 func (r *Reader) set(n node, value string) {
 	if n > record {
 		r.setRecord(n, value)
@@ -115,7 +113,6 @@ func (r *Reader) set(n node, value string) {
 	}
 }
 
-// setPolicy puts a value into the published policy.
 func (r *Reader) setPolicy(n node, value string) {
 	p := &r.report.Policy
 	switch n {
@@ -144,7 +141,6 @@ func (r *Reader) setPolicy(n node, value string) {
 	}
 }
 
-// setRecord puts a value into the record.
 func (r *Reader) setRecord(n node, value string) {
 	c, w := &r.record, &r.row
 	switch n {

@@ -5,11 +5,10 @@ import (
 	"encoding/binary"
 )
 
-// The content hash covers each field with its length before it, so that no two
-// reports can be confused. The records are hashed as they come and the rest at
-// the end, so that it does not matter where in the document it stands.
+// In the content hash each field is preceded by its length, so that it is unambiguous.
+// Records are hashed as they arrive and the rest at the end, so that its position in the
+// document does not matter.
 
-// addContent adds the record to the hash of the records.
 func (r *Reader) addContent() {
 	c := &r.record
 	b := appendTexts(r.scratch[:0], c.Source, string(c.Disposition), string(c.DKIM), string(c.SPF),
@@ -33,7 +32,7 @@ func (r *Reader) addContent() {
 	r.scratch = b
 }
 
-// sumContent makes the hash of the whole report.
+// sumContent computes the hash of the whole report.
 func (r *Reader) sumContent() {
 	m, p := &r.report.Metadata, &r.report.Policy
 	b := appendTexts(r.content.Sum(nil), r.report.Version, m.OrgName, m.Email, m.ExtraContact, m.ReportID, m.Generator,

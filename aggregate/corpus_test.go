@@ -25,7 +25,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/corpustest"
 )
 
-// corpusFacts are the facts of one report, by the names of the index.
+// corpusFacts are the known facts of one report, by their names in the index.
 type corpusFacts map[string]any
 
 type corpusFile struct {
@@ -37,8 +37,8 @@ type corpusFile struct {
 	Facts corpusFacts `json:"facts"`
 }
 
-// TestCorpus holds the facts that are known of other people's files, where the
-// environment names a folder of them.
+// TestCorpus checks the known facts about files of other projects, if DMARCD_CORPUS is
+// set.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	dir := corpustest.Dir(t)
@@ -78,8 +78,8 @@ func checkCorpusFile(t *testing.T, name string, f corpusFile) {
 	if f.Expect.Status == "reject" {
 		for _, document := range documents {
 			_, _, err := read(bytes.NewReader(document))
-			if refused := new(aggregate.RefusedError); !errors.As(err, &refused) {
-				t.Errorf("got error %v, want a refusal", err)
+			if rejected := new(aggregate.RejectedError); !errors.As(err, &rejected) {
+				t.Errorf("got error %v, want a rejection", err)
 			}
 		}
 		return
@@ -104,8 +104,8 @@ func checkCorpusFile(t *testing.T, name string, f corpusFile) {
 	}
 }
 
-// checkFacts compares the facts that both sides have, and wants all of ours to be
-// known to the index unless they are empty.
+// checkFacts compares the facts that both sides have. All of ours must be in the index
+// unless they are empty.
 func checkFacts(t *testing.T, got, want corpusFacts) {
 	t.Helper()
 	for name, value := range got {
@@ -177,8 +177,7 @@ func orNil(s string) any {
 	return s
 }
 
-// unpacked opens the containers of the corpus. It trusts them: it is no model for
-// input from outside.
+// unpacked opens the containers of the corpus. It has no limits, because it trusts them.
 func unpacked(t *testing.T, content []byte) [][]byte {
 	t.Helper()
 	switch {
@@ -217,7 +216,7 @@ func unpacked(t *testing.T, content []byte) [][]byte {
 	return attachments(t, message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
 }
 
-// attachments returns the parts of a mail that may hold a report.
+// attachments returns the parts of a mail that may contain a report.
 func attachments(t *testing.T, contentType, transfer string, body io.Reader) [][]byte {
 	t.Helper()
 	if contentType == "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/costtest"
 )
 
-// TestCost holds that the time for a document depends on its length alone: neither
-// on how deep its elements are nested nor on how long its tokens are. Each row has
-// two documents of about the same length. Like TestBombs it runs alone.
+// TestCost checks that the time for a document depends only on its length, not on nesting
+// or token length. Each row has two documents of about the same length. It runs alone,
+// like TestBombs.
 func TestCost(t *testing.T) {
 	const (
 		length = 1 << 20
@@ -60,7 +60,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// longNames opens n elements with names of 8 KiB that differ in the last bytes.
+// longNames opens n elements whose names of 8 KiB differ only in the last bytes.
 func longNames(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -69,7 +69,7 @@ func longNames(n int) string {
 	return b.String()
 }
 
-// reading reads a document and passes over what it says.
+// reading reads a document and discards the result.
 func reading(document string) func() {
 	return func() { _, _, _ = readWithin(strings.NewReader(document), aggregate.Limits{}) }
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// TestCutOffAnywhere holds that of a report that was cut off, wherever that was,
-// exactly the complete records are read.
+// TestCutOffAnywhere checks that exactly the complete records are read, wherever a report
+// is truncated.
 func TestCutOffAnywhere(t *testing.T) {
 	t.Parallel()
 	document := sampleHead + sampleRecord(0) + sampleRecord(1) + sampleTail
@@ -23,8 +23,8 @@ func TestCutOffAnywhere(t *testing.T) {
 		complete := strings.Count(document[:n], "</record>")
 		report, records, err := read(strings.NewReader(document[:n]))
 		if complete == 0 {
-			if refused := new(aggregate.RefusedError); !errors.As(err, &refused) {
-				t.Errorf("cut off at %d: got error %v, want a refusal", n, err)
+			if rejected := new(aggregate.RejectedError); !errors.As(err, &rejected) {
+				t.Errorf("cut off at %d: got error %v, want a rejection", n, err)
 			}
 			continue
 		}
@@ -45,8 +45,7 @@ func TestCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// TestCutOffHead holds that a value that was cut off is not taken for a whole one,
-// where the records come first.
+// TestCutOffHead checks that a truncated value is not used, if the records come first.
 func TestCutOffHead(t *testing.T) {
 	t.Parallel()
 	records := "<feedback>" + sampleRecord(0)
@@ -55,7 +54,7 @@ func TestCutOffHead(t *testing.T) {
 	for n := range len(head) {
 		report, _, err := read(strings.NewReader(records + head[:n]))
 		if err != nil {
-			continue // there is no time range or policy domain yet
+			continue // the time range or policy domain is missing
 		}
 		accepted++
 		if got := report.Policy.Domain; got != "example.com" {

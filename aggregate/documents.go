@@ -6,15 +6,13 @@ import (
 	"io"
 )
 
-// errFollows says that another report begins before the one that is read has
-// ended.
+// errFollows means that another report starts before the current one has ended.
 var errFollows = errors.New("another report begins")
 
-// Another makes the reader ready for the next report of a document that has
-// several, one after the other or in an element around them. It reports false where
-// there is none. It may be called once Next has returned io.EOF or a *RefusedError:
-// what is wrong with one report does not concern the next. A report that exceeds a
-// limit ends the document.
+// Another advances to the next report of a document with several, either concatenated or
+// in a wrapper element. It returns false if there is none. Call it after Next has
+// returned io.EOF or a *RejectedError: errors of one report do not affect the next. A
+// report that exceeds a limit ends the document.
 func (r *Reader) Another() bool {
 	if !r.follows {
 		return false
@@ -30,8 +28,8 @@ func (r *Reader) Another() bool {
 	return true
 }
 
-// Length returns how many bytes of the document, in UTF-8, the report has taken so
-// far, with those between it and the report before it.
+// Length returns the number of bytes that the report has consumed so far, in UTF-8,
+// including those after the previous report.
 func (r *Reader) Length() int64 {
 	switch {
 	case r.lex == nil:
@@ -43,21 +41,20 @@ func (r *Reader) Length() int64 {
 	}
 }
 
-// readRest reads what follows the report up to the next one. Blanks, comments and
-// the ends of the elements around the report are fine, and so is what must stand
-// between two documents.
+// readRest skips to the next report. Blanks, comments, the end tags of wrapper elements,
+// and anything required between two documents are not junk.
 func (r *Reader) readRest() error {
 	r.behind = r.offset()
-	quirks := r.quirks // those of what follows are not the report's
+	quirks := r.quirks // quirks after the report do not belong to it
 	between, junk, err := r.skipToReport()
 	r.quirks = quirks
-	r.quirks.noteIf(junk || between && !r.follows, TrailingJunk)
+	r.quirks.NoteIf(junk || between && !r.follows, TrailingJunk)
 	return err
 }
 
-// skipToReport passes over everything up to the start tag of the next report. It
-// tells whether there was something that only makes sense before another report,
-// and whether there was something that makes no sense at all.
+// skipToReport skips to the start tag of the next report. between is true if it skipped
+// something that is valid only before another report, junk if it skipped something
+// invalid.
 func (r *Reader) skipToReport() (between, junk bool, err error) {
 	for {
 		tok, err := r.lex.next(false)
@@ -91,7 +88,7 @@ func (r *Reader) skipToReport() (between, junk bool, err error) {
 		case tokenDeclaration:
 			between = true
 			r.stack.declared = true
-			r.stack.cut(0, func(node) {}) // another document begins
+			r.stack.cut(0, func(node) {}) // the start of another document
 		case tokenDoctype:
 			between = true
 		default:
@@ -100,4 +97,7 @@ func (r *Reader) skipToReport() (between, junk bool, err error) {
 	}
 }
 
-func isFeedback(name []byte) bool { return bytes.EqualFold(name, []byte("feedback")) }
+func isFeedback(name []byte) bool {
+	const feedback = "feedback"
+	return len(name) == len(feedback) && bytes.EqualFold(name, []byte(feedback))
+}

@@ -7,10 +7,10 @@ const (
 	modeStrict = "s"
 )
 
-// disagrees evaluates a record by its authentication results, as the receiver
-// should have done (RFC 7489 §3.1), and reports whether that gives another
-// compliance. Without results there is nothing to evaluate, and where the policy
-// comes after the records its modes are not known yet.
+// disagrees evaluates DMARC from the authentication results of a record (RFC 7489 §3.1),
+// and reports whether the receiver came to a different result. It returns false without
+// results, or if the policy follows the records, since its alignment modes are not known
+// yet.
 func (r *Reader) disagrees(c *Record) bool {
 	if len(c.DKIMResults)+len(c.SPFResults) == 0 || !r.has(policy) {
 		return false
@@ -28,8 +28,8 @@ func (r *Reader) passesDKIM(c *Record) bool {
 	return false
 }
 
-// passesSPF looks at the MAIL FROM identity only; for the null sender the HELO
-// identity stands in (RFC 7489 §3.1.2).
+// passesSPF uses only the MAIL FROM identity, or the HELO identity for the null sender
+// (RFC 7489 §3.1.2).
 func (r *Reader) passesSPF(c *Record) bool {
 	for i := range c.SPFResults {
 		s := &c.SPFResults[i]
@@ -41,8 +41,8 @@ func (r *Reader) passesSPF(c *Record) bool {
 	return false
 }
 
-// aligned reports whether an identifier is aligned with the author domain of the
-// record, for which the policy domain stands in where it is missing.
+// aligned reports whether an identifier is aligned with the author domain of the record,
+// or with the policy domain if there is none.
 func (r *Reader) aligned(c *Record, identifier, mode string) bool {
 	author := c.HeaderFrom
 	if author == "" {
@@ -54,11 +54,11 @@ func (r *Reader) aligned(c *Record, identifier, mode string) bool {
 	return mode != modeStrict && r.organization(author) == r.organization(identifier)
 }
 
-// organization returns the organizational domain by the Public Suffix List.
+// organization returns the organizational domain according to the Public Suffix List.
 func (r *Reader) organization(domain string) string {
 	const most, longestName = 4096, 255
 	if len(domain) > longestName {
-		return domain // it is no name, and hashing it takes long
+		return domain // not a valid name, and expensive to hash
 	}
 	if known, ok := r.organize[domain]; ok {
 		return known

@@ -9,9 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// FuzzReader holds that whatever comes in is read or refused, within the limits,
-// that counts are never negative, and that reading the rendered report gives the
-// same report.
+// FuzzReader checks that any input is read or rejected within the limits, that counts are
+// never negative, and that reading the rendered report returns the same report.
 func FuzzReader(f *testing.F) {
 	for _, name := range []string{
 		"plain-rfc7489", "plain-rfc9990", "encoding-utf16-bom", "encoding-windows-1252", "xml-doctype-entities",
@@ -31,8 +30,8 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		report, records, err := readWithin(bytes.NewReader(document), limits)
 		if err != nil {
-			if refused := new(aggregate.RefusedError); !errors.As(err, &refused) {
-				t.Fatalf("got error %v, want a refusal", err)
+			if rejected := new(aggregate.RejectedError); !errors.As(err, &rejected) {
+				t.Fatalf("got error %v, want a rejection", err)
 			}
 			return
 		}

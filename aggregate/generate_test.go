@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// generated is a document of n records that is made while it is read, so that its
-// size does not show in measurements of memory.
+// generated is a document of n records that is generated while it is read, so that it
+// does not count in memory measurements.
 type generated struct {
 	head, tail string
 	part       func(i int) string
@@ -59,7 +59,7 @@ const sampleHead = `<?xml version="1.0" encoding="UTF-8" ?>
 
 const sampleTail = "</feedback>\n"
 
-// sampleRecord returns a record as large receivers write them.
+// sampleRecord returns a typical record of a large receiver.
 func sampleRecord(i int) string {
 	return fmt.Sprintf(`  <record>
     <row>
@@ -96,17 +96,16 @@ func sampleRecord(i int) string {
 `, i/256%256, i%256, i%977+1, i%50, i%7, i%50, i%50)
 }
 
-// sample returns a report of n records.
 func sample(n int) *generated {
 	return &generated{head: sampleHead, tail: sampleTail, part: sampleRecord, n: n}
 }
 
-// withHead returns a whole report whose only record is the given one.
+// withHead returns a report with the given record.
 func withHead(record string) string {
 	return sampleHead + record + sampleTail
 }
 
-// edited returns a whole report of one record in which a piece is replaced.
+// edited returns a report with one record in which old is replaced.
 func edited(old, piece string) string {
 	return strings.Replace(withHead(sampleRecord(0)), old, piece, 1)
 }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden is what is kept of a report to compare with.
+// golden is the content of a golden file.
 type golden struct {
 	Version   string
 	Namespace string
@@ -26,7 +26,7 @@ type golden struct {
 	Metadata  aggregate.Metadata
 	Policy    aggregate.PublishedPolicy
 	Key       aggregate.Key
-	Content   string // the beginning of the hash
+	Content   string // the first bytes of the hash
 	Quirks    map[string]int
 	Records   []goldenRecord
 }
@@ -50,7 +50,7 @@ func goldenOf(report aggregate.Report, records []aggregate.Record) golden {
 	return g
 }
 
-// TestGolden reads our own files, of which each has one oddity.
+// TestGolden reads our own files. Each contains one deviation.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, name := range ownFiles(t) {
@@ -84,8 +84,7 @@ func checkGolden(t *testing.T, name string, g golden) {
 	}
 }
 
-// TestEveryQuirkHasAFile holds that no quirk is without an example, and that the
-// table of quirks is whole.
+// TestEveryQuirkHasAFile checks that every quirk has an example, a name and a meaning.
 func TestEveryQuirkHasAFile(t *testing.T) {
 	t.Parallel()
 	met := make(map[aggregate.Quirk]bool)
@@ -95,7 +94,7 @@ func TestEveryQuirkHasAFile(t *testing.T) {
 			met[q.Quirk] = true
 		}
 	}
-	// More than a hundred results are no small file: TestLimits has them.
+	// TestLimits covers this quirk: it needs more than a hundred results.
 	met[aggregate.ElementsDropped] = true
 	names := make(map[string]bool)
 	for _, q := range aggregate.Quirks() {
@@ -112,8 +111,8 @@ func TestEveryQuirkHasAFile(t *testing.T) {
 	}
 }
 
-// TestPlainReportsHaveNoQuirks holds that what follows its specification is not
-// complained about.
+// TestPlainReportsHaveNoQuirks checks that reports that follow the specifications have no
+// quirks.
 func TestPlainReportsHaveNoQuirks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"plain-rfc7489", "plain-rfc9990", "extension-elements", "metadata-errors", "identifiers-null-sender"} {

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// longRange is longer than a day even where daylight saving time ends in it.
+	// longRange is longer than a day, even if daylight saving time ends during it.
 	longRange    = 25 * 60 * 60
 	usualVersion = "1.0"
 )
 
-// dialect tells the specification that the report follows, by what has been read
-// so far.
+// dialect returns the specification that the report follows, according to what has been
+// read so far.
 func (r *Reader) dialect() Dialect {
 	const modern = 1<<generator | 1<<policyTesting | 1<<policyDiscovery | 1<<extension
 	switch {
@@ -26,16 +26,16 @@ func (r *Reader) dialect() Dialect {
 	}
 }
 
-// checkHead refuses a report that lacks what everything else depends on, and notes
-// what else is missing or odd outside of its records.
+// checkHead rejects a report without a period or domain, and notes other deviations
+// outside the records.
 func (r *Reader) checkHead() error {
 	m := &r.report.Metadata
 	hasBegin, hasEnd := r.has(rangeBegin), r.has(rangeEnd)
 	switch {
 	case !hasBegin && !hasEnd:
-		return refuse(RefusedIncomplete, "the report has no time range")
+		return reject(RejectedIncomplete, "the report has no time range")
 	case r.report.Policy.Domain == "" && r.firstFrom == "":
-		return refuse(RefusedIncomplete, "the report names neither a policy domain nor an author domain")
+		return reject(RejectedIncomplete, "the report names neither a policy domain nor an author domain")
 	case !hasBegin:
 		m.Begin = m.End
 	case !hasEnd:
@@ -43,47 +43,46 @@ func (r *Reader) checkHead() error {
 	}
 	q := &r.quirks
 	if r.report.Policy.Domain == "" {
-		q.note(PolicyDomainMissing)
+		q.Note(PolicyDomainMissing)
 		r.report.Policy.Domain = r.firstFrom
 	}
-	q.noteIf(hasBegin && !reporttext.Plausible(m.Begin, r.limits.Latest), TimeImplausible)
-	q.noteIf(hasEnd && !reporttext.Plausible(m.End, r.limits.Latest), TimeImplausible)
-	q.noteIf(!hasBegin || !hasEnd, RangeIncomplete)
-	q.noteIf(m.Begin == m.End && hasBegin && hasEnd, RangeEmpty)
-	q.noteIf(m.Begin > m.End, RangeReversed)
-	q.noteIf(m.End-m.Begin > longRange, RangeLong)
-	q.noteIf(m.OrgName == "", OrgNameMissing)
-	q.noteIf(m.Email == "", EmailMissing)
-	q.noteIf(m.ReportID == "", ReportIDMissing)
-	q.noteIf(m.ReportID != "" && !isReportID(m.ReportID), ReportIDForm)
+	q.NoteIf(hasBegin && !reporttext.Plausible(m.Begin, r.limits.Latest), TimeImplausible)
+	q.NoteIf(hasEnd && !reporttext.Plausible(m.End, r.limits.Latest), TimeImplausible)
+	q.NoteIf(!hasBegin || !hasEnd, RangeIncomplete)
+	q.NoteIf(m.Begin == m.End && hasBegin && hasEnd, RangeEmpty)
+	q.NoteIf(m.Begin > m.End, RangeReversed)
+	q.NoteIf(m.End-m.Begin > longRange, RangeLong)
+	q.NoteIf(m.OrgName == "", OrgNameMissing)
+	q.NoteIf(m.Email == "", EmailMissing)
+	q.NoteIf(m.ReportID == "", ReportIDMissing)
+	q.NoteIf(m.ReportID != "" && !isReportID(m.ReportID), ReportIDForm)
 	r.checkDialect()
 	return nil
 }
 
-// checkDialect notes what the report's own dialect asks for.
+// checkDialect notes what the dialect of the report requires.
 func (r *Reader) checkDialect() {
 	q, p, dialect := &r.quirks, &r.report.Policy, r.dialect()
-	q.noteIf(r.report.Version == "" && dialect != DialectRFC9990, VersionMissing)
-	q.noteIf(r.report.Version != "" && r.report.Version != usualVersion, VersionUnusual)
-	q.noteIf(dialect == DialectRFC9990 && r.report.Namespace != namespaceRFC9990 && r.report.Namespace != namespaceDraft,
+	q.NoteIf(r.report.Version == "" && dialect != DialectRFC9990, VersionMissing)
+	q.NoteIf(r.report.Version != "" && r.report.Version != usualVersion, VersionUnusual)
+	q.NoteIf(dialect == DialectRFC9990 && r.report.Namespace != namespaceRFC9990 && r.report.Namespace != namespaceDraft,
 		NamespaceMissing)
-	q.noteIf(p.P == "", PolicyIncomplete)
-	q.noteIf(p.SP == "" && (dialect != DialectRFC9990 || r.has(policySP)), PolicyIncomplete)
-	q.noteIf(p.Percent == "" && (dialect != DialectRFC9990 || r.has(policyPercent)), PolicyIncomplete)
-	q.noteIf(p.FailureOptions == "" && (dialect == DialectRFC7489 || r.has(policyFO)), PolicyIncomplete)
-	q.noteIf(p.ADKIM == "" && r.has(policyADKIM), PolicyIncomplete)
-	q.noteIf(p.ASPF == "" && r.has(policyASPF), PolicyIncomplete)
+	q.NoteIf(p.P == "", PolicyIncomplete)
+	q.NoteIf(p.SP == "" && (dialect != DialectRFC9990 || r.has(policySP)), PolicyIncomplete)
+	q.NoteIf(p.Percent == "" && (dialect != DialectRFC9990 || r.has(policyPercent)), PolicyIncomplete)
+	q.NoteIf(p.FailureOptions == "" && (dialect == DialectRFC7489 || r.has(policyFO)), PolicyIncomplete)
+	q.NoteIf(p.ADKIM == "" && r.has(policyADKIM), PolicyIncomplete)
+	q.NoteIf(p.ASPF == "" && r.has(policyASPF), PolicyIncomplete)
 }
 
-// isReportID reports whether the id is a dot-atom, perhaps with a domain behind an
-// "@". RFC 9990 allows angle brackets around it; the key of the report is without
-// them.
+// isReportID reports whether the id is a dot-atom, optionally followed by "@" and a
+// domain. RFC 9990 allows angle brackets around it; the key does not include them.
 func isReportID(id string) bool {
 	left, right, hasDomain := strings.Cut(id, "@")
 	return isDotAtom(left) && (!hasDomain || isDotAtom(right))
 }
 
-// isDotAtom is the rule of RFC 5322 §3.2.3.
+// isDotAtom follows RFC 5322 §3.2.3.
 func isDotAtom(s string) bool {
 	for atom := range strings.SplitSeq(s, ".") {
 		if atom == "" {

@@ -97,7 +97,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestAnyBoundary holds that it does not matter how a document is cut into reads.
+// TestAnyBoundary checks that the result does not depend on how a document is split into
+// reads.
 func TestAnyBoundary(t *testing.T) {
 	t.Parallel()
 	for _, name := range ownFiles(t) {
@@ -121,8 +122,7 @@ func TestAnyBoundary(t *testing.T) {
 	}
 }
 
-// TestCutOffArchive holds that a container that ends too early is a document that
-// ends too early.
+// TestCutOffArchive checks that a truncated container is treated as a truncated document.
 func TestCutOffArchive(t *testing.T) {
 	t.Parallel()
 	in := io.MultiReader(strings.NewReader(sampleHead+sampleRecord(0)), iotest.ErrReader(io.ErrUnexpectedEOF))

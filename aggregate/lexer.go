@@ -6,59 +6,64 @@ import (
 	"io"
 )
 
-// errTooLong says that a text or tag does not fit into the window.
+// errTooLong means that a text or tag does not fit into the window.
 var errTooLong = errors.New("text or tag too long")
 
 const (
 	firstWindow = 32 << 10
-	// markupStart is the length of "<![CDATA[", the longest beginning that tells
-	// one kind of markup from another.
+	// markupStart is the length of "<![CDATA[", the longest prefix that is needed to
+	// distinguish markup.
 	markupStart = 9
-	// maxEmptyReads is how often a reader may return nothing, as in package bufio.
+	// maxEmptyReads is the limit of consecutive empty reads, as in package bufio.
 	maxEmptyReads = 100
 )
 
 type token uint8
 
 const (
-	tokenText     token = iota + 1 // a run of text, still escaped
-	tokenVerbatim                  // the content of a CDATA section
+	tokenText     token = iota + 1 // still escaped
+	tokenVerbatim                  // a CDATA section
 	tokenStart
 	tokenEnd
 	tokenDeclaration
 	tokenDoctype
 )
 
-// lexer cuts a document in UTF-8 into tokens. It looks at a window of the
-// document that always holds the whole token, so that nothing is copied, and that
-// grows to max bytes and no further. It knows no schema and checks no nesting.
+// lexer splits a UTF-8 document into tokens. Tokens are slices of a window, which grows
+// up to max bytes, so nothing is copied. The lexer knows no schema and does not check
+// nesting.
 type lexer struct {
 	in     io.Reader
 	window []byte
-	// pos and end enclose the bytes that were read and not yet used.
+	// pos and end delimit the unread bytes in the window.
 	pos, end int
-	// passed is how many bytes of the document stood before the window.
+	// passed is the offset of the window in the document.
 	passed int64
 	max    int
-	// failed is what reading ended with; io.EOF too.
+	// failed is the error that ended reading, including io.EOF.
 	failed error
 	quirks *tally
 
-	// The last token. The slices are valid until the next one.
-	whole      []byte // the name with its prefix
+	// The current token. The slices are valid until the next one.
+	whole      []byte // with prefix
 	name       []byte // without prefix
 	prefix     []byte
 	attributes []byte
-	closed     bool   // the start tag is an empty element
-	text       []byte // of a text, a declaration or a document type
+	closed     bool   // the start tag is an empty-element tag
+	text       []byte // of a text, declaration or document type
 }
 
-func newLexer(in io.Reader, maxBytes int, quirks *tally) *lexer {
-	return &lexer{in: in, window: make([]byte, min(firstWindow, maxBytes)), max: maxBytes, quirks: quirks}
+// newLexer returns a lexer that uses the given window if it is large enough.
+func newLexer(in io.Reader, window []byte, maxBytes int, quirks *tally) *lexer {
+	size := min(firstWindow, maxBytes)
+	if len(window) < size {
+		window = make([]byte, size)
+	}
+	return &lexer{in: in, window: window[:size], max: maxBytes, quirks: quirks}
 }
 
-// more reads more of the document behind what is in the window. It returns io.EOF
-// at the end, and errTooLong where the window is full.
+// more reads more of the document into the window. It returns io.EOF at the end, and
+// errTooLong if the window is full.
 func (l *lexer) more() error {
 	if l.failed != nil {
 		return l.failed
@@ -79,8 +84,8 @@ func (l *lexer) more() error {
 	return l.fill((len(l.window) - l.end + 7) / 8)
 }
 
-// fill reads at least so many bytes, or to the end. Were it content with less,
-// a reader that gives byte by byte would have a long token looked at as often.
+// fill reads at least that many bytes, or to the end. With smaller reads, a long token
+// from a slow reader would be scanned again for each of them, in quadratic time.
 func (l *lexer) fill(least int) error {
 	start, empty := l.end, 0
 	for l.end-start < least && l.failed == nil {
@@ -91,7 +96,7 @@ func (l *lexer) fill(least int) error {
 		}
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			// A container that ends too early is a document that ends too early.
+			// Treat a truncated container as a truncated document.
 			l.failed = io.EOF
 		case err == nil && empty == maxEmptyReads:
 			l.failed = io.ErrNoProgress
@@ -105,9 +110,8 @@ func (l *lexer) fill(least int) error {
 	return l.failed
 }
 
-// next moves to the next token. It returns io.EOF at the end of the document,
-// within a tag too. Blanks before the token are passed over unless they are
-// wanted.
+// next advances to the next token. It returns io.EOF at the end of the document, even
+// within a tag. It skips blanks before the token unless blanks is true.
 func (l *lexer) next(blanks bool) (token, error) {
 	for {
 		b := l.window[l.pos:l.end]
@@ -135,7 +139,7 @@ func (l *lexer) next(blanks bool) (token, error) {
 	}
 }
 
-// markup reads what begins with "<" at b. It returns no token for a comment.
+// markup reads markup, which starts with "<" at b. It returns no token for a comment.
 func (l *lexer) markup(b []byte) (token, error) {
 	switch {
 	case len(b) == 1:
@@ -156,13 +160,13 @@ func (l *lexer) markup(b []byte) (token, error) {
 	}
 }
 
-// bare reads a "<" that begins no markup as text.
+// bare reads a "<" that is not markup as text.
 func (l *lexer) bare() (token, error) {
-	l.quirks.note(BareLessThan)
+	l.quirks.Note(BareLessThan)
 	return l.run(1)
 }
 
-// run reads the text up to the next "<" that is not among its first bytes.
+// run reads text up to the next "<", which it searches after the first bytes.
 func (l *lexer) run(first int) (token, error) {
 	for {
 		b := l.window[l.pos:l.end]
@@ -183,7 +187,6 @@ func (l *lexer) run(first int) (token, error) {
 	}
 }
 
-// tag reads a start or end tag.
 func (l *lexer) tag() (token, error) {
 	if tok := l.plainTag(); tok != 0 {
 		return tok, nil
@@ -206,8 +209,8 @@ func (l *lexer) tag() (token, error) {
 	return tokenStart, nil
 }
 
-// plainTag reads a tag that has a name without a prefix and nothing else, as
-// nearly all have. It returns no token for others.
+// plainTag is a fast path for tags without prefix and attributes, which nearly all are.
+// It returns no token for other tags.
 func (l *lexer) plainTag() token {
 	b := l.window[l.pos:l.end]
 	tok, start := tokenStart, 1
@@ -226,8 +229,8 @@ func (l *lexer) plainTag() token {
 	return tok
 }
 
-// simpleValue reads the text and the end tag of the element that was just
-// started, where the element has nothing else in it and is all in the window.
+// simpleValue is a fast path: it reads the text and end tag of an element that was just
+// started, if it contains only text and is entirely in the window.
 func (l *lexer) simpleValue() ([]byte, bool) {
 	b := l.window[l.pos:l.end]
 	n := bytes.IndexByte(b, '<')
@@ -243,8 +246,7 @@ func (l *lexer) simpleValue() ([]byte, bool) {
 	return b[:n], true
 }
 
-// splitName finds prefix and local name at the beginning of b and returns what
-// follows.
+// splitName reads prefix and local name at the beginning of b, and returns the rest.
 func (l *lexer) splitName(b []byte) []byte {
 	l.prefix = nil
 	start, i := 0, 0
@@ -257,9 +259,9 @@ func (l *lexer) splitName(b []byte) []byte {
 	return b[i:]
 }
 
-// markupLength measures the markup at the beginning of the window, which grows
-// until all of it is there. It returns 0 where it is no markup. No byte is looked
-// at twice.
+// markupLength returns the length of the markup at the start of the window, which grows
+// until it contains all of it. It returns 0 if it is not markup. No byte is scanned
+// twice.
 func (l *lexer) markupLength(find func(*measure, []byte) (n int, done bool)) (int, error) {
 	var m measure
 	for {
@@ -268,7 +270,7 @@ func (l *lexer) markupLength(find func(*measure, []byte) (n int, done bool)) (in
 			return n, nil
 		}
 		if m.guessed {
-			l.quirks.noteIf(m.guess > 0, MalformedTag)
+			l.quirks.NoteIf(m.guess > 0, MalformedTag)
 			return m.guess, nil
 		}
 		if err := l.more(); err != nil {
@@ -278,18 +280,18 @@ func (l *lexer) markupLength(find func(*measure, []byte) (n int, done bool)) (in
 	}
 }
 
-// measure is how far the length of a markup is known.
+// measure is the state of measuring markup.
 type measure struct {
-	at    int  // where to go on
-	quote byte // the quotation mark that is open
-	// guess is where the markup would end but for a quote that is not closed or a
-	// question mark that is missing, 0 if nowhere. It holds once guessed is set:
-	// markup cannot have a "<" in it.
+	at    int  // where to continue
+	quote byte // the open quotation mark
+	// guess is the end of the markup if a quote is not closed or a question mark is
+	// missing, 0 if there is none. It is used once guessed is true, after a "<", which
+	// markup cannot contain.
 	guess   int
 	guessed bool
 }
 
-// tag returns the length of the tag at the beginning of b, if its end is in b.
+// tag returns the length of the tag at the start of b, if b contains its end.
 func (m *measure) tag(b []byte) (n int, done bool) {
 	for i := max(m.at, 1); i < len(b); i++ {
 		switch c := b[i]; {
@@ -310,8 +312,7 @@ func (m *measure) tag(b []byte) (n int, done bool) {
 	return 0, false
 }
 
-// instruction is tag for a processing instruction, for which the guess is the
-// first ">".
+// instruction is tag for a processing instruction, whose guess is the first ">".
 func (m *measure) instruction(b []byte) (n int, done bool) {
 	for i := max(m.at, len("<?")); i < len(b); i++ {
 		switch {
@@ -328,8 +329,8 @@ func (m *measure) instruction(b []byte) (n int, done bool) {
 	return 0, false
 }
 
-// isNameStart reports whether a name may begin with c. Bytes of characters beyond
-// ASCII are taken for letters.
+// isNameStart reports whether a name may start with c. All non-ASCII bytes are treated as
+// letters.
 func isNameStart(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == ':' || c >= 0x80
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// repeated is a document of n equal parts that is made while it is read.
+// repeated is a document of n equal parts that is generated while it is read.
 func repeated(head, part string, n int, tail string) io.Reader {
 	return &generated{head: head, tail: tail, part: func(int) string { return part }, n: n}
 }
@@ -24,12 +24,12 @@ func TestLimits(t *testing.T) {
 			t.Errorf("got %d records and error %v, want 3", len(records), err)
 		}
 		_, _, err = readWithin(sample(4), aggregate.Limits{Records: 3})
-		wantRefusal(t, err, aggregate.RefusedLimit)
+		wantRejection(t, err, aggregate.RejectedLimit)
 	})
 	t.Run("skipped records count", func(t *testing.T) {
 		t.Parallel()
 		_, _, err := readWithin(repeated(sampleHead, "<record/>", 4, sampleTail), aggregate.Limits{Records: 3})
-		wantRefusal(t, err, aggregate.RefusedLimit)
+		wantRejection(t, err, aggregate.RejectedLimit)
 	})
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
@@ -41,13 +41,13 @@ func TestLimits(t *testing.T) {
 			t.Errorf("got name %q and error %v, want 100 characters", report.Metadata.OrgName, err)
 		}
 		_, _, err = readWithin(document(101), aggregate.Limits{TextBytes: 100})
-		wantRefusal(t, err, aggregate.RefusedLimit)
+		wantRejection(t, err, aggregate.RejectedLimit)
 	})
 	t.Run("text in pieces", func(t *testing.T) {
 		t.Parallel()
 		pieces := repeated("<feedback><report_metadata><org_name>", "<!-- -->aaaaaaaaaa<![CDATA[a]]>", 10, "</org_name>")
 		_, _, err := readWithin(pieces, aggregate.Limits{TextBytes: 100})
-		wantRefusal(t, err, aggregate.RefusedLimit)
+		wantRejection(t, err, aggregate.RejectedLimit)
 	})
 	t.Run("depth", func(t *testing.T) {
 		t.Parallel()
@@ -58,7 +58,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("got error %v, want none", err)
 		}
 		_, _, err := readWithin(nested(6), aggregate.Limits{Depth: 6})
-		wantRefusal(t, err, aggregate.RefusedLimit)
+		wantRejection(t, err, aggregate.RejectedLimit)
 	})
 	t.Run("results, reasons and errors", func(t *testing.T) {
 		t.Parallel()
@@ -94,12 +94,12 @@ func find(quirks []aggregate.QuirkCount, q aggregate.Quirk) aggregate.QuirkCount
 	return aggregate.QuirkCount{}
 }
 
-// TestBombs holds that hostile documents are refused, and how much memory is ever
-// asked for on the way. It does not run beside other tests, whose memory would be
-// counted too.
+// TestBombs checks that hostile documents are rejected, and how much memory is allocated
+// for them. It does not run in parallel with other tests, because their memory would
+// count too.
 func TestBombs(t *testing.T) {
 	const (
-		most     = 4 << 20 // bytes asked for
+		most     = 4 << 20 // bytes allocated
 		entities = `<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>`
 	)
 	kilobyte := strings.Repeat("a", 1<<10)
@@ -137,17 +137,17 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestLongTokenInSmallPieces holds that a token is not looked at again for each
-// byte that a slow reader gives: that would take hours.
+// TestLongTokenInSmallPieces checks that a token is not scanned again for each byte of a
+// slow reader, which would take hours.
 func TestLongTokenInSmallPieces(t *testing.T) {
 	t.Parallel()
 	document := strings.NewReader("<feedback><![CDATA[" + strings.Repeat("a", 500<<10) + "]]>")
 	_, _, err := read(iotest.OneByteReader(document))
-	wantRefusal(t, err, aggregate.RefusedDamaged)
+	wantRejection(t, err, aggregate.RejectedDamaged)
 }
 
-// TestConstantMemory holds that the memory in use does not grow with the number of
-// records. Like TestBombs it runs alone.
+// TestConstantMemory checks that memory does not grow with the number of records. It runs
+// alone, like TestBombs.
 func TestConstantMemory(t *testing.T) {
 	const (
 		records = 10_000

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// skipPast passes over everything up to and with the end mark. The first bytes
-// are not looked at. What is passed over need not fit into the window.
+// skipPast skips everything up to and including the mark, which it searches after the
+// first bytes. The skipped content need not fit into the window.
 func (l *lexer) skipPast(mark string, first int) error {
 	l.pos += first
 	for {
@@ -16,7 +16,7 @@ func (l *lexer) skipPast(mark string, first int) error {
 			l.pos += n + len(mark)
 			return nil
 		}
-		// The mark may have begun.
+		// The window may end within the mark.
 		l.pos += max(0, len(b)-len(mark)+1)
 		if err := l.more(); err != nil {
 			l.pos = l.end
@@ -25,10 +25,9 @@ func (l *lexer) skipPast(mark string, first int) error {
 	}
 }
 
-// verbatim reads a CDATA section.
 func (l *lexer) verbatim() (token, error) {
 	const opening, closing = "<![CDATA[", "]]>"
-	searched := 0 // no closing begins before
+	searched := 0 // the mark is not before this offset
 	for {
 		b := l.window[l.pos+len(opening) : l.end]
 		if n := bytes.Index(b[searched:], []byte(closing)); n >= 0 {
@@ -44,8 +43,8 @@ func (l *lexer) verbatim() (token, error) {
 	}
 }
 
-// instruction passes over a processing instruction; the XML declaration is a
-// token. One that lacks its "?" ends at the next ">".
+// instruction skips a processing instruction, but returns a token for the XML
+// declaration. Without "?" it ends at the next ">".
 func (l *lexer) instruction() (token, error) {
 	n, err := l.markupLength((*measure).instruction)
 	if err != nil {
@@ -63,8 +62,8 @@ func (l *lexer) instruction() (token, error) {
 	return 0, nil
 }
 
-// doctype passes over a document type declaration with all that is declared in
-// it. Its first bytes are kept as the text of the token.
+// doctype skips a document type declaration with its internal subset. The text of the
+// token is its first bytes.
 func (l *lexer) doctype() error {
 	const longestName = 64
 	l.text = bytes.Clone(l.window[l.pos:min(l.end, l.pos+longestName)])
@@ -112,7 +111,7 @@ func (l *lexer) peek() (byte, error) {
 	return l.window[l.pos], nil
 }
 
-// atComment reports whether a comment begins here.
+// atComment reports whether a comment starts here.
 func (l *lexer) atComment() bool {
 	const opening = "<!--"
 	for l.end-l.pos < len(opening) {
@@ -123,8 +122,7 @@ func (l *lexer) atComment() bool {
 	return bytes.HasPrefix(l.window[l.pos:l.end], []byte(opening))
 }
 
-// skipBlanks passes over blanks, however many, and reports whether there were
-// any.
+// skipBlanks skips blanks, and reports whether there were any.
 func (l *lexer) skipBlanks() (bool, error) {
 	found := false
 	for {
@@ -143,8 +141,8 @@ func (l *lexer) skipBlanks() (bool, error) {
 	}
 }
 
-// attribute returns the value of an attribute, still escaped, by its name with
-// prefix; nil where there is none.
+// attribute returns the escaped value of the attribute with that qualified name, nil if
+// there is none.
 func attribute(attributes []byte, name string) []byte {
 	for {
 		found, value, rest := nextAttribute(attributes)
@@ -155,8 +153,8 @@ func attribute(attributes []byte, name string) []byte {
 	}
 }
 
-// nextAttribute returns the name and the value of the first attribute, and what
-// follows it; nil where there is none.
+// nextAttribute returns the name and value of the first attribute, and the rest; nil if
+// there is none.
 func nextAttribute(attributes []byte) (name, value, rest []byte) {
 	attributes = bytes.TrimLeft(attributes, " \t\r\n/>")
 	n := 0

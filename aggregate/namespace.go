@@ -6,19 +6,18 @@ import (
 )
 
 const (
-	// maxBindings is how many namespaces may be declared at once. Of more the rest
-	// is not known, which costs an attacker nothing but the reader neither.
+	// maxBindings limits the namespaces that are in scope at once. Further declarations
+	// are ignored.
 	maxBindings = 16
-	// maxNamespace is how many bytes of the name of a namespace are compared.
+	// maxNamespace is how many bytes of a namespace name are compared.
 	maxNamespace = 1024
 )
 
-// binding is a namespace that an open element declares.
+// binding is a namespace declaration of an open element.
 type binding struct{ prefix, uri string }
 
-// namespace returns the namespace of a prefix, "" being that of elements without
-// one, for an element with the given attributes. It reports false where none is
-// declared.
+// namespace returns the namespace of a prefix for an element with the given attributes;
+// the prefix "" means the default namespace. ok is false if it is not declared.
 func (s *stack) namespace(prefix, attributes []byte) (uri string, ok bool) {
 	if own := attribute(attributes, declarationOf(prefix)); own != nil {
 		return namespaceName(own), true
@@ -31,7 +30,7 @@ func (s *stack) namespace(prefix, attributes []byte) (uri string, ok bool) {
 	return "", false
 }
 
-// declare adds the namespaces that the attributes of an element declare.
+// declare adds the namespace declarations among the attributes of an element.
 func (s *stack) declare(attributes []byte) {
 	for len(s.bindings) < maxBindings {
 		name, value, rest := nextAttribute(attributes)
@@ -45,8 +44,7 @@ func (s *stack) declare(attributes []byte) {
 	}
 }
 
-// declarationOf returns the name of the attribute that declares the namespace of a
-// prefix.
+// declarationOf returns the name of the attribute that declares a prefix.
 func declarationOf(prefix []byte) string {
 	if len(prefix) == 0 {
 		return "xmlns"
@@ -58,20 +56,19 @@ func namespaceName(value []byte) string {
 	return string(bytes.TrimSpace(value[:min(len(value), maxNamespace)]))
 }
 
-// isForeign reports whether the start tag that was read is in a namespace that is
-// neither the report's own nor one of DMARC. Reporters name any namespace or none
-// for the report, so its own is that of its root element, whatever that is. A prefix
-// that is not declared says nothing.
+// isForeign reports whether the current start tag is in a namespace that is neither that
+// of the root element nor one of DMARC. Reporters use any namespace or none for the
+// report, so that of the root counts as its own. Undeclared prefixes are ignored.
 func (r *Reader) isForeign() bool {
 	l := r.lex
 	if len(l.prefix) == 0 && !bytes.Contains(l.attributes, []byte("xmlns")) {
-		return false // like the element around it
+		return false // same namespace as the parent
 	}
 	uri, ok := r.stack.namespace(l.prefix, l.attributes)
 	return ok && uri != "" && uri != r.home && !isDMARC(uri)
 }
 
-// isDMARC reports whether a namespace is one of the specifications or their drafts.
+// isDMARC reports whether a namespace belongs to a specification or one of its drafts.
 func isDMARC(uri string) bool {
 	for _, prefix := range []string{"urn:ietf:params:xml:ns:dmarc", "http://dmarc.org/", "https://dmarc.org/"} {
 		if strings.HasPrefix(uri, prefix) {

@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// oracleReport is a report as encoding/xml reads it.
+// oracleReport is a report as read by encoding/xml.
 type oracleReport struct {
 	Version  string `xml:"version"`
 	Metadata struct {
@@ -67,7 +67,7 @@ type oracleRecord struct {
 	} `xml:"auth_results>spf"`
 }
 
-// report returns what the oracle read in our shape.
+// report converts the result of the oracle.
 func (o oracleReport) report() aggregate.Report {
 	m, p := o.Metadata, o.Policy
 	return aggregate.Report{
@@ -86,7 +86,7 @@ func (o oracleReport) report() aggregate.Report {
 }
 
 func (o oracleRecord) record() aggregate.Record {
-	addr, _ := netip.ParseAddr(o.Source) // the generator writes no bad ones
+	addr, _ := netip.ParseAddr(o.Source) // the generator writes only valid addresses
 	r := aggregate.Record{
 		Addr: addr, Source: o.Source, Count: o.Count, Disposition: o.Disposition, DKIM: o.DKIM, SPF: o.SPF,
 		HeaderFrom: o.HeaderFrom, EnvelopeFrom: o.EnvelopeFrom, EnvelopeTo: o.EnvelopeTo,
@@ -114,9 +114,8 @@ func trimmed(texts []string) []string {
 	return texts
 }
 
-// TestAgreesWithEncodingXML holds that on well-formed reports in any style of XML
-// the reader reads what encoding/xml does, and that the rendered report is the
-// same.
+// TestAgreesWithEncodingXML checks that the reader agrees with encoding/xml on
+// well-formed reports in any style of XML, and that they survive rendering.
 func TestAgreesWithEncodingXML(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -130,7 +129,7 @@ func TestAgreesWithEncodingXML(t *testing.T) {
 			rt.Fatalf("got error %v\n%s", err, document)
 		}
 		want := oracle.report()
-		want.Content = report.Content // the oracle has none
+		want.Content = report.Content // not in the oracle
 		if diff := cmp.Diff(want, report, ofDocument); diff != "" {
 			rt.Errorf("report (-oracle +reader):\n%s\n%s", diff, document)
 		}

@@ -1,10 +1,11 @@
 package aggregate
 
-// Quirk is a kind of deviation from the specifications that a reader has to know
-// of. The zero value is none.
+import "github.com/dmarcd/dmarcd/internal/quirk"
+
+// Quirk is a kind of deviation from the specifications. The zero value means none.
 type Quirk uint8
 
-// The quirks. What each of them means stands in the table below.
+// The quirks. The table below explains them.
 const (
 	ByteOrderMark Quirk = iota + 1
 	OtherEncoding
@@ -84,13 +85,10 @@ const (
 	SPFSeveral
 	SPFScope
 	EvaluationDisagrees
-
-	quirkCount
 )
 
-// quirks is the table of all quirks: the name is stable and goes into databases
-// and interfaces.
-var quirks = [quirkCount]struct{ name, meaning string }{
+// quirks lists all quirks. The names are stable: they are stored and part of the API.
+var quirks = quirk.Table{
 	ByteOrderMark:       {"byte-order-mark", "The document starts with a byte order mark."},
 	OtherEncoding:       {"other-encoding", "The document is not in UTF-8."},
 	EncodingMislabelled: {"encoding-mislabelled", "The declared encoding is wrong."},
@@ -171,56 +169,17 @@ var quirks = [quirkCount]struct{ name, meaning string }{
 	EvaluationDisagrees: {"evaluation-disagrees", "The evaluated results of a record do not follow from its authentication results."},
 }
 
-// Quirks returns all quirks in their order.
-func Quirks() []Quirk {
-	all := make([]Quirk, 0, quirkCount-1)
-	for q := Quirk(1); q < quirkCount; q++ {
-		all = append(all, q)
-	}
-	return all
-}
+// Quirks returns all quirks in order.
+func Quirks() []Quirk { return quirk.All[Quirk](quirks) }
 
 // String returns the stable name of the quirk, such as "bare-ampersand".
-func (q Quirk) String() string {
-	if q >= quirkCount {
-		return ""
-	}
-	return quirks[q].name
-}
+func (q Quirk) String() string { return quirk.Name(quirks, q) }
 
-// Meaning returns one sentence that says what the quirk is.
-func (q Quirk) Meaning() string {
-	if q >= quirkCount {
-		return ""
-	}
-	return quirks[q].meaning
-}
+// Meaning describes the quirk in one sentence.
+func (q Quirk) Meaning() string { return quirk.Meaning(quirks, q) }
 
-// QuirkCount says how often a report has a quirk.
-type QuirkCount struct {
-	Quirk Quirk
-	Count int
-}
+// QuirkCount is a quirk with its number of occurrences in a report.
+type QuirkCount = quirk.Count[Quirk]
 
 // tally counts quirks.
-type tally [quirkCount]int
-
-func (t *tally) note(q Quirk) { t[q]++ }
-
-// noteIf notes the quirk where it is there.
-func (t *tally) noteIf(there bool, q Quirk) {
-	if there {
-		t[q]++
-	}
-}
-
-// counts returns the quirks that were met, in their order.
-func (t *tally) counts() []QuirkCount {
-	var met []QuirkCount
-	for q, n := range t {
-		if n > 0 {
-			met = append(met, QuirkCount{Quirk: Quirk(q), Count: n})
-		}
-	}
-	return met
-}
+type tally struct{ quirk.Tally[Quirk] }

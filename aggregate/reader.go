@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"errors"
@@ -10,37 +11,43 @@ import (
 	"strings"
 )
 
-// Reader reads the reports of a document, of which most have one. It is not safe
-// for concurrent use.
+// Reader reads the reports of a document; most have one. It is not safe for concurrent
+// use.
 type Reader struct {
 	in     io.Reader
 	limits Limits
-	lex    *lexer
-	// decoded says that a decoder has put U+FFFD in the place of bad bytes.
+	lex    *lexer // nil until the first record is read
+	// sniffer and window are buffers for the document.
+	sniffer *bufio.Reader
+	window  []byte
+	// decoded is true if a decoder has replaced invalid bytes with U+FFFD.
 	decoded bool
 	quirks  tally
 	strings map[string]string
 	latest  [nodeCount]string // the last value of each element
 
 	stack stack
-	root  int    // how many elements are around the report
+	root  int    // the number of elements around the report
 	home  string // the namespace of the report, "" if it has none
-	seen  uint64 // the elements met that may occur once
-	value []byte // the text of the open value
+	seen  uint64 // the elements found so far that may occur once
+	value []byte // the text of the current value
 
 	report   Report
 	record   Record
 	row      rowText
-	complete bool // record is to be handed out
-	begun    int  // records that were begun
-	met      int  // records that were complete, whether they count or not
-	// firstFrom is the first author domain that a record names.
+	reasons  slab[Reason]
+	dkims    slab[DKIMResult]
+	spfs     slab[SPFResult]
+	complete bool // record is ready to be returned
+	begun    int  // records started
+	met      int  // complete records, including skipped ones
+	// firstFrom is the From domain of the first record that has one.
 	firstFrom string
-	// follows says that the lexer is at the start tag of another report, begins that
-	// reading it begins there.
+	// follows is true if the lexer is at the start tag of another report, begins if
+	// reading continues there.
 	follows, begins bool
 	encoding        tally // the quirks of the document's encoding
-	// before and behind are where the report before this one, and this one, end.
+	// before and behind are the end offsets of the previous and the current report.
 	before, behind int64
 	organize       map[string]string
 	content        hash.Hash
@@ -48,9 +55,9 @@ type Reader struct {
 	ended          error
 }
 
-// NewReader returns a reader of the report in the document. Nothing is read yet.
-// Where in ends with io.ErrUnexpectedEOF, as an archive that was cut off does, the
-// complete records of what came before are read.
+// NewReader returns a reader for the reports in a document. It reads nothing yet. If in
+// returns io.ErrUnexpectedEOF, as a truncated archive does, the complete records before
+// it are returned.
 func NewReader(in io.Reader, limits Limits) *Reader {
 	return &Reader{
 		in:       in,
@@ -61,10 +68,24 @@ func NewReader(in io.Reader, limits Limits) *Reader {
 	}
 }
 
-// Next returns the next record, which is the caller's to keep. It returns io.EOF
-// after the last one, a *RefusedError where the document is no report that can be
-// used, and the error of the underlying reader. What was read before an error
-// other than io.EOF is not to be used.
+// Reset makes the reader equivalent to a new one, but reuses buffers and caches, which
+// makes reading many small documents faster.
+func (r *Reader) Reset(in io.Reader, limits Limits) {
+	if r.lex != nil && len(r.lex.window) <= firstWindow {
+		r.window = r.lex.window
+	}
+	r.content.Reset()
+	*r = Reader{
+		in: in, limits: limits.orDefault(), sniffer: r.sniffer, window: r.window, strings: r.strings, latest: r.latest,
+		value: r.value[:0], row: r.row, stack: r.stack.reset(), reasons: r.reasons, dkims: r.dkims, spfs: r.spfs, organize: r.organize,
+		content: r.content, scratch: r.scratch,
+	}
+}
+
+// Next returns the next record, which the caller may retain. It returns io.EOF after the
+// last one, a *RejectedError if the document is not a usable report, or the error of the
+// underlying reader. After an error other than io.EOF, discard the records that were
+// returned before.
 func (r *Reader) Next() (Record, error) {
 	if r.ended == nil {
 		r.ended = r.advance()
@@ -75,8 +96,8 @@ func (r *Reader) Next() (Record, error) {
 	return r.record, nil
 }
 
-// All returns the records up to the end or the first error, which comes with an
-// empty record.
+// All returns the records up to the end or the first error, which comes with an empty
+// record.
 func (r *Reader) All() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for {
@@ -88,17 +109,17 @@ func (r *Reader) All() iter.Seq2[Record, error] {
 	}
 }
 
-// Report returns what has been read of the report so far. It is whole once Next
-// has returned io.EOF; most reporters write all of it but Quirks, Records and
-// Content before the first record.
+// Report returns what has been read of the report so far. It is complete after Next has
+// returned io.EOF. In most reports, everything except Quirks, Records and Content
+// precedes the first record.
 func (r *Reader) Report() Report {
 	report := r.report
 	report.Dialect = r.dialect()
-	report.Quirks = r.quirks.counts()
+	report.Quirks = r.quirks.Counts()
 	return report
 }
 
-// advance reads up to the end of the next record that counts.
+// advance reads to the end of the next valid record.
 func (r *Reader) advance() error {
 	if r.lex == nil {
 		if err := r.begin(); err != nil {
@@ -131,7 +152,7 @@ func (r *Reader) advance() error {
 	return nil
 }
 
-// broken ends a report that the lexer can read no further.
+// broken ends a report after an error of the lexer.
 func (r *Reader) broken(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -139,20 +160,24 @@ func (r *Reader) broken(err error) error {
 	case !errors.Is(err, errTooLong):
 		return err
 	case r.stack.rootName == "":
-		return refuse(RefusedNotXML, "the content is not XML")
+		return reject(RejectedNotXML, "the content is not XML")
 	default:
-		return refuse(RefusedLimit, "a text or tag is too long")
+		return reject(RejectedLimit, "a text or tag is too long")
 	}
 }
 
-// begin looks at the beginning of the document.
+// begin detects the encoding, and rejects documents that are not XML.
 func (r *Reader) begin() error {
-	in, decoded, err := inUTF8(r.in, &r.quirks)
+	if r.sniffer == nil {
+		r.sniffer = bufio.NewReaderSize(nil, sniffed)
+	}
+	r.sniffer.Reset(r.in)
+	in, decoded, err := inUTF8(r.sniffer, &r.quirks)
 	if err != nil {
 		return err
 	}
 	r.decoded = decoded
-	r.lex = newLexer(in, runFactor*r.limits.TextBytes, &r.quirks)
+	r.lex = newLexer(in, r.window, runFactor*r.limits.TextBytes, &r.quirks)
 	blanks, err := r.lex.skipBlanks()
 	if err != nil {
 		return err
@@ -160,19 +185,18 @@ func (r *Reader) begin() error {
 	head := r.lex.window[r.lex.pos:r.lex.end]
 	switch {
 	case len(head) == 0:
-		return refuse(RefusedEmpty, "the document is empty")
+		return reject(RejectedEmpty, "the document is empty")
 	case head[0] == '{' || head[0] == '[':
-		return refuse(RefusedJSON, "the content is JSON and not XML")
+		return reject(RejectedJSON, "the content is JSON and not XML")
 	case strings.EqualFold(string(bytes.TrimSpace(head)), "unused"):
-		return refuse(RefusedUnused, `the document is the word "unused": the reporter had nothing to report`)
+		return reject(RejectedUnused, `the document is the word "unused": the reporter had nothing to report`)
 	}
 	r.encoding = r.quirks
 	declaration := bytes.HasPrefix(head, []byte("<?xml"))
-	r.quirks.noteIf(blanks && declaration, LeadingJunk)
+	r.quirks.NoteIf(blanks && declaration, LeadingJunk)
 	return nil
 }
 
-// take handles one token.
 func (r *Reader) take(tok token) error {
 	switch tok {
 	case tokenText:
@@ -182,11 +206,11 @@ func (r *Reader) take(tok token) error {
 	case tokenDeclaration:
 		r.stack.declared = true
 		number := attribute(r.lex.text[len("<?xml"):], "version")
-		r.quirks.noteIf(string(number) != "1.0", XMLVersion)
+		r.quirks.NoteIf(string(number) != "1.0", XMLVersion)
 	case tokenDoctype:
-		r.quirks.note(DocumentType)
+		r.quirks.Note(DocumentType)
 		if name := bytes.TrimSpace(r.lex.text[len("<!DOCTYPE"):]); r.isHTML(name) {
-			return refuse(RefusedHTML, "the content is a web page")
+			return reject(RejectedHTML, "the content is a web page")
 		}
 	case tokenStart:
 		return r.start()
@@ -196,15 +220,15 @@ func (r *Reader) take(tok token) error {
 	return nil
 }
 
-// isHTML reports whether a name, perhaps with something behind it, says that the
-// document is a web page.
+// isHTML reports whether a name, which other characters may follow, is that of an HTML
+// document.
 func (r *Reader) isHTML(name []byte) bool {
 	const html = "html"
 	return r.stack.rootName == "" && len(name) >= len(html) && bytes.EqualFold(name[:len(html)], []byte(html)) &&
 		(len(name) == len(html) || !isNameByte(name[len(html)]))
 }
 
-// takeText adds text to the open value, and notes text that is not in one.
+// takeText adds text to the current value, and notes text outside of values.
 func (r *Reader) takeText(text []byte, verbatim bool) error {
 	switch top := r.stack.top(); {
 	case top.isValue():
@@ -214,45 +238,44 @@ func (r *Reader) takeText(text []byte, verbatim bool) error {
 	case top == ignored || top == extension:
 	case len(bytes.TrimSpace(text)) == 0:
 	case top == outside:
-		r.quirks.note(LeadingJunk)
+		r.quirks.Note(LeadingJunk)
 	default:
-		r.quirks.note(StrayText)
+		r.quirks.Note(StrayText)
 	}
 	return nil
 }
 
-// addText adds text to the open value.
 func (r *Reader) addText(text []byte, verbatim bool) error {
 	r.value = r.appendText(r.value, text, verbatim)
 	if len(r.value) > r.limits.TextBytes {
-		return refuse(RefusedLimit, "a value is too long")
+		return reject(RejectedLimit, "a value is too long")
 	}
 	return nil
 }
 
-// addReasonText adds text that stands in a reason and in none of its elements.
+// addReasonText adds text in a reason that is outside its elements.
 func (r *Reader) addReasonText(text []byte, verbatim bool) error {
 	r.row.reasonText = r.appendText(r.row.reasonText, text, verbatim)
 	if len(r.row.reasonText) > r.limits.TextBytes {
-		return refuse(RefusedLimit, "a value is too long")
+		return reject(RejectedLimit, "a value is too long")
 	}
 	return nil
 }
 
-// finish ends the report. It returns io.EOF where the report is one.
+// finish completes the report. It returns io.EOF if the report is usable.
 func (r *Reader) finish(early bool) error {
 	if !r.has(feedback) {
-		return r.refuseOther()
+		return r.rejectOther()
 	}
 	if early {
-		r.quirks.note(Truncated)
+		r.quirks.Note(Truncated)
 		r.behind = r.offset()
 		r.stack.cut(r.root, r.cutOff)
 	} else if err := r.readRest(); err != nil {
 		return err
 	}
-	if r.met == 0 && (early || r.quirks[MismatchedTags] > 0) {
-		return refuse(RefusedDamaged, "the report is damaged and has no complete record")
+	if r.met == 0 && (early || r.quirks.Has(MismatchedTags)) {
+		return reject(RejectedDamaged, "the report is damaged and has no complete record")
 	}
 	if err := r.checkHead(); err != nil {
 		return err
@@ -261,15 +284,15 @@ func (r *Reader) finish(early bool) error {
 	return io.EOF
 }
 
-// refuseOther refuses a document without a report.
-func (r *Reader) refuseOther() error {
+// rejectOther rejects a document without a report.
+func (r *Reader) rejectOther() error {
 	if r.stack.rootName == "" {
-		return refuse(RefusedNotXML, "the content is not XML")
+		return reject(RejectedNotXML, "the content is not XML")
 	}
-	return refuse(RefusedOtherXML, "the root element is <"+r.stack.rootName+">, not <feedback>")
+	return reject(RejectedOtherXML, "the root element is <"+r.stack.rootName+">, not <feedback>")
 }
 
-// offset returns how many bytes of the document in UTF-8 were used.
+// offset returns the number of bytes consumed, in UTF-8.
 func (r *Reader) offset() int64 { return r.lex.passed + int64(r.lex.pos) }
 
 func (r *Reader) has(n node) bool { return r.seen&(1<<n) != 0 }

@@ -2,51 +2,49 @@ package aggregate
 
 import "net/netip"
 
-// Record is one row of a report: messages from one address with one outcome. Its
-// domains are in lower case without a trailing dot.
+// Record is one row of a report: messages from one address with the same results. Domains
+// are in lower case without a trailing dot.
 type Record struct {
-	// Addr is the address that the messages came from: IPv4 where it is an
-	// IPv4-mapped one, without a zone, and the zero Addr where it cannot be read.
+	// Addr is the source address, the zero Addr if it is invalid. IPv4-mapped addresses
+	// are IPv4, and there is no zone.
 	Addr netip.Addr
-	// Source is Addr in canonical form, or the text as it stands where that is no
-	// address.
+	// Source is Addr in canonical form, or the original text if it is invalid.
 	Source string
 	// Count is the number of messages, from 0 to 2^53-1.
 	Count int64
 
 	// Disposition is what the receiver did with the messages.
 	Disposition Policy
-	// DKIM and SPF are the results with alignment (policy_evaluated). They decide
-	// whether the messages are compliant.
+	// DKIM and SPF are the aligned results (policy_evaluated). They decide whether the
+	// messages are compliant.
 	DKIM, SPF Result
-	// Reasons says why the receiver did not do what the policy asks for.
+	// Reasons explain why the receiver did not apply the policy.
 	Reasons []Reason
 
 	HeaderFrom   string
 	EnvelopeFrom string
 	EnvelopeTo   string
 
-	// DKIMResults and SPFResults are what was authenticated, aligned or not
+	// DKIMResults and SPFResults are the authentication results, aligned or not
 	// (auth_results).
 	DKIMResults []DKIMResult
 	SPFResults  []SPFResult
 
-	// Disagrees reports whether DKIMResults, SPFResults and alignment by the Public
-	// Suffix List give another compliance than Compliant. It is a hint: the
-	// receiver may know another organizational domain. It is false where there is
-	// nothing to evaluate: no results, or a policy that follows the records.
+	// Disagrees is true if DKIMResults, SPFResults and alignment according to the Public
+	// Suffix List lead to a different result than Compliant. It is a hint: the receiver
+	// may use another organizational domain. It is false without results, or if the
+	// policy follows the records.
 	Disagrees bool
 }
 
-// Compliant reports whether the messages passed DMARC, by the word of the
-// receiver.
+// Compliant reports whether the messages pass DMARC, as reported by the receiver.
 func (r Record) Compliant() bool {
 	return r.DKIM.Known() == ResultPass || r.SPF.Known() == ResultPass
 }
 
-// Reason is one reason for another disposition than the policy's.
+// Reason explains why the disposition differs from the policy.
 type Reason struct {
-	// Type is a word of RFC 7489 or RFC 9990, or what the reporter wrote instead.
+	// Type is a keyword of RFC 7489 or RFC 9990, or other text of the reporter.
 	Type    string
 	Comment string
 }
@@ -56,17 +54,16 @@ type DKIMResult struct {
 	Domain   string
 	Selector string
 	Result   Result
-	// HumanResult is the reporter's remark.
+	// HumanResult is a remark of the reporter.
 	HumanResult string
 }
 
 // SPFResult is the result of one SPF check.
 type SPFResult struct {
 	Domain string
-	// Scope is "mfrom", "helo", what the reporter wrote instead, or "", which stands
-	// for mfrom.
+	// Scope is "mfrom", "helo" or other text of the reporter; "" means mfrom.
 	Scope  string
 	Result Result
-	// HumanResult is the reporter's remark.
+	// HumanResult is a remark of the reporter.
 	HumanResult string
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Render writes the report as an RFC 9990 document. Elements without a value are
-// left out. What RFC 9990 has no place for, but the report says, stays where RFC
-// 7489 has it (pct) or reporters put it (psd), so that nothing is lost: reading
-// the document gives a report of the same key and content, and the same records.
+// Render writes the report as an RFC 9990 document. It omits elements without a value.
+// Values that RFC 9990 does not define are written where RFC 7489 (pct) or reporters
+// (psd) have them, so that nothing is lost: reading the document returns a report with
+// the same key, content and records.
 func Render(w io.Writer, report Report, records iter.Seq[Record]) error {
 	out := &renderer{w: bufio.NewWriter(w)}
 	out.raw(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
@@ -24,7 +24,7 @@ func Render(w io.Writer, report Report, records iter.Seq[Record]) error {
 		out.record(&record)
 	}
 	out.raw("</feedback>\n")
-	return out.w.Flush() // keeps the first error
+	return out.w.Flush() // returns the first error
 }
 
 type renderer struct {
@@ -42,7 +42,7 @@ func (o *renderer) indent() {
 	}
 }
 
-// within writes an element with elements in it.
+// within writes an element with child elements.
 func (o *renderer) within(name string, content func()) {
 	o.indent()
 	o.raw("<" + name + ">\n")
@@ -53,14 +53,14 @@ func (o *renderer) within(name string, content func()) {
 	o.raw("</" + name + ">\n")
 }
 
-// value writes an element with a text in it, where there is one.
+// value writes an element with text, unless the text is empty.
 func (o *renderer) value(name, text string) {
 	if text != "" {
 		o.always(name, text)
 	}
 }
 
-// always writes an element even where its text is empty.
+// always writes an element even if its text is empty.
 func (o *renderer) always(name, text string) {
 	o.indent()
 	o.raw("<" + name + ">")
@@ -68,7 +68,7 @@ func (o *renderer) always(name, text string) {
 	o.raw("</" + name + ">\n")
 }
 
-// escaper keeps a carriage return from being read as the end of a line.
+// escaper escapes carriage returns, which would be normalized to line feeds otherwise.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 
 func (o *renderer) metadata(m Metadata) {

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// TestRenderedReportHasNoQuirks holds that what is written follows RFC 9990.
+// TestRenderedReportHasNoQuirks checks that rendered reports follow RFC 9990.
 func TestRenderedReportHasNoQuirks(t *testing.T) {
 	t.Parallel()
 	report, records := readOwnFile(t, filepath.Join("testdata", "plain-rfc9990.xml"))
@@ -27,7 +27,7 @@ func TestRenderedReportHasNoQuirks(t *testing.T) {
 	}
 }
 
-// fullDisk is a writer that has no room.
+// fullDisk is a writer without space.
 type fullDisk struct{ err error }
 
 func (f fullDisk) Write([]byte) (int, error) { return 0, f.err }

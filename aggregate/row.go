@@ -1,13 +1,10 @@
 package aggregate
 
-import "slices"
-
-// rowText holds what is read of a record before it is whole. The lists are used
-// again for the next record.
+// rowText is the state of the current record. The lists are reused for the next one.
 type rowText struct {
 	count  string
 	reason Reason
-	// reasonText is the text in a reason that is in none of its elements.
+	// reasonText is the text in a reason outside its elements.
 	reasonText []byte
 	dkim       DKIMResult
 	spf        SPFResult
@@ -24,7 +21,7 @@ func (r *Reader) startRecord() {
 	r.row.spfs = r.row.spfs[:0]
 }
 
-// endRecord makes a record of what was read, unless it has no valid count.
+// endRecord completes the record, unless it has no valid count.
 func (r *Reader) endRecord() {
 	r.met++
 	messages, ok := r.count(r.row.count)
@@ -37,49 +34,60 @@ func (r *Reader) endRecord() {
 		r.firstFrom = c.HeaderFrom
 	}
 	c.Addr, c.Source = r.address(c.Source)
-	c.Reasons = cloned(r.row.reasons)
-	c.DKIMResults = cloned(r.row.dkims)
-	c.SPFResults = cloned(r.row.spfs)
+	c.Reasons = r.reasons.clone(r.row.reasons)
+	c.DKIMResults = r.dkims.clone(r.row.dkims)
+	c.SPFResults = r.spfs.clone(r.row.spfs)
 	r.judge(c)
 	c.Disagrees = r.disagrees(c)
-	r.quirks.noteIf(c.Disagrees, EvaluationDisagrees)
+	r.quirks.NoteIf(c.Disagrees, EvaluationDisagrees)
 	r.complete = true
 }
 
-// cloned returns a copy that the caller may keep, nil for an empty list.
-func cloned[T any](list []T) []T {
-	if len(list) == 0 {
+// slab copies lists into shared allocations, because a record has several short ones.
+type slab[T any] struct{ free []T }
+
+// clone returns a copy that the caller may retain, nil for an empty list.
+func (s *slab[T]) clone(list []T) []T {
+	const lists = 32 // of one element, per allocation
+	n := len(list)
+	if n == 0 {
 		return nil
 	}
-	return slices.Clone(list)
+	if len(s.free) < n {
+		s.free = make([]T, max(lists, n))
+	}
+	copied := s.free[:n:n]
+	copy(copied, list)
+	s.free = s.free[n:]
+	return copied
 }
 
-// judge notes what is missing in a record, and what its dialect does not have.
+// judge notes what is missing in a record, and what its dialect does not allow.
 func (r *Reader) judge(c *Record) {
 	modern := r.dialect() == DialectRFC9990
 	q := &r.quirks
-	q.noteIf(c.Disposition == "", DispositionMissing)
-	q.noteIf(c.Disposition == PolicyPass && !modern, DispositionPass)
-	q.noteIf(c.DKIM == "" || c.SPF == "", EvaluatedMissing)
-	q.noteIf(c.HeaderFrom == "", HeaderFromMissing)
-	// An empty envelope_from is the null sender, an absent one a deviation. The
-	// drafts did not have it.
-	q.noteIf(!r.has(envelopeFrom) && r.dialect() == DialectRFC7489, EnvelopeFromMissing)
+	q.NoteIf(c.Disposition == "", DispositionMissing)
+	q.NoteIf(c.Disposition == PolicyPass && !modern, DispositionPass)
+	q.NoteIf(c.DKIM == "" || c.SPF == "", EvaluatedMissing)
+	q.NoteIf(c.HeaderFrom == "", HeaderFromMissing)
+	// An empty envelope_from is the null sender; only a missing one is a deviation.
+	// Drafts did not have it.
+	q.NoteIf(!r.has(envelopeFrom) && r.dialect() == DialectRFC7489, EnvelopeFromMissing)
 	if len(c.DKIMResults)+len(c.SPFResults) == 0 {
-		q.note(AuthResultsMissing)
+		q.Note(AuthResultsMissing)
 		return
 	}
 	for i := range c.DKIMResults {
-		q.noteIf(c.DKIMResults[i].Domain == "", AuthDomainMissing)
-		q.noteIf(c.DKIMResults[i].Result == "", AuthResultMissing)
-		q.noteIf(c.DKIMResults[i].Selector == "" && modern, SelectorMissing)
+		q.NoteIf(c.DKIMResults[i].Domain == "", AuthDomainMissing)
+		q.NoteIf(c.DKIMResults[i].Result == "", AuthResultMissing)
+		q.NoteIf(c.DKIMResults[i].Selector == "" && modern, SelectorMissing)
 	}
 	for i := range c.SPFResults {
-		q.noteIf(c.SPFResults[i].Domain == "", AuthDomainMissing)
-		q.noteIf(c.SPFResults[i].Result == "", AuthResultMissing)
-		q.noteIf(c.SPFResults[i].Scope == "" && r.dialect() == DialectRFC7489, SPFScope)
-		q.noteIf(c.SPFResults[i].Scope == scopeHELO && modern, SPFScope)
+		q.NoteIf(c.SPFResults[i].Domain == "", AuthDomainMissing)
+		q.NoteIf(c.SPFResults[i].Result == "", AuthResultMissing)
+		q.NoteIf(c.SPFResults[i].Scope == "" && r.dialect() == DialectRFC7489, SPFScope)
+		q.NoteIf(c.SPFResults[i].Scope == scopeHELO && modern, SPFScope)
 	}
-	q.noteIf(len(c.SPFResults) == 0 && !modern, SPFMissing)
-	q.noteIf(len(c.SPFResults) > 1 && modern, SPFSeveral)
+	q.NoteIf(len(c.SPFResults) == 0 && !modern, SPFMissing)
+	q.NoteIf(len(c.SPFResults) > 1 && modern, SPFSeveral)
 }

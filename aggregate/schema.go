@@ -2,14 +2,14 @@ package aggregate
 
 import "bytes"
 
-// node is an element by its place in a report. There are fewer than 64, so that a
+// node is a kind of element at its position in a report. There are fewer than 64, so a
 // set of them is a uint64.
 type node uint8
 
 const (
 	outside node = iota // no report yet
 	wrapper             // an unknown element that may enclose parts of the report
-	ignored             // any other unknown element, and everything in it
+	ignored             // any other unknown element and its content
 	extension
 	feedback
 	version
@@ -65,25 +65,25 @@ const (
 	nodeCount
 )
 
-// element is one element that another may have.
+// element is a possible child element.
 type element struct {
 	name string
 	node node
-	// many says that it may be repeated.
+	// many is true if it may be repeated.
 	many bool
-	// alias says that the specifications give it another name.
+	// alias is true if it has another name in the specifications.
 	alias bool
 }
 
-// sections are the parts of a report that are found even in a wrapper.
+// sections are the parts of a report that are accepted even in a wrapper.
 var sections = []element{
 	{name: "record", node: record, many: true},
 	{name: "report_metadata", node: metadata},
 	{name: "policy_published", node: policy},
 }
 
-// schema lists the elements that each element may have: those of RFC 7489, its
-// drafts and RFC 9990 together, and the other names that reporters have for them.
+// schema lists the child elements of each element: those of RFC 7489, its drafts and RFC
+// 9990, and other names that reporters use.
 var schema = [nodeCount][]element{
 	wrapper: sections,
 	feedback: append([]element{
@@ -161,19 +161,18 @@ var schema = [nodeCount][]element{
 	},
 }
 
-// parents is the set of the elements of a report that have elements in them.
+// parents is the set of elements with child elements.
 const parents = 1<<outside | 1<<wrapper | 1<<ignored | 1<<extension | 1<<feedback | 1<<metadata | 1<<dateRange | 1<<policy |
 	1<<record | 1<<row | 1<<evaluated | 1<<reason | 1<<identifiers | 1<<authResults | 1<<dkim | 1<<spf
 
-// isValue reports whether the node has a text and no elements.
+// isValue reports whether the node contains text and no elements.
 func (n node) isValue() bool { return parents>>n&1 == 0 }
 
-// find returns the element of that name in n, and whether the name differs from
-// it in capital letters.
+// find returns the child element with that name. capital is true if it differs in case.
 func (n node) find(name []byte) (found element, capital, ok bool) {
-	for _, e := range schema[n] {
-		if e.name == string(name) {
-			return e, false, true
+	for i := range schema[n] {
+		if e := &schema[n][i]; e.name == string(name) {
+			return *e, false, true
 		}
 	}
 	for _, e := range schema[n] {
@@ -184,15 +183,13 @@ func (n node) find(name []byte) (found element, capital, ok bool) {
 	return element{}, false, false
 }
 
-// isLandmark reports whether an element of that name in n, where it does not
-// belong, is a sign that n was not closed. Other elements in a wrong place are
-// more likely the reporter's own.
+// isLandmark reports whether this element in a wrong place means that another element was
+// not closed. Other misplaced elements are probably extensions.
 func (n node) isLandmark() bool {
 	return n == record || n == metadata || n == policy || n == identifiers || n == authResults
 }
 
-// parts returns the set of the elements in n that are read anew each time that n
-// begins.
+// parts returns the set of descendants to reset when n starts.
 func (n node) parts() uint64 {
 	switch n {
 	case record:
@@ -208,5 +205,5 @@ func (n node) parts() uint64 {
 	}
 }
 
-// between returns the set of the nodes behind first and before last.
+// between returns the set of nodes between first and last, exclusive.
 func between(first, last node) uint64 { return 1<<last - 1<<(first+1) }

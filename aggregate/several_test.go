@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// goldenReport is what is compared of one report of several.
+// goldenReport is one report of several.
 type goldenReport struct {
 	ReportID string
 	Counts   []int64
@@ -22,7 +22,6 @@ type goldenReport struct {
 	Refused  string `json:",omitempty"`
 }
 
-// TestSeveral reads documents with more than one report.
 func TestSeveral(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("testdata", "several", "*.xml"))
@@ -58,19 +57,19 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// goldenReportOf reads the report that the reader is at.
+// goldenReportOf reads the current report.
 func goldenReportOf(t *testing.T, r *aggregate.Reader) goldenReport {
 	t.Helper()
 	g := goldenReport{Quirks: map[string]int{}}
 	for {
 		record, err := r.Next()
-		refused := new(aggregate.RefusedError)
+		rejected := new(aggregate.RejectedError)
 		switch {
 		case err == nil:
 			g.Counts = append(g.Counts, record.Count)
 			continue
-		case errors.As(err, &refused):
-			g.Refused = refused.Detail
+		case errors.As(err, &rejected):
+			g.Refused = rejected.Detail
 		case !errors.Is(err, io.EOF):
 			t.Fatal(err)
 		}
@@ -84,7 +83,7 @@ func goldenReportOf(t *testing.T, r *aggregate.Reader) goldenReport {
 	return g
 }
 
-// TestLatest holds that a time that is too far in the future is a quirk.
+// TestLatest checks that a time too far in the future is a quirk.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	for latest, want := range map[int64]int{0: 0, 1767311999: 0, 1767311998: 1, 1767225599: 2} {

@@ -2,38 +2,41 @@ package aggregate
 
 import "bytes"
 
-// stack holds the open elements.
 type stack struct {
 	open []openElement
-	// bindings are the namespaces that open elements declare, outermost first.
+	// bindings are the namespace declarations of open elements, outermost first.
 	bindings []binding
-	// names holds the local names of the open elements one behind the other.
+	// names are the concatenated local names of the open elements.
 	names []byte
 	// rootName is the name of the first element, "" before it.
 	rootName string
 	declared bool // there was an XML declaration
 
-	// innermost is the index of the innermost open element of each name, in lower
-	// case, among the first indexed elements. It is built where an end tag does not
-	// match the innermost element, so that well-formed documents do without it.
+	// innermost maps each name in lower case to its innermost open element among the
+	// first indexed ones. It is built only if an end tag does not match the innermost
+	// element.
 	innermost map[string]int
 	indexed   int
-	lower     []byte // scratch space for a name in lower case
+	lower     []byte // buffer for a name in lower case
 }
 
-// openElement is one element that is not yet closed.
 type openElement struct {
 	node node
-	// name is where its local name begins in stack.names.
+	// name is the offset of its local name in stack.names.
 	name int
-	// bindings is how many namespaces are declared around it.
+	// bindings is the number of namespace declarations outside of it.
 	bindings int
-	// outer is the index of the next element outwards of the same name, -1 if there
-	// is none. It is set once the element is indexed.
+	// outer is the index of the next outer element with the same name, -1 if there is
+	// none. It is set when the element is indexed.
 	outer int
 }
 
-// top returns the innermost open element, outside where there is none.
+// reset returns an empty stack that reuses the memory of s.
+func (s *stack) reset() stack {
+	return stack{open: s.open[:0], bindings: s.bindings[:0], names: s.names[:0], lower: s.lower[:0]}
+}
+
+// top returns the innermost open element, or outside.
 func (s *stack) top() node {
 	if len(s.open) == 0 {
 		return outside
@@ -67,15 +70,15 @@ func (s *stack) pop() node {
 	return last.node
 }
 
-// cut closes all elements but the outer ones, and calls closed for each.
+// cut closes all but the outer elements, and calls closed for each.
 func (s *stack) cut(outer int, closed func(node)) {
 	for len(s.open) > outer {
 		closed(s.pop())
 	}
 }
 
-// named returns the index of the innermost open element of that name in any case,
-// -1 if there is none. Its cost does not depend on the number of open elements.
+// named returns the index of the innermost open element with that name in any case, -1 if
+// there is none. Its cost does not depend on the number of open elements.
 func (s *stack) named(name []byte) int {
 	top := len(s.open) - 1
 	if top < 0 {
@@ -96,7 +99,7 @@ func (s *stack) named(name []byte) int {
 	return -1
 }
 
-// index adds the element at i to the index of names. All outer ones are in it.
+// index adds element i to innermost. All outer ones must be indexed.
 func (s *stack) index(i int) {
 	end := len(s.names)
 	if i+1 < len(s.open) {
@@ -123,10 +126,10 @@ func (s *stack) lowerCase(name []byte) []byte {
 	return s.lower
 }
 
-// start opens the element of the start tag that was read.
+// start handles a start tag.
 func (r *Reader) start() error {
 	if len(r.stack.open) >= r.limits.Depth {
-		return refuse(RefusedLimit, "the elements are nested too deep")
+		return reject(RejectedLimit, "the elements are nested too deep")
 	}
 	n, err := r.place()
 	if err != nil {
@@ -134,7 +137,7 @@ func (r *Reader) start() error {
 	}
 	if n == record {
 		if r.begun++; r.begun > r.limits.Records {
-			return refuse(RefusedLimit, "the report has too many records")
+			return reject(RejectedLimit, "the report has too many records")
 		}
 	}
 	r.opened(n)
@@ -151,8 +154,7 @@ func (r *Reader) start() error {
 	return nil
 }
 
-// takeValue takes the whole text of a value at once. Most are short and stand for
-// themselves.
+// takeValue handles a whole value. Most are short and contain nothing to decode.
 func (r *Reader) takeValue(n node, text []byte) error {
 	if len(text) <= r.limits.TextBytes && allPlain(text) {
 		r.set(n, r.text(n, text))
@@ -163,8 +165,8 @@ func (r *Reader) takeValue(n node, text []byte) error {
 	return err
 }
 
-// place tells which node the start tag stands for, and closes elements that it
-// shows to be unclosed.
+// place returns the node of a start tag, and closes elements that must have been left
+// open.
 func (r *Reader) place() (node, error) {
 	name, parent := r.lex.name, r.stack.top()
 	switch parent {
@@ -176,7 +178,7 @@ func (r *Reader) place() (node, error) {
 	switch {
 	case r.isForeign():
 		// RFC 9990 allows elements of other namespaces in a record.
-		r.quirks.noteIf(parent != record, ElementForeign)
+		r.quirks.NoteIf(parent != record, ElementForeign)
 		return ignored, nil
 	case isFeedback(name) && (r.begun > 0 || r.has(metadata) || r.has(policy)):
 		return 0, errFollows
@@ -187,22 +189,21 @@ func (r *Reader) place() (node, error) {
 			return r.placeUnknown(parent), nil
 		}
 	}
-	r.quirks.noteIf(capital, ElementCase)
-	r.quirks.noteIf(found.alias, ElementAlias)
-	r.quirks.noteIf(r.stack.top() == wrapper, StrayWrapper)
+	r.quirks.NoteIf(capital, ElementCase)
+	r.quirks.NoteIf(found.alias, ElementAlias)
+	r.quirks.NoteIf(r.stack.top() == wrapper, StrayWrapper)
 	if r.has(found.node) && !found.many {
-		r.quirks.note(ElementRepeated)
+		r.quirks.Note(ElementRepeated)
 		return ignored, nil
 	}
 	r.seen |= 1 << found.node
 	return found.node, nil
 }
 
-// placeOutside looks for the report itself, which may be enclosed in elements
-// that are none of it.
+// placeOutside searches the report, which other elements may enclose.
 func (r *Reader) placeOutside(name []byte) (node, error) {
 	if r.isHTML(name) {
-		return 0, refuse(RefusedHTML, "the content is a web page")
+		return 0, reject(RejectedHTML, "the content is a web page")
 	}
 	if r.stack.rootName == "" {
 		r.stack.rootName = string(name)
@@ -210,16 +211,16 @@ func (r *Reader) placeOutside(name []byte) (node, error) {
 	if !isFeedback(name) {
 		return outside, nil
 	}
-	r.quirks.noteIf(!r.stack.declared, DeclarationMissing)
-	r.quirks.noteIf(string(name) != "feedback", ElementCase)
-	r.quirks.noteIf(len(r.stack.open) > 0, StrayWrapper)
+	r.quirks.NoteIf(!r.stack.declared, DeclarationMissing)
+	r.quirks.NoteIf(string(name) != "feedback", ElementCase)
+	r.quirks.NoteIf(len(r.stack.open) > 0, StrayWrapper)
 	r.readNamespace()
 	r.root = len(r.stack.open)
 	r.seen |= 1 << feedback
 	return feedback, nil
 }
 
-// readNamespace finds the namespace of the root element.
+// readNamespace determines the namespace of the root element.
 func (r *Reader) readNamespace() {
 	r.home, _ = r.stack.namespace(r.lex.prefix, r.lex.attributes)
 	value := attribute(r.lex.attributes, declarationOf(r.lex.prefix))
@@ -227,15 +228,14 @@ func (r *Reader) readNamespace() {
 	switch r.report.Namespace {
 	case "", namespaceRFC7489, namespaceRFC9990:
 	case namespaceDraft:
-		r.quirks.note(NamespaceDraft)
+		r.quirks.Note(NamespaceDraft)
 	default:
-		r.quirks.note(NamespaceUnknown)
+		r.quirks.Note(NamespaceUnknown)
 	}
 }
 
-// recover finds the open element in which an element has its place that has none
-// in the innermost one, and closes what is in between. A value was not closed
-// where an element follows that belongs beside it.
+// recover finds the open element that may contain an element which the innermost one may
+// not, and closes everything inside of it. A value was left open if a sibling follows.
 func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 	value := r.stack.top().isValue()
 	for i := len(r.stack.open) - 2; i >= 0; i-- {
@@ -245,26 +245,26 @@ func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 		}
 		found, capital, ok = n.find(name)
 		if ok && (found.node.isLandmark() || value) {
-			r.quirks.note(MismatchedTags)
+			r.quirks.Note(MismatchedTags)
 			r.stack.cut(i+1, r.dropped)
 			return found, capital, true
 		}
 		if n == feedback || n == wrapper {
-			break // what is around it has no other landmarks
+			break // outer elements have no other landmarks
 		}
 		value = false
 	}
 	return element{}, false, false
 }
 
-// placeUnknown places an element that no specification has there. One with a prefix
-// that is not declared may be an extension of a record.
+// placeUnknown places an unknown element. With an undeclared prefix it may be an
+// extension of a record.
 func (r *Reader) placeUnknown(parent node) node {
 	switch {
 	case parent.isValue():
-		r.quirks.note(MarkupInText)
+		r.quirks.Note(MarkupInText)
 	case parent != record || len(r.lex.prefix) == 0:
-		r.quirks.note(ElementUnknown)
+		r.quirks.Note(ElementUnknown)
 	}
 	if parent == feedback || parent == wrapper {
 		return wrapper
@@ -272,21 +272,20 @@ func (r *Reader) placeUnknown(parent node) node {
 	return ignored
 }
 
-// end closes the element of the end tag that was read, and the ones within it
-// that were not closed.
+// end handles an end tag. It closes the element and any open ones inside of it.
 func (r *Reader) end() {
 	i := r.stack.named(r.lex.name)
 	switch last := len(r.stack.open) - 1; {
 	case i >= 0 && i == last:
 	case i >= 0:
-		r.quirks.note(MismatchedTags)
+		r.quirks.Note(MismatchedTags)
 		r.stack.cut(i+1, r.dropped)
 	case last < 0:
 		return
 	default:
-		// A value or unknown element was closed by a misspelt tag. For any other
-		// element the tag is more likely a stray one.
-		r.quirks.note(MismatchedTags)
+		// A misspelled tag closes a value or unknown element. For other elements the tag
+		// is more likely a stray one.
+		r.quirks.Note(MismatchedTags)
 		if top := r.stack.top(); !top.isValue() && top != ignored {
 			return
 		}
@@ -294,18 +293,17 @@ func (r *Reader) end() {
 	r.closed(r.stack.pop())
 }
 
-// dropped ends an element without its end tag. A record is incomplete then.
+// dropped closes an element without an end tag, which makes a record incomplete.
 func (r *Reader) dropped(n node) {
 	if n == record {
-		r.quirks.note(RecordIncomplete)
+		r.quirks.Note(RecordIncomplete)
 		return
 	}
 	r.closed(n)
 }
 
-// cutOff ends an element at the end of a document that was cut off. What is in it
-// may be the beginning of something else.
+// cutOff closes an element of a truncated document, whose content may be incomplete.
 func (r *Reader) cutOff(n node) {
-	r.quirks.noteIf(n == record, RecordIncomplete)
+	r.quirks.NoteIf(n == record, RecordIncomplete)
 	r.seen &^= 1 << n &^ (1 << feedback)
 }

@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// longestReference is the length of "&#x0010FFFF;" and of any entity name that
-// is taken for one.
+// longestReference limits entity names; "&#x0010FFFF;" is shorter.
 const longestReference = 32
 
-// isPlain reports whether c stands for itself wherever it occurs.
+// isPlain reports whether c needs no decoding.
 func isPlain(c byte) bool {
 	return c >= ' ' && c < utf8.RuneSelf && c != '&' || c == '\n' || c == '\t'
 }
@@ -24,10 +23,9 @@ func allPlain(text []byte) bool {
 	return true
 }
 
-// appendText appends the characters of a run of text to dst: references are
-// resolved (unless the text is verbatim), ends of lines are line feeds (XML 1.0
-// §2.11), characters that XML does not allow are left out, and bytes that are no
-// characters are replaced.
+// appendText appends decoded text to dst: it resolves references unless verbatim,
+// normalizes line endings (XML 1.0 §2.11), removes characters that XML does not allow,
+// and replaces invalid bytes.
 func (r *Reader) appendText(dst, text []byte, verbatim bool) []byte {
 	for len(text) > 0 {
 		n := 1
@@ -39,14 +37,14 @@ func (r *Reader) appendText(dst, text []byte, verbatim bool) []byte {
 		case c == '&':
 			dst, n = r.appendReference(dst, text)
 		case c == '\r':
-			// Of the two bytes that end a line the second one stays.
+			// Of CR LF only the line feed remains.
 			if len(text) == 1 || text[1] != '\n' {
 				dst = append(dst, '\n')
 			}
 		default:
 			var char rune
 			char, n = utf8.DecodeRune(text)
-			r.quirks.noteIf(char == utf8.RuneError && (n == 1 || r.decoded), BadBytes)
+			r.quirks.NoteIf(char == utf8.RuneError && (n == 1 || r.decoded), BadBytes)
 			dst = r.appendChar(dst, char)
 		}
 		text = text[n:]
@@ -54,13 +52,13 @@ func (r *Reader) appendText(dst, text []byte, verbatim bool) []byte {
 	return dst
 }
 
-// appendReference appends what a reference stands for, and returns its length.
-// Only the five entities of XML and the references to characters are resolved;
-// everything else stays as text.
+// appendReference appends the character of a reference, and returns the length of the
+// reference. Only the five entities of XML and character references are resolved; others
+// remain as text.
 func (r *Reader) appendReference(dst, text []byte) ([]byte, int) {
 	end := bytes.IndexByte(text[:min(len(text), longestReference)], ';')
 	if end < 2 {
-		r.quirks.note(BareAmpersand)
+		r.quirks.Note(BareAmpersand)
 		return append(dst, '&'), 1
 	}
 	name := text[1:end]
@@ -72,12 +70,12 @@ func (r *Reader) appendReference(dst, text []byte) ([]byte, int) {
 			return r.appendChar(dst, char), end + 1
 		}
 	}
-	r.quirks.noteIf(isName(name), UnknownEntity)
-	r.quirks.noteIf(!isName(name), BareAmpersand)
+	r.quirks.NoteIf(isName(name), UnknownEntity)
+	r.quirks.NoteIf(!isName(name), BareAmpersand)
 	return append(dst, '&'), 1
 }
 
-// entity returns the character of one of the five entities of XML.
+// entity returns the character of one of the five XML entities.
 func entity(name string) (byte, bool) {
 	switch name {
 	case "amp":
@@ -95,7 +93,7 @@ func entity(name string) (byte, bool) {
 	}
 }
 
-// charReference reads the number of a reference to a character.
+// charReference parses the number in a character reference.
 func charReference(number string) (rune, bool) {
 	base := 10
 	if number != "" && (number[0] == 'x' || number[0] == 'X') {
@@ -105,11 +103,11 @@ func charReference(number string) (rune, bool) {
 	return rune(code), err == nil
 }
 
-// appendChar appends a character that XML allows (XML 1.0 §2.2).
+// appendChar appends a character if XML allows it (XML 1.0 §2.2).
 func (r *Reader) appendChar(dst []byte, char rune) []byte {
 	allowed := char >= ' ' || char == '\t' || char == '\n' || char == '\r'
 	if !allowed || !utf8.ValidRune(char) || char == 0xfffe || char == 0xffff {
-		r.quirks.note(ControlCharacters)
+		r.quirks.Note(ControlCharacters)
 		return dst
 	}
 	return utf8.AppendRune(dst, char)
@@ -124,8 +122,8 @@ func isName(b []byte) bool {
 	return isNameStart(b[0])
 }
 
-// interned returns the text as a string. Short texts come back again and again in
-// a report, so that most of them need no memory of their own.
+// interned returns the text as a string. Short texts are cached, because they repeat
+// often.
 func (r *Reader) interned(text []byte) string {
 	const longest, most = 64, 4096
 	if len(text) > longest {

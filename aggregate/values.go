@@ -11,18 +11,15 @@ import (
 )
 
 const (
-	// latestSeconds is where a number of seconds ends (the year 5138) and a number
-	// of milliseconds (from 1973 on) begins.
+	// latestSeconds is in the year 5138. Greater numbers are milliseconds.
 	latestSeconds = 100_000_000_000
 	millisecond   = 1000
-	// countBits holds the sign and the 53 bits that every reader of JSON knows
-	// exactly.
+	// countBits is the sign and 53 bits, which are exact in JSON.
 	countBits = 54
 )
 
-// time reads one end of the time range: seconds since 1970 by the specifications,
-// also with decimals, in milliseconds, or as a date in one of the usual forms. What
-// cannot be read counts as absent.
+// time parses one end of the period: seconds since 1970 as specified, or with decimals,
+// in milliseconds, or as a date. Invalid times are treated as absent.
 func (r *Reader) time(n node, value string) int64 {
 	whole, fraction, hasFraction := strings.Cut(value, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
@@ -30,13 +27,13 @@ func (r *Reader) time(n node, value string) int64 {
 		return r.timeText(n, value)
 	}
 	if seconds > latestSeconds {
-		r.quirks.note(TimeMilliseconds)
+		r.quirks.Note(TimeMilliseconds)
 		seconds /= millisecond
 	}
 	if seconds > latestSeconds {
 		return r.timeUnreadable(n)
 	}
-	r.quirks.noteIf(hasFraction, TimeFraction)
+	r.quirks.NoteIf(hasFraction, TimeFraction)
 	return seconds
 }
 
@@ -45,7 +42,7 @@ func (r *Reader) timeText(n node, value string) int64 {
 	if !ok || date.Unix() < 0 || date.Unix() > latestSeconds {
 		return r.timeUnreadable(n)
 	}
-	r.quirks.note(TimeText)
+	r.quirks.Note(TimeText)
 	return date.Unix()
 }
 
@@ -54,9 +51,8 @@ func (r *Reader) timeUnreadable(n node) int64 {
 	return 0
 }
 
-// domain puts a domain into the form of dns.Name. Some reporters give a whole
-// mail address, of which the domain is kept, or a name in U-labels, which DNS and
-// the teams that own it do not know.
+// domain normalizes a domain like dns.Name. Of an email address it returns the domain,
+// and it converts U-labels to A-labels.
 func (r *Reader) domain(value string) string {
 	name := value
 	for i := range len(name) {
@@ -67,20 +63,20 @@ func (r *Reader) domain(value string) string {
 		}
 	}
 	name = lowerASCII(name)
-	r.quirks.noteIf(name != value, DomainCase)
+	r.quirks.NoteIf(name != value, DomainCase)
 	plain := trimDomain(name, ".")
 	if _, host, ok := cutLast(plain, '@'); ok {
 		if host = trimDomain(strings.TrimSpace(host), ".>"); host != "" {
 			plain = host
 		}
 	}
-	r.quirks.noteIf(plain != name, DomainForm)
+	r.quirks.NoteIf(plain != name, DomainForm)
 	labels := reporttext.ALabels(plain)
-	r.quirks.noteIf(labels != plain, DomainULabels)
+	r.quirks.NoteIf(labels != plain, DomainULabels)
 	return labels
 }
 
-// trimDomain cuts the given characters and blanks off the end.
+// trimDomain trims the given characters and blanks at the end.
 func trimDomain(name, cutset string) string {
 	return strings.TrimRightFunc(name, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(cutset, c) })
 }
@@ -92,8 +88,7 @@ func cutLast(s string, separator byte) (before, after string, ok bool) {
 	return s, "", false
 }
 
-// lowerASCII leaves characters beyond ASCII alone: what is lower case for them
-// is a question for IDNA.
+// lowerASCII leaves other characters to IDNA.
 func lowerASCII(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'A' && c <= 'Z' {
@@ -103,19 +98,19 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// address reads a source address in one of the usual forms, and returns it with its
-// canonical form.
+// address parses a source address in any common format, and returns it with its canonical
+// form.
 func (r *Reader) address(text string) (netip.Addr, string) {
 	addr, err := netip.ParseAddr(text)
 	if err == nil && addr.Is4() {
-		return addr, text // there is only one way to write it
+		return addr, text // IPv4 has only one form
 	}
 	if err == nil {
 		addr = addr.Unmap().WithZone("")
 	} else {
 		var ok bool
 		if addr, ok = reporttext.Address(text); !ok {
-			r.quirks.note(SourceIPUnreadable)
+			r.quirks.Note(SourceIPUnreadable)
 			return netip.Addr{}, text
 		}
 	}
@@ -123,30 +118,30 @@ func (r *Reader) address(text string) (netip.Addr, string) {
 	if string(r.scratch) == text {
 		return addr, text
 	}
-	r.quirks.note(SourceIPForm)
+	r.quirks.Note(SourceIPForm)
 	return addr, r.interned(r.scratch)
 }
 
-// count reads a number of messages, and notes why it cannot.
+// count parses a number of messages. It notes a quirk if it is missing or invalid.
 func (r *Reader) count(text string) (int64, bool) {
 	if text == "" {
-		r.quirks.note(CountMissing)
+		r.quirks.Note(CountMissing)
 		return 0, false
 	}
 	n, err := strconv.ParseInt(text, 10, countBits)
 	if err != nil {
 		n, err = strconv.ParseInt(plainNumber(text), 10, countBits)
-		r.quirks.noteIf(err == nil && n >= 0, CountForm)
+		r.quirks.NoteIf(err == nil && n >= 0, CountForm)
 	}
 	if err != nil || n < 0 {
-		r.quirks.note(CountInvalid)
+		r.quirks.Note(CountInvalid)
 		return 0, false
 	}
 	return n, true
 }
 
-// plainNumber returns a whole number without a fraction of zeros and without the
-// commas between groups of three digits. Other texts stay as they are.
+// plainNumber removes a fraction of zeros, and commas between groups of three digits.
+// Other texts are returned unchanged.
 func plainNumber(text string) string {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if strings.Trim(fraction, "0") != "" {

@@ -7,16 +7,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// xmlStyle writes well-formed XML in many ways that mean the same.
+// xmlStyle writes well-formed XML in different equivalent styles.
 type xmlStyle struct {
 	t      *rapid.T
 	out    strings.Builder
 	prefix string
 }
 
-// wellFormed draws a report that has all required parts and no deviation that
-// encoding/xml and the reader may see differently: words and domains are in lower
-// case and without blanks around them.
+// wellFormed generates a report with all required parts, on which encoding/xml and the
+// reader must agree: keywords and domains are in lower case and trimmed.
 func wellFormed(t *rapid.T) string {
 	s := &xmlStyle{t: t}
 	s.out.WriteString(rapid.SampledFrom([]string{
@@ -53,7 +52,7 @@ func (s *xmlStyle) within(name string, parts ...func()) {
 	s.out.WriteString("</" + s.prefix + name + ">")
 }
 
-// word returns a part that writes one of the words.
+// word returns a part that writes one of the keywords.
 func (s *xmlStyle) word(name string, words ...string) func() {
 	return func() { s.element(name, rapid.SampledFrom(words).Draw(s.t, name)) }
 }
@@ -67,7 +66,7 @@ func (s *xmlStyle) text(name string) func() {
 	}
 }
 
-// maybe returns a part that writes another or nothing.
+// maybe returns a part that writes the given one or nothing.
 func (s *xmlStyle) maybe(part func()) func() {
 	return func() {
 		if rapid.Bool().Draw(s.t, "present") {
@@ -76,7 +75,7 @@ func (s *xmlStyle) maybe(part func()) func() {
 	}
 }
 
-// element writes a value piece by piece, each in one of the ways that XML has.
+// element writes a value in pieces, each in a random style.
 func (s *xmlStyle) element(name, value string) {
 	if value == "" && rapid.Bool().Draw(s.t, "self-closing") {
 		s.out.WriteString("<" + s.prefix + name + " />")

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// Policy is what a domain asks for, or what a receiver did: one of the words
-// below in lower case, or what the reporter wrote instead.
+// Policy is a requested policy or an applied disposition: one of the keywords below, or
+// other text of the reporter.
 type Policy string
 
-// The policies and dispositions.
 const (
 	PolicyNone       Policy = "none"
 	PolicyQuarantine Policy = "quarantine"
 	PolicyReject     Policy = "reject"
-	// PolicyPass is a disposition only: the messages passed under an enforcing
-	// policy (RFC 9990).
+	// PolicyPass is only a disposition: the messages passed under an enforcing policy
+	// (RFC 9990).
 	PolicyPass Policy = "pass"
 )
 
-// Result is the outcome of a check: one of the words below or of their aliases in
-// lower case, or what the reporter wrote instead.
+// Result is an authentication result: one of the keywords below, an alias in lower case,
+// or other text of the reporter.
 type Result string
 
 // The results of RFC 8601 §2.7.
@@ -35,7 +34,7 @@ const (
 	ResultPermerror Result = "permerror"
 )
 
-// Known returns the result that r is or is an alias of, or "" for other words.
+// Known resolves an alias. It returns "" for unknown keywords.
 func (r Result) Known() Result {
 	if slices.Contains(authWords, string(r)) {
 		return r
@@ -43,14 +42,14 @@ func (r Result) Known() Result {
 	return aliases[string(r)]
 }
 
-// aliases are words of older specifications and of software that made its own.
+// aliases are keywords of older specifications and of some software.
 var aliases = map[string]Result{
 	"hardfail": ResultFail,
 	"unknown":  ResultTemperror,
 	"error":    ResultPermerror,
 }
 
-// The vocabularies of the elements.
+// The keywords of the elements.
 var (
 	policyWords      = []string{"none", "quarantine", "reject"}
 	dispositionWords = []string{"none", "quarantine", "reject", "pass"}
@@ -65,29 +64,29 @@ var (
 	}
 )
 
-// word puts a value into the form of its vocabulary, and notes what is wrong with
-// it. A value that is not in the vocabulary stays as it is.
+// word normalizes a keyword and notes deviations. An unknown keyword is returned
+// unchanged.
 func (t *tally) word(value string, vocabulary []string) string {
 	if value == "" || slices.Contains(vocabulary, value) {
 		return value
 	}
 	for _, known := range vocabulary {
 		if strings.EqualFold(value, known) {
-			t.note(ValueCase)
+			t.Note(ValueCase)
 			return known
 		}
 	}
-	t.note(ValueUnknown)
+	t.Note(ValueUnknown)
 	return value
 }
 
-// result is word for the results of auth_results, which have aliases.
+// result is word for the results in auth_results, which have aliases.
 func (t *tally) result(value string) Result {
 	if slices.Contains(authWords, value) {
 		return Result(value)
 	}
 	if _, ok := aliases[strings.ToLower(value)]; ok {
-		t.note(ValueAlias)
+		t.Note(ValueAlias)
 		return Result(strings.ToLower(value))
 	}
 	return Result(t.word(value, authWords))

@@ -22,7 +22,7 @@ func zone(n int) string {
 	return text.String()
 }
 
-// measureCreate adds domains, each with a look at its DNS inside the request.
+// measureCreate adds domains, each with a DNS check inside the request.
 func measureCreate(ctx context.Context, s settings, e engine) (_ []figure, err error) {
 	d, err := startDaemon(ctx, s, e)
 	if err != nil {

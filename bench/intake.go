@@ -11,7 +11,6 @@ import (
 	"net/smtp"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -36,14 +35,8 @@ func measureImport(ctx context.Context, s settings, e engine) (_ []figure, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	for i := range importReports {
-		file, err := sample{number: i, domain: "example.com", records: importRecords}.file()
-		if err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("receiver!example.com!%d.xml.gz", i)), file, 0o600); err != nil {
-			return nil, err
-		}
+	if _, err := writeSamples(folder, importReports, importRecords); err != nil {
+		return nil, err
 	}
 	ours := func() (float64, error) { return importFiles(ctx, s, e, folder) }
 	bare := func() (float64, error) { return insertRows(ctx, e) }

@@ -42,14 +42,29 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, import, mail, counters, fairness, pages or demo")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, parse, import, mail, counters, fairness, pages or demo")
 	engineName := flag.String("engine", "", "measure only on SQLite or PostgreSQL")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
 	flag.IntVar(&s.clients, "clients", 8, "connections that ask at once")
 	flag.IntVar(&s.domains, "domains", 100_000, "domains of the large team")
 	flag.IntVar(&s.records, "records", 10_000_000, "records of the large database")
+	attacking := flag.Bool("attack", false, "attack a daemon as the standard input says; used by the suite fairness")
 	flag.Parse()
+	if *attacking {
+		if err := runAttack(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: attack:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if flag.Arg(0) == parseXML {
+		if err := parseWithXML(os.Stdout, flag.Args()[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(context.Background(), s, *only, *engineName); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -79,6 +94,7 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 		{"verify", measureVerify},
 		{"check", measureChecks},
 		{"schedule", measureSchedule},
+		{"parse", measureParse},
 		{"import", measureImport},
 		{"mail", measureMail},
 		{"counters", measureCounters},

@@ -113,7 +113,7 @@ func timePages(ctx context.Context, d *daemon, domain, days string, more []strin
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// checkOnce waits until the DNS of a domain has been looked at.
+// checkOnce waits until the DNS of a domain has been checked.
 func checkOnce(ctx context.Context, d *daemon, domain string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -200,14 +200,14 @@ func signIn(ctx context.Context, d *daemon) (*http.Cookie, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, hash := auth.NewInvite()
-	err = d.store.CreateInvite(ctx, hash, dmarcd.Invite{
+	_, hash := auth.NewInvitation()
+	err = d.store.CreateInvitation(ctx, hash, dmarcd.Invitation{
 		Email: "bench@example.com", Team: team.ID, Role: dmarcd.RoleOwner, Operator: true, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {
 		return nil, err
 	}
-	user, err := d.store.UseInvite(ctx, hash, dmarcd.Claim{PasswordHash: "x"})
+	user, err := d.store.UseInvitation(ctx, hash, dmarcd.Claim{PasswordHash: "x"})
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func simulateDay(domains int) string {
 				break
 			}
 			minutes[minute]++
-			_ = checker.Keep(context.Background(), domainName(i), func(_ context.Context, plan dmarcd.Plan) error { // returns nil
+			_ = checker.Save(context.Background(), domainName(i), func(_ context.Context, plan dmarcd.Plan) error { // returns nil
 				now = plan.Next
 				return nil
 			})

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// today lies within the dates of every certificate of the tests.
+	// today is within the validity of every test certificate.
 	today = time.Date(2026, time.November, 15, 9, 30, 0, 0, time.UTC)
 
 	markUsage  = []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 31}}
@@ -26,14 +26,13 @@ var (
 	sha256ID   = asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}
 )
 
-// identity is a certificate and its key.
 type identity struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// issue makes a certificate from a template, which lives for a year around today
-// unless it says otherwise. Without an issuer it signs itself.
+// issue creates a certificate from a template. It is valid for a year around today unless
+// the template says otherwise, and self-signed without an issuer.
 func issue(t testing.TB, issuer *identity, template x509.Certificate) *identity {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -60,8 +59,8 @@ func issue(t testing.TB, issuer *identity, template x509.Certificate) *identity 
 	return &identity{certificate, key}
 }
 
-// authority returns the template of an authority, with the key usage of marks or
-// without.
+// authority returns the template of a CA certificate, with or without the key usage for
+// marks.
 func authority(name string, marks bool) x509.Certificate {
 	c := x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true}
 	if marks {
@@ -70,7 +69,7 @@ func authority(name string, marks bool) x509.Certificate {
 	return c
 }
 
-// mark returns the template of a good mark certificate for example.com.
+// mark returns the template of a valid mark certificate for example.com.
 func mark(t testing.TB) x509.Certificate {
 	t.Helper()
 	return x509.Certificate{
@@ -83,13 +82,13 @@ func mark(t testing.TB) x509.Certificate {
 	}
 }
 
-// logotype returns an extension that embeds data, with the hash of hashed.
+// logotype returns an extension that embeds data with the hash of hashed.
 func logotype(t testing.TB, data, hashed []byte) pkix.Extension {
 	t.Helper()
 	return logotypeURI(t, "data:image/svg+xml;base64,"+base64.StdEncoding.EncodeToString(data), hashed)
 }
 
-// logotypeURI returns a logotype extension as RFC 9399 §4.1 lays it out.
+// logotypeURI returns a logotype extension (RFC 9399 §4.1).
 func logotypeURI(t testing.TB, uri string, hashed []byte) pkix.Extension {
 	t.Helper()
 	type (

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxCertificates bounds the certificates that are read of one document.
+// maxCertificates limits the certificates per document.
 const maxCertificates = 10
 
-// readChain reads the certificates of a document in their order.
+// readChain parses the certificates of a document in order.
 func readChain(document []byte, found *problems) []*x509.Certificate {
 	if len(document) > maxDocumentBytes {
 		found.note(true, DocumentTooLarge, "", errTooLarge.Error())
@@ -41,8 +41,8 @@ func readChain(document []byte, found *problems) []*x509.Certificate {
 	}
 }
 
-// checkOrder tells of several mark certificates, and of a chain that does not
-// begin with the mark certificate and go on from issuer to issuer.
+// checkOrder reports several mark certificates, and a chain that does not start with the
+// mark certificate and continue from issuer to issuer.
 func checkOrder(chain []*x509.Certificate, mark int, found *problems) {
 	for _, c := range chain[mark+1:] {
 		found.note(!c.IsCA, SeveralMarks, c.Subject.CommonName, "")
@@ -54,8 +54,8 @@ func checkOrder(chain []*x509.Certificate, mark int, found *problems) {
 	}
 }
 
-// checkTrust tells of a mark certificate that does not lead to a trusted root, and
-// of one that is not meant for marks, nor its issuer's.
+// checkTrust reports a mark certificate without a path to a trusted root, and a missing
+// key usage for marks in it or in its issuer.
 func checkTrust(mark *x509.Certificate, chain []*x509.Certificate, want Expectation, found *problems) {
 	found.note(!isForMarks(mark), WrongKeyUsage, mark.Subject.CommonName, "")
 	path, err := verify(mark, chain, want)
@@ -63,18 +63,18 @@ func checkTrust(mark *x509.Certificate, chain []*x509.Certificate, want Expectat
 		found.note(true, UntrustedChain, mark.Subject.CommonName, err.Error())
 		return
 	}
-	// The immediate issuer must be meant for marks too; a root need not be.
+	// The immediate issuer needs the key usage for marks too; a root does not.
 	if len(path) > 2 {
 		found.note(!isForMarks(path[1]), WrongKeyUsage, path[1].Subject.CommonName, "")
 	}
 }
 
-// verify returns the way from the mark certificate to a trusted root.
+// verify returns the path from the mark certificate to a trusted root.
 func verify(mark *x509.Certificate, chain []*x509.Certificate, want Expectation) ([]*x509.Certificate, error) {
 	roots := want.Roots
 	if roots == nil {
-		// A nil pool would mean the authorities of the system, which are trusted
-		// for servers and not for marks.
+		// A nil pool would mean the system roots, which are trusted for servers but not
+		// for marks.
 		roots = x509.NewCertPool()
 	}
 	intermediates := x509.NewCertPool()
@@ -83,7 +83,7 @@ func verify(mark *x509.Certificate, chain []*x509.Certificate, want Expectation)
 			intermediates.AddCert(c)
 		}
 	}
-	// The logotype may be marked critical, and it is handled.
+	// The logotype extension may be critical, and we handle it.
 	leaf := *mark
 	leaf.UnhandledCriticalExtensions = slices.DeleteFunc(slices.Clone(mark.UnhandledCriticalExtensions), oidLogotype.Equal)
 	paths, err := leaf.Verify(x509.VerifyOptions{
@@ -96,8 +96,8 @@ func verify(mark *x509.Certificate, chain []*x509.Certificate, want Expectation)
 	return paths[0], nil
 }
 
-// within returns the time nearest to at within the dates of the certificate, so
-// that an expired one is not told to be untrusted as well.
+// within returns the time nearest to at within the validity of the certificate, so that
+// an expired certificate is not also reported as untrusted.
 func within(c *x509.Certificate, at time.Time) time.Time {
 	switch {
 	case at.Before(c.NotBefore):
@@ -109,7 +109,7 @@ func within(c *x509.Certificate, at time.Time) time.Time {
 	}
 }
 
-// isForMarks reports whether the certificate has the extended key usage of marks.
+// isForMarks reports whether the certificate has the extended key usage for marks.
 func isForMarks(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.UnknownExtKeyUsage, func(id asn1.ObjectIdentifier) bool { return id.Equal(oidBIMIKeyUsage) })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// expiryWarning is how long before its end a certificate is told of.
+// expiryWarning is how long before expiry a certificate is reported.
 const expiryWarning = 14 * 24 * time.Hour
 
 // Object identifiers of mark certificates.
@@ -20,17 +20,17 @@ var (
 	oidMarkType     = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 53087, 1, 13}
 )
 
-// Mark is the sort of a mark certificate.
+// Mark is the type of a mark certificate.
 type Mark uint8
 
 const (
-	// MarkUnknown means that the certificate does not tell.
+	// MarkUnknown means that the certificate does not say.
 	MarkUnknown Mark = iota
-	// Verified is a Verified Mark Certificate (VMC): the mark is registered as a
-	// trademark or is a government's.
+	// Verified is a Verified Mark Certificate (VMC): the mark is a registered trademark
+	// or a government mark.
 	Verified
-	// Common is a Common Mark Certificate (CMC): the mark has been in use for
-	// long, or is a variant of a registered one.
+	// Common is a Common Mark Certificate (CMC): the mark was in use before, or is a
+	// variant of a registered one.
 	Common
 )
 
@@ -46,36 +46,36 @@ func (m Mark) String() string {
 	}
 }
 
-// Expectation is what an evidence document is checked against.
+// Expectation is what an evidence document is validated against.
 type Expectation struct {
-	// Query is the query that led to the record: the certificate must be for its
-	// domain or its organizational domain, with or without the selector.
+	// Query is the query for the record: the certificate must be for its domain or its
+	// organizational domain, with or without the selector.
 	Query Query
-	// ImageSHA256 is the hash of the image of the record in the form of
-	// Image.SHA256; "" where it is not known and not compared.
+	// ImageSHA256 is the hash of the image of the record, as in Image.SHA256; "" skips
+	// the comparison.
 	ImageSHA256 string
-	// Roots holds the authorities that are trusted for marks. With nil, none is.
+	// Roots are the CAs trusted for marks. If nil, none is trusted.
 	Roots *x509.CertPool
-	// At is the time for which dates are checked.
+	// At is the time at which the certificates must be valid.
 	At time.Time
 }
 
-// Evidence is what was found out about an evidence document.
+// Evidence is the result of checking an evidence document.
 type Evidence struct {
-	// Certificate is the mark certificate, nil where there is none.
+	// Certificate is the mark certificate, nil if there is none.
 	Certificate *x509.Certificate
-	// Mark is its sort, and MarkType what it says to that.
+	// Mark is its type, MarkType the text in the certificate.
 	Mark     Mark
 	MarkType string
-	// Image is what was found out about the image in the certificate; the zero
-	// value where there is none. Its problems stand beside those below.
+	// Image is the result for the image in the certificate, with its own problems; the
+	// zero value if there is none.
 	Image Image
-	// Problems holds what is wrong, at most 100.
+	// Problems contains at most 100 problems.
 	Problems []Problem
 }
 
-// CheckEvidence judges an evidence document: certificates in PEM, the mark
-// certificate first and each followed by that of its issuer.
+// CheckEvidence validates an evidence document: certificates in PEM, the mark certificate
+// first, each followed by that of its issuer.
 func CheckEvidence(document []byte, want Expectation) Evidence {
 	var e Evidence
 	var found problems
@@ -98,7 +98,7 @@ func CheckEvidence(document []byte, want Expectation) Evidence {
 	return e
 }
 
-// checkDates tells of a certificate that is out of its dates or soon will be.
+// checkDates reports a certificate that is expired, not yet valid or about to expire.
 func checkDates(c *x509.Certificate, at time.Time, found *problems) {
 	name := c.Subject.CommonName
 	begin, end := c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339)
@@ -112,8 +112,8 @@ func checkDates(c *x509.Certificate, at time.Time, found *problems) {
 	}
 }
 
-// checkDomains tells of a certificate for other domains. Its names are those of
-// the domain or the organizational domain, alone or with selector and _bimi.
+// checkDomains reports a certificate for other domains. Its names must be the domain or
+// the organizational domain, alone or with selector and _bimi.
 func checkDomains(c *x509.Certificate, q Query, found *problems) {
 	q = q.normalized()
 	var wanted []string
@@ -124,7 +124,7 @@ func checkDomains(c *x509.Certificate, q Query, found *problems) {
 	found.note(!ok, WrongDomain, c.Subject.CommonName, strings.Join(c.DNSNames, " "))
 }
 
-// readMark reads the sort of the mark from the subject of the certificate.
+// readMark reads the mark type from the subject of the certificate.
 func (e *Evidence) readMark(found *problems) {
 	for _, name := range e.Certificate.Subject.Names {
 		if value, ok := name.Value.(string); ok && name.Type.Equal(oidMarkType) {
@@ -141,7 +141,7 @@ func (e *Evidence) readMark(found *problems) {
 	}
 }
 
-// readLogotype judges the image in the certificate.
+// readLogotype validates the image in the certificate.
 func (e *Evidence) readLogotype(imageSHA256 string, found *problems) {
 	name := e.Certificate.Subject.CommonName
 	logo, err := logotypeOf(e.Certificate)

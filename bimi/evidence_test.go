@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/bimi"
 )
 
-// expect returns the expectation that a good document meets.
+// expect returns the expectation that a valid document meets.
 func expect(root *identity) bimi.Expectation {
 	roots := x509.NewCertPool()
 	roots.AddCert(root.certificate)
@@ -30,9 +30,9 @@ func TestCheckEvidenceOfCertificate(t *testing.T) {
 	middle := issue(t, root, authority("middle", true))
 	for _, tt := range []struct {
 		name   string
-		change func(*x509.Certificate) // of a good one
+		change func(*x509.Certificate) // applied to a valid certificate
 		expect func(*bimi.Expectation)
-		mark   string // "VMC" unless stated
+		mark   string // default "VMC"
 		want   []bimi.Problem
 	}{
 		{name: "good"},
@@ -216,7 +216,7 @@ func TestCheckEvidenceOfBadLogotype(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		der  []byte
-		want string // the text of the problem begins with it
+		want string // prefix of the problem's text
 	}{
 		{"nothing", nil, "read logotype extension: "},
 		{"a sequence of junk", []byte{0x30, 1, 0xff}, "read logotype extension: "},

@@ -10,11 +10,10 @@ import (
 	"strconv"
 )
 
-// maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
-// ErrUnreachable is wrapped by the errors of a fetch that say nothing about the
-// document: the server could not be reached, or broke off.
+// ErrUnreachable is wrapped by fetch errors that say nothing about the document: the
+// server could not be reached, or the connection broke.
 var ErrUnreachable = errors.New("server cannot be reached")
 
 var (
@@ -22,45 +21,41 @@ var (
 	errTooManyRedirects = errors.New("too many redirects")
 )
 
-// Document is what came back from the URI of a record.
+// Document is the result of fetching the URI of a record.
 type Document struct {
-	// URI is where the document came from, after redirects.
+	// URI is the final URI after redirects.
 	URI string
-	// Status is the HTTP status, 0 where there was none.
+	// Status is the HTTP status, 0 without a response.
 	Status int
-	// ContentType is the media type without parameters, "" where none was given.
+	// ContentType is the media type without parameters, "" if there is none.
 	ContentType string
-	// Content is the document, at most 1 MiB; nil where Problems tells why there
-	// is none.
-	Content []byte
-	// Problems holds what is wrong.
+	// Content is the document, at most 1 MiB; nil if Problems explains why there is none.
+	Content  []byte
 	Problems []Problem
 }
 
-// FetchImage gets the image of a record. The errors wrap ErrUnreachable; all that
-// is known for certain to be wrong is a problem of the document. The client chooses
-// which addresses may be reached and which servers are trusted, ctx how long it may
-// take.
+// FetchImage fetches the image of a record. Errors wrap ErrUnreachable; anything that is
+// definitely wrong is a problem of the document. The client decides which addresses may
+// be reached and which servers are trusted, ctx sets the deadline.
 func FetchImage(ctx context.Context, client *http.Client, uri string) (Document, error) {
 	d, err := fetch(ctx, client, uri, "image/svg+xml")
 	if err != nil || d.Content == nil {
 		return d, err
 	}
 	var found problems
-	// RFC 9399 uses the second one for SVGZ.
+	// The second type is that of SVGZ (RFC 9399).
 	ok := d.ContentType == "image/svg+xml" || d.ContentType == "image/svg+xml+gzip"
 	found.note(!ok, WrongContentType, d.URI, d.ContentType)
 	d.Problems = append(d.Problems, found...)
 	return d, nil
 }
 
-// FetchEvidence gets the evidence document of a record, as FetchImage gets an
-// image. No rule says what media type it has.
+// FetchEvidence fetches the evidence document of a record, like FetchImage. Any media
+// type is accepted, because no specification names one.
 func FetchEvidence(ctx context.Context, client *http.Client, uri string) (Document, error) {
 	return fetch(ctx, client, uri, "application/pem-certificate-chain, */*;q=0.5")
 }
 
-// fetch gets a document.
 func fetch(ctx context.Context, client *http.Client, uri, accept string) (Document, error) {
 	d := Document{URI: uri}
 	var found problems
@@ -103,8 +98,8 @@ func fetch(ctx context.Context, client *http.Client, uri, accept string) (Docume
 	return d, nil
 }
 
-// guarded returns a copy of the client that follows redirects to HTTPS only and
-// keeps no cookies.
+// guarded returns a copy of the client that follows redirects to HTTPS only and has no
+// cookies.
 func guarded(client *http.Client) *http.Client {
 	c := *client
 	c.Jar = nil
@@ -121,8 +116,8 @@ func guarded(client *http.Client) *http.Client {
 	return &c
 }
 
-// fetchKind returns the problem that an error of the client is, "" where it says
-// nothing about the document.
+// fetchKind returns the problem for an error of the client, "" if the error says nothing
+// about the document.
 func fetchKind(err error) Kind {
 	var untrusted *tls.CertificateVerificationError
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/dmarcd/dmarcd/bimi"
 )
 
-// serve starts a server for https://example.com and returns a client that reaches
-// it under every name.
+// serve starts a server for https://example.com and returns a client that connects to it
+// for every name.
 func serve(t *testing.T) *http.Client {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -64,7 +64,7 @@ func TestFetchImage(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		uri    string
-		final  string // where it differs
+		final  string // if different
 		status int
 		length int
 		want   []bimi.Kind

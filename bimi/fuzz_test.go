@@ -16,11 +16,11 @@ import (
 	"github.com/dmarcd/dmarcd/bimi"
 )
 
-// most is how many things are kept of one source.
+// most is the limit per source.
 const most = 100
 
-// FuzzParse holds that limits are kept, that a record and its canonical form state
-// the same, and that the canonical form is well formed.
+// FuzzParse checks that limits hold, that a record and its canonical form are equivalent,
+// and that the canonical form is well formed.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"v=BIMI1; l=https://example.com/logo.svg; a=https://example.com/mark.pem; lps=news, sales; avp=personal",
@@ -56,8 +56,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzCheckImage holds that limits are kept, that compression changes nothing but
-// the flag, and that an image without problems is what the profile asks for.
+// FuzzCheckImage checks that limits hold, that compression changes only the flag, and
+// that an image without problems conforms to the profile.
 func FuzzCheckImage(f *testing.F) {
 	f.Add([]byte(goodSVG))
 	f.Add([]byte(`<!DOCTYPE svg [<!ENTITY x "y">]>` + svgHead + `<title>&x;</title><script onload=""/></svg>`))
@@ -81,8 +81,8 @@ func FuzzCheckImage(f *testing.F) {
 	})
 }
 
-// FuzzLogotype holds that a certificate has an image or a problem, whatever its
-// logotype extension holds.
+// FuzzLogotype checks that every certificate yields an image or a problem, whatever its
+// logotype extension contains.
 func FuzzLogotype(f *testing.F) {
 	f.Add(logotype(f, compress(f, goodSVG), []byte(goodSVG)).Value)
 	f.Add(logotypeURI(f, "data:image/svg+xml;base64,!", nil).Value)
@@ -107,8 +107,8 @@ func FuzzLogotype(f *testing.F) {
 	})
 }
 
-// FuzzCheckEvidence holds that a document has a certificate or a problem that says
-// so, and that limits are kept.
+// FuzzCheckEvidence checks that every document yields a certificate or a problem, and
+// that limits hold.
 func FuzzCheckEvidence(f *testing.F) {
 	f.Add(document(issue(f, nil, mark(f))))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))

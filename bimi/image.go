@@ -10,40 +10,38 @@ import (
 )
 
 const (
-	// MaxImageBytes is how large an SVG may be, after it is expanded.
+	// MaxImageBytes is the size limit of an uncompressed SVG.
 	MaxImageBytes = 32 << 10
-	// maxDocumentBytes is how much of an image or an evidence document is read at
-	// all, also after it is expanded.
+	// maxDocumentBytes limits how much of an image or evidence document is read, also
+	// when decompressing.
 	maxDocumentBytes = 1 << 20
 )
 
-// errTooLarge tells that the limit of a document is exceeded.
 var errTooLarge = errors.New("more than 1 MiB")
 
-// Image is what was found out about an image.
+// Image is the result of checking an image.
 type Image struct {
-	// Compressed reports that the image came as SVGZ.
+	// Compressed is true for SVGZ.
 	Compressed bool
-	// Bytes is the size of the SVG after it is expanded.
+	// Bytes is the uncompressed size.
 	Bytes int
-	// SHA256 is the hash of the SVG after it is expanded, in lower-case
-	// hexadecimal digits; "" where it could not be.
+	// SHA256 is the hash of the uncompressed SVG in lower-case hexadecimal; "" if it
+	// could not be decompressed.
 	SHA256 string
-	// Version and BaseProfile are the attributes of the root.
+	// Version and BaseProfile are attributes of the root element.
 	Version, BaseProfile string
-	// Title is the text of the title, without the white space around it.
+	// Title is the trimmed text of the title.
 	Title string
-	// Width and Height tell the shape, from viewBox or else from the attributes
-	// of these names; 0 where it is not told.
+	// Width and Height come from viewBox, or from the attributes of these names; 0 if
+	// unknown.
 	Width, Height float64
-	// Problems holds what is wrong, at most 100, each once.
+	// Problems contains at most 100 distinct problems.
 	Problems []Problem
 }
 
-// CheckImage judges an SVG or SVGZ against the rules for BIMI: SVG Tiny
-// Portable/Secure, and a size of at most 32 KB. Of the attributes it judges those
-// that matter for security and those that generators are known to add; it is not a
-// schema validator. At most 1 MiB is looked at.
+// CheckImage validates an SVG or SVGZ for BIMI: SVG Tiny Portable/Secure, at most 32 KB.
+// It checks attributes that matter for security and those that generators are known to
+// add; it is not a schema validator. It reads at most 1 MiB.
 func CheckImage(data []byte) Image {
 	var image Image
 	var found problems
@@ -65,7 +63,7 @@ func CheckImage(data []byte) Image {
 	return image
 }
 
-// expand returns the content of gzip data, and other data as it is.
+// expand decompresses gzip data, and returns other data unchanged.
 func expand(data []byte) (content []byte, compressed bool, err error) {
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		if len(data) > maxDocumentBytes {

@@ -18,7 +18,6 @@ const (
 	goodSVG = `<?xml version="1.0" encoding="UTF-8"?>` + svgHead + title + `<circle cx="32" cy="32" r="30" fill="#036"/></svg>`
 )
 
-// compress returns the data in gzip.
 func compress(t testing.TB, data string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -32,7 +31,7 @@ func compress(t testing.TB, data string) []byte {
 	return b.Bytes()
 }
 
-// hashOf returns the hash of an image in the form of bimi.Image.
+// hashOf returns the hash of an image in the format of bimi.Image.
 func hashOf(svg string) string {
 	sum := sha256.Sum256([]byte(svg))
 	return hex.EncodeToString(sum[:])

@@ -27,7 +27,7 @@ var (
 	errNoDataURI  = errors.New("the logotype extension embeds no SVG as a data URI")
 )
 
-// logotypeData is LogotypeData of RFC 9399 §4.1. Sounds are not looked at.
+// logotypeData is LogotypeData of RFC 9399 §4.1. Audio is ignored.
 type logotypeData struct {
 	Images []logotypeImage `asn1:"optional"`
 	Audio  asn1.RawValue   `asn1:"optional"`
@@ -52,7 +52,7 @@ type logotypeHash struct {
 	Value     []byte
 }
 
-// hashAlgorithms are the algorithms of RFC 5754 §2 that images are hashed with.
+// hashAlgorithms are those of RFC 5754 §2.
 var hashAlgorithms = []struct {
 	id  asn1.ObjectIdentifier
 	new func() hash.Hash
@@ -62,13 +62,13 @@ var hashAlgorithms = []struct {
 	{asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 3}, sha512.New},
 }
 
-// logotype is the image that a certificate embeds.
+// logotype is the embedded image of a certificate.
 type logotype struct {
-	data   []byte // as embedded, usually compressed
+	data   []byte // usually compressed
 	hashes []logotypeHash
 }
 
-// logotypeOf returns the image of the subject in a certificate.
+// logotypeOf returns the subject's image in a certificate.
 func logotypeOf(c *x509.Certificate) (logotype, error) {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(oidLogotype) })
 	if i < 0 {
@@ -88,8 +88,8 @@ func logotypeOf(c *x509.Certificate) (logotype, error) {
 	return logotype{}, errNoDataURI
 }
 
-// subjectImages reads the images of the subject from the extension: a sequence, in
-// which [2] EXPLICIT holds the choice [0] direct.
+// subjectImages parses the subject's images in the extension: a sequence, in which [2]
+// EXPLICIT contains the choice [0] direct.
 func subjectImages(der []byte) ([]logotypeImage, error) {
 	var extension asn1.RawValue
 	if _, err := asn1.Unmarshal(der, &extension); err != nil {
@@ -113,8 +113,8 @@ func subjectImages(der []byte) ([]logotypeImage, error) {
 	return nil, errNoSubject
 }
 
-// decodeDataURI returns the content of a data URI in base64 (RFC 2397) that says
-// that it is an SVG.
+// decodeDataURI returns the content of a base64 data URI (RFC 2397) with an SVG media
+// type.
 func decodeDataURI(uri string) ([]byte, bool) {
 	head, body, ok := strings.Cut(uri, ",")
 	mediaType, isBase64 := strings.CutSuffix(strings.ToLower(head), ";base64")
@@ -125,9 +125,9 @@ func decodeDataURI(uri string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// hashesMatch reports whether all hashes of known algorithms are of the image. RFC
-// 6170 §5.2 takes the hash of the expanded image with its lines ended by LF;
-// authorities that hash it as it is, or as it is embedded, do no harm.
+// hashesMatch reports whether all hashes with known algorithms match the image. RFC 6170
+// §5.2 hashes the decompressed image with LF line endings; hashes of the image as is, or
+// as embedded, are accepted as well.
 func (l logotype) hashesMatch() bool {
 	forms := [][]byte{l.data}
 	if expanded, _, err := expand(l.data); err == nil {
@@ -144,13 +144,12 @@ func (l logotype) hashesMatch() bool {
 	return true
 }
 
-// endLinesByLF returns the text with CR LF and CR replaced by LF.
+// endLinesByLF replaces CR LF and CR with LF.
 func endLinesByLF(text []byte) []byte {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
 }
 
-// isOf reports whether the hash is that of data.
 func (h logotypeHash) isOf(data []byte, algorithm func() hash.Hash) bool {
 	sum := algorithm()
 	sum.Write(data)

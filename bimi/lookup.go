@@ -7,25 +7,24 @@ import (
 	"github.com/dmarcd/dmarcd/dns/txt"
 )
 
-// DefaultSelector is the selector of messages that name none.
+// DefaultSelector is the selector of messages that do not specify one.
 const DefaultSelector = "default"
 
-// Status tells what a lookup found.
+// Status is the result of a lookup.
 type Status uint8
 
 const (
-	// StatusInconclusive means that a question had no usable answer.
+	// StatusInconclusive means that a query failed.
 	StatusInconclusive Status = iota
-	// StatusOK means that a record applies and names an image.
+	// StatusOK means that a record applies and refers to an image.
 	StatusOK
 	// StatusNone means that no record applies.
 	StatusNone
-	// StatusDeclined means that the record that applies declines to take part.
+	// StatusDeclined means that the applicable record declines to participate.
 	StatusDeclined
-	// StatusMultiple means that there are several records, of which receivers use
-	// none.
+	// StatusMultiple means that there are several records; receivers ignore them all.
 	StatusMultiple
-	// StatusInvalid means that the record that applies cannot be used.
+	// StatusInvalid means that the applicable record is unusable.
 	StatusInvalid
 )
 
@@ -47,19 +46,18 @@ func (s Status) String() string {
 	}
 }
 
-// Query says whose record is wanted.
+// Query specifies the record to look up.
 type Query struct {
 	// Domain is the author domain.
 	Domain string
-	// Organization is its organizational domain in the sense of DMARC. Where it
-	// is "" or the domain itself, there is no other place to look.
+	// Organization is its organizational domain as in DMARC. If it is "" or the domain
+	// itself, there is no fallback.
 	Organization string
-	// Selector is the selector of the message; "" stands for the default.
+	// Selector is the selector of the message; "" is the default.
 	Selector string
 }
 
-// normalized returns the query with names in the form of dns.Name and the default
-// selector filled in.
+// normalized returns the query with normalized names and the default selector filled in.
 func (q Query) normalized() Query {
 	q.Domain, q.Organization, q.Selector = dns.Name(q.Domain), dns.Name(q.Organization), dns.Name(q.Selector)
 	if q.Selector == "" {
@@ -68,52 +66,46 @@ func (q Query) normalized() Query {
 	return q
 }
 
-// Result is what a lookup found.
+// Result is the result of a lookup.
 type Result struct {
-	// Query is what was asked for, with names in the form of dns.Name and the
-	// default selector filled in.
-	Query Query
-	// Status tells what was found.
+	// Query is the normalized query.
+	Query  Query
 	Status Status
-	// Record is the record that applies, usable or not; nil where there is none,
-	// or several.
+	// Record is the applicable record, usable or not; nil if there is none or several.
 	Record *Record
-	// RecordDomain is the domain at which the records were found: the author
-	// domain or its organizational domain; "" where there are none.
+	// RecordDomain is the domain of the records: the author domain or its organizational
+	// domain; "" if there are none.
 	RecordDomain string
-	// Texts holds the BIMI records at RecordDomain as they were published, at
-	// most 100.
+	// Texts are the BIMI records at RecordDomain, at most 100.
 	Texts []string
-	// Ignored holds the other texts at the names that were asked for, at most
-	// 100.
+	// Ignored are the other TXT records at the queried names, at most 100.
 	Ignored []string
-	// Queried holds the names that were asked for, in order.
+	// Queried are the queried names, in order.
 	Queried []string
-	// Reason says in words why Status is StatusInconclusive; "" otherwise.
+	// Reason explains StatusInconclusive; "" otherwise.
 	Reason string
 }
 
-// QueryName returns the name at which the record of a domain is looked for.
+// QueryName returns the name of the record of a domain.
 func QueryName(selector, domain string) string {
 	return dns.Name(selector) + "._bimi." + dns.Name(domain)
 }
 
-// Lookup finds the record that applies to mail from a domain (§7.2): its own, or
-// where there is none that of the organizational domain with the same selector. It
-// asks at most two questions. Selectors made from local parts are not tried, since
-// there is no message.
+// Lookup looks up the record for mail from a domain (§7.2): its own, or that of the
+// organizational domain with the same selector. It makes at most two queries. Selectors
+// derived from local parts are not tried, since there is no message.
 func Lookup(ctx context.Context, r dns.Resolver, q Query) Result {
 	q = q.normalized()
 	result := Result{Query: q}
-	if result.lookAt(ctx, r, q.Domain) || q.Organization == "" || q.Organization == q.Domain {
+	if result.lookUp(ctx, r, q.Domain) || q.Organization == "" || q.Organization == q.Domain {
 		return result
 	}
-	result.lookAt(ctx, r, q.Organization)
+	result.lookUp(ctx, r, q.Organization)
 	return result
 }
 
-// lookAt looks for the record at one domain and reports whether that settles it.
-func (result *Result) lookAt(ctx context.Context, r dns.Resolver, domain string) bool {
+// lookUp looks up the record of one domain and reports whether the result is final.
+func (result *Result) lookUp(ctx context.Context, r dns.Resolver, domain string) bool {
 	name := QueryName(result.Query.Selector, domain)
 	result.Queried = append(result.Queried, name)
 	found := txt.Find(ctx, r, name, Parse)
@@ -138,7 +130,7 @@ func (result *Result) lookAt(ctx context.Context, r dns.Resolver, domain string)
 	return true
 }
 
-// statusOf returns the status of a domain to which one record applies.
+// statusOf returns the status for one applicable record.
 func statusOf(s State) Status {
 	switch s {
 	case OK:

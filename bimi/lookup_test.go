@@ -28,7 +28,7 @@ func TestLookup(t *testing.T) {
 		name    string
 		query   bimi.Query
 		status  string
-		domain  string // that has the record
+		domain  string // of the record
 		image   string
 		texts   int
 		ignored int

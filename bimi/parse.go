@@ -16,13 +16,13 @@ const (
 const (
 	version    = "BIMI1"
 	whitespace = " \t" // WSP of the grammar
-	// maxLocalPart is how long a prefix of a local part may be.
+	// maxLocalPart is the length limit of a local part prefix.
 	maxLocalPart = 63
 )
 
-// Parse reads the joined text of one TXT record. It reports false where the text
-// does not begin with the version, since receivers ignore it then. Everything else
-// is a record, however broken, with its problems.
+// Parse parses the joined text of one TXT record. It returns false if the text does not
+// start with the version, because receivers ignore it then. Anything else is a record,
+// possibly with problems.
 func Parse(txt string) (Record, bool) {
 	rest, ok := cutVersion(txt)
 	if !ok {
@@ -34,8 +34,8 @@ func Parse(txt string) (Record, bool) {
 	return p.record, true
 }
 
-// cutVersion returns what follows the version and its semicolon. The version must
-// match to the letter and come first (§4.3).
+// cutVersion returns the text after the version and its semicolon. The version must come
+// first and match exactly (§4.3).
 func cutVersion(txt string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(txt, "v")
 	if !ok {
@@ -56,16 +56,15 @@ func cutVersion(txt string) (rest string, ok bool) {
 	return strings.CutPrefix(rest, ";")
 }
 
-// parser collects a record from its elements.
+// parser builds a record from its elements.
 type parser struct {
 	record   Record
 	problems problems
-	// broken is set by what makes receivers give up on the record.
+	// broken is set by errors that make receivers ignore the record.
 	broken bool
 }
 
-// elements reads what stands between the semicolons. Nothing need follow the
-// last one.
+// elements parses the parts between semicolons. The last one may be empty.
 func (p *parser) elements(text string) {
 	for more := text != ""; more; {
 		var element string
@@ -83,8 +82,8 @@ func (p *parser) elements(text string) {
 	}
 }
 
-// element reads one name=value. What is none breaks the tag list of RFC 6376 §3.2
-// that the record is made of.
+// element parses one name=value. Anything else violates the tag list grammar of RFC 6376
+// §3.2.
 func (p *parser) element(element string) {
 	name, value, ok := strings.Cut(element, "=")
 	name = strings.TrimRight(name, whitespace)
@@ -104,7 +103,7 @@ func (p *parser) element(element string) {
 	p.value(name, value)
 }
 
-// value takes the value of a tag that appears for the first time.
+// value processes the first occurrence of a tag.
 func (p *parser) value(name, value string) {
 	r := &p.record
 	switch name {
@@ -135,7 +134,7 @@ func (p *parser) value(name, value string) {
 	}
 }
 
-// uri returns the value of l or a where it is a valid one, else "".
+// uri returns the value of l or a if it is valid, else "".
 func (p *parser) uri(name, value string) string {
 	if value == "" {
 		return ""
@@ -148,7 +147,7 @@ func (p *parser) uri(name, value string) string {
 	return value
 }
 
-// finish judges the record as a whole.
+// finish validates the record as a whole.
 func (p *parser) finish() {
 	r := &p.record
 	located := slices.ContainsFunc(r.Tags, func(t Tag) bool { return t.Name == tagL })
@@ -159,7 +158,7 @@ func (p *parser) finish() {
 	case r.Location == "" && r.Evidence == "":
 		r.State = Declined
 	case r.Location == "":
-		// Without a valid location the discovery of the image fails (§7.3).
+		// Without a valid location, receivers cannot find the image (§7.3).
 		r.State = Invalid
 		p.problems.note(true, EvidenceWithoutLocation, tagA, r.Evidence)
 	case r.Evidence == "":
@@ -168,8 +167,8 @@ func (p *parser) finish() {
 	r.Problems = p.problems
 }
 
-// parseLocalParts reads the comma list of lps. Receivers must not repair it, so one
-// bad prefix spoils the whole.
+// parseLocalParts parses the comma-separated list of lps. Receivers must not repair it,
+// so one invalid prefix invalidates the list.
 func parseLocalParts(list string) (parts []string, ok bool) {
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.Trim(part, whitespace)
@@ -181,7 +180,7 @@ func parseLocalParts(list string) (parts []string, ok bool) {
 	return parts, true
 }
 
-// isLocalPart reports whether a prefix is made of letters, digits and hyphens.
+// isLocalPart reports whether a prefix consists of letters, digits and hyphens.
 func isLocalPart(part string) bool {
 	for i := range len(part) {
 		if c := part[i]; !isLetter(c) && !isDigit(c) && c != '-' {
@@ -191,8 +190,7 @@ func isLocalPart(part string) bool {
 	return part != ""
 }
 
-// isTagName reports whether name is one of RFC 6376 §3.2: a letter, then letters,
-// digits and underscores.
+// isTagName follows RFC 6376 §3.2: a letter, then letters, digits and underscores.
 func isTagName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; !isLetter(c) && (i == 0 || !isDigit(c) && c != '_') {

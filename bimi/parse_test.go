@@ -134,7 +134,7 @@ func TestParseURI(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		uri  string
-		want bimi.Kind // "" for a valid one
+		want bimi.Kind // "" if valid
 	}{
 		{"a port, a query and a fragment", "https://a.example.com:444/x.svgz?y#z", ""},
 		{"an encoded comma", "https://example.com/a%2Cb.svg", ""},

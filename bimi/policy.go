@@ -1,32 +1,29 @@
 package bimi
 
-// The policies of DMARC that matter here.
+// The relevant DMARC policies.
 const (
 	policyNone       = "none"
 	policyQuarantine = "quarantine"
 )
 
-// Policy is what BIMI wants to know of the DMARC record of a domain.
+// Policy contains the relevant parts of a domain's DMARC record.
 type Policy struct {
-	// Domain is the domain that the record is for.
 	Domain string
-	// P and SP are the policies in lower case, "" where they are not stated. A
-	// domain without P has no policy.
+	// P and SP are the policies in lower case, "" if not stated. A domain without P has
+	// no policy.
 	P, SP string
-	// Percent is the value of pct as it was written, "" where it is not stated.
+	// Percent is the text of pct, "" if not stated.
 	Percent string
 	// Testing is t=y.
 	Testing bool
-	// Collapsed reports that the record is broken, so that receivers take it for
-	// p=none or do without DMARC.
+	// Collapsed is true for a broken record, which receivers treat as p=none or ignore.
 	Collapsed bool
 }
 
-// Preconditions tells what in the DMARC policies stands in the way of BIMI (§7.1).
-// The policy of the author domain must be given, and that of its organizational
-// domain where it is another. Testing mode and broken records came after the
-// draft's rules, which name RFC 7489; they fail here because the policy is not
-// applied as it stands.
+// Preconditions returns the problems in DMARC policies that prevent BIMI (§7.1). The
+// policy of the author domain is required, and that of its organizational domain if
+// different. Testing mode and broken records are newer than the draft, which refers to
+// RFC 7489; they fail here because the stated policy is not applied.
 func Preconditions(policies ...Policy) []Problem {
 	var found problems
 	for _, p := range policies {

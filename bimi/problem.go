@@ -1,45 +1,44 @@
 package bimi
 
-// Kind names a sort of problem. The values are stable.
+// Kind is the stable type of a problem.
 type Kind string
 
-// What may be wrong with a record. The subject of these is the tag.
+// Problems of a record. The subject is the tag.
 const (
-	// MissingTag: the tag must be there and is not; only l is required.
+	// MissingTag: a required tag is missing; only l is required.
 	MissingTag Kind = "missing-tag"
-	// InvalidValue: the value of lps or avp breaks its grammar; receivers ignore
-	// the tag.
+	// InvalidValue: the value of lps or avp is invalid; receivers ignore the tag.
 	InvalidValue Kind = "invalid-value"
 	// BadURI: the value of l or a is not a URI with a full domain name.
 	BadURI Kind = "bad-uri"
-	// NotHTTPS: the value of l or a is a URI of another scheme.
+	// NotHTTPS: the value of l or a is a URI with another scheme.
 	NotHTTPS Kind = "not-https"
-	// SeveralURIs: l or a has a comma; it takes a single URI in which commas are
-	// encoded.
+	// SeveralURIs: l or a contains a comma; it takes a single URI, in which commas must
+	// be encoded.
 	SeveralURIs Kind = "several-uris"
-	// UnsupportedFormat: l names a file that is neither SVG nor SVGZ.
+	// UnsupportedFormat: l refers to a file that is neither SVG nor SVGZ.
 	UnsupportedFormat Kind = "unsupported-format"
-	// EvidenceWithoutLocation: a has a URI and l has none.
+	// EvidenceWithoutLocation: a has a URI but l has none.
 	EvidenceWithoutLocation Kind = "evidence-without-location"
-	// NoEvidence: the record is fine without a, but most mailbox providers show
-	// an image only with a mark certificate.
+	// NoEvidence: a is optional, but most mailbox providers show an image only with a
+	// mark certificate.
 	NoEvidence Kind = "no-evidence"
 	// UnknownTag: receivers ignore the tag.
 	UnknownTag Kind = "unknown-tag"
-	// TagCase: the tag would be known if it were in lower case. Receivers must
-	// not repair that, so they ignore it.
+	// TagCase: the tag would be known in lower case. Receivers must not repair it, so
+	// they ignore it.
 	TagCase Kind = "tag-case"
-	// DuplicateTag: the tag appears again, which voids the record.
+	// DuplicateTag: the tag is repeated, which invalidates the record.
 	DuplicateTag Kind = "duplicate-tag"
-	// MalformedElement: the text between two semicolons is no name=value.
+	// MalformedElement: the text between two semicolons is not name=value.
 	MalformedElement Kind = "malformed-element"
 	// EmptyElement: there is nothing between two semicolons.
 	EmptyElement Kind = "empty-element"
-	// TooManyTags: only the first hundred tags were read.
+	// TooManyTags: only the first 100 tags were read.
 	TooManyTags Kind = "too-many-tags"
 )
 
-// What may be wrong with a DMARC policy. The subject of these is its domain.
+// Problems of a DMARC policy. The subject is its domain.
 const (
 	// PolicyMissing: there is no DMARC policy.
 	PolicyMissing Kind = "policy-missing"
@@ -47,29 +46,28 @@ const (
 	PolicyNone Kind = "policy-none"
 	// SubdomainPolicyNone: the policy for subdomains is none.
 	SubdomainPolicyNone Kind = "subdomain-policy-none"
-	// PartialQuarantine: the policy is quarantine for a part of the mail only.
+	// PartialQuarantine: the policy is quarantine for only a part of the mail.
 	PartialQuarantine Kind = "partial-quarantine"
-	// PolicyTesting: the owner asks receivers to apply less than the policy.
+	// PolicyTesting: the record asks receivers to apply less than the policy.
 	PolicyTesting Kind = "policy-testing"
-	// PolicyCollapsed: the record is broken and acts as p=none, or not at all.
+	// PolicyCollapsed: the record is broken and has the effect of p=none, or none at all.
 	PolicyCollapsed Kind = "policy-collapsed"
 )
 
-// What may be wrong with an image. The subject of these is the element, and the
-// attribute where there is one.
+// Problems of an image. The subject is the element and, if any, the attribute.
 const (
 	// ImageTooLarge: the SVG is larger than 32 KB.
 	ImageTooLarge Kind = "image-too-large"
-	// BadCompression: the SVGZ cannot be expanded.
+	// BadCompression: the SVGZ cannot be decompressed.
 	BadCompression Kind = "bad-compression"
-	// NotSVG: the image is not well-formed XML with an svg element of the SVG
-	// namespace at its root.
+	// NotSVG: the image is not well-formed XML with an svg root element in the SVG
+	// namespace.
 	NotSVG Kind = "not-svg"
 	// WrongVersion: the version is not 1.2.
 	WrongVersion Kind = "wrong-version"
 	// WrongProfile: the baseProfile is not tiny-ps.
 	WrongProfile Kind = "wrong-profile"
-	// MissingTitle: the root has no title with a text.
+	// MissingTitle: the root has no title, or an empty one.
 	MissingTitle Kind = "missing-title"
 	// LongTitle: the title is longer than the recommended 64 characters.
 	LongTitle Kind = "long-title"
@@ -79,89 +77,84 @@ const (
 	Script Kind = "script"
 	// Animation: there is an animation.
 	Animation Kind = "animation"
-	// ExternalReference: something refers to outside of the image.
+	// ExternalReference: there is a reference to something outside the image.
 	ExternalReference Kind = "external-reference"
 	// DisallowedElement: the element is not part of the profile.
 	DisallowedElement Kind = "disallowed-element"
-	// DisallowedAttribute: the attribute is not part of the profile; only style
-	// is looked for.
+	// DisallowedAttribute: the attribute is not part of the profile; only style is
+	// checked.
 	DisallowedAttribute Kind = "disallowed-attribute"
 	// EntityDeclaration: the document type declares entities.
 	EntityDeclaration Kind = "entity-declaration"
-	// UnknownShape: neither viewBox nor width and height tell the shape.
+	// UnknownShape: neither viewBox nor width and height specify the shape.
 	UnknownShape Kind = "unknown-shape"
 	// NotSquare: the image is not square, which is recommended.
 	NotSquare Kind = "not-square"
 )
 
-// What may be wrong when a document is fetched. The subject of these is its URI.
+// Problems of fetching a document. The subject is its URI.
 const (
-	// UntrustedServer: the TLS certificate of the server is not to be trusted.
+	// UntrustedServer: the TLS certificate of the server is not trusted.
 	UntrustedServer Kind = "untrusted-server"
 	// InsecureRedirect: the server redirects to a URI that is not HTTPS.
 	InsecureRedirect Kind = "insecure-redirect"
 	// TooManyRedirects: the server redirects more than five times.
 	TooManyRedirects Kind = "too-many-redirects"
-	// UnexpectedStatus: the server answers with another status than 200.
+	// UnexpectedStatus: the HTTP status is not 200.
 	UnexpectedStatus Kind = "unexpected-status"
-	// WrongContentType: the server does not say that the image is an SVG.
+	// WrongContentType: the media type of the image is not that of SVG.
 	WrongContentType Kind = "wrong-content-type"
 	// DocumentTooLarge: the document is larger than 1 MiB and was not read.
 	DocumentTooLarge Kind = "document-too-large"
 )
 
-// What may be wrong with an evidence document. The subject of these is the common
-// name of the certificate, "" where none is concerned.
+// Problems of an evidence document. The subject is the common name of the certificate, ""
+// if none is affected.
 const (
-	// NoCertificate: there is no mark certificate in it.
+	// NoCertificate: there is no mark certificate.
 	NoCertificate Kind = "no-certificate"
-	// BadCertificate: a certificate in it cannot be read.
+	// BadCertificate: a certificate cannot be parsed.
 	BadCertificate Kind = "bad-certificate"
-	// UnexpectedBlock: there is a PEM block in it that is no certificate. A
-	// private key would be a disaster.
+	// UnexpectedBlock: there is a PEM block other than a certificate. It might be a
+	// private key.
 	UnexpectedBlock Kind = "unexpected-block"
 	// TooManyCertificates: only the first ten certificates were read.
 	TooManyCertificates Kind = "too-many-certificates"
-	// SeveralMarks: there is more than one certificate that is no authority's.
+	// SeveralMarks: there is more than one certificate that is not a CA certificate.
 	SeveralMarks Kind = "several-marks"
 	// OutOfOrder: the mark certificate is not first, or a certificate is not
 	// followed by that of its issuer.
 	OutOfOrder Kind = "out-of-order"
-	// UntrustedChain: the certificates do not lead to a root that is trusted for
-	// marks.
+	// UntrustedChain: there is no path to a root that is trusted for marks.
 	UntrustedChain Kind = "untrusted-chain"
 	// NotYetValid: the certificate is not valid yet.
 	NotYetValid Kind = "not-yet-valid"
-	// Expired: the certificate is not valid any more.
+	// Expired: the certificate has expired.
 	Expired Kind = "expired"
 	// ExpiresSoon: the certificate expires within 14 days.
 	ExpiresSoon Kind = "expires-soon"
-	// WrongKeyUsage: the certificate, or that of its issuer, is not meant for
-	// marks.
+	// WrongKeyUsage: the certificate or that of its issuer lacks the key usage for marks.
 	WrongKeyUsage Kind = "wrong-key-usage"
 	// WrongDomain: the certificate is for other domains.
 	WrongDomain Kind = "wrong-domain"
 	// MissingLogotype: the certificate has no logotype extension with an
 	// embedded SVG.
 	MissingLogotype Kind = "missing-logotype"
-	// LogotypeHash: the image in the certificate is not the one that its hash is
-	// of.
+	// LogotypeHash: the image in the certificate does not match its hash.
 	LogotypeHash Kind = "logotype-hash"
-	// ImageMismatch: the image in the certificate is not the one of the record.
+	// ImageMismatch: the image in the certificate differs from that of the record.
 	ImageMismatch Kind = "image-mismatch"
-	// UnknownMark: the certificate does not say what sort of mark it is for, or
-	// names an unknown one.
+	// UnknownMark: the type of mark is missing or unknown.
 	UnknownMark Kind = "unknown-mark"
 )
 
-// Problem is one thing that is wrong with, or worth saying about, a record or
-// something that it leads to.
+// Problem is one problem of a record or of something it refers to.
 type Problem struct {
 	Kind Kind
-	// Subject names the part concerned: a tag, a domain, an element, a URI or a
-	// certificate, as the kind says.
+	// Subject is the affected tag, domain, element, URI or certificate, depending on the
+	// kind.
 	Subject string
-	// Text is what is concerned: the value, the element, the status, the hash, or
-	// the cause in words. It is cut after 500 bytes.
+	// Text is the affected value, element, status or hash, or the cause. It is truncated
+	// to 500 bytes.
 	Text string
 }

@@ -2,13 +2,13 @@ package bimi
 
 import "slices"
 
-// The namespaces of elements and attributes.
+// The XML namespaces.
 const (
 	svgNamespace   = "http://www.w3.org/2000/svg"
 	xlinkNamespace = "http://www.w3.org/1999/xlink"
 )
 
-// The names of elements and attributes that have rules of their own.
+// Elements and attributes with special rules.
 const (
 	elementSVG   = "svg"
 	elementTitle = "title"
@@ -31,8 +31,8 @@ var animationElements = []string{
 	"animate", "animateColor", "animateMotion", "animateTransform", "animation", "discard", "mpath", "set",
 }
 
-// elementKind returns what is wrong with an element of the SVG namespace below the
-// root, "" where it is part of the profile.
+// elementKind returns the problem with an SVG element below the root, "" if it is part of
+// the profile.
 func elementKind(name string) Kind {
 	switch {
 	case slices.Contains(allowedElements, name):

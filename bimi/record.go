@@ -2,14 +2,14 @@ package bimi
 
 import "strings"
 
-// State tells what receivers make of a record.
+// State is how receivers treat a record.
 type State uint8
 
 const (
-	// OK means that the record names an image.
+	// OK means that the record refers to an image.
 	OK State = iota
-	// Declined means that the owner does not want to take part: l and a are both
-	// empty (§4.3.1).
+	// Declined means that the owner declines to participate: l and a are both empty
+	// (§4.3.1).
 	Declined
 	// Invalid means that receivers cannot use the record.
 	Invalid
@@ -27,13 +27,13 @@ func (s State) String() string {
 	}
 }
 
-// Avatar tells which of two images the owner would rather see.
+// Avatar is the image that the owner prefers.
 type Avatar uint8
 
 const (
 	// Brand is the image of the record.
 	Brand Avatar = iota
-	// Personal is the picture that the sender has set at the mailbox provider.
+	// Personal is the sender's profile picture at the mailbox provider.
 	Personal
 )
 
@@ -45,37 +45,32 @@ func (a Avatar) String() string {
 	return "brand"
 }
 
-// Tag is a name and a value of a record as they were written, without the white
-// space around them.
+// Tag is a name and a trimmed value of a record.
 type Tag struct{ Name, Value string }
 
-// Record is a BIMI assertion record. The fields of the tags hold what was stated,
-// or the default where a tag is absent or invalid.
+// Record is a BIMI assertion record. The fields of tags that are absent or invalid have
+// their defaults.
 type Record struct {
-	// Text is the record as it was published.
-	Text string
-	// State tells what receivers make of the record.
+	// Text is the published record.
+	Text  string
 	State State
 	// Location is the URI of the image (l).
 	Location string
 	// Evidence is the URI of the evidence document (a).
 	Evidence string
-	// LocalParts holds the prefixes of local parts that have records of their own
-	// (lps), at most 100.
+	// LocalParts are the local part prefixes with their own records (lps), at most 100.
 	LocalParts []string
-	// Avatar is the preference of the owner (avp).
+	// Avatar is the owner's preference (avp).
 	Avatar Avatar
-	// Tags holds the first 100 tags after the version in their order, known or
-	// not, valid or not.
+	// Tags are the first 100 tags after the version in order, known or not, valid or not.
 	Tags []Tag
-	// Problems holds what is wrong, at most 100: first what concerns single tags
-	// in their order, then what concerns the whole.
+	// Problems contains at most 100 problems: first those of single tags in order, then
+	// those of the whole record.
 	Problems []Problem
 }
 
-// String returns a record that states the fields of r and nothing else, in one
-// canonical form. For a record with problems the result is a repaired record, or a
-// declining one, and not an equal one.
+// String returns the record in canonical form. If r has problems, the result is a
+// repaired or declining record, not an equal one.
 func (r Record) String() string {
 	var b strings.Builder
 	b.WriteString("v=BIMI1; l=" + r.Location + "; a=" + r.Evidence)

@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// maxDepth bounds the nesting of elements.
 	maxDepth = 100
-	// recommendedTitle is how many characters a title should have at most.
+	// recommendedTitle is the recommended length limit, in characters.
 	recommendedTitle = 64
 )
 
@@ -23,7 +22,7 @@ var (
 	errTooDeep  = errors.New("elements are nested too deep")
 )
 
-// svgReader walks through an SVG once and collects what there is to say.
+// svgReader collects the properties and problems of an SVG in one pass.
 type svgReader struct {
 	image    *Image
 	problems *problems
@@ -33,7 +32,7 @@ type svgReader struct {
 	title    strings.Builder
 }
 
-// read walks through the document. What cannot be read to its end is no SVG.
+// read parses the document. It is not an SVG unless it can be parsed completely.
 func (r *svgReader) read(svg []byte) {
 	decoder := xml.NewDecoder(bytes.NewReader(svg))
 	for {
@@ -58,7 +57,6 @@ func (r *svgReader) read(svg []byte) {
 	r.problems.note(utf8.RuneCountInString(r.image.Title) > recommendedTitle, LongTitle, elementTitle, r.image.Title)
 }
 
-// token takes the next piece of the document.
 func (r *svgReader) token(token xml.Token) error {
 	switch t := token.(type) {
 	case xml.StartElement:
@@ -79,7 +77,6 @@ func (r *svgReader) token(token xml.Token) error {
 	return nil
 }
 
-// start takes the beginning of an element.
 func (r *svgReader) start(e xml.StartElement) error {
 	name := e.Name.Local
 	switch {
@@ -98,7 +95,7 @@ func (r *svgReader) start(e xml.StartElement) error {
 		kind := elementKind(name)
 		r.problems.note(kind != "", kind, name, name)
 	}
-	// Only the title of the root counts; an element inside of it ends its text.
+	// Only the title of the root counts; a nested element ends its text.
 	r.inTitle = name == elementTitle && r.depth == 2 && r.title.Len() == 0
 	for _, a := range e.Attr {
 		r.attribute(name, a)
@@ -106,7 +103,7 @@ func (r *svgReader) start(e xml.StartElement) error {
 	return nil
 }
 
-// root judges the attributes of the root.
+// root checks the attributes of the root.
 func (r *svgReader) root(attributes []xml.Attr) {
 	values := make(map[string]string)
 	for _, a := range attributes {
@@ -130,7 +127,7 @@ func (r *svgReader) root(attributes []xml.Attr) {
 	r.problems.note(width != height, NotSquare, "svg viewBox", formatNumber(width)+" "+formatNumber(height))
 }
 
-// attribute judges an attribute of any element.
+// attribute checks an attribute of any element.
 func (r *svgReader) attribute(element string, a xml.Attr) {
 	name := a.Name.Local
 	subject := element + " " + name
@@ -150,8 +147,7 @@ func (r *svgReader) attribute(element string, a xml.Attr) {
 	r.problems.note(refersOutside(value), ExternalReference, subject, value)
 }
 
-// refersOutside reports whether a value has a url() that is not of the document
-// itself.
+// refersOutside reports whether a value contains a url() outside the document.
 func refersOutside(value string) bool {
 	const open = "url("
 	rest := strings.ToLower(value)
@@ -167,8 +163,7 @@ func refersOutside(value string) bool {
 	}
 }
 
-// shape returns width and height from viewBox, or else from the attributes of
-// these names.
+// shape returns width and height from viewBox, or from the attributes of these names.
 func shape(values map[string]string) (width, height float64, ok bool) {
 	if box, stated := values["viewBox"]; stated {
 		fields := strings.FieldsFunc(box, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
@@ -180,7 +175,7 @@ func shape(values map[string]string) (width, height float64, ok bool) {
 	return numbers(strings.TrimSuffix(values["width"], "px"), strings.TrimSuffix(values["height"], "px"))
 }
 
-// numbers reads two positive finite numbers.
+// numbers parses two positive finite numbers.
 func numbers(a, b string) (x, y float64, ok bool) {
 	const largest = 1e9
 	x, errX := strconv.ParseFloat(a, 64)

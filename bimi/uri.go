@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// otherFormats are the suffixes of image formats that BIMI does not take (§4.3.2).
-// A suffix that is none of an image says nothing.
+// otherFormats are the suffixes of image formats that BIMI does not allow (§4.3.2). Other
+// suffixes are ignored.
 var otherFormats = []string{
 	".png", ".apng", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".ico", ".tif", ".tiff", ".eps", ".pdf",
 }
 
-// checkURI returns what is wrong with the URI of a record, "" where it is one of
-// HTTPS with a full domain name (§4.3).
+// checkURI returns the problem with a URI of a record, "" if it is HTTPS with a full
+// domain name (§4.3).
 func checkURI(text string) Kind {
 	if strings.ContainsRune(text, ',') {
 		return SeveralURIs
@@ -37,8 +37,8 @@ func checkURI(text string) Kind {
 	}
 }
 
-// isFullName reports whether a host is a name of two labels or more, rather than
-// an address or a name of a local network.
+// isFullName reports whether a host is a name of at least two labels, not an address or a
+// local name.
 func isFullName(host string) bool {
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	for _, label := range labels {
@@ -50,8 +50,8 @@ func isFullName(host string) bool {
 	return len(labels) > 1 && strings.ContainsFunc(last, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// isHostLabel reports whether a label is made of letters, digits and inner hyphens
-// or underscores.
+// isHostLabel reports whether a label consists of letters, digits and inner hyphens or
+// underscores.
 func isHostLabel(label string) bool {
 	for i := range len(label) {
 		if c := label[i]; !isLetter(c) && !isDigit(c) && c != '-' && c != '_' {
@@ -61,7 +61,7 @@ func isHostLabel(label string) bool {
 	return label != "" && label[0] != '-' && label[len(label)-1] != '-'
 }
 
-// hasOtherFormat reports whether the URI ends like that of another image format.
+// hasOtherFormat reports whether the URI has the suffix of another image format.
 func hasOtherFormat(uri string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && slices.Contains(otherFormats, strings.ToLower(path.Ext(u.Path)))

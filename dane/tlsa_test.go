@@ -114,7 +114,7 @@ func TestSecurityOf(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that a record is its wire form again, that its presentation form
+// FuzzParse checks that a record is its wire form again, that its presentation form
 // is plain text of four fields, and that a digest of a wrong length is never taken
 // for usable.
 func FuzzParse(f *testing.F) {

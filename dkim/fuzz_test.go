@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/dkim"
 )
 
-// FuzzParseKey holds that limits are kept, that the state follows from the
+// FuzzParseKey checks that limits are kept, that the state follows from the
 // problems, and that a usable key and its canonical form state the same.
 func FuzzParseKey(f *testing.F) {
 	for _, seed := range []string{

@@ -39,6 +39,7 @@ func TestParsePublicKey(t *testing.T) {
 		{name: "as short as may be", data: rsaKey(t, 1024), bits: 1024, problem: dkim.Problem{Kind: dkim.WeakKey, Count: 1024, Limit: 2048}},
 		{name: "shorter than it should be", data: rsaKey(t, 2047), bits: 2047, problem: dkim.Problem{Kind: dkim.WeakKey, Count: 2047, Limit: 2048}},
 		{name: "longer than all must support", data: rsaKey(t, 4097), bits: 4097, problem: dkim.Problem{Kind: dkim.LongKey, Count: 4097, Limit: 4096}},
+		{name: "as long as some support", data: rsaKey(t, 8192), bits: 8192, problem: dkim.Problem{Kind: dkim.LongKey, Count: 8192, Limit: 4096}},
 		{name: "longer than some support", data: rsaKey(t, 8193), bits: 8193, problem: dkim.Problem{Kind: dkim.LongKey, Count: 8193, Limit: 8192}},
 		{name: "RSAPublicKey", data: bareKey(t, n, usual), bits: 2048, problem: dkim.Problem{Kind: dkim.BareKey}},
 		{name: "exponent 3", data: wrappedKey(t, n, big.NewInt(3)), bits: 2048},
@@ -48,6 +49,8 @@ func TestParsePublicKey(t *testing.T) {
 		{name: "negative exponent", data: wrappedKey(t, n, big.NewInt(-3)), bits: 2048, invalid: true, problem: dkim.Problem{Kind: dkim.BadExponent, Text: "-3"}},
 		{name: "largest exponent for all", data: wrappedKey(t, n, big.NewInt(1<<31-1)), bits: 2048},
 		{name: "large exponent", data: wrappedKey(t, n, big.NewInt(1<<31+1)), bits: 2048, problem: dkim.Problem{Kind: dkim.LargeExponent, Count: 32, Limit: 31}},
+		{name: "largest exponent for some", data: wrappedKey(t, n, big.NewInt(1<<61+1)), bits: 2048, problem: dkim.Problem{Kind: dkim.LargeExponent, Count: 62, Limit: 31}},
+		{name: "large even exponent", data: wrappedKey(t, n, big.NewInt(1<<61)), bits: 2048, invalid: true, problem: dkim.Problem{Kind: dkim.BadExponent, Text: "2305843009213693952"}},
 		{name: "huge exponent", data: wrappedKey(t, n, huge), bits: 2048, invalid: true, problem: dkim.Problem{Kind: dkim.BadExponent}},
 		{name: "modulus 0", data: wrappedKey(t, big.NewInt(0), usual), invalid: true, problem: dkim.Problem{Kind: dkim.MalformedKey}},
 		{name: "not base64", data: "%%%", invalid: true, problem: dkim.Problem{Kind: dkim.UndecodableKey}},
@@ -97,6 +100,12 @@ func TestPublicKey(t *testing.T) {
 		key, _ := dkim.ParseKey("p=" + data)
 		if !want.Equal(key.PublicKey) {
 			t.Errorf("%s: got %v, want %v", name, key.PublicKey, want)
+		}
+	}
+	for e, want := range map[int64]bool{1<<61 + 1: true, 1<<62 + 1: false} {
+		key, _ := dkim.ParseKey("p=" + wrappedKey(t, modulus(2048), big.NewInt(e)))
+		if got := key.PublicKey != nil; got != want {
+			t.Errorf("exponent %d: got a public key: %t, want one: %t", e, got, want)
 		}
 	}
 	// The key pair of RFC 8463 §A.2 is that of RFC 8032 §7.1, test 1.

@@ -25,6 +25,8 @@ func TestAlign(t *testing.T) {
 		relaxed, strict                dmarc.Alignment
 		legacy                         bool // relaxed, by the Public Suffix List
 	}{
+		{"an identifier that is not a name", com, "example.com", "a..example.com", no, no, false},
+		{"an author that is not a name", com, "a..example.com", "example.com", no, no, false},
 		{"72 the same name", com, "example.com", "example.com", yes, yes, true},
 		{"73 a subdomain signs", com, "example.com", "child.example.com", yes, no, true},
 		{"74 the parent signs", com, "child.example.com", "example.com", yes, no, true},

@@ -71,7 +71,7 @@ func judgeRecord(_ *testing.T, c corpusCase) facts {
 	return f
 }
 
-// judgeLint takes a record for valid if there is also nothing to mend in it.
+// judgeLint counts a record as valid only if it has no problems.
 func judgeLint(t *testing.T, c corpusCase) facts {
 	t.Helper()
 	f := judgeRecord(t, c)
@@ -152,7 +152,7 @@ func judgeConsent(t *testing.T, c corpusCase) facts {
 }
 
 // passed returns the domains that DKIM and SPF passed for. It reports false where
-// one of them ended in an error, which is the business of whoever evaluates mail.
+// one of them ended in an error, which is left to the evaluation of mail.
 func (c corpusCase) passed() (dkim, spf []string, ok bool) {
 	dkim, spf = slices.Clone(c.DKIMPass), slices.Clone(c.SPFPass)
 	for _, r := range append(slices.Clone(c.DKIM), c.SPF) {

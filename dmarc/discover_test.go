@@ -30,7 +30,7 @@ type discoverCase struct {
 	ask  string
 	want dmarc.Discovery // without Domain, Record, Steps and Reason; Applied 0 stands for Policy
 	text string          // of the record that applies
-	walk string          // the domains looked at
+	walk string          // the domains queried
 	a    bool            // whether the existence of the domain is asked for
 }
 

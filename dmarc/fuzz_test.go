@@ -16,7 +16,7 @@ var advice = []dmarc.Kind{
 	dmarc.TooManyURIs, dmarc.UnusedFailureOptions, dmarc.FailureReportsOnPSD,
 }
 
-// FuzzParse holds that limits are kept, that a text is a record or a miss, that a
+// FuzzParse checks that limits are kept, that a text is a record or a miss, that a
 // record and its canonical form state the same, and that the canonical form is
 // well formed.
 func FuzzParse(f *testing.F) {

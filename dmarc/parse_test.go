@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 		txt  string
 		want dmarc.Record // without Text and Tags; FO 0 stands for the default
 	}{
+		{name: "a public suffix without failure reports", txt: "v=DMARC1; p=reject; psd=y", want: dmarc.Record{P: dmarc.Reject, PSD: dmarc.PSDYes}},
 		{name: "smallest", txt: "v=DMARC1; p=reject", want: dmarc.Record{P: dmarc.Reject}},
 		{
 			name: "1 monitoring with all defaults", txt: "v=DMARC1; p=none; rua=mailto:dmarc-feedback@example.com",

@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// corpusFacts are the facts of a failure report in the index of the corpus.
+// corpusFacts are the known facts about a failure report in the corpus.
 type corpusFacts struct {
 	TextOnly         bool    `json:"text_only"`
 	FeedbackType     *string `json:"feedback_type"`
@@ -34,9 +34,9 @@ type corpusFacts struct {
 	DKIMAligned      *string `json:"dkim_aligned"`
 }
 
-// TestCorpus reads the failure reports of the corpus, a collection of other
-// projects' tests that is not part of this repository. Without it the
-// test is skipped: what it shows is tested elsewhere with texts of our own.
+// TestCorpus parses the failure reports in the corpus, a collection of tests of other
+// projects that is not part of this repository. Without it the test is skipped; other
+// tests cover the same with our own texts.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	root := corpustest.Dir(t)
@@ -66,8 +66,8 @@ func TestCorpus(t *testing.T) {
 			}
 			report, err := failure.Parse(failureMessage(t, data), failure.Options{KeepLocalParts: true})
 			if file.Expect.Status == "not-a-dmarc-failure-report" {
-				var refused *failure.RefusedError
-				if !errors.As(err, &refused) || refused.Why != failure.RefusedOther || refused.FeedbackType != *file.Facts.FeedbackType {
+				var rejected *failure.RejectedError
+				if !errors.As(err, &rejected) || rejected.Why != failure.RejectedOther || rejected.FeedbackType != *file.Facts.FeedbackType {
 					t.Errorf("got error %v, want another feedback report of type %s", err, *file.Facts.FeedbackType)
 				}
 				return
@@ -80,7 +80,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// failureMessage takes the failure report out of a mail.
+// failureMessage extracts the failure report from a mail.
 func failureMessage(t *testing.T, mail []byte) failure.Message {
 	t.Helper()
 	var message failure.Message
@@ -137,7 +137,7 @@ func compareFacts(t *testing.T, r failure.Report, want corpusFacts) {
 		misaligned := func(aligned *string, mechanism string) bool {
 			return (*aligned == "no") == slices.Contains(r.Misaligned, mechanism)
 		}
-		if !r.AlignmentTold || !misaligned(want.SPFAligned, "spf") || !misaligned(want.DKIMAligned, "dkim") {
+		if !r.AlignmentReported || !misaligned(want.SPFAligned, "spf") || !misaligned(want.DKIMAligned, "dkim") {
 			t.Errorf("alignment: got %v, want spf %s, dkim %s", r.Misaligned, *want.SPFAligned, *want.DKIMAligned)
 		}
 	}

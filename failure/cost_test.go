@@ -8,8 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/costtest"
 )
 
-// TestCost holds that a report takes no longer than another of the same length,
-// however it is written.
+// TestCost checks that the time for a report depends only on its length.
 func TestCost(t *testing.T) {
 	const (
 		length  = 256 << 10

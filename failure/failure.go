@@ -1,11 +1,9 @@
-// Package failure reads DMARC failure reports: feedback reports about
-// authentication (RFC 5965, RFC 6591, RFC 9991), and the plain text that some
-// mail servers send instead. It is given the pieces of such a mail and leaves
-// taking mails apart to others.
+// Package failure parses DMARC failure reports: feedback reports about authentication
+// (RFC 5965, RFC 6591, RFC 9991), and the plain text that some mail servers send instead.
+// The caller splits the mail into its parts.
 //
-// A failure report is about one mail of one person. Unless told otherwise the
-// package hides the local part of every address, as RFC 9991 and RFC 6590
-// advise, and drops the body of the mail.
+// A failure report contains personal data. By default the package redacts the local part
+// of every address, as RFC 9991 and RFC 6590 advise, and drops the body of the mail.
 package failure
 
 import (
@@ -15,66 +13,62 @@ import (
 	"time"
 )
 
-// Message holds the pieces of a mail with a failure report, decoded. Feedback or
-// Text must be there.
+// Message contains the decoded parts of a mail with a failure report. Feedback or Text is
+// required.
 type Message struct {
-	// Date is the field of the mail's header, "" if unknown.
+	// Date is the Date header field of the mail, "" if unknown.
 	Date string
 	// Feedback is the body of the message/feedback-report part.
 	Feedback []byte
-	// Text is a report for people where there is no Feedback.
+	// Text is a report in plain text, if there is no Feedback.
 	Text []byte
-	// Original is the mail that failed, or its header alone.
+	// Original is the failed mail, or only its header.
 	Original []byte
 }
 
-// Options say what personal data is kept, and what is plausible. The zero value keeps
-// none.
+// Options control redaction and plausibility. The zero value redacts all personal data.
 type Options struct {
-	// KeepLocalParts leaves addresses as they are.
+	// KeepLocalParts does not redact addresses.
 	KeepLocalParts bool
-	// KeepBody keeps the body of the mail that failed, if it was sent.
+	// KeepBody retains the body of the failed mail, if there is one.
 	KeepBody bool
-	// Latest is the latest time at which a mail may have arrived, in seconds since
-	// 1970. A later one is a quirk. The zero value allows any.
+	// Latest is the latest plausible arrival time, in seconds since 1970. A later one is
+	// a quirk. 0 means no limit.
 	Latest int64
 }
 
-// Report is a failure report. Text that does not come as a fixed word is as the
-// reporter wrote it, without blanks around it; what was not told is the zero
-// value.
+// Report is a failure report. Texts other than keywords are trimmed. Absent values are
+// zero.
 type Report struct {
-	// FeedbackType is "auth-failure", "" for a report in plain text.
+	// FeedbackType is "auth-failure", "" for plain text.
 	FeedbackType string
 	UserAgent    string
 	Version      string
 
-	// AuthFailure says what failed.
 	AuthFailure AuthFailure
-	// AuthenticationResults holds the fields of that name.
+	// AuthenticationResults are the header fields of that name.
 	AuthenticationResults []string
-	// Misaligned holds the mechanisms, "dkim" and "spf", that gave no aligned
-	// identifier (the field Identity-Alignment of RFC 9991). It says
-	// something only where AlignmentTold is set.
-	Misaligned    []string
-	AlignmentTold bool
+	// Misaligned are the mechanisms, "dkim" and "spf", without an aligned identifier (the
+	// field Identity-Alignment of RFC 9991). It is meaningful only if AlignmentReported
+	// is true.
+	Misaligned        []string
+	AlignmentReported bool
 
-	// SourceIP is who delivered the mail; SourceText is what the reporter
-	// wrote where that cannot be read.
+	// SourceIP is the client that delivered the mail; SourceText is the reported text if
+	// it is not a valid address.
 	SourceIP   netip.Addr
 	SourceText string
 	SourcePort uint16
 
-	// ReportedDomain is the domain that the report is about, in lower case.
+	// ReportedDomain is in lower case.
 	ReportedDomain string
 	ReportingMTA   string
-	// ArrivalDate is when the mail arrived, in UTC and whole seconds.
+	// ArrivalDate is in UTC with a resolution of one second.
 	ArrivalDate time.Time
-	// DeliveryResult says what became of the mail; DeliveryText is the
-	// reporter's word for it.
+	// DeliveryResult is what happened to the mail; DeliveryText is the reported text.
 	DeliveryResult DeliveryResult
 	DeliveryText   string
-	// Incidents is how many mails the report stands for, at least 1.
+	// Incidents is the number of mails that the report represents, at least 1.
 	Incidents int
 
 	DKIMDomain      string
@@ -87,20 +81,19 @@ type Report struct {
 	OriginalMailFrom   string
 	OriginalRcptTo     []string
 
-	// MessageID, From and Date come from the header of the mail that failed.
+	// MessageID, From and Date come from the header of the failed mail.
 	MessageID string
 	From      string
 	Date      time.Time
-	// Header is that header as it was sent, and Body the rest of the mail,
-	// where Options.KeepBody asks for it.
+	// Header is that header, and Body the rest of the mail if Options.KeepBody is set.
 	Header string
 	Body   string
 
-	// Quirks holds the deviations met, in the order of the table of quirks.
+	// Quirks are the deviations, in the order of Quirks().
 	Quirks []Quirk
 }
 
-// Source returns who delivered the mail: an address, or what stands in its place.
+// Source returns the source address, or the reported text if it is invalid.
 func (r *Report) Source() string {
 	if r.SourceIP.IsValid() {
 		return r.SourceIP.String()
@@ -108,8 +101,8 @@ func (r *Report) Source() string {
 	return r.SourceText
 }
 
-// IdentityAlignment returns the mechanisms that gave no aligned identifier as RFC 9991
-// writes them.
+// IdentityAlignment returns the mechanisms without an aligned identifier in the format of
+// RFC 9991.
 func (r *Report) IdentityAlignment() string {
 	if len(r.Misaligned) == 0 {
 		return "none"
@@ -117,10 +110,11 @@ func (r *Report) IdentityAlignment() string {
 	return strings.Join(r.Misaligned, ", ")
 }
 
-// AuthFailure is what failed: one of the words below, or another in lower case.
+// AuthFailure is the type of failure: one of the keywords below, or another in lower
+// case.
 type AuthFailure string
 
-// The words of RFC 6591 §3.3 and RFC 9991.
+// The keywords of RFC 6591 §3.3 and RFC 9991.
 const (
 	FailureADSP      AuthFailure = "adsp"
 	FailureBodyHash  AuthFailure = "bodyhash"
@@ -130,10 +124,9 @@ const (
 	FailureDMARC     AuthFailure = "dmarc"
 )
 
-// DeliveryResult is what became of a mail (RFC 6591 §3.2.2).
+// DeliveryResult is what happened to a mail (RFC 6591 §3.2.2).
 type DeliveryResult string
 
-// The words of RFC 6591 §3.2.2.
 const (
 	Delivered DeliveryResult = "delivered"
 	Spam      DeliveryResult = "spam"
@@ -142,8 +135,8 @@ const (
 	Other     DeliveryResult = "other"
 )
 
-// Parse reads a failure report. It returns a *RefusedError if the message is no
-// feedback report, or one about something else than authentication.
+// Parse parses a failure report. It returns a *RejectedError if the message is not a
+// feedback report, or not about authentication.
 func Parse(m Message, o Options) (Report, error) {
 	p := parser{message: m, options: o}
 	switch {
@@ -154,12 +147,14 @@ func Parse(m Message, o Options) (Report, error) {
 	case IsText(m.Text):
 		p.text()
 	default:
-		return Report{}, &RefusedError{Why: RefusedNone}
+		return Report{}, &RejectedError{Why: RejectedNone}
 	}
 	p.original()
 	p.fillIn()
 	p.redact()
-	p.report.Quirks = p.quirks.list()
+	for _, met := range p.quirks.Counts() {
+		p.report.Quirks = append(p.report.Quirks, met.Quirk)
+	}
 	return p.report, nil
 }
 

@@ -3,6 +3,8 @@ package failure
 import (
 	"strconv"
 	"strings"
+
+	"github.com/dmarcd/dmarcd/internal/quirk"
 )
 
 // onceOnly are the fields that may occur once (RFC 5965 §3.1, §3.2, RFC 6591
@@ -12,29 +14,28 @@ var onceOnly = []string{
 	"original-envelope-id", "original-mail-from", "auth-failure", "delivery-result", "identity-alignment",
 }
 
-// parser reads one message.
 type parser struct {
 	message Message
 	options Options
 	report  Report
-	quirks  quirkSet
+	quirks  quirk.Tally[Quirk]
 }
 
-// feedback reads the machine-readable part.
+// feedback parses the machine-readable part.
 func (p *parser) feedback() error {
 	f, malformed := parseFields(string(p.message.Feedback))
 	if err := p.feedbackType(f); err != nil {
 		return err
 	}
-	p.quirks.noteIf(malformed > 0, FieldMalformed)
+	p.quirks.NoteIf(malformed > 0, FieldMalformed)
 	for _, name := range onceOnly {
-		p.quirks.noteIf(len(f[name]) > 1, FieldRepeated)
+		p.quirks.NoteIf(len(f[name]) > 1, FieldRepeated)
 	}
 	r := &p.report
 	r.UserAgent = f.first("user-agent")
 	r.Version = f.first("version")
-	p.quirks.noteIf(r.Version == "", VersionMissing)
-	p.quirks.noteIf(r.Version != "" && r.Version != "1", VersionUnusual)
+	p.quirks.NoteIf(r.Version == "", VersionMissing)
+	p.quirks.NoteIf(r.Version != "" && r.Version != "1", VersionUnusual)
 
 	p.authFailure(f.first("auth-failure"))
 	r.AuthenticationResults = f.filled("authentication-results")
@@ -59,92 +60,88 @@ func (p *parser) feedback() error {
 	for _, rcpt := range f.filled("original-rcpt-to") {
 		r.OriginalRcptTo = append(r.OriginalRcptTo, unbracketed(rcpt))
 	}
-	r.MessageID = f.first("message-id") // no RFC has it, some reporters send it
+	r.MessageID = f.first("message-id") // not in any RFC, but some reporters send it
 	return nil
 }
 
-// feedbackType refuses everything that is not about authentication.
+// feedbackType rejects reports that are not about authentication.
 func (p *parser) feedbackType(f fields) error {
 	word := strings.ToLower(f.first("feedback-type"))
 	if word == "" {
 		if f.first("auth-failure") == "" {
-			return &RefusedError{Why: RefusedNone}
+			return &RejectedError{Why: RejectedNone}
 		}
-		p.quirks.noteIf(true, FeedbackTypeMissing)
+		p.quirks.Note(FeedbackTypeMissing)
 		word = "auth-failure"
 	}
 	if word != "auth-failure" {
-		return &RefusedError{Why: RefusedOther, FeedbackType: word}
+		return &RejectedError{Why: RejectedOther, FeedbackType: word}
 	}
 	p.report.FeedbackType = word
 	return nil
 }
 
-// authFailure reads what failed.
 func (p *parser) authFailure(text string) {
 	word := AuthFailure(strings.ToLower(withoutComments(text)))
 	p.report.AuthFailure = word
 	switch word {
 	case FailureADSP, FailureBodyHash, FailureRevoked, FailureSignature, FailureSPF, FailureDMARC:
 	case "":
-		p.quirks.noteIf(true, AuthFailureMissing)
+		p.quirks.Note(AuthFailureMissing)
 	default:
-		p.quirks.noteIf(true, AuthFailureUnknown)
+		p.quirks.Note(AuthFailureUnknown)
 	}
 }
 
-// alignment reads the mechanisms that gave no aligned identifier (RFC 9991):
-// a list with commas, or the word "none".
+// alignment parses the mechanisms without an aligned identifier (RFC 9991): a
+// comma-separated list, or "none".
 func (p *parser) alignment(f fields) {
 	text := strings.ToLower(withoutComments(f.first("identity-alignment")))
 	if text == "" {
-		p.quirks.noteIf(p.report.AuthFailure == FailureDMARC, AlignmentMissing)
+		p.quirks.NoteIf(p.report.AuthFailure == FailureDMARC, AlignmentMissing)
 		return
 	}
-	p.report.AlignmentTold = true
+	p.report.AlignmentReported = true
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		switch word {
 		case "dkim", "spf":
 			p.report.Misaligned = append(p.report.Misaligned, word)
 		case "none":
 		default:
-			p.quirks.noteIf(true, AlignmentUnknown)
+			p.quirks.Note(AlignmentUnknown)
 		}
 	}
 }
 
-// source reads the address that delivered the mail.
 func (p *parser) source(text string) {
 	if text == "" {
-		p.quirks.noteIf(true, SourceIPMissing)
+		p.quirks.Note(SourceIPMissing)
 		return
 	}
 	addr, ok := address(text)
 	if !ok {
 		p.report.SourceText = text
-		p.quirks.noteIf(true, SourceIPUnreadable)
+		p.quirks.Note(SourceIPUnreadable)
 		return
 	}
 	p.report.SourceIP = addr
-	p.quirks.noteIf(addr.String() != text, SourceIPForm)
+	p.quirks.NoteIf(addr.String() != text, SourceIPForm)
 }
 
-// arrival reads when the mail arrived.
 func (p *parser) arrival(f fields) {
 	text := f.first("arrival-date")
 	if text == "" {
 		text = f.first("received-date")
-		p.quirks.noteIf(text != "", ArrivalDateAlias)
+		p.quirks.NoteIf(text != "", ArrivalDateAlias)
 	}
 	if text == "" {
-		return // the date of the report will stand in
+		return // defaults to the date of the report
 	}
 	when, ok := date(text)
-	p.quirks.noteIf(!ok, DateUnreadable)
+	p.quirks.NoteIf(!ok, DateUnreadable)
 	p.report.ArrivalDate = when
 }
 
-// delivery reads what became of the mail.
 func (p *parser) delivery(text string) {
 	if text == "" {
 		return
@@ -155,11 +152,11 @@ func (p *parser) delivery(text string) {
 		p.report.DeliveryResult = word
 	default:
 		p.report.DeliveryResult = Other
-		p.quirks.noteIf(true, DeliveryResultUnknown)
+		p.quirks.Note(DeliveryResultUnknown)
 	}
 }
 
-// incidents reads how many mails the report stands for (RFC 5965 §3.2).
+// incidents parses the number of mails that the report represents (RFC 5965 §3.2).
 func incidents(text string) int {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil && n > 0 {
 		return int(n)

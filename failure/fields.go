@@ -7,20 +7,23 @@ import (
 )
 
 const (
-	maxFields = 1000     // of one block
-	maxValue  = 16 << 10 // bytes of one field
+	maxFields = 1000     // per block
+	maxValue  = 16 << 10 // bytes
 )
 
 var (
-	// fieldLine finds a line of the form of a header field (RFC 5322 §2.2).
+	// fieldLine matches a header field (RFC 5322 §2.2).
 	fieldLine = regexp.MustCompile(`^[!-9;-~]+[ \t]*:`)
-	// feedbackType finds the field that every feedback report has.
+	// feedbackType matches a field that every feedback report has.
 	feedbackType = regexp.MustCompile(`(?im)^(Feedback-Type|Auth-Failure)[ \t]*:`)
 )
 
-// IsFeedback reports whether a content that begins with head is the body of a
-// message/feedback-report part, whatever it is labelled as.
+// IsFeedback reports whether content that starts with head is the body of a
+// message/feedback-report part, regardless of its media type.
 func IsFeedback(head []byte) bool {
+	if !fieldLine.Match(bytes.TrimLeft(head, " \t\r\n")) {
+		return false // avoids a copy
+	}
 	text := strings.TrimLeft(strings.ReplaceAll(string(head), "\r\n", "\n"), " \t\n")
 	if !fieldLine.MatchString(text) {
 		return false
@@ -29,16 +32,16 @@ func IsFeedback(head []byte) bool {
 	return feedbackType.MatchString(block)
 }
 
-// fields holds header fields by their names in lower case, in order.
+// fields contains header fields in order, by name in lower case.
 type fields map[string][]string
 
-// parseFields reads a block of header fields. It returns how many lines were
-// none. Empty lines are passed over: some reporters put them between fields.
+// parseFields parses a block of header fields, and returns the number of malformed lines.
+// It ignores empty lines, which some reporters put between fields.
 func parseFields(block string) (f fields, malformed int) {
 	f = make(fields)
 	count := 0
-	var last []string // the values of the field that a folded line goes on with
-	var folded []byte // its last value, while it grows
+	var last []string // the values of the field that folded lines continue
+	var folded []byte // its last value, if it has folded lines
 	flush := func() {
 		if len(last) > 0 && len(folded) > 0 {
 			last[len(last)-1] = bounded(string(bytes.TrimSpace(folded)))
@@ -72,9 +75,9 @@ func parseFields(block string) (f fields, malformed int) {
 	return f, malformed
 }
 
-// extend adds a folded line to a value, of which folded holds what there is once
-// it has more than its first line. The slice grows, so that many short lines take
-// no longer than a long one.
+// extend appends a folded line to a value. folded contains the value so far if it has
+// more than one line, else first does. The slice grows geometrically, so that many short
+// lines take linear time.
 func extend(folded []byte, first, line string) []byte {
 	if len(folded) == 0 {
 		folded = append(folded, first...)
@@ -88,7 +91,7 @@ func extend(folded []byte, first, line string) []byte {
 	return append(folded, strings.TrimSpace(line)...)
 }
 
-// first returns the first value of a field, "" if there is none.
+// first returns the first value of a field, or "".
 func (f fields) first(name string) string {
 	if values := f[name]; len(values) > 0 {
 		return values[0]
@@ -96,7 +99,7 @@ func (f fields) first(name string) string {
 	return ""
 }
 
-// filled returns the values of a field that are not empty.
+// filled returns the non-empty values of a field.
 func (f fields) filled(name string) []string {
 	var values []string
 	for _, v := range f[name] {
@@ -107,7 +110,7 @@ func (f fields) filled(name string) []string {
 	return values
 }
 
-// bounded cuts a value that is too long, and makes it valid UTF-8.
+// bounded truncates a long value, and makes it valid UTF-8.
 func bounded(value string) string {
 	return strings.ToValidUTF8(value[:min(len(value), maxValue)], "�")
 }

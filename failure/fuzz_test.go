@@ -10,11 +10,11 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 )
 
-// mailAddress finds addresses, in another way than the package does.
+// mailAddress matches addresses in a different way than the package.
 var mailAddress = regexp.MustCompile(`[A-Za-z0-9._+-]+@[A-Za-z0-9]`)
 
-// FuzzFailure checks that no local part of an address gets through where it
-// should be hidden, and that a report is either refused or whole.
+// FuzzFailure checks that all local parts are redacted, and that a report is either
+// rejected or complete.
 func FuzzFailure(f *testing.F) {
 	f.Add(complete, "", original)
 	f.Add("", textReport, "")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Mail returns the message as a mail: a feedback report (RFC 5965), or plain text for a
-// report in that form. Taking that mail apart gives the same Message back.
+// Mail returns the message as a mail: a feedback report (RFC 5965) or plain text.
+// Splitting it returns the same Message.
 func (m Message) Mail() []byte {
 	var b bytes.Buffer
 	if date := strings.Join(strings.Fields(m.Date), " "); date != "" {
@@ -19,7 +19,7 @@ func (m Message) Mail() []byte {
 		writePart(&b, "text/plain", m.Text)
 		return b.Bytes()
 	}
-	// Nothing can hold the hash of itself, so no part holds the boundary.
+	// No part can contain the boundary, because it is a hash of the parts.
 	hash := sha256.Sum256(bytes.Join([][]byte{m.Feedback, m.Text, m.Original}, nil))
 	boundary := hex.EncodeToString(hash[:])
 	b.WriteString("Content-Type: multipart/report; report-type=feedback-report;\n boundary=\"" + boundary + "\"\n\n")

@@ -6,10 +6,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
-// original reads the header of the mail that failed.
+// original parses the header of the failed mail.
 func (p *parser) original() {
 	header, body := splitOriginal(p.message.Original)
-	p.quirks.noteIf(header == "" && body == "", OriginalMissing)
+	p.quirks.NoteIf(header == "" && body == "", OriginalMissing)
 	f, _ := parseFields(header)
 	r := &p.report
 	r.Header = header
@@ -25,8 +25,8 @@ func (p *parser) original() {
 	}
 }
 
-// splitOriginal returns the header and the body of the mail that failed, as valid UTF-8
-// with line feeds alone.
+// splitOriginal returns the header and body of the failed mail, as valid UTF-8 with LF
+// line endings.
 func splitOriginal(original []byte) (header, body string) {
 	text := strings.TrimLeft(strings.ToValidUTF8(string(original), "�"), "\r\n")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -34,20 +34,20 @@ func splitOriginal(original []byte) (header, body string) {
 	return header, body
 }
 
-// fillIn takes from the mails what the report itself does not tell.
+// fillIn fills in missing values from the mails.
 func (p *parser) fillIn() {
 	r := &p.report
 	if r.ReportedDomain == "" {
-		p.quirks.noteIf(true, ReportedDomainMissing)
+		p.quirks.Note(ReportedDomainMissing)
 		if found := anyAddress.FindAllString(r.From, -1); len(found) > 0 {
 			r.ReportedDomain = domain(found[len(found)-1])
 		}
 	}
 	if r.ArrivalDate.IsZero() {
-		p.quirks.noteIf(!p.quirks[DateUnreadable], ArrivalDateMissing)
+		p.quirks.NoteIf(!p.quirks.Has(DateUnreadable), ArrivalDateMissing)
 		if when, ok := date(p.message.Date); ok {
 			r.ArrivalDate = when
 		}
 	}
-	p.quirks.noteIf(!r.ArrivalDate.IsZero() && !reporttext.Plausible(r.ArrivalDate.Unix(), p.options.Latest), DateImplausible)
+	p.quirks.NoteIf(!r.ArrivalDate.IsZero() && !reporttext.Plausible(r.ArrivalDate.Unix(), p.options.Latest), DateImplausible)
 }

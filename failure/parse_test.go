@@ -31,7 +31,7 @@ Message-ID: <1234@sender.example>
 Dear Bob, write to alice@sender.example.
 `
 
-// complete has every field of RFC 5965, RFC 6591 and RFC 9991 that is read.
+// complete has every supported field of RFC 5965, RFC 6591 and RFC 9991.
 const complete = `Feedback-Type: auth-failure
 User-Agent: Example/1.0
 Version: 1
@@ -63,7 +63,7 @@ func TestParseComplete(t *testing.T) {
 		FeedbackType: "auth-failure", UserAgent: "Example/1.0", Version: "1",
 		AuthFailure:           failure.FailureDMARC,
 		AuthenticationResults: []string{"receiver.example; dmarc=fail header.from=sender.example"},
-		Misaligned:            []string{"dkim", "spf"}, AlignmentTold: true,
+		Misaligned:            []string{"dkim", "spf"}, AlignmentReported: true,
 		SourceIP: netip.MustParseAddr("192.0.2.7"), SourcePort: 40123,
 		ReportedDomain: "sender.example", ReportingMTA: "mx.receiver.example",
 		ArrivalDate:    time.Date(2025, 11, 3, 9, 0, 0, 0, time.UTC),
@@ -134,8 +134,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestQuirks has a row for every quirk: the fields that bring it about, and
-// what is read then.
+// TestQuirks has a row for every quirk: fields that cause it, and the result.
 func TestQuirks(t *testing.T) {
 	t.Parallel()
 	const base = "Feedback-Type: auth-failure\nVersion: 1\nAuth-Failure: dmarc\nIdentity-Alignment: none\n" +
@@ -154,7 +153,7 @@ func TestQuirks(t *testing.T) {
 			"none",
 			failure.Message{Feedback: []byte(base), Original: []byte(header)},
 			nil,
-			func(r failure.Report) bool { return r.AlignmentTold && len(r.Misaligned) == 0 && r.Incidents == 1 },
+			func(r failure.Report) bool { return r.AlignmentReported && len(r.Misaligned) == 0 && r.Incidents == 1 },
 		},
 		{
 			"no type", feedback(base, "Feedback-Type: auth-failure\n", ""),
@@ -178,13 +177,13 @@ func TestQuirks(t *testing.T) {
 		{
 			"no alignment", feedback(base, "Identity-Alignment: none\n", ""),
 			[]failure.Quirk{failure.AlignmentMissing},
-			func(r failure.Report) bool { return !r.AlignmentTold },
+			func(r failure.Report) bool { return !r.AlignmentReported },
 		},
 		{
 			"an unknown alignment", feedback(base, "none", "dkim,arc"),
 			[]failure.Quirk{failure.AlignmentUnknown},
 			func(r failure.Report) bool {
-				return r.AlignmentTold && len(r.Misaligned) == 1 && r.Misaligned[0] == "dkim"
+				return r.AlignmentReported && len(r.Misaligned) == 1 && r.Misaligned[0] == "dkim"
 			},
 		},
 		{
@@ -295,7 +294,7 @@ From: <a@sender.example>
 Message-ID: <1@sender.example>
 `
 
-// feedback returns a message whose fields have one text replaced.
+// feedback returns a message with one text replaced.
 func feedback(base, old, replacement string) failure.Message {
 	return failure.Message{
 		Date:     "Mon, 3 Nov 2025 11:00:00 +0000",
@@ -304,23 +303,23 @@ func feedback(base, old, replacement string) failure.Message {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestRejected(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		message failure.Message
-		want    failure.RefusedError
+		want    failure.RejectedError
 		words   string
 	}{
-		{"nothing", failure.Message{}, failure.RefusedError{Why: failure.RefusedNone}, "no feedback report"},
-		{"words", failure.Message{Text: []byte("Hello")}, failure.RefusedError{Why: failure.RefusedNone}, "no feedback report"},
-		{"fields of something else", failure.Message{Feedback: []byte("Subject: hello\n")}, failure.RefusedError{Why: failure.RefusedNone}, "no feedback report"},
-		{"a complaint", failure.Message{Feedback: []byte("Feedback-Type: Abuse\nVersion: 1\n")}, failure.RefusedError{Why: failure.RefusedOther, FeedbackType: "abuse"}, "other feedback report: abuse"},
+		{"nothing", failure.Message{}, failure.RejectedError{Why: failure.RejectedNone}, "no feedback report"},
+		{"words", failure.Message{Text: []byte("Hello")}, failure.RejectedError{Why: failure.RejectedNone}, "no feedback report"},
+		{"fields of something else", failure.Message{Feedback: []byte("Subject: hello\n")}, failure.RejectedError{Why: failure.RejectedNone}, "no feedback report"},
+		{"a complaint", failure.Message{Feedback: []byte("Feedback-Type: Abuse\nVersion: 1\n")}, failure.RejectedError{Why: failure.RejectedOther, FeedbackType: "abuse"}, "other feedback report: abuse"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := failure.Parse(test.message, failure.Options{})
-			var got *failure.RefusedError
+			var got *failure.RejectedError
 			if !errors.As(err, &got) || *got != test.want || err.Error() != test.words {
 				t.Errorf("got error %v, want %v", err, test.words)
 			}
@@ -368,6 +367,9 @@ func TestDates(t *testing.T) {
 		"Mon, 3 Nov 2025 10:00:00 +0000 UTC": "2025-11-03T10:00:00Z",
 		"Mon, 3 Nov 0025 10:00:00 +0000":     "0001-01-01T00:00:00Z",
 		"in the morning":                     "0001-01-01T00:00:00Z",
+		"1 Jan 1970 00:00:00 +0000":          "1970-01-01T00:00:00Z",
+		"31 Dec 1969 23:59:59 +0000":         "0001-01-01T00:00:00Z",
+		"9999-12-31T23:59:59Z":               "9999-12-31T23:59:59Z",
 	} {
 		got, err := failure.Parse(failure.Message{Feedback: []byte("Auth-Failure: spf\nArrival-Date: " + text)}, failure.Options{})
 		if err != nil {

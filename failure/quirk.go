@@ -1,10 +1,11 @@
 package failure
 
-// Quirk is a kind of deviation from the specifications that a reader has to know
-// of. The zero value is none.
+import "github.com/dmarcd/dmarcd/internal/quirk"
+
+// Quirk is a kind of deviation from the specifications. The zero value means none.
 type Quirk uint8
 
-// The quirks. What each of them means stands in the table below.
+// The quirks. The table below explains them.
 const (
 	TextOnly Quirk = iota + 1
 	FeedbackTypeMissing
@@ -26,13 +27,10 @@ const (
 	SourceIPUnreadable
 	DeliveryResultUnknown
 	OriginalMissing
-
-	quirkCount
 )
 
-// quirks is the table of all quirks: the name is stable and goes into databases
-// and interfaces.
-var quirks = [quirkCount]struct{ name, meaning string }{
+// quirks lists all quirks. The names are stable: they are stored and part of the API.
+var quirks = quirk.Table{
 	TextOnly:              {"text-only", "The report is plain text without a feedback report."},
 	FeedbackTypeMissing:   {"feedback-type-missing", "The feedback type is missing; other fields show that this is an authentication failure report."},
 	VersionMissing:        {"version-missing", "There is no version."},
@@ -55,48 +53,11 @@ var quirks = [quirkCount]struct{ name, meaning string }{
 	OriginalMissing:       {"original-missing", "The headers of the failed message are missing."},
 }
 
-// Quirks returns all quirks in their order.
-func Quirks() []Quirk {
-	all := make([]Quirk, 0, quirkCount-1)
-	for q := Quirk(1); q < quirkCount; q++ {
-		all = append(all, q)
-	}
-	return all
-}
+// Quirks returns all quirks in order.
+func Quirks() []Quirk { return quirk.All[Quirk](quirks) }
 
 // String returns the stable name of the quirk, such as "text-only".
-func (q Quirk) String() string {
-	if q >= quirkCount {
-		return ""
-	}
-	return quirks[q].name
-}
+func (q Quirk) String() string { return quirk.Name(quirks, q) }
 
-// Meaning returns one sentence that says what the quirk is.
-func (q Quirk) Meaning() string {
-	if q >= quirkCount {
-		return ""
-	}
-	return quirks[q].meaning
-}
-
-// quirkSet holds the quirks that were met.
-type quirkSet [quirkCount]bool
-
-// noteIf notes the quirk where it is there.
-func (s *quirkSet) noteIf(there bool, q Quirk) {
-	if there {
-		s[q] = true
-	}
-}
-
-// list returns the quirks that were met, in their order.
-func (s *quirkSet) list() []Quirk {
-	var met []Quirk
-	for _, q := range Quirks() {
-		if s[q] {
-			met = append(met, q)
-		}
-	}
-	return met
-}
+// Meaning describes the quirk in one sentence.
+func (q Quirk) Meaning() string { return quirk.Meaning(quirks, q) }

@@ -5,29 +5,25 @@ import (
 	"strings"
 )
 
-// hidden stands for a local part (RFC 6590 §3).
+// hidden replaces a local part (RFC 6590 §3).
 const hidden = "redacted"
 
 var (
-	// anyAddress finds an address: a local part, quoted or not, and a domain.
-	// The local part may hold an equals sign, as those of mailing lists do that
-	// hold the recipient's address, and what has several at signs is hidden up
-	// to the last.
+	// anyAddress matches an address: a local part, quoted or not, and a domain. The local
+	// part may contain an equals sign, as in VERP addresses, which contain the
+	// recipient's address; with several at signs everything up to the last is redacted.
 	anyAddress = regexp.MustCompile(`(?:(?:"[^"\r\n]*"|[^\s<>()\[\],;:@"])+@)+(?:\[[^\]\s]*\]|[^\s<>()\[\],;:@"'/?&=]+)`)
 	// property matches a property name directly before an address, as in
 	// "smtp.mailfrom=name@example.com" (RFC 8601 §2.2): a property type with any
-	// property, or one of the names that Received-SPF and DKIM use. The name is not
-	// part of the address.
+	// property, or a name that Received-SPF and DKIM use. It is not part of the address.
 	property = regexp.MustCompile(`(?i)^((?:smtp|header|body|policy|auth|dns)\.[a-z0-9-]+|envelope-(?:from|to)|from|i)=`)
-	// peopleFields are the fields whose text beside the addresses is the names
-	// of persons.
+	// peopleFields are the fields that may contain names of persons next to addresses.
 	peopleFields = regexp.MustCompile(`(?i)^(from|to|cc|bcc|sender|reply-to|resent-[a-z-]+|delivered-to|x-original-to|return-path|errors-to|disposition-notification-to):`)
 )
 
-// Redact returns the message without the personal data that o leaves out. Parse reads
-// the same report from the result as from m with the same options. What is not part of
-// a failure report, such as the text for people beside the feedback, is not in a
-// Message and so not in the result either.
+// Redact removes the personal data that o does not retain. Parse with the same options
+// returns the same report for the result as for m. Parts of a mail that are not in a
+// Message, such as text next to the feedback, are not in the result either.
 func Redact(m Message, o Options) Message {
 	if !isFeedback(m) {
 		m = withoutQuote(m)
@@ -48,8 +44,8 @@ func Redact(m Message, o Options) Message {
 	return redacted
 }
 
-// redact hides the local parts of all addresses, unless they are to be kept.
-// A Message-ID looks like an address and is none.
+// redact redacts the local parts of all addresses, unless they are to be retained. A
+// Message-ID looks like an address but is not one.
 func (p *parser) redact() {
 	if p.options.KeepLocalParts {
 		return
@@ -70,7 +66,7 @@ func (p *parser) redact() {
 	r.Header = hideHeader(r.Header)
 }
 
-// hideLocalParts replaces the local part of every address in a text.
+// hideLocalParts redacts the local part of every address in a text.
 func hideLocalParts(text string) string {
 	return anyAddress.ReplaceAllStringFunc(text, func(found string) string {
 		before := property.FindString(found)
@@ -78,13 +74,12 @@ func hideLocalParts(text string) string {
 	})
 }
 
-// addressesOnly returns the addresses of a field without local parts, and
-// without the names of persons.
+// addressesOnly returns the redacted addresses of a field without names of persons.
 func addressesOnly(text string) string {
 	return hideLocalParts(strings.Join(anyAddress.FindAllString(text, -1), ", "))
 }
 
-// hideHeader hides what is personal in a header.
+// hideHeader redacts a header.
 func hideHeader(header string) string {
 	var b strings.Builder
 	for _, field := range unfoldedFields(header) {
@@ -102,7 +97,7 @@ func hideHeader(header string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// unfoldedFields returns the fields of a header, each with its folded lines.
+// unfoldedFields returns the fields of a header with their folded lines.
 func unfoldedFields(header string) []string {
 	var all []string
 	start, end := 0, 0

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// textReport finds the opening of the reports that Exim with Baruwa sends.
+// textReport matches the start of reports by Exim with Baruwa.
 var textReport = regexp.MustCompile(`(?i)claim\w*\s+to\s+be\s+from\s+you\s+has\s+failed\s+the\s+published\s+DMARC\s+policy`)
 
-// copyOfHeaders finds the line behind which the header of the mail is quoted.
+// copyOfHeaders matches the line before the quoted header of the mail.
 var copyOfHeaders = regexp.MustCompile(`(?im)^-*[^\n]*copy of the headers[^\n]*\n`)
 
-// textLine finds a fact, a line such as "  Sender Domain: example.com".
+// textLine matches a line such as "  Sender Domain: example.com".
 var textLine = regexp.MustCompile(`(?m)^[ \t]*([A-Za-z][A-Za-z ]*):[ \t]*([^\r\n]*)`)
 
-// IsText reports whether a text that begins with head is a failure report for
-// people, of the only kind that is known.
+// IsText reports whether text that starts with head is a failure report in the only known
+// plain text format.
 func IsText(head []byte) bool { return textReport.Match(head) }
 
-// withoutQuote moves the header that a report for people quotes to Original, unless the
-// mail that failed was sent too.
+// withoutQuote moves the quoted header of a plain text report to Original, unless that is
+// set.
 func withoutQuote(m Message) Message {
 	if at := copyOfHeaders.FindIndex(m.Text); at != nil {
 		if len(m.Original) == 0 {
@@ -30,7 +30,7 @@ func withoutQuote(m Message) Message {
 	return m
 }
 
-// text reads a report for people.
+// text parses a report in plain text.
 func (p *parser) text() {
 	p.message = withoutQuote(p.message)
 	text := string(p.message.Text)
@@ -39,7 +39,7 @@ func (p *parser) text() {
 		name := strings.ToLower(match[1])
 		facts[name] = append(facts[name], bounded(strings.TrimSpace(match[2])))
 	}
-	p.quirks.noteIf(true, TextOnly)
+	p.quirks.Note(TextOnly)
 	r := &p.report
 	r.ReportedDomain = domain(facts.first("sender domain"))
 	p.source(facts.first("sender ip address"))
@@ -47,9 +47,9 @@ func (p *parser) text() {
 	for _, mechanism := range []string{"dkim", "spf"} {
 		switch strings.ToLower(facts.first(mechanism + " alignment")) {
 		case "yes":
-			r.AlignmentTold = true
+			r.AlignmentReported = true
 		case "no":
-			r.AlignmentTold = true
+			r.AlignmentReported = true
 			r.Misaligned = append(r.Misaligned, mechanism)
 		}
 	}

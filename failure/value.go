@@ -10,24 +10,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
-// comment finds a comment without another one inside (RFC 5322 §3.2.2).
+// comment matches a comment without nested ones (RFC 5322 §3.2.2).
 var comment = regexp.MustCompile(`\([^()]*\)`)
 
-// zones are the names of time zones that RFC 5322 §4.3 defines; the standard
-// library takes them for UTC.
+// zones are the time zone names of RFC 5322 §4.3; the standard library treats them as
+// UTC.
 var zones = map[string]string{
 	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000",
 }
 
-// withoutComments returns a value without its comments.
+// withoutComments removes comments.
 func withoutComments(text string) string {
 	return strings.TrimSpace(comment.ReplaceAllString(text, ""))
 }
 
-// date reads a date of RFC 5322 §3.3, as UTC. One that claims a year before
-// mail, or after 9999, is none.
+// date parses a date of RFC 5322 §3.3 and converts it to UTC. Years before email existed
+// or after 9999 are invalid.
 func date(text string) (time.Time, bool) {
 	words := strings.Fields(withoutComments(text))
 	if n := len(words); n > 0 {
@@ -46,7 +46,7 @@ func date(text string) (time.Time, bool) {
 
 func rfc3339(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) }
 
-// address reads the first word of a text as an IP address.
+// address parses the first word of a text as an IP address.
 func address(text string) (netip.Addr, bool) {
 	if addr, ok := reporttext.Address(text); ok {
 		return addr, true
@@ -58,21 +58,20 @@ func address(text string) (netip.Addr, bool) {
 	return reporttext.Address(words[0])
 }
 
-// domain returns a domain in lower case A-labels, without a dot at its end and
-// without the local part of an address.
+// domain returns a domain in lower-case A-labels, without trailing dot and local part.
 func domain(text string) string {
 	text = unbracketed(withoutComments(text))
 	text = text[strings.LastIndexByte(text, '@')+1:]
 	return reporttext.ALabels(strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), ".")))
 }
 
-// unbracketed returns an address without angle brackets.
+// unbracketed removes angle brackets.
 func unbracketed(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSuffix(strings.TrimPrefix(text, "<"), ">")
 }
 
-// afterType returns the name behind a type such as "dns;" (RFC 3464 §2.1.2).
+// afterType returns the name after a type such as "dns;" (RFC 3464 §2.1.2).
 func afterType(text string) string {
 	if _, name, found := strings.Cut(text, ";"); found {
 		text = name

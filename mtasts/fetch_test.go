@@ -108,7 +108,7 @@ func withoutDetail(problems []mtasts.Problem) []mtasts.Problem {
 	return problems
 }
 
-// endless sends a policy until nobody listens any more.
+// endless sends a policy until the client disconnects.
 func endless() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")

@@ -12,7 +12,7 @@ import (
 
 const most = 100
 
-// FuzzParseRecord holds that limits are kept, that the validity follows from the
+// FuzzParseRecord checks that limits are kept, that the validity follows from the
 // problems, and that a valid record and its canonical form state the same.
 func FuzzParseRecord(f *testing.F) {
 	for _, seed := range []string{
@@ -41,7 +41,7 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-// FuzzParsePolicy holds that limits are kept, that the validity follows from the
+// FuzzParsePolicy checks that limits are kept, that the validity follows from the
 // problems, that every pattern allows a host, and that a valid policy and its
 // canonical form state the same.
 func FuzzParsePolicy(f *testing.F) {
@@ -73,7 +73,7 @@ func FuzzParsePolicy(f *testing.F) {
 	})
 }
 
-// FuzzMatchMX holds that a pattern without an asterisk matches itself alone, and
+// FuzzMatchMX checks that a pattern without an asterisk matches itself alone, and
 // that one with it matches names of as many labels only.
 func FuzzMatchMX(f *testing.F) {
 	f.Add("*.example.com", "mail.example.com")

@@ -2,7 +2,6 @@ package mtasts
 
 import (
 	"context"
-	"strings"
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/txt"
@@ -26,41 +25,21 @@ const (
 )
 
 // Lookup is the result of looking up the record of a domain.
-type Lookup struct {
-	Domain string
-	Status Status
-	// Found is the result of the query, zero if the name could not be queried.
-	txt.Found[Record]
-	// Problems lists problems other than those of the records themselves.
-	Problems []Problem
-}
+type Lookup = txt.Lookup[Record, Problem]
 
 // QueryName returns the name at which the record of a domain is published.
 func QueryName(domain string) string { return "_mta-sts." + domain }
 
-// LookupRecord looks up the record of a domain with one query (RFC 8461 §3.1). A name that
-// is invalid in DNS has no record and is not queried.
+// LookupRecord looks up the record of a domain with one query (RFC 8461 §3.1). A name that is
+// invalid in DNS has no record and is not queried.
 func LookupRecord(ctx context.Context, r dns.Resolver, domain string) Lookup {
-	l := Lookup{Domain: dns.Name(domain), Status: StatusNone}
-	name := QueryName(l.Domain)
-	if !dns.ValidName(name) {
-		return l
-	}
-	l.Found = txt.Find(ctx, r, name, ParseRecord)
-	l.Status = txt.StatusOf(l.Found, func(r Record) bool { return r.Valid })
-	for _, text := range l.Others {
-		if isNearMiss(text) {
-			l.Problems = append(l.Problems, Problem{Kind: NearMiss, Text: text})
-		}
-	}
-	if target, ok := l.DanglingAlias(); ok {
-		l.Problems = append(l.Problems, Problem{Kind: DanglingAlias, Text: target})
-	}
-	if l.Status == StatusMultiple {
-		l.Problems = append(l.Problems, Problem{Kind: MultipleRecords, Count: len(l.Records), Limit: 1})
-	}
-	return l
+	return txt.LookUp(ctx, r, domain, txt.Protocol[Record, Problem]{
+		QueryName: QueryName,
+		Parse:     ParseRecord,
+		Valid:     func(r Record) bool { return r.Valid },
+		Word:      "stsv",
+		Problem: func(p txt.Problem) Problem {
+			return Problem{Kind: Kind(p.Kind), Text: p.Text, Count: p.Count, Limit: p.Limit}
+		},
+	})
 }
-
-// isNearMiss reports whether a text that is not a record mentions the version.
-func isNearMiss(text string) bool { return strings.Contains(strings.ToLower(text), "stsv") }

@@ -1,5 +1,7 @@
 package mtasts
 
+import "github.com/dmarcd/dmarcd/dns/txt"
+
 // Kind is a type of problem. The values are stable.
 type Kind string
 
@@ -52,11 +54,11 @@ const (
 // Problems of the DNS data.
 const (
 	// MultipleRecords: there are Count records where there must be one.
-	MultipleRecords Kind = "multiple-records"
+	MultipleRecords Kind = txt.MultipleRecords
 	// NearMiss: Text is a TXT record that is probably a malformed MTA-STS record.
-	NearMiss Kind = "near-miss"
+	NearMiss Kind = txt.NearMiss
 	// DanglingAlias: a CNAME leads to Text, which has no TXT record.
-	DanglingAlias Kind = "dangling-alias"
+	DanglingAlias Kind = txt.DanglingAlias
 )
 
 // Problems of fetching the policy.

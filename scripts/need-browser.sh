@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that there are Chromium, which the tests in test/browser look at the web
-# page with, and axe, which looks at its accessibility. As root, on Debian and its
+# Makes sure that there are Chromium, with which the tests in test/browser open the web
+# pages, and axe, which checks their accessibility. As root, on Debian and its
 # kin, a missing Chromium is installed. Node.js and npm are need-node.sh's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

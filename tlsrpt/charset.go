@@ -9,8 +9,7 @@ import (
 )
 
 // inUTF8 returns a document in UTF-8 without a byte order mark, which RFC 8259 §8.1
-// forbids and lets readers ignore. The RFC wants UTF-8, and some reporters write
-// UTF-16.
+// forbids but allows readers to ignore. Some reporters write UTF-16.
 func inUTF8(in io.Reader, quirks *tally) (*bufio.Reader, error) {
 	const mark = "\ufeff"
 	document := buffered(in)
@@ -19,12 +18,12 @@ func inUTF8(in io.Reader, quirks *tally) (*bufio.Reader, error) {
 		return nil, err
 	}
 	if encoding, marked := reporttext.Unicode(head); encoding != nil {
-		quirks.noteIf(marked, ByteOrderMark)
-		quirks.note(OtherEncoding)
+		quirks.NoteIf(marked, ByteOrderMark)
+		quirks.Note(OtherEncoding)
 		return buffered(encoding.NewDecoder().Reader(document)), nil
 	}
 	if len(head) >= len(mark) && string(head[:len(mark)]) == mark {
-		quirks.note(ByteOrderMark)
+		quirks.Note(ByteOrderMark)
 		_, err := document.Discard(len(mark))
 		return document, err
 	}

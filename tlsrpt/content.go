@@ -6,7 +6,6 @@ import (
 	"hash"
 )
 
-// contentOf hashes what a report says.
 func contentOf(r *Report) [sha256.Size]byte {
 	h := hasher{sum: sha256.New()}
 	h.texts(r.OrgName, r.ContactInfo, r.ReportID)
@@ -27,8 +26,7 @@ func contentOf(r *Report) [sha256.Size]byte {
 	return [sha256.Size]byte(h.sum.Sum(nil))
 }
 
-// hasher covers each text with its length before it, so that no two reports can be
-// confused.
+// hasher writes the length before each text, so that the hash is unambiguous.
 type hasher struct {
 	sum     hash.Hash
 	scratch []byte

@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// FuzzParseRecord holds that limits are kept, that the validity follows from the
-// problems, and that a valid record and its canonical form state the same.
+// FuzzParseRecord checks that limits hold, that validity follows from the problems, and
+// that a valid record and its canonical form are equivalent.
 func FuzzParseRecord(f *testing.F) {
 	for _, seed := range []string{
 		"v=TLSRPTv1;rua=mailto:reports@example.com", "v=TLSRPTv1 ;; rua=https://a.example/x?y=z , mailto:a%2Cb@c ;x=y; X==; RUA=b ",

@@ -11,9 +11,9 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// FuzzReadReport holds that nothing panics, that limits are kept and counts are in
-// their range, that what encoding/json takes for JSON is not taken for damaged, and
-// that a report and its canonical form say the same.
+// FuzzReadReport checks that there are no panics, that limits hold, that counts are in
+// range, that valid JSON is not damaged, and that a report and its canonical form are
+// equal.
 func FuzzReadReport(f *testing.F) {
 	files, err := filepath.Glob("testdata/report/*.json")
 	if err != nil {
@@ -31,13 +31,13 @@ func FuzzReadReport(f *testing.F) {
 	limits := tlsrpt.Limits{TextBytes: 2000, KeptBytes: 10_000, Depth: 20, Policies: 5, Failures: 10, Values: 6}
 	f.Fuzz(func(t *testing.T, document string) {
 		report, err := tlsrpt.ReadReport(strings.NewReader(document), limits)
-		var refused *tlsrpt.RefusedError
-		if err != nil && !errors.As(err, &refused) {
-			t.Fatalf("got %v, want a refusal or none", err)
+		var rejected *tlsrpt.RejectedError
+		if err != nil && !errors.As(err, &rejected) {
+			t.Fatalf("got %v, want a rejection or none", err)
 		}
 		if json.Valid([]byte(document)) {
 			names := quirkNames(report)
-			if refused != nil && refused.Why == tlsrpt.RefusedDamaged || names["malformed"]+names["truncated"] > 0 {
+			if rejected != nil && rejected.Why == tlsrpt.RejectedDamaged || names["malformed"]+names["truncated"] > 0 {
 				t.Errorf("got %v and the quirks %v, want JSON to be read", err, names)
 			}
 		}
@@ -49,7 +49,7 @@ func FuzzReadReport(f *testing.F) {
 	})
 }
 
-// checkWithin holds that a report keeps the limits.
+// checkWithin checks that a report is within the limits.
 func checkWithin(t *testing.T, report tlsrpt.Report, limits tlsrpt.Limits) {
 	t.Helper()
 	failures := 0

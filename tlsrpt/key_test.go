@@ -57,7 +57,7 @@ func TestKnownWords(t *testing.T) {
 	}
 }
 
-// full has every member, each with a value of its own.
+// full has every member, each with a different value.
 const full = `{"organization-name":"R","contact-info":"a@r.example","report-id":"i",` +
 	`"date-range":{"start-datetime":"2026-04-01T00:00:00Z","end-datetime":"2026-04-01T23:59:59Z"},` +
 	`"policies":[{"policy":{"policy-type":"sts","policy-domain":"d.example","policy-string":["s","t"],"mx-host":["m"]},` +
@@ -65,7 +65,7 @@ const full = `{"organization-name":"R","contact-info":"a@r.example","report-id":
 	`"failure-details":[{"result-type":"tlsa-invalid","sending-mta-ip":"192.0.2.1","receiving-mx-hostname":"h.example",` +
 	`"receiving-mx-helo":"helo","receiving-ip":"192.0.2.2","failed-session-count":20,"additional-information":"u","failure-reason-code":"c"}]}]}`
 
-// TestContent holds that the hash tells what is said, and not how.
+// TestContent checks that the hash depends on content and not on form.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	want := read(t, full).Content

@@ -5,34 +5,34 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Where a document is damaged, what was read before the damage counts.
+// A document is damaged from some point on. The part before it is used.
 var (
 	errTruncated = errors.New("the document ends early")
 	errMalformed = errors.New("the document is not JSON")
 )
 
-// token is a piece of JSON: one of the six structural characters, or one of the
-// constants below.
+// token is a JSON token: one of the six structural characters, or one of the constants
+// below.
 type token byte
 
 const (
-	// tokenText is a string.
 	tokenText token = '"'
-	// tokenWord is a number or one of the three literal names.
+	// tokenWord is a number, true, false or null.
 	tokenWord token = 'w'
 )
 
-// lexer cuts JSON into tokens. It is our own because it must not hold more of a
-// document than one text of limited length, which the decoder of encoding/json
-// cannot promise for long texts and runs of blanks, and because it has to see what
-// that decoder mends without a word or does not read at all.
+// lexer splits JSON into tokens. We do not use encoding/json because it buffers long
+// texts and runs of blanks without a limit, repairs some errors silently, and rejects
+// others that we accept.
 type lexer struct {
 	in     *bufio.Reader
-	limit  int // the most bytes of one text
+	limit  int // of one text, in bytes
 	quirks *tally
 	text   []byte // of the last tokenText or tokenWord
 }
@@ -41,11 +41,11 @@ func newLexer(in *bufio.Reader, limit int, quirks *tally) *lexer {
 	return &lexer{in: in, limit: limit, quirks: quirks}
 }
 
-// buffered returns a reader whose errors come again.
+// buffered returns a reader whose errors are sticky.
 func buffered(in io.Reader) *bufio.Reader { return bufio.NewReader(&stickyReader{in: in}) }
 
-// stickyReader ends with its first error, so that an error that was met while
-// peeking comes again where it counts.
+// stickyReader repeats its first error, so that an error during a peek is returned again
+// by the next read.
 type stickyReader struct {
 	in  io.Reader
 	err error
@@ -61,8 +61,8 @@ func (s *stickyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readByte returns errTruncated at the end of the document, also where an archive
-// around it was cut off.
+// readByte returns errTruncated at the end of the document, also if it is that of a
+// truncated archive.
 func (l *lexer) readByte() (byte, error) {
 	c, err := l.in.ReadByte()
 	if err == nil {
@@ -74,7 +74,7 @@ func (l *lexer) readByte() (byte, error) {
 	return 0, err
 }
 
-// peekPastBlanks returns the next byte that is no blank and leaves it there.
+// peekPastBlanks skips blanks and returns the next byte without consuming it.
 func (l *lexer) peekPastBlanks() (byte, error) {
 	for {
 		c, err := l.readByte()
@@ -87,8 +87,8 @@ func (l *lexer) peekPastBlanks() (byte, error) {
 	}
 }
 
-// skipToObject passes over everything up to an object at the beginning of a line. It
-// returns io.EOF where there is none.
+// skipToObject skips to an object at the start of a line. It returns io.EOF if there is
+// none.
 func (l *lexer) skipToObject() error {
 	for previous := byte(0); ; {
 		c, err := l.readByte()
@@ -104,7 +104,7 @@ func (l *lexer) skipToObject() error {
 	}
 }
 
-// next returns the next token. At the end of the document it returns errTruncated.
+// next returns the next token, or errTruncated at the end of the document.
 func (l *lexer) next() (token, error) {
 	c, err := l.peekPastBlanks()
 	if err != nil {
@@ -126,7 +126,7 @@ func (l *lexer) next() (token, error) {
 	}
 }
 
-// word reads a number or a literal name.
+// word reads a tokenWord.
 func (l *lexer) word() error {
 	l.text = l.text[:0]
 	for {
@@ -141,12 +141,12 @@ func (l *lexer) word() error {
 			return l.in.UnreadByte()
 		}
 		if l.text = append(l.text, c); len(l.text) > l.limit {
-			return refuse(RefusedLimit, "a number is too long")
+			return reject(RejectedLimit, "a number is too long")
 		}
 	}
 }
 
-// string reads a text up to the quotation mark that ends it.
+// string reads a string up to its closing quotation mark.
 func (l *lexer) string() error {
 	l.text = l.text[:0]
 	for {
@@ -162,7 +162,7 @@ func (l *lexer) string() error {
 				return err
 			}
 		default:
-			l.quirks.noteIf(c < ' ', UnescapedControl)
+			l.quirks.NoteIf(c < ' ', UnescapedControl)
 			l.text = append(l.text, c)
 		}
 		if len(l.text) > l.limit {
@@ -171,21 +171,21 @@ func (l *lexer) string() error {
 	}
 }
 
-// plainText takes what is at hand of a text and needs no care.
+// plainText is a fast path: it reads buffered text up to the first special character.
 func (l *lexer) plainText() {
-	window, _ := l.in.Peek(min(l.in.Buffered(), l.limit)) // no more than there is
+	window, _ := l.in.Peek(min(l.in.Buffered(), l.limit)) // does not read
 	n := 0
 	for n < len(window) && window[n] >= ' ' && window[n] != '"' && window[n] != '\\' {
 		n++
 	}
 	l.text = append(l.text, window[:n]...)
-	_, _ = l.in.Discard(n) // they were seen
+	_, _ = l.in.Discard(n) // already buffered
 }
 
-// checkText puts a whole text into order.
+// checkText validates a complete text.
 func (l *lexer) checkText() error {
 	if !utf8.Valid(l.text) {
-		l.quirks.note(BadBytes)
+		l.quirks.Note(BadBytes)
 		l.text = bytes.ToValidUTF8(l.text, []byte(string(utf8.RuneError)))
 	}
 	if len(l.text) > l.limit {
@@ -194,43 +194,34 @@ func (l *lexer) checkText() error {
 	return nil
 }
 
-// escape reads what follows a backslash (RFC 8259 §7). What is no escape stays as it
-// is.
+// escape reads the part of an escape sequence after the backslash (RFC 8259 §7). An
+// invalid one is kept as text.
 func (l *lexer) escape() error {
 	c, err := l.readByte()
 	if err != nil {
 		return err
 	}
-	switch c {
-	case '"', '\\', '/':
-		l.text = append(l.text, c)
-	case 'b':
-		l.text = append(l.text, '\b')
-	case 'f':
-		l.text = append(l.text, '\f')
-	case 'n':
-		l.text = append(l.text, '\n')
-	case 'r':
-		l.text = append(l.text, '\r')
-	case 't':
-		l.text = append(l.text, '\t')
-	case 'u':
+	const escaped, characters = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	switch i := strings.IndexByte(escaped, c); {
+	case i >= 0:
+		l.text = append(l.text, characters[i])
+	case c == 'u':
 		l.escapedUnit()
 	default:
-		l.quirks.note(BadEscape)
+		l.quirks.Note(BadEscape)
 		l.text = append(l.text, '\\', c)
 	}
 	return nil
 }
 
-// escapedUnit reads the digits of \u, and a second escape where two of them make one
-// character.
+// escapedUnit reads the digits after \u, and a second escape sequence for a surrogate
+// pair.
 func (l *lexer) escapedUnit() {
 	const digits, pair = 4, len(`dddd\udddd`)
-	head, _ := l.in.Peek(pair) // an error comes again
+	head, _ := l.in.Peek(pair) // errors are sticky
 	first, ok := unit(head)
 	if !ok {
-		l.quirks.note(BadEscape)
+		l.quirks.Note(BadEscape)
 		l.text = append(l.text, `\u`...)
 		return
 	}
@@ -243,37 +234,26 @@ func (l *lexer) escapedUnit() {
 			}
 		}
 		if char == utf8.RuneError {
-			l.quirks.note(BadEscape)
+			l.quirks.Note(BadEscape)
 		} else {
 			length = pair
 		}
 	}
 	l.text = utf8.AppendRune(l.text, char)
-	_, _ = l.in.Discard(length) // they were seen
+	_, _ = l.in.Discard(length) // already buffered
 }
 
-// unit reads four hexadecimal digits.
+// unit parses four hexadecimal digits.
 func unit(head []byte) (rune, bool) {
 	const digits = 4
 	if len(head) < digits {
 		return 0, false
 	}
-	n := rune(0)
-	for _, c := range head[:digits] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		n = n<<4 | rune(c)
-	}
-	return n, true
+	n, err := strconv.ParseUint(string(head[:digits]), 16, 16)
+	return rune(n), err == nil
 }
 
-func errTextTooLong() error { return refuse(RefusedLimit, "a text is too long") }
+func errTextTooLong() error { return reject(RejectedLimit, "a text is too long") }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
@@ -283,8 +263,8 @@ func isWordByte(c byte) bool {
 	return isLetter(c) || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// isWord reports whether a word is one of JSON, or a number in a form that JSON does
-// not allow but that can be read.
+// isWord reports whether a word is valid JSON, or a number in a form that JSON does not
+// allow but we accept.
 func isWord(word []byte) bool {
 	switch string(word) {
 	case "null", "true", "false":

@@ -1,35 +1,32 @@
 package tlsrpt
 
-// Limits bounds what is read of one report. A field that is zero or negative
-// stands for the value of DefaultLimits.
+// Limits limits the resources for one report. A zero or negative field means the value of
+// DefaultLimits.
 type Limits struct {
-	// TextBytes is the most that one text or number may have. A report with a longer
-	// one is refused.
+	// TextBytes limits one text or number. A report with a longer one is rejected.
 	TextBytes int
-	// KeptBytes is the most that all texts that are kept may have together: a report
-	// is held in memory as a whole. A report with more is refused.
+	// KeptBytes limits the total size of the texts, because a report is in memory as a
+	// whole. A larger report is rejected.
 	KeptBytes int
-	// Depth is the most objects and lists that may be open at once.
-	Depth int
-	// Policies is the most policies that a report may have.
+	// Depth limits the nesting of objects and lists.
+	Depth    int
 	Policies int
-	// Failures is the most failure details that a report may have in all its
-	// policies together.
+	// Failures limits the failure details of all policies together.
 	Failures int
-	// Values is the most lines, and the most MX hosts, that are kept of one policy;
-	// the rest is left out with a quirk.
+	// Values limits the lines and the MX hosts of one policy; further ones are dropped
+	// with a quirk.
 	Values int
-	// Latest is the latest time that a report may be about, in seconds since 1970.
-	// A later one is a quirk. There is none by default.
+	// Latest is the latest plausible time, in seconds since 1970. A later one is a quirk.
+	// 0 means no limit.
 	Latest int64
 }
 
-// DefaultLimits returns limits that no honest report comes near.
+// DefaultLimits returns limits far above those of real reports.
 func DefaultLimits() Limits {
 	return Limits{TextBytes: 64 << 10, KeptBytes: 32 << 20, Depth: 64, Policies: 10_000, Failures: 100_000, Values: 100}
 }
 
-// orDefault fills in the limits that were left open.
+// orDefault fills in defaults.
 func (l Limits) orDefault() Limits {
 	standard := DefaultLimits()
 	for _, field := range []struct{ value, standard *int }{

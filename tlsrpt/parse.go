@@ -14,10 +14,9 @@ const (
 	whitespace = " \t" // WSP of the grammar
 )
 
-// ParseRecord reads the joined text of one TXT record. It reports false where the
-// text is not a TLSRPT record at all, because it does not begin with the version
-// and a semicolon: reporters discard it (RFC 8460 §3). Everything else is a
-// record, however broken, with its problems.
+// ParseRecord parses the joined text of one TXT record. It returns false if the text does
+// not start with the version and a semicolon, because reporters discard it then (RFC 8460
+// §3). Anything else is a record, possibly with problems.
 func ParseRecord(text string) (Record, bool) {
 	rest, spaced, ok := txt.CutVersion(text, version)
 	if !ok {
@@ -30,10 +29,10 @@ func ParseRecord(text string) (Record, bool) {
 	return p.record, true
 }
 
-// parser collects a record from its fields.
+// parser builds a record from its fields.
 type parser struct{ record Record }
 
-// note keeps a problem where the condition holds.
+// note adds a problem if the condition holds.
 func (p *parser) note(condition bool, problem Problem) {
 	if !condition {
 		return
@@ -46,8 +45,7 @@ func (p *parser) note(condition bool, problem Problem) {
 	}
 }
 
-// fields reads what stands between the semicolons. Nothing need follow the last
-// one.
+// fields parses the parts between semicolons. The last one may be empty.
 func (p *parser) fields(text string) {
 	for more := true; more; {
 		var field string
@@ -66,7 +64,7 @@ func (p *parser) fields(text string) {
 	}
 }
 
-// field reads one name=value.
+// field parses one name=value.
 func (p *parser) field(field string) {
 	name, value, ok := strings.Cut(field, "=")
 	if !ok || !txt.IsExtensionName(name) || name != fieldRUA && !txt.IsExtensionValue(value) {
@@ -86,7 +84,7 @@ func (p *parser) field(field string) {
 	}
 }
 
-// uris reads the comma list of rua. White space may stand around the commas only.
+// uris parses the comma-separated list of rua. White space is allowed only around commas.
 func (p *parser) uris(list string) {
 	for i, entry := range strings.Split(list, ",") {
 		if i > 0 {
@@ -109,7 +107,7 @@ func (p *parser) uris(list string) {
 	}
 }
 
-// finish judges the record as a whole.
+// finish validates the record as a whole.
 func (p *parser) finish() {
 	stated := slices.ContainsFunc(p.record.Fields, func(f Field) bool { return f.Name == fieldRUA })
 	p.note(!stated, Problem{Kind: MissingField, Field: fieldRUA})

@@ -11,14 +11,14 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// mailbox is the destination that a plain mailto URI parses into.
+// mailbox returns the destination for a plain mailto URI.
 func mailbox(address string) tlsrpt.URI {
 	_, host, _ := strings.Cut(address, "@")
 	return tlsrpt.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address, Host: host}
 }
 
-// anyFatal reports whether one of the problems is of the kinds that take the
-// validity away. TestFatal holds which these are.
+// anyFatal reports whether one of the problems makes a record invalid. TestFatal checks
+// which do.
 func anyFatal(problems []tlsrpt.Problem) bool {
 	return slices.ContainsFunc(problems, func(p tlsrpt.Problem) bool { return p.Kind.Fatal() })
 }
@@ -150,7 +150,7 @@ func TestParseRecordURIs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		uri  string
-		want tlsrpt.URI // without Text; the zero value where the URI is bad
+		want tlsrpt.URI // without Text; the zero value for an invalid URI
 	}{
 		{"MAILTO:A@Example.COM", tlsrpt.URI{Scheme: "mailto", Address: "A@Example.COM", Host: "example.com"}},
 		{"mailto:a%2Cb@example.com", tlsrpt.URI{Scheme: "mailto", Address: "a,b@example.com", Host: "example.com"}},
@@ -214,10 +214,10 @@ func TestParseRecordLimits(t *testing.T) {
 	}
 }
 
-// uriNumber returns a URI that no other i has.
+// uriNumber returns a distinct URI for each i.
 func uriNumber(i int) string { return "https://a.example/" + strings.Repeat("x", i) }
 
-// manyURIs returns n distinct URIs, each with a comma before it.
+// manyURIs returns n distinct URIs, each after a comma.
 func manyURIs(n int) string {
 	var b strings.Builder
 	for i := range n {

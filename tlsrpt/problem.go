@@ -1,64 +1,64 @@
 package tlsrpt
 
-// Kind names a sort of problem. The values are stable.
+import "github.com/dmarcd/dmarcd/dns/txt"
+
+// Kind is a type of problem. The values are stable.
 type Kind string
 
-// Problems that take a record its validity: reporters need not serve it.
+// Problems that make a record invalid: reporters may ignore it.
 const (
-	// MissingField: the field must be there and is not; only rua is asked for.
+	// MissingField: a required field is missing; only rua is required.
 	MissingField Kind = "missing-field"
-	// MalformedField: the text between two semicolons is no name=value of the
-	// grammar, which has no white space around the equals sign and no second
-	// equals sign in an extension.
+	// MalformedField: the text between two semicolons is not a valid name=value. White
+	// space around the equals sign and a second equals sign in an extension are not
+	// allowed.
 	MalformedField Kind = "malformed-field"
 	// EmptyField: there is nothing between two semicolons.
 	EmptyField Kind = "empty-field"
-	// TooManyFields: only the first hundred fields were read.
+	// TooManyFields: only the first 100 fields were read.
 	TooManyFields Kind = "too-many-fields"
-	// BadURI: an entry of rua is empty, no URI, a mailto URI without a mail
-	// address, or an https URI without a host.
+	// BadURI: an entry of rua is empty, not a URI, a mailto URI without an address, or an
+	// https URI without a host.
 	BadURI Kind = "bad-uri"
-	// NoDestination: no entry of rua has a scheme that reporters know.
+	// NoDestination: no entry of rua has a supported scheme.
 	NoDestination Kind = "no-destination"
 )
 
 // Problems of a valid record.
 const (
-	// UnsupportedScheme: the URI is neither mailto nor https, so that no reporter
-	// serves it.
+	// UnsupportedScheme: the URI is neither mailto nor https, so reporters ignore it.
 	UnsupportedScheme Kind = "unsupported-scheme"
-	// DuplicateURI: the destination is listed before.
+	// DuplicateURI: the destination is repeated.
 	DuplicateURI Kind = "duplicate-uri"
-	// TooManyURIs: only the first hundred destinations are kept.
+	// TooManyURIs: only the first 100 destinations were read.
 	TooManyURIs Kind = "too-many-uris"
-	// RepeatedField: rua appears again. The grammar allows it, but not every
-	// reporter expects it.
+	// RepeatedField: rua is repeated. The grammar allows it, but some reporters do not
+	// support it.
 	RepeatedField Kind = "repeated-field"
 	// UnknownField: reporters ignore the field.
 	UnknownField Kind = "unknown-field"
-	// FieldCase: the field would be known if its name were in lower case.
+	// FieldCase: the field would be known in lower case.
 	FieldCase Kind = "field-case"
-	// SpacedVersion: white space stands between the version and its semicolon.
-	// The grammar allows it, but by the words of RFC 8460 §3 records that do not
-	// begin with "v=TLSRPTv1;" are discarded.
+	// SpacedVersion: there is white space between the version and its semicolon. The
+	// grammar allows it, but the text of RFC 8460 §3 says that records which do not start
+	// with "v=TLSRPTv1;" are discarded.
 	SpacedVersion Kind = "spaced-version"
-	// TrailingSpace: white space ends the record. The grammar has no place for it
-	// unless a semicolon precedes it.
+	// TrailingSpace: the record ends with white space, which the grammar allows only
+	// after a semicolon.
 	TrailingSpace Kind = "trailing-space"
 )
 
-// Problems that only the DNS shows.
+// Problems of a lookup.
 const (
-	// MultipleRecords: there are Count records where there must be one.
-	MultipleRecords Kind = "multiple-records"
-	// NearMiss: Text is a TXT record that was probably meant to be a TLSRPT
-	// record, and is none.
-	NearMiss Kind = "near-miss"
-	// DanglingAlias: a CNAME record leads to Text, and there is no TXT record.
-	DanglingAlias Kind = "dangling-alias"
+	// MultipleRecords: there are Count records, but only one is allowed.
+	MultipleRecords Kind = txt.MultipleRecords
+	// NearMiss: Text is a TXT record that was probably meant to be a TLSRPT record.
+	NearMiss Kind = txt.NearMiss
+	// DanglingAlias: a CNAME record leads to Text, which has no TXT record.
+	DanglingAlias Kind = txt.DanglingAlias
 )
 
-// Fatal reports whether a problem of this kind takes a record its validity.
+// Fatal reports whether a problem of this kind makes a record invalid.
 func (k Kind) Fatal() bool {
 	switch k {
 	case MissingField, MalformedField, EmptyField, TooManyFields, BadURI, NoDestination:
@@ -68,15 +68,14 @@ func (k Kind) Fatal() bool {
 	}
 }
 
-// Problem is one thing that is wrong with, or worth saying about, a record. Beside
-// Kind the fields are set as the kind says.
+// Problem is a problem of a record. The kind determines which other fields are set.
 type Problem struct {
 	Kind Kind
-	// Field is the name of the field concerned, "" where there is none.
+	// Field is the name of the affected field, or "".
 	Field string
-	// Text is the part of the record concerned: the value, the element, the URI,
-	// or the name of the field as it was written.
+	// Text is the affected part: the value, the element, the URI, or the field name as
+	// published.
 	Text string
-	// Count is what was found and Limit what it is compared with.
+	// Count is the actual value and Limit what it is compared with.
 	Count, Limit int
 }

@@ -5,35 +5,35 @@ import (
 	"io"
 )
 
-// Reader reads the reports of a JSON document. Most have one; some have several in a
-// list, or one behind the other in lines (NDJSON). It is not safe for concurrent use.
+// Reader reads the reports of a JSON document. Most have one; some have several in a list
+// or in lines (NDJSON). It is not safe for concurrent use.
 type Reader struct {
 	in     io.Reader
 	limits Limits
 	lex    *lexer
 	head   tally // the quirks of the document's encoding
-	quirks tally // those of the report that is being read
-	// listed says that the reports are in a list.
+	quirks tally // the quirks of the current report
+	// listed is true if the reports are in a list.
 	listed bool
-	// resumed says that something before was not JSON: what follows may be a piece
-	// of it, and is left out unless it is a report.
+	// resumed is true after invalid JSON: what follows may be a fragment of it, and is
+	// ignored unless it is a report.
 	resumed bool
 	ended   error
 }
 
-// NewReader returns a reader of the reports in a document. Nothing is read yet. Where
-// in ends with io.ErrUnexpectedEOF, as an archive that was cut off does, the complete
-// policies of what came before are read.
+// NewReader returns a reader for the reports in a document. It reads nothing yet. If in
+// returns io.ErrUnexpectedEOF, as a truncated archive does, the complete policies before
+// it are read.
 func NewReader(in io.Reader, limits Limits) *Reader {
 	return &Reader{in: in, limits: limits.orDefault()}
 }
 
-// Next reads the next report. Nothing of RFC 8460 §4.4 has to be there but enough of
-// it to tell that it is a TLS report.
+// Next returns the next report. All members of RFC 8460 §4.4 are optional, as long as the
+// document is recognizable as a TLS report.
 //
-// It returns io.EOF after the last report, but a *RefusedError where the document has
-// none. It returns a *RefusedError for a report that cannot be used, too, after which
-// others may follow, and the error of the underlying reader.
+// It returns io.EOF after the last report, but a *RejectedError if the document contains
+// none. It also returns a *RejectedError for an unusable report, which others may follow,
+// and the error of the underlying reader.
 func (r *Reader) Next() (Report, error) {
 	for {
 		if r.ended != nil {
@@ -41,11 +41,11 @@ func (r *Reader) Next() (Report, error) {
 		}
 		resumed := r.resumed
 		report, err := r.next()
-		refused := new(RefusedError)
-		if err != nil && !errors.As(err, &refused) {
+		rejected := new(RejectedError)
+		if err != nil && !errors.As(err, &rejected) {
 			r.ended = err
 		}
-		if err == nil || !resumed || !errors.As(err, &refused) || refused.Why == RefusedLimit {
+		if err == nil || !resumed || !errors.As(err, &rejected) || rejected.Why == RejectedLimit {
 			return report, err
 		}
 	}
@@ -59,7 +59,7 @@ func (r *Reader) next() (Report, error) {
 		}
 	}
 	r.quirks = r.head
-	r.quirks.noteIf(r.listed, StrayWrapper)
+	r.quirks.NoteIf(r.listed, StrayWrapper)
 	reading := reportReader{document: document{lex: r.lex, limits: r.limits, quirks: &r.quirks}}
 	report, damage, err := reading.read()
 	if end := r.readRest(damage, err); end != nil {
@@ -68,7 +68,7 @@ func (r *Reader) next() (Report, error) {
 		}
 		r.ended = end
 	}
-	report.Quirks = r.quirks.counts()
+	report.Quirks = r.quirks.Counts()
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,13 +85,13 @@ func (r *Reader) begin() error {
 	first, err := r.lex.peekPastBlanks()
 	switch {
 	case errors.Is(err, errTruncated):
-		return refuse(RefusedEmpty, "the document is empty")
+		return reject(RejectedEmpty, "the document is empty")
 	case err != nil:
 		return err
 	case first == '<':
-		return refuse(RefusedXML, "the content is XML or HTML and not JSON")
+		return reject(RejectedXML, "the content is XML or HTML and not JSON")
 	case first != '{' && first != '[':
-		return refuse(RefusedNotJSON, "the content is not a JSON object")
+		return reject(RejectedNotJSON, "the content is not a JSON object")
 	case first == '{':
 		return nil
 	}
@@ -101,26 +101,25 @@ func (r *Reader) begin() error {
 	}
 	switch first, err = r.lex.peekPastBlanks(); {
 	case errors.Is(err, errTruncated):
-		return refuse(RefusedNotJSON, "the content is not JSON")
+		return reject(RejectedNotJSON, "the content is not JSON")
 	case err != nil:
 		return err
 	case first != '{':
-		return refuse(RefusedOtherJSON, "the content is JSON but not an object")
+		return reject(RejectedOtherJSON, "the content is JSON but not an object")
 	}
 	return nil
 }
 
-// readRest reads what follows a report up to the next one, which it leaves to be
-// read. It returns io.EOF where there is none.
-func (r *Reader) readRest(damage, refusal error) error {
-	refused := new(RefusedError)
+// readRest skips to the next report. It returns io.EOF if there is none.
+func (r *Reader) readRest(damage, rejection error) error {
+	rejected := new(RejectedError)
 	switch {
 	case errors.Is(damage, errTruncated):
 		return io.EOF
 	case damage != nil:
 		r.resumed = true
 		return r.lex.skipToObject()
-	case refusal != nil && (!errors.As(refusal, &refused) || refused.Why == RefusedLimit):
+	case rejection != nil && (!errors.As(rejection, &rejected) || rejected.Why == RejectedLimit):
 		return io.EOF
 	}
 	for {
@@ -138,7 +137,7 @@ func (r *Reader) readRest(damage, refusal error) error {
 		case c == '[' && !r.listed:
 			r.listed = true
 		default:
-			r.quirks.note(TrailingJunk)
+			r.quirks.Note(TrailingJunk)
 			return io.EOF
 		}
 		if _, err := r.lex.next(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// oneReport is a report with an id of its own and no quirks.
+// oneReport returns a report with that id and without quirks.
 func oneReport(id string) string {
 	return `{"organization-name":"a.example","contact-info":"b@a.example","report-id":"` + id +
 		`","date-range":{"start-datetime":"2026-04-01T00:00:00Z","end-datetime":"2026-04-01T23:59:59Z"},` +
@@ -20,7 +20,6 @@ func oneReport(id string) string {
 		`"summary":{"total-successful-session-count":1,"total-failure-session-count":0}}]}`
 }
 
-// TestReader reads documents with several reports.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	one, two, three := oneReport("1"), oneReport("2"), oneReport("3")
@@ -36,16 +35,16 @@ func TestReader(t *testing.T) {
 		{"a list and a line", "[" + one + "]\n" + two, []string{"1 stray-wrapper", "2"}},
 		{"lists", "[" + one + "]\n[" + two + "]", []string{"1 stray-wrapper", "2 stray-wrapper"}},
 		{"text behind", one + "\n" + two + "\nthe end", []string{"1", "2 trailing-junk"}},
-		{"a line that is no report", one + "\n{}\n" + two, []string{"1", "refused: the content is JSON but not a TLS report", "2"}},
-		{"a line that is not JSON", one + "\n{\"organization-name\" oops}\n" + two + "\n", []string{"1", "refused: the content is not JSON", "2"}},
-		{"a line that breaks off in a text", one[:len(one)-20] + "x\n" + two + "\n" + three, []string{"refused: the report is damaged and has no complete policy", "3"}},
+		{"a line that is no report", one + "\n{}\n" + two, []string{"1", "rejected: the content is JSON but not a TLS report", "2"}},
+		{"a line that is not JSON", one + "\n{\"organization-name\" oops}\n" + two + "\n", []string{"1", "rejected: the content is not JSON", "2"}},
+		{"a line that breaks off in a text", one[:len(one)-20] + "x\n" + two + "\n" + three, []string{"rejected: the report is damaged and has no complete policy", "3"}},
 		{"the last one is cut off", one + "\n" + two[:len(two)-1], []string{"1", "2 truncated"}},
-		{"pieces that begin a line are no reports", "{\"policies\": [\n{\"policy\": oops},\n{\n}]}", []string{"refused: the report is damaged and has no complete policy"}},
-		{"a list of something else", "[1]", []string{"refused: the content is JSON but not an object"}},
-		{"an empty list", "[]", []string{"refused: the content is JSON but not an object"}},
-		{"nothing", "", []string{"refused: the document is empty"}},
+		{"pieces that begin a line are no reports", "{\"policies\": [\n{\"policy\": oops},\n{\n}]}", []string{"rejected: the report is damaged and has no complete policy"}},
+		{"a list of something else", "[1]", []string{"rejected: the content is JSON but not an object"}},
+		{"an empty list", "[]", []string{"rejected: the content is JSON but not an object"}},
+		{"nothing", "", []string{"rejected: the document is empty"}},
 		{"UTF-16", inUTF16("\ufeff" + one + "\n" + two), []string{"1 byte-order-mark other-encoding", "2 byte-order-mark other-encoding"}},
-		{"a text over the limit", one + `{"organization-name":"` + strings.Repeat("a", 70<<10) + `"}` + two, []string{"1", "refused: a text is too long"}},
+		{"a text over the limit", one + `{"organization-name":"` + strings.Repeat("a", 70<<10) + `"}` + two, []string{"1", "rejected: a text is too long"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,13 +52,13 @@ func TestReader(t *testing.T) {
 			r := tlsrpt.NewReader(strings.NewReader(test.document), tlsrpt.Limits{})
 			for {
 				report, err := r.Next()
-				refused := new(tlsrpt.RefusedError)
+				rejected := new(tlsrpt.RejectedError)
 				switch {
 				case err == nil:
 					got = append(got, strings.TrimSpace(report.ReportID+" "+quirkList(report)))
 					continue
-				case errors.As(err, &refused):
-					got = append(got, "refused: "+refused.Detail)
+				case errors.As(err, &rejected):
+					got = append(got, "rejected: "+rejected.Detail)
 					continue
 				case !errors.Is(err, io.EOF):
 					t.Fatal(err)
@@ -82,7 +81,7 @@ func inUTF16(text string) string {
 	return b.String()
 }
 
-// TestLatest holds that a time that is too far in the future is a quirk.
+// TestLatest checks that a time too far in the future is a quirk.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	const end = 1_775_087_999 // 2026-04-01T23:59:59Z

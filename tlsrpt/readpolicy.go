@@ -1,143 +1,101 @@
 package tlsrpt
 
-import "errors"
+// entry is an entry of the policies.
+type entry struct {
+	Policy
 
-// addPolicy reads one entry of the policies. It counts once it is complete.
-func (r *reportReader) addPolicy(tok token) error {
-	if tok != '{' {
-		return r.unusable(tok)
-	}
-	if r.policies++; r.policies > r.limits.Policies {
-		return refuse(RefusedLimit, "the report has too many policies")
-	}
-	b := policyBuilder{reportReader: r}
-	seen, err := r.object(tok, entryMembers, b.setEntry)
-	if err != nil {
-		r.quirks.noteIf(errors.Is(err, errTruncated) || errors.Is(err, errMalformed), PolicyIncomplete)
-		return err
-	}
-	b.check(seen)
-	r.report.Policies = append(r.report.Policies, b.policy)
-	return nil
+	counts members // of the summary
 }
 
-// policyBuilder builds one policy of a report.
-type policyBuilder struct {
-	*reportReader
-
-	policy  Policy
-	summary members
-}
-
-// setEntry takes a member of an entry of the policies.
-func (b *policyBuilder) setEntry(member string, tok token) (err error) {
-	p := &b.policy
-	switch member {
-	case memberPolicy:
-		p.Type, p.Domain, p.Strings, p.MXHosts = "", "", nil, nil
-		_, err = b.object(tok, policyMembers, b.setPolicy)
-	case memberSummary:
-		p.Successful, p.Failed = 0, 0
-		b.summary, err = b.object(tok, summaryMembers, b.setSummary)
-	case memberFailures:
-		p.Failures = nil
-		err = b.list(tok, SingleValue, b.addFailure)
-	}
-	return err
-}
-
-// setPolicy takes a member of the policy itself.
-func (b *policyBuilder) setPolicy(member string, tok token) (err error) {
-	p := &b.policy
-	switch member {
-	case memberType:
-		p.Type, err = word(&b.document, tok, policyTypes)
-	case memberDomain:
-		p.Domain, err = b.domain(tok)
-	case memberStrings:
-		p.Strings, err = b.textList(tok, SingleValue, func(text string) string { return text })
-	case memberMXHost:
-		p.MXHosts, err = b.textList(tok, MXHostText, b.mxHost)
-	}
-	return err
-}
-
-// setSummary takes a member of the summary.
-func (b *policyBuilder) setSummary(member string, tok token) (err error) {
-	switch member {
-	case memberSuccessful:
-		b.policy.Successful, err = b.count(tok)
-	case memberFailed:
-		b.policy.Failed, err = b.count(tok)
-	}
-	return err
-}
-
-// addFailure reads one entry of the failure details.
-func (b *policyBuilder) addFailure(tok token) error {
-	if tok != '{' {
-		return b.unusable(tok)
-	}
-	if b.failures++; b.failures > b.limits.Failures {
-		return refuse(RefusedLimit, "the report has too many failure details")
-	}
-	var f Failure
-	seen, err := b.object(tok, failureMembers, func(member string, tok token) error {
-		return b.setFailure(&f, member, tok)
+// policies reads the policies, which replace earlier ones. A policy counts once it is
+// complete.
+func (r *reportReader) policies(report *Report, tok token) error {
+	report.Policies = nil
+	return r.list(tok, SingleValue, func(tok token) error {
+		if tok != '{' {
+			return r.unusable(tok)
+		}
+		if r.policyCount++; r.policyCount > r.limits.Policies {
+			return reject(RejectedLimit, "the report has too many policies")
+		}
+		var e entry
+		seen, err := object(r, tok, &e, entryMembers)
+		if err != nil {
+			r.quirks.NoteIf(isDamage(err), PolicyIncomplete)
+			return err
+		}
+		e.check(seen, r.quirks)
+		report.Policies = append(report.Policies, e.Policy)
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	b.quirks.noteIf(f.ResultType == "", ResultTypeMissing)
-	b.quirks.noteIf(!seen.has(failureMembers, memberFailedSessions), CountMissing)
-	b.quirks.noteIf(f.SendingMTAIP == "" && f.ReceivingIP == "" && f.ReceivingMXHostname == "" && f.ReceivingMXHelo == "", PeerMissing)
-	b.policy.Failures = append(b.policy.Failures, f)
-	return nil
 }
 
-// setFailure takes a member of a failure detail.
-func (b *policyBuilder) setFailure(f *Failure, member string, tok token) (err error) {
-	switch member {
-	case memberResult:
-		f.ResultType, err = word(&b.document, tok, resultTypes)
-	case memberSendingIP:
-		f.SendingMTAIP, err = b.address(tok)
-	case memberReceivingHost:
-		f.ReceivingMXHostname, err = b.domain(tok)
-	case memberReceivingHelo:
-		f.ReceivingMXHelo, err = b.text(tok)
-	case memberReceivingIP:
-		f.ReceivingIP, err = b.address(tok)
-	case memberFailedSessions:
-		f.FailedSessions, err = b.count(tok)
-	case memberInformation:
-		f.AdditionalInformation, err = b.text(tok)
-	case memberReason:
-		f.ReasonCode, err = b.text(tok)
-	}
+func (r *reportReader) policy(e *entry, tok token) error {
+	e.Type, e.Domain, e.Strings, e.MXHosts = "", "", nil, nil
+	_, err := object(r, tok, e, policyMembers)
 	return err
 }
 
-// check notes what is missing or odd in the policy.
-func (b *policyBuilder) check(entry members) {
-	q, p := b.quirks, &b.policy
-	if entry.has(entryMembers, memberPolicy) {
-		q.noteIf(p.Type == "", PolicyTypeMissing)
-		q.noteIf(p.Domain == "", PolicyDomainMissing)
-		q.noteIf(p.Type == PolicySTS && len(p.MXHosts) == 0, MXHostMissing)
+func (r *reportReader) summary(e *entry, tok token) (err error) {
+	e.Successful, e.Failed = 0, 0
+	e.counts, err = object(r, tok, e, summaryMembers)
+	return err
+}
+
+// failures reads the failure details, which replace earlier ones.
+func (r *reportReader) failures(e *entry, tok token) error {
+	e.Failures = nil
+	return r.list(tok, SingleValue, func(tok token) error {
+		if tok != '{' {
+			return r.unusable(tok)
+		}
+		if r.detailCount++; r.detailCount > r.limits.Failures {
+			return reject(RejectedLimit, "the report has too many failure details")
+		}
+		var f Failure
+		seen, err := object(r, tok, &f, failureMembers)
+		if err != nil {
+			return err
+		}
+		r.quirks.NoteIf(f.ResultType == "", ResultTypeMissing)
+		r.quirks.NoteIf(!has(seen, failureMembers, memberFailedSessions), CountMissing)
+		r.quirks.NoteIf(f.SendingMTAIP == "" && f.ReceivingIP == "" && f.ReceivingMXHostname == "" && f.ReceivingMXHelo == "", PeerMissing)
+		e.Failures = append(e.Failures, f)
+		return nil
+	})
+}
+
+func (d *document) policyType(tok token) (PolicyType, error) { return word(d, tok, policyTypes) }
+
+func (d *document) resultType(tok token) (ResultType, error) { return word(d, tok, resultTypes) }
+
+func (d *document) policyStrings(tok token) ([]string, error) {
+	return d.textList(tok, SingleValue, func(text string) string { return text })
+}
+
+func (d *document) mxHosts(tok token) ([]string, error) {
+	return d.textList(tok, MXHostText, d.mxHost)
+}
+
+// check notes deviations of the policy. seen are the members of the entry.
+func (e *entry) check(seen members, q *tally) {
+	if has(seen, entryMembers, memberPolicy) {
+		q.NoteIf(e.Type == "", PolicyTypeMissing)
+		q.NoteIf(e.Domain == "", PolicyDomainMissing)
+		q.NoteIf(e.Type == PolicySTS && len(e.MXHosts) == 0, MXHostMissing)
 	} else {
-		q.note(PolicyMissing)
+		q.Note(PolicyMissing)
 	}
-	if entry.has(entryMembers, memberSummary) {
-		q.noteIf(!b.summary.has(summaryMembers, memberSuccessful), CountMissing)
-		q.noteIf(!b.summary.has(summaryMembers, memberFailed), CountMissing)
+	if has(seen, entryMembers, memberSummary) {
+		q.NoteIf(!has(e.counts, summaryMembers, memberSuccessful), CountMissing)
+		q.NoteIf(!has(e.counts, summaryMembers, memberFailed), CountMissing)
 	} else {
-		q.note(SummaryMissing)
+		q.Note(SummaryMissing)
 	}
 	var detailed int64
-	for i := range p.Failures {
-		detailed = addCount(detailed, p.Failures[i].FailedSessions)
+	for i := range e.Failures {
+		detailed = addCount(detailed, e.Failures[i].FailedSessions)
 	}
-	q.noteIf(p.Failed > 0 && len(p.Failures) == 0, DetailsMissing)
-	q.noteIf(detailed > p.Failed, DetailsExceed)
+	q.NoteIf(e.Failed > 0 && len(e.Failures) == 0, DetailsMissing)
+	q.NoteIf(detailed > e.Failed, DetailsExceed)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// head is the beginning of a report without quirks, up to its policies.
+// head is the start of a report without quirks, up to its policies.
 const head = `{"organization-name":"R","contact-info":"a@r.example","report-id":"1",` +
 	`"date-range":{"start-datetime":"2026-04-01T00:00:00Z","end-datetime":"2026-04-01T23:59:59Z"},"policies":`
 
@@ -21,62 +21,62 @@ const head = `{"organization-name":"R","contact-info":"a@r.example","report-id":
 const entry = `{"policy":{"policy-type":"tlsa","policy-domain":"a.example"},` +
 	`"summary":{"total-successful-session-count":5,"total-failure-session-count":0}}`
 
-// withCount is a report with a count of successful sessions.
+// withCount returns a report with a count of successful sessions.
 func withCount(count string) string {
 	return head + `[{"policy":{"policy-type":"tlsa","policy-domain":"a.example"},"summary":{"total-successful-session-count":` +
 		count + `,"total-failure-session-count":0}}]}`
 }
 
-// refusal returns why a document was refused, "" where it was not.
-func refusal(t *testing.T, err error) tlsrpt.Refusal {
+// rejection returns why a document was rejected, "" if it was not.
+func rejection(t *testing.T, err error) tlsrpt.Rejection {
 	t.Helper()
-	var refused *tlsrpt.RefusedError
-	if err != nil && !errors.As(err, &refused) {
-		t.Fatalf("got %v, want a refusal", err)
+	var rejected *tlsrpt.RejectedError
+	if err != nil && !errors.As(err, &rejected) {
+		t.Fatalf("got %v, want a rejection", err)
 	}
 	if err == nil {
 		return ""
 	}
-	if refused.Detail == "" || !strings.Contains(err.Error(), refused.Detail) {
-		t.Errorf("got %q with the detail %q, want the reason in words", err, refused.Detail)
+	if rejected.Detail == "" || !strings.Contains(err.Error(), rejected.Detail) {
+		t.Errorf("got %q with the detail %q, want the reason in words", err, rejected.Detail)
 	}
-	return refused.Why
+	return rejected.Why
 }
 
-func TestReadReportRefuses(t *testing.T) {
+func TestReadReportRejects(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, document string
-		want           tlsrpt.Refusal
+		want           tlsrpt.Rejection
 	}{
-		{"nothing", "", tlsrpt.RefusedEmpty},
-		{"a byte order mark alone", "\ufeff", tlsrpt.RefusedEmpty},
-		{"blanks", " \r\n\t", tlsrpt.RefusedEmpty},
-		{"an aggregate report", "<?xml version=\"1.0\"?><feedback/>", tlsrpt.RefusedXML},
-		{"a web page", "\n<!doctype html>", tlsrpt.RefusedXML},
-		{"a word", "unused", tlsrpt.RefusedNotJSON},
-		{"a number", "17", tlsrpt.RefusedNotJSON},
-		{"an archive", "\x1f\x8b\x08\x00", tlsrpt.RefusedNotJSON},
-		{"a brace and no JSON", "{policies and report-id}", tlsrpt.RefusedNotJSON},
-		{"a bracket alone", "[", tlsrpt.RefusedNotJSON},
-		{"a list of numbers", "[1, 2]", tlsrpt.RefusedOtherJSON},
-		{"an empty list", "[]", tlsrpt.RefusedOtherJSON},
-		{"an empty object", "{}", tlsrpt.RefusedOtherJSON},
-		{"another object", `{"name":"x","policies":["p"],"report-id":"1"}`, tlsrpt.RefusedOtherJSON},
-		{"a contact with an id", `{"organization-name":"x","contact-info":"p","report-id":"1"}`, tlsrpt.RefusedOtherJSON},
-		{"cut off before the policies", head, tlsrpt.RefusedDamaged},
-		{"cut off in the first policy", head + `[{"policy":{"policy-type":"sts"`, tlsrpt.RefusedDamaged},
-		{"cut off after no policies", head + `[]`, tlsrpt.RefusedDamaged},
-		{"broken in the first policy", head + `[{"policy":{"policy-type" "sts"}}]}`, tlsrpt.RefusedDamaged},
+		{"nothing", "", tlsrpt.RejectedEmpty},
+		{"a byte order mark alone", "\ufeff", tlsrpt.RejectedEmpty},
+		{"blanks", " \r\n\t", tlsrpt.RejectedEmpty},
+		{"an aggregate report", "<?xml version=\"1.0\"?><feedback/>", tlsrpt.RejectedXML},
+		{"a web page", "\n<!doctype html>", tlsrpt.RejectedXML},
+		{"a word", "unused", tlsrpt.RejectedNotJSON},
+		{"a number", "17", tlsrpt.RejectedNotJSON},
+		{"an archive", "\x1f\x8b\x08\x00", tlsrpt.RejectedNotJSON},
+		{"a brace and no JSON", "{policies and report-id}", tlsrpt.RejectedNotJSON},
+		{"a bracket alone", "[", tlsrpt.RejectedNotJSON},
+		{"a list of numbers", "[1, 2]", tlsrpt.RejectedOtherJSON},
+		{"an empty list", "[]", tlsrpt.RejectedOtherJSON},
+		{"an empty object", "{}", tlsrpt.RejectedOtherJSON},
+		{"another object", `{"name":"x","policies":["p"],"report-id":"1"}`, tlsrpt.RejectedOtherJSON},
+		{"a contact with an id", `{"organization-name":"x","contact-info":"p","report-id":"1"}`, tlsrpt.RejectedOtherJSON},
+		{"cut off before the policies", head, tlsrpt.RejectedDamaged},
+		{"cut off in the first policy", head + `[{"policy":{"policy-type":"sts"`, tlsrpt.RejectedDamaged},
+		{"cut off after no policies", head + `[]`, tlsrpt.RejectedDamaged},
+		{"broken in the first policy", head + `[{"policy":{"policy-type" "sts"}}]}`, tlsrpt.RejectedDamaged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			report, err := tlsrpt.ReadReport(strings.NewReader(tt.document), tlsrpt.Limits{})
-			if got := refusal(t, err); got != tt.want {
+			if got := rejection(t, err); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			if diff := cmp.Diff(tlsrpt.Report{}, report); diff != "" {
-				t.Errorf("got something of a refused document (-want +got):\n%s", diff)
+				t.Errorf("got something of a rejected document (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -210,6 +210,8 @@ func TestReadReportTimes(t *testing.T) {
 		{"1775044800", noon, "time-number"},
 		{`"1775044800"`, noon, "time-number"},
 		{"1775044800000", noon, "time-number"},
+		{"100000000", 100_000_000, "range-long time-implausible time-number"},
+		{"99999999", 1775087999, "range-incomplete time-unreadable"},
 		{"20260401", 1775087999, "range-incomplete time-unreadable"},
 		{`"1960-01-01T00:00:00Z"`, 1775087999, "range-incomplete time-unreadable"},
 		{`"9999-01-01T00:00:00Z"`, 1775087999, "range-incomplete time-unreadable"},
@@ -265,17 +267,17 @@ func TestReadReportLimits(t *testing.T) {
 				t.Errorf("within the limit: got %v, want none", err)
 			}
 			_, err := tlsrpt.ReadReport(strings.NewReader(tt.above), tt.limits)
-			if got := refusal(t, err); got != tlsrpt.RefusedLimit {
-				t.Errorf("above the limit: got %q, want %q", got, tlsrpt.RefusedLimit)
+			if got := rejection(t, err); got != tlsrpt.RejectedLimit {
+				t.Errorf("above the limit: got %q, want %q", got, tlsrpt.RejectedLimit)
 			}
 		})
 	}
 }
 
-// endless repeats a text for ever, after a beginning.
+// endless repeats a text forever after a start.
 type endless struct{ start, again string }
 
-// Read never ends.
+// Read never returns an error.
 func (e *endless) Read(p []byte) (int, error) {
 	if e.start == "" {
 		e.start = e.again
@@ -285,7 +287,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestReadReportEndless holds that the limits end what does not end by itself.
+// TestReadReportEndless checks that limits end an endless document.
 func TestReadReportEndless(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, start, again string }{
@@ -300,8 +302,8 @@ func TestReadReportEndless(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tlsrpt.ReadReport(&endless{tt.start, tt.again}, tlsrpt.Limits{})
-			if got := refusal(t, err); got != tlsrpt.RefusedLimit {
-				t.Errorf("got %q, want %q", got, tlsrpt.RefusedLimit)
+			if got := rejection(t, err); got != tlsrpt.RejectedLimit {
+				t.Errorf("got %q, want %q", got, tlsrpt.RejectedLimit)
 			}
 		})
 	}
@@ -330,6 +332,8 @@ func TestReadReportTexts(t *testing.T) {
 		{`"Réporter"`, "Réporter", ""},
 		{`"\"a\\b\/c\nd\re\tf\u00e9\u00E9"`, "\"a\\b/c\nd\re\tféé", ""},
 		{`"\ud83d\ude00"`, "😀", ""},
+		{`"\u00ff\u00FF\u00af"`, "ÿÿ¯", ""},
+		{`"a b"`, "a b", ""},
 		{`"a\b\f\u0000b"`, "ab", "control-characters"},
 		{"\"a\nb\"", "a\nb", "unescaped-control"},
 		{"\"a\x00b\"", "ab", "control-characters unescaped-control"},

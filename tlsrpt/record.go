@@ -2,29 +2,25 @@ package tlsrpt
 
 import "strings"
 
-// Field is a name and a value of a record as they were written.
+// Field is a name and a value of a record as published.
 type Field struct{ Name, Value string }
 
 // Record is a TLSRPT record.
 type Record struct {
-	// Text is the record as it was published.
+	// Text is the published record.
 	Text string
-	// Valid tells whether the record keeps the grammar and names a destination
-	// that reporters can serve.
+	// Valid is true if the record follows the grammar and contains a usable destination.
 	Valid bool
-	// RUA holds the destinations of reports, at most 100. They are those that
-	// reporters can serve, of an invalid record too.
+	// RUA contains at most 100 usable destinations, also of an invalid record.
 	RUA []URI
-	// Fields holds the first 100 fields after the version in their order, known or
-	// not.
+	// Fields are the first 100 fields after the version in order, known or not.
 	Fields []Field
-	// Problems holds what is wrong, at most 100: first what concerns single fields
-	// in their order, then what concerns the whole.
+	// Problems contains at most 100 problems: first those of single fields in order, then
+	// those of the whole record.
 	Problems []Problem
 }
 
-// String returns a record that names the destinations of r and nothing else, in
-// one canonical form.
+// String returns a record with the destinations of r in canonical form.
 func (r Record) String() string {
 	entries := make([]string, len(r.RUA))
 	for i, u := range r.RUA {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The shapes of RFC 8460 §4.4. What is absent is left out where the RFC lets it be,
-// and is empty elsewhere, so that every document is seen to be a report.
+// The JSON objects of RFC 8460 §4.4. Optional members that are absent are omitted;
+// required ones are empty, so that every document is recognizable as a report.
 type (
 	reportDocument struct {
 		Organization string           `json:"organization-name"`
@@ -47,8 +47,8 @@ type (
 	}
 )
 
-// Render writes the report as an RFC 8460 document. Reading the document gives a
-// report of the same key and content.
+// Render writes the report as an RFC 8460 document. Reading it returns a report with the
+// same key and content.
 func Render(w io.Writer, report Report) error {
 	document := reportDocument{
 		Organization: report.OrgName,

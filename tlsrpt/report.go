@@ -6,61 +6,59 @@ import (
 	"strings"
 )
 
-// Report is a TLS report (RFC 8460 §4). Texts are as the reporter wrote them,
-// without blanks around them; what is absent or empty is "". Domains and hosts are
-// in lower case without a trailing dot.
+// Report is a TLS report (RFC 8460 §4). Texts are trimmed; absent and empty ones are "".
+// Domains and hosts are in lower case without a trailing dot.
 type Report struct {
 	OrgName     string
 	ContactInfo string
 	ReportID    string
-	// Begin and End are seconds since 1970 in UTC. Where the report states only one
-	// of them, the other is the same; where it states none, both are 0.
+	// Begin and End are seconds since 1970. If the report states only one of them, they
+	// are equal; if none, both are 0.
 	Begin, End int64
 	Policies   []Policy
 
-	// Quirks holds the deviations met, in the order of the table of quirks.
+	// Quirks are the deviations, in the order of Quirks().
 	Quirks []QuirkCount
-	// Content is a hash of what was read: equal for reports that say the same in
-	// another order of members or style of JSON. It covers all fields but Quirks.
+	// Content is a hash of the content: it does not depend on the order of members or the
+	// style of JSON. It covers all fields except Quirks.
 	Content [sha256.Size]byte
 }
 
-// Policy is one policy that the reporter applied to mail for a domain, and what
-// became of the sessions under it.
+// Policy is a policy that the reporter applied to mail for a domain, with the results of
+// the sessions.
 type Policy struct {
 	Type   PolicyType
 	Domain string
-	// Strings holds the policy as it was found: the lines of an MTA-STS policy, or
-	// the TLSA records.
+	// Strings is the policy as found: the lines of an MTA-STS policy, or the TLSA
+	// records.
 	Strings []string
-	// MXHosts holds the patterns of MX hosts of an MTA-STS policy.
+	// MXHosts are the MX patterns of an MTA-STS policy.
 	MXHosts []string
-	// Successful and Failed count sessions, from 0 to 2^53-1. Where the report does
-	// not state a count that can be read, it is 0.
+	// Successful and Failed count sessions, from 0 to 2^53-1. Missing and invalid counts
+	// are 0.
 	Successful, Failed int64
 	Failures           []Failure
 }
 
-// Failure is a group of sessions that failed in the same way. One session may be in
-// several groups.
+// Failure is a group of sessions that failed in the same way. A session may be in several
+// groups.
 type Failure struct {
 	ResultType ResultType
-	// SendingMTAIP and ReceivingIP are addresses in canonical form, or the text as
-	// it stands where that is no address.
+	// SendingMTAIP and ReceivingIP are addresses in canonical form, or the original text
+	// if invalid.
 	SendingMTAIP        string
 	ReceivingMXHostname string
-	// ReceivingMXHelo is how the receiving host called itself.
+	// ReceivingMXHelo is the name that the receiving host announced.
 	ReceivingMXHelo string
 	ReceivingIP     string
-	// FailedSessions is the number of sessions, as in Policy.Failed.
+	// FailedSessions is a count like Policy.Failed.
 	FailedSessions int64
-	// AdditionalInformation is mostly a URI with more about the failure.
+	// AdditionalInformation is usually a URI with more details.
 	AdditionalInformation string
 	ReasonCode            string
 }
 
-// PolicyType is one of the words below in lower case, or what the reporter wrote
-// instead.
+// PolicyType is one of the keywords below, or other text of the reporter.
 type PolicyType string
 
 // The policy types of RFC 8460 §4.2.
@@ -70,12 +68,10 @@ const (
 	PolicyNotFound PolicyType = "no-policy-found"
 )
 
-// ResultType is one of the words below in lower case, or what the reporter wrote
-// instead.
+// ResultType is one of the keywords below, or other text of the reporter.
 type ResultType string
 
-// The result types of RFC 8460 §4.3: those of the negotiation, of DANE, and of
-// MTA-STS.
+// The result types of RFC 8460 §4.3: of the TLS negotiation, of DANE, and of MTA-STS.
 const (
 	StartTLSNotSupported    ResultType = "starttls-not-supported"
 	CertificateHostMismatch ResultType = "certificate-host-mismatch"
@@ -92,7 +88,6 @@ const (
 	STSWebPKIInvalid    ResultType = "sts-webpki-invalid"
 )
 
-// The vocabularies.
 var (
 	policyTypes = []PolicyType{PolicyTLSA, PolicySTS, PolicyNotFound}
 	resultTypes = []ResultType{
@@ -101,14 +96,14 @@ var (
 	}
 )
 
-// Known reports whether RFC 8460 has the type.
+// Known reports whether RFC 8460 defines the type.
 func (t PolicyType) Known() bool { return slices.Contains(policyTypes, t) }
 
-// Known reports whether RFC 8460 has the type.
+// Known reports whether RFC 8460 defines the type.
 func (t ResultType) Known() bool { return slices.Contains(resultTypes, t) }
 
-// Organization returns the name of the reporter: OrgName, or where that is empty
-// the domain of the mail address in ContactInfo.
+// Organization returns the name of the reporter: OrgName, or the domain of the address in
+// ContactInfo if that is empty.
 func (r Report) Organization() string {
 	if r.OrgName != "" {
 		return r.OrgName
@@ -120,8 +115,8 @@ func (r Report) Organization() string {
 	return r.ContactInfo[at+1:]
 }
 
-// Sessions returns the sums of Successful and Failed over all policies. Each
-// saturates at 2^52-1, so that their total is exact in JSON.
+// Sessions returns the sums of Successful and Failed over all policies. Each saturates at
+// 2^52-1, so that their total is exact in JSON.
 func (r Report) Sessions() (successful, failed int64) {
 	for i := range r.Policies {
 		successful = addCount(successful, r.Policies[i].Successful)
@@ -130,20 +125,20 @@ func (r Report) Sessions() (successful, failed int64) {
 	return successful, failed
 }
 
-// Key says which report of which reporter this is. Two reports of one key are two
-// versions of one report. It is comparable.
+// Key identifies a report of a reporter. Reports with equal keys are versions of one
+// report. It is comparable.
 type Key struct {
 	// Organization is in lower case.
 	Organization string
-	// ReportID is without the angle brackets that some reporters put around it.
+	// ReportID has no angle brackets, which some reporters put around it.
 	ReportID string
-	// Domain is the policy domain. Where the policies name several, it is the first
-	// of them in alphabetical order, so that the order of policies does not matter.
+	// Domain is the policy domain. If there are several, it is the first in alphabetical
+	// order, so that the order of policies does not matter.
 	Domain     string
 	Begin, End int64
 }
 
-// Key returns the identity of the report.
+// Key returns the key of the report.
 func (r Report) Key() Key {
 	key := Key{
 		Organization: strings.ToLower(r.Organization()),

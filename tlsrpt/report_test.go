@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// said lets reports be compared by what they say, and not by how.
+// said compares reports by content and ignores their form.
 var said = cmpopts.IgnoreFields(tlsrpt.Report{}, "Quirks")
 
-// read reads a report that must be one.
+// read reads a valid report.
 func read(t *testing.T, document string) tlsrpt.Report {
 	t.Helper()
 	report, err := tlsrpt.ReadReport(strings.NewReader(document), tlsrpt.Limits{})
@@ -55,7 +55,7 @@ func rendered(t *testing.T, report tlsrpt.Report) []byte {
 	return b.Bytes()
 }
 
-// checkRoundTrip holds that reading the rendered report gives the same report.
+// checkRoundTrip checks that reading the rendered report returns the same report.
 func checkRoundTrip(t *testing.T, report tlsrpt.Report) {
 	t.Helper()
 	document := rendered(t, report)
@@ -68,14 +68,14 @@ func checkRoundTrip(t *testing.T, report tlsrpt.Report) {
 	}
 }
 
-// golden is what is kept of a report in a golden file.
+// golden is the content of a golden file.
 type golden struct {
 	Quirks map[string]int  `json:"quirks"`
 	Report json.RawMessage `json:"report"`
 }
 
-// TestReports reads our own files: a report without quirks in several forms, and for
-// each quirk one that has it, named after it.
+// TestReports reads our own files: a report without quirks in several forms, and one for
+// each quirk, named after it.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/report/*.json")

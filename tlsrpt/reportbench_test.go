@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// BenchmarkReadReport reads reports as most are, with one policy and no failures, and
-// a large one.
+// BenchmarkReadReport reads a typical report, with one policy and no failures, and a
+// large one.
 func BenchmarkReadReport(b *testing.B) {
 	for _, failures := range []int{0, 10_000} {
 		b.Run(strconv.Itoa(failures)+" failures", func(b *testing.B) {

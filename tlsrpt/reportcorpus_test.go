@@ -24,7 +24,7 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// corpusReport is a row of the index of gathered reports.
+// corpusReport is a row of the index of collected reports.
 type corpusReport struct {
 	File   string `json:"file"`
 	Kind   string `json:"kind"`
@@ -34,7 +34,7 @@ type corpusReport struct {
 	Facts corpusReportFacts `json:"facts"`
 }
 
-// corpusReportFacts are the facts of one report, by the names of the index.
+// corpusReportFacts are the known facts of one report, by their names in the index.
 type corpusReportFacts struct {
 	Organization string              `json:"organization_name"`
 	ReportID     string              `json:"report_id"`
@@ -47,7 +47,6 @@ type corpusReportFacts struct {
 	Failures     int                 `json:"failure_details"`
 }
 
-// corpusPolicyFacts are the facts of one policy.
 type corpusPolicyFacts struct {
 	Type        string     `json:"type"`
 	Domain      string     `json:"domain"`
@@ -57,18 +56,18 @@ type corpusPolicyFacts struct {
 	ResultTypes []string   `json:"result_types"`
 }
 
-// looseCount is a number that the index gives as the report writes it.
+// looseCount is a number that is written as in the report.
 type looseCount int64
 
-// UnmarshalJSON reads a number or a text with one in it.
+// UnmarshalJSON parses a number, or a string that contains one.
 func (c *looseCount) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
 	*c = looseCount(n)
 	return err
 }
 
-// TestCorpusReports holds the facts that are known of other people's files, where
-// the environment names a folder of them.
+// TestCorpusReports checks the known facts about files of other projects, if
+// DMARCD_CORPUS is set.
 func TestCorpusReports(t *testing.T) {
 	t.Parallel()
 	root := corpustest.Dir(t)
@@ -115,14 +114,14 @@ func checkCorpusReport(t *testing.T, file string, row corpusReport) {
 	report, err := tlsrpt.ReadReport(bytes.NewReader(unpacked(t, content)), tlsrpt.Limits{})
 	if row.Expect.Status == "reject" {
 		if err == nil {
-			t.Error("got a report, want a refusal")
+			t.Error("got a report, want a rejection")
 		}
 		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The index has words and domains as they are written, the report in one form.
+	// The index has the original keywords and domains, the report normalized ones.
 	for i := range row.Facts.Policies {
 		p := &row.Facts.Policies[i]
 		p.Type = strings.ToLower(p.Type)
@@ -154,8 +153,7 @@ func factsOf(report tlsrpt.Report) corpusReportFacts {
 	return facts
 }
 
-// unpacked opens the containers of the corpus. It trusts them: it is no model for
-// input from outside.
+// unpacked opens the containers of the corpus. It has no limits, because it trusts them.
 func unpacked(t *testing.T, content []byte) []byte {
 	t.Helper()
 	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {
@@ -192,8 +190,8 @@ func unpacked(t *testing.T, content []byte) []byte {
 	}
 }
 
-// readAll reads to the end. A part of a mail whose last boundary is missing ends
-// with io.ErrUnexpectedEOF.
+// readAll reads to the end. A mail part without a final boundary ends with
+// io.ErrUnexpectedEOF.
 func readAll(t *testing.T, r io.Reader) []byte {
 	t.Helper()
 	content, err := io.ReadAll(r)

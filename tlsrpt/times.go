@@ -8,26 +8,25 @@ import (
 )
 
 const (
-	// earliestSeconds (in 1973) keeps dates such as 20260401 from being taken for
+	// earliestSeconds is in 1973. It prevents dates such as 20260401 from being read as
 	// seconds.
 	earliestSeconds = 100_000_000
-	// latestSeconds is where a number of seconds ends (the year 5138) and a number
-	// of milliseconds (from 1973 on) begins.
+	// latestSeconds is in the year 5138. Greater numbers are milliseconds.
 	latestSeconds = 100_000_000_000
 	millisecond   = 1000
-	// longRange is longer than a day even where daylight saving time ends in it.
+	// longRange is longer than a day, even if daylight saving time ends during it.
 	longRange = 25 * 60 * 60
 )
 
-// time reads one end of the time range as seconds since 1970, 0 where it cannot be
-// read. RFC 8460 §4.4 asks for the form of RFC 3339.
+// time reads one end of the period as seconds since 1970, 0 if it is invalid. RFC 8460
+// §4.4 requires the format of RFC 3339.
 func (d *document) time(tok token) (int64, error) {
 	if !d.isScalar(tok) {
 		return 0, d.unusable(tok)
 	}
 	seconds := d.seconds(strings.TrimSpace(string(d.lex.text)))
 	if seconds <= 0 || seconds > latestSeconds {
-		d.quirks.note(TimeUnreadable)
+		d.quirks.Note(TimeUnreadable)
 		return 0, nil
 	}
 	return seconds, nil
@@ -39,39 +38,39 @@ func (d *document) seconds(text string) int64 {
 	}
 	if t, zoned, ok := reporttext.Time(text); ok {
 		_, err := time.Parse(time.RFC3339, strings.ToUpper(text)) // §5.6 allows t and z
-		d.quirks.noteIf(!zoned, TimeZoneMissing)
-		d.quirks.noteIf(zoned && err != nil, TimeForm)
+		d.quirks.NoteIf(!zoned, TimeZoneMissing)
+		d.quirks.NoteIf(zoned && err != nil, TimeForm)
 		return t.Unix()
 	}
 	n, ok := wholeNumber(text)
 	if !ok || n < earliestSeconds {
 		return 0
 	}
-	d.quirks.note(TimeNumber)
+	d.quirks.Note(TimeNumber)
 	if n > latestSeconds {
 		n /= millisecond
 	}
 	return n
 }
 
-// checkRange completes the time range, and notes what is odd about it.
+// checkRange completes the period and notes deviations.
 func (r *Report) checkRange(q *tally, latest int64) {
-	q.noteIf(r.Begin != 0 && !reporttext.Plausible(r.Begin, latest), TimeImplausible)
-	q.noteIf(r.End != 0 && !reporttext.Plausible(r.End, latest), TimeImplausible)
+	q.NoteIf(r.Begin != 0 && !reporttext.Plausible(r.Begin, latest), TimeImplausible)
+	q.NoteIf(r.End != 0 && !reporttext.Plausible(r.End, latest), TimeImplausible)
 	switch {
 	case r.Begin == 0 && r.End == 0:
-		q.note(RangeMissing)
+		q.Note(RangeMissing)
 		return
 	case r.Begin == 0:
-		q.note(RangeIncomplete)
+		q.Note(RangeIncomplete)
 		r.Begin = r.End
 		return
 	case r.End == 0:
-		q.note(RangeIncomplete)
+		q.Note(RangeIncomplete)
 		r.End = r.Begin
 		return
 	}
-	q.noteIf(r.Begin == r.End, RangeEmpty)
-	q.noteIf(r.Begin > r.End, RangeReversed)
-	q.noteIf(r.End-r.Begin > longRange, RangeLong)
+	q.NoteIf(r.Begin == r.End, RangeEmpty)
+	q.NoteIf(r.Begin > r.End, RangeReversed)
+	q.NoteIf(r.End-r.Begin > longRange, RangeLong)
 }

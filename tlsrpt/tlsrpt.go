@@ -1,27 +1,22 @@
-// Package tlsrpt speaks SMTP TLS Reporting (RFC 8460): the records by which a
-// domain asks for reports about the encryption of mail sent to it, and the reports
-// themselves.
+// Package tlsrpt implements SMTP TLS Reporting (RFC 8460): the records with which a
+// domain requests reports about the encryption of mail sent to it, and the reports.
 //
-// ParseRecord reads one record and says everything that is wrong with it.
-// LookupRecord finds the record of a domain; it is not inherited by subdomains.
-// The package asks through a dns.Resolver and leaves deadlines, retries and
-// caching to it. It knows nothing of how a problem is told to people: a Problem is
-// a kind, a field and the text concerned.
+// ParseRecord parses one record and lists its problems. LookupRecord looks up the record
+// of a domain; subdomains do not inherit it. The dns.Resolver is responsible for
+// deadlines, retries and caching. The caller turns a Problem into a message for users.
 //
-// ReadReport reads a report. Reporters write much that RFC 8460 does not allow. The
-// reader takes what can be understood, and notes each kind of deviation once, with
-// a count, as a Quirk of the report; the quirks are listed in one table in
-// quirk.go. Of a damaged report the complete policies are read. What is no report,
-// or has nothing usable in it, is refused with a *RefusedError that says why.
-// Report.Key and Report.Content say when two documents are the same report, and
-// Render writes a report in canonical form. Containers (gzip, mail), the limit of
-// all bytes and the limit of time are the caller's: they belong to the io.Reader
-// that it hands in. The package sends no reports.
+// ReadReport and Reader read reports. Many violate RFC 8460. The reader accepts what it
+// can understand and counts each kind of deviation as a Quirk of the report; quirk.go
+// lists them. Of a damaged report it returns the complete policies. A document that is
+// not a report, or not usable, is rejected with a *RejectedError. Report.Key and
+// Report.Content identify duplicates and versions of a report. Render writes a report in
+// canonical form. Containers (gzip, mail) and limits on total bytes and time are left to
+// the caller and its io.Reader. The package does not send reports.
 //
-// Domain names go in as A-labels in any case, with or without a trailing dot, and
-// come out in the form of dns.Name.
+// Domain names are accepted in A-labels, in any case and with or without a trailing dot,
+// and returned like dns.Name does.
 package tlsrpt
 
-// maxKept bounds the fields, problems and URIs that are kept of one source, so that
-// a hostile record stays cheap.
+// maxKept limits the fields, problems and URIs per record, so that a hostile record stays
+// cheap.
 const maxKept = 100

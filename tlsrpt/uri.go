@@ -6,23 +6,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/reporturi"
 )
 
-// https is the scheme that reporters know beside mailto (RFC 8460 §3).
+// https is the supported scheme other than mailto (RFC 8460 §3).
 const https = "https"
 
 // URI is a destination of reports.
 type URI struct {
-	// Text is the URI as it was written.
+	// Text is the URI as written.
 	Text string
 	// Scheme is mailto or https.
 	Scheme string
-	// Address is the mail address of a mailto URI with percent-encoding resolved,
-	// "" for https.
+	// Address is the decoded address of a mailto URI, "" for https.
 	Address string
-	// Host is the domain of Address, or the host of the URI, as in dns.Name.
+	// Host is the domain of Address or the host of the URI, normalized by dns.Name.
 	Host string
 }
 
-// sameDestination reports whether both lead to the same place.
+// sameDestination reports whether both are the same destination.
 func (u URI) sameDestination(other URI) bool {
 	if u.Scheme == reporturi.Mailto {
 		return strings.EqualFold(u.Address, other.Address)
@@ -30,8 +29,8 @@ func (u URI) sameDestination(other URI) bool {
 	return u.Text == other.Text
 }
 
-// parseURI reads one entry of rua. The comma, the exclamation mark and the
-// semicolon cannot occur in it unless encoded (RFC 8460 §3).
+// parseURI parses one entry of rua. Comma, exclamation mark and semicolon must be
+// percent-encoded (RFC 8460 §3).
 func parseURI(entry string) (URI, bool) {
 	u, ok := reporturi.Parse(entry)
 	return URI(u), ok && (u.Scheme != https || u.Host != "")

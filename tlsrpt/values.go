@@ -10,18 +10,18 @@ import (
 	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
-// text reads a text without blanks around it.
+// text reads a trimmed text.
 func (d *document) text(tok token) (string, error) {
 	if !d.isScalar(tok) {
 		return "", d.unusable(tok)
 	}
-	d.quirks.noteIf(tok == tokenWord, ValueType)
+	d.quirks.NoteIf(tok == tokenWord, ValueType)
 	text := d.tidy(string(d.lex.text))
 	return text, d.keep(text)
 }
 
-// tidy takes out of a text what no database and no page can show, and the blanks
-// around it.
+// tidy trims a text and removes control characters, which databases and pages cannot
+// handle.
 func (d *document) tidy(text string) string {
 	clean := strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
@@ -29,21 +29,20 @@ func (d *document) tidy(text string) string {
 		}
 		return c
 	}, text)
-	d.quirks.noteIf(len(clean) < len(text), ControlCharacters)
+	d.quirks.NoteIf(len(clean) < len(text), ControlCharacters)
 	trimmed := strings.TrimSpace(clean)
-	d.quirks.noteIf(len(trimmed) < len(clean) && trimmed != "", ValuePadded)
+	d.quirks.NoteIf(len(trimmed) < len(clean) && trimmed != "", ValuePadded)
 	return trimmed
 }
 
-// keep counts a text against the limit of all texts.
+// keep counts a text towards the limit of all texts.
 func (d *document) keep(text string) error {
 	if d.kept += len(text); d.kept > d.limits.KeptBytes {
-		return refuse(RefusedLimit, "the texts of the report are too long together")
+		return reject(RejectedLimit, "the texts of the report are too long together")
 	}
 	return nil
 }
 
-// textList reads a list of texts.
 func (d *document) textList(tok token, single Quirk, normal func(string) string) ([]string, error) {
 	var list []string
 	err := d.list(tok, single, func(tok token) error {
@@ -54,14 +53,14 @@ func (d *document) textList(tok token, single Quirk, normal func(string) string)
 	return list, err
 }
 
-// texts appends a text to a list, in the form that normal gives it. Some reporters
-// write a whole list as JSON into one text: then it appends the values of that.
+// texts appends a normalized text to a list. Some reporters write a whole list as JSON in
+// one string; then it appends the elements.
 func (d *document) texts(list []string, text string, normal func(string) string) []string {
 	text = normal(text)
 	if strings.HasPrefix(text, "[") {
 		var inner []string
 		if json.Unmarshal([]byte(text), &inner) == nil {
-			d.quirks.note(ListInText)
+			d.quirks.Note(ListInText)
 			for _, value := range inner {
 				list = d.texts(list, d.tidy(value), normal)
 			}
@@ -72,13 +71,13 @@ func (d *document) texts(list []string, text string, normal func(string) string)
 	case text == "":
 		return list
 	case len(list) >= d.limits.Values:
-		d.quirks.note(ValuesDropped)
+		d.quirks.Note(ValuesDropped)
 		return list
 	}
 	return append(list, text)
 }
 
-// domain reads a domain or host into the form of dns.Name.
+// domain reads a domain or host and normalizes it like dns.Name.
 func (d *document) domain(tok token) (string, error) {
 	text, err := d.text(tok)
 	return d.domainName(text), err
@@ -86,16 +85,15 @@ func (d *document) domain(tok token) (string, error) {
 
 func (d *document) domainName(text string) string {
 	plain := strings.TrimRightFunc(text, func(c rune) bool { return c == '.' || unicode.IsSpace(c) })
-	d.quirks.noteIf(plain != text, DomainForm)
+	d.quirks.NoteIf(plain != text, DomainForm)
 	name := lowerASCII(plain)
-	d.quirks.noteIf(name != plain, DomainCase)
+	d.quirks.NoteIf(name != plain, DomainCase)
 	labels := reporttext.ALabels(name)
-	d.quirks.noteIf(labels != name, DomainULabels)
+	d.quirks.NoteIf(labels != name, DomainULabels)
 	return labels
 }
 
-// lowerASCII leaves characters beyond ASCII alone: what is lower case for them is a
-// question for IDNA.
+// lowerASCII leaves other characters to IDNA.
 func lowerASCII(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'A' && c <= 'Z' {
@@ -105,19 +103,19 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// mxHost puts a pattern of MX hosts into the form of dns.Name. Some reporters give
-// the whole line of the policy.
+// mxHost normalizes an MX pattern like dns.Name. Some reporters write the whole line of
+// the policy.
 func (d *document) mxHost(text string) string {
 	const prefix = "mx:"
 	name := d.domainName(text)
 	for strings.HasPrefix(name, prefix) {
-		d.quirks.note(MXHostPrefix)
+		d.quirks.Note(MXHostPrefix)
 		name = strings.TrimSpace(name[len(prefix):])
 	}
 	return name
 }
 
-// address reads an address in one of the usual forms, and returns its canonical form.
+// address reads an address in any common format and returns its canonical form.
 func (d *document) address(tok token) (string, error) {
 	text, err := d.text(tok)
 	if err != nil || text == "" {
@@ -125,15 +123,15 @@ func (d *document) address(tok token) (string, error) {
 	}
 	addr, ok := reporttext.Address(text)
 	if !ok {
-		d.quirks.note(AddressUnreadable)
+		d.quirks.Note(AddressUnreadable)
 		return text, nil
 	}
 	canonical := addr.String()
-	d.quirks.noteIf(canonical != text, AddressForm)
+	d.quirks.NoteIf(canonical != text, AddressForm)
 	return canonical, nil
 }
 
-// word reads a word of a vocabulary. One that is not in it stays as it is.
+// word reads a keyword. An unknown one is returned unchanged.
 func word[T ~string](d *document, tok token, vocabulary []T) (T, error) {
 	text, err := d.text(tok)
 	if err != nil || text == "" {
@@ -141,42 +139,39 @@ func word[T ~string](d *document, tok token, vocabulary []T) (T, error) {
 	}
 	for _, known := range vocabulary {
 		if strings.EqualFold(text, string(known)) {
-			d.quirks.noteIf(text != string(known), ValueCase)
+			d.quirks.NoteIf(text != string(known), ValueCase)
 			return known, nil
 		}
 	}
-	d.quirks.note(ValueUnknown)
+	d.quirks.Note(ValueUnknown)
 	return T(text), nil
 }
 
-// maxCount is the largest whole number that every reader of JSON knows exactly
-// (RFC 8259 §6).
+// maxCount is the largest integer that is exact in JSON (RFC 8259 §6).
 const maxCount = 1<<53 - 1
 
-// maxSum is where a sum of counts saturates. The total of two such sums is exact in
+// maxSum is the value at which sums saturate. The total of two such sums is exact in
 // JSON.
 const maxSum = 1<<52 - 1
 
-// addCount adds a count to a sum.
 func addCount(sum, count int64) int64 { return min(sum+count, maxSum) }
 
-// count reads a number of sessions.
 func (d *document) count(tok token) (int64, error) {
 	if !d.isScalar(tok) {
 		return 0, d.unusable(tok)
 	}
-	d.quirks.noteIf(tok == tokenText, ValueType)
+	d.quirks.NoteIf(tok == tokenText, ValueType)
 	text := strings.TrimSpace(string(d.lex.text))
 	n, ok := wholeNumber(text)
 	if !ok || n < 0 || n > maxCount {
-		d.quirks.note(CountInvalid)
+		d.quirks.Note(CountInvalid)
 		return 0, nil
 	}
-	d.quirks.noteIf(strconv.FormatInt(n, 10) != text, CountForm)
+	d.quirks.NoteIf(strconv.FormatInt(n, 10) != text, CountForm)
 	return n, nil
 }
 
-// wholeNumber reads a number, also one like 5.0 or 1e3 that is whole nevertheless.
+// wholeNumber parses an integer, also if it is written like 5.0 or 1e3.
 func wholeNumber(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -18,20 +19,31 @@ import (
 // advisedSenders is how many senders are printed.
 const advisedSenders = 20
 
+// defaultAdvised is how many domains are listed by default.
+const defaultAdvised = 25
+
 func (p *program) adviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "advise --team NAME DOMAIN",
+		Use:   "advise --team NAME [DOMAIN]",
 		Short: "Print the next action for a domain, and who sends mail as it",
 		Long: `Prints how far a domain has come with DMARC, the one next action with its reason and the
 record to publish, and the senders of the last 30 days: what each is to the domain, how much
-of its mail the current policy affects, why it fails, and how to fix it.`,
-		Example: "  dmarcd advise --team acme example.com",
-		Args:    cobra.ExactArgs(1),
+of its mail the current policy affects, why it fails, and how to fix it.
+
+Without a domain it lists the next actions of all domains, or of those with a tag, the most
+urgent first.`,
+		Example: `  dmarcd advise --team acme example.com
+  dmarcd advise --team acme --tag shop`,
+		Args: cobra.MaximumNArgs(1),
 	}
 	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
+	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
+	limit := cmd.Flags().Int("limit", defaultAdvised, "maximum number of domains that are listed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withInsight(cmd, func(t *service.Team) error {
+			if len(args) == 0 {
+				return p.listAdvice(cmd, t, *tag, *limit, *asJSON)
+			}
 			name, err := knownDomain(cmd.Context(), t, args[0])
 			if err != nil {
 				return err
@@ -51,6 +63,27 @@ of its mail the current policy affects, why it fails, and how to fix it.`,
 		})
 	}
 	return cmd
+}
+
+// listAdvice lists the next actions of the domains with a tag, "" for all.
+func (p *program) listAdvice(cmd *cobra.Command, t *service.Team, tag string, limit int, asJSON bool) error {
+	t, err := narrowed(t, tag)
+	if err != nil {
+		return err
+	}
+	if limit < 1 {
+		return wrongUsage(errors.New("--limit must be at least 1"))
+	}
+	all, _, err := t.AllAdvice(cmd.Context(), 0, limit)
+	if err != nil {
+		return err
+	}
+	return printList(p.out, asJSON, convert(all, wire.NewAdvice), []string{"DOMAIN", "STAGE", "NEXT ACTION", "REASON"}, func(a wire.Advice) []string {
+		if a.NextAction == nil {
+			return []string{a.Domain, a.Stage, "-", "-"}
+		}
+		return []string{a.Domain, a.Stage, a.NextAction.Title, a.NextAction.Reason}
+	})
 }
 
 // withInsight is withTeam for a use case that reads who sends mail.

@@ -224,6 +224,9 @@ func visibleWidth(text string) int {
 
 // printable replaces terminal control characters: records may contain any octet.
 func printable(text string) string {
+	if isPrintableASCII(text) {
+		return text
+	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -232,13 +235,22 @@ func printable(text string) string {
 	}, text)
 }
 
+func isPrintableASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 // cutLine truncates text to width.
 func cutLine(text string, width int) string {
-	runes := []rune(printable(text))
-	if len(runes) <= width {
-		return string(runes)
+	text = printable(text)
+	if utf8.RuneCountInString(text) <= width {
+		return text
 	}
-	return string(runes[:width-1]) + "…"
+	return string([]rune(text)[:width-1]) + "…"
 }
 
 func gradeColour(grade string) string {

@@ -19,21 +19,26 @@ const listPart = 1000
 func (p *program) domainCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "domain", Short: "Manage the domains of a team", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.domainListCommand(), p.domainAddCommand(), p.domainVerifyCommand(),
-		p.domainDeleteCommand(), p.domainPurposeCommand(), p.domainSenderCommand())
+		p.domainDeleteCommand(), p.domainPurposeCommand(), p.domainTagsCommand(), p.domainSenderCommand())
 	return cmd
 }
 
 func (p *program) domainListCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list --team NAME",
-		Short:   "List the domains of a team, with their reporting addresses",
-		Example: "  dmarcd domain list --team acme --json",
-		Args:    cobra.NoArgs,
+		Use:   "list --team NAME",
+		Short: "List the domains of a team, with their reporting addresses",
+		Example: `  dmarcd domain list --team acme --json
+  dmarcd domain list --team acme --tag shop`,
+		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
+	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+			t, err := narrowed(t, *tag)
+			if err != nil {
+				return err
+			}
 			domains, err := allDomains(cmd.Context(), t)
 			if err != nil {
 				return err
@@ -150,6 +155,49 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+func (p *program) domainTagsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tags --team NAME DOMAIN [TAG...]",
+		Short: "Set the tags of a domain, which lists can be narrowed by; without tags, remove them",
+		Example: `  dmarcd domain tags --team acme example.com shop eu
+  dmarcd domain tags --team acme example.com`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		tags, err := dmarcd.ParseTags(args[1:])
+		if err != nil {
+			return wrongUsage(err)
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			name, err := knownDomain(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = t.SetTags(cmd.Context(), name, tags)
+			return err
+		})
+	}
+	return cmd
+}
+
+// tagFlag adds the flag that narrows a list to the domains with a tag.
+func tagFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("tag", "", "only domains with this tag")
+}
+
+// narrowed returns the use cases for the domains with a tag, "" for all.
+func narrowed(t *service.Team, tag string) (*service.Team, error) {
+	if tag == "" {
+		return t, nil
+	}
+	tag, err := dmarcd.ParseTag(tag)
+	if err != nil {
+		return nil, wrongUsage(err)
+	}
+	return t.Tagged(tag), nil
 }
 
 // knownDomain returns the canonical name of a domain of the team.

@@ -35,7 +35,7 @@ that happen, until it is interrupted; --json then prints an event a line.`,
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
+	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	flags := cmd.Flags()
 	limit := flags.Int("limit", 50, "how many events are listed")
 	follow := flags.Bool("follow", false, "go on with the events that happen")
@@ -50,6 +50,10 @@ that happen, until it is interrupted; --json then prints an event a line.`,
 			return errors.New("--limit must be at least 1")
 		}
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+			t, err := narrowed(t, *tag)
+			if err != nil {
+				return err
+			}
 			events, err := t.Events(cmd.Context(), filter, 0, *limit)
 			if err != nil {
 				return err

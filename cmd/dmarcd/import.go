@@ -47,12 +47,12 @@ could not be read.`,
 			if err != nil {
 				return err
 			}
-			keeper, err := t.Import(importSource(args))
+			store, err := t.Import(importSource(args))
 			if err != nil {
 				return errors.Join(err, journal.Close())
 			}
 			run := &importing{program: p, json: *asJSON}
-			return run.files(cmd.Context(), cfg, keeper, files.List(args...), journal)
+			return run.files(cmd.Context(), cfg, store, files.List(args...), journal)
 		})
 	}
 	return cmd
@@ -91,14 +91,14 @@ type importCounts struct {
 	Messages   int64 `json:"messages"`
 }
 
-func (r *importing) files(ctx context.Context, cfg config.Config, keeper intake.Keeper, listing files.Listing, journal *files.Journal) error {
+func (r *importing) files(ctx context.Context, cfg config.Config, store intake.DeliveryStore, listing files.Listing, journal *files.Journal) error {
 	for _, err := range listing.Unread {
 		r.cannot(err.Error())
 	}
 	bar, done := r.progressBytes(listing.Bytes, "importing")
 	r.bar = bar
 	r.counts.Files = len(listing.Files) + len(listing.Unread)
-	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Keeper: keeper, Journal: journal, Tell: r.print}
+	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Store: store, Journal: journal, OnResult: r.print}
 	err := importer.Run(ctx, listing.Files)
 	done()
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *importing) receipt(name string, receipt dmarcd.Receipt) {
 		c.Unclaimed++
 	case dmarcd.Held:
 		c.Held++
-	case dmarcd.Refused:
+	case dmarcd.StatusRejected:
 		c.Rejected++
 	}
 	if receipt.Reason != "" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // for quiet hours where the system has no time zones
 
 	// Fallback roots for systems without any, such as an image from scratch.
 	_ "golang.org/x/crypto/x509roots/fallback"

@@ -80,14 +80,10 @@ func (p *program) reportPrinter(out io.Writer, forms parseForms) reportPrinter {
 // parseFiles prints the reports in the files.
 func (p *program) parseFiles(ctx context.Context, files []string, limits intake.Limits, forms parseForms) error {
 	out := bufio.NewWriter(p.out)
-	parsing := &parsing{program: p, limits: limits, printer: p.reportPrinter(out, forms)}
+	parsing := &parsing{program: p, reader: intake.NewReader(limits), out: out, printer: p.reportPrinter(out, forms)}
 	for _, file := range files {
 		if err := parsing.file(ctx, file); err != nil {
 			return errors.Join(err, out.Flush())
-		}
-		// Flush before messages about the next file are printed.
-		if err := out.Flush(); err != nil {
-			return err
 		}
 	}
 	if err := errors.Join(parsing.printer.end(), out.Flush()); err != nil {
@@ -105,7 +101,8 @@ func (p *program) parseFiles(ctx context.Context, files []string, limits intake.
 type parsing struct {
 	*program
 
-	limits   intake.Limits
+	reader   *intake.Reader
+	out      *bufio.Writer
 	printer  reportPrinter
 	unread   int // files that could not be read
 	rejected int // items that are not reports
@@ -116,13 +113,13 @@ type parsing struct {
 func (p *parsing) file(ctx context.Context, name string) error {
 	in, done, err := p.open(name)
 	if err != nil {
-		p.notify("%s\n", printable(err.Error()))
+		p.warn(err.Error())
 		p.unread++
 		return nil
 	}
 	defer done()
 	var broken error
-	err = intake.Read(ctx, in, p.limits, func(item *intake.Item) error {
+	err = p.reader.Read(ctx, in, func(item *intake.Item) error {
 		if item.Err != nil {
 			p.reject(name, item.Path, item.Err)
 		} else {
@@ -138,7 +135,7 @@ func (p *parsing) file(ctx context.Context, name string) error {
 	case errors.Is(err, dmarcd.ErrLimit):
 		p.reject(name, "", err)
 	case err != nil:
-		p.notify("%s\n", printable(name+": "+err.Error()))
+		p.warn(name + ": " + err.Error())
 		p.unread++
 	}
 	return nil
@@ -150,8 +147,14 @@ func (p *parsing) reject(file, path string, reason error) {
 	if path != "" {
 		where += ": " + path
 	}
-	p.notify("%s\n", printable(where+": "+reason.Error()))
+	p.warn(where + ": " + reason.Error())
 	p.rejected++
+}
+
+// warn prints a message after the reports before it.
+func (p *parsing) warn(text string) {
+	_ = p.out.Flush() // the next write returns the same error
+	p.notify("%s\n", printable(text))
 }
 
 // open opens a file for reading. Regular files support random access, which avoids copies

@@ -206,7 +206,7 @@ func (r *reportPages) failureFacts(item *intake.Item) {
 	}
 	r.fact("source", f.Source())
 	r.fact("failed", string(f.AuthFailure))
-	if f.AlignmentTold {
+	if f.AlignmentReported {
 		r.fact("not aligned", f.IdentityAlignment())
 	}
 	r.fact("delivery", string(f.DeliveryResult))

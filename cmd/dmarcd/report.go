@@ -35,7 +35,7 @@ func (p *program) reportListCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
-	asJSON := jsonFlag(cmd)
+	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	var filter service.ReportFilter
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Domain, "domain", "", "only reports about this domain of the team")
@@ -63,6 +63,10 @@ func (p *program) reportListCommand() *cobra.Command {
 			filter.Domain = name
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			t, err := narrowed(t, *tag)
+			if err != nil {
+				return err
+			}
 			reports, err := t.Reports(cmd.Context(), filter, 0, *limit)
 			if err != nil {
 				return err

@@ -27,7 +27,7 @@ func TestTeamQuota(t *testing.T) {
 		{[]string{"acme", "--json"}, []string{`"quota": "reports"`, `"max": null`}, exitDone},
 		{[]string{"acme", "domains=5", "users=5"}, []string{"NAME=VALUE"}, exitProblem},
 		{[]string{"acme"}, []string{"domains 0 10000"}, exitDone},
-		{[]string{"nobody"}, []string{"nobody"}, exitProblem},
+		{[]string{"missing"}, []string{"missing"}, exitProblem},
 	} {
 		status, stdout, stderr := runProgram(t, server, "", slices.Concat(settings, []string{"team", "quota"}, tt.args)...)
 		printed := strings.Join(strings.Fields(stdout+stderr), " ")

@@ -48,30 +48,33 @@ it: send it over a secure channel.`,
 			return err
 		}
 		return p.withNewInstallation(cmd, func(i *app.Installation) error {
-			invite := dmarcd.Invite{Email: email, Operator: *operator}
+			invitation := dmarcd.Invitation{Email: email, Operator: *operator}
 			if *team != "" {
 				joined, err := teamByName(cmd.Context(), system(i), *team)
 				if err != nil {
 					return err
 				}
-				invite.Team, invite.Role = joined.ID, parsed
+				invitation.Team, invitation.Role = joined.ID, parsed
 			}
-			return p.invite(cmd.Context(), system(i), invite)
+			return p.invite(cmd.Context(), system(i), invitation)
 		})
 	}
 	return cmd
 }
 
 // invite creates an invitation and prints its link.
-func (p *program) invite(ctx context.Context, s *service.System, invite dmarcd.Invite) error {
-	link, err := s.Invite(ctx, invite)
+func (p *program) invite(ctx context.Context, s *service.System, invitation dmarcd.Invitation) error {
+	sent, err := s.Invite(ctx, invitation)
 	if errors.Is(err, service.ErrNothingToDo) {
 		return errors.New("a new user needs --team, --operator or both")
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.out, link)
+	if sent.Mailed {
+		p.notify("The invitation was sent to %s.\n", invitation.Email)
+	}
+	_, err = fmt.Fprintln(p.out, sent.Link)
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-var linkForm = regexp.MustCompile(`^https://dmarc\.example/app/welcome/([A-Z2-7]{26})\n$`)
+var linkForm = regexp.MustCompile(`^https://dmarc\.example/app/invitation/([A-Z2-7]{26})\n$`)
 
 func TestUserCommands(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestUserCommands(t *testing.T) {
 		status int
 		args   []string
 	}{
-		{"a team that is not there", exitProblem, []string{"ann@example.com", "--team", "nobody"}},
+		{"a team that is not there", exitProblem, []string{"ann@example.com", "--team", "missing"}},
 		{"a role that is none", exitFailed, []string{"ann@example.com", "--team", "acme", "--role", "admin"}},
 		{"a role without a team", exitFailed, []string{"ann@example.com", "--role", "owner"}},
 		{"nothing to do on the page", exitFailed, []string{"ann@example.com"}},
@@ -53,7 +53,7 @@ func TestUserCommands(t *testing.T) {
 	if match == nil {
 		t.Fatalf("got %q, want the link alone", stdout)
 	}
-	useInvite(t, file, match[1])
+	useInvitation(t, file, match[1])
 
 	stdout, _ = run(exitDone, "user", "list", "--json")
 	var users []userShape
@@ -77,20 +77,20 @@ func TestUserCommands(t *testing.T) {
 	run(exitProblem, "user", "remove", "ann@example.com")
 }
 
-// useInvite does what the web interface does with a link.
-func useInvite(t *testing.T, file, secret string) {
+// useInvitation does what the web interface does with a link.
+func useInvitation(t *testing.T, file, secret string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), file, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }() // the test's own
-	welcome := auth.Welcome{Store: s, Passwords: auth.NewPasswords(), Now: time.Now}
-	if _, err := welcome.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}); err != nil {
+	invitations := auth.Invitations{Store: s, Passwords: auth.NewPasswords(), Now: time.Now}
+	if _, err := invitations.Accept(t.Context(), secret, auth.Answer{Name: "Ann", Password: "correct horse battery"}); err != nil {
 		t.Fatal(err)
 	}
 	log, err := s.Audit(t.Context(), store.AuditFilter{Action: "user.invite"}, store.Cursor{}, 10)
 	if err != nil || len(log) != 1 || log[0].Target != "ann@example.com" || log[0].Actor != "command line" {
-		t.Errorf("the audit log has %+v, %v; want the invite", log, err)
+		t.Errorf("the audit log has %+v, %v; want the invitation", log, err)
 	}
 }

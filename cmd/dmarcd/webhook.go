@@ -19,7 +19,8 @@ func (p *program) webhookCommand() *cobra.Command {
 		Use:   "webhook",
 		Short: "Endpoints to which the events of a team are delivered",
 		Long: `Endpoints to which the events of a team are delivered, as Standard Webhooks 1.0
-describes it. A running daemon delivers each event within seconds, and retries for a day.`,
+describes it, or as messages of Slack, Microsoft Teams, Discord or PagerDuty. A running
+daemon delivers each event within seconds, and retries for a day.`,
 		Args: noArguments,
 		RunE: showHelp,
 	}
@@ -32,17 +33,23 @@ func (p *program) webhookAddCommand() *cobra.Command {
 		Use:   "add --team NAME URL",
 		Short: "Add a webhook, and print its id and its secret",
 		Long: `Adds a webhook, and prints its id and its secret, which is not shown again. Receivers
-verify the signature of deliveries with the secret.`,
+verify the signature of deliveries with the secret.
+
+The URL of a chat service is itself a secret: it is stored encrypted, and listed without
+its path. For PagerDuty, add the integration key to the URL.`,
 		Example: `  dmarcd webhook add --team acme https://example.com/hooks/dmarc
-  dmarcd webhook add --team acme --kind policy.weakened --domain example.org https://example.com/hooks/dmarc`,
+  dmarcd webhook add --team acme --kind policy.weakened --domain example.org https://example.com/hooks/dmarc
+  dmarcd webhook add --team acme --format slack https://hooks.slack.com/services/T000/B000/XXXX
+  dmarcd webhook add --team acme --format pagerduty 'https://events.pagerduty.com/v2/enqueue?routing_key=KEY'`,
 		Args: cobra.ExactArgs(1),
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
+	format := cmd.Flags().String("format", string(dmarcd.FormatStandard), "standard, json, slack, teams, discord, pagerduty or email")
 	kinds := cmd.Flags().StringSlice("kind", nil, "deliver events of this kind alone; may be repeated")
 	domains := cmd.Flags().StringSlice("domain", nil, "deliver events of this domain alone; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		wanted := dmarcd.Webhook{URL: args[0], Domains: *domains}
+		wanted := dmarcd.Webhook{URL: args[0], Format: dmarcd.WebhookFormat(*format), Domains: *domains}
 		for _, kind := range *kinds {
 			wanted.Kinds = append(wanted.Kinds, dmarcd.EventKind(kind))
 		}
@@ -52,7 +59,11 @@ verify the signature of deliveries with the secret.`,
 				return err
 			}
 			if *asJSON {
-				return printJSON(p.out, wire.WebhookWithSecret{Webhook: wire.NewWebhook(added), Secret: secret})
+				return printJSON(p.out, wire.NewWebhookWithSecret(added, secret))
+			}
+			if secret == "" {
+				_, err = fmt.Fprintln(p.out, added.ID)
+				return err
 			}
 			_, err = fmt.Fprintf(p.out, "%s\t%s\n", added.ID, secret)
 			return err
@@ -76,9 +87,9 @@ func (p *program) webhookListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			heading := []string{"ID", "URL", "KINDS", "DOMAINS", "ENABLED", "FAILING SINCE", "DISABLED BECAUSE"}
+			heading := []string{"ID", "FORMAT", "URL", "KINDS", "DOMAINS", "ENABLED", "FAILING SINCE", "DISABLED BECAUSE"}
 			return printList(p.out, *asJSON, convert(webhooks, wire.NewWebhook), heading, func(w wire.Webhook) []string {
-				return []string{w.ID, w.URL, orAll(w.Kinds), orAll(w.Domains), yesNo(w.Enabled), orDash(w.FailingSince), orDash(w.DisabledReason)}
+				return []string{w.ID, w.Format, w.URL, orAll(w.Kinds), orAll(w.Domains), yesNo(w.Enabled), orDash(w.FailingSince), orDash(w.DisabledReason)}
 			})
 		})
 	}

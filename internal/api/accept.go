@@ -8,29 +8,27 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// bodyRead lifts the time limits of a request whose body has been read, because what is
-// read may have to wait for its turn. The function that it returns sets the limit for the
-// answer.
+// bodyRead removes the time limit of a request whose body was read, because processing may
+// wait for a slot. The returned function sets the limit of the response.
 func (a *API) bodyRead(w http.ResponseWriter) (answer func()) {
-	// The limit would end the context, as if the client had left.
+	// The deadline would cancel the context as if the client had disconnected.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return func() { a.beginAnswer(w) }
 }
 
-// refusedReceipts is the shape of the error where nothing could be used.
-type refusedReceipts struct {
+// rejectedReceipts is the error body if nothing was accepted.
+type rejectedReceipts struct {
 	message
 	wire.Receipts
 }
 
-// writeReceipts tells what became of what was sent.
 func writeReceipts(w http.ResponseWriter, receipts []dmarcd.Receipt) {
 	status := receiptsStatus(receipts)
 	items := wire.NewReceipts(receipts)
 	if status == http.StatusUnprocessableEntity {
 		const code = "no_report"
 		w.Header().Set(errorHeader, code)
-		writeJSON(w, status, refusedReceipts{
+		writeJSON(w, status, rejectedReceipts{
 			message{Code: code, Message: "The upload contains no valid report. It is stored as rejected; GET /insights/rejected lists the reasons."}, items,
 		})
 		return
@@ -38,8 +36,8 @@ func writeReceipts(w http.ResponseWriter, receipts []dmarcd.Receipt) {
 	writeJSON(w, status, items)
 }
 
-// receiptsStatus is 201 where something is new, 200 where something was known, and
-// 422 where nothing could be used.
+// receiptsStatus is 201 if something is new, 200 if something is a duplicate, and 422 if
+// nothing was accepted.
 func receiptsStatus(receipts []dmarcd.Receipt) int {
 	status := http.StatusUnprocessableEntity
 	for _, receipt := range receipts {
@@ -48,7 +46,7 @@ func receiptsStatus(receipts []dmarcd.Receipt) int {
 			return http.StatusCreated
 		case dmarcd.Duplicate:
 			status = http.StatusOK
-		case dmarcd.Refused:
+		case dmarcd.StatusRejected:
 		}
 	}
 	return status

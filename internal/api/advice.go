@@ -12,10 +12,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// maxSenderKey is how long the key of a sender may be.
+// maxSenderKey limits the key of a sender, in bytes.
 const maxSenderKey = 200
 
-// setSenderClass says what a sender is to a domain.
+// setSenderClass sets the class of a sender for a domain.
 func (a *API) setSenderClass(c *call) error {
 	members, err := readObject(c, "class", `{"class": "yours"}`)
 	if err != nil {
@@ -35,21 +35,22 @@ func (a *API) setSenderClass(c *call) error {
 			return err
 		}
 	}
-	if len(c.key) > maxSenderKey || !storable(c.key) {
+	key := c.params.Get("key")
+	if len(key) > maxSenderKey || !storable(key) {
 		return &dmarcd.InvalidError{Field: "key", Message: "The key of a sender is the member key of a source, at most 200 characters."}
 	}
 	domain, err := namedDomain(c)
 	if err != nil {
 		return err
 	}
-	if err := c.service.SetSenderClass(c.r.Context(), domain.Name, c.key, class); err != nil {
+	if err := c.service.SetSenderClass(c.r.Context(), domain.Name, key, class); err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewSenderClass(domain.Name, c.key, class))
+	writeJSON(c.w, http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
 	return nil
 }
 
-// simulate tries out a policy on past mail.
+// simulate applies a policy to past mail.
 func (a *API) simulate(c *call) error {
 	days, err := readDays(c)
 	if err != nil {
@@ -74,7 +75,7 @@ func (a *API) simulate(c *call) error {
 	return nil
 }
 
-// readPolicy returns what the query wants to be different in the policy.
+// readPolicy returns the policy changes of the query.
 func readPolicy(c *call) (change service.PolicyChange, err error) {
 	values, err := query(c)
 	if err != nil {
@@ -134,10 +135,10 @@ func newPolicy(p insight.Policy) wire.Policy {
 	return shape
 }
 
-// defaultAdvice is how many domains a client gets advice for that does not say.
+// defaultAdvice is the default page size.
 const defaultAdvice = 25
 
-// listAdvice tells the next action of a domain, or of all, the most urgent first.
+// listAdvice returns the next action of one or all domains, most urgent first.
 func (a *API) listAdvice(c *call) error {
 	limit, after, err := readPart(c)
 	if err != nil {
@@ -167,7 +168,11 @@ func (a *API) listAdvice(c *call) error {
 			return wire.ErrAfter
 		}
 	}
-	all, more, err := c.service.AllAdvice(c.r.Context(), offset, limit)
+	team, err := tagged(c)
+	if err != nil {
+		return err
+	}
+	all, more, err := team.AllAdvice(c.r.Context(), offset, limit)
 	if err != nil {
 		return err
 	}

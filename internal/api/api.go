@@ -1,11 +1,9 @@
-// Package api serves the JSON interface: domains, their verification, reports and
-// what they count, for the team that a bearer token resolves to; and the address to
-// which strangers deliver TLS reports. Routes stand in routes.go, a file holds each resource, and failure.go alone turns kinds of
-// errors into statuses. The interface is described by openapi.yaml, which is
-// served too, and which the tests hold every answer against.
+// Package api serves the JSON API: domains, checks, reports and counts for the team of a
+// bearer token, and the endpoint where outsiders deliver TLS reports. Routes are in routes.go,
+// each resource has a file, and only failure.go maps error kinds to statuses. openapi.yaml
+// describes the API; it is served too, and the tests validate every response against it.
 //
-// What happens around a request whatever it asks for (request ids, the access
-// log, metrics, recovery from a panic) is the caller's.
+// Request ids, the access log, metrics and panic recovery are the caller's.
 package api
 
 import (
@@ -25,27 +23,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
-// Options are what an API is made of.
+// Options configures an API.
 type Options struct {
 	Service       *service.Service
 	Authenticator Authenticator
-	// Acceptor reads what is uploaded. It must take MaxUpload bytes, and what
-	// other intakes kept aside.
+	// Acceptor reads uploads. It must accept MaxUpload bytes, and originals of other
+	// transports.
 	Acceptor *intake.Acceptor
-	// MaxUpload is how many bytes may be uploaded at once. Uploads admits them; nil is
-	// a gate of its own.
+	// MaxUpload limits an upload, in bytes. Uploads admits them; nil is a new gate.
 	MaxUpload int64
 	Uploads   *upload.Gate
-	// BaseURL is where clients see the API; its path is the prefix of every
-	// route.
+	// BaseURL is the public URL of the API; its path is the prefix of all routes.
 	BaseURL string
-	// RateLimit is how many requests a second a token may make, with bursts
-	// of twice that; 0 is any number.
+	// RateLimit is in requests per second and token, with bursts of twice that; 0 is
+	// unlimited.
 	RateLimit float64
-	// CORSOrigins are the origins whose pages may call; none is CORS off.
+	// CORSOrigins are the origins that may call the API; none disables CORS.
 	CORSOrigins []string
-	// WriteTimeout bounds the writing of an answer; of a list, of each part
-	// of it.
+	// WriteTimeout limits writing a response, or each part of a list.
 	WriteTimeout time.Duration
 	Now          func() time.Time
 	Log          *slog.Logger
@@ -53,8 +48,7 @@ type Options struct {
 
 // Authenticator resolves bearer tokens.
 type Authenticator interface {
-	// Authenticate returns what the secret resolves to, or
-	// dmarcd.ErrUnauthorized.
+	// Authenticate returns the credential of a secret, or dmarcd.ErrUnauthorized.
 	Authenticate(ctx context.Context, secret string) (dmarcd.Credential, error)
 }
 
@@ -64,8 +58,8 @@ type API struct {
 	baseURL string // without a trailing slash
 	routing *httproute.Table[route]
 	tokens  *buckets[dmarcd.TokenID]
-	failed  *buckets[string] // refused tokens, by address
-	// reporters are the strangers who deliver TLS reports, by address.
+	failed  *buckets[string] // rejected tokens, by address
+	// reporters limits TLS report senders, by address.
 	reporters *buckets[string]
 	cors      cors
 }
@@ -95,15 +89,14 @@ func New(options Options) (*API, error) {
 	return a, nil
 }
 
-// call is one request on its way through the API.
+// call is the state of one request.
 type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	teamID dmarcd.TeamID
-	// service is what the token may do, nil on a route that needs none.
+	// service has the rights of the token; nil on a route without one.
 	service *service.Team
-	named   string // the first name or id in the path, not yet parsed
-	key     string // the second one
+	params  httproute.Params
 }
 
 // ServeHTTP implements http.Handler.
@@ -114,17 +107,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve refuses in the order that the interface rules: 401, 403 for the
-// whitelist, 429, 404 and 405 of the path, 403 for a token that may only read, 422
-// for a parameter that an addition does not know; the rest is up to the route.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, params []httproute.Param, allowed string) error {
+// serve checks errors in the order of the interface: 401, 403 for the whitelist, 429, 404 and
+// 405 of the path, 403 for a read-only token, 422 for an unknown parameter of an addition; the
+// rest is up to the route.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, params httproute.Params, allowed string) error {
 	if a.cors.answer(w, r) {
 		return nil
 	}
-	c := &call{w: w, r: r}
-	for i, to := range []*string{&c.named, &c.key}[:min(len(params), 2)] {
-		*to = params[i].Value
-	}
+	c := &call{w: w, r: r, params: params}
 	if matched != nil {
 		note(w, "route", matched.name())
 		if matched.scope == scopeNone {
@@ -161,7 +151,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	return matched.handle(c)
 }
 
-// authenticate returns what the request's bearer token resolves to.
+// authenticate returns the credential of the bearer token.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Credential, error) {
 	const challenge = `Bearer realm="dmarcd"`
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -176,8 +166,8 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	if kindStatus(err) != http.StatusUnauthorized {
 		return dmarcd.Credential{}, err
 	}
-	// Only refused tokens are counted here: whoever shares an address with
-	// a guesser and has a good token is not held up.
+	// Count only rejected tokens: a client with a valid token is not affected by others at the
+	// same address.
 	if address := clientaddr.Of(r); a.failed.take(w.Header(), address) {
 		a.failed.sayWhen(w.Header(), address)
 		return dmarcd.Credential{}, errTooManyRequests
@@ -186,8 +176,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request) (dmarcd.Crede
 	return dmarcd.Credential{}, err
 }
 
-// note hands the access log a fact about the request, if the writer leads to
-// one.
+// note adds a fact to the access log, if the writer supports it.
 func note(w http.ResponseWriter, key, value string) {
 	if n, ok := w.(interface{ Note(key, value string) }); ok {
 		n.Note(key, value)

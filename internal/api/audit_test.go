@@ -22,7 +22,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		team := newTeam(t, s, "a")
 		handler, err := api.New(api.Options{
-			Service: useCases(s, usecase.Options{}), Authenticator: nobodyElse{team},
+			Service: useCases(s, usecase.Options{}), Authenticator: onlyTeam{team},
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

@@ -14,11 +14,10 @@ import (
 // maxBody is the size limit of a JSON body.
 const maxBody = 64 << 10
 
-// readObject returns the members of the JSON object in the body. Of a member
-// that is repeated the last counts. The messages of its errors name a member that it
-// should have, and show an example.
+// readObject returns the members of the JSON object in the body; the last of a repeated member
+// counts. Its errors name the expected member and show an example.
 func readObject(c *call, member, example string) (map[string]json.RawMessage, error) {
-	// A parameter that cannot be read does not matter: JSON has none.
+	// Ignore invalid parameters: JSON has none.
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || media != "application/json" ||
 		c.r.Header.Get("Content-Encoding") != "" {

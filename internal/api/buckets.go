@@ -10,10 +10,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxBuckets bounds the memory. Full buckets say nothing and go first.
+// maxBuckets limits memory. Full buckets carry no information and are dropped first.
 const maxBuckets = 10_000
 
-// buckets is a token bucket for each key, in this process.
+// buckets is an in-process token bucket per key.
 type buckets[K comparable] struct {
 	rate  rate.Limit // 0: no limit
 	burst int
@@ -32,8 +32,8 @@ func newBuckets[K comparable](perSecond float64, now func() time.Time) *buckets[
 	}
 }
 
-// take takes one request out of the bucket of key, says in the header how it
-// stands, and reports whether it was empty.
+// take takes one request from the bucket of key, sets the rate limit headers, and reports
+// whether it was empty.
 func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
 	if b.rate == 0 {
 		return false
@@ -42,7 +42,7 @@ func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
 	b.mu.Lock()
 	limiter, ok := b.byKey[key]
 	if !ok {
-		b.makeRoom(now)
+		b.evict(now)
 		limiter = rate.NewLimiter(b.rate, b.burst)
 		b.byKey[key] = limiter
 	}
@@ -56,7 +56,7 @@ func (b *buckets[K]) take(header http.Header, key K) (limited bool) {
 	return limited
 }
 
-// sayWhen says in the header when the bucket of key has a request left again.
+// sayWhen sets the header with the time of the next available request.
 func (b *buckets[K]) sayWhen(header http.Header, key K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,15 +67,14 @@ func (b *buckets[K]) sayWhen(header http.Header, key K) {
 	header.Set("Retry-After", b.seconds(missing))
 }
 
-// seconds is how long it takes until that many requests are there, in whole
-// seconds and at least one.
+// seconds is the time until that many requests are available, rounded up, at least one.
 func (b *buckets[K]) seconds(requests float64) string {
 	return strconv.Itoa(int(math.Ceil(max(requests/float64(b.rate), 1))))
 }
 
-// makeRoom drops the buckets that are full again or, where that is not enough,
-// all: some clients then get more than their share once.
-func (b *buckets[K]) makeRoom(now time.Time) {
+// evict drops full buckets or, if that is not enough, all: some clients then exceed their rate
+// once.
+func (b *buckets[K]) evict(now time.Time) {
 	if len(b.byKey) < maxBuckets {
 		return
 	}

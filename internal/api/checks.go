@@ -7,9 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// namedDomain returns the domain that the path names.
+// namedDomain returns the domain of the path.
 func namedDomain(c *call) (dmarcd.Domain, error) {
-	domain, err := c.service.Domain(c.r.Context(), c.named)
+	domain, err := c.service.Domain(c.r.Context(), c.params.Get("domain"))
 	return domain, missing(err, errNoSuchDomain)
 }
 

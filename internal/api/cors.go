@@ -5,16 +5,14 @@ import (
 	"slices"
 )
 
-// cors lets the pages of some origins call the API from a browser. The zero
-// value is off: browsers then keep the answers from other origins.
+// cors allows some origins to call the API from a browser. The zero value is off.
 type cors struct {
 	origins []string
 }
 
 func newCORS(origins []string) cors { return cors{origins: origins} }
 
-// answer sets the headers that a browser asks for and reports whether the
-// request was a preflight, which is answered then.
+// answer sets CORS headers, and reports whether it answered a preflight request.
 func (c cors) answer(w http.ResponseWriter, r *http.Request) bool {
 	if len(c.origins) == 0 {
 		return false

@@ -8,11 +8,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// defaultPage is how many items of a list a client gets that does not say.
+// defaultPage is the default page size.
 const defaultPage = 100
 
-// readPart returns the part of a list that a request asks for: how many items, and
-// after which, as wire.NewPage wrote it; "" is the beginning.
+// readPart returns the page size and the cursor of wire.NewPage; "" is the start.
 func readPart(c *call) (limit int, after string, err error) {
 	values, err := query(c)
 	if err != nil {
@@ -27,7 +26,7 @@ func readPart(c *call) (limit int, after string, err error) {
 	return limit, values.Get("after"), nil
 }
 
-// readCursor is readPart for a list that is ordered by time.
+// readCursor is readPart for a list ordered by time.
 func readCursor(c *call) (limit int, after service.Cursor, err error) {
 	limit, text, err := readPart(c)
 	if err == nil && text != "" {
@@ -36,7 +35,6 @@ func readCursor(c *call) (limit int, after service.Cursor, err error) {
 	return limit, after, err
 }
 
-// readLimit reads the size of a page.
 func readLimit(text string) (int, error) {
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxPage {

@@ -8,8 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// listDaily lists what was counted by day: of one domain, of each domain, or of the
-// team.
+// listDaily lists the counts by day, of one domain, each domain or the team.
 func (a *API) listDaily(c *call) error {
 	limit, place, err := readPart(c)
 	if err != nil {
@@ -41,22 +40,26 @@ func (a *API) listDaily(c *call) error {
 
 func readDaily(c *call, asked counts[string], after *service.DailyCursor, limit int) ([]service.DailyCounts, error) {
 	ctx, days := c.r.Context(), asked.days
+	team, err := tagged(c)
+	if err != nil {
+		return nil, err
+	}
 	if asked.domain == "" && asked.by == "domain" {
 		var from service.DailyCursor
 		if after != nil {
 			from = *after
 		}
-		return c.service.DailyByDomain(ctx, days, from, limit)
+		return team.DailyByDomain(ctx, days, from, limit)
 	}
-	// These lists are ordered by day alone: the rest of the range follows.
+	// These lists are ordered by day alone: continue with the rest of the range.
 	if after != nil && (days.From == nil || *days.From <= after.Day) {
 		next := after.Day + 1
 		days.From = &next
 	}
 	if asked.domain != "" {
-		return c.service.DomainDaily(ctx, asked.domain, days, limit)
+		return team.DomainDaily(ctx, asked.domain, days, limit)
 	}
-	return c.service.Daily(ctx, days, limit)
+	return team.Daily(ctx, days, limit)
 }
 
 func formatDailyCursor(d service.DailyCounts) string { return wire.FormatPlace(int64(d.Day), d.Domain) }

@@ -11,47 +11,47 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The constructor of the page is not exported, so these tests stand inside the
-// package; what they look at is what a browser gets.
-
-func newTestDocs(t *testing.T, baseURL string) *docsPage {
+// docsServer returns a handler that serves the page and its style sheet.
+func docsServer(t *testing.T, baseURL string) http.Handler {
 	t.Helper()
-	doc, err := newDocument(baseURL)
+	docs, err := newDocumentation(baseURL)
 	if err != nil {
-		t.Fatalf("newDocument(%q): %v", baseURL, err)
+		t.Fatalf("newDocumentation(%q): %v", baseURL, err)
 	}
-	page, err := newDocsPage(doc)
-	if err != nil {
-		t.Fatalf("newDocsPage: %v", err)
-	}
-	return page
+	pages := map[string]func(*call) error{"/api/docs": docs.page, "/api/docs/style.css": docs.style}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := pages[r.URL.Path](&call{w: w, r: r}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
-func fetchDocs(t *testing.T, serve http.HandlerFunc) string {
+func fetchDocs(t *testing.T, server http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/docs", nil))
+	server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	if w.Code != http.StatusOK {
-		t.Fatalf("status: got %d want 200", w.Code)
+		t.Fatalf("%s: got status %d want 200", path, w.Code)
 	}
-	return w.Body.String()
+	return w
+}
+
+// docsAt returns the page of the API at a base URL.
+func docsAt(t *testing.T, baseURL string) string {
+	t.Helper()
+	return fetchDocs(t, docsServer(t, baseURL), "/api/docs").Body.String()
 }
 
 func TestDocsHeaders(t *testing.T) {
 	t.Parallel()
-	page := newTestDocs(t, "https://dmarc.example/api")
-	for _, tt := range []struct {
-		name        string
-		serve       http.HandlerFunc
-		contentType string
-	}{
-		{name: "page", serve: page.servePage, contentType: "text/html; charset=utf-8"},
-		{name: "style sheet", serve: page.serveStyle, contentType: "text/css; charset=utf-8"},
+	server := docsServer(t, "https://dmarc.example/api")
+	for _, tt := range []struct{ name, path, contentType string }{
+		{name: "page", path: "/api/docs", contentType: "text/html; charset=utf-8"},
+		{name: "style sheet", path: "/api/docs/style.css", contentType: "text/css; charset=utf-8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := httptest.NewRecorder()
-			tt.serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/docs", nil))
+			w := fetchDocs(t, server, tt.path)
 			for header, want := range map[string]string{
 				"Content-Type": tt.contentType,
 				"Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; " +
@@ -74,8 +74,8 @@ func TestDocsHeaders(t *testing.T) {
 // Content-Security-Policy forbids.
 func TestDocsObeyPolicy(t *testing.T) {
 	t.Parallel()
-	page := newTestDocs(t, "https://dmarc.example/api")
-	for node := range parseDocs(t, fetchDocs(t, page.servePage)).Descendants() {
+	server := docsServer(t, "https://dmarc.example/api")
+	for node := range parseDocs(t, fetchDocs(t, server, "/api/docs").Body.String()).Descendants() {
 		switch node.Data {
 		case "script", "style", "img", "iframe", "form", "base", "object":
 			t.Errorf("got an element %s, want none", node.Data)
@@ -89,7 +89,7 @@ func TestDocsObeyPolicy(t *testing.T) {
 			t.Errorf("link: got %q want docs/style.css", docsAttribute(node, "href"))
 		}
 	}
-	if style := fetchDocs(t, page.serveStyle); strings.Contains(style, "url(") || strings.Contains(style, "@import") {
+	if style := fetchDocs(t, server, "/api/docs/style.css").Body.String(); strings.Contains(style, "url(") || strings.Contains(style, "@import") {
 		t.Error("the style sheet loads something, want nothing")
 	}
 }
@@ -107,13 +107,13 @@ func TestDocsShowEveryOperation(t *testing.T) {
 		t.Fatalf("read the document: %v", err)
 	}
 	articles := map[string]string{} // by id
-	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+	for node := range parseDocs(t, docsAt(t, "https://dmarc.example/api")).Descendants() {
 		if node.Data == "article" {
 			articles[docsAttribute(node, "aria-labelledby")] = docsText(node)
 		}
 	}
 	examplePath := strings.NewReplacer("{domain}", "example.com", "{key}", "AS64496", "/reports/{id}", "/reports/rep_5k2w9x0c7h1f", "/rejected/{id}", "/rejected/rej_5k2w9x0d3m8a",
-		"/webhooks/{id}", "/webhooks/whk_2m7x0b1f3k9q", "{delivery}", "dlv_1k4c8z0p5w2d")
+		"/webhooks/{id}", "/webhooks/whk_2m7x0b1f3k9q", "{delivery}", "dlv_1k4c8z0p5w2d", "/alerts/{id}", "/alerts/4711")
 	shown := 0
 	for path, methods := range spec.Paths {
 		for method, raw := range methods {
@@ -146,14 +146,14 @@ func TestDocsShowEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	if shown != 38 {
-		t.Errorf("operations: got %d want 38", shown)
+	if shown != 48 {
+		t.Errorf("operations: got %d want 48", shown)
 	}
 }
 
 func TestDocsCurl(t *testing.T) {
 	t.Parallel()
-	page := docsText(parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/it's/").servePage)))
+	page := docsText(parseDocs(t, docsAt(t, "https://dmarc.example/it's/")))
 	want := `curl -X POST 'https://dmarc.example/it'\''s/domains' \
   -H "Authorization: Bearer $DMARCD_TOKEN" \
   -H 'Content-Type: application/json' \
@@ -176,7 +176,7 @@ func TestDocsCurl(t *testing.T) {
 func TestDocsShowKindsOfMembers(t *testing.T) {
 	t.Parallel()
 	articles := map[string]string{} // by id
-	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+	for node := range parseDocs(t, docsAt(t, "https://dmarc.example/api")).Descendants() {
 		if node.Data == "article" {
 			articles[docsAttribute(node, "aria-labelledby")] = docsText(node)
 		}
@@ -199,7 +199,7 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	ids := map[string]int{}
 	var links []string
-	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+	for node := range parseDocs(t, docsAt(t, "https://dmarc.example/api")).Descendants() {
 		if id := docsAttribute(node, "id"); id != "" {
 			ids[id]++
 		}
@@ -224,7 +224,7 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 
 func TestDocsEscape(t *testing.T) {
 	t.Parallel()
-	page := fetchDocs(t, newTestDocs(t, `https://dmarc.example/<script>alert("1")</script>`).servePage)
+	page := docsAt(t, `https://dmarc.example/<script>alert("1")</script>`)
 	if strings.Contains(page, "<script") {
 		t.Error("page: got a script element from the base URL, want it escaped")
 	}
@@ -238,7 +238,7 @@ func TestDocsReadDescriptions(t *testing.T) {
 	// A mark that is left over belongs to CommonMark that the page does not read.
 	marks := regexp.MustCompile("`|\\*\\*|^#|^- |\\]\\(")
 	items := 0
-	for node := range parseDocs(t, fetchDocs(t, newTestDocs(t, "https://dmarc.example/api").servePage)).Descendants() {
+	for node := range parseDocs(t, docsAt(t, "https://dmarc.example/api")).Descendants() {
 		switch node.Data {
 		case "li":
 			if node.Parent.Data == "ol" {

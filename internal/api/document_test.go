@@ -103,7 +103,7 @@ func TestDocumentKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestDocumentDescribesWhatContainsItself holds that a tree of SPF terms is
+// TestDocumentDescribesWhatContainsItself checks that a tree of SPF terms is
 // compared with the document at every depth.
 func TestDocumentDescribesWhatContainsItself(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func (a *API) getDomain(c *call) error {
 }
 
 func (a *API) deleteDomain(c *call) error {
-	if err := c.service.DeleteDomain(c.r.Context(), c.named); err != nil {
+	if err := c.service.DeleteDomain(c.r.Context(), c.params.Get("domain")); err != nil {
 		return missing(err, errNoSuchDomain)
 	}
 	c.w.WriteHeader(http.StatusNoContent)
@@ -55,7 +55,7 @@ type verifyError struct {
 }
 
 func (a *API) verifyDomain(c *call) error {
-	domain, check, err := c.service.Verify(c.r.Context(), c.named)
+	domain, check, err := c.service.Verify(c.r.Context(), c.params.Get("domain"))
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		c.w.Header().Set(errorHeader, errNoSuchDomain.code)
 		writeJSON(c.w, http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: errNoSuchDomain.code})

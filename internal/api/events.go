@@ -10,15 +10,16 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// maxWait is how long a request may wait for events.
+// maxWait limits long polling.
 const maxWait = 60 * time.Second
 
-// eventQuery is what a request asks of the events.
+// eventQuery is the query of an events request.
 type eventQuery struct {
+	team   *service.Team // narrowed to the tag that is asked for
 	filter service.EventFilter
 	limit  int
-	before int64         // of a list that begins with the newest; 0 is its beginning
-	since  *int64        // lists later ones, oldest first; nil is not asked for
+	before int64         // cursor of a list from the newest; 0 is the start
+	since  *int64        // lists later events, oldest first; nil if absent
 	wait   time.Duration // for an event after since
 }
 
@@ -33,17 +34,17 @@ func (a *API) listEvents(c *call) error {
 	case asked.since != nil:
 		return a.listEventsSince(c, asked)
 	}
-	events, err := c.service.Events(c.r.Context(), asked.filter, asked.before, asked.limit+1)
+	events, err := asked.team.Events(c.r.Context(), asked.filter, asked.before, asked.limit+1)
 	if err != nil {
 		return err
 	}
 	return a.writeEvents(c, events, asked.limit, func(e dmarcd.Event) string { return wire.FormatCursor(e.At, e.Seq) })
 }
 
-// listEventsSince answers with later events. The next page is asked for with since.
+// listEventsSince returns later events. The next page continues with since.
 func (a *API) listEventsSince(c *call, asked eventQuery) error {
 	answer := a.bodyRead(c.w)
-	events, err := c.service.EventsSince(c.r.Context(), asked.filter, *asked.since, asked.limit+1, asked.wait)
+	events, err := asked.team.EventsSince(c.r.Context(), asked.filter, *asked.since, asked.limit+1, asked.wait)
 	answer()
 	if err != nil {
 		return err
@@ -66,6 +67,9 @@ func readEventQuery(c *call) (eventQuery, error) {
 		return eventQuery{}, err
 	}
 	asked := eventQuery{limit: limit, before: after.ID}
+	if asked.team, err = tagged(c); err != nil {
+		return eventQuery{}, err
+	}
 	if asked.filter, err = readEventFilter(c); err != nil {
 		return eventQuery{}, err
 	}
@@ -96,7 +100,7 @@ func readEventQuery(c *call) (eventQuery, error) {
 	return asked, nil
 }
 
-// readSeq reads the number of an event.
+// readSeq parses an event number.
 func readSeq(text string) (int64, error) {
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seq < 0 {

@@ -14,13 +14,12 @@ import (
 
 const (
 	eventStream = "text/event-stream"
-	// keepAlive is after how long without events a stream gets a comment: proxies close
-	// connections on which nothing happens.
+	// keepAlive is the interval of comments without events: proxies close silent connections.
 	keepAlive = 15 * time.Second
-	// maxStream is how long a stream lasts. A client that connects again is authenticated
-	// again, and goes on with Last-Event-ID.
+	// maxStream limits a stream. A client that reconnects is authenticated again and continues
+	// with Last-Event-ID.
 	maxStream = 15 * time.Minute
-	// streamPage is how many events are read at once.
+	// streamPage is the number of events per query.
 	streamPage = 100
 )
 
@@ -37,9 +36,8 @@ func wantsStream(r *http.Request) bool {
 	return false
 }
 
-// streamEvents sends events as they happen, as the HTML standard defines Server-Sent
-// Events. The stream begins after since, else after the header Last-Event-ID, else with
-// the next event that happens.
+// streamEvents sends Server-Sent Events (HTML standard). The stream starts after since, else
+// after Last-Event-ID, else with the next event.
 func (a *API) streamEvents(c *call, asked eventQuery) error {
 	ctx, since := c.r.Context(), int64(0)
 	last := c.r.Header.Get("Last-Event-ID")
@@ -59,7 +57,7 @@ func (a *API) streamEvents(c *call, asked eventQuery) error {
 	header := c.w.Header()
 	header.Set("Content-Type", eventStream)
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // some proxies collect answers otherwise
+	header.Set("X-Accel-Buffering", "no") // disables buffering in some proxies
 	header.Set("X-Content-Type-Options", "nosniff")
 	flush := http.NewResponseController(c.w).Flush
 	c.w.WriteHeader(http.StatusOK)
@@ -69,7 +67,7 @@ func (a *API) streamEvents(c *call, asked eventQuery) error {
 			return nil //nolint:nilerr // the client has left
 		}
 		began := time.Now()
-		events, err := c.service.EventsSince(ctx, asked.filter, since, streamPage, keepAlive)
+		events, err := asked.team.EventsSince(ctx, asked.filter, since, streamPage, keepAlive)
 		if err != nil || len(events) == 0 && time.Since(began) < keepAlive {
 			return nil //nolint:nilerr // the client left, the process stops, or the database fails: it connects again
 		}
@@ -84,7 +82,7 @@ func (a *API) streamEvents(c *call, asked eventQuery) error {
 	return nil
 }
 
-// streamed returns events in the form of a stream, or a comment if there are none.
+// streamed encodes events, or a comment if there are none.
 func (a *API) streamed(events []dmarcd.Event) []byte {
 	if len(events) == 0 {
 		return []byte(": no events\n\n")

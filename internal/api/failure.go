@@ -12,10 +12,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// failure is an error that only HTTP knows, or that has words of its own.
+// failure is an error with its own status or message.
 type failure struct {
 	status  int
-	code    string // of the header Dmarcd-Error; it never changes
+	code    string // in the header Dmarcd-Error; stable
 	message string
 }
 
@@ -41,12 +41,12 @@ var (
 	errMailboxFull      = &failure{http.StatusTooManyRequests, "quota_exceeded", "This mailbox cannot receive more reports for now. Try again after the number of seconds in Retry-After."}
 	errNoSuchMailbox    = &failure{http.StatusNotFound, "mailbox_not_found", "There is no such mailbox. Use the address in the TLS-RPT record of the domain."}
 	errNoSuchWebhook    = &failure{http.StatusNotFound, "webhook_not_found", "The team has no such webhook. GET /webhooks lists those it has."}
+	errNoSuchAlert      = &failure{http.StatusNotFound, "alert_not_found", "The team has no such alert. GET /alerts lists those it has."}
 	errNoSuchDelivery   = &failure{http.StatusNotFound, "delivery_not_found", "The webhook has no such delivery. GET /webhooks/{id}/deliveries lists those it has."}
 	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}
 	errTooManyRequests  = &failure{http.StatusTooManyRequests, "too_many_requests", "Too many requests. Try again after the number of seconds in Retry-After."}
 )
 
-// errUploadTooLarge refuses an upload of more than so many bytes.
 func errUploadTooLarge(maxBytes int64) *failure {
 	size := fmt.Sprintf("%d bytes", maxBytes)
 	if maxBytes%(1<<20) == 0 {
@@ -55,20 +55,19 @@ func errUploadTooLarge(maxBytes int64) *failure {
 	return &failure{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large. Send at most " + size + "."}
 }
 
-// retryAfter is what a client is told to wait for the database, in seconds.
+// retryAfter is for a temporary database error, in seconds.
 const retryAfter = "5"
 
-// lowDiskRetryAfter is the same where the disk is nearly full.
+// lowDiskRetryAfter is for a full disk, in seconds.
 const lowDiskRetryAfter = "600"
 
-// message is the shape of every error but one. The endpoints of the interface have no
-// code in it.
+// message is the body of all errors but one. Endpoints of the interface have no code in it.
 type message struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
 }
 
-// errorHeader is the header that tells the code of an error.
+// errorHeader has the code of an error.
 const errorHeader = "Dmarcd-Error"
 
 // kindStatus returns the status for an error: that of a failure, or of its kind.
@@ -95,7 +94,7 @@ func kindStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// errorCode returns the code of an error that is answered with a status.
+// errorCode returns the code of an error with that status.
 func errorCode(err error, status int) string {
 	var f *failure
 	var full *dmarcd.QuotaError
@@ -115,10 +114,9 @@ func errorCode(err error, status int) string {
 	}
 }
 
-// fail answers a request with an error. Words for people come from a failure or
-// an InvalidError; of any other error the client learns the kind alone, and the
-// log the rest. The body has the code where the endpoint is an addition to the
-// interface.
+// fail answers with an error. Messages for users come from a failure or an InvalidError; of
+// any other error the client sees only the kind, and the log has the rest. The body has a code
+// if the endpoint is an addition.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err error) {
 	status := kindStatus(err)
 	var text string
@@ -159,8 +157,8 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 	writeJSON(w, status, answer)
 }
 
-// WriteMessage answers a request for something that is not the API with a text, in the
-// shape of its errors; from status 400 on with the code for that status.
+// WriteMessage answers outside the API with a text in the shape of its errors; from status 400
+// with the code of that status.
 func WriteMessage(w http.ResponseWriter, status int, text string) {
 	if status >= http.StatusBadRequest {
 		w.Header().Set(errorHeader, wire.ErrorCode(status))

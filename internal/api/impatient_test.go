@@ -31,7 +31,7 @@ func (h hangUp) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return h.zone.Resolve(ctx, q)
 }
 
-// TestImpatientClient holds that a look at DNS is kept as what it saw when the
+// TestImpatientClient checks that a DNS check is saved with what it saw when the
 // client does not wait for it.
 func TestImpatientClient(t *testing.T) {
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestImpatientClient(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		resolver := hangUp{dnstest.New(`_dmarc.example.com TXT "v=DMARC1; p=reject"`), leave}
 		handler, err := api.New(api.Options{
-			Service: useCases(s, usecase.Options{Checker: newChecker(resolver)}), Authenticator: nobodyElse{team},
+			Service: useCases(s, usecase.Options{Checker: newChecker(resolver)}), Authenticator: onlyTeam{team},
 			BaseURL: "http://api.example/api", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

@@ -21,7 +21,11 @@ func (a *API) listReports(c *call) error {
 	if err != nil {
 		return err
 	}
-	reports, err := c.service.Reports(c.r.Context(), filter, dmarcd.ReportID(after.ID), limit+1)
+	team, err := tagged(c)
+	if err != nil {
+		return err
+	}
+	reports, err := team.Reports(c.r.Context(), filter, dmarcd.ReportID(after.ID), limit+1)
 	if err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func readReportFilter(c *call) (service.ReportFilter, error) {
 	return filter, err
 }
 
-// readWord returns a parameter that is one of some words, "" where it is not there.
+// readWord returns a parameter with one of the allowed values, "" if absent.
 func readWord[T ~string](values url.Values, name string, words ...T) (T, error) {
 	word := T(values.Get(name))
 	if !values.Has(name) || slices.Contains(words, word) {
@@ -85,13 +89,13 @@ func readWord[T ~string](values url.Values, name string, words ...T) (T, error) 
 	return "", &dmarcd.InvalidError{Field: name, Message: message}
 }
 
-// storable reports whether a text can be in the database. What can not is not
-// there, and must not be looked for: PostgreSQL refuses the question.
+// storable reports whether a text can be in the database. Others must not be queried:
+// PostgreSQL rejects them.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
-// namedReport returns the report that the path names.
+// namedReport returns the report of the path.
 func namedReport(c *call) (dmarcd.Report, error) {
-	id, err := dmarcd.ParseReportID(c.named)
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.Report{}, errNoSuchReport
 	}

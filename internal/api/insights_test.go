@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// listed is what the tests look at of an item of a list.
+// listed is what the tests read of an item of a list.
 type listed struct {
 	ID       string
 	ReportID *string `json:"report_id"`
@@ -237,7 +237,7 @@ func TestRejectedIsReadAgain(t *testing.T) {
 		}
 		read[receipts](t, retry(list[1].ID), http.StatusUnprocessableEntity)
 
-		options := newOptions(t, opened, nobodyElse{s.id})
+		options := newOptions(t, opened, onlyTeam{s.id})
 		var err error
 		if s.api, err = api.New(options); err != nil {
 			t.Fatal(err)

@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// The first part of a list is small, so that the client sees it soon.
+	// The first part is small, so that the client gets it early.
 	firstPart = 100
 	nextPart  = 1000
-	// worthCompressing is how many domains a list has before it is.
+	// worthCompressing is the number of domains from which a list is compressed.
 	worthCompressing = 10
 )
 
-// listDomains writes the team's domains, all of them or a page. It reads the
-// list in parts, each by a query of its own: neither memory nor a connection of
-// the database is held for as long as a slow client reads.
+// listDomains writes all domains or a page. It reads the list in parts with separate queries,
+// so that a slow client holds neither memory nor a connection.
 func (a *API) listDomains(c *call) error {
 	p, err := readPage(c)
 	if err != nil {
@@ -32,9 +31,13 @@ func (a *API) listDomains(c *call) error {
 	}
 	want := firstPart
 	if p.limit > 0 {
-		want = p.limit + 1 // one more tells whether there is a next page
+		want = p.limit + 1 // one more shows whether there is a next page
 	}
-	part, err := c.service.Domains(c.r.Context(), p.after, want)
+	team, err := tagged(c)
+	if err != nil {
+		return err
+	}
+	part, err := team.Domains(c.r.Context(), p.after, want)
 	if err != nil {
 		return err
 	}
@@ -42,12 +45,15 @@ func (a *API) listDomains(c *call) error {
 	if p.limit > 0 && more {
 		part = part[:p.limit]
 		next := url.Values{"limit": {strconv.Itoa(p.limit)}, "after": {part[len(part)-1].Name}}
+		if tag := c.r.URL.Query().Get("tag"); tag != "" {
+			next.Set("tag", tag)
+		}
 		c.w.Header().Set("Link", "<"+a.baseURL+"/domains?"+next.Encode()+`>; rel="next"`)
 		more = false
 	}
 	list := a.newList(c, len(part) >= worthCompressing)
 	for err = list.add(part); err == nil && more; err = list.add(part) {
-		part, err = c.service.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
+		part, err = team.Domains(c.r.Context(), part[len(part)-1].Name, nextPart)
 		if err != nil {
 			break
 		}
@@ -57,15 +63,14 @@ func (a *API) listDomains(c *call) error {
 		err = list.close()
 	}
 	if err != nil {
-		// The status is out. A broken connection is the only way left to say
-		// that the list is not complete.
+		// The status is sent. Only a broken connection can show that the list is incomplete.
 		a.options.Log.WarnContext(c.r.Context(), "sending the list of domains failed", "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// list writes a JSON array of domains, part by part.
+// list writes a JSON array of domains in parts.
 type list struct {
 	out      io.Writer
 	zip      *gzip.Writer // nil: not compressed
@@ -102,9 +107,9 @@ func (l *list) add(domains []dmarcd.Domain) error {
 	return l.send(buffer.Bytes())
 }
 
-// send writes and lets the client have it, within a time that begins anew.
+// send writes and flushes data with a new deadline.
 func (l *list) send(data []byte) error {
-	// Not every writer has deadlines; a server's has.
+	// Writers in tests have no deadlines.
 	_ = l.control.SetWriteDeadline(l.deadline())
 	if _, err := l.out.Write(data); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestBrokenListIsNoList holds that a list whose database fails half way ends in
+// TestBrokenListIsNoList checks that a list whose database fails half way ends in
 // a closed connection, never in a well-formed shorter array.
 func TestBrokenListIsNoList(t *testing.T) {
 	t.Parallel()
@@ -27,7 +27,7 @@ func TestBrokenListIsNoList(t *testing.T) {
 	if _, err := s.Team(team).AddDomains(t.Context(), names, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	handler := newAPI(t, s, nobodyElse{team}, dnstest.New(""))
+	handler := newAPI(t, s, onlyTeam{team}, dnstest.New(""))
 	w := &breaking{ResponseRecorder: httptest.NewRecorder(), onFlush: func() { _ = s.Close() }}
 	r := httptest.NewRequest(http.MethodGet, "http://api.example/api/domains", nil)
 	r.Header.Set("Authorization", "Bearer x")

@@ -37,16 +37,15 @@ func (a *API) getRejectedOriginal(c *call) error {
 	return a.writeOriginal(c, rejected.ID.String(), original)
 }
 
-// originalPart is how much of an original is sent at once.
+// originalPart is the size of a part.
 const originalPart = 64 << 10
 
-// writeOriginal sends the bytes as they came. They are a stranger's: no browser may
-// show them as a page of ours, and the file is named by us.
+// writeOriginal sends the original bytes. They are not trusted: browsers must not render them,
+// and we choose the file name.
 func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) error {
 	content := intake.Unpack(original.Packed)
 	part := make([]byte, originalPart)
-	// The first part is read before the status is out, so that a database that
-	// is out of reach can still be told.
+	// Read the first part before the status, so that a database error can still be reported.
 	n, err := io.ReadFull(content, part)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -62,7 +61,7 @@ func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) 
 	}
 	control, deadline := http.NewResponseController(c.w), a.partDeadline()
 	for n > 0 {
-		// Not every writer has deadlines; a server's has.
+		// Writers in tests have no deadlines.
 		_ = control.SetWriteDeadline(deadline())
 		if _, failed := c.w.Write(part[:n]); failed != nil {
 			return nil //nolint:nilerr // the client left
@@ -72,8 +71,8 @@ func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) 
 		}
 		n, err = io.ReadFull(content, part)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			// The status is out. A broken connection is the only way left to
-			// say that the file is not complete.
+			// The status is sent. Only a broken connection can show that the file is
+			// incomplete.
 			a.options.Log.WarnContext(c.r.Context(), "sending an original failed", "error", err)
 			panic(http.ErrAbortHandler)
 		}

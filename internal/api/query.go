@@ -6,10 +6,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// maxPage is the largest page of a list that a client may ask for.
+// maxPage limits the page size.
 const maxPage = 1000
 
-// query returns the query parameters of a request.
 func query(c *call) (url.Values, error) {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
@@ -18,7 +17,7 @@ func query(c *call) (url.Values, error) {
 	return values, nil
 }
 
-// page is the part of a list that a request asks for.
+// page is the requested part of a list.
 type page struct {
 	limit int    // 0: all
 	after string // "": from the start
@@ -43,11 +42,11 @@ func readPage(c *call) (page, error) {
 	return p, nil
 }
 
-// counts is what a list of counts is asked about.
+// counts is the query of a list of counts.
 type counts[Group ~string] struct {
 	days   dmarcd.Days
 	domain string // "": all of the team
-	by     Group  // one of the ways to group them, "" where none is asked for
+	by     Group  // the grouping, "" if absent
 }
 
 func readCounts[Group ~string](c *call, groups ...Group) (counts[Group], error) {

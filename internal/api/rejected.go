@@ -26,9 +26,9 @@ func (a *API) listRejected(c *call) error {
 	return nil
 }
 
-// namedRejected returns what was rejected and the path names.
+// namedRejected returns the rejected item of the path.
 func namedRejected(c *call) (dmarcd.Rejected, error) {
-	id, err := dmarcd.ParseRejectedID(c.named)
+	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.Rejected{}, errNoSuchRejected
 	}
@@ -47,7 +47,7 @@ func rejectedOriginal(c *call, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error
 	return original, err
 }
 
-// retryRejected reads what was sent once more.
+// retryRejected reads the original again.
 func (a *API) retryRejected(c *call) error {
 	rejected, err := namedRejected(c)
 	if err != nil {

@@ -7,7 +7,7 @@ func (a *API) domainSummary(c *call) error {
 	if err != nil {
 		return err
 	}
-	sum, err := c.service.DomainSummary(c.r.Context(), c.named, days)
+	sum, err := c.service.DomainSummary(c.r.Context(), c.params.Get("domain"), days)
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}

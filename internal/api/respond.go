@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// encode returns v as JSON with a line end, and leaves < > & as they are: a
-// DMARC record is to be read by people too.
+// encode returns v as a line of JSON without escaping < > &: users read DMARC records in it.
 func encode(v any) []byte {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		panic(err) // our own shapes can be encoded
+		panic(err) // our own types can be encoded
 	}
 	return body.Bytes()
 }
@@ -33,15 +32,14 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that left cannot be told
+	_, _ = w.Write(body) // the client has disconnected
 }
 
-// slowAnswers is how many times as long as others an answer may take that is written in
-// parts.
+// slowAnswers limits a response in parts to that many write timeouts.
 const slowAnswers = 5
 
-// partDeadline returns what tells the deadline for the next part of an answer: each may
-// take as long as a whole one, and all together a few times that.
+// partDeadline returns a function for the deadline of the next part: each part gets the full
+// timeout, all together slowAnswers times that.
 func (a *API) partDeadline() func() time.Time {
 	end := time.Now().Add(slowAnswers * a.options.WriteTimeout)
 	return func() time.Time {
@@ -52,16 +50,15 @@ func (a *API) partDeadline() func() time.Time {
 	}
 }
 
-// writeCacheable answers a GET with 200, or with 304 where the client has the
-// same already.
+// writeCacheable answers a GET with 200, or with 304 if the ETag matches.
 func writeCacheable(c *call, v any) {
 	body := encode(v)
 	sum := sha256.Sum256(body)
-	// Weak: what lies between may compress it.
+	// Weak, because proxies may compress it.
 	tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
 	header := c.w.Header()
 	header.Set("ETag", tag)
-	header.Set("Cache-Control", "private, no-cache") // may be kept, must be asked about
+	header.Set("Cache-Control", "private, no-cache") // cache, but revalidate
 	if hasTag(c.r.Header.Values("If-None-Match"), tag) {
 		c.w.WriteHeader(http.StatusNotModified)
 		return

@@ -12,27 +12,26 @@ import (
 // scopeNone marks a route that needs no token.
 const scopeNone dmarcd.Scope = ""
 
-// route is one operation of the interface.
+// route is one operation.
 type route struct {
 	method string
 	path   string // below the prefix; segments may be parameters, {domain}, {id} or {key}
 	scope  dmarcd.Scope
 	handle func(c *call) error
 
-	// addition tells that the route is none of the interface, whose answers never
-	// change. parameters are what its query may have.
+	// addition marks a route outside the seven endpoints, whose responses never change.
+	// parameters are the allowed query parameters.
 	addition   bool
 	parameters []string
 }
 
-// interfaceRoutes is how many routes at the beginning of the list are those of the
+// interfaceRoutes is the number of routes at the start of the list that belong to the
 // interface.
 const interfaceRoutes = 7
 
-// name is what the access log and the metrics call the route.
+// name is used in the access log and in metrics.
 func (r *route) name() string { return r.method + " " + r.path }
 
-// routes is the whole interface.
 func (a *API) routes() ([]route, error) {
 	docs, err := newDocumentation(a.options.BaseURL)
 	if err != nil {
@@ -50,7 +49,18 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/domains/{domain}/checks", scope: dmarcd.ScopeRead, handle: a.listChecks},
 		{method: "GET", path: "/domains/{domain}/checks/latest", scope: dmarcd.ScopeRead, handle: a.latestCheck},
 		{method: "GET", path: "/domains/{domain}/setup", scope: dmarcd.ScopeRead, handle: a.setup},
+		{method: "POST", path: "/domains/{domain}/selftest", scope: dmarcd.ScopeWrite, handle: a.selfTest},
+		{method: "GET", path: "/domains/{domain}/tags", scope: dmarcd.ScopeRead, handle: a.getTags},
+		{method: "PUT", path: "/domains/{domain}/tags", scope: dmarcd.ScopeWrite, handle: a.setTags},
+		{method: "GET", path: "/search", scope: dmarcd.ScopeRead, handle: a.search},
+		{method: "GET", path: "/tags", scope: dmarcd.ScopeRead, handle: a.listTags},
 		{method: "GET", path: "/events", scope: dmarcd.ScopeRead, handle: a.listEvents},
+
+		{method: "GET", path: "/alerts", scope: dmarcd.ScopeRead, handle: a.listAlerts},
+		{method: "POST", path: "/alerts/test", scope: dmarcd.ScopeWrite, handle: a.testAlert},
+		{method: "GET", path: "/alerts/rules", scope: dmarcd.ScopeRead, handle: a.getAlertRules},
+		{method: "PUT", path: "/alerts/rules", scope: dmarcd.ScopeWrite, handle: a.setAlertRules},
+		{method: "POST", path: "/alerts/{id}/acknowledge", scope: dmarcd.ScopeWrite, handle: a.acknowledgeAlert},
 
 		{method: "GET", path: "/webhooks", scope: dmarcd.ScopeRead, handle: a.listWebhooks},
 		{method: "POST", path: "/webhooks", scope: dmarcd.ScopeWrite, handle: a.addWebhook},
@@ -83,19 +93,19 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},
 		{method: "GET", path: "/docs/style.css", scope: scopeNone, handle: docs.style},
 	}
+	parameters, err := queryParameters()
+	if err != nil {
+		return nil, err
+	}
 	additions := routes[interfaceRoutes:]
 	for i := range additions {
 		r := &additions[i]
-		r.addition = true
-		if r.parameters, err = docs.doc.queryParameters(r.path, r.method); err != nil {
-			return nil, err
-		}
+		r.addition, r.parameters = true, parameters[r.name()]
 	}
 	return routes, nil
 }
 
-// checkQuery refuses a query with a parameter that an addition does not know: it may be
-// a filter that the client relies on.
+// checkQuery rejects unknown query parameters of an addition: the client may rely on a filter.
 func (r *route) checkQuery(request *http.Request) error {
 	if !r.addition {
 		return nil

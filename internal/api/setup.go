@@ -2,10 +2,10 @@ package api
 
 import "github.com/dmarcd/dmarcd/internal/wire"
 
-// setup tells which records to publish so that reports come here, and whether
-// they were seen. It asks no DNS: what it says is as old as the latest check.
+// setup returns the records to publish and whether the latest check found them. It makes no
+// DNS queries.
 func (a *API) setup(c *call) error {
-	setup, err := c.service.Setup(c.r.Context(), c.named)
+	setup, err := c.service.Setup(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// listSources lists who sent mail as the domains of the team, those with the most
-// messages first.
+// listSources lists the senders of the team's domains, most messages first.
 func (a *API) listSources(c *call) error {
 	limit, after, err := readPart(c)
 	if err != nil {
@@ -18,12 +17,16 @@ func (a *API) listSources(c *call) error {
 	if err != nil {
 		return err
 	}
-	mail, err := c.service.Mail(c.r.Context(), asked.domain, asked.days)
+	team, err := tagged(c)
+	if err != nil {
+		return err
+	}
+	mail, err := team.Mail(c.r.Context(), asked.domain, asked.days)
 	if err != nil {
 		return err
 	}
 	list, err := mail.Sources(c.r.Context(), insight.Query{Group: cmp.Or(asked.by, insight.GroupNetwork), After: after, Limit: limit, Assess: true})
-	mail.Close() // before a slow client takes its time
+	mail.Close() // release memory before a slow write
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func TestSources(t *testing.T) {
 	})
 }
 
-// TestSourcesAddUp holds that the sources of every grouping come to what the counters
+// TestSourcesAddUp checks that the sources of every grouping come to what the counters
 // say.
 func TestSourcesAddUp(t *testing.T) {
 	t.Parallel()
@@ -180,8 +180,8 @@ func TestFirstAndLastSeen(t *testing.T) {
 		for day := range dmarcd.Day(3) {
 			s.stored(aggregateXML(fmt.Sprint(day), "example.com", firstDay+day, row{"example.com", "none", "pass", 5}))
 		}
-		_, err := st.UpdateSenders(t.Context(), func(ctx context.Context, team *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
-			return newSources().FindSenders(ctx, team, days, save)
+		_, err := st.UpdateSenders(t.Context(), func(ctx context.Context, team *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
+			return newSources().FindSenders(ctx, team, days, save, saveDays)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -19,14 +19,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// nobodyElse resolves every token to one team, without a query.
-type nobodyElse struct{ team dmarcd.TeamID }
+// onlyTeam resolves every token to one team, without a query.
+type onlyTeam struct{ team dmarcd.TeamID }
 
-func (n nobodyElse) Authenticate(context.Context, string) (dmarcd.Credential, error) {
+func (n onlyTeam) Authenticate(context.Context, string) (dmarcd.Credential, error) {
 	return dmarcd.Credential{Token: dmarcd.Token{ID: 1, Team: n.team, Scope: dmarcd.ScopeWrite}, API: true}, nil
 }
 
-// TestAnotherTeamsDomainIsNoDomain holds that a domain, a report and something
+// TestAnotherTeamsDomainIsNoDomain checks that a domain, a report and something
 // rejected of another team answer like ones that do not exist, to the letter and to
 // the number of queries, on every endpoint that names one. The lists of all are empty.
 func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		}
 		theirReport, theirRejected := victimised(t, s, victim)
 		zone := dnstest.New(`_dmarc.theirs.example TXT "v=DMARC1; p=reject"`)
-		handler := newAPI(t, s, nobodyElse{other}, zone)
+		handler := newAPI(t, s, onlyTeam{other}, zone)
 
 		ask := func(method, path string) (answer string, queries int64, questions int) {
 			before, asked := s.Stats().Queries, len(zone.Asked())
@@ -57,7 +57,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
 		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String())
-		nobodys := strings.NewReplacer("NAME", "nobody.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String())
+		unknown := strings.NewReplacer("NAME", "nobody.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String())
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},
@@ -68,6 +68,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			{"GET", "/api/domains/NAME/checks"},
 			{"GET", "/api/domains/NAME/checks/latest"},
 			{"GET", "/api/domains/NAME/setup"},
+			{"POST", "/api/domains/NAME/selftest"},
 			{"GET", "/api/events?domain=NAME"},
 			{"GET", "/api/insights/reports"},
 			{"GET", "/api/insights/reports?domain=NAME"},
@@ -92,9 +93,9 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 		} {
 			name := operation.method + " " + operation.path
 			ofThem, queries, questions := ask(operation.method, theirs.Replace(operation.path))
-			ofNobody, wantQueries, wantQuestions := ask(operation.method, nobodys.Replace(operation.path))
-			if ofThem != ofNobody {
-				t.Errorf("%s: another team's domain answers\n%s\none that does not exist\n%s", name, ofThem, ofNobody)
+			ofUnknown, wantQueries, wantQuestions := ask(operation.method, unknown.Replace(operation.path))
+			if ofThem != ofUnknown {
+				t.Errorf("%s: another team's domain answers\n%s\none that does not exist\n%s", name, ofThem, ofUnknown)
 			}
 			if queries != wantQueries || questions != wantQuestions {
 				t.Errorf("%s: another team's domain takes %d queries and %d DNS questions, one that does not exist %d and %d",
@@ -114,12 +115,12 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 }
 
 // victimised has a team receive a report with records about its domain and about a
-// name that nobody claims, and something that is rejected.
+// unclaimed name, and something that is rejected.
 func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.ReportID, dmarcd.RejectedID) {
 	t.Helper()
 	delivery := storetest.Delivery(storetest.Aggregate("1", "theirs.example", firstDay, storetest.Passed("theirs.example", 7)),
 		storetest.Aggregate("2", "unclaimed.example", firstDay, storetest.Passed("unclaimed.example", 1)))
-	delivery.Refusals = []dmarcd.Refusal{{Member: "note.txt", Reason: "The content is not a report."}}
+	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "The content is not a report."}}
 	receipts, err := s.Team(victim).Receive(t.Context(), []*dmarcd.Delivery{delivery})
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// ServeTLSReport answers a reporter who delivers a TLS report to an address below
-// dmarcd.TLSReportPath, outside the prefix of the interface. Whoever knows the
-// address may: there is no token.
+// ServeTLSReport receives a TLS report at an address below dmarcd.TLSReportPath, outside the
+// API prefix. It needs no token: every client that knows the address may send.
 func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
 	note(w, "route", "POST "+dmarcd.TLSReportPath+"{mailbox}")
 	if err := a.receiveTLSReport(w, r); err != nil {
@@ -21,9 +20,9 @@ func (a *API) ServeTLSReport(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// receiveTLSReport refuses in the order of the interface, and takes the body for
-// what it is, whatever it calls itself. The answer tells a stranger nothing of the
-// team: not even whether it has the domain that the report is about.
+// receiveTLSReport checks errors in the order of the interface, and ignores the media type of
+// the body. The response reveals nothing about the team, not even whether it has the domain of
+// the report.
 func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	if address := clientaddr.Of(r); a.reporters.take(w.Header(), address) {
 		a.reporters.sayWhen(w.Header(), address)
@@ -68,8 +67,7 @@ func (a *API) receiveTLSReport(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// anonymousQuota returns what an outsider is told where a quota of the team is used up:
-// not which.
+// anonymousQuota hides from outsiders which quota is exhausted.
 func anonymousQuota(w http.ResponseWriter, err error) error {
 	var full *dmarcd.QuotaError
 	if !errors.As(err, &full) {
@@ -79,7 +77,7 @@ func anonymousQuota(w http.ResponseWriter, err error) error {
 	return errMailboxFull
 }
 
-// quotaRetryAfter is when a reporter may try again where a quota is used up, in seconds.
+// quotaRetryAfter is for an exhausted quota, in seconds.
 const quotaRetryAfter = "3600"
 
 func tlsReportAnswer(status int) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
-// uploadReport reads the body, whatever container it is and whatever it calls
-// itself, and has the team store what is in it. Of a form, each file is read by itself.
+// uploadReport stores the reports of the body, in any container and with any media type. Each
+// file of a form is read separately.
 func (a *API) uploadReport(c *call) error {
 	if c.r.Header.Get("Content-Encoding") != "" {
 		return errContentEncoding
@@ -35,17 +35,16 @@ func (a *API) uploadReport(c *call) error {
 	return nil
 }
 
-// acceptUpload has the team store what is in a file.
 func (a *API) acceptUpload(c *call, name string, content *intake.Copy) ([]dmarcd.Receipt, error) {
 	defer a.bodyRead(c.w)()
 	return c.service.Upload(c.r.Context(), name, content)
 }
 
-// maxParts is how many parts a form may have.
+// maxParts limits the parts of a form.
 const maxParts = 100
 
-// uploadForm has the team store what is in the files of a form, one after the other. All
-// together may be as large as one upload.
+// uploadForm stores the reports in the files of a form. Together they may be as large as one
+// upload.
 func (a *API) uploadForm(c *call) error {
 	if err := a.options.Acceptor.Ready(); err != nil {
 		return err
@@ -86,8 +85,8 @@ func (a *API) uploadForm(c *call) error {
 	return nil
 }
 
-// acceptPart has the team store what is in one file of a form. An empty one is passed
-// over, as browsers send one where no file was chosen.
+// acceptPart stores the reports of one file of a form. It skips an empty one, which browsers
+// send if no file was chosen.
 func (a *API) acceptPart(c *call, part *multipart.Part) ([]dmarcd.Receipt, error) {
 	content, err := a.options.Service.ReceiveUpload(part, a.options.MaxUpload)
 	if err != nil {
@@ -100,8 +99,7 @@ func (a *API) acceptPart(c *call, part *multipart.Part) ([]dmarcd.Receipt, error
 	return a.acceptUpload(c, part.FileName(), content)
 }
 
-// formError returns what to answer where a form could not be received; nil is for too
-// many parts.
+// formError maps an error of reading a form; nil is for too many parts.
 func formError(err error, maxBytes int64) error {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -114,8 +112,8 @@ func formError(err error, maxBytes int64) error {
 	}
 }
 
-// receiveBody copies the body of a request to where it can be read more than once. The
-// copy must be closed, and counts as one of the uploads of the team until then.
+// receiveBody copies the body for repeated reads. The copy counts as one of the team's uploads
+// until it is closed.
 func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.TeamID) (*received, error) {
 	if err := a.options.Acceptor.Ready(); err != nil {
 		return nil, err
@@ -139,7 +137,7 @@ func (a *API) receiveBody(w http.ResponseWriter, r *http.Request, team dmarcd.Te
 	return &received{content, body}, nil
 }
 
-// bodyError returns what to answer where a body could not be received.
+// bodyError maps an error of reading a body.
 func bodyError(err error, maxBytes int64) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrLimit):
@@ -151,7 +149,6 @@ func bodyError(err error, maxBytes int64) error {
 	}
 }
 
-// received is the copy of a body.
 type received struct {
 	*intake.Copy
 	body *upload.Body
@@ -162,9 +159,9 @@ func (r *received) Close() {
 	r.body.Close()
 }
 
-// beginAnswer gives the answer its time. The server's own clock runs since the
-// request began, which may have been long ago.
+// beginAnswer sets the write deadline. The server's own one counts from the start of the
+// request, which may be long ago.
 func (a *API) beginAnswer(w http.ResponseWriter) {
-	// Not every writer has deadlines; a server's has.
+	// Writers in tests have no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.options.WriteTimeout))
 }

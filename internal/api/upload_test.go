@@ -140,7 +140,7 @@ func TestUploadRefuses(t *testing.T) {
 	}
 }
 
-// TestUploadedMailIsVerified holds that the verdict on a mail is kept with its
+// TestUploadedMailIsVerified checks that the verdict on a mail is kept with its
 // reports.
 func TestUploadedMailIsVerified(t *testing.T) {
 	t.Parallel()

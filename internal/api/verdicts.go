@@ -20,7 +20,7 @@ func (a *API) setCounted(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := dmarcd.ParseReportID(c.named)
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return errNoSuchReport
 	}
@@ -75,7 +75,7 @@ func (a *API) setCountedAll(c *call) error {
 }
 
 func (a *API) deleteReport(c *call) error {
-	id, err := dmarcd.ParseReportID(c.named)
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return errNoSuchReport
 	}
@@ -87,7 +87,7 @@ func (a *API) deleteReport(c *call) error {
 }
 
 func (a *API) deleteRejected(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.named)
+	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
 	if err != nil {
 		return errNoSuchRejected
 	}
@@ -98,7 +98,7 @@ func (a *API) deleteRejected(c *call) error {
 	return nil
 }
 
-// missing gives dmarcd.ErrNotFound the words of what is missing.
+// missing replaces dmarcd.ErrNotFound with a message.
 func missing(err error, words *failure) error {
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return words
@@ -115,7 +115,7 @@ func boolMember(members map[string]json.RawMessage, name string) (bool, error) {
 	return *value, nil
 }
 
-// dayMember returns a member that is a day, nil where it is missing or null.
+// dayMember returns a member that is a day, nil if missing or null.
 func dayMember(members map[string]json.RawMessage, name string) (*dmarcd.Day, error) {
 	raw, given := members[name]
 	if !given || string(raw) == "null" {

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-const webhookExample = `{"url": "https://example.com/hooks/dmarc", "kinds": null, "domains": null}`
+const webhookExample = `{"url": "https://example.com/hooks/dmarc", "kinds": null, "domains": null, "format": "standard"}`
 
 func (a *API) addWebhook(c *call) error {
 	members, err := readObject(c, "url", webhookExample)
@@ -26,12 +26,19 @@ func (a *API) addWebhook(c *call) error {
 	if wanted.Domains, err = listMember[string](members, "domains"); err != nil {
 		return err
 	}
+	if _, given := members["format"]; given {
+		format, err := stringMember(members, "format")
+		if err != nil {
+			return err
+		}
+		wanted.Format = dmarcd.WebhookFormat(format)
+	}
 	added, secret, err := c.service.AddWebhook(c.r.Context(), wanted)
 	if err != nil {
 		return err
 	}
 	c.w.Header().Set("Location", a.baseURL+"/webhooks/"+added.ID.String())
-	writeJSON(c.w, http.StatusCreated, wire.WebhookWithSecret{Webhook: wire.NewWebhook(added), Secret: secret})
+	writeJSON(c.w, http.StatusCreated, wire.NewWebhookWithSecret(added, secret))
 	return nil
 }
 
@@ -126,7 +133,7 @@ func (a *API) rotateWebhook(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchWebhook)
 	}
-	writeJSON(c.w, http.StatusOK, wire.WebhookWithSecret{Webhook: wire.NewWebhook(rotated), Secret: secret})
+	writeJSON(c.w, http.StatusOK, wire.NewWebhookWithSecret(rotated, secret))
 	return nil
 }
 
@@ -174,7 +181,7 @@ func (a *API) retryDelivery(c *call) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := dmarcd.ParseDeliveryID(c.key)
+	delivery, err := dmarcd.ParseDeliveryID(c.params.Get("delivery"))
 	if err != nil {
 		return errNoSuchDelivery
 	}
@@ -186,16 +193,16 @@ func (a *API) retryDelivery(c *call) error {
 	return nil
 }
 
-// namedWebhook returns the id of the webhook that the path names.
+// namedWebhook returns the webhook id of the path.
 func namedWebhook(c *call) (dmarcd.WebhookID, error) {
-	id, err := dmarcd.ParseWebhookID(c.named)
+	id, err := dmarcd.ParseWebhookID(c.params.Get("id"))
 	if err != nil {
 		return 0, errNoSuchWebhook
 	}
 	return id, nil
 }
 
-// listMember returns a member that is a list of strings; nil where it is null or missing.
+// listMember returns a member that is a list of strings; nil if missing or null.
 func listMember[T ~string](members map[string]json.RawMessage, name string) ([]T, error) {
 	raw, given := members[name]
 	if !given {

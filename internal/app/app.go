@@ -1,7 +1,6 @@
-// Package app puts the daemon together: New wires the store, the resolver, the
-// API and the jobs from one configuration, and Run runs them until it is told
-// to stop. The command line and the end-to-end tests use it; it decides nothing
-// that belongs to one of the parts.
+// Package app wires the daemon: New connects store, resolver, API and jobs from one
+// configuration, and Run runs them until it is stopped. Commands and end-to-end tests use it.
+// It contains no use cases.
 package app
 
 import (
@@ -40,33 +39,31 @@ import (
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
-// drainTimeout is how long requests may take to end after a stop was asked for.
-// The whole stop takes less than 10 s.
+// drainTimeout is how long running requests may take after a stop. The whole stop takes less
+// than 10 s.
 const drainTimeout = 8 * time.Second
 
-// Options are what an App needs beside the configuration.
+// Options are the inputs of an App other than the configuration.
 type Options struct {
 	Log *slog.Logger
-	// Out is where the first start tells the token and what to do next.
+	// Out receives the token and the instructions of the first start.
 	Out io.Writer
-	// Version is told by the metrics.
+	// Version is exported as a metric.
 	Version string
-	// Known are senders that are recognised before those that everybody knows.
-	Known []senders.Sender
-	// Invite is a link to tell of at the start, in the place of that of the first
-	// user; the zero value is none.
-	Invite Invite
+	// Invitation is shown at the start instead of that of the first user; the zero value is
+	// none.
+	Invitation Invitation
 }
 
-// Invite is a one-time link.
-type Invite struct {
-	// Secret is what the link holds, For the name of whom it lets in.
+// Invitation is a one-time link.
+type Invitation struct {
+	// Secret is the secret in the link, For the name of the user.
 	Secret, For string
 }
 
 // App is the daemon.
 type App struct {
-	config  config.Config // with the address that is listened on
+	config  config.Config // with the actual listen address
 	options Options
 	log     *slog.Logger
 
@@ -82,18 +79,18 @@ type App struct {
 	names         *senders.Names
 	sources       *insight.Service
 	memory        *memory.Budget
-	mail          *mail // nil where none is received
+	mail          *mail // nil if SMTP is disabled
 	deliveries    *notify.Worker
 	metrics       *metrics
 	listener      net.Listener
 	server        *http.Server
 	stopping      atomic.Bool
-	ending        chan struct{}  // closed when no new requests are taken
-	requests      sync.WaitGroup // those that are being served
+	ending        chan struct{}  // closed when no new requests are accepted
+	requests      sync.WaitGroup // running requests
 }
 
-// New opens the database, brings it to the present schema, makes the first team
-// and token where there are none, and listens. What it opened is closed by Run.
+// New opens and migrates the database, creates the first team and token if there are none, and
+// listens. Run closes what New opened.
 func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err error) {
 	a := &App{config: cfg, options: options, log: options.Log, ending: make(chan struct{})}
 	defer func() {
@@ -119,7 +116,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.dialer = NewDialer(cfg, a.resolver)
 	a.checker = NewChecker(cfg, a.resolver)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
-	_ = os.MkdirAll(cfg.Data, 0o700) // where that fails, temporary files go to the system's folder
+	_ = os.MkdirAll(cfg.Data, 0o700) // without it, temporary files go to the system default
 	a.acceptor = NewAcceptor(cfg, a.log)
 	a.uploads = upload.NewGate(upload.DefaultLimits())
 	a.acceptor.Lanes = intake.NewLanes(runtime.GOMAXPROCS(0))
@@ -127,9 +124,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
 		return nil, err
 	}
-	a.names = senders.NewNames(a.resolver, nameKeeper{a.store}, time.Now, a.log)
+	a.names = senders.NewNames(a.resolver, nameStore{a.store}, time.Now, a.log)
 	a.names.Recovered = a.recovered
-	catalogue, err := OpenCatalogue(cfg, options.Known)
+	catalogue, err := OpenCatalogue(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +155,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	return a, nil
 }
 
-// openStore opens the database of a configuration and brings it to the present schema.
+// openStore opens and migrates the database.
 func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
@@ -175,7 +172,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store
 	return s, nil
 }
 
-// quotas returns what a team may have that has no quota of its own.
+// quotas returns the default quotas of a team.
 func quotas(cfg config.Quota) dmarcd.Quota {
 	return dmarcd.Quota{
 		dmarcd.QuotaDomains: int64(cfg.Domains), dmarcd.QuotaStored: int64(cfg.Stored), dmarcd.QuotaUnreadable: int64(cfg.Unreadable),
@@ -183,12 +180,11 @@ func quotas(cfg config.Quota) dmarcd.Quota {
 	}
 }
 
-// maxQuestions is how many DNS questions are under way at once, to one server
-// and in all: far more than the schedule has, so that a verification that
-// somebody waits for never stands in its line.
+// maxQuestions limits concurrent DNS queries, per server and in total. It is far above what
+// the schedule uses, so that checks on request never wait for it.
 const maxQuestions = 1024
 
-// NewResolver returns the DNS client of a configuration; observe and panics may be nil.
+// NewResolver returns the DNS client; observe and panics may be nil.
 func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration), panics recovered.Boundary) *resolver.Resolver {
 	return resolver.New(resolver.Config{
 		Servers: cfg.DNS, Timeout: cfg.Resolver.Timeout, Observe: observe, Recovered: panics,
@@ -196,7 +192,7 @@ func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration), pa
 	})
 }
 
-// NewChecker returns the checker of a configuration.
+// NewChecker returns the DNS checker.
 func NewChecker(cfg config.Config, r *resolver.Resolver) *dnscheck.Checker {
 	return dnscheck.New(dnscheck.Options{
 		Resolver:     r.Fresh(),
@@ -208,25 +204,34 @@ func NewChecker(cfg config.Config, r *resolver.Resolver) *dnscheck.Checker {
 	})
 }
 
-// NewDialer returns the dialer of a configuration for hosts that outsiders choose.
+// NewDialer returns the dialer for hosts that outsiders choose.
 func NewDialer(cfg config.Config, r dns.Resolver) *outbound.Dialer {
 	return &outbound.Dialer{Resolver: r, Allow: cfg.Outbound.Allow}
 }
 
-// handler returns all that is served by HTTP.
 func (a *App) handler() (http.Handler, error) {
 	provider, err := a.singleSignOn()
 	if err != nil {
 		return nil, err
 	}
-	a.deliveries = newDeliveries(a.store, a.config, a.dialer, a.log)
+	relay, err := newRelay(a.config)
+	if err != nil {
+		return nil, err
+	}
+	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, a.log)
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	options := withMailboxes(service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,
-		Examine: a.examineOnRequest(), Retention: a.retention(), OIDC: provider,
+		Examine: a.examineOnRequest(), Sample: a.sample(), Retention: a.retention(), OIDC: provider,
 		BaseURL: a.config.BaseURL, ReportDomain: a.config.ReportDomain, Stopping: a.ending, Now: time.Now, Log: a.log,
 	}, a.config, a.dialer)
-	a.service = service.New(a.store, withWebhooks(options, a.config, a.dialer, a.deliveries))
+	options = withSelfTest(options, a.config, a.resolver, func() string {
+		if a.mail == nil {
+			return ""
+		}
+		return a.mail.listener.Addr().String()
+	})
+	a.service = service.New(a.store, withWebhooks(options, a.config, a.dialer, relay, a.deliveries))
 	interfaceAPI, err := api.New(api.Options{
 		Service:       a.service,
 		Authenticator: a.authenticator,
@@ -250,11 +255,11 @@ func (a *App) handler() (http.Handler, error) {
 	return clientaddr.Behind(a.config.TrustedProxies, a.observed(a.dispatch(interfaceAPI, page))), nil
 }
 
-// Config returns the configuration with the address that is listened on.
+// Config returns the configuration with the actual listen address.
 func (a *App) Config() config.Config { return a.config }
 
-// Run serves until ctx ends or something breaks. It then lets requests end,
-// waits for all that it started, and closes what New opened.
+// Run serves until ctx ends or a component fails. It then drains requests, waits for all
+// goroutines, and closes what New opened.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
 	limit := memory.FindLimit(int64(a.config.Limit.Memory))
@@ -283,7 +288,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// serve serves HTTP until ctx ends, and then until the last request has.
+// serve serves HTTP until ctx ends, then drains requests.
 func (a *App) serve(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- a.server.Serve(a.listener) }()
@@ -299,14 +304,13 @@ func (a *App) serve(ctx context.Context) error {
 	defer cancel()
 	if err := a.server.Shutdown(drain); err != nil {
 		a.log.Warn("requests interrupted by shutdown", "error", err)
-		_ = a.server.Close() // what did not end is cut
+		_ = a.server.Close() // cut off the rest
 	}
 	<-failed
-	a.requests.Wait() // the server does not wait for those that it cut
+	a.requests.Wait() // Close does not wait for handlers
 	return nil
 }
 
-// close closes what New opened.
 func (a *App) close() error {
 	var errs []error
 	if a.listener != nil && a.server == nil {

@@ -170,7 +170,7 @@ func TestListenFailureSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// closedPipe is an output that nobody reads any more.
+// closedPipe is an output that is no longer read.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

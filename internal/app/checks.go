@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// checks is the job that looks at domains by schedule.
+// checks returns the job that checks domains by schedule.
 func (a *App) checks() *jobs.Checks {
 	return &jobs.Checks{
 		Log:       a.log,
@@ -39,7 +39,7 @@ func (a *App) checks() *jobs.Checks {
 	}
 }
 
-// examine looks at everything about a domain and keeps what is new.
+// examine runs a full check of a domain and saves it.
 func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, name string, cfg config.Config, occasion dnscheck.Occasion) error {
 	domain, err := team.Domain(ctx, name)
 	if err != nil {
@@ -54,16 +54,16 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 		ReportAddress: domain.ReportAddress(cfg.ReportDomain), TLSReportURIs: domain.TLSReportURIs(cfg.ReportDomain, cfg.BaseURL),
 	})
 	check.Asked = occasion != dnscheck.Scheduled
-	return checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
+	return checker.Save(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
 		_, err := team.SaveCheck(ctx, name, check, plan)
 		return err
 	})
 }
 
-// maxReported is how many selectors from reports are looked at.
+// maxReported limits the selectors from reports that are checked.
 const maxReported = 20
 
-// reportedSelectors returns the DKIM selectors that reports saw a domain sign with.
+// reportedSelectors returns the DKIM selectors of a domain that reports mention.
 func reportedSelectors(ctx context.Context, team *store.Team, name string) ([]dnscheck.Selector, error) {
 	names, err := team.Selectors(ctx, name, maxReported)
 	selectors := make([]dnscheck.Selector, len(names))

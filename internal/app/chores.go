@@ -2,20 +2,22 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/alert"
 	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// storeSenders stores when senders were seen first and last.
+// storeSenders updates when senders were first and last seen.
 func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
-	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
-		return a.sources.FindSenders(ctx, t, days, save)
+	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
+		return a.sources.FindSenders(ctx, t, days, save, saveDays)
 	})
 }
 
-// chores are what is done to the store without anybody asking for it.
+// chores are the maintenance jobs of the store.
 func (a *App) chores() []*jobs.Chore {
 	keep := a.retention()
 	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, keep) }
@@ -23,6 +25,11 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},
+		{Name: "notify owners of disabled webhooks", Step: a.service.NotifyOwners, Poll: jobs.Minutely},
+		{Name: "detect alerts", Step: (&alert.Scanner{Source: alertSource{a.store}, Now: time.Now}).Step, Poll: jobs.Minutely},
+		{Name: "send grouped alerts", Step: a.store.SendAlertGroups, Poll: jobs.Soon},
+		{Name: "detect failing mailboxes", Step: a.detectMailboxes, Poll: jobs.Minutely},
+		{Name: "detect low disk space", Step: a.detectLowDisk, Poll: jobs.Minutely},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},

@@ -11,9 +11,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
-// connections bounds how many connections clients hold, in all and from one network.
-// Proxies that are trusted have no bound of their own: their connections are those of
-// many clients. When all are in use, one that waits for a request gives way.
+// connections limits client connections, in total and per network. Trusted proxies have no
+// limit of their own: they forward many clients. At the total limit, an idle connection is
+// closed.
 type connections struct {
 	max, perNetwork int
 	proxies         []netip.Prefix
@@ -21,10 +21,9 @@ type connections struct {
 	mu        sync.Mutex
 	open      map[net.Conn]*connection
 	byNetwork map[netip.Prefix]int
-	waiting   *list.List // of net.Conn: those without a request, the oldest first
+	waiting   *list.List // of net.Conn: idle connections, oldest first
 }
 
-// connection is one that is open.
 type connection struct {
 	network netip.Prefix
 	waiting *list.Element // nil while a request is served
@@ -37,7 +36,7 @@ func newConnections(maximum, perNetwork int, proxies []netip.Prefix) *connection
 	}
 }
 
-// listen returns l without the connections that are too many.
+// listen returns l without connections over the limit.
 func (c *connections) listen(l net.Listener) net.Listener { return boundedListener{l, c} }
 
 type boundedListener struct {
@@ -51,11 +50,11 @@ func (l boundedListener) Accept() (net.Conn, error) {
 		if err != nil || l.connections.add(conn) {
 			return conn, err
 		}
-		_ = conn.Close() // the client has too many, or nothing gives way
+		_ = conn.Close() // the client has too many, or none is idle
 	}
 }
 
-// add counts a connection, and reports whether there is a place for it.
+// add counts a connection, and reports whether it is within the limits.
 func (c *connections) add(conn net.Conn) bool {
 	remote, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
 	address := remote.Addr().Unmap()
@@ -104,7 +103,7 @@ func (c *connections) state(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// forget gives the place of a connection to others.
+// forget releases a connection.
 func (c *connections) forget(conn net.Conn) {
 	known := c.open[conn]
 	if known == nil {

@@ -27,7 +27,7 @@ type loader struct {
 	password string
 }
 
-// newLoader makes the teams. The addresses of domains are added to those given.
+// newLoader creates the teams. It adds the reporting addresses to addresses.
 func newLoader(ctx context.Context, s *store.Store, reportDomain string, addresses map[string]string, clock *time.Time) (*loader, error) {
 	o := &loader{
 		store: s, reportDomain: reportDomain, clock: clock, teams: map[string]dmarcd.Team{}, users: map[string]dmarcd.User{},
@@ -82,8 +82,8 @@ func (o *loader) do(ctx context.Context, step demo.Step) error {
 
 // join adds a user to a team as if by an invitation, and signs them in.
 func (o *loader) join(ctx context.Context, step demo.Step) error {
-	_, hash := auth.NewInvite()
-	err := o.store.CreateInvite(ctx, hash, dmarcd.Invite{
+	_, hash := auth.NewInvitation()
+	err := o.store.CreateInvitation(ctx, hash, dmarcd.Invitation{
 		Email: step.By, Team: o.teams[step.Team].ID, Role: dmarcd.Role(step.Detail), ExpiresAt: step.At.Add(time.Hour),
 	})
 	if err != nil {
@@ -93,21 +93,21 @@ func (o *loader) join(ctx context.Context, step demo.Step) error {
 	if claim.User == 0 {
 		claim.PasswordHash = o.password
 	}
-	user, err := o.store.UseInvite(ctx, hash, claim)
+	user, err := o.store.UseInvitation(ctx, hash, claim)
 	if err != nil {
 		return err
 	}
 	o.users[step.By] = user
-	_, session := auth.NewInvite() // with an unknown secret
+	_, session := auth.NewInvitation() // with an unknown secret
 	return o.store.CreateSession(ctx, dmarcd.NewSession{
 		Hash: session, User: user.ID, ExpiresAt: step.At.Add(dmarcd.SessionLife), Address: step.Address,
 	})
 }
 
 func (o *loader) invite(ctx context.Context, team *store.Team, step demo.Step) error {
-	_, hash := auth.NewInvite()
-	return team.Invite(ctx, hash, dmarcd.Invite{
-		Email: step.Target, Role: dmarcd.Role(step.Detail), CreatedBy: o.users[step.By].ID, ExpiresAt: step.At.Add(dmarcd.InviteLife),
+	_, hash := auth.NewInvitation()
+	return team.Invite(ctx, hash, dmarcd.Invitation{
+		Email: step.Target, Role: dmarcd.Role(step.Detail), CreatedBy: o.users[step.By].ID, ExpiresAt: step.At.Add(dmarcd.InvitationLife),
 	})
 }
 
@@ -137,23 +137,22 @@ func addUnreadMailbox(ctx context.Context, team *store.Team, step demo.Step) (id
 // forEver is longer than any demo runs.
 const forEver = 100 * 365 * 24 * time.Hour
 
-// close holds the mailboxes for ever, so that no reader of the daemon gets a lease on
-// them and connects to anybody, and returns the link by which the owner of the teams
-// signs in, as an operator.
-func (o *loader) close(ctx context.Context) (Invite, error) {
+// close leases the mailboxes for ever, so that the daemon never connects to them, and returns
+// the sign-in link of the owner, as an operator.
+func (o *loader) close(ctx context.Context) (Invitation, error) {
 	const many = 100
 	held, err := o.store.ClaimMailboxes(ctx, forEver, many)
 	if err != nil {
-		return Invite{}, err
+		return Invitation{}, err
 	}
 	for _, m := range held {
 		if err := o.store.Team(m.Team).SaveMailboxStatus(ctx, m.ID, ""); err != nil {
-			return Invite{}, fmt.Errorf("save a mailbox status: %w", err)
+			return Invitation{}, fmt.Errorf("save a mailbox status: %w", err)
 		}
 	}
-	secret, hash := auth.NewInvite()
-	err = o.store.CreateInvite(ctx, hash, dmarcd.Invite{
-		Email: demo.Ada, Operator: true, ExpiresAt: o.clock.Add(dmarcd.InviteLife),
+	secret, hash := auth.NewInvitation()
+	err = o.store.CreateInvitation(ctx, hash, dmarcd.Invitation{
+		Email: demo.Ada, Operator: true, ExpiresAt: o.clock.Add(dmarcd.InvitationLife),
 	})
-	return Invite{Secret: secret, For: demo.NameOf(demo.Ada) + ", who owns two teams and operates the installation"}, err
+	return Invitation{Secret: secret, For: demo.NameOf(demo.Ada) + ", who owns two teams and operates the installation"}, err
 }

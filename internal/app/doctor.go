@@ -136,7 +136,7 @@ func diagnoseDatabase(ctx context.Context, cfg config.Config) []Diagnosis {
 	if err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Start the database, or correct DMARCD_DATABASE."}}
 	}
-	defer func() { _ = s.Close() }() // it only read
+	defer func() { _ = s.Close() }() // opened read-only
 	if err := s.CheckSchema(ctx); err != nil {
 		return []Diagnosis{{part, Sick, err.Error(), "Run `dmarcd migrate`, or use the version of dmarcd that last wrote the database."}}
 	}

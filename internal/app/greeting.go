@@ -9,9 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
-// greet sees to it that somebody can use the API and the web page, and says how.
-// A token or link that it makes is shown here once; a configured token is never
-// shown.
+// greet makes sure that the API and the web interface can be used, and prints how. A new token
+// or link is shown only here; a configured token is never shown.
 func (a *App) greet(ctx context.Context) error {
 	token, err := a.firstToken(ctx)
 	if err != nil {
@@ -39,14 +38,14 @@ Documentation: %[3]s/docs
 	if err != nil || link == "" {
 		return err
 	}
-	if whom := a.options.Invite.For; whom != "" {
+	if whom := a.options.Invitation.For; whom != "" {
 		return a.say("\nThis link signs you in to the web interface as %s, once:\n\n    %s\n", whom, link)
 	}
 	return a.say(`
 There are no users yet. This link creates the first one. It can be used once, within %d days:
 
     %s
-`, int(dmarcd.InviteLife.Hours()/24), link)
+`, int(dmarcd.InvitationLife.Hours()/24), link)
 }
 
 func (a *App) say(format string, args ...any) error {
@@ -54,8 +53,8 @@ func (a *App) say(format string, args ...any) error {
 	return err
 }
 
-// firstToken sees to it that there is a team with a token, and returns the token
-// if it is a new one, else "".
+// firstToken makes sure that there is a team with a token. It returns the token if it is new,
+// else "".
 func (a *App) firstToken(ctx context.Context) (string, error) {
 	if configured := a.config.Token; configured != "" {
 		return "", a.store.EnsureToken(ctx, auth.HashToken(configured))
@@ -68,16 +67,16 @@ func (a *App) firstToken(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// firstLink returns the link by which the first user signs in, if there is none
-// and nobody was given one, else "".
+// firstLink returns the sign-in link of the first user, or "" if there is a user or an open
+// invitation.
 func (a *App) firstLink(ctx context.Context) (string, error) {
-	if told := a.options.Invite.Secret; told != "" {
-		return auth.WelcomeLink(a.config.BaseURL, told)
+	if told := a.options.Invitation.Secret; told != "" {
+		return auth.InvitationLink(a.config.BaseURL, told)
 	}
-	secret, hash := auth.NewInvite()
-	made, err := a.store.FirstInvite(ctx, hash)
+	secret, hash := auth.NewInvitation()
+	made, err := a.store.FirstInvitation(ctx, hash)
 	if err != nil || !made {
 		return "", err
 	}
-	return auth.WelcomeLink(a.config.BaseURL, secret)
+	return auth.InvitationLink(a.config.BaseURL, secret)
 }

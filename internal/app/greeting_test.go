@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-var linkForm = regexp.MustCompile(`(http://[^/\s]+)/app/welcome/([A-Z2-7]{26})`)
+var linkForm = regexp.MustCompile(`(http://[^/\s]+)/app/invitation/([A-Z2-7]{26})`)
 
 func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
 	t.Parallel()
@@ -35,10 +35,10 @@ func TestFirstStartTellsTheSignInLinkOnce(t *testing.T) {
 			if linkForm.MatchString(second.out) {
 				t.Errorf("the second start says:\n%s", second.out)
 			}
-			welcome := auth.Welcome{Store: db.Open(t, store.Options{}), Now: time.Now}
-			invite, err := welcome.Look(t.Context(), links[0][2])
-			if err != nil || !invite.Operator || invite.Email != "" || invite.Team == 0 {
-				t.Errorf("the link leads to %+v, %v; want an operator and owner", invite, err)
+			invitations := auth.Invitations{Store: db.Open(t, store.Options{}), Now: time.Now}
+			invitation, err := invitations.Find(t.Context(), links[0][2])
+			if err != nil || !invitation.Operator || invitation.Email != "" || invitation.Team == 0 {
+				t.Errorf("the link leads to %+v, %v; want an operator and owner", invitation, err)
 			}
 			if log := first.log.String() + second.log.String(); strings.Contains(log, links[0][2]) {
 				t.Error("the link is in the log")

@@ -9,10 +9,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/api"
 )
 
-// probeTimeout bounds what a probe waits for.
+// probeTimeout limits a probe.
 const probeTimeout = 2 * time.Second
 
-// probe answers 200 where check finds nothing wrong, else 503.
+// probe answers 200 if check succeeds, else 503.
 func probe(check func(ctx context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -30,11 +30,10 @@ func probe(check func(ctx context.Context) error) http.Handler {
 	})
 }
 
-// healthy tells that the process answers: whoever restarts it on failure gains
-// nothing from a restart while the database is away.
+// healthy always succeeds: a restart does not help while the database is unavailable.
 func (a *App) healthy(context.Context) error { return nil }
 
-// ready tells whether requests can be served.
+// ready reports whether requests can be served.
 func (a *App) ready(ctx context.Context) error {
 	if a.stopping.Load() {
 		return errors.New("stopping")

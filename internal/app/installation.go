@@ -18,14 +18,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Installation is what commands work on, whether a daemon runs or not. It must be closed.
+// Installation gives commands access to the use cases, whether a daemon runs or not. Close it
+// after use.
 type Installation struct {
 	// Config has the report domain of the daemon that uses the database.
 	Config config.Config
-	// Service has no full checks, and knows who sends mail only after OpenInsight.
+	// Service cannot run full checks, and identifies senders only after OpenInsight.
 	Service *service.Service
-	// Engine is the name of the database engine.
-	Engine string
+	Engine  string
 
 	store    *store.Store
 	resolver *resolver.Resolver
@@ -33,9 +33,8 @@ type Installation struct {
 	log      *slog.Logger
 }
 
-// OpenInstallation opens the installation of a configuration, and brings its database to
-// the present schema. The database must exist: a command that runs in the wrong folder must
-// not leave an empty one there.
+// OpenInstallation opens and migrates the database of a configuration. The database must
+// exist, so that a command in the wrong folder does not create an empty one.
 func OpenInstallation(ctx context.Context, cfg config.Config, log *slog.Logger) (*Installation, error) {
 	if !databaseExists(cfg) {
 		return nil, fmt.Errorf("the database %s does not exist; run the command where the daemon runs, or set its data folder with --data (DMARCD_DATA); `dmarcd serve` creates a new one", cfg.Database)
@@ -43,13 +42,13 @@ func OpenInstallation(ctx context.Context, cfg config.Config, log *slog.Logger) 
 	return CreateInstallation(ctx, cfg, log)
 }
 
-// databaseExists reports whether a database in a file is there. A server is asked later.
+// databaseExists reports whether a database file exists. Servers are checked on connection.
 func databaseExists(cfg config.Config) bool {
 	_, err := os.Stat(cfg.Database)
 	return store.IsPostgres(cfg.Database) || !errors.Is(err, fs.ErrNotExist)
 }
 
-// CreateInstallation is OpenInstallation, but makes the database if there is none.
+// CreateInstallation is OpenInstallation, but creates a missing database.
 func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Installation, err error) {
 	s, err := openStore(ctx, cfg, log)
 	if err != nil {
@@ -64,38 +63,42 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 		Checker: NewChecker(cfg, asks), Acceptor: NewAcceptor(cfg, log),
 		BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
 	}, cfg, dialer)
-	options = withWebhooks(options, cfg, dialer, newDeliveries(s, cfg, dialer, log))
+	relay, err := newRelay(cfg)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	options = withWebhooks(options, cfg, dialer, relay, newDeliveries(s, cfg, dialer, relay, log))
+	options = withSelfTest(options, cfg, asks, func() string { return cfg.SMTPListen })
 	return &Installation{
 		Config: cfg, Service: service.New(s, options), Engine: s.Stats().Engine,
 		store: s, resolver: asks, options: options, log: log,
 	}, nil
 }
 
-// OpenInsight opens what tells who sends mail: the databases of networks, the catalogue,
-// and the names of addresses that the daemon has found.
+// OpenInsight opens the network databases, the sender catalogue and the stored reverse names.
 func (i *Installation) OpenInsight() error {
 	atlas, err := OpenAtlas(i.Config)
 	if err != nil {
 		return err
 	}
-	catalogue, err := OpenCatalogue(i.Config, nil)
+	catalogue, err := OpenCatalogue(i.Config)
 	if err != nil {
 		return err
 	}
-	names := senders.NewNames(i.resolver, nameKeeper{i.store}, time.Now, i.log)
+	names := senders.NewNames(i.resolver, nameStore{i.store}, time.Now, i.log)
 	i.options.Insight = insight.New(atlas, catalogue, names, memory.NewBudget(int64(i.Config.Limit.ReadMemory)))
 	i.Service = service.New(i.store, i.options)
 	return nil
 }
 
-// Close releases the database.
+// Close closes the database.
 func (i *Installation) Close() error {
 	i.resolver.Close()
 	return i.store.Close()
 }
 
-// reportDomain returns the report domain of the daemon that uses the database. A command
-// with another one would show wrong reporting addresses, and judge domains by them.
+// reportDomain returns the report domain of the daemon that uses the database. With another
+// one, a command would show wrong addresses and judge domains by them.
 func reportDomain(ctx context.Context, s *store.Store, configured string) (string, error) {
 	daemons, recorded, err := s.ReportDomain(ctx)
 	switch {
@@ -109,8 +112,8 @@ func reportDomain(ctx context.Context, s *store.Store, configured string) (strin
 	return daemons, nil
 }
 
-// TeamNames returns the names of the teams of an installation, none where it has no
-// database. It makes no database, and does not migrate one.
+// TeamNames returns the names of all teams; none without a database. It neither creates nor
+// migrates one.
 func TeamNames(ctx context.Context, cfg config.Config) (_ []string, err error) {
 	if !databaseExists(cfg) {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// NewAcceptor returns what makes deliveries of messages, by a configuration.
+// NewAcceptor returns the Acceptor of a configuration.
 func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 	limits := Limits(cfg)
 	limits.Containers.Folder = temporaryFolder(cfg)
@@ -31,14 +31,14 @@ func NewAcceptor(cfg config.Config, log *slog.Logger) *intake.Acceptor {
 			KeepLocalParts: cfg.Intake.FailureAddresses == config.AddressesKeep,
 			KeepBody:       cfg.Intake.FailureBody == config.BodyKeep,
 		},
-		RefuseForged: cfg.Intake.Forged == config.ForgedRefuse,
+		RejectForged: cfg.Intake.Forged == config.ForgedReject,
 		Encode:       shape.EncodeDetail,
 		Fault:        func(err error) { log.Error("panic while parsing a message", "error", err) },
 	}
 }
 
-// enoughDisk returns an intake.ErrLowDisk if the disk of the data folder has too little
-// free. A disk that cannot be asked is no reason to receive nothing.
+// enoughDisk returns intake.ErrLowDisk if the data folder has too little free space. If that
+// is unknown it returns nil.
 func enoughDisk(folder string, want int64) error {
 	if free, err := spool.FreeBytes(folder); err == nil && free < want {
 		return fmt.Errorf("%w: %d bytes free, minimum %d (limit.free_disk)", intake.ErrLowDisk, free, want)
@@ -46,8 +46,7 @@ func enoughDisk(folder string, want int64) error {
 	return nil
 }
 
-// Limits returns what bounds a message, by a configuration. Temporary files go where
-// the system has them; no folder is touched.
+// Limits returns the limits of a message. Temporary files use the system default.
 func Limits(cfg config.Config) intake.Limits {
 	limits := intake.DefaultLimits()
 	limits.Containers.Input = int64(max(cfg.Limit.Upload, cfg.Limit.Mail))
@@ -61,9 +60,8 @@ func Limits(cfg config.Config) intake.Limits {
 	return limits
 }
 
-// temporaryFolder is where temporary files go: the data folder, because the system's
-// may be in memory, or missing in an image with a read-only root. Where the data folder
-// is not there or cannot be written, the system's is taken after all.
+// temporaryFolder returns the data folder, because the system default may be in memory or
+// read-only. If the data folder is not writable it returns the system default.
 func temporaryFolder(cfg config.Config) string {
 	folder := filepath.Join(cfg.Data, "tmp")
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -72,7 +70,7 @@ func temporaryFolder(cfg config.Config) string {
 	return folder
 }
 
-// runIntake runs the ways in that are not HTTP.
+// runIntake runs the transports other than HTTP.
 func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return a.mailboxes().Run(ctx) })
 	if a.mail != nil {
@@ -93,7 +91,7 @@ func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
-// drop returns what reads the drop folder.
+// drop returns the reader of the drop folder.
 func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 	team, err := a.store.TeamByName(ctx, a.config.Intake.FolderTeam)
 	if err != nil {
@@ -104,12 +102,12 @@ func (a *App) drop(ctx context.Context) (*files.Drop, error) {
 		Interval: a.config.Intake.FolderInterval,
 		Acceptor: a.acceptor,
 		Team:     team.ID,
-		Keeper:   a.store.Team(team.ID),
+		Store:    a.store.Team(team.ID),
 		Log:      a.log,
 	}, nil
 }
 
-// retention returns how long data of teams is kept that do not say.
+// retention returns the default retention of a team.
 func (a *App) retention() store.Retention {
 	set := a.config.Retention
 	return store.Retention{

@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
-// mail is what receives mails.
+// mail receives mail over SMTP.
 type mail struct {
 	listener net.Listener
 	server   *smtpd.Server
@@ -67,7 +67,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	return m, nil
 }
 
-// startTLS returns the settings of STARTTLS, nil where there is no certificate.
+// startTLS returns the STARTTLS configuration, nil without a certificate.
 func startTLS(certificate, key string) (*tls.Config, error) {
 	if certificate == "" {
 		return nil, nil //nolint:nilnil // none is a setting too
@@ -79,7 +79,6 @@ func startTLS(certificate, key string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// close closes the listener, unless the server has done so, and the spool.
 func (m *mail) close() error {
 	var errs []error
 	if m.listener != nil {
@@ -93,14 +92,14 @@ func (m *mail) close() error {
 	return errors.Join(errs...)
 }
 
-// What is read of mails before they are stored together: so many bytes of documents,
-// which are in memory, and so much time.
+// Limits for mails that are stored in one transaction: bytes of documents, which are in
+// memory, and time.
 const (
 	maxTogether  = 2 << 20
 	readTogether = 500 * time.Millisecond
 )
 
-// verifyMail decides whether a mail of the spool is genuine.
+// verifyMail authenticates a spooled mail.
 func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict {
 	content, err := entry.Open()
 	if err != nil {
@@ -110,9 +109,8 @@ func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict
 	return a.smtpVerdict(ctx, content, entry.Envelope)
 }
 
-// storeMails stores the first mails of a batch in one transaction: up to a heavy one,
-// or as many as can be read in a short time. It returns an error or nil for each of
-// these.
+// storeMails stores the first mails of a batch in one transaction: up to a heavy one, or as
+// many as can be read in a short time. It returns an error or nil for each of these.
 func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool.Entry) []error {
 	var (
 		errs  []error
@@ -135,19 +133,18 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 			break
 		}
 	}
-	for i, err := range a.keepMails(ctx, team, read) {
+	for i, err := range a.storeRead(ctx, team, read) {
 		errs[read[i].entry] = err
 	}
 	return errs
 }
 
-// received is a delivery with the number of its entry in the batch.
+// received is a delivery with the index of its entry in the batch.
 type received struct {
 	entry    int
 	delivery *dmarcd.Delivery
 }
 
-// openMail reads a mail of the spool for a team.
 func (a *App) openMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry) (*intake.Opened, error) {
 	content, err := entry.Open()
 	if err != nil {
@@ -157,14 +154,14 @@ func (a *App) openMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Ent
 	return a.acceptor.Read(ctx, a.message(ctx, team, entry, content))
 }
 
-// rejectMail stores a mail of the spool as rejected without reading it.
+// rejectMail stores a spooled mail as rejected without reading it.
 func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, reason string) error {
 	content, err := entry.Open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = content.Close() }() // read-only
-	opened, err := a.acceptor.Refuse(ctx, a.message(ctx, team, entry, content), reason)
+	opened, err := a.acceptor.Reject(ctx, a.message(ctx, team, entry, content), reason)
 	if err != nil {
 		return err
 	}
@@ -173,15 +170,15 @@ func (a *App) rejectMail(ctx context.Context, team dmarcd.TeamID, entry *spool.E
 	return err
 }
 
-// message returns what the acceptor needs to know of a mail of the spool.
+// message returns a spooled mail as an intake.Message.
 func (a *App) message(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry, content *spool.Mail) intake.Message {
 	return intake.Message{
 		Team: team, Domain: a.addressed(ctx, team, entry), Intake: dmarcd.IntakeSMTP, Verdict: entry.Verdict, Content: content, Size: entry.Size,
 	}
 }
 
-// addressed returns the domain of a team that a mail was sent to, 0 if there are several
-// or it was deleted meanwhile.
+// addressed returns the domain that a mail was addressed to, 0 if there are several or it was
+// deleted.
 func (a *App) addressed(ctx context.Context, team dmarcd.TeamID, entry *spool.Entry) dmarcd.DomainID {
 	var domain dmarcd.DomainID
 	for _, recipient := range entry.Envelope.Recipients {
@@ -190,16 +187,15 @@ func (a *App) addressed(ctx context.Context, team dmarcd.TeamID, entry *spool.En
 		}
 		found, err := a.store.RecipientOf(ctx, recipient.Mailbox)
 		if err != nil || domain != 0 {
-			return 0 // it matters only for when something unreadable is removed
+			return 0 // it only affects the retention of rejected mail
 		}
 		domain = found.DomainID
 	}
 	return domain
 }
 
-// keepMails keeps the mails of a team at once or, where one of them is in the way of
-// the others, one by one.
-func (a *App) keepMails(ctx context.Context, team dmarcd.TeamID, mails []received) []error {
+// storeRead stores the mails of a team in one transaction or, if that fails, one by one.
+func (a *App) storeRead(ctx context.Context, team dmarcd.TeamID, mails []received) []error {
 	errs := make([]error, len(mails))
 	if len(mails) == 0 {
 		return errs
@@ -217,7 +213,7 @@ func (a *App) keepMails(ctx context.Context, team dmarcd.TeamID, mails []receive
 		}
 	default:
 		for i := range mails {
-			errs[i] = a.keepMails(ctx, team, mails[i:i+1])[0]
+			errs[i] = a.storeRead(ctx, team, mails[i:i+1])[0]
 		}
 	}
 	return errs

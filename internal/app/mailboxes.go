@@ -10,11 +10,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/secret"
 )
 
-// mailboxes returns what reads the mailboxes of all teams.
+// mailboxes returns the reader of all mailboxes.
 func (a *App) mailboxes() *imap.Service {
 	return &imap.Service{
 		Leases:   a.store,
-		Team:     func(id dmarcd.TeamID) imap.Keeper { return a.store.Team(id) },
+		Team:     func(id dmarcd.TeamID) imap.MailboxStore { return a.store.Team(id) },
 		Sealer:   secret.File(a.config.Secret.File),
 		Accept:   a.acceptMessages,
 		MaxBytes: int64(a.config.Limit.Mail),
@@ -27,8 +27,8 @@ func (a *App) mailboxes() *imap.Service {
 	}
 }
 
-// acceptMessages stores what messages of a mailbox bring. Where it returns an error, some
-// of them may be stored; they are known the next time.
+// acceptMessages stores messages of a mailbox. After an error some may be stored; they are
+// duplicates next time.
 func (a *App) acceptMessages(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) error {
 	for len(messages) > 0 {
 		n, err := a.acceptSome(ctx, mailbox, messages)
@@ -40,8 +40,8 @@ func (a *App) acceptMessages(ctx context.Context, mailbox dmarcd.Mailbox, messag
 	return nil
 }
 
-// acceptSome stores what messages up to the first heavy one bring, all or none, and
-// returns how many these are.
+// acceptSome stores the messages up to the first heavy one, all or none, and returns their
+// number.
 func (a *App) acceptSome(ctx context.Context, mailbox dmarcd.Mailbox, messages []imap.Message) (int, error) {
 	var deliveries []*dmarcd.Delivery
 	for _, message := range messages {
@@ -68,8 +68,8 @@ func (a *App) openMessage(ctx context.Context, mailbox dmarcd.Mailbox, message i
 		}
 		m.Content, m.Size = message.Body, info.Size()
 	}
-	if message.Refusal != "" {
-		return a.acceptor.Refuse(ctx, m, message.Refusal)
+	if message.Rejection != "" {
+		return a.acceptor.Reject(ctx, m, message.Rejection)
 	}
 	m.Verdict = a.verifier().Mail(ctx, message.Body)
 	return a.acceptor.Read(ctx, m)

@@ -42,7 +42,7 @@ func listen(t *testing.T, serve func(conn net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// refuseLogin is a mail server that lets nobody in.
+// refuseLogin is a mail server that rejects every login.
 func refuseLogin(conn net.Conn) {
 	_, _ = fmt.Fprint(conn, "* OK [CAPABILITY IMAP4rev1] ready\r\n")
 	lines := bufio.NewScanner(conn)
@@ -60,7 +60,7 @@ func TestMailboxForm(t *testing.T) {
 	d := start(t, storetest.SQLite(t), "DMARCD_OUTBOUND_ALLOW=127.0.0.0/8")
 	origin := strings.TrimSuffix(d.url, "/api")
 	client := browser(t)
-	visit(t, client, origin+welcomeForm.FindString(d.out), url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+	visit(t, client, origin+invitationForm.FindString(d.out), url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
 	const hasty = 9 * time.Second // ten are waited
 	for _, row := range []struct {
 		name, server, says string

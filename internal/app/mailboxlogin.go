@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// withMailboxes adds to options what the use cases of mailboxes need.
+// withMailboxes adds the mailbox functions to options.
 func withMailboxes(options service.Options, cfg config.Config, dialer *outbound.Dialer) service.Options {
 	options.PasswordSecret = func(password string) ([]byte, error) {
 		credentials := imap.Credentials{Password: password}
@@ -21,15 +21,15 @@ func withMailboxes(options service.Options, cfg config.Config, dialer *outbound.
 	options.TryMailbox = func(ctx context.Context, m dmarcd.Mailbox, encoded []byte) ([]byte, error) {
 		return tryMailbox(ctx, dialer, m, encoded)
 	}
-	options.LoginRefused = imap.ErrLogin.Error()
+	options.LoginRejected = imap.ErrLogin.Error()
 	options.Seal = func(m dmarcd.Mailbox, plain []byte) ([]byte, error) {
 		return secret.File(cfg.Secret.File).Seal(plain, m.SecretContext())
 	}
 	return options
 }
 
-// tryMailbox logs in to a mailbox, and returns the secret to store: a provider may have
-// exchanged the refresh token.
+// tryMailbox logs in to a mailbox, and returns the secret to store: the provider may have
+// replaced the refresh token.
 func tryMailbox(ctx context.Context, dialer *outbound.Dialer, m dmarcd.Mailbox, encoded []byte) ([]byte, error) {
 	credentials, err := imap.DecodeCredentials(encoded)
 	if err != nil {

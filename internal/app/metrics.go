@@ -19,8 +19,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// metrics are the figures for Prometheus. No label holds anything that a client
-// can choose.
+// metrics are exported to Prometheus. No label has a value that a client chooses.
 type metrics struct {
 	registry     *prometheus.Registry
 	requests     *prometheus.CounterVec
@@ -115,30 +114,29 @@ func (m *metrics) observeDelivery(result dmarcd.DeliveryResult, failed bool) {
 	}
 }
 
-// recovered is the recovered.Boundary of everything that handles outside data.
+// recovered is the recovered.Boundary for outside data.
 func (a *App) recovered(e *recovered.Error) { a.reportPanic(e) }
 
-// reportPanic logs and counts a panic; facts are further attributes of the log line.
+// reportPanic logs and counts a panic; facts are added to the log line.
 func (a *App) reportPanic(e *recovered.Error, facts ...any) {
 	a.metrics.panics.WithLabelValues(e.Where).Inc()
 	a.log.With(facts...).Error("panic recovered", "where", e.Where, "panic", fmt.Sprint(e.Value), "stack", string(e.Stack))
 }
 
-// databaseCollector reads the figures of the store when they are asked for.
+// databaseCollector exports figures of the store.
 type databaseCollector struct {
 	store *store.Store
 
 	mu       sync.Mutex
 	figures  databaseFigures
-	known    bool      // whether the figures could be read
-	readNext time.Time // when they are read again
+	known    bool      // the figures could be read
+	readNext time.Time // when to read them again
 }
 
-// databaseFigures are figures that the database is asked for.
+// databaseFigures need a database query.
 type databaseFigures struct{ stored, queued int64 }
 
-// storedAge is how old such a figure may be. Scrapes in between cost the
-// database nothing, however many come.
+// storedAge is the maximum age of such a figure, so that frequent scrapes cost nothing.
 const storedAge = time.Minute
 
 var (
@@ -170,7 +168,7 @@ func (c *databaseCollector) Collect(out chan<- prometheus.Metric) {
 	collectPool(out, "writer", stats.Writer)
 }
 
-// read returns the figures, and whether the database could tell.
+// read returns the figures, and false if the database is unavailable.
 func (c *databaseCollector) read() (figures databaseFigures, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// observed wraps all that is served: it gives each request an id, recovers from
-// a panic, and tells the access log and the metrics how it went.
+// observed wraps all handlers: it assigns a request id, recovers from panics, and writes the
+// access log and metrics.
 func (a *App) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.requests.Add(1)
 		defer a.requests.Done()
 		began := time.Now()
 		id := rand.Text()[:16]
-		// The id is always ours: one of the client's could hold anything.
+		// Never accept the client's id: it could contain anything.
 		w.Header().Set("X-Request-Id", id)
 		rec := &recorder{ResponseWriter: w}
 		defer func() {
@@ -31,20 +31,20 @@ func (a *App) observed(next http.Handler) http.Handler {
 					failure = nil
 				}
 			}
-			a.tell(rec, r, id, time.Since(began))
+			a.logRequest(rec, r, id, time.Since(began))
 			if failure != nil {
-				panic(http.ErrAbortHandler) // half an answer is out: close the connection
+				panic(http.ErrAbortHandler) // the response is incomplete: close the connection
 			}
 		}()
 		next.ServeHTTP(rec, r)
 	})
 }
 
-// tell writes the access log and counts. Neither sees what a client made up,
-// such as a path or a query: it may hold a secret, and there is no end of it.
-func (a *App) tell(rec *recorder, r *http.Request, id string, took time.Duration) {
+// logRequest writes the access log and metrics. Neither contains client input such as a path
+// or a query, which may hold a secret and is unbounded.
+func (a *App) logRequest(rec *recorder, r *http.Request, id string, took time.Duration) {
 	if rec.status == 0 {
-		rec.status = http.StatusOK // net/http answers so where nobody did
+		rec.status = http.StatusOK // the default of net/http
 	}
 	route := rec.notes["route"]
 	if route == "" {
@@ -52,7 +52,7 @@ func (a *App) tell(rec *recorder, r *http.Request, id string, took time.Duration
 	}
 	a.metrics.observeRequest(route, rec.status, took)
 	level := slog.LevelInfo
-	if route[0] == '/' { // probes and scrapes come every few seconds
+	if route[0] == '/' { // skip probes and scrapes, which are frequent
 		level = slog.LevelDebug
 	}
 	facts := []slog.Attr{
@@ -76,8 +76,7 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// recorder remembers what was answered, and what the parts of the program note
-// about the request.
+// recorder records the response, and facts about the request for the access log.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -85,7 +84,7 @@ type recorder struct {
 	notes  map[string]string
 }
 
-// Note keeps a fact for the access log.
+// Note adds a fact to the access log.
 func (r *recorder) Note(key, value string) {
 	if r.notes == nil {
 		r.notes = make(map[string]string, 4)
@@ -117,5 +116,5 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap leads http.ResponseController to the server's writer.
+// Unwrap implements the interface of http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// forwarding is a client whose proxy says that it is somebody else.
+// forwarding is a client whose proxy reports another address.
 type forwarding struct{ address string }
 
 func (f forwarding) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -19,7 +19,7 @@ func (f forwarding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 }
 
-// TestBehindAProxy wants everybody who looks at the address of a client to see the
+// TestBehindAProxy checks that every use of a client's address sees the
 // client's where the proxy is believed, and the proxy's where it is not.
 func TestBehindAProxy(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestBehindAProxy(t *testing.T) {
 			client.Transport = forwarding{"2001:db8::7"}
 			neighbour := &http.Client{Transport: forwarding{"198.51.100.8"}}
 
-			response, _ := visit(t, client, origin+welcomeForm.FindString(d.out), url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+			response, _ := visit(t, client, origin+invitationForm.FindString(d.out), url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
 			if cookie := response.header.Get("Set-Cookie"); strings.Contains(cookie, "Secure") {
 				t.Errorf("got the cookie %q, want the base URL alone to decide who may send it", cookie)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web"
 )
 
-// headerTimeout bounds the reading of a request's header.
+// headerTimeout limits reading a request header.
 const headerTimeout = 5 * time.Second
 
 func newServer(handler http.Handler, cfg config.HTTP, log *slog.Logger) *http.Server {
@@ -23,13 +23,13 @@ func newServer(handler http.Handler, cfg config.HTTP, log *slog.Logger) *http.Se
 		WriteTimeout:      cfg.WriteTimeout,
 		IdleTimeout:       cfg.IdleTimeout,
 		MaxHeaderBytes:    cfg.MaxHeaderBytes,
-		// What net/http says is about connections that clients broke.
+		// net/http logs broken client connections here.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// dispatch leads a request to where it belongs. What is the daemon's own stands
-// outside the prefix of the API and wins over it.
+// dispatch routes a request. The daemon's own paths are outside the API prefix and take
+// precedence.
 func (a *App) dispatch(endpoints *api.API, page http.Handler) http.Handler {
 	own := map[string]http.Handler{
 		"/healthz": probe(a.healthy),

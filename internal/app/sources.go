@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/demo"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// OpenAtlas opens the databases of networks and countries of a configuration. Those
-// that are not configured are looked for in the data folder and beside the program.
+// OpenAtlas opens the network and country databases. Unless configured, it searches the data
+// folder and the folder of the program. It knows the networks of sample data, too.
 func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	folders := []string{cfg.Data}
 	if program, err := os.Executable(); err == nil {
@@ -26,12 +27,17 @@ func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	if cfg.Senders.Countries != "" {
 		files.Countries = cfg.Senders.Countries
 	}
-	return senders.OpenAtlas(files)
+	atlas, err := senders.OpenAtlas(files)
+	if err != nil {
+		return nil, err
+	}
+	atlas.Prefer(demo.Locate)
+	return atlas, nil
 }
 
-// OpenCatalogue returns the senders of the operator's file, if the configuration names
-// one, and the built-in ones. first come before both.
-func OpenCatalogue(cfg config.Config, first []senders.Sender) (*senders.Catalogue, error) {
+// OpenCatalogue returns the sender catalogue: the operator's file, then the built-in senders,
+// then those of sample data.
+func OpenCatalogue(cfg config.Config) (*senders.Catalogue, error) {
 	var own []senders.Sender
 	if cfg.Senders.Catalogue != "" {
 		var err error
@@ -39,14 +45,14 @@ func OpenCatalogue(cfg config.Config, first []senders.Sender) (*senders.Catalogu
 			return nil, err
 		}
 	}
-	return senders.NewCatalogue(slices.Concat(first, own, senders.Known())), nil
+	return senders.NewCatalogue(slices.Concat(own, senders.Known(), demo.Senders())), nil
 }
 
-// nameKeeper keeps the names of addresses in the database.
-type nameKeeper struct{ store *store.Store }
+// nameStore stores reverse names in the database.
+type nameStore struct{ store *store.Store }
 
-// ReverseNames implements senders.NameKeeper.
-func (k nameKeeper) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]senders.ReverseName, error) {
+// ReverseNames implements senders.NameStore.
+func (k nameStore) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]senders.ReverseName, error) {
 	kept, err := k.store.ReverseNames(ctx, addrs)
 	names := make([]senders.ReverseName, len(kept))
 	for i, name := range kept {
@@ -55,8 +61,8 @@ func (k nameKeeper) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]sen
 	return names, err
 }
 
-// SaveReverseNames implements senders.NameKeeper.
-func (k nameKeeper) SaveReverseNames(ctx context.Context, names []senders.ReverseName) error {
+// SaveReverseNames implements senders.NameStore.
+func (k nameStore) SaveReverseNames(ctx context.Context, names []senders.ReverseName) error {
 	kept := make([]store.ReverseName, len(names))
 	for i, name := range names {
 		kept[i] = store.ReverseName(name)

@@ -10,23 +10,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
-// verifier tells genuine mails from others.
 func (a *App) verifier() *genuine.Verifier {
 	hostname := a.config.SMTP.Hostname
 	if hostname == "" {
-		hostname = "localhost" // only the explanations of SPF records ask for it
+		hostname = "localhost" // used only in SPF explanations
 	}
 	return &genuine.Verifier{Resolver: a.resolver, Hostname: hostname, Now: time.Now}
 }
 
-// smtpVerdict looks at a mail that came by SMTP.
+// smtpVerdict authenticates a mail received over SMTP.
 func (a *App) smtpVerdict(ctx context.Context, mail io.ReadSeeker, envelope spool.Envelope) dmarcd.Verdict {
 	return a.verifier().SMTP(ctx, mail, genuine.Envelope{
 		RemoteIP: envelope.RemoteIP, Helo: envelope.Helo, MailFrom: envelope.MailFrom,
 	})
 }
 
-// uploadVerdict looks at a mail of which nobody knows who delivered it.
+// uploadVerdict authenticates a mail with an unknown delivery path.
 func (a *App) uploadVerdict(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict {
 	return a.verifier().Mail(ctx, mail)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/notify"
+	mailer "github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/secret"
@@ -15,19 +16,56 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// newDeliveries returns what delivers events to webhooks.
-func newDeliveries(s *store.Store, cfg config.Config, dialer *outbound.Dialer, log *slog.Logger) *notify.Worker {
-	sender := &webhook.Sender{
-		Client: dialer.EndpointClient(nil), BaseURL: cfg.BaseURL, Now: time.Now,
-		Open: func(w dmarcd.Webhook, sealed []byte) ([]byte, error) {
-			return secret.File(cfg.Secret.File).Open(sealed, w.SecretContext())
+// newDeliveries returns what delivers events to webhooks; relay is nil where no mail is
+// sent.
+func newDeliveries(s *store.Store, cfg config.Config, dialer *outbound.Dialer, relay *mailer.Relay, log *slog.Logger) *notify.Worker {
+	post := &webhook.Sender{Client: dialer.EndpointClient(nil), BaseURL: cfg.BaseURL, Now: time.Now, Open: openWebhook(cfg)}
+	letters := &mailer.Sender{
+		Relay: relay, BaseURL: cfg.BaseURL, Now: time.Now, Open: openWebhook(cfg),
+		Daily: func(ctx context.Context, team dmarcd.TeamID, domain string, days dmarcd.Days) (map[dmarcd.Day]mailer.Bar, error) {
+			found, err := s.Team(team).DomainDaily(ctx, domain, days, maxChartDays)
+			bars := make(map[dmarcd.Day]mailer.Bar, len(found))
+			for _, day := range found {
+				bars[day.Day] = mailer.Bar{Pass: day.Compliant, Fail: day.NonCompliant}
+			}
+			return bars, err
 		},
 	}
-	return &notify.Worker{Outbox: outbox{s}, Send: sender.Send, Now: time.Now, Log: log}
+	send := func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+		if c.Webhook.Format == dmarcd.FormatEmail {
+			return letters.Send(ctx, c)
+		}
+		return post.Send(ctx, c)
+	}
+	return &notify.Worker{Outbox: outbox{s}, Send: send, Now: time.Now, Log: log}
 }
 
-// withWebhooks adds to options what the use cases of webhooks need.
-func withWebhooks(options service.Options, cfg config.Config, dialer *outbound.Dialer, deliveries *notify.Worker) service.Options {
+// maxChartDays is more than a chart in a message shows.
+const maxChartDays = 366
+
+// openWebhook returns what opens the secrets of webhooks.
+func openWebhook(cfg config.Config) func(w dmarcd.Webhook, sealed []byte) ([]byte, error) {
+	return func(w dmarcd.Webhook, sealed []byte) ([]byte, error) {
+		return secret.File(cfg.Secret.File).Open(sealed, w.SecretContext())
+	}
+}
+
+// newRelay returns what sends mail, or nil where the operator has configured no relay.
+func newRelay(cfg config.Config) (*mailer.Relay, error) {
+	if cfg.Mail.Relay == "" {
+		return nil, nil //nolint:nilnil // no mail is sent
+	}
+	return mailer.NewRelay(mailer.Settings{
+		Relay: cfg.Mail.Relay, From: cfg.Mail.From, Key: cfg.Mail.DKIMKey, Selector: cfg.Mail.DKIMSelector,
+	}, outbound.Trusted(cfg.DNS), time.Now)
+}
+
+// withWebhooks adds to options what the use cases of webhooks and of mail need.
+func withWebhooks(options service.Options, cfg config.Config, dialer *outbound.Dialer, relay *mailer.Relay, deliveries *notify.Worker) service.Options {
+	if relay != nil {
+		options.Mail = relay
+	}
+	options.OpenWebhook = openWebhook(cfg)
 	options.SealWebhook = func(w dmarcd.Webhook, plain []byte) ([]byte, error) {
 		return secret.File(cfg.Secret.File).Seal(plain, w.SecretContext())
 	}
@@ -36,7 +74,7 @@ func withWebhooks(options service.Options, cfg config.Config, dialer *outbound.D
 	return options
 }
 
-// outbox is the store as the worker of deliveries sees it.
+// outbox adapts the store to the webhook worker.
 type outbox struct{ store *store.Store }
 
 func (o outbox) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// webPage returns the pages for people.
+// webPage returns the web interface.
 func (a *App) webPage() (*web.Web, error) {
 	options := web.Options{
 		Service:       a.service,
@@ -35,14 +35,14 @@ func (a *App) webPage() (*web.Web, error) {
 	return web.New(options)
 }
 
-// Checks of everything that users ask for on the page: how many run at once, and how
-// many of one team. As many of a team may wait.
+// Limits of concurrent full checks on request, in total and per team. As many of a team may
+// wait.
 const (
 	maxExaminations     = 64
 	maxTeamExaminations = 8
 )
 
-// singleSignOn returns what signs users in with an identity provider, nil for none.
+// singleSignOn returns the OIDC sign-in, nil if it is not configured.
 func (a *App) singleSignOn() (*auth.OIDC, error) {
 	if a.config.OIDC.Issuer == "" {
 		return nil, nil
@@ -53,7 +53,7 @@ func (a *App) singleSignOn() (*auth.OIDC, error) {
 	}, a.store)
 }
 
-// examineOnRequest returns the full check that users ask for, limited fairly by team.
+// examineOnRequest returns the full check on request, limited fairly by team.
 func (a *App) examineOnRequest() func(ctx context.Context, team *store.Team, name string) error {
 	examining := fair.New[dmarcd.TeamID](fair.Options{Capacity: maxExaminations, PerKey: maxTeamExaminations, Waiting: maxTeamExaminations})
 	return func(ctx context.Context, team *store.Team, name string) error {

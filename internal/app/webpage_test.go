@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-var welcomeForm = regexp.MustCompile(`/app/welcome/[A-Z2-7]{26}`)
+var invitationForm = regexp.MustCompile(`/app/invitation/[A-Z2-7]{26}`)
 
 // browser keeps cookies, and follows no redirect.
 func browser(t *testing.T) *http.Client {
@@ -70,12 +70,12 @@ func TestWebPage(t *testing.T) {
 				t.Errorf("%s: got %d to %q, want %q", path, response.status, response.header.Get("Location"), want)
 			}
 		}
-		welcome := origin + welcomeForm.FindString(d.out)
-		response, page := visit(t, client, welcome, nil)
+		invitation := origin + invitationForm.FindString(d.out)
+		response, page := visit(t, client, invitation, nil)
 		if response.status != http.StatusOK || !strings.Contains(page, `minlength="12"`) {
-			t.Fatalf("welcome: got %d and %s, want a form that says how long a password is", response.status, page)
+			t.Fatalf("invitation: got %d and %s, want a form that says how long a password is", response.status, page)
 		}
-		response, page = visit(t, client, welcome, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+		response, page = visit(t, client, invitation, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
 		if response.status != http.StatusSeeOther {
 			t.Fatalf("got %d and %s, want to be led to the first page", response.status, page)
 		}
@@ -91,7 +91,7 @@ func TestWebPage(t *testing.T) {
 			"/", "/domains/example.com", "/domains/example.com/senders", "/domains/example.com/dns", "/domains/example.com/changes",
 			"/domains/example.com/policy", "/domains/example.com/print", "/domains/example.com/setup", "/domains/example.com/setup/steps", "/domains/example.com/reports",
 			"/domains/example.com/settings", "/senders", "/changes", "/print", "/reports", "/reports/upload", "/reports/rejected", "/builder",
-			"/account", "/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/retention", "/settings/audit",
+			"/account", "/settings/tokens", "/settings/members", "/settings/mailboxes", "/settings/webhooks", "/settings/retention", "/settings/audit",
 			"/installation/teams", "/installation/users",
 		} {
 			if response, page := visit(t, client, origin+"/app"+path, nil); response.status != http.StatusOK {
@@ -118,8 +118,8 @@ func TestWebPageBesideAnAPIAtTheRoot(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", path, response.status, want)
 		}
 	}
-	welcome := origin + welcomeForm.FindString(d.out)
-	response, _ := visit(t, client, welcome, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
+	invitation := origin + invitationForm.FindString(d.out)
+	response, _ := visit(t, client, invitation, url.Values{"email": {"ann@example.com"}, "password": {"a few words in a row"}})
 	if cookie := response.header.Get("Set-Cookie"); !strings.Contains(cookie, "; Secure;") {
 		t.Errorf("got the cookie %q, want it by https alone", cookie)
 	}

@@ -20,19 +20,30 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`^dmd_[0-9A-Za-z]{40}$`)
 	seen := map[string]bool{}
+	counts := map[rune]int{}
 	for range 2000 {
 		token := auth.NewToken()
 		if !form.MatchString(token) || !auth.ValidToken(token) || seen[token] {
 			t.Fatalf("bad or repeated token %q", token)
 		}
 		seen[token] = true
-		// The checksum by another way: base 62 of math/big has the digits in
+		// The same checksum computed differently: base 62 in math/big has the digits in
 		// the order 0-9a-zA-Z.
 		random, check := token[4:38], token[38:]
+		for _, c := range random {
+			counts[c]++
+		}
 		swapped := new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(random)))).Text(62)
 		want := strings.Map(swapCase, strings.Repeat("0", 6-len(swapped))+swapped)
 		if check != want {
 			t.Fatalf("checksum of %q is %q, want %q", random, check, want)
+		}
+	}
+	// 1,097 of each are expected; 8 standard deviations are 265. Without the
+	// rejection of high bytes the first eight would be a quarter more likely.
+	for _, c := range "01234567" {
+		if got := counts[c]; len(counts) != 62 || got < 832 || got > 1362 {
+			t.Errorf("got %q %d times of %d different characters, want each alike", c, got, len(counts))
 		}
 	}
 }
@@ -73,10 +84,11 @@ func flip(c byte) string {
 	return "a"
 }
 
-// fakeCredentials counts and fails on demand.
+// fakeCredentials counts calls and fails on demand.
 type fakeCredentials struct {
 	credential dmarcd.Credential
 	err        error
+	touchErr   error
 	looked     int
 	touched    []time.Time
 }
@@ -88,7 +100,7 @@ func (f *fakeCredentials) Credential(context.Context, [32]byte) (dmarcd.Credenti
 
 func (f *fakeCredentials) TouchToken(_ context.Context, _ dmarcd.TokenID, at time.Time) error {
 	f.touched = append(f.touched, at)
-	return nil
+	return f.touchErr
 }
 
 func TestCacheIsNeverOlderThanASecond(t *testing.T) {
@@ -105,9 +117,13 @@ func TestCacheIsNeverOlderThanASecond(t *testing.T) {
 		if fake.looked != 1 {
 			t.Errorf("100 uses at once took %d lookups, want 1", fake.looked)
 		}
+		time.Sleep(900 * time.Millisecond)
+		if _, err := a.Authenticate(t.Context(), token); err != nil || fake.looked != 2 {
+			t.Errorf("after 900 ms: got %v and %d lookups, want 2", err, fake.looked)
+		}
 		fake.credential.API = false
 		fake.credential.Token.RevokedAt = time.Now()
-		time.Sleep(time.Second) // of the bubble's clock
+		time.Sleep(time.Second) // fake clock of the bubble
 		if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, dmarcd.ErrUnauthorized) {
 			t.Errorf("a second after the revocation: got %v, want ErrUnauthorized", err)
 		}
@@ -168,4 +184,86 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 			t.Errorf("written %d times, want 3: %v", len(fake.touched), fake.touched)
 		}
 	})
+}
+
+// TestCachesAreBounded uses more tokens than are remembered: of a full cache nothing is
+// left, and of one that is not yet full everything.
+func TestCachesAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 10_000
+	now := time.Date(2026, 11, 15, 9, 30, 15, 0, time.UTC)
+	fake := &fakeCredentials{}
+	a := auth.NewAuthenticator(fake, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	use := func(token string, id int) {
+		t.Helper()
+		fake.credential.Token.ID = dmarcd.TokenID(id)
+		if _, err := a.Authenticate(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeAll := func() {
+		t.Helper()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := a.Run(ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := auth.NewToken()
+	use(first, 1)
+	for i := range most - 1 {
+		use(auth.NewToken(), i+2)
+	}
+	use(first, 1)
+	if fake.looked != most {
+		t.Errorf("a full cache: got %d lookups, want %d", fake.looked, most)
+	}
+	writeAll()
+	if len(fake.touched) != most {
+		t.Errorf("got %d uses written, want %d", len(fake.touched), most)
+	}
+	use(first, 1)
+	writeAll() // and forgets, since all that may be remembered was written
+	if len(fake.touched) != most {
+		t.Errorf("the same minute again: got %d uses written, want %d", len(fake.touched), most)
+	}
+	use(first, 1)
+	writeAll()
+	if len(fake.touched) != most+1 {
+		t.Errorf("after the list was emptied: got %d uses written, want %d", len(fake.touched), most+1)
+	}
+	use(auth.NewToken(), most+1)
+	use(first, 1)
+	if fake.looked != most+2 {
+		t.Errorf("after the cache was emptied: got %d lookups, want %d", fake.looked, most+2)
+	}
+}
+
+// TestUseThatCannotBeWritten is noted again by the next use.
+func TestUseThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 15, 9, 30, 15, 0, time.UTC)
+	fake := &fakeCredentials{touchErr: errors.New("broken")}
+	a := auth.NewAuthenticator(fake, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	token := auth.NewToken()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 2 {
+		if _, err := a.Authenticate(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Run(ended); err != nil {
+			t.Fatal(err)
+		}
+		fake.touchErr = nil
+	}
+	if len(fake.touched) != 2 {
+		t.Errorf("got %d writes, want 2", len(fake.touched))
+	}
+	if _, err := a.Authenticate(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Run(ended); err != nil || len(fake.touched) != 2 {
+		t.Errorf("what is written already: got %v and %d writes, want 2", err, len(fake.touched))
+	}
 }

@@ -11,27 +11,26 @@ import (
 )
 
 const (
-	// maxStale is how old a cached credential may be: less than the second
-	// within which a revoked token or a denied team must be refused.
+	// maxStale is the maximum age of a cached credential. A revoked token or a blocked
+	// team must be rejected within a second.
 	maxStale = 900 * time.Millisecond
-	// maxCached bounds the memory; a fuller cache is emptied, which costs one
-	// lookup for each token in use.
+	// maxCached limits the memory. A full cache is cleared, which costs one lookup per
+	// active token.
 	maxCached = 10_000
-	// touchEvery is how often the last use of tokens is written down.
+	// touchEvery is how often the last use of tokens is saved.
 	touchEvery = time.Second
 )
 
-// Credentials is where tokens are looked up.
+// Credentials looks up tokens.
 type Credentials interface {
 	// Credential returns the token with that hash, or dmarcd.ErrNotFound.
 	Credential(ctx context.Context, hash [32]byte) (dmarcd.Credential, error)
-	// TouchToken keeps when a token was last used, to the minute.
+	// TouchToken saves when a token was last used, with a resolution of one minute.
 	TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time) error
 }
 
-// Authenticator resolves bearer tokens. It remembers what it looked up for less
-// than a second, and writes down the last use of tokens while Run runs. It is
-// safe for concurrent use.
+// Authenticator resolves bearer tokens. It caches results for less than a second, and
+// saves the last use of tokens while Run runs. It is safe for concurrent use.
 type Authenticator struct {
 	credentials Credentials
 	now         func() time.Time
@@ -39,16 +38,16 @@ type Authenticator struct {
 
 	mu      sync.Mutex
 	cached  map[[32]byte]cached
-	touched map[dmarcd.TokenID]time.Time // the minute that is written down
-	pending map[dmarcd.TokenID]time.Time // the minute that is not yet
+	touched map[dmarcd.TokenID]time.Time // the last saved minute
+	pending map[dmarcd.TokenID]time.Time // the minute to be saved
 }
 
 type cached struct {
 	credential dmarcd.Credential
-	asked      time.Time // before the lookup: how old the knowledge is
+	asked      time.Time // the start of the lookup
 }
 
-// NewAuthenticator returns an authenticator on that store and clock.
+// NewAuthenticator returns an authenticator that uses the store and clock.
 func NewAuthenticator(credentials Credentials, now func() time.Time, log *slog.Logger) *Authenticator {
 	return &Authenticator{
 		credentials: credentials,
@@ -60,8 +59,8 @@ func NewAuthenticator(credentials Credentials, now func() time.Time, log *slog.L
 	}
 }
 
-// Authenticate returns what the secret resolves to, or dmarcd.ErrUnauthorized if
-// it is malformed, unknown, revoked or expired.
+// Authenticate resolves the secret. It returns dmarcd.ErrUnauthorized if the secret is
+// malformed, unknown, revoked or expired.
 func (a *Authenticator) Authenticate(ctx context.Context, secret string) (dmarcd.Credential, error) {
 	if !ValidToken(secret) {
 		return dmarcd.Credential{}, dmarcd.ErrUnauthorized
@@ -101,7 +100,7 @@ func (a *Authenticator) lookUp(ctx context.Context, hash [32]byte, now time.Time
 	return credential, nil
 }
 
-// touch notes the use of a token if that minute is not noted already.
+// touch schedules saving the use of a token unless that minute is saved already.
 func (a *Authenticator) touch(token dmarcd.Token, minute time.Time) {
 	if !token.UsedAt.Before(minute) {
 		return
@@ -113,7 +112,7 @@ func (a *Authenticator) touch(token dmarcd.Token, minute time.Time) {
 	}
 }
 
-// Run writes down the last use of tokens until ctx ends, and then what is left.
+// Run saves the last use of tokens until ctx ends, and the remaining ones then.
 func (a *Authenticator) Run(ctx context.Context) error {
 	tick := time.NewTicker(touchEvery)
 	defer tick.Stop()
@@ -140,7 +139,7 @@ func (a *Authenticator) writeTouches(ctx context.Context) {
 	a.mu.Unlock()
 	for id, minute := range pending {
 		if err := a.credentials.TouchToken(ctx, id, minute); err != nil {
-			// The next use of the token notes it again.
+			// The next use of the token tries again.
 			a.log.Warn("could not record the last use of a token", "token", id.String(), "error", err)
 			return
 		}

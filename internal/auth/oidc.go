@@ -20,42 +20,41 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// CallbackPath is where the provider sends browsers back to.
+// CallbackPath is the redirect path of the provider.
 const CallbackPath = "/app/oidc/callback"
 
-// homePath is the page that a person sees who wanted none in particular.
+// homePath is the default page after sign-in.
 const homePath = "/app/"
 
-// maxNext bounds the path of the page to come back to, in bytes.
+// maxNext limits the path to return to, in bytes.
 const maxNext = 1024
 
-// OIDCOptions are the settings of a sign-in by OpenID Connect.
+// OIDCOptions configures sign-in with OpenID Connect.
 type OIDCOptions struct {
-	// Issuer is the provider's address, below which its discovery document is.
+	// Issuer is the URL of the provider. The discovery document is below it.
 	Issuer string
-	// ClientID and ClientSecret are what the provider knows dmarcd by.
+	// ClientID and ClientSecret identify dmarcd to the provider.
 	ClientID, ClientSecret string
-	// BaseURL is where clients see the API; CallbackPath is at the same host.
+	// BaseURL is the public URL of the API; CallbackPath is on the same host.
 	BaseURL string
-	// Domains are the mail domains whose people are let in uninvited. Others need
-	// a user or an invite.
+	// Domains are the email domains whose users may sign in without an invitation. Others
+	// need a user account or an invitation.
 	Domains []string
-	// Dial connects to the provider.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	Now  func() time.Time
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	Now     func() time.Time
 }
 
-// Identities is where people of a provider become users.
+// Identities maps identities of the provider to users.
 type Identities interface {
-	// SignInIdentity returns the user of a person, or dmarcd.ErrForbidden for one
-	// without a verified e-mail address, or dmarcd.ErrNotFound for one whom
-	// nobody invited.
+	// SignInIdentity returns the user of an identity. It returns dmarcd.ErrForbidden
+	// without a verified email address, and dmarcd.ErrNotFound if the person was not
+	// invited.
 	SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error)
 }
 
-// OIDC lets people in whom an OpenID provider vouches for: the authorization code
-// flow of OpenID Connect Core 1.0 §3.1 with PKCE (RFC 7636), state and nonce. It
-// is safe for concurrent use.
+// OIDC signs users in with an OpenID provider: the authorization code flow of OpenID
+// Connect Core 1.0 §3.1 with PKCE (RFC 7636), state and nonce. It is safe for concurrent
+// use.
 type OIDC struct {
 	options    OIDCOptions
 	identities Identities
@@ -64,11 +63,11 @@ type OIDC struct {
 	redirect   string
 
 	mu       sync.Mutex
-	provider *oidc.Provider // nil until it was reached
+	provider *oidc.Provider // nil until discovery succeeds
 }
 
-// NewOIDC returns a sign-in at that provider. It does not ask it for anything
-// yet: the page works while the provider is away.
+// NewOIDC returns a sign-in with the provider. It does not contact the provider yet, so
+// that the page works while the provider is down.
 func NewOIDC(options OIDCOptions, identities Identities) (*OIDC, error) {
 	if options.Issuer == "" || options.ClientID == "" || options.ClientSecret == "" {
 		return nil, errors.New("OpenID Connect requires the issuer, the client id and the client secret")
@@ -88,10 +87,9 @@ func NewOIDC(options OIDCOptions, identities Identities) (*OIDC, error) {
 	}, nil
 }
 
-// Begin returns where to send the browser, and what it has to keep meanwhile as a
-// cookie. next is the path of the page to come back to; anything but a path of
-// this page stands for the first one. A provider that cannot be reached is
-// dmarcd.ErrTemporary.
+// Begin returns the URL to redirect the browser to, and the cookie value to set. next is
+// the path to return to; anything that is not a local path is replaced by the home page.
+// If the provider cannot be reached the error is dmarcd.ErrTemporary.
 func (o *OIDC) Begin(ctx context.Context, next string) (location, cookie string, err error) {
 	config, _, err := o.discover(ctx)
 	if err != nil {
@@ -108,14 +106,13 @@ func (o *OIDC) Begin(ctx context.Context, next string) (location, cookie string,
 	return location, cookie, nil
 }
 
-// Finish takes what the browser comes back with, the cookie's value and the query
-// of the URL, and returns the user and the page to go to.
+// Finish validates the callback, given the cookie value and the query of the URL, and
+// returns the user and the page to go to.
 //
-// dmarcd.ErrUnauthorized means that the answer is not to our question or that the
-// provider refused, dmarcd.ErrForbidden that it has no verified e-mail address of
-// the person, dmarcd.ErrNotFound that nobody invited them, and
-// dmarcd.ErrTemporary that the provider could not be reached. The words of those
-// errors are for the log.
+// It returns dmarcd.ErrUnauthorized if the response does not belong to our request or the
+// provider denied it, dmarcd.ErrForbidden if the person has no verified email address,
+// dmarcd.ErrNotFound if they were not invited, and dmarcd.ErrTemporary if the provider
+// could not be reached. The texts of these errors are for the log.
 func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (user dmarcd.User, next string, err error) {
 	state, err := o.signer.open(cookie, o.options.Now())
 	if err != nil {
@@ -124,7 +121,7 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (use
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state.State)) != 1 {
 		return dmarcd.User{}, "", fmt.Errorf("%w: the state does not match", dmarcd.ErrUnauthorized)
 	}
-	// RFC 9207 §2.4: an answer that names another issuer is not to our question.
+	// RFC 9207 §2.4: a response with another issuer does not belong to our request.
 	if issuer := query.Get("iss"); issuer != "" && issuer != o.options.Issuer {
 		return dmarcd.User{}, "", fmt.Errorf("%w: the response is from another issuer", dmarcd.ErrUnauthorized)
 	}
@@ -139,7 +136,7 @@ func (o *OIDC) Finish(ctx context.Context, cookie string, query url.Values) (use
 	return user, state.Next, err
 }
 
-// identify changes the code for the person's claims.
+// identify exchanges the code for the person's claims.
 func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (dmarcd.Identity, error) {
 	config, provider, err := o.discover(ctx)
 	if err != nil {
@@ -166,8 +163,8 @@ func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (dmar
 		return dmarcd.Identity{}, fmt.Errorf("%w: read the ID token: %w", dmarcd.ErrUnauthorized, err)
 	}
 	if claims.Email == "" {
-		// OpenID Connect Core 1.0 §5.4: with an access token, the claims of
-		// scopes are at the UserInfo endpoint.
+		// OpenID Connect Core 1.0 §5.4: with an access token, the claims of scopes are at
+		// the UserInfo endpoint.
 		if claims, err = userInfo(ctx, provider, config.TokenSource(ctx, token), idToken.Subject); err != nil {
 			return dmarcd.Identity{}, err
 		}
@@ -175,7 +172,7 @@ func (o *OIDC) identify(ctx context.Context, code string, state oidcState) (dmar
 	return o.identity(idToken.Subject, claims), nil
 }
 
-// identity returns the person of some claims.
+// identity converts claims.
 func (o *OIDC) identity(subject string, claims personClaims) dmarcd.Identity {
 	identity := dmarcd.Identity{Issuer: o.options.Issuer, Subject: subject}
 	if email, err := dmarcd.ParseEmail(claims.Email); err == nil && claims.verified() {
@@ -184,14 +181,13 @@ func (o *OIDC) identity(subject string, claims personClaims) dmarcd.Identity {
 		identity.Admit = slices.Contains(o.options.Domains, domain)
 	}
 	if name, err := dmarcd.ParseUserName(claims.Name); err == nil {
-		identity.Name = name // else the provider's name is none that we can show
+		identity.Name = name // else the name cannot be displayed
 	}
 	return identity
 }
 
-// localPath returns next if it is the path of a page here, else that of the first
-// page: a link to us must not lead on to another site. A browser takes a
-// backslash for a slash and passes over control characters.
+// localPath returns next if it is a local path, else the home page, to prevent open
+// redirects. Browsers treat a backslash as a slash and ignore control characters.
 func localPath(next string) string {
 	odd := func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }
 	if !strings.HasPrefix(next, homePath) || len(next) > maxNext || strings.ContainsFunc(next, odd) {

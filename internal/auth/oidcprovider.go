@@ -16,25 +16,24 @@ import (
 )
 
 const (
-	// providerTimeout bounds one request to the provider.
+	// providerTimeout is for one request to the provider.
 	providerTimeout = 10 * time.Second
-	// maxProviderAnswer bounds what is read of its answer, in bytes.
+	// maxProviderAnswer limits a response, in bytes.
 	maxProviderAnswer = 1 << 20
 )
 
-// personClaims are what a provider tells of a person (OpenID Connect Core 1.0
-// §5.1).
+// personClaims are the claims about a person (OpenID Connect Core 1.0 §5.1).
 type personClaims struct {
 	Email         string `json:"email"`
 	EmailVerified any    `json:"email_verified"`
 	Name          string `json:"name"`
 }
 
-// verified reports whether the provider has verified the e-mail address. Some
-// write the word true as a string; those that do not say have not.
+// verified reports whether the provider has verified the email address. Some providers
+// write the value as a string; a missing value means no.
 func (c personClaims) verified() bool { return c.EmailVerified == true || c.EmailVerified == "true" }
 
-// discover returns the provider, which is asked for its addresses once.
+// discover returns the provider. Its discovery document is fetched once.
 func (o *OIDC) discover(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,7 +53,7 @@ func (o *OIDC) discover(ctx context.Context) (*oauth2.Config, *oidc.Provider, er
 	}, o.provider, nil
 }
 
-// userInfo asks the provider for the claims of a person.
+// userInfo fetches the claims of a person.
 func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenSource, subject string) (personClaims, error) {
 	var claims personClaims
 	info, err := provider.UserInfo(ctx, tokens)
@@ -71,7 +70,8 @@ func userInfo(ctx context.Context, provider *oidc.Provider, tokens oauth2.TokenS
 	return claims, nil
 }
 
-// providerError tells a provider that refuses from one that cannot be reached.
+// providerError distinguishes a provider that denies the request from one that cannot be
+// reached.
 func providerError(what string, err error) error {
 	kind := dmarcd.ErrTemporary
 	var refusal *oauth2.RetrieveError
@@ -81,8 +81,7 @@ func providerError(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", kind, what, err)
 }
 
-// newProviderClient returns a client for the few requests of a sign-in: it keeps
-// no connection, and reads no more than it needs.
+// newProviderClient returns a client without keep-alive and with bounded responses.
 func newProviderClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{
 		Timeout:   providerTimeout,
@@ -90,7 +89,7 @@ func newProviderClient(dial func(ctx context.Context, network, address string) (
 	}
 }
 
-// limitedTransport cuts answers off that are too long.
+// limitedTransport truncates long responses.
 type limitedTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

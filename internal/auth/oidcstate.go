@@ -14,27 +14,27 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// oidcLife is how long a person may take at the provider.
+// oidcLife is the time limit for signing in at the provider.
 const oidcLife = 10 * time.Minute
 
-// maxOIDCState bounds the value that a browser sends back, in bytes.
+// maxOIDCState limits the cookie value, in bytes.
 const maxOIDCState = 4096
 
-// oidcState is what is remembered of a sign-in while the person is at the
-// provider. The browser keeps it, so that any replica can go on with it.
+// oidcState is the state of a sign-in. It is in a cookie, so that any replica can
+// continue.
 type oidcState struct {
-	State    string `json:"s"` // comes back in the URL: the answer is to our question
-	Nonce    string `json:"n"` // comes back in the ID token: it was made for our question
-	Verifier string `json:"v"` // of PKCE
-	Next     string `json:"t"` // the page that the person wanted
+	State    string `json:"s"` // compared with the URL of the callback
+	Nonce    string `json:"n"` // compared with the ID token
+	Verifier string `json:"v"` // the PKCE verifier
+	Next     string `json:"t"` // the page to return to
 	Expires  int64  `json:"e"`
 }
 
-// stateSigner signs what the browser keeps.
+// stateSigner signs the cookie.
 type stateSigner struct{ key []byte }
 
-// newStateSigner derives the key from the secret that dmarcd shares with the
-// provider: all replicas have it, and nothing more needs to be configured.
+// newStateSigner derives the key from the client secret: all replicas have it, and no
+// further setting is needed.
 func newStateSigner(clientSecret string) (stateSigner, error) {
 	key, err := hkdf.Key(sha256.New, []byte(clientSecret), nil, "dmarcd: sign-in by OpenID Connect", sha256.Size)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s stateSigner) seal(state oidcState) (string, error) {
 	return payload + "." + base64.RawURLEncoding.EncodeToString(s.mac(payload)), nil
 }
 
-// open reads what seal wrote; anything else, and what is too old, is
+// open verifies and decodes the result of seal. Anything else, or an expired state, is
 // dmarcd.ErrUnauthorized.
 func (s stateSigner) open(value string, now time.Time) (oidcState, error) {
 	refused := func(reason string) (oidcState, error) {

@@ -18,9 +18,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// The parameters are those that OWASP recommends at least: 19 MiB, two passes, one lane;
-// with a salt of 128 bits and a tag of 256. More would make a flood of sign-ins dearer
-// for us than for the attacker. A stored hash names its own.
+// The minimum that OWASP recommends for argon2id: 19 MiB, two passes, one lane; with a
+// 128-bit salt and a 256-bit tag. More would make a flood of sign-ins more expensive for
+// us than for the attacker. Stored hashes contain their parameters.
 const (
 	argonMemory = 19 * 1024 // KiB
 	argonPasses = 2
@@ -29,21 +29,21 @@ const (
 	tagBytes    = 32
 )
 
-// MinPassword is how many characters a password has at least.
+// MinPassword is the minimum length in characters.
 const MinPassword = 12
 
 const (
-	maxPassword = 1024 // bytes: what is hashed has a limit
-	// maxHashes is how many passwords are hashed at once. It bounds the memory
-	// that a flood of sign-ins takes.
+	maxPassword = 1024 // bytes
+	// maxHashes is the number of concurrent hashes. It limits memory during a flood of
+	// sign-ins.
 	maxHashes = 2
-	// maxWaiting is how many hashes may wait for one client network.
+	// maxWaiting is the queue limit per client network.
 	maxWaiting = 20
 )
 
-// Passwords hashes and verifies passwords, few at a time and fairly by client: a flood
-// of sign-ins from some networks does not hold up the others for long. One value serves
-// the whole process; it is safe for concurrent use.
+// Passwords hashes and verifies passwords with limited concurrency, fairly by client: a
+// flood of sign-ins from some networks does not delay the others for long. One instance
+// serves the process; it is safe for concurrent use.
 type Passwords struct {
 	slots *fair.Limiter[string]
 }
@@ -53,11 +53,10 @@ func NewPasswords() *Passwords {
 	return &Passwords{slots: fair.New[string](fair.Options{Capacity: maxHashes, PerKey: 1, Waiting: maxWaiting, Memory: time.Minute})}
 }
 
-// Hash returns what is stored of a password: an argon2id hash that names its own
-// parameters. A password with fewer than 12 characters, or more than 1024 bytes,
-// is an InvalidError; ErrTemporary means that ctx ended before its turn came, or that too
-// many passwords from the same network wait already. The client is
-// its address, or anything else that tells clients apart.
+// Hash returns the argon2id hash of a password with its parameters. A password shorter
+// than 12 characters or longer than 1024 bytes is an InvalidError. The error is
+// ErrTemporary if ctx ends while waiting, or if too many hashes of the same network are
+// queued. client is an address or another key that distinguishes clients.
 func (p *Passwords) Hash(ctx context.Context, client, password string) (string, error) {
 	if utf8.RuneCountInString(password) < MinPassword || len(password) > maxPassword || !utf8.ValidString(password) {
 		return "", &dmarcd.InvalidError{Field: "password", Message: "A password has at least 12 characters, and at most 1024 bytes."}
@@ -71,10 +70,9 @@ func (p *Passwords) Hash(ctx context.Context, client, password string) (string, 
 	return h.String(), nil
 }
 
-// Verify reports whether the password is the one that was hashed. For the hash
-// "", which stands for a user who has no password or is not there, the answer is
-// no and takes as long: the time does not reveal who has an account. See Hash
-// for the client.
+// Verify reports whether the password matches the hash. The hash "" stands for a user
+// without a password or an unknown user: the result is false and takes the same time, so
+// that timing does not reveal accounts. See Hash for client.
 func (p *Passwords) Verify(ctx context.Context, client, hash, password string) (bool, error) {
 	h := argonHash{
 		memory: argonMemory, passes: argonPasses, lanes: argonLanes,
@@ -87,7 +85,7 @@ func (p *Passwords) Verify(ctx context.Context, client, hash, password string) (
 		}
 	}
 	if len(password) > maxPassword {
-		password = "" // nobody's: none is that long, and none is empty
+		password = "" // never matches: no password is empty
 	}
 	tag, err := p.tag(ctx, client, h, password, len(h.tag))
 	if err != nil {
@@ -97,8 +95,8 @@ func (p *Passwords) Verify(ctx context.Context, client, hash, password string) (
 	return same && hash != "", nil
 }
 
-// tag waits for its turn and hashes. The password is normalized as RFC 8265 §4.2
-// has it: the same characters may be typed as different bytes.
+// tag waits for a slot and hashes. The password is normalized (RFC 8265 §4.2), because
+// the same characters may be typed as different bytes.
 func (p *Passwords) tag(ctx context.Context, client string, h argonHash, password string, length int) ([]byte, error) {
 	release, err := p.slots.Acquire(ctx, addressKey(client), 1)
 	if err != nil {
@@ -108,7 +106,6 @@ func (p *Passwords) tag(ctx context.Context, client string, h argonHash, passwor
 	return argon2.IDKey([]byte(norm.NFC.String(password)), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil //nolint:gosec // 32, or as stored
 }
 
-// argonHash is an argon2id hash with its parameters.
 type argonHash struct {
 	memory, passes uint32
 	lanes          uint8
@@ -117,13 +114,13 @@ type argonHash struct {
 
 const argonForm = "$argon2id$v=%d$m=%d,t=%d,p=%d$"
 
-// String returns the hash as the reference implementation of argon2 writes it.
+// String formats the hash like the reference implementation of argon2.
 func (h argonHash) String() string {
 	base64 := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(argonForm, argon2.Version, h.memory, h.passes, h.lanes) + base64(h.salt) + "$" + base64(h.tag)
 }
 
-// errHash says that what is stored is no hash of ours. It tells nothing of it.
+// errHash does not reveal the stored hash.
 var errHash = errors.New("the stored password hash is malformed")
 
 func parseHash(s string) (argonHash, error) {

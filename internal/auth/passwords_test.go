@@ -60,7 +60,11 @@ func TestPasswords(t *testing.T) {
 			t.Errorf("%s: got %t, %v; want %t", test.name, got, err, test.want)
 		}
 	}
-	for _, bad := range []string{"x", "$argon2id$v=19$m=65536,t=3,p=4$", "$2a$10$abcdef", good + "$", strings.Replace(good, "v=19", "v=16", 1), strings.Replace(good, "t=2", "t=0", 1)} {
+	for _, bad := range []string{
+		"x", "$argon2id$v=19$m=65536,t=3,p=4$", "$2a$10$abcdef", good + "$", strings.Replace(good, "v=19", "v=16", 1), strings.Replace(good, "t=2", "t=0", 1),
+		strings.Replace(good, "p=1", "p=0", 1), good + "!", strings.Replace(good, "p=1$", "p=1$!", 1), good[:strings.LastIndexByte(good, '$')+1],
+		strings.Replace(good, "m=19456", "m=019456", 1), strings.Replace(good, "v=19$m=19456", "v=19$m=x", 1), "$x",
+	} {
 		if ok, err := p.Verify(t.Context(), "", bad, "correct horse battery"); ok || err == nil {
 			t.Errorf("%q: got %t, %v; want an error", bad, ok, err)
 		}
@@ -78,6 +82,21 @@ func TestRefusedPasswords(t *testing.T) {
 	} {
 		if hash, err := auth.NewPasswords().Hash(t.Context(), "", password); !errors.Is(err, dmarcd.ErrInvalid) {
 			t.Errorf("%s: got %q, %v; want ErrInvalid", name, hash, err)
+		}
+	}
+}
+
+func TestPasswordsAtTheLimits(t *testing.T) {
+	t.Parallel()
+	p := auth.NewPasswords()
+	for name, password := range map[string]string{"twelve characters": "twelve chars", "1024 bytes": strings.Repeat("x", 1024)} {
+		hash, err := p.Hash(t.Context(), "", password)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if right, err := p.Verify(t.Context(), "", hash, password); !right || err != nil {
+			t.Errorf("%s: got %t, %v; want it right", name, right, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"log/slog"
@@ -18,44 +19,44 @@ import (
 
 const rightPassword = "correct horse battery"
 
-// house is a real store with one user, and the ways in.
-type house struct {
-	clock    *hand
-	db       storetest.DB
-	store    *store.Store
-	user     dmarcd.User
-	team     dmarcd.Team
-	sessions *auth.Sessions
-	signIn   *auth.PasswordSignIn
-	welcome  *auth.Welcome
+// fixture is a real store with one user and all ways to sign in.
+type fixture struct {
+	clock       *hand
+	db          storetest.DB
+	store       *store.Store
+	user        dmarcd.User
+	team        dmarcd.Team
+	sessions    *auth.Sessions
+	signIn      *auth.PasswordSignIn
+	invitations *auth.Invitations
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{clock: newHand(), db: storetest.SQLite(t)}
+	h := &fixture{clock: newHand(), db: storetest.SQLite(t)}
 	h.store = h.db.Open(t, store.Options{Now: h.clock.now})
 	passwords := auth.NewPasswords()
 	h.sessions = auth.NewSessions(h.store, h.clock.now, slog.New(slog.DiscardHandler))
 	h.signIn = &auth.PasswordSignIn{Store: h.store, Passwords: passwords, Throttle: auth.NewThrottle(h.clock.now)}
-	h.welcome = &auth.Welcome{Store: h.store, Passwords: passwords, Now: h.clock.now}
+	h.invitations = &auth.Invitations{Store: h.store, Passwords: passwords, Now: h.clock.now}
 	var err error
 	if h.team, err = h.store.CreateTeam(t.Context(), "a", true); err != nil {
 		t.Fatal(err)
 	}
 	secret := h.invite(t, "ann@example.com")
 	claim := dmarcd.Claim{Name: "Ann", PasswordHash: weakHash(rightPassword)}
-	if h.user, err = h.store.UseInvite(t.Context(), sha256.Sum256([]byte(secret)), claim); err != nil {
+	if h.user, err = h.store.UseInvitation(t.Context(), sha256.Sum256([]byte(secret)), claim); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-// invite returns the secret of a new link.
-func (h *house) invite(t *testing.T, email string) string {
+// invite creates an invitation and returns its secret.
+func (h *fixture) invite(t *testing.T, email string) string {
 	t.Helper()
-	secret, hash := auth.NewInvite()
-	err := h.store.CreateInvite(t.Context(), hash, dmarcd.Invite{
-		Email: email, Team: h.team.ID, Role: dmarcd.RoleOwner, ExpiresAt: h.clock.now().Add(dmarcd.InviteLife),
+	secret, hash := auth.NewInvitation()
+	err := h.store.CreateInvitation(t.Context(), hash, dmarcd.Invitation{
+		Email: email, Team: h.team.ID, Role: dmarcd.RoleOwner, ExpiresAt: h.clock.now().Add(dmarcd.InvitationLife),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func (h *house) invite(t *testing.T, email string) string {
 	return secret
 }
 
-func (h *house) begin(t *testing.T, before string) string {
+func (h *fixture) begin(t *testing.T, before string) string {
 	t.Helper()
 	secret, err := h.sessions.Begin(t.Context(), h.user.ID, auth.Client{Address: "192.0.2.1", UserAgent: "browser"}, before)
 	if err != nil {
@@ -74,7 +75,7 @@ func (h *house) begin(t *testing.T, before string) string {
 
 func TestSignInByPassword(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, test := range []struct {
 		name, email, password string
 		want                  error
@@ -94,7 +95,7 @@ func TestSignInByPassword(t *testing.T) {
 
 func TestGuessingIsSlowedDown(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	for range 5 {
 		if _, err := h.signIn.User(t.Context(), h.user.Email, "another password", "192.0.2.1"); !errors.Is(err, dmarcd.ErrUnauthorized) {
 			t.Fatalf("got %v, want ErrUnauthorized", err)
@@ -111,7 +112,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	mine, other := h.begin(t, ""), h.begin(t, "")
 	session, err := h.sessions.Resolve(t.Context(), mine)
 	if err != nil {
@@ -129,8 +130,8 @@ func TestChangePassword(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 		}
 	}
-	// Who signs in by an identity provider cannot be given a password by whoever
-	// has their session.
+	// With a stolen session of a user who signs in with an identity provider, an attacker
+	// must not be able to set a password.
 	session.User.Password = false
 	if err := h.signIn.Change(t.Context(), session, "", "another new password", "192.0.2.1"); !errors.Is(err, dmarcd.ErrForbidden) {
 		t.Errorf("without a password: got %v, want ErrForbidden", err)
@@ -150,10 +151,10 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
-		pass func(h *house, use func() error) error // lets time pass and uses it
+		pass func(h *fixture, use func() error) error // advances the clock and uses the session
 		want error
 	}{
-		{"used within the idle time", func(h *house, use func() error) error {
+		{"used within the idle time", func(h *fixture, use func() error) error {
 			for range 20 {
 				h.clock.at = h.clock.at.Add(dmarcd.SessionIdle - time.Minute)
 				if err := use(); err != nil {
@@ -162,11 +163,11 @@ func TestSessionsEnd(t *testing.T) {
 			}
 			return nil
 		}, nil},
-		{"idle", func(h *house, use func() error) error {
+		{"idle", func(h *fixture, use func() error) error {
 			h.clock.at = h.clock.at.Add(dmarcd.SessionIdle)
 			return use()
 		}, dmarcd.ErrUnauthorized},
-		{"as old as any may get", func(h *house, use func() error) error {
+		{"as old as any may get", func(h *fixture, use func() error) error {
 			for end := h.clock.at.Add(dmarcd.SessionLife - time.Hour); h.clock.at.Before(end); {
 				h.clock.at = h.clock.at.Add(time.Hour)
 				if err := use(); err != nil {
@@ -179,7 +180,7 @@ func TestSessionsEnd(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFixture(t)
 			secret := h.begin(t, "")
 			err := test.pass(h, func() error { _, err := h.sessions.Resolve(t.Context(), secret); return err })
 			if !errors.Is(err, test.want) {
@@ -189,10 +190,56 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// fakeSessions has one session and counts what is asked of it.
+type fakeSessions struct {
+	auth.SessionStore
+	session         dmarcd.Session
+	err             error
+	looked, touched int
+}
+
+func (f *fakeSessions) Session(context.Context, [32]byte) (dmarcd.Session, error) {
+	f.looked++
+	return f.session, f.err
+}
+
+func (f *fakeSessions) TouchSession(context.Context, [32]byte, time.Time) error {
+	f.touched++
+	return errors.New("broken") // which the page does not need to know
+}
+
+func TestResolveSession(t *testing.T) {
+	t.Parallel()
+	clock := newHand()
+	good, broken := strings.Repeat("A", 26), errors.New("broken")
+	for _, test := range []struct {
+		name, secret    string
+		seen            time.Duration // ago
+		err, want       error
+		looked, touched int
+	}{
+		{name: "just seen", secret: good, seen: time.Minute - time.Second, looked: 1},
+		{name: "seen a minute ago", secret: good, seen: time.Minute, looked: 1, touched: 1},
+		{name: "too short", secret: good[1:], want: dmarcd.ErrUnauthorized},
+		{name: "too long", secret: good + "A", want: dmarcd.ErrUnauthorized},
+		{name: "another alphabet", secret: good[1:] + "1", want: dmarcd.ErrUnauthorized},
+		{name: "unknown", secret: good, err: dmarcd.ErrNotFound, want: dmarcd.ErrUnauthorized, looked: 1},
+		{name: "no database", secret: good, err: broken, want: broken, looked: 1},
+	} {
+		now := clock.now()
+		fake := &fakeSessions{err: test.err, session: dmarcd.Session{SeenAt: now.Add(-test.seen), ExpiresAt: now.Add(time.Hour)}}
+		_, err := auth.NewSessions(fake, clock.now, slog.New(slog.DiscardHandler)).Resolve(t.Context(), test.secret)
+		if !errors.Is(err, test.want) || fake.looked != test.looked || fake.touched != test.touched {
+			t.Errorf("%s: got %v after %d lookups and %d writes, want %v after %d and %d",
+				test.name, err, fake.looked, fake.touched, test.want, test.looked, test.touched)
+		}
+	}
+}
+
 func TestSignInRotatesTheSession(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	// What a stranger planted before the sign-in opens nothing after it.
+	h := newFixture(t)
+	// A session secret that an attacker set before the sign-in must not work after it.
 	planted := strings.Repeat("A", 26)
 	secret := h.begin(t, planted)
 	if secret == planted {
@@ -219,17 +266,17 @@ func TestSignInRotatesTheSession(t *testing.T) {
 	}
 }
 
-func TestWelcome(t *testing.T) {
+func TestInvitation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFixture(t)
 	secret := h.invite(t, "bob@example.com")
-	link, err := auth.WelcomeLink("https://dmarc.example:8443/some/api", secret)
-	if want := "https://dmarc.example:8443/app/welcome/" + secret; err != nil || link != want {
+	link, err := auth.InvitationLink("https://dmarc.example:8443/some/api", secret)
+	if want := "https://dmarc.example:8443/app/invitation/" + secret; err != nil || link != want {
 		t.Errorf("got %q, %v; want %q", link, err, want)
 	}
-	for range 2 { // looking does not use it
-		if invite, err := h.welcome.Look(t.Context(), secret); err != nil || invite.Email != "bob@example.com" {
-			t.Errorf("got %+v, %v", invite, err)
+	for range 2 { // reading it does not use it
+		if invitation, err := h.invitations.Find(t.Context(), secret); err != nil || invitation.Email != "bob@example.com" {
+			t.Errorf("got %+v, %v", invitation, err)
 		}
 	}
 	for _, test := range []struct {
@@ -238,6 +285,8 @@ func TestWelcome(t *testing.T) {
 		want         error
 	}{
 		{"malformed", "../../etc", auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
+		{"malformed, as long", strings.Repeat("a", 26), auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
+		{"too short", strings.Repeat("A", 25), auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
 		{"unknown", strings.Repeat("A", 26), auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
 		{"a short password", secret, auth.Answer{Password: "short"}, dmarcd.ErrInvalid},
 		{"no password", secret, auth.Answer{}, dmarcd.ErrInvalid},
@@ -245,19 +294,19 @@ func TestWelcome(t *testing.T) {
 		{"right", secret, auth.Answer{Name: "Bob", Password: "the password of bob"}, nil},
 		{"again", secret, auth.Answer{Password: rightPassword}, dmarcd.ErrNotFound},
 	} {
-		if _, err := h.welcome.Accept(t.Context(), test.secret, test.answer); !errors.Is(err, test.want) {
+		if _, err := h.invitations.Accept(t.Context(), test.secret, test.answer); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 		}
 	}
-	if _, err := h.welcome.Look(t.Context(), secret); !errors.Is(err, dmarcd.ErrNotFound) {
+	if _, err := h.invitations.Find(t.Context(), secret); !errors.Is(err, dmarcd.ErrNotFound) {
 		t.Errorf("a used link: got %v, want ErrNotFound", err)
 	}
 	if _, err := h.signIn.User(t.Context(), "bob@example.com", "the password of bob", "192.0.2.1"); err != nil {
 		t.Errorf("the new user: %v", err)
 	}
 	late := h.invite(t, "late@example.com")
-	h.clock.at = h.clock.at.Add(dmarcd.InviteLife)
-	if _, err := h.welcome.Accept(t.Context(), late, auth.Answer{Password: rightPassword}); !errors.Is(err, dmarcd.ErrNotFound) {
+	h.clock.at = h.clock.at.Add(dmarcd.InvitationLife)
+	if _, err := h.invitations.Accept(t.Context(), late, auth.Answer{Password: rightPassword}); !errors.Is(err, dmarcd.ErrNotFound) {
 		t.Errorf("too late: got %v, want ErrNotFound", err)
 	}
 }
@@ -266,7 +315,7 @@ func TestProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler())
 	away.Close()
-	h := newHouse(t)
+	h := newFixture(t)
 	options := auth.OIDCOptions{Issuer: away.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "http://localhost/api", Now: h.clock.now}
 	signIn, err := auth.NewOIDC(options, h.store)
 	if err != nil {

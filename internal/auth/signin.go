@@ -7,17 +7,17 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// PasswordStore is where the hashes of passwords are kept.
+// PasswordStore stores password hashes.
 type PasswordStore interface {
-	// Password returns the user with that e-mail address and the hash of their
-	// password, or dmarcd.ErrNotFound.
+	// Password returns the user with that email address and their password hash, or
+	// dmarcd.ErrNotFound.
 	Password(ctx context.Context, email string) (user dmarcd.UserID, hash string, err error)
-	// SetPassword replaces it, ends the user's sessions but one, and writes the audit
+	// SetPassword replaces the hash, ends the user's other sessions, and writes the audit
 	// entries.
 	SetPassword(ctx context.Context, user dmarcd.UserID, hash string, keep [32]byte, audit ...dmarcd.AuditEntry) error
 }
 
-// PasswordSignIn lets users in by e-mail address and password. It is safe for
+// PasswordSignIn signs users in with email address and password. It is safe for
 // concurrent use.
 type PasswordSignIn struct {
 	Store     PasswordStore
@@ -25,13 +25,13 @@ type PasswordSignIn struct {
 	Throttle  *Throttle
 }
 
-// User returns the user with that e-mail address and password. Whatever is wrong
-// about the two is dmarcd.ErrUnauthorized, after the same time; a ThrottledError
-// asks to wait. The address is the network address that the attempt comes from.
+// User returns the user with that email address and password. If either is wrong it
+// returns dmarcd.ErrUnauthorized after the same time; a ThrottledError says how long to
+// wait. address is the client's network address.
 func (s *PasswordSignIn) User(ctx context.Context, email, password, address string) (dmarcd.UserID, error) {
 	email, err := dmarcd.ParseEmail(email)
 	if err != nil {
-		email = "" // nobody's
+		email = "" // matches no user
 	}
 	if err := s.Throttle.Attempt(address, email); err != nil {
 		return 0, err
@@ -51,10 +51,10 @@ func (s *PasswordSignIn) User(ctx context.Context, email, password, address stri
 	return user, nil
 }
 
-// Change gives the user of a session another password and ends their other
-// sessions. current must be the present one, and is judged as at a sign-in. Who has
-// none is dmarcd.ErrForbidden: whoever got hold of the session could make one, and
-// come back with it.
+// Change changes the password of the session's user and ends their other sessions.
+// current must be the current password, and is throttled like a sign-in. A user without a
+// password gets dmarcd.ErrForbidden: otherwise the holder of a stolen session could set
+// one.
 func (s *PasswordSignIn) Change(ctx context.Context, session dmarcd.Session, current, next, address string, audit ...dmarcd.AuditEntry) error {
 	if !session.User.Password {
 		return dmarcd.ErrForbidden

@@ -9,25 +9,25 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// What one source of attempts may do before it has to wait, and how long then:
-// the wait doubles with each attempt.
+// The number of free attempts per source, and the delay after them, which doubles with
+// each attempt.
 const (
 	freePerEmail   = 5
-	freePerAddress = 20 // an office may have one address
+	freePerAddress = 20 // an office may share one address
 	firstWait      = time.Second
 	maxWait        = time.Minute
 	// forgetAfter is how long attempts count.
 	forgetAfter = time.Hour
-	// maxTracked bounds the memory; what is fuller is emptied.
+	// maxTracked limits the memory; a full table is cleared.
 	maxTracked = 100_000
 )
 
-// ThrottledError is an ErrLimit that says when to try again.
+// ThrottledError is an ErrLimit with the time to wait.
 type ThrottledError struct {
-	RetryAfter time.Duration // at least a second
+	RetryAfter time.Duration // at least one second
 }
 
-// Error returns the sentence for the person who waits.
+// Error is a message for the user.
 func (e *ThrottledError) Error() string {
 	unit := "seconds"
 	if e.RetryAfter < 2*time.Second {
@@ -39,12 +39,12 @@ func (e *ThrottledError) Error() string {
 // Is makes errors.Is(err, dmarcd.ErrLimit) hold.
 func (e *ThrottledError) Is(target error) bool { return target == dmarcd.ErrLimit }
 
-// Throttle slows down those who guess passwords: by their address, and by the
-// e-mail address that they try. The wait for an e-mail address is bounded by a
-// minute, so that a stranger cannot lock its owner out for long.
+// Throttle slows down password guessing, by network address and by email address. The
+// delay for an email address is at most a minute, so that an attacker cannot lock out its
+// owner for long.
 //
-// It remembers attempts in memory: each process counts for itself, and a restart
-// forgets. It is safe for concurrent use.
+// Attempts are stored in memory: each process counts separately, and a restart clears
+// them. It is safe for concurrent use.
 type Throttle struct {
 	now func() time.Time
 
@@ -52,20 +52,19 @@ type Throttle struct {
 	tries map[string]tries
 }
 
-// tries are the attempts of one source.
 type tries struct {
 	count int
 	last  time.Time
 }
 
-// NewThrottle returns a throttle on that clock.
+// NewThrottle returns a throttle that uses the clock.
 func NewThrottle(now func() time.Time) *Throttle {
 	return &Throttle{now: now, tries: map[string]tries{}}
 }
 
-// Attempt counts an attempt to sign in, or returns a ThrottledError if it comes
-// too early; then it does not count. Attempts count before their outcome is
-// known, so that many at once are not one.
+// Attempt counts an attempt to sign in, or returns a ThrottledError without counting it.
+// Attempts count before their result is known, so that concurrent attempts are all
+// counted.
 func (t *Throttle) Attempt(address, email string) error {
 	now := t.now()
 	t.mu.Lock()
@@ -84,9 +83,9 @@ func (t *Throttle) Attempt(address, email string) error {
 	return nil
 }
 
-// Succeeded takes back an attempt that was right, and forgets those before it
-// for the e-mail address. Those of the network address stay: otherwise one right
-// password of their own would let a stranger guess others'.
+// Succeeded removes a successful attempt, and clears earlier ones for the email address.
+// Those for the network address remain: otherwise an attacker could reset the count with
+// a password of their own.
 func (t *Throttle) Succeeded(address, email string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +96,7 @@ func (t *Throttle) Succeeded(address, email string) {
 	}
 }
 
-// wait returns how long a source has to wait, and forgets old attempts.
+// wait returns the delay for a source, and removes expired attempts.
 func (t *Throttle) wait(key string, free int, now time.Time) time.Duration {
 	known, ok := t.tries[key]
 	if !ok {
@@ -119,8 +118,8 @@ func (t *Throttle) wait(key string, free int, now time.Time) time.Duration {
 
 func emailKey(email string) string { return "email " + email }
 
-// addressKey names the source of a network address: itself, or the /64 of an
-// IPv6 address, all of which one machine may have.
+// addressKey returns the key of a network address: the address, or the /64 network of an
+// IPv6 address, since one machine may have all of it.
 func addressKey(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {

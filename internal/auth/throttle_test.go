@@ -10,14 +10,14 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 )
 
-// hand is a clock that is set by hand.
+// hand is a clock that is set manually.
 type hand struct{ at time.Time }
 
 func (h *hand) now() time.Time { return h.at }
 
 func newHand() *hand { return &hand{at: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)} }
 
-// wait returns how long an attempt has to wait; 0 means that it was made.
+// wait returns the delay of an attempt; 0 means that it was made.
 func wait(t *testing.T, throttle *auth.Throttle, address, email string) time.Duration {
 	t.Helper()
 	err := throttle.Attempt(address, email)
@@ -42,7 +42,7 @@ func TestWaitGrows(t *testing.T) {
 	}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		address := fmt.Sprintf("198.51.100.%d", i)
-		for range 2 { // one that is refused does not count
+		for range 2 { // rejected attempts do not count
 			if got := wait(t, throttle, address, "ann@example.com"); got != want*time.Second {
 				t.Fatalf("wait %d: got %v, want %v", i+1, got, want*time.Second)
 			}
@@ -100,7 +100,7 @@ func TestRightPasswordsAreForgiven(t *testing.T) {
 		}
 		throttle.Succeeded("192.0.2.1", "ann@example.com")
 	}
-	// A right password of one's own does not forgive guesses of others'.
+	// A successful sign-in does not clear attempts with other passwords.
 	for i := range 20 {
 		if got := wait(t, throttle, "192.0.2.1", fmt.Sprintf("user%d@example.com", i)); got != 0 {
 			t.Fatalf("attempt %d waits %v", i+1, got)
@@ -112,5 +112,46 @@ func TestRightPasswordsAreForgiven(t *testing.T) {
 	}
 	if got := wait(t, throttle, "192.0.2.1", "eve@example.com"); got == 0 {
 		t.Error("all guesses were forgiven")
+	}
+}
+
+func TestThrottledErrorSaysWhen(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]string{
+		time.Second:     "Too many attempts. Try again in 1 second.",
+		2 * time.Second: "Too many attempts. Try again in 2 seconds.",
+		time.Minute:     "Too many attempts. Try again in 60 seconds.",
+	} {
+		if got := (&auth.ThrottledError{RetryAfter: after}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestThrottleIsBounded counts attempts of more sources than are remembered.
+func TestThrottleIsBounded(t *testing.T) {
+	t.Parallel()
+	throttle := auth.NewThrottle(newHand().now)
+	for range 5 {
+		if got := wait(t, throttle, "192.0.2.1", "ann@example.com"); got != 0 {
+			t.Fatalf("got a wait of %v", got)
+		}
+	}
+	const most = 100_000 // with an address and an e-mail address each
+	for i := range most/2 - 1 {
+		if got := wait(t, throttle, fmt.Sprintf("address %d", i), fmt.Sprintf("%d@example.com", i)); got != 0 {
+			t.Fatalf("got a wait of %v", got)
+		}
+		if i == most/2-2 {
+			if got := wait(t, throttle, "192.0.2.2", "ann@example.com"); got == 0 {
+				t.Error("a throttle that is just full has forgotten")
+			}
+		}
+	}
+	if got := wait(t, throttle, "192.0.2.2", "bob@example.com"); got != 0 {
+		t.Fatalf("got a wait of %v", got)
+	}
+	if got := wait(t, throttle, "192.0.2.2", "ann@example.com"); got != 0 {
+		t.Errorf("a full throttle has not forgotten: got a wait of %v", got)
 	}
 }

@@ -1,7 +1,6 @@
-// Package auth tells who is calling. Programs come with bearer tokens, which
-// resolve to a team; people sign in by password, by an OpenID provider or by the
-// link of an invite, and then have a session. What a caller may do is decided
-// where it is done. The secrets themselves are never kept, here or elsewhere.
+// Package auth authenticates callers. Programs use bearer tokens, which belong to a team;
+// users sign in with a password, an OpenID provider or an invitation link, and then have
+// a session. Authorization is left to the use cases. Only hashes of secrets are stored.
 package auth
 
 import (
@@ -19,16 +18,16 @@ const (
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// NewToken draws a token: "dmd_", 34 random characters and 6 that are their
-// checksum, so that a scanner can tell a leaked one and a typo is refused
-// without a lookup.
+// NewToken generates a token: "dmd_", 34 random characters and a checksum of 6
+// characters, so that scanners can recognize leaked tokens and typos are rejected without
+// a lookup.
 func NewToken() string {
 	random := make([]byte, 0, randomChars)
 	var raw [2 * randomChars]byte
 	for len(random) < randomChars {
 		_, _ = rand.Read(raw[:]) // never fails
 		for _, b := range raw {
-			// Below the largest multiple of 62 every character is as likely.
+			// Below the largest multiple of 62 all characters are equally likely.
 			if b < 4*62 && len(random) < randomChars {
 				random = append(random, base62[b%62])
 			}
@@ -37,8 +36,7 @@ func NewToken() string {
 	return tokenPrefix + string(random) + checksum(string(random))
 }
 
-// ValidToken reports whether s has the form of a token and its checksum is
-// right.
+// ValidToken reports whether s has the format of a token with a correct checksum.
 func ValidToken(s string) bool {
 	random, ok := strings.CutPrefix(s, tokenPrefix)
 	if !ok || len(s) != tokenChars || strings.Trim(random, base62) != "" {
@@ -47,7 +45,7 @@ func ValidToken(s string) bool {
 	return checksum(random[:randomChars]) == random[randomChars:]
 }
 
-// HashToken returns what is stored of a token.
+// HashToken returns the hash to store.
 func HashToken(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
 func checksum(random string) string {

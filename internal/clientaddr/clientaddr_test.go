@@ -62,7 +62,7 @@ func TestBehind(t *testing.T) {
 		{"garbage before the client", trusted, proxy, []string{"<script>, , 198.51.100.7"}, "198.51.100.7:0"},
 		{"commas before the client", trusted, proxy, []string{strings.Repeat(",", 60_000) + "198.51.100.7"}, "198.51.100.7:0"},
 
-		// Where a proxy does not say who called, nobody knows.
+		// A proxy that does not name the client leaves it unknown.
 		{"garbage", trusted, proxy, []string{"unknown"}, proxy},
 		{"garbage behind a proxy", trusted, proxy, []string{"192.0.2.66, unknown, 10.0.0.2"}, proxy},
 		{"an empty line", trusted, proxy, []string{""}, proxy},

@@ -62,6 +62,7 @@ type Config struct {
 	Secret    Secret
 	Senders   Senders
 	OIDC      OIDC
+	Mail      Mail
 }
 
 // Log is the section "log".

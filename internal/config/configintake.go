@@ -28,7 +28,7 @@ type Limit struct {
 
 // Intake is the section "intake".
 type Intake struct {
-	// Forged is ForgedMark or ForgedRefuse.
+	// Forged is ForgedMark or ForgedReject.
 	Forged string
 	// FailureAddresses is AddressesRedact or AddressesKeep, FailureBody is BodyDrop or
 	// BodyKeep: what is stored of the messages in failure reports.
@@ -44,7 +44,7 @@ type Intake struct {
 // The values of Intake.Forged: how to treat a report with a spoofed sender.
 const (
 	ForgedMark   = "mark"
-	ForgedRefuse = "refuse"
+	ForgedReject = "refuse"
 )
 
 // The values of Intake.FailureAddresses and Intake.FailureBody.

@@ -12,3 +12,14 @@ type OIDC struct {
 	// Domains are the mail domains whose users can sign up without an invitation.
 	Domains []string
 }
+
+// Mail is the section "mail": mail that dmarcd sends. It sends none if Relay is empty.
+type Mail struct {
+	// Relay is the URL of the SMTP relay.
+	Relay string
+	// From is the address of the sender, with or without a name.
+	From string
+	// DKIMKey is a PEM file with the private key that signs mail, DKIMSelector is the
+	// selector of its public key; both or none.
+	DKIMKey, DKIMSelector string
+}

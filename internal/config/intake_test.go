@@ -59,17 +59,24 @@ var intakeTexts = [][2]string{
 	{"oidc.client_secret", "open sesame"},
 	{"oidc.name", "Example Login"},
 	{"oidc.domains", "example.com,example.org"},
+	{"mail.relay", "smtps://user:secret@mail.example.com:465"},
+	{"mail.from", "dmarcd <dmarc@example.com>"},
+	{"mail.dkim_key", "/etc/dmarcd/dkim.pem"},
+	{"mail.dkim_selector", "s1"},
 }
 
 // withIntake returns the configuration with the values of intakeTexts.
 func withIntake(c config.Config) config.Config {
+	c.Mail = config.Mail{
+		Relay: "smtps://user:secret@mail.example.com:465", From: "dmarcd <dmarc@example.com>", DKIMKey: "/etc/dmarcd/dkim.pem", DKIMSelector: "s1",
+	}
 	c.Quota = config.Quota{Domains: 1000, Stored: 2000, Unreadable: 300, Reports: 40, Mailboxes: 5}
 	c.Limit = config.Limit{
 		Upload: 1 << 20, Mail: 2 << 20, Expanded: 4 << 20, Ratio: 50,
 		Members: 10, Nesting: 3, Records: 5000, FreeDisk: 1024, Time: 10 * time.Second, ReadMemory: 33554432, Memory: 134217728,
 	}
 	c.Intake = config.Intake{
-		Forged: config.ForgedRefuse, FailureAddresses: config.AddressesKeep, FailureBody: config.BodyKeep,
+		Forged: config.ForgedReject, FailureAddresses: config.AddressesKeep, FailureBody: config.BodyKeep,
 		Folder: "/srv/drop", FolderTeam: "Mail operations", FolderInterval: 30 * time.Second,
 	}
 	c.SMTP = config.SMTP{

@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// goodToken has the form of a token; nothing in this package looks at its
+// goodToken has the form of a token; nothing in this package checks its
 // checksum.
 const goodToken = "dmd_0123456789abcdefghijABCDEFGHIJ0123456789"
 

@@ -13,7 +13,7 @@ const envPrefix = "DMARCD_"
 // Settings returns every setting in the order in which it is documented. The
 // slice belongs to the caller.
 func Settings() []Setting {
-	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings(), pageSettings())
+	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings(), pageSettings(), mailSettings())
 }
 
 func generalSettings() []Setting {

@@ -85,6 +85,10 @@ func TestNames(t *testing.T) {
 		"oidc.client_secret DMARCD_OIDC_CLIENT_SECRET --oidc-client-secret",
 		"oidc.name DMARCD_OIDC_NAME --oidc-name",
 		"oidc.domains DMARCD_OIDC_DOMAINS --oidc-domains",
+		"mail.relay DMARCD_MAIL_RELAY --mail-relay",
+		"mail.from DMARCD_MAIL_FROM --mail-from",
+		"mail.dkim_key DMARCD_MAIL_DKIM_KEY --mail-dkim-key",
+		"mail.dkim_selector DMARCD_MAIL_DKIM_SELECTOR --mail-dkim-selector",
 	}
 	var got []string
 	for _, s := range config.Settings() {

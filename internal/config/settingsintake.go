@@ -80,7 +80,7 @@ func limitSettings() []Setting {
 
 func folderSettings() []Setting {
 	return []Setting{
-		define("intake.forged", wordKind(), ForgedMark, oneOf(ForgedMark, ForgedRefuse),
+		define("intake.forged", wordKind(), ForgedMark, oneOf(ForgedMark, ForgedReject),
 			func(c *Config) *string { return &c.Intake.Forged },
 			"whether reports in messages with a spoofed sender are marked (mark) or rejected (refuse)"),
 		define("intake.failure_addresses", wordKind(), AddressesRedact, oneOf(AddressesRedact, AddressesKeep),

@@ -16,7 +16,7 @@ var notOurs = map[string]string{
 	"OpenDMARC/from-header-domain.json":  "reads the From header of a mail, which is no part of a check",
 }
 
-// TestEveryTableIsRead holds that every DNS table of the corpus is compared with
+// TestEveryTableIsRead checks that every DNS table of the corpus is compared with
 // by a test somewhere, or left out for a reason.
 func TestEveryTableIsRead(t *testing.T) {
 	t.Parallel()

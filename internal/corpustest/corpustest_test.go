@@ -66,7 +66,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// observer is a test of which the failures are looked at.
+// observer is a test whose failures are checked.
 type observer struct {
 	testing.TB
 

@@ -121,3 +121,13 @@ func (h *mailNetwork) spfNames() []spfName {
 	// long record is found late.
 	return []spfName{{h.spfName(), false}, {"_a." + h.spfName(), false}, {"_b." + h.spfName(), true}}
 }
+
+// last returns the last address of a prefix.
+func last(p netip.Prefix) netip.Addr {
+	octets := p.Addr().AsSlice()
+	for bit := p.Bits(); bit < 8*len(octets); bit++ {
+		octets[bit/8] |= 0x80 >> (bit % 8)
+	}
+	addr, _ := netip.AddrFromSlice(octets) // as long as it was
+	return addr
+}

@@ -1,41 +1,25 @@
 package demo
 
 import (
-	"io"
 	"net/netip"
 	"strings"
 
 	"github.com/dmarcd/dmarcd/internal/senders"
-	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
-// WriteNetworks writes the network and country database of the scenario, for a
-// senders.Atlas.
-func (s *Scenario) WriteNetworks(w io.Writer) error {
-	options := mmdb.Options{Type: "dmarcd-Demo", Description: "Invented networks.", Built: s.today}
-	return mmdb.Write(w, options, func(yield func(mmdb.Range, error) bool) {
-		for _, h := range mailNetworks {
-			for _, p := range []netip.Prefix{h.v4, h.v6} {
-				if p.IsValid() && !yield(mmdb.Range{First: p.Addr(), Last: last(p), Number: h.number, Name: h.network, Country: h.country}, nil) {
-					return
-				}
-			}
+// Locate returns where an address of the scenario belongs to. All of them are reserved for
+// documentation and tests: no mail comes from them.
+func Locate(addr netip.Addr) (senders.Origin, bool) {
+	for _, h := range mailNetworks {
+		if h.v4.Contains(addr) || h.v6.IsValid() && h.v6.Contains(addr) {
+			return senders.Origin{Network: senders.Network{Number: h.number, Name: h.network}, Country: h.country}, true
 		}
-	})
-}
-
-// last returns the last address of a prefix.
-func last(p netip.Prefix) netip.Addr {
-	octets := p.Addr().AsSlice()
-	for bit := p.Bits(); bit < 8*len(octets); bit++ {
-		octets[bit/8] |= 0x80 >> (bit % 8)
 	}
-	addr, _ := netip.AddrFromSlice(octets) // as long as it was
-	return addr
+	return senders.Origin{}, false
 }
 
 // Senders returns the well-known services of the scenario, for a senders.Catalogue.
-func (s *Scenario) Senders() []senders.Sender {
+func Senders() []senders.Sender {
 	var known []senders.Sender
 	for _, h := range mailNetworks {
 		if h.category != "" {

@@ -17,7 +17,7 @@ func plot() []domain {
 }
 
 // harbourlight does everything right. What fails is a mailing list, and what
-// strangers try.
+// attackers try.
 func harbourlight() domain {
 	return domain{
 		name: "harbourlight.example", team: FirstTeam, purpose: dmarcd.PurposeBusiness,
@@ -51,7 +51,7 @@ func harbourlight() domain {
 // tinwhistle is in trouble. Its support software sent as the domain for months
 // before anybody knew; a key was taken away too early and missed for a week; the
 // policy was tightened too soon and taken back, and is being tried again since
-// yesterday; and since three weeks ago its SPF record needs too many look-ups, so that
+// yesterday; and since three weeks ago its SPF record needs too many lookups, so that
 // mail from its own office fails.
 func tinwhistle() domain {
 	return domain{
@@ -171,7 +171,7 @@ func paperkite() domain {
 	}
 }
 
-// spoofed returns mail of strangers who pretend to be the author domain, "" for the
+// spoofed returns mail of attackers who pretend to be the author domain, "" for the
 // domain itself: so many messages a day in all when a wave is at its highest.
 func spoofed(from string, perDay float64) []stream {
 	streams := make([]stream, len(spoofers))

@@ -302,7 +302,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// text returns what checks look at, as one text.
+// text returns the facts of a check as one text.
 func text(t *testing.T, s *demo.Scenario, at time.Time) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestStepsFitTogether wants everything done by somebody who is in the team by then
+// TestStepsFitTogether wants every step to be made by a user who is in the team by then
 // and may do it, and to what is there.
 func TestStepsFitTogether(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestStepsFitTogether(t *testing.T) {
 		case demo.Invited, demo.AddedMailbox:
 		}
 		if !roles[in{d.Team, d.By}].Can(needs) {
-			t.Errorf("%+v: got a step of somebody who may not do it", d)
+			t.Errorf("%+v: got a step by a user who may not make it", d)
 		}
 	}
 	for _, d := range scenario().Domains() {

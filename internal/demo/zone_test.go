@@ -2,10 +2,7 @@ package demo_test
 
 import (
 	"context"
-	"errors"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -189,23 +186,13 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// Whoever sends must have a network, and a name that leads back where it has one.
+// Every sender must have a network, and a name that leads back where it has one.
 func TestEverySourceHasANetwork(t *testing.T) {
 	t.Parallel()
 	s := scenario()
-	path := filepath.Join(t.TempDir(), senders.NetworksFile)
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.WriteNetworks(file), file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	atlas, err := senders.OpenAtlas(senders.Files{Networks: path, Countries: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	zone, catalogue := s.Zone(end), senders.NewCatalogue(s.Senders())
+	var atlas senders.Atlas
+	atlas.Prefer(demo.Locate)
+	zone, catalogue := s.Zone(end), senders.NewCatalogue(demo.Senders())
 	named, known := map[netip.Addr]bool{}, map[string]bool{}
 	for document := range days(s, 23) {
 		for _, record := range parse(t, document).records {
@@ -222,7 +209,7 @@ func TestEverySourceHasANetwork(t *testing.T) {
 			}
 		}
 	}
-	if len(named) < 50 || len(known) != len(s.Senders()) {
-		t.Errorf("got %d named sources and the senders %v, want many, and all %d", len(named), known, len(s.Senders()))
+	if len(named) < 50 || len(known) != len(demo.Senders()) {
+		t.Errorf("got %d named sources and the senders %v, want many, and all %d", len(named), known, len(demo.Senders()))
 	}
 }

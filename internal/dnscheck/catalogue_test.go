@@ -145,9 +145,8 @@ once, add up to the grade:
 | grade | points |
 |---|---|
 `)
-	names, points := dnscheck.Scale()
-	for i, name := range names {
-		fmt.Fprintf(&b, "| %s | up to %d |\n", name, points[i])
+	for _, step := range dmarcd.Grades() {
+		fmt.Fprintf(&b, "| %s | up to %d |\n", step.Grade, step.Points)
 	}
 	b.WriteString("| F | more |\n\nA domain whose DMARC policy could not be looked up has no grade. The next step is\nthe finding with the most points that can be fixed.\n")
 	part := ""

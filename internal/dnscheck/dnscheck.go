@@ -97,20 +97,20 @@ func (c *Checker) Check(ctx context.Context, saver Saver, name string, occasion 
 	check := c.CheckDMARC(dns.ForClient(ctx, int64(saver.ID())), name)
 	check.Asked = occasion != Scheduled
 	var domain dmarcd.Domain
-	err := c.keep(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
+	err := c.save(ctx, name, occasion, func(ctx context.Context, plan dmarcd.Plan) (err error) {
 		domain, err = saver.SaveCheck(ctx, name, check, plan)
 		return err
 	})
 	return domain, check, err
 }
 
-// Keep calls save with the schedule of the next check, to store the result of a scheduled
+// Save calls save with the schedule of the next check, to store the result of a scheduled
 // Examine. It works after the deadline of ctx, but not after cancellation.
-func (c *Checker) Keep(ctx context.Context, name string, save func(ctx context.Context, plan dmarcd.Plan) error) error {
-	return c.keep(ctx, name, Scheduled, save)
+func (c *Checker) Save(ctx context.Context, name string, save func(ctx context.Context, plan dmarcd.Plan) error) error {
+	return c.save(ctx, name, Scheduled, save)
 }
 
-func (c *Checker) keep(ctx context.Context, name string, occasion Occasion, save func(ctx context.Context, plan dmarcd.Plan) error) error {
+func (c *Checker) save(ctx context.Context, name string, occasion Occasion, save func(ctx context.Context, plan dmarcd.Plan) error) error {
 	now := c.options.Now()
 	plan := dmarcd.Plan{
 		Next:     turn(name, now, c.options.Interval),

@@ -16,11 +16,3 @@ func Mapped(protocol, kind string) bool {
 	}[protocol][kind]
 	return known
 }
-
-// Scale returns the grades with the maximum points of each.
-func Scale() (names []string, points []int) {
-	for _, g := range grades {
-		names, points = append(names, g.grade), append(points, g.points)
-	}
-	return names, points
-}

@@ -2,15 +2,6 @@ package dnscheck
 
 import "github.com/dmarcd/dmarcd"
 
-// grades is the scale: each grade with its maximum points. More points are an F.
-var grades = []struct {
-	grade  string
-	points int
-}{{"A+", 0}, {"A", 10}, {"B", 20}, {"C", 40}, {"D", 60}, {"E", 84}}
-
-// worstGrade is below the scale.
-const worstGrade = "F"
-
 // grade returns the grade for the findings. Each type of finding counts once.
 func grade(findings []dmarcd.Finding) string {
 	counted := map[string]bool{}
@@ -21,12 +12,7 @@ func grade(findings []dmarcd.Finding) string {
 			points += f.Points
 		}
 	}
-	for _, g := range grades {
-		if points <= g.points {
-			return g.grade
-		}
-	}
-	return worstGrade
+	return dmarcd.GradeOf(points)
 }
 
 // next returns the finding to fix next: the one with most points, then the most severe;

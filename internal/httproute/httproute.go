@@ -1,8 +1,7 @@
-// Package httproute finds the route of a request, and whether its answer may be
-// compressed, for the API and for the pages.
+// Package httproute is the router and the gzip negotiation of the API and the pages.
 //
-// It is not an http.ServeMux because that redirects some paths, and answers in plain text:
-// here a path is taken as it is.
+// http.ServeMux redirects some paths and answers errors in plain text; this router takes
+// paths as they are and leaves errors to the caller.
 package httproute
 
 import (
@@ -12,10 +11,20 @@ import (
 	"strings"
 )
 
-// Param is a parameter of a path with its value, decoded once.
-type Param struct{ Name, Value string }
+// Params are the parameters of a path: names and values by turns, values decoded once.
+type Params []string
 
-// Table finds routes of the type R. It is safe for concurrent use.
+// Get returns the value of a parameter, "" if the path has none of that name.
+func (p Params) Get(name string) string {
+	for i := 0; i < len(p); i += 2 {
+		if p[i] == name {
+			return p[i+1]
+		}
+	}
+	return ""
+}
+
+// Table routes requests to values of type R. It is safe for concurrent use.
 type Table[R any] struct {
 	prefix string
 	routes []entry[R]
@@ -27,8 +36,8 @@ type entry[R any] struct {
 	segments []string // {name} is a parameter
 }
 
-// New returns a table of routes below a prefix. pattern returns the method and the path of
-// a route, such as /domains/{domain}; the first route that matches is taken.
+// New returns a table of routes below a prefix. pattern returns the method and path of a
+// route, such as /domains/{domain}; the first match wins.
 func New[R any](prefix string, routes []R, pattern func(*R) (method, path string)) *Table[R] {
 	t := &Table[R]{prefix: prefix}
 	for i := range routes {
@@ -38,10 +47,9 @@ func New[R any](prefix string, routes []R, pattern func(*R) (method, path string
 	return t
 }
 
-// Match returns the route of a request with the parameters of its path in their order.
-// Where there is no route, route is nil and allowed lists the methods that the path has,
-// for an Allow header. A route for GET is one for HEAD too.
-func (t *Table[R]) Match(r *http.Request) (route *R, params []Param, allowed string) {
+// Match returns the route of a request with its parameters. Without a match route is nil, and
+// allowed lists the methods of the path for an Allow header. GET includes HEAD.
+func (t *Table[R]) Match(r *http.Request) (route *R, params Params, allowed string) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), t.prefix)
 	if !ok {
 		return nil, nil, ""
@@ -66,8 +74,7 @@ func (t *Table[R]) Match(r *http.Request) (route *R, params []Param, allowed str
 	return nil, nil, strings.Join(methods, ", ")
 }
 
-// match returns the parameters of a path of these escaped segments.
-func (e *entry[R]) match(segments []string) (params []Param, ok bool) {
+func (e *entry[R]) match(segments []string) (params Params, ok bool) {
 	if len(segments) != len(e.segments) {
 		return nil, false
 	}
@@ -79,7 +86,7 @@ func (e *entry[R]) match(segments []string) (params []Param, ok bool) {
 			if err != nil {
 				return nil, false // net/http rejects such a path before
 			}
-			params = append(params, Param{strings.TrimSuffix(name, "}"), value})
+			params = append(params, strings.TrimSuffix(name, "}"), value)
 		case isParam || want != segments[i]:
 			return nil, false
 		}
@@ -87,9 +94,8 @@ func (e *entry[R]) match(segments []string) (params []Param, ok bool) {
 	return params, true
 }
 
-// AcceptsGzip reports whether the client takes an answer that is compressed with gzip (RFC
-// 9110 §12.5.3). A weight of zero means no; other weights do not matter where there is one
-// coding to choose.
+// AcceptsGzip reports whether the client accepts gzip (RFC 9110 §12.5.3). A weight of zero
+// means no; other weights do not matter with a single coding.
 func AcceptsGzip(r *http.Request) bool {
 	for _, value := range r.Header.Values("Accept-Encoding") {
 		for item := range strings.SplitSeq(value, ",") {

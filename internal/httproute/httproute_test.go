@@ -23,15 +23,15 @@ func TestMatch(t *testing.T) {
 	for _, row := range []struct {
 		method, path string
 		want         string // the path of the route
-		params       []httproute.Param
+		params       httproute.Params
 		allowed      string
 	}{
 		{"GET", "/api/domains", "/domains", nil, ""},
 		{"HEAD", "/api/domains", "/domains", nil, ""},
 		{"GET", "/api/domains/new", "/domains/new", nil, ""},
-		{"GET", "/api/domains/example.com", "/domains/{domain}", []httproute.Param{{"domain", "example.com"}}, ""},
-		{"GET", "/api/domains/a%2Fb", "/domains/{domain}", []httproute.Param{{"domain", "a/b"}}, ""},
-		{"DELETE", "/api/domains/x/senders/y", "/domains/{domain}/senders/{key}", []httproute.Param{{"domain", "x"}, {"key", "y"}}, ""},
+		{"GET", "/api/domains/example.com", "/domains/{domain}", httproute.Params{"domain", "example.com"}, ""},
+		{"GET", "/api/domains/a%2Fb", "/domains/{domain}", httproute.Params{"domain", "a/b"}, ""},
+		{"DELETE", "/api/domains/x/senders/y", "/domains/{domain}/senders/{key}", httproute.Params{"domain", "x", "key", "y"}, ""},
 		{"PUT", "/api/domains", "", nil, "GET, HEAD, POST"},
 		{"GET", "/api/domains/", "", nil, ""},
 		{"GET", "/api//domains", "", nil, ""},
@@ -44,6 +44,16 @@ func TestMatch(t *testing.T) {
 		}
 		if got != row.want || !slices.Equal(params, row.params) || allowed != row.allowed {
 			t.Errorf("%s %s: got %q, %v and %q, want %q, %v and %q", row.method, row.path, got, params, allowed, row.want, row.params, row.allowed)
+		}
+	}
+}
+
+func TestParams(t *testing.T) {
+	t.Parallel()
+	params := httproute.Params{"domain", "key", "key", "y"}
+	for name, want := range map[string]string{"domain": "key", "key": "y", "y": "", "": ""} {
+		if got := params.Get(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }

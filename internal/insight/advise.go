@@ -75,19 +75,12 @@ func percent(r dmarc.Record) int {
 	return 100
 }
 
-// isParked tells whether a domain says that it is not used for mail: it takes none, and
-// lets no address send any.
-func isParked(f *dmarcd.Facts) bool {
-	return f != nil && (f.MX.Status == "null" || f.MX.Status == "none") &&
-		strings.EqualFold(strings.Join(strings.Fields(f.SPF.Record), " "), "v=spf1 -all")
-}
-
 // stage returns how far the domain has come.
 func (p Published) stage(f *dmarcd.Facts) dmarcd.Stage {
 	policy, _, ok := p.policyOf()
 	applied := policy.forRFC9989(dmarc.Itself)
 	switch {
-	case isParked(f):
+	case f.Parked():
 		return dmarcd.StageParked
 	case !ok:
 		return dmarcd.StageNone
@@ -215,14 +208,14 @@ func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *
 			count(total, "message"), count(int64(s.Days), "day"), enoughMessages, enoughDays)
 	case worst != nil:
 		action.ID, action.Title = dmarcd.ActionFix, "Fix "+worst.Name
-		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC. %s", grouped(worst.Affected), count(worst.Messages, "message"), worst.Name, worst.Cause)
+		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC. %s", dmarcd.FormatNumber(worst.Affected), count(worst.Messages, "message"), worst.Name, worst.Cause)
 		if worst.Fix != "" {
 			action.Reason += " " + worst.Fix
 		}
 	case stage != dmarcd.StageEnforced && unknown != nil:
 		action.ID, action.Title = dmarcd.ActionIdentify, "Find out whether "+unknown.Name+" sends for you"
 		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC, and nothing shows whether it is yours. Confirm it or mark it as spoofing.",
-			grouped(unknown.Affected), count(unknown.Messages, "message"), unknown.Name)
+			dmarcd.FormatNumber(unknown.Affected), count(unknown.Messages, "message"), unknown.Name)
 	case stage != dmarcd.StageEnforced:
 		action.ID, action.Title = dmarcd.ActionTighten, "Publish p="+policy.P.String()
 		action.Reason, action.Record = tightenReason(s), policy.In(p.Base)
@@ -233,9 +226,9 @@ func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *
 }
 
 func tightenReason(s Simulation) string {
-	yours := fmt.Sprintf("All %s of your messages pass", grouped(s.Legitimate))
+	yours := fmt.Sprintf("All %s of your messages pass", dmarcd.FormatNumber(s.Legitimate))
 	if s.LegitimateAffected > 0 {
-		yours = fmt.Sprintf("%s of your %s pass", grouped(s.Legitimate-s.LegitimateAffected), count(s.Legitimate, "message"))
+		yours = fmt.Sprintf("%s of your %s pass", dmarcd.FormatNumber(s.Legitimate-s.LegitimateAffected), count(s.Legitimate, "message"))
 	}
 	if s.SpoofingStopped == 0 {
 		return yours + "; no spoofed message was reported."

@@ -32,7 +32,7 @@ func BenchmarkMillion(b *testing.B) {
 			b.Run("find senders", func(b *testing.B) {
 				began := processorTime(b)
 				for b.Loop() {
-					if err := service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }); err != nil {
+					if err := service.FindSenders(b.Context(), team, dmarcd.Days{}, func([]dmarcd.Sender) error { return nil }, func([]dmarcd.DomainDay) error { return nil }); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -43,13 +43,13 @@ func (s *suspect) part(messages int64) float64 {
 // class returns what the sender is, with the evidence.
 func (s *suspect) class() (dmarcd.Class, []string) {
 	counts := s.counts()
-	passes := fmt.Sprintf("%s of %s pass DMARC.", grouped(counts.Compliant), count(counts.Total(), "message"))
+	passes := fmt.Sprintf("%s of %s pass DMARC.", dmarcd.FormatNumber(counts.Compliant), count(counts.Total(), "message"))
 	if s.sender != nil {
 		return s.knownClass(counts, passes)
 	}
 	switch {
 	case counts.SPF > 0 && s.part(counts.Compliant) >= enoughAligned:
-		return dmarcd.ClassYours, []string{passes, fmt.Sprintf("%s pass SPF for your domain: its SPF record lists the address.", grouped(counts.SPF))}
+		return dmarcd.ClassYours, []string{passes, fmt.Sprintf("%s pass SPF for your domain: its SPF record lists the address.", dmarcd.FormatNumber(counts.SPF))}
 	case counts.SPF > 0:
 		return dmarcd.ClassUnknown, []string{passes, "Some addresses of this network are yours; most of its mail never passes."}
 	case s.dkimOnly > 0:
@@ -64,7 +64,7 @@ func (s *suspect) class() (dmarcd.Class, []string) {
 		return dmarcd.ClassForwarder, []string{passes, fmt.Sprintf(
 			"%s carry a signature of yours that no longer verifies; mail with the same key passes elsewhere.", count(s.broken, "message"))}
 	}
-	return s.strangerClass(passes)
+	return s.unknownClass(passes)
 }
 
 // knownClass is the class of a sender of the catalogue.
@@ -107,9 +107,9 @@ func (s *suspect) signedClass(passes string) (dmarcd.Class, []string) {
 	return dmarcd.ClassUnknown, []string{passes, signed}
 }
 
-// strangerClass is the class of a sender of whose mail nothing passes and nothing points
+// unknownClass is the class of a sender of whose mail nothing passes and nothing points
 // to the owner.
-func (s *suspect) strangerClass(passes string) (dmarcd.Class, []string) {
+func (s *suspect) unknownClass(passes string) (dmarcd.Class, []string) {
 	total := s.total()
 	other, messages, names := s.authenticatedAs()
 	switch {

@@ -170,7 +170,7 @@ func (s *suspect) fix(class dmarcd.Class, f failure) string {
 	return fmt.Sprintf("Sign with DKIM for %s, and add the address to its SPF record.", domain)
 }
 
-// recordFix returns what to change in the DNS whoever the sender is, "" if nothing.
+// recordFix returns what to change in the DNS for any sender, "" if nothing.
 func (s *suspect) recordFix(f failure) string {
 	key := f.selector + "._domainkey." + f.signer
 	switch status := s.keyStatus(f); {

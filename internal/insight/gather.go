@@ -60,7 +60,10 @@ var errStopped = errors.New("the gathering of records stopped")
 // gatherParts has the records gathered that scan visits. Parts are read in the goroutine
 // of scan and gathered in their order in another, so that an answer takes two processors
 // and the memory of two blocks. A panic of a gatherer is raised here.
-func gatherParts(match *keyed, gatherers []gatherer, scan func(visit func(rollup.Part) error) error) error {
+//
+// Each block is a turn of its own, so that reads of many records do not keep all
+// processors from short requests.
+func gatherParts(match *keyed, gatherers []gatherer, turn func() (end func()), scan func(visit func(rollup.Part) error) error) error {
 	var group recovered.Group
 	filled, emptied, stopped := make(chan *rollup.Block), make(chan *rollup.Block, 2), make(chan struct{})
 	emptied <- new(rollup.Block)
@@ -69,7 +72,9 @@ func gatherParts(match *keyed, gatherers []gatherer, scan func(visit func(rollup
 		defer close(stopped)
 		g := gathering{match: match, gatherers: gatherers}
 		for block := range filled {
+			end := turn()
 			g.gather(block)
+			end()
 			emptied <- block // there is room for both
 		}
 	})
@@ -78,7 +83,10 @@ func gatherParts(match *keyed, gatherers []gatherer, scan func(visit func(rollup
 	return scan(func(part rollup.Part) error {
 		select {
 		case block := <-emptied:
-			if err := block.Read(part); err != nil {
+			end := turn()
+			err := block.Read(part)
+			end()
+			if err != nil {
 				return err
 			}
 			select {

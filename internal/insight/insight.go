@@ -10,9 +10,11 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -63,12 +65,17 @@ type Service struct {
 	catalogue *senders.Catalogue
 	names     Names
 	memory    *memory.Budget
+	turns     *fair.Limiter[dmarcd.TeamID] // at processing a block
 }
+
+// The turns leave half of the processors to short requests; turnMemory is how long turns count against a team: one that was quiet goes first.
+const turnMemory = time.Minute
 
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget}
+	turns := fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), Memory: turnMemory}
+	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns)}
 }
 
 // Read returns the mail of a domain of the team, or with "" of all its domains, in some

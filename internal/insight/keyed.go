@@ -12,11 +12,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// notTold is the key of mail about which a group has nothing to say.
-const notTold = "-"
+// notReported is the key of mail about which a group has nothing to say.
+const notReported = "-"
 
-// notToldNames are the names of such mail.
-var notToldNames = map[Group]string{
+// notReportedNames are the names of such mail.
+var notReportedNames = map[Group]string{
 	GroupNetwork:  "Unknown network",
 	GroupCountry:  "Unknown country",
 	GroupAddress:  "Unknown address",
@@ -51,7 +51,7 @@ type keyed struct {
 
 	// known are the slots of IPv4 addresses: a number is found in a fraction of the
 	// time that a text takes.
-	known intMap[slot]
+	known nearby[slot]
 
 	block       *rollup.Block
 	byAddress   []slot
@@ -118,7 +118,7 @@ func (k *keyed) of(share *rollup.Share, r *rollup.Record) slot {
 	case GroupEnvelope:
 		at := &k.byIdentity[r.Identity]
 		if *at == unset {
-			*at = k.slot(cmp.Or(k.block.Identities[r.Identity].Envelope, notTold))
+			*at = k.slot(cmp.Or(k.block.Identities[r.Identity].Envelope, notReported))
 		}
 		return *at
 	case GroupSelector:
@@ -131,7 +131,7 @@ func (k *keyed) of(share *rollup.Share, r *rollup.Record) slot {
 		if k.group == GroupReporter {
 			key = share.Reporter
 		}
-		k.share, k.slotOfShare = share, k.slot(cmp.Or(key, notTold))
+		k.share, k.slotOfShare = share, k.slot(cmp.Or(key, notReported))
 	}
 	return k.slotOfShare
 }
@@ -144,8 +144,8 @@ func (k *keyed) ofAddress(form string) slot {
 		}
 	}
 	at := k.slot(k.addressKey(form))
-	if isIPv4 && k.known.used < maxRemembered {
-		k.known.add(uint64(number), at)
+	if isIPv4 && k.known.size() < maxRemembered {
+		k.known.set(uint64(number), at)
 	}
 	return at
 }
@@ -154,9 +154,9 @@ func (k *keyed) ofAddress(form string) slot {
 // form of rollups.
 func (k *keyed) addressKey(form string) string {
 	if k.group == GroupCountry {
-		return cmp.Or(k.origins.of(form).Country, notTold)
+		return cmp.Or(k.origins.of(form).Country, notReported)
 	}
-	return cmp.Or(form, notTold)
+	return cmp.Or(form, notReported)
 }
 
 func (k *keyed) ofSelector(share *rollup.Share, r *rollup.Record) slot {
@@ -164,7 +164,7 @@ func (k *keyed) ofSelector(share *rollup.Share, r *rollup.Record) slot {
 	if len(identity.Signatures) < 2 {
 		at := &k.byIdentity[r.Identity]
 		if *at == unset {
-			*at = k.slot(cmp.Or(selectorName(identity, ""), notTold))
+			*at = k.slot(cmp.Or(selectorName(identity, ""), notReported))
 		}
 		return *at
 	}
@@ -174,7 +174,7 @@ func (k *keyed) ofSelector(share *rollup.Share, r *rollup.Record) slot {
 		if k.several == nil {
 			k.several = make(map[signed]slot)
 		}
-		at = k.slot(cmp.Or(selectorName(identity, share.From), notTold))
+		at = k.slot(cmp.Or(selectorName(identity, share.From), notReported))
 		k.several[of] = at
 	}
 	return at

@@ -38,7 +38,14 @@ func (m *Mail) Close() { m.release() }
 func (m *Mail) scan(ctx context.Context, days dmarcd.Days, match *keyed, gatherers ...gatherer) error {
 	limited, cancel := context.WithDeadline(ctx, m.until)
 	defer cancel()
-	err := gatherParts(match, gatherers, func(visit func(rollup.Part) error) error {
+	turn := func() (end func()) {
+		end, err := m.service.turns.Acquire(limited, m.team.ID(), 1)
+		if err != nil {
+			return func() {} // time is up, which the scan notices
+		}
+		return end
+	}
+	err := gatherParts(match, gatherers, turn, func(visit func(rollup.Part) error) error {
 		return m.team.Scan(limited, m.domain, days, visit)
 	})
 	switch {

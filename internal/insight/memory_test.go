@@ -3,6 +3,7 @@ package insight_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -64,8 +65,11 @@ func manyKeys(n int) *team {
 // TestManySourcesTakeLittleMemory bounds the memory for sources of which no two are the
 // same: it does not grow with their number. Those with many messages are listed.
 func TestManySourcesTakeLittleMemory(t *testing.T) {
-	n := 1_000_000
-	if testing.Short() {
+	n := 300_000
+	switch {
+	case os.Getenv("DMARCD_SOAK") != "":
+		n = 1_000_000
+	case testing.Short():
 		n = 200_000
 	}
 	of, service := manyKeys(n), newService(t)

@@ -33,8 +33,8 @@ func (n *network) category() string {
 // label returns the name of a network for people, and what else is known of it.
 func (n *network) label() (name, detail string) {
 	switch {
-	case n.key == notTold:
-		return notToldNames[GroupNetwork], ""
+	case n.key == notReported:
+		return notReportedNames[GroupNetwork], ""
 	case !n.isKnown() && n.country != "":
 		return n.name, countryName(n.country)
 	}
@@ -55,7 +55,7 @@ type networks struct {
 }
 
 func newNetworks() networks {
-	return networks{list: []network{{key: notTold}}, places: make(map[string]networkPlace)}
+	return networks{list: []network{{key: notReported}}, places: make(map[string]networkPlace)}
 }
 
 func (n *networks) add(added network) networkPlace {

@@ -56,10 +56,10 @@ type Query struct {
 	Parts int
 }
 
-// errAfter is what somebody is told who made a cursor.
+// errAfter is the error for a cursor that is not from a page before.
 var errAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
 
-// formatCursor writes a place in a list so that nobody takes it for more.
+// formatCursor encodes a place in a list as an opaque cursor.
 func formatCursor[T any](place T) string {
 	text, _ := json.Marshal(place) //nolint:errchkjson // numbers and strings
 	return base64.RawURLEncoding.EncodeToString(text)

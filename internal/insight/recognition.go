@@ -108,7 +108,7 @@ type pairs struct {
 	key      []byte
 	// known are pairs of IPv4 addresses, by the address and the signer: a number is
 	// found in a fraction of the time that a text takes.
-	known intMap[pair]
+	known nearby[pair]
 }
 
 // pair is an address with a signer. The network is set where it is not listed.
@@ -171,8 +171,8 @@ func (p *pairs) find(form string, signer networkPlace) pair {
 		of.network = p.networks.of(p.home(form), signer)
 		p.growRest()
 	}
-	if isIPv4 && p.known.used < maxRemembered {
-		p.known.add(uint64(signer)<<32|uint64(number), of)
+	if isIPv4 && p.known.size() < maxRemembered {
+		p.known.set(uint64(signer)<<32|uint64(number), of)
 	}
 	return of
 }

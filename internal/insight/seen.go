@@ -12,8 +12,11 @@ import (
 
 // FindSenders finds the senders of the mail of a team in some days, as GroupNetwork has
 // them, and calls save with them, some at a time: those of each domain and, with domain 0,
-// of all. A sender may be saved several times, with other days.
-func (s *Service) FindSenders(ctx context.Context, team Records, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
+// of all. A sender may be saved several times, with other days. At the end saveDays is called
+// with the mail of each domain and day, unless it is nil.
+func (s *Service) FindSenders(
+	ctx context.Context, team Records, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error,
+) error {
 	m, err := s.Read(ctx, team, "", days)
 	if err != nil {
 		return err
@@ -24,11 +27,20 @@ func (s *Service) FindSenders(ctx context.Context, team Records, days dmarcd.Day
 	}
 	f := &senderFinder{keyed: m.keyed(GroupNetwork), days: make(map[senderOf]dmarcd.SeenDays), save: save}
 	f.slot = func(key string) slot { return slot(m.whole.networks.places[key]) }
-	if err := m.scan(ctx, m.days, nil, f); err != nil {
+	gatherers := []gatherer{f}
+	figures := &mailDays{keyed: m.keyed(GroupNetwork), days: make(map[mailDayOf]*mailDay), signedBy: make(map[signed][]signedKey)}
+	figures.slot = f.slot
+	if saveDays != nil {
+		gatherers = append(gatherers, figures)
+	}
+	if err := m.scan(ctx, m.days, nil, gatherers...); err != nil {
 		return err
 	}
 	f.flush()
-	return f.err
+	if f.err != nil || saveDays == nil {
+		return f.err
+	}
+	return saveDays(figures.found())
 }
 
 // senderOf is a sender of a domain.

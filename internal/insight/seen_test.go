@@ -47,10 +47,14 @@ func TestFindSenders(t *testing.T) {
 		of.Shares[i].Domain = dmarcd.DomainID(1 + i%2)
 	}
 	var got []string
+	var days []dmarcd.DomainDay
 	err := newService(t).FindSenders(t.Context(), of, dmarcd.Days{}, func(found []dmarcd.Sender) error {
 		for _, s := range found {
 			got = append(got, fmt.Sprintf("%d %s %d-%d", s.Domain, s.Key, s.First, s.Last))
 		}
+		return nil
+	}, func(found []dmarcd.DomainDay) error {
+		days = found
 		return nil
 	})
 	want := []string{
@@ -59,5 +63,21 @@ func TestFindSenders(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v; -want +got\n%s", err, diff)
+	}
+	var messages int64
+	for _, day := range days {
+		of := func(parts []dmarcd.MailPart) (n int64) {
+			for _, part := range parts {
+				n += part.Messages
+			}
+			return n
+		}
+		if of(day.Senders) != day.Messages || of(day.Receivers) != day.Messages || day.Messages == 0 {
+			t.Errorf("the parts of %+v do not add up", day)
+		}
+		messages += day.Messages
+	}
+	if len(days) != 5 || messages == 0 {
+		t.Errorf("got the mail of %d days and domains, want 5", len(days))
 	}
 }

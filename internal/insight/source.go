@@ -44,7 +44,7 @@ type Part struct {
 // maxParts is how many sources of another group are listed one by one.
 const maxParts = MaxListed / 4
 
-// partRows is how many sources of another group are told to whoever does not say.
+// partRows is the default number of sources of another group.
 const partRows = 20
 
 // selection is the mail of one source.

@@ -108,7 +108,7 @@ func (m *Mail) Sources(ctx context.Context, q Query) (List, error) {
 	return list, nil
 }
 
-// source is a source while it is being looked at.
+// source is a source while it is being classified.
 type source struct {
 	Row
 	sum *sum
@@ -193,8 +193,8 @@ func (m *Mail) sources(group Group, rows []keySum, other sum, hosts map[string]s
 // label gives a source its names; addresses get their details by describe.
 func (m *Mail) label(group Group, s *source) {
 	switch {
-	case s.Key == notTold:
-		s.Name = notToldNames[group]
+	case s.Key == notReported:
+		s.Name = notReportedNames[group]
 	case group == GroupNetwork:
 		s.Name, s.Detail = m.whole.networks.list[m.whole.networks.places[s.Key]].label()
 	case group == GroupCountry:
@@ -214,7 +214,7 @@ func (m *Mail) describe(group Group, sources []*source, hosts map[string]string)
 		return
 	}
 	for _, s := range sources {
-		if s.Key != notTold {
+		if s.Key != notReported {
 			s.Detail = cmp.Or(hosts[s.form], m.service.atlas.Locate(rollup.Address(s.form)).Network.Name)
 		}
 	}
@@ -274,7 +274,7 @@ type place struct {
 	Key    string `json:"k"`
 }
 
-// defaultSort is the order for whoever does not say.
+// defaultSort is the order of a query without one.
 const defaultSort = "-messages"
 
 // perMillion is a share in whole numbers.

@@ -184,7 +184,7 @@ func TestTrendOfDays(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostByGrouping holds that every group counts all mail, whatever it is.
+// TestNothingIsLostByGrouping checks that every group counts all mail, whatever it is.
 func TestNothingIsLostByGrouping(t *testing.T) {
 	t.Parallel()
 	service := newService(t)

@@ -12,69 +12,65 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// Message is one thing that was sent: a mail, an upload or a file.
+// Message is one input: a mail, an upload or a file.
 type Message struct {
-	// Team is the team that the message is for. It is read on that team's account;
-	// see Lanes.
+	// Team is the recipient. Reading is charged to it; see Lanes.
 	Team dmarcd.TeamID
-	// Outsider tells that the sender has no account, as with TLS reports by HTTPS. Mails
-	// by SMTP always count as such.
+	// Outsider means that the sender has no account, as for TLS reports over HTTPS. SMTP mail
+	// always counts as such.
 	Outsider bool
-	// Domain is the domain whose reporting address the message was sent to, or 0.
+	// Domain is the domain whose reporting address received the message, or 0.
 	Domain  dmarcd.DomainID
 	Intake  dmarcd.Intake
 	Verdict dmarcd.Verdict
-	// Name is what it is called, for people, or "".
+	// Name is shown to users; "" if unknown.
 	Name string
-	// Content holds the Size bytes of it. It is read twice, and only until Read
-	// returns. See CopyOf for what can be read once only.
+	// Content holds Size bytes. It is read twice, and not after Read returns. See CopyOf for
+	// streams.
 	Content io.ReaderAt
 	Size    int64
-	// Audit are the entries that the audit log gets with what is stored.
+	// Audit are entries to write with the stored data.
 	Audit []dmarcd.AuditEntry
 }
 
-// Keeper keeps deliveries.
-type Keeper interface {
-	// Receive keeps all deliveries or none, and says what became of each report
-	// and refusal of each. It does not use them after it has returned.
+// DeliveryStore stores deliveries.
+type DeliveryStore interface {
+	// Receive stores all deliveries or none, and returns the receipts of each delivery: one
+	// for each report and rejection. It does not use the deliveries after it returns.
 	Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error)
 }
 
-// Acceptor makes deliveries of messages. All fields but Lanes, Disk, Failure, RefuseForged
-// and Received must be set, and must not be changed once it is used. It must not be copied.
-// Its methods are safe for concurrent use.
+// Acceptor reads messages into deliveries. All fields except Lanes, Disk, Failure,
+// RejectForged and Received must be set, and must not change after the first use. Do not copy
+// it. Its methods are safe for concurrent use.
 type Acceptor struct {
-	// Lanes bounds how many messages are read at once; nil means any number.
+	// Lanes limits how many messages are read at once; nil means no limit.
 	Lanes *Lanes
-	// Limits bound each message. Temporary files go to its folder.
+	// Limits applies to each message, and names the folder for temporary files.
 	Limits Limits
-	// Disk returns an error that wraps ErrLowDisk if too little of the disk is left to
-	// receive anything; nil means that this is not checked.
+	// Disk returns an error that wraps ErrLowDisk if the disk is almost full; nil disables the
+	// check.
 	Disk func() error
-	// Failure says what personal data is kept of failure reports.
+	// Failure selects the personal data of failure reports to store.
 	Failure failure.Options
-	// RefuseForged keeps the reports aside that came in a mail which is not from
-	// whom it says.
-	RefuseForged bool
-	// Encode makes the document that is stored of a report; see dmarcd.NewReport.
+	// RejectForged rejects reports in mail that fails authentication.
+	RejectForged bool
+	// Encode returns the stored document of a report; see dmarcd.NewReport.
 	Encode func(dmarcd.Detail) string
-	// Fault is told of a panic of ours while a message was read, with the stack. The
-	// message is kept aside, and others are not held up.
+	// Fault receives panics from readers, with the stack. The message is stored as rejected,
+	// and the others continue.
 	Fault func(error)
-	// Received is called with the receipts of each delivery that Store has stored; nil
-	// means that no caller is interested.
+	// Received is called with the receipts of each stored delivery; nil ignores them.
 	Received func(dmarcd.Intake, []dmarcd.Receipt)
 
 	packer packer
 }
 
-// ErrLowDisk means that too little of the disk is left to receive anything. It is a
-// dmarcd.ErrTemporary.
+// ErrLowDisk means that the disk is almost full. It is a dmarcd.ErrTemporary.
 var ErrLowDisk = fmt.Errorf("%w: the disk is almost full", dmarcd.ErrTemporary)
 
-// Ready returns an ErrLowDisk if nothing can be received now. Read says the same; an
-// entrance asks before it takes what it would have to store first.
+// Ready returns ErrLowDisk if nothing can be received now. Read checks it too; a transport
+// calls it before it spools data.
 func (a *Acceptor) Ready() error {
 	if a.Disk == nil {
 		return nil
@@ -84,7 +80,7 @@ func (a *Acceptor) Ready() error {
 
 // Opened is a delivery that was read from a message.
 type Opened struct {
-	// Delivery can be used until Close.
+	// Delivery is valid until Close.
 	Delivery *dmarcd.Delivery
 
 	packed, documents Copy
@@ -92,12 +88,12 @@ type Opened struct {
 	slot              *slot
 }
 
-// Heavy reports whether the delivery is in the lane of those that take long. It then occupies one of a few
-// slots until Close: whoever collects several deliveries must store and close them
-// before reading the next message, which might wait for that very slot.
+// Heavy reports whether the delivery holds one of the few slots for heavy messages. The slot
+// is held until Close: a caller that collects deliveries must store and close them before it
+// reads the next message, which may need the same slot.
 func (o *Opened) Heavy() bool { return o.slot.heavy && o.slot.lanes != nil }
 
-// Close gives the space and the slot of the delivery back.
+// Close releases the temporary files and the slot of the delivery.
 func (o *Opened) Close() {
 	o.packed.Close()
 	o.documents.Close()
@@ -105,26 +101,25 @@ func (o *Opened) Close() {
 	o.slot.release()
 }
 
-// Accept reads a message and stores what it holds. It returns what became of each item.
-// Its errors are those of Read and Store.
-func (a *Acceptor) Accept(ctx context.Context, keeper Keeper, m Message) ([]dmarcd.Receipt, error) {
+// Accept reads a message, stores its reports, and returns a receipt for each item. Its errors
+// are those of Read and Store.
+func (a *Acceptor) Accept(ctx context.Context, store DeliveryStore, m Message) ([]dmarcd.Receipt, error) {
 	opened, err := a.Read(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	defer opened.Close()
-	receipts, err := a.Store(ctx, keeper, opened.Delivery)
+	receipts, err := a.Store(ctx, store, opened.Delivery)
 	if err != nil {
 		return nil, err
 	}
 	return receipts[0], nil
 }
 
-// Store has the keeper store deliveries, all or none. It returns the receipts of each of
-// them, in their order. All deliveries are stored through it, so that Received is called
-// for each.
-func (a *Acceptor) Store(ctx context.Context, keeper Keeper, deliveries ...*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
-	receipts, err := keeper.Receive(ctx, deliveries)
+// Store stores deliveries, all or none, and returns the receipts of each, in order. Every
+// delivery is stored here, so that Received sees all of them.
+func (a *Acceptor) Store(ctx context.Context, store DeliveryStore, deliveries ...*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+	receipts, err := store.Receive(ctx, deliveries)
 	if err == nil && a.Received != nil {
 		for i, d := range deliveries {
 			a.Received(d.Intake, receipts[i])
@@ -133,14 +128,13 @@ func (a *Acceptor) Store(ctx context.Context, keeper Keeper, deliveries ...*dmar
 	return receipts, err
 }
 
-// Read makes a delivery of a message. What is no report that can be used is among its
-// refusals; a message that is over one of the limits is refused as a whole, and so is
-// one that makes a reader panic. The delivery must be closed, and its records end with
-// ctx.
+// Read reads a message into a delivery. Items that are not usable reports become rejections. A
+// message that exceeds a limit or makes a reader panic is rejected as a whole. Close the
+// delivery; its records end with ctx.
 //
-// An error means that the message was not judged and may be tried again: it is that of
-// ctx, or a dmarcd.ErrTemporary where the content or a temporary file failed, or too many
-// messages of the team wait already.
+// An error means that the message was not judged and can be retried: the error of ctx, or a
+// dmarcd.ErrTemporary if the content or a temporary file failed or too many messages of the
+// team are waiting.
 func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 	o, err := a.open(ctx, m)
 	if err == nil {
@@ -168,8 +162,7 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 	return o, nil
 }
 
-// open waits for the lane of a message. The delivery must be closed, also after an
-// error.
+// open waits for a slot. The delivery must be closed, also after an error.
 func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 	folder := a.Limits.Containers.Folder
 	o := &Opened{
@@ -186,10 +179,10 @@ func (a *Acceptor) open(ctx context.Context, m Message) (*Opened, error) {
 	return o, err
 }
 
-// errTime ends the reading of a message that takes too long.
+// errTime stops a message that exceeds its time limit.
 var errTime = errors.New("time limit exceeded")
 
-// read adds what is in a message to its delivery.
+// read adds the items of a message to its delivery.
 func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 	used, stop := startCPUTimer()
 	defer stop()
@@ -207,40 +200,39 @@ func (a *Acceptor) read(ctx context.Context, m Message, o *Opened) error {
 	switch {
 	case errors.As(err, &fault):
 		a.Fault(fault)
-		o.refuse("the parser failed; the original is stored and can be retried after an upgrade")
+		o.reject("the parser failed; the original is stored and can be retried after an upgrade")
 	case errors.Is(err, dmarcd.ErrLimit):
-		o.refuse(err.Error())
+		o.reject(err.Error())
 	case errors.Is(err, errTime):
-		o.refuse(fmt.Sprintf("the parsing time limit of %s was exceeded", a.Limits.Time))
+		o.reject(fmt.Sprintf("the parsing time limit of %s was exceeded", a.Limits.Time))
 	default:
 		return err
 	}
 	return nil
 }
 
-// refuse makes one refusal of the whole delivery.
-func (o *Opened) refuse(reason string) {
+// reject replaces the content of the delivery with one rejection.
+func (o *Opened) reject(reason string) {
 	o.documents.cut(0)
 	o.Delivery.Reports = nil
-	o.Delivery.Refusals = []dmarcd.Refusal{{Reason: reason}}
+	o.Delivery.Rejections = []dmarcd.Rejection{{Reason: reason}}
 }
 
-// maxDocuments is how many bytes of documents the reports of one message may have
-// together. They are all in memory at once.
+// maxDocuments limits the bytes of all report documents of one message, which are in memory at
+// once.
 const maxDocuments = 32 << 20
 
-// limitDocuments names maxDocuments.
+// limitDocuments is the name of maxDocuments in errors.
 const limitDocuments unpack.Limit = "bytes of report content"
 
-// items adds every item of a message to its delivery.
 func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Message, o *Opened) error {
 	documents := 0
 	in := &reading{limits: a.Limits, options: a.Failure, copies: &o.documents, redaction: &o.redaction}
 	in.limits.Containers.Progress = progress
 	return in.items(ctx, io.NewSectionReader(m.Content, 0, m.Size), func(item *Item) error {
-		if reason, refused := a.refusal(item, m.Verdict); refused {
-			o.Delivery.Refusals = append(o.Delivery.Refusals,
-				dmarcd.Refusal{Kind: reportKind(item.Kind), Member: item.Path, Reason: plain(reason)})
+		if reason, rejected := a.rejection(item, m.Verdict); rejected {
+			o.Delivery.Rejections = append(o.Delivery.Rejections,
+				dmarcd.Rejection{Kind: reportKind(item.Kind), Member: item.Path, Reason: plain(reason)})
 			return nil
 		}
 		report := newReport(ctx, item)
@@ -253,19 +245,19 @@ func (a *Acceptor) items(ctx context.Context, progress func(int64) error, m Mess
 	})
 }
 
-// refusal returns why an item is not kept as a report.
-func (a *Acceptor) refusal(item *Item, v dmarcd.Verdict) (reason string, refused bool) {
+// rejection returns why an item is rejected, if it is.
+func (a *Acceptor) rejection(item *Item, v dmarcd.Verdict) (reason string, rejected bool) {
 	switch {
 	case item.Err != nil:
 		return item.Err.Error(), true
-	case a.RefuseForged && v.Genuine == dmarcd.GenuineNo:
+	case a.RejectForged && v.Genuine == dmarcd.GenuineNo:
 		return "the sender of the message is spoofed: " + v.Reason, true
 	default:
 		return "", false
 	}
 }
 
-// faultError is a panic of ours.
+// faultError is a panic in our own code.
 type faultError struct {
 	value any
 	stack []byte
@@ -275,7 +267,7 @@ func (e *faultError) Error() string {
 	return fmt.Sprintf("panic while parsing a message: %v\n%s", e.value, e.stack)
 }
 
-// guarded makes an error of a panic: one odd report must not stop the others.
+// guarded turns a panic of f into an error, so that one bad report does not stop the others.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -285,9 +277,9 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// Refuse makes a delivery of a message that its transport could not bring whole, with
-// the reason: it is kept aside with what there is of it.
-func (a *Acceptor) Refuse(ctx context.Context, m Message, reason string) (*Opened, error) {
+// Reject returns a delivery with one rejection for a message that its transport could not read
+// completely. The available bytes are stored as the original.
+func (a *Acceptor) Reject(ctx context.Context, m Message, reason string) (*Opened, error) {
 	o, err := a.open(ctx, m)
 	if err == nil {
 		o.Delivery.Original, err = a.packer.pack(ctx, m, &o.packed)
@@ -296,7 +288,7 @@ func (a *Acceptor) Refuse(ctx context.Context, m Message, reason string) (*Opene
 		o.Close()
 		return nil, fmt.Errorf("store original: %w", err)
 	}
-	o.refuse(plain(reason))
+	o.reject(plain(reason))
 	if !o.slot.heavy {
 		o.slot.release()
 	}

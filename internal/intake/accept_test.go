@@ -23,7 +23,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// acceptor returns an acceptor that fails the test where a reader panics.
+// acceptor returns an Acceptor that fails the test if a reader panics.
 func acceptor(t *testing.T) *intake.Acceptor {
 	t.Helper()
 	a := &intake.Acceptor{
@@ -35,12 +35,12 @@ func acceptor(t *testing.T) *intake.Acceptor {
 	return a
 }
 
-// message returns what was sent as an upload.
+// message returns content as an upload.
 func message(content []byte) intake.Message {
 	return intake.Message{Intake: dmarcd.IntakeUpload, Name: "a file", Content: bytes.NewReader(content), Size: int64(len(content))}
 }
 
-// deliver reads a message. The delivery is closed when the test ends.
+// deliver reads a message. The delivery is closed at the end of the test.
 func deliver(t *testing.T, a *intake.Acceptor, m intake.Message) *dmarcd.Delivery {
 	t.Helper()
 	opened, err := a.Read(t.Context(), m)
@@ -51,9 +51,8 @@ func deliver(t *testing.T, a *intake.Acceptor, m intake.Message) *dmarcd.Deliver
 	return opened.Delivery
 }
 
-// tell describes a delivery: a line for each report and its shares, and for each
-// refusal.
-func tell(d *dmarcd.Delivery) []string {
+// describeDelivery returns a line for each report, share and rejection.
+func describeDelivery(d *dmarcd.Delivery) []string {
 	var lines []string
 	for i := range d.Reports {
 		r := &d.Reports[i]
@@ -70,13 +69,13 @@ func tell(d *dmarcd.Delivery) []string {
 			lines = append(lines, "damage: "+r.Damage)
 		}
 	}
-	for _, r := range d.Refusals {
+	for _, r := range d.Rejections {
 		lines = append(lines, fmt.Sprintf("refused %s %q: %s", r.Kind, r.Member, r.Reason))
 	}
 	return lines
 }
 
-// recordOf returns a record with everything that is counted.
+// recordOf returns a record with all counted fields.
 func recordOf(from, disposition, dkim, spf string, count int64) string {
 	return fmt.Sprintf(`<record><row><source_ip>192.0.2.1</source_ip><count>%d</count><policy_evaluated><disposition>%s</disposition>`+
 		`<dkim>%s</dkim><spf>%s</spf></policy_evaluated></row><identifiers><header_from>%s</header_from></identifiers>`+
@@ -188,7 +187,7 @@ func TestDelivery(t *testing.T) {
 			[]string{
 				`aggregate "c.xml" ` + about + `0 records, 0 of 0 compliant`,
 				`share "": 0 records, {Summary:{Compliant:0 NonCompliant:0} Quarantined:0 Rejected:0 DKIM:0 SPF:0 Unverified:0}`,
-				`refused aggregate "a.xml": aggregate report refused: the report has no time range`,
+				`refused aggregate "a.xml": aggregate report rejected: the report has no time range`,
 				`refused  "b.txt": the content is not a report: it is text`,
 			},
 		},
@@ -208,7 +207,7 @@ func TestDelivery(t *testing.T) {
 			m := message(tt.input)
 			m.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: "receiver.example"}
 			d := deliver(t, acceptor(t), m)
-			if diff := cmp.Diff(tt.want, tell(d)); diff != "" {
+			if diff := cmp.Diff(tt.want, describeDelivery(d)); diff != "" {
 				t.Errorf("delivery (-want +got):\n%s", diff)
 			}
 			if d.Intake != dmarcd.IntakeUpload || d.Name != "a file" || d.Verdict != m.Verdict {
@@ -249,7 +248,7 @@ func tlsPolicy(domain string, successful, failed int) string {
 		`{"total-successful-session-count":%d,"total-failure-session-count":%d}}`, domain, successful, failed)
 }
 
-// failureMail returns a failure report about a mail to somebody.
+// failureMail returns a failure report about a mail to an address.
 func failureMail(to string) string {
 	return "From: dmarc@receiver.example\nDate: Fri, 02 Jan 2026 10:00:01 +0000\n" +
 		"Content-Type: multipart/report; report-type=feedback-report; boundary=b\n\n--b\n" +
@@ -264,16 +263,16 @@ func TestForged(t *testing.T) {
 	t.Parallel()
 	reports := archive(t, "a.xml", opening+closing, "b.txt", "hello", "c.json", `{"report-id":"1","policies":[`+tlsPolicy("a.example", 1, 0)+`]}`)
 	const reason = "the sender of the message is spoofed: no signature verifies"
-	refused := []string{
+	rejected := []string{
 		`refused aggregate "a.xml": ` + reason,
 		`refused  "b.txt": the content is not a report: it is text`,
 		`refused tls "c.json": ` + reason,
 	}
 	for _, tt := range []struct {
 		name    string
-		refuse  bool
+		reject  bool
 		genuine dmarcd.Genuine
-		want    bool // refused
+		want    bool // rejected
 	}{
 		{"marked", false, dmarcd.GenuineNo, false},
 		{"refused", true, dmarcd.GenuineNo, true},
@@ -284,25 +283,25 @@ func TestForged(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := acceptor(t)
-			a.RefuseForged = tt.refuse
+			a.RejectForged = tt.reject
 			m := message(reports)
 			m.Verdict = dmarcd.Verdict{Genuine: tt.genuine, Reason: "no signature verifies"}
 			d := deliver(t, a, m)
 			if !tt.want {
-				if len(d.Reports) != 2 || len(d.Refusals) != 1 {
-					t.Errorf("got %q, want two reports and a refusal", tell(d))
+				if len(d.Reports) != 2 || len(d.Rejections) != 1 {
+					t.Errorf("got %q, want two reports and a refusal", describeDelivery(d))
 				}
 				return
 			}
-			if diff := cmp.Diff(refused, tell(d)); diff != "" {
+			if diff := cmp.Diff(rejected, describeDelivery(d)); diff != "" {
 				t.Errorf("delivery (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestOverALimit wants a message that is too much refused as a whole, also what was
-// read of it before, and its bytes kept.
+// TestOverALimit checks that a message over a limit is rejected as a whole, and that its bytes
+// are stored.
 func TestOverALimit(t *testing.T) {
 	t.Parallel()
 	good := opening + record("192.0.2.1", 1, "pass") + closing
@@ -331,7 +330,7 @@ func TestOverALimit(t *testing.T) {
 			a := acceptor(t)
 			tt.change(&a.Limits)
 			d := deliver(t, a, message(tt.input))
-			if diff := cmp.Diff([]string{`refused  "": ` + tt.want}, tell(d)); diff != "" {
+			if diff := cmp.Diff([]string{`refused  "": ` + tt.want}, describeDelivery(d)); diff != "" {
 				t.Errorf("delivery (-want +got):\n%s", diff)
 			}
 			kept, err := io.ReadAll(intake.Unpack(d.Original.Packed()))
@@ -351,13 +350,13 @@ func TestTooManyFromDomains(t *testing.T) {
 	}
 	report.WriteString(closing)
 	d := deliver(t, acceptor(t), message([]byte(report.String())))
-	want := []string{`refused aggregate "": aggregate report refused: the report has more than 100000 From domains`}
-	if diff := cmp.Diff(want, tell(d)); diff != "" {
+	want := []string{`refused aggregate "": aggregate report rejected: the report has more than 100000 From domains`}
+	if diff := cmp.Diff(want, describeDelivery(d)); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}
 }
 
-// TestNotJudged tells what may be tried again from what is refused.
+// TestNotJudged separates errors that can be retried from rejections.
 func TestNotJudged(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
@@ -391,7 +390,7 @@ func TestNotJudged(t *testing.T) {
 	}
 }
 
-// readerAt reads a stream as if it had offsets.
+// readerAt makes an io.ReaderAt of a stream.
 type readerAt struct{ r io.Reader }
 
 func (r readerAt) ReadAt(p []byte, _ int64) (int, error) { return r.r.Read(p) }
@@ -404,7 +403,7 @@ func TestFault(t *testing.T) {
 	a.Fault = func(err error) { faults = append(faults, err) }
 	d := deliver(t, a, message([]byte(opening+closing)))
 	want := []string{`refused  "": the parser failed; the original is stored and can be retried after an upgrade`}
-	if diff := cmp.Diff(want, tell(d)); diff != "" {
+	if diff := cmp.Diff(want, describeDelivery(d)); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}
 	if len(faults) != 1 || !strings.Contains(faults[0].Error(), "an odd report") || !strings.Contains(faults[0].Error(), "accept_test.go") {
@@ -412,7 +411,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestFailureOptions wants what the operator asks for, and no other report of it.
+// TestFailureOptions checks that the options select what is stored of failure reports.
 func TestFailureOptions(t *testing.T) {
 	t.Parallel()
 	hiding, keeping := acceptor(t), acceptor(t)
@@ -427,13 +426,13 @@ func TestFailureOptions(t *testing.T) {
 	}
 }
 
-// keeper is a Keeper that counts, or fails.
-type keeper struct {
+// fakeStore is a DeliveryStore that counts or fails.
+type fakeStore struct {
 	got []*dmarcd.Delivery
 	err error
 }
 
-func (k *keeper) Receive(_ context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+func (k *fakeStore) Receive(_ context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	if k.err != nil {
 		return nil, k.err
 	}
@@ -458,7 +457,7 @@ func TestAccept(t *testing.T) {
 	t.Parallel()
 	short := opening + record("192.0.2.1", 1, "pass") + closing
 	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing
-	k := &keeper{}
+	k := &fakeStore{}
 	var told []string
 	taking := acceptor(t)
 	taking.Received = func(way dmarcd.Intake, receipts []dmarcd.Receipt) {
@@ -480,7 +479,7 @@ func TestAccept(t *testing.T) {
 			t.Errorf("receipts (-want +got):\n%s", diff)
 		}
 	}
-	if len(k.got) != 3 || len(k.got[1].Refusals) != 1 {
+	if len(k.got) != 3 || len(k.got[1].Rejections) != 1 {
 		t.Errorf("got %d deliveries, want three with a refusal in the second", len(k.got))
 	}
 	if want := []string{"upload1", "upload0", "upload1"}; !slices.Equal(told, want) {
@@ -495,6 +494,6 @@ func TestAccept(t *testing.T) {
 
 	k.err = dmarcd.ErrTemporary
 	if _, err := acceptor(t).Accept(t.Context(), k, message([]byte(short))); !errors.Is(err, dmarcd.ErrTemporary) {
-		t.Errorf("got error %v, want that of the keeper", err)
+		t.Errorf("got error %v, want that of the store", err)
 	}
 }

@@ -11,31 +11,30 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// Aggregate is an aggregate report that was read to its end.
+// Aggregate is an aggregate report that was read completely.
 type Aggregate struct {
 	Report aggregate.Report
-	// Messages is the sum of the counts of all records, Compliant that of the
-	// compliant ones. Compliant and the rest each saturate at dmarcd.MaxCount.
+	// Messages and Compliant are sums over all records. Compliant and the difference each
+	// saturate at dmarcd.MaxCount.
 	Messages, Compliant int64
-	// Largest is the greatest count of a record.
+	// Largest is the highest count of any record.
 	Largest int64
-	// Sources is how many different sources the records name.
+	// Sources is the number of distinct source addresses.
 	Sources int
-	// Bytes is the length of the document; of one of several in a file, in UTF-8.
+	// Bytes is the length of the document, in UTF-8 if a file has several.
 	Bytes int64
 
 	shares []dmarcd.Share
-	// records holds the records in memory, unless copied reads a copy of them.
+	// records is set if they fit in memory, else copied reads them again.
 	records []aggregate.Record
 	copied  func(ctx context.Context) iter.Seq2[aggregate.Record, error]
 }
 
-// aggregates reads the reports of a document, of which most have one, and hands each
-// to visit.
+// aggregates passes each report of a document to visit. Most documents have one.
 func (in *reading) aggregates(part *unpack.Part, visit Visit) error {
 	first := &firstDocument{r: part, copies: in.copies, begin: in.copies.Size(), limits: in.limits.Aggregate}
 	var copies recordCopies = first
-	reader := aggregate.NewReader(first, in.limits.Aggregate)
+	reader := in.aggregateReader(first)
 	for number := 1; ; number++ {
 		a, err := in.aggregate(reader, copies)
 		length := reader.Length()
@@ -55,18 +54,38 @@ func (in *reading) aggregates(part *unpack.Part, visit Visit) error {
 	}
 }
 
-// aggregate reads a report to its end: only there is it known whether it can be used,
-// and what it says about all of its records.
+// aggregateReader returns a reader of the reports in r.
+func (in *reading) aggregateReader(r io.Reader) *aggregate.Reader {
+	if in.reader == nil {
+		in.reader = aggregate.NewReader(r, in.limits.Aggregate)
+	} else {
+		in.reader.Reset(r, in.limits.Aggregate)
+	}
+	return in.reader
+}
+
+// sourceKey returns a key of the same few bytes for every source: the address, or a hash
+// of what is written instead.
+func sourceKey(r *aggregate.Record) [16]byte {
+	if r.Addr.IsValid() {
+		return r.Addr.As16()
+	}
+	hash := sha256.Sum256([]byte(r.Source))
+	return [16]byte(hash[:])
+}
+
+// aggregate reads a report to its end: only then do we know that it is usable.
 func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Aggregate, error) {
-	a := &Aggregate{}
+	a := &Aggregate{records: in.records}
+	in.records = nil
 	shares := newSharing()
-	// A hash takes the same few bytes for every source, whatever stands there.
 	sources := make(map[[16]byte]struct{})
 	var sum dmarcd.Counts
 	collected := true
 	for record, err := range reader.All() {
+		counts := dmarcd.CountsOf(record)
 		if err == nil {
-			err = shares.add(record)
+			err = shares.add(record.HeaderFrom, counts)
 		}
 		if err == nil {
 			collected = collected && in.fits(len(a.records)+1, reader.Length())
@@ -76,11 +95,10 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 			copies.drop()
 			return nil, err
 		}
-		sum.Add(dmarcd.CountsOf(record))
+		sum.Add(counts)
 		a.Largest = max(a.Largest, record.Count)
 		if record.Source != "" {
-			source := sha256.Sum256([]byte(record.Source))
-			sources[[16]byte(source[:])] = struct{}{}
+			sources[sourceKey(&record)] = struct{}{}
 		}
 	}
 	a.Messages, a.Compliant = sum.Total(), sum.Compliant
@@ -98,8 +116,8 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 	return a, nil
 }
 
-// Records returns the records once more. The records of a long report end early with
-// the error of ctx, or that of the temporary file which holds a copy of them.
+// Records yields the records again. For a long report it ends early with the error of ctx or
+// of the temporary file.
 func (a *Aggregate) Records(ctx context.Context) iter.Seq2[aggregate.Record, error] {
 	if a.copied != nil {
 		return a.copied(ctx)
@@ -113,7 +131,7 @@ func (a *Aggregate) Records(ctx context.Context) iter.Seq2[aggregate.Record, err
 	}
 }
 
-// stoppable is a reader that ends with the context whose Err it is given.
+// stoppable is a reader that stops with the error of a context.
 type stoppable struct {
 	r       io.Reader
 	stopped func() error

@@ -10,11 +10,9 @@ import (
 	"time"
 )
 
-// TestBombs sends what is made to exhaust a reader. Each must be dealt with in under
-// 5 s and with less than 256 MiB: all that is allocated on the way is counted, freed or
-// not. It is not parallel because of that count. The bombs that are containers alone
-// are those of package unpack; here are those that reach the readers of reports, and
-// one of each sort that ends the reading of a message.
+// TestBombs sends input that is made to exhaust a reader. Each must be handled in less than 5
+// s and 256 MiB of total allocations; it is not parallel because of that count. Package unpack
+// tests pure containers; these reach the report readers, or end the reading of a message.
 func TestBombs(t *testing.T) {
 	const deadline = 5 * time.Second
 	const memory = 256 << 20
@@ -28,7 +26,7 @@ func TestBombs(t *testing.T) {
 	for _, bomb := range []struct {
 		name    string
 		content []byte
-		want    string // in what is told
+		want    string // part of the description
 	}{
 		// Members of one gzip stream are one content (RFC 1952 §2.2).
 		{"4 GiB of zeros in gzip", bytes.Repeat(gzipped(t, make([]byte, 64<<20)), 64), "the content is not a report"},
@@ -57,7 +55,7 @@ func TestBombs(t *testing.T) {
 				t.Fatalf("got error %v, want a delivery", err)
 			}
 			defer opened.Close()
-			told := strings.Join(tell(opened.Delivery), "\n")
+			told := strings.Join(describeDelivery(opened.Delivery), "\n")
 			if !strings.Contains(told, bomb.want) {
 				t.Errorf("got %.500q, want something about %q", told, bomb.want)
 			}
@@ -68,7 +66,6 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// manyReports returns reports without records.
 func manyReports(n int) []string {
 	reports := make([]string, n)
 	for i := range reports {

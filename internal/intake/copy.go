@@ -10,24 +10,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// copyInMemory is how many bytes of a copy are kept in memory before a temporary file
-// is made: nearly everything that is sent is shorter.
+// copyInMemory is the size above which a copy moves to a temporary file. Most messages are
+// smaller.
 const copyInMemory = 256 << 10
 
-// Copy is a copy of something that can only be read once. It is in memory where it is
-// short, else in a temporary file without a name. It is not safe for concurrent use
-// while it is written; reading it is.
+// Copy is a seekable copy of a stream, in memory if it is short, else in an unlinked temporary
+// file. Only reads are safe for concurrent use.
 type Copy struct {
-	folder string // of temporary files, "" for that of the system
+	folder string // for temporary files, "" for the system default
 	memory []byte
-	file   *os.File // holds all of it once it does not fit into memory
+	file   *os.File // all of the data, once it exceeds copyInMemory
 	size   int64
 }
 
-// CopyOf copies r to its end, into the folder for temporary files where it is long; ""
-// is that of the system. It returns a dmarcd.ErrLimit if r has more than maxBytes, the
-// error of r, or a dmarcd.ErrTemporary where a temporary file failed. The copy must be
-// closed.
+// CopyOf copies r to its end. Long copies use a temporary file in folder; "" is the system
+// default. It returns dmarcd.ErrLimit if r has more than maxBytes, the error of r, or
+// dmarcd.ErrTemporary if a temporary file fails. Close the copy after use.
 func CopyOf(r io.Reader, folder string, maxBytes int64) (*Copy, error) {
 	c := &Copy{folder: folder}
 	if _, err := io.Copy(c, io.LimitReader(r, maxBytes+1)); err != nil {
@@ -41,10 +39,10 @@ func CopyOf(r io.Reader, folder string, maxBytes int64) (*Copy, error) {
 	return c, nil
 }
 
-// Size is the number of bytes.
+// Size returns the number of bytes.
 func (c *Copy) Size() int64 { return c.size }
 
-// ReadAt reads at any offset, as io.ReaderAt asks for.
+// ReadAt implements io.ReaderAt.
 func (c *Copy) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, errors.New("read a copy: the offset is negative")
@@ -68,11 +66,11 @@ func (c *Copy) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Reader reads the copy from its beginning.
+// Reader returns a reader over the whole copy.
 func (c *Copy) Reader() *io.SectionReader { return io.NewSectionReader(c, 0, c.size) }
 
-// Write adds to the copy. Its errors are dmarcd.ErrTemporary: a full disk says nothing
-// about what is copied.
+// Write appends to the copy. Its errors are dmarcd.ErrTemporary: a full disk is not the
+// sender's fault.
 func (c *Copy) Write(p []byte) (int, error) {
 	if c.file == nil && c.size+int64(len(p)) <= copyInMemory {
 		c.memory = append(c.memory, p...)
@@ -90,7 +88,7 @@ func (c *Copy) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// leaveMemory moves the copy into a temporary file, unless it is in one.
+// leaveMemory moves the copy to a temporary file.
 func (c *Copy) leaveMemory() error {
 	if c.file != nil {
 		return nil
@@ -99,8 +97,7 @@ func (c *Copy) leaveMemory() error {
 	if err != nil {
 		return err
 	}
-	// The data lives as long as the file is open. Without a name nothing stays
-	// behind, however the process ends.
+	// The file is unlinked at once, so that it goes away however the process ends.
 	if err := os.Remove(file.Name()); err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -111,7 +108,7 @@ func (c *Copy) leaveMemory() error {
 	return nil
 }
 
-// cut takes away all but the first size bytes.
+// cut truncates the copy to size bytes.
 func (c *Copy) cut(size int64) {
 	c.size = size
 	switch {
@@ -122,10 +119,10 @@ func (c *Copy) cut(size int64) {
 	}
 }
 
-// Close gives the space back. The copy is empty after that.
+// Close releases the space. The copy is empty afterwards.
 func (c *Copy) Close() {
 	if c.file != nil {
-		_ = c.file.Close() // nothing of it is needed any more
+		_ = c.file.Close() // the data is discarded
 	}
 	*c = Copy{folder: c.folder}
 }

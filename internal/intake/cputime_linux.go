@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// rusageThread is RUSAGE_THREAD of getrusage(2), which package syscall lacks.
+// rusageThread is RUSAGE_THREAD of getrusage(2), missing from package syscall.
 const rusageThread = 1
 
-// startCPUTimer returns a function that returns how long the calling goroutine has
-// computed since; waiting, also for a busy machine, does not count. The goroutine is
-// bound to its thread until stop is called.
+// startCPUTimer locks the calling goroutine to its thread until stop is called. used returns
+// the CPU time of that thread since, without waiting.
 func startCPUTimer() (used func() time.Duration, stop func()) {
 	runtime.LockOSThread()
 	began := threadTime()

@@ -4,8 +4,7 @@ package intake
 
 import "time"
 
-// startCPUTimer returns a function that returns how long it has been since: other
-// systems do not tell the time that one thread has computed.
+// startCPUTimer measures wall time: other systems do not report CPU time per thread.
 func startCPUTimer() (used func() time.Duration, stop func()) {
 	began := time.Now()
 	return func() time.Duration { return time.Since(began) }, func() {}

@@ -15,7 +15,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// TestSeveralDocuments reads files with more than one report.
 func TestSeveralDocuments(t *testing.T) {
 	t.Parallel()
 	one := opening + record("192.0.2.1", 1, "pass") + closing
@@ -34,11 +33,11 @@ func TestSeveralDocuments(t *testing.T) {
 		{"in an element", []byte("<all>" + one[len(`<?xml version="1.0"?>`):] + two[len(`<?xml version="1.0"?>`):] + "</all>"), []string{"aggregate||" + lineOne, "aggregate|2|" + lineTwo}},
 		{"in an archive", archive(t, "a.xml", one+two, "b.xml", two), []string{"aggregate|a.xml|" + lineOne, "aggregate|a.xml/2|" + lineTwo, "aggregate|b.xml|" + lineTwo}},
 		{"one cannot be used", []byte(one + incomplete + two), []string{
-			"aggregate||" + lineOne, "aggregate|2|refused: aggregate report refused: the report has no time range", "aggregate|3|" + lineTwo,
+			"aggregate||" + lineOne, "aggregate|2|refused: aggregate report rejected: the report has no time range", "aggregate|3|" + lineTwo,
 		}},
 		{"TLS reports in lines", []byte(tls("1") + "\n" + tls("2") + "\n"), []string{"tls||1 policies", "tls|2|1 policies"}},
 		{"TLS reports in a list", []byte("[" + tls("1") + ",{}," + tls("3") + "]"), []string{
-			"tls||1 policies", "tls|2|refused: TLS report refused: the content is JSON but not a TLS report", "tls|3|1 policies",
+			"tls||1 policies", "tls|2|refused: TLS report rejected: the content is JSON but not a TLS report", "tls|3|1 policies",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,8 +57,8 @@ func TestSeveralDocuments(t *testing.T) {
 	}
 }
 
-// TestLongDocuments holds that the records of every report of a file can be read, and
-// more than once, also where they do not fit into memory, in both ways of reading.
+// TestLongDocuments checks that the records of every report of a file can be read more than
+// once, also if they do not fit in memory.
 func TestLongDocuments(t *testing.T) {
 	t.Parallel()
 	const reports, records = 4, 3000
@@ -111,8 +110,7 @@ func TestLongDocuments(t *testing.T) {
 	})
 }
 
-// TestTooManyDocuments holds that the reports of a file are counted like the files of
-// an archive.
+// TestTooManyDocuments checks that the reports of a file count towards the limit of files.
 func TestTooManyDocuments(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{opening + closing, `{"organization-name":"a","report-id":"1","policies":[]}`} {
@@ -130,8 +128,8 @@ func TestTooManyDocuments(t *testing.T) {
 	}
 }
 
-// TestDocumentsCost holds that the time for a file grows with its length, however many
-// reports it has, and with the records read once more.
+// TestDocumentsCost checks that the time for a file grows linearly with its length, for any
+// number of reports.
 func TestDocumentsCost(t *testing.T) {
 	input := func(reports int) string {
 		return strings.Repeat(opening+strings.Repeat(record("192.0.2.1", 1, "pass"), 20)+closing, reports)
@@ -151,8 +149,8 @@ func TestDocumentsCost(t *testing.T) {
 	costtest.AtMost(t, 3*8, reading(input(100)), reading(input(800)))
 }
 
-// TestImplausibleTimes holds that a report that cannot be about the time it says has
-// none, so that it counts on the day it was received.
+// TestImplausibleTimes checks that a report with an implausible period has none, and counts on
+// the day it was received.
 func TestImplausibleTimes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -186,7 +184,7 @@ func TestImplausibleTimes(t *testing.T) {
 				a.Limits.Now = func() time.Time { return now }
 				delivery := deliver(t, a, message([]byte(content)))
 				if len(delivery.Reports) != 1 {
-					t.Fatalf("got %d reports and refusals %v, want 1", len(delivery.Reports), delivery.Refusals)
+					t.Fatalf("got %d reports and refusals %v, want 1", len(delivery.Reports), delivery.Rejections)
 				}
 				report := &delivery.Reports[0]
 				odd := false
@@ -201,7 +199,7 @@ func TestImplausibleTimes(t *testing.T) {
 	}
 }
 
-// TestULabels holds that names in U-labels are those that a team owns.
+// TestULabels checks that names in U-labels are attributed to the domain in A-labels.
 func TestULabels(t *testing.T) {
 	t.Parallel()
 	input := strings.ReplaceAll(opening+record("192.0.2.1", 1, "pass")+closing, ">example.com<", ">Mail.BÜCHER.example<")

@@ -69,8 +69,8 @@ func TestSameInAnyWrapping(t *testing.T) {
 			var first *dmarcd.NewReport
 			for name, content := range tt.wrappings {
 				d := deliver(t, acceptor(t), message(content))
-				if len(d.Reports) != 1 || len(d.Refusals) != 0 {
-					t.Fatalf("%s: got %q, want one report", name, tell(d))
+				if len(d.Reports) != 1 || len(d.Rejections) != 0 {
+					t.Fatalf("%s: got %q, want one report", name, describeDelivery(d))
 				}
 				report := &d.Reports[0]
 				if first == nil {
@@ -113,7 +113,7 @@ func TestOthersAreOther(t *testing.T) {
 			one := deliver(t, acceptor(t), message([]byte(tt.one)))
 			other := deliver(t, acceptor(t), message([]byte(tt.other)))
 			if len(one.Reports) != 1 || len(other.Reports) != 1 {
-				t.Fatalf("got %q and %q, want a report each", tell(one), tell(other))
+				t.Fatalf("got %q and %q, want a report each", describeDelivery(one), describeDelivery(other))
 			}
 			for what, hash := range map[string]func(*dmarcd.NewReport) dmarcd.Hash{"key": key, "content": content} {
 				want := tt.sameKey

@@ -1,11 +1,9 @@
-// Package intake turns what was sent into reports: it opens the containers, and has
-// each report in them read by the package that knows its kind. What cannot be read
-// comes out beside the rest, with the reason. Read hands the reports over one after
-// the other; an Acceptor makes a delivery of them, which can be kept.
+// Package intake turns input into reports: it opens containers and reads each report with the
+// package for its kind. Unusable items are returned with the reason. Read passes on the
+// reports one by one; an Acceptor collects them in a delivery that can be stored.
 //
-// The records of a long aggregate report are streamed, so that a report of a million
-// of them takes little memory. Where the bytes come from, how a delivery is kept, and
-// who hears of a refusal is left to the caller.
+// Records of long aggregate reports are streamed, so that a report with a million records
+// needs little memory. Transports, storage and notifications are left to the caller.
 package intake
 
 import (
@@ -23,24 +21,21 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// Limits bound the reading of one message.
+// Limits bounds the reading of one message.
 type Limits struct {
-	// Containers bounds what is opened. All its fields must be set.
+	// Containers limits unpacking. All its fields must be set.
 	Containers unpack.Limits
-	// Aggregate and TLS bound one report; a field that is zero stands for the
-	// default of its package.
+	// Aggregate and TLS limit a report; zero fields are the defaults of their packages.
 	Aggregate aggregate.Limits
 	TLS       tlsrpt.Limits
-	// Time is how long an Acceptor may compute to read one message: time of the
-	// processor, where the system tells it. It must be set. Read leaves time to its
-	// context.
+	// Time limits the CPU time of an Acceptor for one message (wall time where the system does
+	// not report it). It must be set. Read uses only its context.
 	Time time.Duration
-	// Now tells the time, against which the times of reports are judged; nil stands
-	// for time.Now.
+	// Now is the clock that report times are checked against; nil is time.Now.
 	Now func() time.Time
 }
 
-// DefaultLimits returns limits that no honest report comes near.
+// DefaultLimits returns limits far above real reports.
 func DefaultLimits() Limits {
 	return Limits{
 		Containers: unpack.DefaultLimits(),
@@ -50,88 +45,108 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Item is one report, or one thing that should be one and is not. Exactly one of
-// Aggregate, Failure, TLS and Err is set.
+// Item is a report or a rejected item. Exactly one of Aggregate, Failure, TLS and Err is set.
 type Item struct {
-	// Kind is what the item looks like, also where it is refused.
+	// Kind is the detected kind, also of a rejected item.
 	Kind unpack.Kind
-	// Path says where in the input it was found, "" for the input itself. It is for
-	// people; see unpack.Part.
+	// Path is the location in the input, for users; "" for the input itself. See unpack.Part.
 	Path string
 
 	Aggregate *Aggregate
-	// Failure has of personal data only what was asked for: nothing, from Read.
+	// Failure is redacted as configured; Read redacts everything.
 	Failure *failure.Report
 	TLS     *tlsrpt.Report
-	// Err is the reason of a refusal, in words for the sender.
+	// Err is the reason for the rejection, in a sentence for the sender.
 	Err error
 
-	// Damage says what is wrong with the container of a report that could be read
-	// all the same, as far as it goes. It is nil where nothing is.
+	// Damage describes a damaged container whose report could still be read; nil if it is
+	// intact.
 	Damage error
 
-	// latest is the latest time that the report may plausibly be about.
+	// latest is the latest plausible time for the report.
 	latest int64
-	// sameness is a hash of all that a failure report says, also of what is not kept.
+	// sameness is the hash of a failure report before redaction.
 	sameness dmarcd.Hash
 }
 
-// Visit is called for every item, in the order in which they are found. The records
-// of the item can be read until it returns. An error of it ends the reading.
+// Visit is called for every item in order. Its records are valid until it returns. An error
+// stops the reading.
 type Visit func(item *Item) error
 
-// Read hands every report in r, and everything that should be one and is not, to
-// visit. It calls visit at least once unless it returns an error: a dmarcd.ErrLimit
-// if r as a whole is too much, else the error of ctx, of r, of visit or of a
-// temporary file. Items visited before that are sound.
+// Read passes every report in r and every rejected item to visit. It calls visit at least once
+// or returns an error: dmarcd.ErrLimit if r as a whole exceeds a limit, else the error of ctx,
+// r, visit or a temporary file. Items visited before the error are valid.
 //
-// A zip archive is read in place where r allows it; see unpack.Walk.
+// A zip archive is read in place if r allows it; see unpack.Walk.
 func Read(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
-	in := &reading{limits: limits, copies: &Copy{folder: limits.Containers.Folder}}
-	defer in.copies.Close()
-	return in.items(ctx, r, func(item *Item) error {
+	return NewReader(limits).Read(ctx, r, visit)
+}
+
+// Reader reads inputs one after another and reuses its buffers, which makes reading many
+// small inputs faster. It is not safe for concurrent use.
+type Reader struct{ in reading }
+
+// NewReader returns a reader with limits that apply to each input.
+func NewReader(limits Limits) *Reader {
+	return &Reader{reading{limits: limits, copies: &Copy{folder: limits.Containers.Folder}}}
+}
+
+// Read is the function Read with the buffers of earlier inputs.
+func (r *Reader) Read(ctx context.Context, input io.Reader, visit Visit) error {
+	in := &r.in
+	defer in.forget()
+	return in.items(ctx, input, func(item *Item) error {
 		defer in.forget()
+		defer in.reuse(item)
 		return visit(item)
 	})
 }
 
 const (
-	// maxCollected is how many records of one input are kept in memory as they are,
-	// and collectedFrom how long the documents may be that they come from. Nearly
-	// every input stays below; what has more is read a second time instead.
+	// maxCollected is how many records of one input stay in memory, and collectedFrom the
+	// limit of bytes of their documents. Most inputs are smaller; longer ones are read twice.
 	maxCollected  = 4096
 	collectedFrom = 1 << 20
 )
 
-// reading is an input that is being read.
+// reading is the state of reading one input.
 type reading struct {
 	limits  Limits
 	options failure.Options
-	// copies holds the documents whose records are read again, one behind the other:
-	// an archive of a thousand reports takes one temporary file.
+	// copies holds all documents that are read twice, in one temporary file.
 	copies *Copy
-	// redaction collects the failure reports, nil if no original is stored.
+	// redaction collects failure reports; nil if no original is stored.
 	redaction *redaction
 
 	latest           int64 // the latest plausible time, in seconds since 1970
 	collectedRecords int
 	collectedBytes   int64
+
+	// Buffers that are reused.
+	walker  unpack.Walker
+	reader  *aggregate.Reader
+	records []aggregate.Record // empty
 }
 
-// fits tells whether some more records, from a document of so many bytes, are kept in
-// memory.
+// fits reports whether more records, from a document of that many bytes, fit in memory.
 func (in *reading) fits(records int, bytes int64) bool {
 	return in.collectedRecords+records <= maxCollected && in.collectedBytes+bytes <= collectedFrom
 }
 
-// forget gives the space of all items back.
+// forget releases all items.
 func (in *reading) forget() {
 	in.copies.cut(0)
 	in.collectedRecords, in.collectedBytes = 0, 0
 }
 
-// items hands every item in r to visit. The items can be used until the copies are
-// closed.
+// reuse takes back the memory of an item, which must not be used after that.
+func (in *reading) reuse(item *Item) {
+	if item.Aggregate != nil {
+		in.records = item.Aggregate.records[:0]
+	}
+}
+
+// items passes every item in r to visit. Items are valid until copies is closed.
 func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
 	now := time.Now
 	if in.limits.Now != nil {
@@ -139,7 +154,7 @@ func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
 	}
 	in.latest = now().Add(reporttext.Ahead).Unix()
 	in.limits.Aggregate.Latest, in.limits.TLS.Latest, in.options.Latest = in.latest, in.latest, in.latest
-	return unpack.Walk(ctx, r, in.limits.Containers, func(part *unpack.Part) error {
+	return in.walker.Walk(ctx, r, in.limits.Containers, func(part *unpack.Part) error {
 		item := &Item{Kind: part.Kind, Path: part.Path}
 		switch part.Kind {
 		case unpack.Aggregate:
@@ -155,8 +170,8 @@ func (in *reading) items(ctx context.Context, r io.Reader, visit Visit) error {
 	})
 }
 
-// hand gives an item to visit, or the reason for which it was refused. It returns
-// errors that end the reading.
+// hand passes an item, or the reason for its rejection, to visit. It returns only errors that
+// stop the reading.
 func (in *reading) hand(item *Item, err error, part *unpack.Part, visit Visit) error {
 	item.latest = in.latest
 	switch {
@@ -170,8 +185,7 @@ func (in *reading) hand(item *Item, err error, part *unpack.Part, visit Visit) e
 	return visit(item)
 }
 
-// tlsReports reads the reports of a document, of which most have one, and hands each
-// to visit.
+// tlsReports passes each report of a document to visit. Most documents have one.
 func (in *reading) tlsReports(part *unpack.Part, visit Visit) error {
 	reader := tlsrpt.NewReader(part, in.limits.TLS)
 	for number := 1; ; number++ {
@@ -191,7 +205,6 @@ func (in *reading) tlsReports(part *unpack.Part, visit Visit) error {
 	}
 }
 
-// failure reads the failure report in a part.
 func (in *reading) failure(item *Item, part *unpack.Part) error {
 	if in.redaction != nil {
 		if err := in.redaction.add(part.Failure); err != nil {
@@ -204,8 +217,8 @@ func (in *reading) failure(item *Item, part *unpack.Part) error {
 	return err
 }
 
-// documentPath returns the path of one of several reports of a document. The first has
-// that of the document.
+// documentPath returns the path of a report in a document. The first one has the path of the
+// document.
 func documentPath(path string, number int) string {
 	switch {
 	case number == 1:
@@ -217,13 +230,13 @@ func documentPath(path string, number int) string {
 	}
 }
 
-// concernsItem tells the errors that refuse one item from those that end the
-// reading: of the limits on containers, the ratio alone concerns a single one.
+// concernsItem reports whether an error rejects one item and does not stop the reading. Of the
+// container limits, only the ratio does.
 func concernsItem(err error) bool {
 	var (
-		noAggregate *aggregate.RefusedError
-		noTLS       *tlsrpt.RefusedError
-		noFailure   *failure.RefusedError
+		noAggregate *aggregate.RejectedError
+		noTLS       *tlsrpt.RejectedError
+		noFailure   *failure.RejectedError
 		limit       *unpack.LimitError
 	)
 	return errors.As(err, &noAggregate) || errors.As(err, &noTLS) || errors.As(err, &noFailure) ||

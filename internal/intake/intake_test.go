@@ -25,7 +25,6 @@ const (
 	biggest = 1<<53 - 1
 )
 
-// record returns a record of count messages from a source.
 func record(source string, count int64, dkim string) string {
 	return fmt.Sprintf(`<record><row><source_ip>%s</source_ip><count>%d</count><policy_evaluated><disposition>none</disposition>`+
 		`<dkim>%s</dkim><spf>fail</spf></policy_evaluated></row><identifiers><header_from>example.com</header_from></identifiers>`+
@@ -33,7 +32,7 @@ func record(source string, count int64, dkim string) string {
 		source, count, dkim)
 }
 
-// archive returns a zip archive of files, given as name and content by turns.
+// archive returns a zip archive, from pairs of name and content.
 func archive(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -53,7 +52,7 @@ func archive(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// describe tells an item in a line.
+// describe returns an item as one line.
 func describe(item *intake.Item) string {
 	what := "nothing"
 	switch {
@@ -106,9 +105,9 @@ func TestRead(t *testing.T) {
 			"one odd member does not stop the rest",
 			archive(t, "a.xml", "<feedback/>", "b.txt", "hello", "c.json", "{}", "d.xml", opening+closing),
 			[]string{
-				"aggregate|a.xml|refused: aggregate report refused: the report has no time range",
+				"aggregate|a.xml|refused: aggregate report rejected: the report has no time range",
 				"rejected|b.txt|refused: the content is not a report: it is text",
-				"tls|c.json|refused: TLS report refused: the content is JSON but not a TLS report",
+				"tls|c.json|refused: TLS report rejected: the content is JSON but not a TLS report",
 				"aggregate|d.xml|0 records, 0 of 0 compliant, 0 sources",
 			},
 		},
@@ -134,8 +133,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRecordsAreReadAgain wants the same records twice, from memory and from a
-// temporary file.
+// TestRecordsAreReadAgain reads records twice, from memory and from a temporary file.
 func TestRecordsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{0, 1, 5000} {
@@ -193,8 +191,7 @@ func TestRecordsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// TestWhatEndsTheReading tells the errors that concern everything from refusals of
-// one item.
+// TestWhatEndsTheReading separates errors that stop the reading from rejections of one item.
 func TestWhatEndsTheReading(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -232,9 +229,9 @@ func TestWhatEndsTheReading(t *testing.T) {
 	}
 }
 
-// TestRatioRefusesOneMember wants a bomb in an archive refused, and its neighbour
+// TestRatioRejectsOneMember checks that a bomb in an archive is rejected and its neighbour is
 // read.
-func TestRatioRefusesOneMember(t *testing.T) {
+func TestRatioRejectsOneMember(t *testing.T) {
 	t.Parallel()
 	bomb := opening + strings.Repeat(" ", 4<<20) + closing
 	var got []string

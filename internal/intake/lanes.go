@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// A light message is read at once on nearly every machine, and fits into memory. What
-// is longer on the wire, expands to more, or holds more reports than these is heavy.
+// A message is heavy if it exceeds one of these limits: bytes received, bytes expanded, or
+// number of reports.
 const (
 	lightSize     = 64 << 10
 	lightExpanded = collectedFrom
@@ -17,30 +17,27 @@ const (
 	lightShares   = 256
 )
 
-// Lanes bounds how many messages are read and stored at once, fairly by team and over
-// all entrances. Light messages have a lane of their own, so that they never wait for
-// a heavy one; a message that turns out heavy while it is read changes lanes. It is safe
-// for concurrent use, and nil means no bounds.
+// Lanes limits how many messages are read and stored at once, fairly by team and across all
+// transports. Light messages have their own lane and never wait for heavy ones; a message that
+// turns out to be heavy switches lanes. It is safe for concurrent use; nil means no limits.
 type Lanes struct {
 	light, heavy *fair.Limiter[payer]
 }
 
-// payer is on whose account a message is read. What outsiders send to a team is
-// accounted apart from what the team brings itself: a flood of mails does not keep
-// the team from uploading.
+// payer is the account that a message is charged to. Messages from outsiders are charged
+// separately, so that a flood of mail does not block the team's own uploads.
 type payer struct {
 	team     dmarcd.TeamID
 	outsider bool
 }
 
-// maxWaiting is how many messages of a payer may wait for a lane.
+// maxWaiting limits the waiting messages of a payer.
 const maxWaiting = 64
 
-// memory is how long reading and storing counts against a payer: one that was quiet goes
-// before any number of busy ones.
+// memory is how long usage counts against a payer: a quiet payer goes first.
 const memory = time.Minute
 
-// NewLanes returns lanes for a machine with that many cores.
+// NewLanes returns lanes for a number of cores.
 func NewLanes(cores int) *Lanes {
 	light := int64(max(4, 2*cores))
 	heavy := int64(max(1, cores/2)) // the others stay free for light messages and requests
@@ -50,14 +47,14 @@ func NewLanes(cores int) *Lanes {
 	}
 }
 
-// enter waits for the lane of a message. The slot must be released, also after an error,
-// which is one of a fair.Limiter.
+// enter waits for a slot. The slot must be released, also after an error, which is one of
+// fair.Limiter.
 func (l *Lanes) enter(ctx context.Context, m Message) (*slot, error) {
 	s := &slot{lanes: l, payer: payer{m.Team, m.Outsider || m.Intake == dmarcd.IntakeSMTP}}
 	return s, s.acquire(ctx, m.Size > lightSize)
 }
 
-// slot is a place in one of the lanes.
+// slot is a place in a lane.
 type slot struct {
 	lanes   *Lanes
 	payer   payer
@@ -65,7 +62,7 @@ type slot struct {
 	release func()
 }
 
-// turnHeavy changes to the lane of heavy messages, and waits for it.
+// turnHeavy switches to the heavy lane and waits for a slot.
 func (s *slot) turnHeavy(ctx context.Context) error {
 	if s.heavy {
 		return nil
@@ -90,11 +87,11 @@ func (s *slot) acquire(ctx context.Context, heavy bool) error {
 	return err
 }
 
-// storesMuch reports whether storing a delivery takes long.
+// storesMuch reports whether storing the delivery is slow.
 func storesMuch(d *dmarcd.Delivery) bool {
 	shares := 0
 	for i := range d.Reports {
 		shares += len(d.Reports[i].Shares)
 	}
-	return len(d.Reports)+len(d.Refusals) > lightReports || shares > lightShares
+	return len(d.Reports)+len(d.Rejections) > lightReports || shares > lightShares
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// patience is how long a test waits for what is expected to happen.
+// patience is the deadline for expected events.
 const patience = time.Minute
 
-// lanedAcceptor returns an acceptor with the lanes of a machine with one core: one heavy
-// message at once, four light ones, and two of these of one payer.
+// lanedAcceptor returns an Acceptor for one core: one heavy message and four light ones at
+// once, two of them of one payer.
 func lanedAcceptor(t *testing.T) *intake.Acceptor {
 	t.Helper()
 	a := acceptor(t)
@@ -30,7 +30,7 @@ func messageOf(team dmarcd.TeamID, content []byte) intake.Message {
 	return m
 }
 
-// open reads a message, which must not have to wait.
+// open reads a message that must not wait.
 func open(t *testing.T, a *intake.Acceptor, m intake.Message) *intake.Opened {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -42,7 +42,7 @@ func open(t *testing.T, a *intake.Acceptor, m intake.Message) *intake.Opened {
 	return opened
 }
 
-// waits tests that a message is not read now.
+// waits checks that a message has to wait.
 func waits(t *testing.T, a *intake.Acceptor, m intake.Message) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -80,7 +80,7 @@ func TestLightMessagesDoNotWaitForHeavyOnes(t *testing.T) {
 	}
 }
 
-// blockedContent is a content that cannot be read until it is released.
+// blockedContent blocks reads until it is released.
 type blockedContent struct {
 	io.ReaderAt
 	begun    chan<- struct{}
@@ -96,8 +96,7 @@ func (b blockedContent) ReadAt(p []byte, offset int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, offset)
 }
 
-// TestOutsidersDoNotHoldUpTheTeam has a flood of mails to a team be read, while the team
-// itself and another one upload.
+// TestOutsidersDoNotHoldUpTheTeam floods a team with mail while it and another team upload.
 func TestOutsidersDoNotHoldUpTheTeam(t *testing.T) {
 	t.Parallel()
 	a := lanedAcceptor(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/reporttext"
 )
 
-// reportKind returns the kind of report that an item is or should be, "" if it looks
-// like none.
+// reportKind returns the kind of report, "" if unknown.
 func reportKind(kind unpack.Kind) dmarcd.ReportKind {
 	switch kind {
 	case unpack.Aggregate:
@@ -29,15 +28,14 @@ func reportKind(kind unpack.Kind) dmarcd.ReportKind {
 	}
 }
 
-// Report returns an item that is not refused as a report that is read back from the
-// database.
+// Report returns an accepted item in the form that is read back from the database.
 func (item *Item) Report() dmarcd.Report {
 	report := newReport(context.Background(), item).Report // without its records
 	report.Detail = item.detail()
 	return report
 }
 
-// detail returns what the report says beside what all kinds have.
+// detail returns the fields that only this kind of report has.
 func (item *Item) detail() dmarcd.Detail {
 	detail := dmarcd.Detail{Failure: item.Failure, TLS: item.TLS}
 	if a := item.Aggregate; a != nil {
@@ -46,8 +44,7 @@ func (item *Item) detail() dmarcd.Detail {
 	return detail
 }
 
-// newReport makes a report that can be kept of an item that is not refused. Its
-// records end with ctx.
+// newReport converts an accepted item for storage. Its records end with ctx.
 func newReport(ctx context.Context, item *Item) dmarcd.NewReport {
 	var report dmarcd.NewReport
 	switch {
@@ -85,7 +82,7 @@ func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
 		Content:    a.Report.Content,
 		Contact:    plain(m.Email),
 		Shares:     a.shares,
-		EachRecord: keepable(func() iter.Seq2[aggregate.Record, error] { return a.Records(ctx) }),
+		EachRecord: storable(func() iter.Seq2[aggregate.Record, error] { return a.Records(ctx) }),
 	}
 	for _, q := range a.Report.Quirks {
 		report.Quirks = append(report.Quirks, dmarcd.Quirk{Name: q.Quirk.String(), Count: q.Count})
@@ -93,12 +90,11 @@ func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
 	return report
 }
 
-// keepable yields the records with texts that can be indexed. It asks for them anew
-// each time it is called.
-func keepable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggregate.Record, error] {
+// storable yields the records with texts that can be indexed. Each iteration reads them again.
+func storable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggregate.Record, error] {
 	return func(yield func(aggregate.Record, error) bool) {
 		for record, err := range records() {
-			record.HeaderFrom = fromOf(record)
+			record.HeaderFrom = shorten(record.HeaderFrom)
 			record.Source = shorten(record.Source)
 			if !yield(record, err) {
 				return
@@ -107,8 +103,8 @@ func keepable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggre
 	}
 }
 
-// newFailureReport returns a report with the same key and content: a failure report
-// has no id, so it is never a version of another.
+// newFailureReport uses one hash as key and content: a failure report has no id, so it is
+// never a version of another one.
 func newFailureReport(item *Item) dmarcd.NewReport {
 	r := item.Failure
 	domain := plain(r.ReportedDomain)
@@ -165,9 +161,8 @@ func newTLSReport(item *Item) dmarcd.NewReport {
 	return report
 }
 
-// period returns the time that a report covers, given in seconds since 1970. It is zero
-// where the report does not tell when it begins, or tells a time that cannot be true:
-// such a report counts on the day it was received.
+// period converts the period of a report from seconds since 1970. It is zero if the begin is
+// missing or implausible; the report then counts on the day it was received.
 func period(item *Item, begin, end int64) (from, to time.Time) {
 	if !reporttext.Plausible(begin, item.latest) {
 		return time.Time{}, time.Time{}
@@ -175,12 +170,10 @@ func period(item *Item, begin, end int64) (from, to time.Time) {
 	return time.Unix(begin, 0).UTC(), time.Unix(end, 0).UTC()
 }
 
-// maxText is how many bytes are kept of a text that people look for. Databases refuse
-// to index much longer ones.
+// maxText limits searchable texts, in bytes. Databases cannot index much longer ones.
 const maxText = 500
 
-// plain returns a text as it can be kept everywhere: in UTF-8, without control
-// characters, and not too long.
+// plain returns text as valid UTF-8, without control characters and limited to maxText.
 func plain(text string) string {
 	return shorten(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -190,7 +183,7 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, string(utf8.RuneError))))
 }
 
-// shorten cuts a text to maxText, between runes.
+// shorten cuts text to maxText at a rune boundary.
 func shorten(text string) string {
 	if len(text) <= maxText {
 		return text

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// packWindow is how far back the compression looks. It bounds the memory of
-	// packing and unpacking; a report repeats itself at a much shorter distance.
+	// packWindow is the window of the compression. It bounds memory; reports repeat within
+	// much shorter distances.
 	packWindow = 512 << 10
-	// unpackMemory bounds what reading an original back may take.
+	// unpackMemory limits the memory for decompression.
 	unpackMemory = 8 << 20
 )
 
-// packer compresses originals. Its encoders have large tables and are used again.
+// packer compresses originals. It reuses encoders, which have large tables.
 type packer struct{ idle sync.Pool }
 
-// pack compresses the content of a message into a copy, and returns what tells of it.
-// It ends early with the error of ctx, of the content, or of the copy.
+// pack compresses the content of a message into a copy, and describes it. It stops at an error
+// of ctx, the content or the copy.
 func (p *packer) pack(ctx context.Context, m Message, to *Copy) (dmarcd.Original, error) {
 	encoder, ok := p.idle.Get().(*zstd.Encoder)
 	if !ok {
@@ -35,7 +35,7 @@ func (p *packer) pack(ctx context.Context, m Message, to *Copy) (dmarcd.Original
 		}
 	}
 	encoder.Reset(to)
-	// Without this the pool would keep the copy alive.
+	// Reset, or the pool would keep the copy alive.
 	defer func() { encoder.Reset(nil); p.idle.Put(encoder) }()
 	hash := sha256.New()
 	content := stoppable{io.TeeReader(io.NewSectionReader(m.Content, 0, m.Size), hash), ctx.Err}
@@ -52,10 +52,9 @@ func (p *packer) pack(ctx context.Context, m Message, to *Copy) (dmarcd.Original
 	}, nil
 }
 
-// Unpack reads the bytes of an original back from their packed form. Bytes that are
-// not what was packed give an error when they are read.
+// Unpack decompresses an original. Damaged data returns an error on read.
 func Unpack(packed io.Reader) io.Reader {
-	// One goroutine, the caller's, so that nothing has to be closed.
+	// A single goroutine, that of the caller, needs no Close.
 	decoder, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(unpackMemory), zstd.WithDecoderMaxWindow(packWindow))
 	if err != nil {

@@ -40,12 +40,12 @@ func TestOriginal(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := acceptor(t)
-			for range 2 { // the second time with what the first has left to use again
+			for range 2 { // the second time with a reused encoder
 				d := deliver(t, a, message(tt.content))
 				if want := dmarcd.Hash(sha256.Sum256(tt.content)); d.Original.Hash != want || d.Original.Size != int64(len(tt.content)) {
 					t.Errorf("got hash %x of %d bytes, want %x of %d", d.Original.Hash, d.Original.Size, want, len(tt.content))
 				}
-				for range 2 { // it is read from its beginning each time
+				for range 2 { // each reads from the start
 					packed, err := io.ReadAll(d.Original.Packed())
 					if err != nil || len(packed) > tt.mostSize {
 						t.Errorf("got %d bytes and error %v, want at most %d", len(packed), err, tt.mostSize)
@@ -64,10 +64,10 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-func TestUnpackRefuses(t *testing.T) {
+func TestUnpackRejects(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
-	// Its window is larger than ours, so that reading it would take more memory.
+	// A larger window than ours would need more memory to read.
 	encoder, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false))
 	if err != nil {
 		t.Fatal(err)

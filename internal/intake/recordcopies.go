@@ -11,31 +11,31 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// recordCopies holds what the records of a long report are read from once more.
+// recordCopies stores the records of a long report for a second read.
 type recordCopies interface {
-	// add takes a record, either into the memory of the report or into the copy. It
-	// is collected no more once it was not.
+	// add stores a record in the memory of the report or in the copy. Once collected is false
+	// it stays false.
 	add(a *Aggregate, record aggregate.Record, collected bool) error
-	// drop gives the space of the copy back.
+	// drop discards the copy.
 	drop()
-	// size returns the number of bytes that were read.
+	// size returns the number of bytes read.
 	size() int64
-	// read returns the records once more.
+	// read yields the records again.
 	read(ctx context.Context) iter.Seq2[aggregate.Record, error]
 }
 
-// firstDocument reads a part and copies it as it is, up to the end of its first
-// report. The records are read from the copy like the first time.
+// firstDocument copies a part up to the end of its first report. Records are read from the
+// copy as from the part.
 type firstDocument struct {
 	r      io.Reader
 	copies *Copy
 	begin  int64
-	n      int64 // bytes that were copied
-	done   bool  // the report has ended
+	n      int64 // bytes copied
+	done   bool  // after the end of the report
 	limits aggregate.Limits
 }
 
-// Read reads the part.
+// Read implements io.Reader.
 func (d *firstDocument) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
 	if d.done || n == 0 {
@@ -66,14 +66,13 @@ func (d *firstDocument) read(ctx context.Context) iter.Seq2[aggregate.Record, er
 	return aggregate.NewReader(stoppable{whole, ctx.Err}, d.limits).All()
 }
 
-// laterDocument copies the records of a report behind the first one of a file. They
-// are copied themselves: reading a thousand reports of a file each from its beginning
-// would take for ever.
+// laterDocument copies the decoded records of a later report in a file. Reading each of a
+// thousand reports from the start of the file would take quadratic time.
 type laterDocument struct {
 	copies  *Copy
 	begin   int64
 	end     int64
-	encoder *gob.Encoder // nil as long as the records are in memory
+	encoder *gob.Encoder // nil while the records are in memory
 }
 
 func (d *laterDocument) add(a *Aggregate, record aggregate.Record, collected bool) error {

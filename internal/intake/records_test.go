@@ -33,7 +33,7 @@ func all(t rapid.TB, records iter.Seq2[aggregate.Record, error]) []aggregate.Rec
 	return list
 }
 
-// stored returns a zip archive of files that are not compressed.
+// stored returns an uncompressed zip archive.
 func stored(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -53,14 +53,14 @@ func stored(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// TestSharesAreTheSumsOfRecords compares deliveries of random reports with what the
-// reader of package aggregate yields. A report comes by itself, so that its records are
-// kept in memory, and some come behind another too, so that they are read again.
+// TestSharesAreTheSumsOfRecords compares deliveries of random reports with the records of
+// package aggregate. Some reports are alone in a file, so that records stay in memory; others
+// follow a report that fills it.
 func TestSharesAreTheSumsOfRecords(t *testing.T) {
 	t.Parallel()
 	a := acceptor(t)
 	blanks := strings.Repeat(" ", (1<<20-len(opening+closing))/3-5) + "<x/>"
-	filler := opening + strings.Repeat(blanks, 3) + closing // nearly all that is kept in memory
+	filler := opening + strings.Repeat(blanks, 3) + closing // almost fills the memory for records
 	words := rapid.SampledFrom([]string{"pass", "fail", "", "none", "hardfail", "odd"})
 	rapid.Check(t, func(rt *rapid.T) {
 		var b strings.Builder
@@ -96,7 +96,7 @@ func TestSharesAreTheSumsOfRecords(t *testing.T) {
 	})
 }
 
-// checkShares compares the sums of a report with those of its records.
+// checkShares compares the sums of a report with its records.
 func checkShares(t rapid.TB, report *dmarcd.NewReport, records []aggregate.Record) {
 	t.Helper()
 	want := make(map[string]dmarcd.Share)
@@ -130,8 +130,8 @@ func checkShares(t rapid.TB, report *dmarcd.NewReport, records []aggregate.Recor
 	}
 }
 
-// TestManyReportsAtOnce wants an archive of long reports held with little memory, one
-// temporary file, and all records there.
+// TestManyReportsAtOnce checks that an archive of long reports needs little memory and one
+// temporary file, and that all records are there.
 func TestManyReportsAtOnce(t *testing.T) {
 	const reports, records = 16, 2000
 	a := acceptor(t)
@@ -148,7 +148,7 @@ func TestManyReportsAtOnce(t *testing.T) {
 		if err != nil || r.Count != 0 {
 			t.Errorf("got count %d and error %v, want the first record", r.Count, err)
 		}
-		break // one may stop at any time
+		break // iteration may stop early
 	}
 	for i, r := range slices.Backward(d.Reports) {
 		next := int64(i * records)
@@ -164,7 +164,7 @@ func TestManyReportsAtOnce(t *testing.T) {
 	}
 }
 
-// longReports returns an archive of reports. Their records have counts from 0 on.
+// longReports returns an archive of reports whose records have the counts 0, 1, 2…
 func longReports(t *testing.T, reports, records int) []byte {
 	t.Helper()
 	files := make([]string, reports)
@@ -180,7 +180,6 @@ func longReports(t *testing.T, reports, records int) []byte {
 	return stored(t, files...)
 }
 
-// heap returns how many bytes are in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

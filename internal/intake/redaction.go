@@ -6,16 +6,15 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 )
 
-// redaction collects the failure reports of a message without the personal data that
-// the operator does not store. They become the original of the delivery, in place of
-// what was sent: one mail, or a mailbox (mbox) if there are several reports.
+// redaction collects the redacted failure reports of a message. They replace the original of
+// the delivery: one mail, or an mbox if there are several.
 //
-// Whatever else the message holds is not part of that original. The other reports in
-// it are stored as they were read.
+// Other content of the message is not part of that original. Other reports in it are stored as
+// read.
 type redaction struct {
 	options failure.Options
 	content Copy
-	// first is the only report so far.
+	// first is set while there is only one report.
 	first   []byte
 	reports int
 }
@@ -23,7 +22,7 @@ type redaction struct {
 // add appends a failure report. Its errors are those of Copy.Write.
 func (r *redaction) add(m failure.Message) error {
 	if r.options.KeepLocalParts && r.options.KeepBody {
-		return nil // nothing is left out: the bytes are stored as they were sent
+		return nil // nothing is redacted: the bytes are stored as received
 	}
 	mail := failure.Redact(m, r.options).Mail()
 	r.reports++
@@ -40,7 +39,7 @@ func (r *redaction) add(m failure.Message) error {
 	return r.append(mail)
 }
 
-// append writes a mail to the mailbox, with the lines quoted that would begin another.
+// append writes a mail to the mbox, with From lines quoted.
 func (r *redaction) append(mail []byte) error {
 	entry := []byte("From dmarcd Thu Jan  1 00:00:00 1970\n")
 	for line := range bytes.Lines(mail) {
@@ -53,8 +52,7 @@ func (r *redaction) append(mail []byte) error {
 	return err
 }
 
-// apply returns the message with the redacted reports as its content, or as it is if
-// it has no failure report.
+// apply returns the message with the redacted reports as content, or unchanged if it has none.
 func (r *redaction) apply(m Message) (Message, error) {
 	if r.reports == 0 {
 		return m, nil

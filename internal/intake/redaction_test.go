@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// originalOf returns the bytes that are stored of a delivery.
+// originalOf returns the stored original of a delivery.
 func originalOf(t *testing.T, d *dmarcd.Delivery) string {
 	t.Helper()
 	content, err := io.ReadAll(intake.Unpack(d.Original.Packed()))
@@ -35,7 +35,7 @@ func TestFailureReportsAreRedacted(t *testing.T) {
 		name    string
 		input   []byte
 		options failure.Options
-		without []string // texts of the input that must be gone
+		without []string // texts that must not be stored
 	}{
 		{"a mail", []byte(failureMail("jane")), failure.Options{}, []string{"jane", "bob@", "Bob", "Dear all"}},
 		{"a mailbox", []byte(mailbox), failure.Options{}, []string{"jane", "joe", "bob@", "Bob", "Dear all"}},
@@ -56,7 +56,7 @@ func TestFailureReportsAreRedacted(t *testing.T) {
 					t.Errorf("the original holds %q:\n%s", text, stored)
 				}
 			}
-			// The redacted original can be read again, and says the same.
+			// The redacted original can be read again with the same result.
 			again := deliver(t, a, message([]byte(stored)))
 			if diff := cmp.Diff(failuresOf(d), failuresOf(again)); diff != "" {
 				t.Errorf("read again (-first +second):\n%s", diff)
@@ -68,7 +68,7 @@ func TestFailureReportsAreRedacted(t *testing.T) {
 	}
 }
 
-// failuresOf returns the documents of the failure reports, and why others were rejected.
+// failuresOf returns the documents of failure reports, and the reasons of rejections.
 func failuresOf(d *dmarcd.Delivery) []string {
 	var all []string
 	for _, report := range d.Reports {
@@ -76,8 +76,8 @@ func failuresOf(d *dmarcd.Delivery) []string {
 			all = append(all, report.Organization+" "+report.ExternalID+" "+report.Domain)
 		}
 	}
-	for _, refusal := range d.Refusals {
-		all = append(all, refusal.Reason)
+	for _, rejection := range d.Rejections {
+		all = append(all, rejection.Reason)
 	}
 	return all
 }

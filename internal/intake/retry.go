@@ -9,29 +9,27 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Shelf holds what was rejected.
-type Shelf interface {
-	Keeper
-	// RejectedByID and RejectedOriginal return dmarcd.ErrNotFound for what is not
-	// there.
+// RejectedStore stores rejected reports.
+type RejectedStore interface {
+	DeliveryStore
+	// RejectedByID and RejectedOriginal return dmarcd.ErrNotFound for an unknown id.
 	RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error)
 	RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error)
-	// SettleRejected takes it off the shelf.
+	// SettleRejected removes a rejected report.
 	SettleRejected(ctx context.Context, id dmarcd.RejectedID) error
 }
 
-// Retry reads something that was rejected for a team once more, as it came: the verdict on the
-// mail stays, because keys of that time may be gone from the DNS. Where it can be used
-// now it is taken off the shelf, which settled tells. It returns what became of all
-// that was sent with it: each of these has an entry of its own, which stays until it is
-// read again itself, and is then known already. What is not there, or whose bytes are
-// gone, is dmarcd.ErrNotFound.
-func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) (settled bool, receipts []dmarcd.Receipt, err error) {
-	rejected, err := shelf.RejectedByID(ctx, id)
+// Retry reads a rejected report again, with the verdict on its mail unchanged, because DKIM
+// keys of that time may be gone. If it is accepted now, its entry is removed and settled is
+// true. The receipts cover everything in the same original: other rejected items keep their
+// entries until they are retried, and are duplicates then. An unknown id or a deleted original
+// is dmarcd.ErrNotFound.
+func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, store RejectedStore, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) (settled bool, receipts []dmarcd.Receipt, err error) {
+	rejected, err := store.RejectedByID(ctx, id)
 	if err != nil {
 		return false, nil, err
 	}
-	original, err := shelf.RejectedOriginal(ctx, id)
+	original, err := store.RejectedOriginal(ctx, id)
 	if err != nil {
 		return false, nil, err
 	}
@@ -40,19 +38,19 @@ func (a *Acceptor) Retry(ctx context.Context, team dmarcd.TeamID, shelf Shelf, i
 		return false, nil, fmt.Errorf("read original: %w", err)
 	}
 	defer content.Close()
-	receipts, err = a.Accept(ctx, shelf, Message{
+	receipts, err = a.Accept(ctx, store, Message{
 		Team: team, Intake: rejected.Intake, Verdict: rejected.Verdict, Name: rejected.Name, Content: content, Size: content.Size(), Audit: audit,
 	})
 	if err != nil {
 		return false, nil, err
 	}
 	if slices.ContainsFunc(receipts, func(r dmarcd.Receipt) bool {
-		return r.Status == dmarcd.Refused && r.Member == rejected.Member
+		return r.Status == dmarcd.StatusRejected && r.Member == rejected.Member
 	}) {
 		return false, receipts, nil
 	}
-	// It may be gone: somebody else had it read again, too.
-	if err := shelf.SettleRejected(ctx, id); err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+	// A concurrent retry may have removed it.
+	if err := store.SettleRejected(ctx, id); err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return false, nil, err
 	}
 	return true, receipts, nil

@@ -7,26 +7,26 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// maxShares is the most From domains that a report may have. They are all held in
-// memory, and an attacker can send mail under any number of names.
+// maxShares limits the From domains of a report, which are all in memory. Attackers can use
+// any number of names.
 const maxShares = 100_000
 
-// sharing sums the records of an aggregate report up by their From domains.
+// sharing sums the records of an aggregate report by From domain.
 type sharing struct {
-	shares []dmarcd.Share // in the order in which the domains are met
+	shares []dmarcd.Share // in order of appearance
 	at     map[string]int
 }
 
 func newSharing() *sharing { return &sharing{at: make(map[string]int)} }
 
-// add counts a record. It refuses a report with too many From domains.
-func (s *sharing) add(r aggregate.Record) error {
-	from := fromOf(r)
+// add counts a record. It rejects a report with too many From domains.
+func (s *sharing) add(from string, counts dmarcd.Counts) error {
+	from = shorten(from)
 	at, known := s.at[from]
 	if !known {
 		if at = len(s.shares); at == maxShares {
-			return &aggregate.RefusedError{
-				Why:    aggregate.RefusedLimit,
+			return &aggregate.RejectedError{
+				Why:    aggregate.RejectedLimit,
 				Detail: fmt.Sprintf("the report has more than %d From domains", maxShares),
 			}
 		}
@@ -35,17 +35,14 @@ func (s *sharing) add(r aggregate.Record) error {
 	}
 	share := &s.shares[at]
 	share.Records++
-	share.Add(dmarcd.CountsOf(r))
+	share.Add(counts)
 	return nil
 }
 
-// list returns the shares. A report without records has one, so that it is somebody's.
+// list returns the shares. A report without records has one, so that it can be attributed.
 func (s *sharing) list() []dmarcd.Share {
 	if len(s.shares) == 0 {
 		return []dmarcd.Share{{}}
 	}
 	return s.shares
 }
-
-// fromOf returns the From domain of a record in a length that can be kept.
-func fromOf(r aggregate.Record) string { return shorten(r.HeaderFrom) }

@@ -55,7 +55,7 @@ type Worker struct {
 	Outbox Outbox
 	// Send tries a delivery once; the error is for the log.
 	Send func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
-	// Observe is told of each attempt; it may be nil.
+	// Observe is called for each attempt; it may be nil.
 	Observe func(result dmarcd.DeliveryResult, failed bool)
 	Now     func() time.Time
 	// Recovered reports panics of Send.

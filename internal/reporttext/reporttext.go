@@ -1,7 +1,7 @@
-// Package reporttext reads the values of reports in the forms that reporters write
-// beside those that the specifications ask for: addresses, times, domain names in
-// U-labels, and documents in UTF-16 and UTF-32. What a deviation is called is left
-// to the readers of each kind of report.
+// Package reporttext parses values of reports in the formats that reporters use,
+// including those that the specifications do not allow: addresses, times, domain names in
+// U-labels, and documents in UTF-16 and UTF-32. The readers of each kind of report name
+// the deviations.
 package reporttext
 
 import (
@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxName = 253 // octets of a name in A-labels
-	// maxLabel is how many characters a U-label may have. Its A-label has at least
-	// as many octets and "xn--", and at most 63 (RFC 5890 §2.3.2.1).
+	maxName = 253 // bytes of a name in A-labels
+	// maxLabel is the length limit of a U-label, in characters. Its A-label is at least
+	// as long plus "xn--", and at most 63 bytes (RFC 5890 §2.3.2.1).
 	maxLabel = 59
 )
 
-// ALabels returns a domain name with its U-labels as A-labels, as DNS has them. A
-// name that has none, or one that is no U-label, stays as it is.
+// ALabels converts the U-labels of a domain name to A-labels. Names without U-labels, or
+// with invalid ones, are returned unchanged.
 func ALabels(name string) string {
 	if isASCII(name) || !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName {
 		return name
@@ -51,13 +51,12 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Address reads an IP address, also in brackets, with a zone, behind the "IPv6:" of
-// an address literal (RFC 5321 §4.1.3), with a port, with the prefix length of a
-// single address, or with leading zeros, which are decimal. It returns IPv4 where the
-// address is an IPv4-mapped one, and no zone. An address that stands for several, such
-// as 192.0.2.0/24, is none.
+// Address parses an IP address. It also accepts brackets, a zone, the "IPv6:" of an
+// address literal (RFC 5321 §4.1.3), a port, the prefix length of a single address, and
+// decimal numbers with leading zeros. IPv4-mapped addresses become IPv4, zones are
+// removed. A range such as 192.0.2.0/24 is not an address.
 func Address(text string) (netip.Addr, bool) {
-	const longest = 128 // longer texts are no addresses
+	const longest = 128 // longer texts are not addresses
 	text = strings.TrimSpace(text)
 	if len(text) > longest {
 		return netip.Addr{}, false
@@ -73,7 +72,7 @@ func Address(text string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// literal reads an address in brackets or behind the tag of IPv6.
+// literal parses an address in brackets or with the IPv6 tag.
 func literal(text string) (netip.Addr, error) {
 	const tag = "ipv6:"
 	text = strings.Trim(text, "[]")
@@ -91,7 +90,7 @@ func withPort(text string) (netip.Addr, error) {
 	return both.Addr(), err
 }
 
-// withPrefix reads an address with the prefix length of a single one.
+// withPrefix parses an address with the prefix length of a single address.
 func withPrefix(text string) (netip.Addr, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err == nil && !prefix.IsSingleIP() {
@@ -100,11 +99,11 @@ func withPrefix(text string) (netip.Addr, error) {
 	return prefix.Addr(), err
 }
 
-// withoutZeros returns an IPv4 address, also with what follows it, without the
-// zeros before its numbers.
+// withoutZeros removes leading zeros from the numbers of an IPv4 address and keeps what
+// follows it.
 func withoutZeros(text string) string {
 	var b strings.Builder
-	number := false // a digit of the number has been written
+	number := false // true after the first digit of the number
 	for i := range len(text) {
 		c := text[i]
 		if c == '0' && !number && i+1 < len(text) && isDigit(text[i+1]) {

@@ -125,7 +125,7 @@ func TestUnicode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		head string
-		want string // the document in UTF-8, "" if it is in none of the encodings
+		want string // the document in UTF-8, "" for any other encoding
 		mark bool
 	}{
 		{"", "", false},

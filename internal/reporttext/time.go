@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// Earliest is when the first reports were sent, 2011-01-01, in seconds since
-	// 1970. An earlier time is a mistake of the reporter.
+	// Earliest is 2011-01-01 in seconds since 1970, when the first reports were sent.
+	// Earlier times are errors.
 	Earliest = 1_293_840_000
-	// Ahead is how far in the future the time of a report may be: clocks differ,
-	// and so do time zones.
+	// Ahead is how far in the future the time of a report may be, because clocks and time
+	// zones differ.
 	Ahead = 48 * time.Hour
 )
 
-// timeForms are the forms of times. Those without a zone are in UTC.
+// timeForms are the formats of times. Those without a zone are in UTC.
 var timeForms = []struct {
 	layout string
 	zoned  bool
@@ -42,17 +42,17 @@ var timeForms = []struct {
 	{"Mon Jan 2 15:04:05 2006", false},
 }
 
-// zones are the offsets of the zones that RFC 822 §5.1 names, and of UTC. The
-// standard library takes all names for UTC.
+// zones are the offsets of the zones in RFC 822 §5.1 and of UTC. The standard library
+// treats all names as UTC.
 var zones = map[string]string{
 	"UT": "+0000", "UTC": "+0000", "GMT": "+0000",
 	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }
 
-// Time reads a time in the forms of RFC 3339, ISO 8601, RFC 822 and its successors,
-// and asctime. It reports false where the text is none. A text without a zone is read
-// as UTC, and zoned is false for it.
+// Time parses a time in the formats of RFC 3339, ISO 8601, RFC 822 and its successors,
+// and asctime. ok is false for any other text. A time without a zone is in UTC, and zoned
+// is false.
 func Time(text string) (t time.Time, zoned, ok bool) {
 	const longest = 64
 	text = strings.TrimSpace(text)
@@ -75,8 +75,8 @@ func Time(text string) (t time.Time, zoned, ok bool) {
 	return time.Time{}, false, false
 }
 
-// Plausible reports whether a time in seconds since 1970 can be that of a report: no
-// earlier than Earliest, and no later than latest unless that is 0.
+// Plausible reports whether a time in seconds since 1970 is plausible for a report: not
+// before Earliest, and not after latest unless that is 0.
 func Plausible(seconds, latest int64) bool {
 	return seconds >= Earliest && (latest == 0 || seconds <= latest)
 }

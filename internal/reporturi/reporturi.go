@@ -1,9 +1,7 @@
-// Package reporturi reads the URIs that reports are sent to, as the records of DMARC
-// (RFC 9989 §4.7) and of TLSRPT (RFC 8460 §3) list them: URIs in the sense of RFC
-// 3986, of which mailto (RFC 6068) is looked into.
+// Package reporturi parses the destination URIs of reports in the records of DMARC (RFC
+// 9989 §4.7) and TLS-RPT (RFC 8460 §3): URIs as in RFC 3986, with mailto as in RFC 6068.
 //
-// Which schemes receivers support, and how a list of URIs is written, is left to the
-// packages of the two protocols.
+// The protocol packages decide which schemes are supported and how a list is written.
 package reporturi
 
 import (
@@ -15,25 +13,23 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// Mailto is the scheme of mail addresses.
 const Mailto = "mailto"
 
 // URI is a destination of reports.
 type URI struct {
-	// Text is the URI as it was written.
+	// Text is the URI as written.
 	Text string
 	// Scheme is in lower case.
 	Scheme string
-	// Address is the mail address of a mailto URI with percent-encoding resolved,
-	// "" for other schemes.
+	// Address is the decoded address of a mailto URI, "" for other schemes.
 	Address string
-	// Host is the domain of Address, or the host of the URI, as in dns.Name. It is
-	// "" where a URI of another scheme names none.
+	// Host is the domain of Address or the host of the URI, normalized by dns.Name. It is
+	// "" if a URI of another scheme has none.
 	Host string
 }
 
-// Parse reads one URI. The comma, the exclamation mark and the semicolon cannot
-// occur in it unless encoded: the records use them to separate what they list.
+// Parse parses one URI. Comma, exclamation mark and semicolon must be percent-encoded,
+// because records use them as separators.
 func Parse(text string) (URI, bool) {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok || !isScheme(scheme) || !isText(rest) {
@@ -52,8 +48,8 @@ func Parse(text string) (URI, bool) {
 	return u, true
 }
 
-// parseMailto reads what follows "mailto:" (RFC 6068). Header fields such as
-// ?subject= are no part of the address.
+// parseMailto parses the part after "mailto:" (RFC 6068). Header fields such as ?subject=
+// are not part of the address.
 func parseMailto(rest string) (address, host string, ok bool) {
 	to, _, _ := strings.Cut(rest, "?")
 	address, err := url.PathUnescape(to)
@@ -78,9 +74,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// isText reports whether s holds only characters that RFC 3986 §2 knows and that
-// need not be encoded in a record, with every percent sign followed by two
-// hexadecimal digits.
+// isText reports whether s consists of characters of RFC 3986 §2 that need not be encoded
+// in a record, and every percent sign is followed by two hexadecimal digits.
 func isText(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

@@ -12,7 +12,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, text string
-		want       reporturi.URI // without Text; the zero value for what is no URI
+		want       reporturi.URI // without Text; the zero value if it is not a URI
 	}{
 		{"mail address", "mailto:a@example.com", reporturi.URI{Scheme: "mailto", Address: "a@example.com", Host: "example.com"}},
 		{"upper case", "MAILTO:A@Example.COM", reporturi.URI{Scheme: "mailto", Address: "A@Example.COM", Host: "example.com"}},

@@ -20,7 +20,7 @@ type waiter struct {
 	cancel context.CancelFunc
 }
 
-// signalling tells when somebody begins to wait for it: by then the caller has
+// signalling signals when a caller starts to wait for it: by then the caller has
 // joined the question.
 type signalling struct {
 	context.Context

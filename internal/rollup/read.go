@@ -24,7 +24,7 @@ func (b *Block) Read(p Part) error {
 		if r.damaged {
 			break
 		}
-		b.readShare(&r, p.Domain)
+		b.readShare(&r, p.Domains)
 	}
 	if r.damaged || r.next < len(r.s) {
 		return ErrDamaged
@@ -55,8 +55,8 @@ func (b *Block) readIdentities(r *reader) {
 	}
 }
 
-// readShare reads a share, if it is of the domain.
-func (b *Block) readShare(r *reader, domain dmarcd.DomainID) {
+// readShare reads a share, if it is of one of the domains; nil is all.
+func (b *Block) readShare(r *reader, domains map[dmarcd.DomainID]bool) {
 	share := Share{
 		Report: dmarcd.ReportID(r.number()), N: int(r.number()), Domain: dmarcd.DomainID(r.number()), //nolint:gosec // as they were written
 		Day: r.day(), Unverified: r.bit(), Reporter: at(r, b.texts), From: at(r, b.texts),
@@ -67,7 +67,7 @@ func (b *Block) readShare(r *reader, domain dmarcd.DomainID) {
 		return
 	}
 	end := r.next + size
-	if domain != 0 && share.Domain != domain {
+	if domains != nil && !domains[share.Domain] {
 		r.next = end
 		return
 	}

@@ -125,7 +125,7 @@ type Share struct {
 	Records []Record
 }
 
-// Record is a record of a report that tells of messages.
+// Record is a record of a report with messages.
 type Record struct {
 	Count int64
 	// Address and Identity are places in the lists of the block.
@@ -139,8 +139,8 @@ type Record struct {
 type Part struct {
 	// Block is valid until the function returns that the part was given to.
 	Block []byte
-	// Domain is the domain whose shares are meant, 0 for all.
-	Domain dmarcd.DomainID
+	// Domains are those whose shares are meant, nil for all.
+	Domains map[dmarcd.DomainID]bool
 }
 
 // addressForm returns an address as blocks have it. A text that is not the canonical form

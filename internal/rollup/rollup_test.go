@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -51,8 +52,12 @@ func write(rows []row) (blocks [][]byte) {
 
 func read(t interface{ Fatal(args ...any) }, blocks [][]byte, domain dmarcd.DomainID) (rows []row) {
 	var b rollup.Block
+	var domains map[dmarcd.DomainID]bool
+	if domain != 0 {
+		domains = map[dmarcd.DomainID]bool{domain: true}
+	}
 	for _, block := range blocks {
-		if err := b.Read(rollup.Part{Block: block, Domain: domain}); err != nil {
+		if err := b.Read(rollup.Part{Block: block, Domains: domains}); err != nil {
 			t.Fatal(err)
 		}
 		rows = append(rows, rowsOf(&b)...)
@@ -64,7 +69,7 @@ func rowsOf(b *rollup.Block) (rows []row) {
 	for _, s := range b.Shares {
 		for _, r := range s.Records {
 			identity := b.Identities[r.Identity]
-			identity.Signatures, identity.SPF = slices.Clone(identity.Signatures), slices.Clone(identity.SPF)
+			identity.Signatures, identity.SPF = append([]rollup.Signature(nil), identity.Signatures...), append([]rollup.SPFCheck(nil), identity.SPF...)
 			rows = append(rows, row{
 				s.Report, s.N, s.Domain, s.Day, s.Unverified, s.Reporter, s.From, r.N,
 				rollup.AddressText(b.Addresses.At(r.Address)), identity, r.Outcome, r.Count,
@@ -131,7 +136,7 @@ func TestBlocksAreBounded(t *testing.T) {
 			t.Errorf("got a block of %d bytes, want at most 3 MiB", len(block))
 		}
 	}
-	if got := read(t, blocks, 0); len(blocks) < 3 || !cmp.Equal(got, rows, cmpopts.EquateEmpty()) {
+	if got := read(t, blocks, 0); len(blocks) < 3 || !reflect.DeepEqual(got, rows) {
 		t.Errorf("got %d records in %d blocks, want all %d in several", len(got), len(blocks), len(rows))
 	}
 }

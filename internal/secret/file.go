@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// keyPrefix begins the key file, which is one line of text.
+	// keyPrefix starts the key file, which is one line of text.
 	keyPrefix = "dmarcd-key-1:"
-	// maxKeyFile bounds what is read of it, in bytes.
+	// maxKeyFile is in bytes.
 	maxKeyFile = 1024
-	// exposed are the permissions with which others could read the key, or
-	// exchange it. That its group may read it is the way of orchestrators to
-	// hand a secret to a process.
+	// exposed are the permissions with which others could read or replace the key. Group
+	// read access is allowed: orchestrators use it to pass secrets to a process.
 	exposed = 0o027
 )
 
-// Load returns the key in the file at path. Where there is no file it makes one
-// with a random key that only the owner may read; of several processes that do so
-// at once, one makes it and all use it.
+// Load returns the key in the file. If there is no file, it creates one with a random
+// key, readable only by the owner. If several processes do so concurrently, one succeeds
+// and all use its key.
 func Load(path string) (*Key, error) {
 	key, err := read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -37,12 +36,11 @@ func Load(path string) (*Key, error) {
 	return read(path)
 }
 
-// File seals and opens with the key in a file, which is read each time: a key that
-// was restored or exchanged applies at once. It is safe for concurrent use.
+// File encrypts and decrypts with the key in a file, which is read on every call, so that
+// a restored or replaced key applies immediately. It is safe for concurrent use.
 type File string
 
-// Seal seals plain for the context as Key.Seal does. It makes the file where there is
-// none.
+// Seal is Key.Seal. It creates the file if there is none.
 func (f File) Seal(plain []byte, context string) ([]byte, error) {
 	key, err := Load(string(f))
 	if err != nil {
@@ -51,8 +49,7 @@ func (f File) Seal(plain []byte, context string) ([]byte, error) {
 	return key.Seal(plain, context), nil
 }
 
-// Open opens what was sealed for the context as Key.Open does. It makes no file: what
-// is sealed was sealed with a key that is missing.
+// Open is Key.Open. It does not create the file: without it, the key is lost.
 func (f File) Open(sealed []byte, context string) ([]byte, error) {
 	key, err := read(string(f))
 	if err != nil {
@@ -86,8 +83,8 @@ func read(path string) (*Key, error) {
 	return newKey(raw, path)
 }
 
-// create makes a key file. It is written under another name and then linked: it
-// is there whole or not at all, and one that appeared meanwhile is left as it is.
+// create creates a key file. It writes a temporary file and links it, which is atomic and
+// does not overwrite a file created concurrently.
 func create(path string) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -97,7 +94,7 @@ func create(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // a second name, or no good
+	defer func() { _ = os.Remove(file.Name()) }() // the temporary name
 	var raw [keySize]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	_, err = io.WriteString(file, keyPrefix+base64.StdEncoding.EncodeToString(raw[:])+"\n")
@@ -110,7 +107,7 @@ func create(path string) error {
 	return syncFolder(folder)
 }
 
-// syncFolder makes the name of a new file outlive a loss of power.
+// syncFolder makes the directory entry of a new file durable.
 func syncFolder(folder string) error {
 	f, err := os.Open(folder) //nolint:gosec // the operator's own path
 	if err != nil {

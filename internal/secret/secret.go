@@ -1,11 +1,9 @@
-// Package secret seals what must not be read by whoever gets hold of the database
-// or of a backup of it: the passwords of mailboxes. The key is a file of its own,
-// kept outside the database.
+// Package secret encrypts secrets, such as mailbox passwords, so that the database or a
+// backup of it does not reveal them. The key is in a separate file outside the database.
 //
-// A sealed text is AES-256-GCM (NIST SP 800-38D) under a random nonce. It is bound
-// to a context, the row that it stands in: copied into another row it does not
-// open. It names the key that it was sealed with, so that a lost or exchanged key
-// file is told apart from damage.
+// A sealed text is AES-256-GCM (NIST SP 800-38D) with a random nonce. It is bound to a
+// context, its row: copied to another row it cannot be decrypted. It identifies its key,
+// so that a lost or replaced key file can be distinguished from damage.
 package secret
 
 import (
@@ -18,26 +16,26 @@ import (
 
 // The errors of Open.
 var (
-	// ErrOtherKey means that the text was sealed with another key.
+	// ErrOtherKey means that the text was encrypted with another key.
 	ErrOtherKey = errors.New("it was encrypted with another key")
-	// ErrDamaged means that the text is not what Seal returned for that context.
+	// ErrDamaged means that the text is not a result of Seal for this context.
 	ErrDamaged = errors.New("it is damaged, or was encrypted for another purpose")
 )
 
 const (
 	keySize = 32
-	// version begins every sealed text, so that another form may come later.
+	// version is the first byte of every sealed text.
 	version = 1
-	// nameSize is how many bytes name the key.
+	// nameSize is the length of the key identifier, in bytes.
 	nameSize = 4
 	headSize = 1 + nameSize
 )
 
-// Key seals and opens secrets. It is safe for concurrent use.
+// Key encrypts and decrypts secrets. It is safe for concurrent use.
 type Key struct {
 	aead cipher.AEAD
 	name [nameSize]byte
-	path string // of the file, for people
+	path string // of the file, for error messages
 }
 
 func newKey(raw []byte, path string) (*Key, error) {
@@ -53,15 +51,15 @@ func newKey(raw []byte, path string) (*Key, error) {
 	return &Key{aead: aead, name: [nameSize]byte(sum[:]), path: path}, nil
 }
 
-// Seal returns plain sealed for the context.
+// Seal encrypts plain for the context.
 func (k *Key) Seal(plain []byte, context string) []byte {
 	sealed := append(make([]byte, 0, headSize+k.aead.Overhead()+len(plain)), version)
 	sealed = append(sealed, k.name[:]...)
-	return k.aead.Seal(sealed, nil, plain, []byte(context)) //nolint:gosec // the cipher draws the nonce itself
+	return k.aead.Seal(sealed, nil, plain, []byte(context)) //nolint:gosec // the cipher generates the nonce
 }
 
-// Open returns what was sealed for the context. Its errors are ErrOtherKey and
-// ErrDamaged, with words that say what to do.
+// Open decrypts the result of Seal for the context. Errors wrap ErrOtherKey or ErrDamaged
+// and say what to do.
 func (k *Key) Open(sealed []byte, context string) ([]byte, error) {
 	if len(sealed) < headSize || sealed[0] != version {
 		return nil, fmt.Errorf("decrypt a secret: %w; enter it again", ErrDamaged)

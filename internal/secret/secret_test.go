@@ -65,7 +65,7 @@ func TestSealedSecretsOpenOnlyAsTheyWereSealed(t *testing.T) {
 	}
 }
 
-// TestFileFollowsItsKey exchanges the key file while it is in use.
+// TestFileFollowsItsKey replaces the key file while it is in use.
 func TestFileFollowsItsKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
@@ -163,7 +163,7 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 		name string
 		text string
 		mode os.FileMode
-		says string // "" where it is taken
+		says string // "" if accepted
 	}{
 		{name: "of the owner", text: string(good), mode: 0o600},
 		{name: "that may not be written", text: string(good), mode: 0o400},
@@ -181,7 +181,7 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 			if err := os.WriteFile(path, []byte(row.text), row.mode); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(path, row.mode); err != nil { // past the umask
+			if err := os.Chmod(path, row.mode); err != nil { // regardless of the umask
 				t.Fatal(err)
 			}
 			_, err := secret.Load(path)

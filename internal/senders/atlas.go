@@ -51,7 +51,7 @@ type Network struct {
 	Name   string
 }
 
-// Origin is where an address belongs to. The zero value says that nobody knows.
+// Origin is where an address belongs to. The zero value is unknown.
 type Origin struct {
 	Network Network
 	// Country is a code of ISO 3166-1 in upper case, "" if unknown.
@@ -66,10 +66,14 @@ type Atlas struct {
 	// read it takes longer than to find where it stands, and many addresses lead to
 	// the same place.
 	networksAt, countriesAt sync.Map
+	first                   func(netip.Addr) (Origin, bool)
 }
 
+// Prefer has locate asked before the databases. It must be called before the first Locate.
+func (a *Atlas) Prefer(locate func(netip.Addr) (Origin, bool)) { a.first = locate }
+
 // database is a database that was read into memory: a file that is mapped instead
-// would end the process when somebody copies a newer one over it.
+// would end the process when a newer one is copied over it.
 type database struct {
 	reader *maxminddb.Reader
 	about  Database
@@ -132,6 +136,11 @@ func (a *Atlas) Locate(addr netip.Addr) Origin {
 	addr = addr.Unmap()
 	if !addr.IsValid() {
 		return Origin{}
+	}
+	if a.first != nil {
+		if origin, ok := a.first(addr); ok {
+			return origin
+		}
 	}
 	return Origin{Network: a.network(addr), Country: a.country(addr)}
 }

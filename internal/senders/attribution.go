@@ -1,6 +1,6 @@
 package senders
 
-// Attribution names somebody whose data is used, with the link that the licence of
+// Attribution names the owner of data that is used, with the link that the licence of
 // the data asks for.
 type Attribution struct {
 	Text, URL string

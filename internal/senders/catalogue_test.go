@@ -17,7 +17,7 @@ func TestIdentify(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		clues senders.Clues
-		want  string // "" for nobody
+		want  string // "" for none
 	}{
 		{"host", senders.Clues{Host: "a48-117.smtp-out.amazonses.com"}, "Amazon SES"},
 		{"network", senders.Clues{Network: 11377}, "Twilio SendGrid"},

@@ -19,80 +19,74 @@ const (
 	// without one is: a host that is being set up gets its name late.
 	nameLifetime = 30 * 24 * time.Hour
 	missLifetime = 3 * 24 * time.Hour
-	// restAfterFailure is when an address is tried again about which the DNS had
-	// nothing to say.
+	// restAfterFailure is the delay before a failed lookup is retried.
 	restAfterFailure = 15 * time.Minute
 
-	// maxWaiting is how many addresses wait to be looked up. What does not fit is
-	// asked for again by whoever looks at the page next.
+	// maxWaiting limits the queued lookups. The next page view queues the rest again.
 	maxWaiting = 10_000
-	// maxRemembered is how many failures are remembered, and how many names that
-	// the keeper told; those for keptFor.
+	// maxRemembered limits the cached failures, and the cached names, which are kept
+	// for keptFor.
 	maxRemembered = 10_000
 	keptFor       = time.Minute
-	// atOnce is how many addresses are looked up at the same time, and perSave how
-	// many results are kept together.
+	// atOnce limits concurrent lookups, and perSave the results per write.
 	atOnce  = 8
 	perSave = 64
-	// lookupTimeout bounds the look-up of one address.
+	// lookupTimeout limits the lookup of one address.
 	lookupTimeout = 10 * time.Second
-	// saveTimeout bounds the keeping of results.
+	// saveTimeout limits a write.
 	saveTimeout = 5 * time.Second
 )
 
-// ReverseName is what was found out about an address.
+// ReverseName is the result of a reverse lookup.
 type ReverseName struct {
 	Addr netip.Addr
-	// Name is the name that leads to the address and back, "" if there is none.
+	// Name is the verified reverse name, "" if there is none.
 	Name string
-	// LookedAt is when the DNS was asked.
-	LookedAt time.Time
+	// CheckedAt is the time of the lookup.
+	CheckedAt time.Time
 }
 
-// NameKeeper keeps what was found out.
-type NameKeeper interface {
-	// ReverseNames returns what is kept about the addresses, in any order, without
-	// those that are not known.
+// NameStore stores reverse names.
+type NameStore interface {
+	// ReverseNames returns the stored names of addresses, in any order.
 	ReverseNames(ctx context.Context, addrs []netip.Addr) ([]ReverseName, error)
-	// SaveReverseNames keeps names, in place of what was kept about their addresses.
+	// SaveReverseNames inserts or replaces names.
 	SaveReverseNames(ctx context.Context, names []ReverseName) error
 }
 
-// Names knows the names of addresses, and looks up those that it does not know in
-// the background. Only names that lead back to their address count: the owner of an
-// address can give it any name.
+// Names caches reverse names, and looks up missing ones in the background. Only names that
+// resolve back to the address count: its owner can publish any name.
 type Names struct {
 	// Recovered reports panics of lookups. It is set before Run.
 	Recovered recovered.Boundary
 
 	resolver dns.Resolver
-	keeper   NameKeeper
+	store    NameStore
 	now      func() time.Time
 	log      *slog.Logger
 	waiting  chan netip.Addr
 
 	mu sync.Mutex
-	// asked holds the addresses that wait or are being looked up, resting those that
-	// are not to be tried before a moment.
+	// asked holds addresses that are queued or being looked up, and resting the earliest
+	// time of a retry.
 	asked   map[netip.Addr]struct{}
 	resting map[netip.Addr]time.Time
-	// told is what the keeper told since a moment: whoever goes from page to page
-	// asks about the same addresses.
-	told  map[netip.Addr]ReverseName
+	// cache holds names that the store returned since a time: pages of one visit ask about
+	// the same addresses.
+	cache map[netip.Addr]ReverseName
 	since time.Time
 }
 
-// NewNames returns names that are looked up with the resolver and kept by the keeper.
-func NewNames(resolver dns.Resolver, keeper NameKeeper, now func() time.Time, log *slog.Logger) *Names {
+// NewNames returns Names that uses the resolver and the store.
+func NewNames(resolver dns.Resolver, store NameStore, now func() time.Time, log *slog.Logger) *Names {
 	return &Names{
-		resolver: resolver, keeper: keeper, now: now, log: log,
+		resolver: resolver, store: store, now: now, log: log,
 		waiting: make(chan netip.Addr, maxWaiting), asked: map[netip.Addr]struct{}{}, resting: map[netip.Addr]time.Time{},
 	}
 }
 
-// Known returns the names of those addresses that are known to have one now. The
-// others are looked up later if that was not done lately, and so are those whose
-// names are old. It does not wait for the DNS. It is safe for concurrent use.
+// Known returns the known names of addresses. Missing and outdated ones are queued for a
+// lookup. It does not wait for DNS, and is safe for concurrent use.
 func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]string, error) {
 	now := n.now()
 	kept, err := n.kept(ctx, addrs, now)
@@ -107,7 +101,7 @@ func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]s
 			names[k.Addr] = k.Name
 			lifetime = nameLifetime
 		}
-		fresh[k.Addr] = now.Sub(k.LookedAt) < lifetime
+		fresh[k.Addr] = now.Sub(k.CheckedAt) < lifetime
 	}
 	for _, addr := range addrs {
 		if addr.IsValid() && !fresh[addr] {
@@ -117,16 +111,16 @@ func (n *Names) Known(ctx context.Context, addrs []netip.Addr) (map[netip.Addr]s
 	return names, nil
 }
 
-// kept returns what is kept about addresses.
+// kept returns the stored names of addresses.
 func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]ReverseName, error) {
 	var all []ReverseName
 	var others []netip.Addr
 	n.mu.Lock()
-	if n.told == nil || len(n.told) > maxRemembered || now.Sub(n.since) >= keptFor {
-		n.told, n.since = make(map[netip.Addr]ReverseName), now
+	if n.cache == nil || len(n.cache) > maxRemembered || now.Sub(n.since) >= keptFor {
+		n.cache, n.since = make(map[netip.Addr]ReverseName), now
 	}
 	for _, addr := range addrs {
-		if told, ok := n.told[addr]; ok {
+		if told, ok := n.cache[addr]; ok {
 			all = append(all, told)
 		} else {
 			others = append(others, addr)
@@ -136,16 +130,16 @@ func (n *Names) kept(ctx context.Context, addrs []netip.Addr, now time.Time) ([]
 	if len(others) == 0 {
 		return all, nil
 	}
-	more, err := n.keeper.ReverseNames(ctx, others)
+	more, err := n.store.ReverseNames(ctx, others)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, told := range more {
-		n.told[told.Addr] = told
+		n.cache[told.Addr] = told
 	}
 	return append(all, more...), err
 }
 
-// enqueue has an address looked up unless it waits or rests, or there is no room.
+// enqueue queues a lookup unless the address is queued or resting, or the queue is full.
 func (n *Names) enqueue(addr netip.Addr, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,12 +153,12 @@ func (n *Names) enqueue(addr netip.Addr, now time.Time) {
 	}
 }
 
-// Run looks up what is asked for until ctx ends. It is called once.
+// Run performs queued lookups until ctx ends. It is called once.
 func (n *Names) Run(ctx context.Context) error {
 	for {
 		batch := n.next(ctx)
 		if len(batch) == 0 {
-			return nil // told to stop
+			return nil // stopped
 		}
 		found := n.lookUp(ctx, batch)
 		if err := n.save(ctx, found); err != nil {
@@ -174,8 +168,7 @@ func (n *Names) Run(ctx context.Context) error {
 	}
 }
 
-// next waits for an address, and returns it with those that wait behind it. It
-// returns none when ctx ends.
+// next waits for queued addresses. It returns none when ctx ends.
 func (n *Names) next(ctx context.Context) []netip.Addr {
 	var batch []netip.Addr
 	if ctx.Err() != nil {
@@ -198,8 +191,7 @@ func (n *Names) next(ctx context.Context) []netip.Addr {
 	return batch
 }
 
-// lookUp returns what the DNS says about addresses, without those about which it
-// says nothing.
+// lookUp returns the results of lookups, without those that failed.
 func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
 	var (
 		mu    sync.Mutex
@@ -215,7 +207,7 @@ func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
 				if name, conclusive := reverse(ctx, n.resolver, addr); conclusive {
 					mu.Lock()
 					defer mu.Unlock()
-					found = append(found, ReverseName{Addr: addr, Name: name, LookedAt: n.now().UTC().Truncate(time.Second)})
+					found = append(found, ReverseName{Addr: addr, Name: name, CheckedAt: n.now().UTC().Truncate(time.Second)})
 				}
 				return nil
 			})
@@ -225,23 +217,22 @@ func (n *Names) lookUp(ctx context.Context, addrs []netip.Addr) []ReverseName {
 	return found
 }
 
-// save has names kept, even those that were found while Run was told to stop.
+// save stores results, also after Run was stopped.
 func (n *Names) save(ctx context.Context, found []ReverseName) error {
 	if len(found) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
-	return n.keeper.SaveReverseNames(ctx, found)
+	return n.store.SaveReverseNames(ctx, found)
 }
 
-// rest lets those of a batch rest that were not found, and forgets the others, which
-// the keeper has.
+// rest delays retries of failed lookups, and forgets the others, which are stored.
 func (n *Names) rest(batch []netip.Addr, found []ReverseName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.resting) > maxRemembered {
-		clear(n.resting) // some are tried again too early
+		clear(n.resting) // some are retried too early
 	}
 	until := n.now().Add(restAfterFailure)
 	for _, addr := range batch {
@@ -250,6 +241,6 @@ func (n *Names) rest(batch []netip.Addr, found []ReverseName) {
 	}
 	for _, f := range found {
 		delete(n.resting, f.Addr)
-		delete(n.told, f.Addr)
+		delete(n.cache, f.Addr)
 	}
 }

@@ -34,7 +34,7 @@ slow.example.org INCONCLUSIVE
 six.example.org AAAA 2001:db8::25
 `
 
-// memory is a keeper in memory, which fails while told to.
+// memory is a store in memory, which fails while told to.
 type memory struct {
 	mu    sync.Mutex
 	names map[netip.Addr]senders.ReverseName
@@ -73,18 +73,18 @@ func (m *memory) fail(err error) {
 
 // laboratory is a running Names with all around it.
 type laboratory struct {
-	t      *testing.T
-	zone   *dnstest.Zone
-	keeper *memory
-	names  *senders.Names
+	t     *testing.T
+	zone  *dnstest.Zone
+	store *memory
+	names *senders.Names
 }
 
 // withNames runs a test in a bubble, whose clock moves only when all wait.
 func withNames(t *testing.T, test func(l *laboratory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &laboratory{t: t, zone: dnstest.New(reverseZone), keeper: &memory{names: map[netip.Addr]senders.ReverseName{}}}
-		l.names = senders.NewNames(l.zone, l.keeper, time.Now, slog.New(slog.DiscardHandler))
+		l := &laboratory{t: t, zone: dnstest.New(reverseZone), store: &memory{names: map[netip.Addr]senders.ReverseName{}}}
+		l.names = senders.NewNames(l.zone, l.store, time.Now, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- l.names.Run(ctx) }()
@@ -183,17 +183,17 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 	}
 }
 
-func TestNamesOutliveTheirKeepersFailure(t *testing.T) {
+func TestNamesOutliveTheirStoresFailure(t *testing.T) {
 	t.Parallel()
 	withNames(t, func(l *laboratory) {
 		addr := netip.MustParseAddr("192.0.2.1")
 		broken := errors.New("disk on fire")
 		l.known("192.0.2.99")
-		l.keeper.fail(broken)
+		l.store.fail(broken)
 		if _, err := l.names.Known(t.Context(), []netip.Addr{addr}); !errors.Is(err, broken) {
 			t.Errorf("got %v, want %v", err, broken)
 		}
-		l.keeper.fail(nil)
+		l.store.fail(nil)
 		l.known(addr.String())
 		if got := l.known(addr.String()); got != "mail.example.org" {
 			t.Errorf("got %q, want the name after all", got)
@@ -247,8 +247,8 @@ func (c *crowd) count(by int) {
 func TestNamesHasBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		resolver, keeper := &crowd{}, &memory{names: map[netip.Addr]senders.ReverseName{}}
-		names := senders.NewNames(resolver, keeper, time.Now, slog.New(slog.DiscardHandler))
+		resolver, store := &crowd{}, &memory{names: map[netip.Addr]senders.ReverseName{}}
+		names := senders.NewNames(resolver, store, time.Now, slog.New(slog.DiscardHandler))
 		var addrs []netip.Addr
 		for addr := netip.MustParseAddr("10.0.0.0"); len(addrs) < 15_000; addr = addr.Next() {
 			addrs = append(addrs, addr)
@@ -261,8 +261,8 @@ func TestNamesHasBounds(t *testing.T) {
 		go func() { done <- names.Run(ctx) }()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if resolver.most > 8 || resolver.asked != 10_000 || len(keeper.names) != 10_000 {
-			t.Errorf("got %d questions, %d at once, %d results, want 10,000, at most 8 at once", resolver.asked, resolver.most, len(keeper.names))
+		if resolver.most > 8 || resolver.asked != 10_000 || len(store.names) != 10_000 {
+			t.Errorf("got %d questions, %d at once, %d results, want 10,000, at most 8 at once", resolver.asked, resolver.most, len(store.names))
 		}
 		stop()
 		if err := <-done; err != nil {

@@ -10,18 +10,17 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxPointers is how many names of one address are tried, as in RFC 7208 §4.6.4: an
-// address may have any number of them.
+// maxPointers limits the names of one address that are verified, as in RFC 7208 §4.6.4.
 const maxPointers = 10
 
-// reverse finds the name of an address that leads back to it. It returns "" where
-// there is none, and false where the DNS could not tell.
+// reverse returns a name of the address that resolves back to it, "" if there is none. It
+// returns false if DNS failed.
 func reverse(ctx context.Context, r dns.Resolver, addr netip.Addr) (string, bool) {
 	pointers := r.Resolve(ctx, dns.Question{Name: PointerName(addr), Type: dns.PTR})
 	if pointers.Outcome == dns.Inconclusive {
 		return "", false
 	}
-	// Servers shuffle records; the same address is to have the same name tomorrow.
+	// Servers shuffle records; sort for a stable result.
 	names := hostsOf(pointers)
 	slices.Sort(names)
 	conclusive := true
@@ -35,8 +34,8 @@ func reverse(ctx context.Context, r dns.Resolver, addr netip.Addr) (string, bool
 	return "", conclusive
 }
 
-// hostsOf returns the names in an answer that can be the name of a host: whoever
-// has an address can write anything there.
+// hostsOf returns the valid host names in an answer: the owner of an address can publish
+// anything.
 func hostsOf(pointers dns.Answer) []string {
 	var names []string
 	for _, record := range pointers.Records {
@@ -47,7 +46,7 @@ func hostsOf(pointers dns.Answer) []string {
 	return names
 }
 
-// leadsTo reports whether a name has the address, and whether that could be told.
+// leadsTo reports whether a name resolves to the address; known is false if DNS failed.
 func leadsTo(ctx context.Context, r dns.Resolver, name string, addr netip.Addr) (leads, known bool) {
 	kind := dns.AAAA
 	if addr.Is4() {
@@ -58,8 +57,7 @@ func leadsTo(ctx context.Context, r dns.Resolver, name string, addr netip.Addr) 
 	return leads, answer.Outcome != dns.Inconclusive
 }
 
-// PointerName returns the name at which the names of a valid address are found:
-// RFC 1035 §3.5 for IPv4, RFC 3596 §2.5 for IPv6.
+// PointerName returns the PTR name of a valid address (RFC 1035 §3.5, RFC 3596 §2.5).
 func PointerName(addr netip.Addr) string {
 	var b strings.Builder
 	octets := addr.AsSlice()

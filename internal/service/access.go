@@ -14,11 +14,11 @@ type NewToken struct {
 	// Name is what the token is for, or "".
 	Name  string
 	Scope dmarcd.Scope
-	// ExpiresAt is when it ends; the zero value is never.
+	// ExpiresAt is the end of the token; zero is never.
 	ExpiresAt time.Time
 }
 
-// CreateToken makes a token, and returns its secret, which is never shown again.
+// CreateToken creates a token and returns its secret, which is not shown again.
 func (t *Team) CreateToken(ctx context.Context, wanted NewToken) (secret string, err error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func (t *Team) CreateToken(ctx context.Context, wanted NewToken) (secret string,
 	return secret, nil
 }
 
-// RevokeToken ends a token for good.
+// RevokeToken revokes a token.
 func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
@@ -41,8 +41,7 @@ func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID) error {
 	return t.team.RevokeToken(ctx, id, t.actor.to("token.revoke", id.String(), ""))
 }
 
-// SetRole gives a member another role. The last owner stays one: that is an
-// *dmarcd.InvalidError.
+// SetRole changes the role of a member. The last owner is an *dmarcd.InvalidError.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
@@ -50,8 +49,7 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 	return t.team.SetRole(ctx, user, role, t.actor.to("member.role", "", string(role)))
 }
 
-// RemoveMember takes a member out of the team. The last owner stays: that is an
-// *dmarcd.InvalidError.
+// RemoveMember removes a member. The last owner is an *dmarcd.InvalidError.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
@@ -59,32 +57,66 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID) error {
 	return t.team.RemoveMember(ctx, user, t.actor.to("member.remove", "", ""))
 }
 
-// InviteMember invites a person into the team, and returns a one-time link, which is
-// never shown again.
-func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role) (link string, err error) {
-	if err := t.may(dmarcd.RightManage); err != nil {
-		return "", err
-	}
-	if email, err = dmarcd.ParseEmail(email); err != nil {
-		return "", err
-	}
-	secret, hash := auth.NewInvite()
-	if link, err = auth.WelcomeLink(t.service.options.BaseURL, secret); err != nil {
-		return "", err
-	}
-	err = t.team.Invite(ctx, hash, dmarcd.Invite{
-		Email: email, Role: role, CreatedBy: t.actor.entry.User, ExpiresAt: t.service.options.Now().Add(dmarcd.InviteLife),
-	}, t.actor.to("member.invite", email, string(role)))
-	if err != nil {
-		return "", err
-	}
-	return link, nil
+// SentInvitation is an invitation that was just made. Its link is never shown again.
+type SentInvitation struct {
+	// Link works once.
+	Link string
+	// Mailed tells that it was sent by mail.
+	Mailed bool
 }
 
-// WithdrawInvite makes every open link for an address void. None is dmarcd.ErrNotFound.
-func (t *Team) WithdrawInvite(ctx context.Context, email string) error {
+// mailInvitation sends the link of an invitation, if there is a relay. team is 0 for none.
+func (s *Service) mailInvitation(ctx context.Context, email string, team dmarcd.TeamID, link string) SentInvitation {
+	sent := SentInvitation{Link: link}
+	if s.options.Mail == nil || email == "" {
+		return sent
+	}
+	var named dmarcd.Team
+	var err error
+	if team != 0 {
+		named, err = s.store.TeamByID(ctx, team)
+	}
+	if err == nil {
+		err = s.mailAttempts.Attempt(email, team.String())
+	}
+	if err == nil {
+		err = s.options.Mail.SendInvitation(ctx, email, named.Name, link)
+	}
+	if err != nil {
+		s.options.Log.WarnContext(ctx, "invitation not sent", "error", err, "team", team)
+	}
+	sent.Mailed = err == nil
+	return sent
+}
+
+// InviteMember invites a person into the team, and returns the invitation, which is sent by
+// mail too if there is a relay.
+func (t *Team) InviteMember(ctx context.Context, email string, role dmarcd.Role) (invitation SentInvitation, err error) {
+	if err := t.may(dmarcd.RightManage); err != nil {
+		return SentInvitation{}, err
+	}
+	if email, err = dmarcd.ParseEmail(email); err != nil {
+		return SentInvitation{}, err
+	}
+	secret, hash := auth.NewInvitation()
+	link, err := auth.InvitationLink(t.service.options.BaseURL, secret)
+	if err != nil {
+		return SentInvitation{}, err
+	}
+	err = t.team.Invite(ctx, hash, dmarcd.Invitation{
+		Email: email, Role: role, CreatedBy: t.actor.entry.User, ExpiresAt: t.service.options.Now().Add(dmarcd.InvitationLife),
+	}, t.actor.to("member.invite", email, string(role)))
+	if err != nil {
+		return SentInvitation{}, err
+	}
+	return t.service.mailInvitation(ctx, email, t.team.ID(), link), nil
+}
+
+// WithdrawInvitation voids all open invitations of an address. Without one it is
+// dmarcd.ErrNotFound.
+func (t *Team) WithdrawInvitation(ctx context.Context, email string) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
 	}
-	return t.team.CancelInvite(ctx, email, t.actor.to("member.uninvite", email, ""))
+	return t.team.CancelInvitation(ctx, email, t.actor.to("member.uninvite", email, ""))
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/dmarcd/dmarcd/internal/auth"
 )
 
-// Client is the browser that a request comes from.
+// Client is the browser of a request.
 type Client struct {
 	Address, UserAgent string
-	// Session is the secret of the session that it has, or "". A new session replaces
-	// it.
+	// Session is the secret of its session, or "". A new session replaces it.
 	Session string
 }
 
-// SignIn signs a user in, and returns the secret of the new session. A wrong address or
-// password is dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit.
+// SignIn returns the secret of a new session. A wrong email or password is
+// dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit.
 func (s *Service) SignIn(ctx context.Context, email, password string, client Client) (session string, err error) {
 	user, err := s.passwords.User(ctx, email, password, client.Address)
 	if err != nil {
@@ -33,7 +32,7 @@ func (s *Service) beginSession(ctx context.Context, user dmarcd.UserID, client C
 	return s.sessions.Begin(ctx, user, auth.Client{Address: client.Address, UserAgent: client.UserAgent}, client.Session)
 }
 
-// SignOut ends a session. One that has ended already is no error.
+// SignOut ends a session. An ended one is no error.
 func (s *Service) SignOut(ctx context.Context, session string) error {
 	return s.sessions.End(ctx, session)
 }
@@ -41,8 +40,8 @@ func (s *Service) SignOut(ctx context.Context, session string) error {
 // SingleSignOn reports whether users can sign in with an identity provider.
 func (s *Service) SingleSignOn() bool { return s.options.OIDC != nil }
 
-// BeginSingleSignOn returns where to send the browser, and the state that it has to keep
-// meanwhile. next is the page to return to.
+// BeginSingleSignOn returns the URL to redirect to, and the state for the browser to keep.
+// next is the page to return to.
 func (s *Service) BeginSingleSignOn(ctx context.Context, next string) (location, state string, err error) {
 	if s.options.OIDC == nil {
 		return "", "", dmarcd.ErrNotFound
@@ -50,11 +49,10 @@ func (s *Service) BeginSingleSignOn(ctx context.Context, next string) (location,
 	return s.options.OIDC.Begin(ctx, next)
 }
 
-// FinishSingleSignOn takes the state that the browser kept and the answer of the
-// provider, and returns the secret of a new session and the page to go to.
-// dmarcd.ErrUnauthorized means that the provider refused or was not asked,
-// dmarcd.ErrForbidden that the address is not verified, and dmarcd.ErrNotFound that the
-// user was not invited.
+// FinishSingleSignOn verifies the state and the provider's answer, and returns the secret of a
+// new session and the page to go to. dmarcd.ErrUnauthorized means that the provider rejected
+// the request or the state is unknown, dmarcd.ErrForbidden that the address is not verified,
+// dmarcd.ErrNotFound that the user is not invited.
 func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer url.Values, client Client) (session, next string, err error) {
 	if s.options.OIDC == nil {
 		return "", "", dmarcd.ErrNotFound
@@ -67,15 +65,14 @@ func (s *Service) FinishSingleSignOn(ctx context.Context, state string, answer u
 	return session, next, err
 }
 
-// Account is a signed-in user with the team that they chose, and what they can do for
-// themselves. It is for one request.
+// Account is a signed-in user with the selected team. It is for one request.
 type Account struct {
 	User dmarcd.User
-	// Team is the chosen team, the zero value for a user in no team; Role is theirs in
+	// Team is the selected team, zero for a user without a team; Role is the user's role in
 	// it.
 	Team dmarcd.Team
 	Role dmarcd.Role
-	// Teams are those that the user can choose, by name.
+	// Teams are the teams that the user can select, by name.
 	Teams []dmarcd.Team
 
 	service *Service
@@ -102,7 +99,7 @@ func (s *Service) Account(ctx context.Context, client Client) (*Account, error) 
 	for _, m := range memberships {
 		account.Teams = append(account.Teams, m.Team)
 	}
-	// Operators may look at teams that they are not members of.
+	// Operators may see teams that they are not members of.
 	chosen := func(team dmarcd.Team) bool { return team.ID == account.Team.ID }
 	if account.Team.ID != 0 && !slices.ContainsFunc(account.Teams, chosen) {
 		account.Teams = append(account.Teams, account.Team)
@@ -110,8 +107,8 @@ func (s *Service) Account(ctx context.Context, client Client) (*Account, error) 
 	return account, nil
 }
 
-// chooseFirst chooses the first team that the user may see. It is for operators, and for
-// users who were removed from the team that they had chosen.
+// chooseFirst selects the first team that the user may see: for operators, and for users who
+// were removed from the selected team.
 func (a *Account) chooseFirst(ctx context.Context, memberships []dmarcd.Membership) error {
 	var first dmarcd.Membership
 	switch {
@@ -140,34 +137,33 @@ func (a *Account) actor() Actor {
 	return User(a.User.ID, a.User.Email, a.Role, a.User.Operator, a.client.Address)
 }
 
-// InTeam returns what the user can do in the chosen team.
+// InTeam returns the use cases of the selected team.
 func (a *Account) InTeam() *Team { return a.service.Team(a.Team.ID, a.actor()) }
 
-// System returns what the user can do to the installation.
+// System returns the use cases of the installation.
 func (a *Account) System() *System { return a.service.System(a.actor()) }
 
-// ChooseTeam chooses another team for the session. One that the user may not see is
-// dmarcd.ErrNotFound.
+// ChooseTeam selects another team. One that the user may not see is dmarcd.ErrNotFound.
 func (a *Account) ChooseTeam(ctx context.Context, team dmarcd.TeamID) error {
 	return a.service.store.SelectTeam(ctx, a.session.Hash, team)
 }
 
-// AccountSession is a browser on which a user is signed in.
+// AccountSession is a session of the user.
 type AccountSession struct {
 	dmarcd.Session
-	// ID names the session. It is made of the hash, which opens nothing.
+	// ID is derived from the hash, which grants nothing.
 	ID string
-	// Here tells that it is the session that asks.
+	// Here marks the session of this request.
 	Here bool
 }
 
-// Sessions returns the sessions of the user, the last used first.
+// Sessions returns the sessions of the user, last used first.
 func (a *Account) Sessions(ctx context.Context) ([]AccountSession, error) {
 	found, err := a.service.store.Sessions(ctx, a.User.ID)
 	now := a.service.options.Now()
 	var sessions []AccountSession
 	for _, session := range found {
-		if session.Valid(now) { // others have not been removed yet
+		if session.Valid(now) { // expired ones are not purged yet
 			sessions = append(sessions, AccountSession{
 				Session: session, ID: hex.EncodeToString(session.Hash[:]), Here: session.Hash == a.session.Hash,
 			})
@@ -176,20 +172,20 @@ func (a *Account) Sessions(ctx context.Context) ([]AccountSession, error) {
 	return sessions, err
 }
 
-// to returns the audit entry of a change that the user makes to their account. A user
-// belongs to no team, so it goes to the audit log of the installation.
+// to returns the audit entry of a change to the account. It belongs to the installation, as
+// users belong to no team.
 func (a *Account) to(action, detail string) dmarcd.AuditEntry {
 	return a.actor().to(action, a.User.Email, detail)
 }
 
-// SetName gives the user another name, "" for none.
+// SetName sets the user's name, "" for none.
 func (a *Account) SetName(ctx context.Context, name string) error {
 	return a.service.store.SetUserName(ctx, a.User.ID, name, a.to("user.name", ""))
 }
 
-// SetPassword changes the password, and ends all other sessions of the user. It returns
-// dmarcd.ErrUnauthorized where current is not the present password, dmarcd.ErrLimit
-// after too many attempts, and dmarcd.ErrForbidden for a user without a password.
+// SetPassword changes the password and ends all other sessions. A wrong current password is
+// dmarcd.ErrUnauthorized, too many attempts are dmarcd.ErrLimit, a user without a password is
+// dmarcd.ErrForbidden.
 func (a *Account) SetPassword(ctx context.Context, current, next string) error {
 	return a.service.passwords.Change(ctx, a.session, current, next, a.client.Address, a.to("user.password", ""))
 }
@@ -208,39 +204,37 @@ func (a *Account) EndSession(ctx context.Context, id string) error {
 	return dmarcd.ErrNotFound
 }
 
-// EndOtherSessions ends all sessions of the user but the one that asks.
+// EndOtherSessions ends all sessions of the user except this one.
 func (a *Account) EndOtherSessions(ctx context.Context) error {
 	return a.service.store.EndSessions(ctx, a.User.ID, a.session.Hash, a.to("session.end", "all others"))
 }
 
-// Invitation is what a one-time link is for.
+// Invitation describes a one-time link.
 type Invitation struct {
-	// Email is the address that it is for, "" where the person who follows it chooses
-	// one.
+	// Email is "" if the user chooses it.
 	Email string
-	// Team is the name of the team to join, "" for none, and Role the role in it.
+	// Team is the team to join, "" for none, with Role.
 	Team string
 	Role dmarcd.Role
-	// Known tells that a user has this address already.
+	// Known means that a user with this address exists.
 	Known bool
-	// SignedIn is the address of the user who is signed in on the browser and accepts,
-	// "" for none.
+	// SignedIn is the address of the signed-in user, "" for none.
 	SignedIn string
-	// SignInFirst tells that the user has to sign in before they accept: the link alone
-	// does not open their account.
+	// SignInFirst means that the user must sign in before accepting: the link does not open an
+	// existing account.
 	SignInFirst bool
 }
 
-// Invitation returns what a link is for, or dmarcd.ErrNotFound for one that is unknown,
-// used or expired. It does not use it.
+// Invitation describes a link. An unknown, used or expired one is dmarcd.ErrNotFound. It does
+// not use it up.
 func (s *Service) Invitation(ctx context.Context, link string, client Client) (Invitation, error) {
-	invite, err := s.invitations.Look(ctx, link)
+	stored, err := s.invitations.Find(ctx, link)
 	if err != nil {
 		return Invitation{}, err
 	}
-	invitation := Invitation{Email: invite.Email, Role: invite.Role}
-	if invite.Team != 0 {
-		team, err := s.store.TeamByID(ctx, invite.Team)
+	invitation := Invitation{Email: stored.Email, Role: stored.Role}
+	if stored.Team != 0 {
+		team, err := s.store.TeamByID(ctx, stored.Team)
 		if err != nil {
 			return Invitation{}, err
 		}
@@ -251,20 +245,20 @@ func (s *Service) Invitation(ctx context.Context, link string, client Client) (I
 		return Invitation{}, err
 	}
 	invitation.SignedIn = user.Email
-	if invite.Email == "" {
+	if stored.Email == "" {
 		return invitation, nil
 	}
-	switch _, err := s.store.UserByEmail(ctx, invite.Email); {
+	switch _, err := s.store.UserByEmail(ctx, stored.Email); {
 	case err == nil:
 		invitation.Known = true
-		invitation.SignInFirst = invite.CreatedBy != 0 && user.ID == 0 // see dmarcd.Invite
+		invitation.SignInFirst = stored.CreatedBy != 0 && user.ID == 0 // see dmarcd.Invitation
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return Invitation{}, err
 	}
 	return invitation, nil
 }
 
-// signedIn returns the user of the client's session, the zero value for none.
+// signedIn returns the user of the client's session, zero for none.
 func (s *Service) signedIn(ctx context.Context, client Client) (dmarcd.User, error) {
 	session, err := s.sessions.Resolve(ctx, client.Session)
 	if errors.Is(err, dmarcd.ErrUnauthorized) {
@@ -273,13 +267,13 @@ func (s *Service) signedIn(ctx context.Context, client Client) (dmarcd.User, err
 	return session.User, err
 }
 
-// NewAccount is what a person states who accepts an invitation.
+// NewAccount is the form of a user who accepts an invitation.
 type NewAccount struct{ Email, Name, Password string }
 
-// AcceptInvitation uses a link, and returns the secret of a new session in the team that
-// it is for. The errors are those of auth.Welcome.Accept.
+// AcceptInvitation uses up a link, and returns the secret of a new session in its team. Its
+// errors are those of auth.Invitations.Accept.
 func (s *Service) AcceptInvitation(ctx context.Context, link string, account NewAccount, client Client) (session string, err error) {
-	invite, err := s.invitations.Look(ctx, link)
+	stored, err := s.invitations.Find(ctx, link)
 	if err != nil {
 		return "", err
 	}
@@ -288,8 +282,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, link string, account New
 		return "", err
 	}
 	entry := dmarcd.AuditEntry{Action: "user.join", Address: client.Address}
-	if invite.Team != 0 {
-		entry.Action, entry.Detail = "member.join", string(invite.Role)
+	if stored.Team != 0 {
+		entry.Action, entry.Detail = "member.join", string(stored.Role)
 	}
 	user, err := s.invitations.Accept(ctx, link, auth.Answer{
 		SignedIn: present.ID, Email: account.Email, Name: account.Name, Password: account.Password,
@@ -297,12 +291,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, link string, account New
 	if err != nil {
 		return "", err
 	}
-	if session, err = s.beginSession(ctx, user.ID, client); err != nil || invite.Team == 0 {
+	if session, err = s.beginSession(ctx, user.ID, client); err != nil || stored.Team == 0 {
 		return session, err
 	}
 	begun, err := s.sessions.Resolve(ctx, session)
 	if err != nil {
 		return "", err
 	}
-	return session, s.store.SelectTeam(ctx, begun.Hash, invite.Team)
+	return session, s.store.SelectTeam(ctx, begun.Hash, stored.Team)
 }

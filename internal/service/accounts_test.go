@@ -22,8 +22,8 @@ const (
 // of the sessions.
 func (w *world) signIn(email string) (first, second service.Client) {
 	w.Helper()
-	secret, hash := auth.NewInvite()
-	w.must(w.store.CreateInvite(w.Context(), hash, dmarcd.Invite{
+	secret, hash := auth.NewInvitation()
+	w.must(w.store.CreateInvitation(w.Context(), hash, dmarcd.Invitation{
 		Email: email, Team: w.team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour),
 	}))
 	first, second = service.Client{Address: "192.0.2.7"}, service.Client{Address: "192.0.2.8"}

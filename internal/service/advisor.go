@@ -12,12 +12,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/insight"
 )
 
-// adviceDays is how many days of mail advice and simulations are made from, unless others
-// are asked for.
+// adviceDays is the default period of advice and simulations.
 const adviceDays = 30
 
-// Mail reads who sent mail as a domain, or as any domain of the team where name is "",
-// in some days. It must be closed.
+// Mail reads the mail of a domain, or of all domains if name is "", in some days. Close it
+// after use.
 func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insight.Mail, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -35,7 +34,7 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	return mail, nil
 }
 
-// about returns what is known of a domain beside its mail.
+// about returns the facts of a domain that do not come from mail.
 func (t *Team) about(ctx context.Context, domain dmarcd.Domain) (insight.Domain, error) {
 	check, err := t.team.LatestCheck(ctx, domain.Name)
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
@@ -45,8 +44,7 @@ func (t *Team) about(ctx context.Context, domain dmarcd.Domain) (insight.Domain,
 	return insight.Domain{ID: domain.ID, Name: domain.Name, Facts: check.Check.Facts, Classes: classes}, err
 }
 
-// SetSenderClass says what a sender, named by its key, is to a domain; "" takes the word
-// back.
+// SetSenderClass sets the class of a sender for a domain; "" clears it.
 func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dmarcd.Class) error {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return err
@@ -65,25 +63,23 @@ func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dm
 	return t.team.SetSenderClass(ctx, domain.Name, sender, class, t.actor.to("sender.class", domain.Name, sender+", "+word))
 }
 
-// PolicyChange is what is different in a policy that is tried out. What is nil stays as
-// the current record has it.
+// PolicyChange is a hypothetical policy. Nil fields keep the current record.
 type PolicyChange struct {
 	P, SP, NP   *dmarc.Policy
 	ADKIM, ASPF *dmarc.Mode
 }
 
-// Simulation is what receivers would have done in some days under a policy.
+// Simulation is the effect of a policy on past mail.
 type Simulation struct {
 	Domain   string
 	From, To dmarcd.Day
 	Policy   insight.Policy
-	// Record is what to publish for the policy: that of the setup guide with it.
+	// Record is the record to publish for the policy.
 	Record string
 	insight.Simulation
 }
 
-// Simulate tries out a policy for a domain on the mail of some days, the last 30 where
-// none are asked for.
+// Simulate applies a policy to the mail of some days, by default the last 30.
 func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, change PolicyChange) (Simulation, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return Simulation{}, err
@@ -127,8 +123,7 @@ func (c PolicyChange) apply(p *insight.Policy) {
 	}
 }
 
-// period returns the days that are asked for: where an end is open, 30 of them, the last
-// of which is today where that end is open.
+// period replaces open ends of days: 30 days, ending today if the end is open.
 func (t *Team) period(days dmarcd.Days) (from, to dmarcd.Day) {
 	to = dmarcd.DayOf(t.service.options.Now())
 	if days.To != nil {
@@ -141,8 +136,8 @@ func (t *Team) period(days dmarcd.Days) (from, to dmarcd.Day) {
 	return from, max(from, to)
 }
 
-// Advice returns the stage of a domain and its next action, from its DNS and the mail of
-// the last 30 days.
+// Advice returns the stage and next action of a domain, from its DNS and the mail of the last
+// 30 days.
 func (t *Team) Advice(ctx context.Context, name string) (dmarcd.Advice, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return dmarcd.Advice{}, err
@@ -158,10 +153,9 @@ func (t *Team) Advice(ctx context.Context, name string) (dmarcd.Advice, error) {
 	return all[0], nil
 }
 
-// AllAdvice returns up to limit domains with their advice, the most urgent first: those
-// without a usable policy come before those that monitor, and these before the others;
-// among equals those with the most messages that fail. after is how many are left out.
-// more tells that there are others.
+// AllAdvice returns up to limit domains with their advice, most urgent first: domains without
+// a usable policy, then monitoring ones, then the others; within these by failing messages. It
+// skips the first after; more means that there are others.
 func (t *Team) AllAdvice(ctx context.Context, after, limit int) (all []dmarcd.Advice, more bool, err error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, false, err
@@ -180,7 +174,7 @@ func (t *Team) AllAdvice(ctx context.Context, after, limit int) (all []dmarcd.Ad
 	return all, more, err
 }
 
-// advise returns the advice for domains, whose mail is that of name, or of all domains.
+// advise returns the advice for domains, from the mail of name or of all domains.
 func (t *Team) advise(ctx context.Context, name string, domains []dmarcd.Domain) ([]dmarcd.Advice, error) {
 	situations := make([]insight.Situation, len(domains))
 	for i, domain := range domains {
@@ -207,8 +201,7 @@ func (t *Team) advise(ctx context.Context, name string, domains []dmarcd.Domain)
 	return all, nil
 }
 
-// unknownDNS is the next action of a domain whose DNS has not answered yet: any other
-// would be a guess.
+// unknownDNS is the next action before DNS has answered.
 func unknownDNS(domain string) *dmarcd.Action {
 	return &dmarcd.Action{
 		ID: dmarcd.ActionCheck, Title: "Check the DNS of " + domain,
@@ -216,8 +209,8 @@ func unknownDNS(domain string) *dmarcd.Action {
 	}
 }
 
-// situation returns what a domain publishes, and the record to go on from: that of the
-// setup guide, so that both propose the same.
+// situation returns the published records of a domain, and the proposed record of the setup
+// guide.
 func (t *Team) situation(ctx context.Context, domain dmarcd.Domain) (insight.Situation, error) {
 	about, err := t.about(ctx, domain)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// AddDomain adds a domain and checks its DNS before it returns. The domain is there even
-// if the check fails; the schedule checks it again. A domain that the team has already is
-// dmarcd.ErrConflict, one too many a *dmarcd.QuotaError.
+// AddDomain adds a domain and checks its DNS before it returns. If the check fails the domain
+// is still added, and the schedule retries. An existing domain is dmarcd.ErrConflict, one over
+// the quota a *dmarcd.QuotaError.
 func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.Domain{}, err
@@ -26,6 +26,7 @@ func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error
 	if err != nil {
 		return dmarcd.Domain{}, err
 	}
+	t.service.topAdvice.forget(t.team.ID())
 	checked, _, err := t.service.options.Checker.CheckInTime(ctx, t.team, name, dnscheck.Created)
 	switch {
 	case err == nil:
@@ -36,21 +37,22 @@ func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error
 	return domain, nil
 }
 
-// AddDomains adds domains, whose names are as dmarcd.ParseName returns them, and leaves
-// their DNS to the schedule. It returns how many the team did not have;
-// all or, where they are too many (a *dmarcd.QuotaError), none are added.
+// AddDomains adds domains, with names as from dmarcd.ParseName, and leaves checks to the
+// schedule. It returns the number of new ones; over the quota (a *dmarcd.QuotaError) it adds
+// none.
 func (t *Team) AddDomains(ctx context.Context, names []string) (added int, err error) {
 	if err := t.may(dmarcd.RightChange); err != nil || len(names) == 0 {
 		return 0, err
 	}
+	defer t.service.topAdvice.forget(t.team.ID())
 	return t.team.AddDomains(ctx, names, t.service.options.Now(), t.actor.to("domain.add", "", ""))
 }
 
-// DeleteDomain removes a domain with all that is known of it.
+// DeleteDomain deletes a domain with its data.
 func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 	right := dmarcd.RightManage
 	if t.actor.token {
-		right = dmarcd.RightChange // as the interface has it
+		right = dmarcd.RightChange // as the interface defines
 	}
 	if err := t.may(right); err != nil {
 		return err
@@ -62,7 +64,7 @@ func (t *Team) DeleteDomain(ctx context.Context, name string) error {
 	return t.team.DeleteDomain(ctx, domain.Name, t.actor.to("domain.delete", domain.Name, ""))
 }
 
-// SetPurpose declares what a domain is used for; "" takes the word back.
+// SetPurpose sets what a domain is used for; "" clears it.
 func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose) error {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return err
@@ -74,34 +76,38 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 	return t.team.SetPurpose(ctx, domain.Name, purpose, t.actor.to("domain.purpose", domain.Name, cmp.Or(string(purpose), "none")))
 }
 
-// Verify checks the DMARC record of a domain now, and returns the updated domain.
+// Verify checks the DMARC record of a domain now, and returns the updated domain. A sample
+// domain stays as it is.
 func (t *Team) Verify(ctx context.Context, name string) (dmarcd.Domain, dmarcd.Check, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
 	}
-	// The domain comes first: teams must not have the names of others looked up.
+	// Find the domain first: a team must not trigger queries for names of others.
 	domain, err := t.named(ctx, name)
 	if err != nil {
 		return dmarcd.Domain{}, dmarcd.Check{}, err
+	}
+	if domain.Sample {
+		return domain, dmarcd.Check{Conclusive: true}, nil
 	}
 	return t.service.options.Checker.CheckInTime(ctx, t.team, domain.Name, dnscheck.Requested)
 }
 
 const (
-	// examineTime bounds a full check that a user waits for.
+	// examineTime limits a full check on request.
 	examineTime = 8 * time.Second
-	// watchEvery is how often a domain is checked while users watch it.
+	// watchEvery is the minimum interval of checks while users watch a domain.
 	watchEvery = 10 * time.Second
 )
 
-// Examine runs the full check of a domain now. It goes on when the client leaves: a check
-// that is cut short would be stored as inconclusive.
+// Examine runs a full check now, unless the domain is a sample. It continues if the client
+// disconnects: a cancelled check would be saved as inconclusive.
 func (t *Team) Examine(ctx context.Context, name string) error {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return err
 	}
 	domain, err := t.named(ctx, name)
-	if err != nil {
+	if err != nil || domain.Sample {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), examineTime)
@@ -109,8 +115,8 @@ func (t *Team) Examine(ctx context.Context, name string) error {
 	return t.service.options.Examine(ctx, t.team, domain.Name)
 }
 
-// Watch runs the full check of a domain for users who wait for its records to appear:
-// once for all of them, and not more often than every few seconds.
+// Watch runs a full check for users who wait for records to appear: one for all of them, and
+// at most every few seconds.
 func (t *Team) Watch(ctx context.Context, name string) error {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return err
@@ -127,20 +133,18 @@ func (t *Team) Watch(ctx context.Context, name string) error {
 	return t.Examine(ctx, domain.Name)
 }
 
-// watched is a domain that users watch.
 type watched struct {
 	team dmarcd.TeamID
 	name string
 }
 
-// watching is the set of the domains that are checked for users who watch. Its zero
-// value is ready to use.
+// watching is the set of domains with a running check. Its zero value is ready to use.
 type watching struct {
 	mu      sync.Mutex
 	domains map[watched]struct{}
 }
 
-// begin notes that a domain is checked until end is called, unless it is already.
+// begin marks a domain as being checked until end is called; first is false if it already is.
 func (w *watching) begin(domain watched) (end func(), first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,8 +162,7 @@ func (w *watching) begin(domain watched) (end func(), first bool) {
 	}, true
 }
 
-// named returns the domain of the team with a name as it was written. What is no name
-// is dmarcd.ErrNotFound, like any other that the team does not have.
+// named returns the domain with a name as entered. An invalid name is dmarcd.ErrNotFound.
 func (t *Team) named(ctx context.Context, name string) (dmarcd.Domain, error) {
 	parsed, err := dmarcd.ParseName(name)
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// maxWaiters is how many requests wait for events at once, maxTeamWaiters how many of
-	// one team.
+	// maxWaiters limits the waiting requests, maxTeamWaiters those of one team.
 	maxWaiters, maxTeamWaiters = 1024, 64
-	// eventPoll is after how long a request that waits notices the event of another
-	// process. One of its own process it notices at once.
+	// eventPoll is how often a waiting request polls for events of other processes. Those of
+	// its own process wake it.
 	eventPoll = time.Second
 )
 
-// Events returns up to limit events, newest first, with numbers below before; 0 begins
-// with the newest.
+// Events returns up to limit events, newest first, with numbers below before; 0 starts at the
+// newest.
 func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -25,7 +24,7 @@ func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, lim
 	return t.team.Events(ctx, filter, before, limit)
 }
 
-// LastEvent returns the number of the newest event, 0 where there was none yet.
+// LastEvent returns the number of the newest event, 0 if there is none.
 func (t *Team) LastEvent(ctx context.Context) (int64, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return 0, err
@@ -33,9 +32,8 @@ func (t *Team) LastEvent(ctx context.Context) (int64, error) {
 	return t.team.LastEvent(ctx)
 }
 
-// EventsSince returns up to limit events, oldest first, with numbers above since. Where
-// there is none it waits for one as long as wait, and then returns none. It also returns
-// none when the process stops.
+// EventsSince returns up to limit events, oldest first, with numbers above since. Without any
+// it waits up to wait, or until the process stops, and may return none.
 func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64, limit int, wait time.Duration) ([]dmarcd.Event, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -47,7 +45,7 @@ func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64,
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	release, err := t.service.waiters.Acquire(waiting, t.team.ID(), 1)
-	if err != nil { // too many wait: this one notices what happened only at the end
+	if err != nil { // too many waiters: poll only at the end
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -66,13 +64,13 @@ func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64,
 	}
 }
 
-// awaitEvent returns the number of the newest event when that is above seen, when ctx
-// ends, or when the process stops.
+// awaitEvent returns the number of the newest event when it exceeds seen, when ctx ends, or
+// when the process stops.
 func (t *Team) awaitEvent(ctx context.Context, seen int64) (last int64, err error) {
 	poll := time.NewTicker(eventPoll)
 	defer poll.Stop()
 	for {
-		added := t.team.EventAdded() // before the query, which may just miss one
+		added := t.team.EventAdded() // subscribe before the query
 		if last, err = t.team.LastEvent(context.WithoutCancel(ctx)); err != nil || last > seen {
 			return last, err
 		}
@@ -87,7 +85,6 @@ func (t *Team) awaitEvent(ctx context.Context, seen int64) (last int64, err erro
 	}
 }
 
-// stopping reports whether the process stops.
 func (s *Service) stopping() bool {
 	select {
 	case <-s.options.Stopping:

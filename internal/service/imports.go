@@ -7,17 +7,16 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Import stores reports that were read from files. It is an intake.Keeper, and for one
-// goroutine.
+// Import stores reports from files. It is an intake.DeliveryStore for one goroutine.
 type Import struct {
 	team  *Team
 	entry dmarcd.AuditEntry
-	// noted tells that the audit log has the entry.
+	// noted means that the audit entry is written.
 	noted bool
 }
 
-// Import begins an import from a source, such as the path of a folder. The audit log gets
-// one entry, with the first reports that are stored.
+// Import starts an import from a source, such as a folder. It writes one audit entry, with the
+// first stored reports.
 func (t *Team) Import(source string) (*Import, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return nil, err

@@ -10,30 +10,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
-// The server of a mailbox is chosen by the owner of a team, and this machine may reach
-// hosts that they cannot. Package outbound refuses addresses that are neither public nor
-// allowed by the operator, with one message for all of them. Where the operator allows a
-// network, adding a mailbox must not become a port scanner for it: every failure before
-// the server speaks IMAP (nothing listens, a packet filter drops it, another protocol) has
-// one message, after one time. The same goes for the list of mailboxes, since a name may
-// resolve differently later. A refused login or folder is shown: only a mail server does
-// that, and users mistype. Operators find the reason in the log, in the list of mailboxes,
-// and with dmarcd mailbox add.
+// The owner of a team chooses the server of a mailbox, and this machine may reach hosts that
+// the owner cannot. Package outbound rejects addresses that are neither public nor allowed by
+// the operator, with one message for all of them. In an allowed network, adding a mailbox must
+// not become a port scanner: every failure before the server speaks IMAP has one message,
+// after a fixed time. The same applies to the list of mailboxes, since a name may resolve
+// differently later. A rejected login or folder is shown: only a mail server does that.
+// Operators see the reason in the log, in the list of mailboxes and with dmarcd mailbox add.
 const (
-	// tryTime is after how long a user is told that a server cannot be used.
+	// tryTime is when a failure is reported to the user.
 	tryTime = 10 * time.Second
-	// unreached is all that is told of a server that does not speak IMAP with us.
+	// unreached is the message about a server that does not speak IMAP with us.
 	unreached = "The server cannot be reached, or does not speak IMAP as it is asked to. Check its name, port and encryption; an operator finds the reason in the log."
-	// addressRefused is told of a server whose address may not be connected to.
+	// addressRefused is the message about a server with a forbidden address.
 	addressRefused = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 )
 
-// MailboxError is why a mailbox cannot be logged in to. It is an *dmarcd.InvalidError with
-// what its user may know, and the reason in full.
+// MailboxError is a failed login to a mailbox. It is an *dmarcd.InvalidError with the message
+// for users, and the full reason.
 type MailboxError struct {
 	// Field is that of dmarcd.Mailbox, or "password".
 	Field, Message string
-	// Reason may show what is at an address: it is for operators.
+	// Reason may reveal what runs at an address: it is for operators.
 	Reason error
 }
 
@@ -45,8 +43,8 @@ func (e *MailboxError) Unwrap() []error {
 	return []error{&dmarcd.InvalidError{Field: e.Field, Message: e.Message}, e.Reason}
 }
 
-// Mailboxes returns the mailboxes without their secrets. Why one is not read is told in
-// full to operators alone.
+// Mailboxes returns the mailboxes without secrets. Only operators see the full reason of a
+// problem.
 func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -60,13 +58,13 @@ func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
 	return mailboxes, err
 }
 
-// shownProblem returns what users are told of why a mailbox is not read.
+// shownProblem returns the message why a mailbox is not read.
 func (s *Service) shownProblem(mailbox dmarcd.Mailbox) string {
 	problem := mailbox.Error
 	switch {
 	case problem == "" || !mailbox.PausedAt.IsZero():
 		return problem
-	case strings.HasPrefix(problem, s.options.LoginRefused):
+	case strings.HasPrefix(problem, s.options.LoginRejected):
 		return "The server refuses the login."
 	case strings.Contains(problem, outbound.ErrRefused.Error()):
 		return addressRefused
@@ -74,20 +72,20 @@ func (s *Service) shownProblem(mailbox dmarcd.Mailbox) string {
 	return unreached
 }
 
-// NewMailbox describes the mailbox to read.
+// NewMailbox describes the mailbox to add.
 type NewMailbox struct {
 	dmarcd.Mailbox
-	// Password is what to log in with, where Secret is nil.
+	// Password is used if Secret is nil.
 	Password string
-	// Secret is what to log in with, as Options.TryMailbox and Options.Seal take it.
+	// Secret is in the form of Options.TryMailbox and Options.Seal.
 	Secret []byte
-	// Untried adds the mailbox without a login. It is for operators.
+	// Untried skips the login. It is for operators.
 	Untried bool
 }
 
-// AddMailbox logs in to a mailbox, and has it read from then on. A server that cannot be
-// used is a *MailboxError: it is in the audit log, and attempts are throttled by team and
-// user, since this is a way to guess the passwords of others.
+// AddMailbox logs in to a mailbox and adds it. A failure is a *MailboxError: it is written to
+// the audit log, and attempts are throttled by team and user, because passwords could be
+// guessed here.
 func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbox, error) {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return dmarcd.Mailbox{}, err
@@ -110,7 +108,7 @@ func (t *Team) AddMailbox(ctx context.Context, wanted NewMailbox) (dmarcd.Mailbo
 	return t.team.AddMailbox(ctx, wanted.Mailbox, seal, t.actor.to("mailbox.add", "", wanted.Username+" at "+wanted.Host))
 }
 
-// tryMailbox logs in to a mailbox, and returns the secret to store.
+// tryMailbox logs in to a mailbox, throttled and audited, and returns the secret to store.
 func (t *Team) tryMailbox(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) ([]byte, error) {
 	team, user := t.team.ID(), t.actor.entry.User
 	attempts := t.service.mailboxAttempts
@@ -129,7 +127,7 @@ func (t *Team) tryMailbox(ctx context.Context, mailbox dmarcd.Mailbox, secret []
 		log.WarnContext(ctx, "mailbox not added", "error", failed.Reason, "team", team, "user", user)
 	}
 	entry := t.actor.to("mailbox.login_failed", mailbox.Username+" at "+mailbox.Address(), detail)
-	// Clients must not get rid of the entry by leaving.
+	// A client must not avoid the entry by disconnecting.
 	if err := t.team.Note(context.WithoutCancel(ctx), entry); err != nil {
 		log.ErrorContext(ctx, "audit entry not written", "error", err, "team", team, "user", user)
 	}
@@ -159,7 +157,7 @@ func (t *Team) logIn(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte)
 	return nil, &MailboxError{Field: "host", Message: unreached, Reason: err}
 }
 
-// RemoveMailbox forgets a mailbox and its secret. The reports that it brought stay.
+// RemoveMailbox removes a mailbox and its secret. Its reports stay.
 func (t *Team) RemoveMailbox(ctx context.Context, id dmarcd.MailboxID) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err
@@ -167,7 +165,7 @@ func (t *Team) RemoveMailbox(ctx context.Context, id dmarcd.MailboxID) error {
 	return t.team.RemoveMailbox(ctx, id, t.actor.to("mailbox.remove", id.String(), ""))
 }
 
-// ResumeMailbox lets a paused mailbox be read again.
+// ResumeMailbox resumes a paused mailbox.
 func (t *Team) ResumeMailbox(ctx context.Context, id dmarcd.MailboxID) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err

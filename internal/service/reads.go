@@ -7,30 +7,31 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// The types that lists are narrowed by and continued from are the store's.
+// Filters and cursors are types of the store.
 type (
-	// Cursor is a place in a list that is ordered by time.
+	// Cursor is a position in a list ordered by time.
 	Cursor = store.Cursor
-	// RecordCursor is a place in the records of a report.
+	// RecordCursor is a position in the records of a report.
 	RecordCursor = store.RecordCursor
-	// DailyCursor is a place in the counts of domains by day.
+	// DailyCursor is a position in the daily counts of domains.
 	DailyCursor = store.DailyCursor
 	// ReportFilter narrows a list of reports.
 	ReportFilter = store.ReportFilter
 	// EventFilter narrows a list of events.
 	EventFilter = store.EventFilter
-	// DailyCounts is what was counted on a day.
+	// DailyCounts are the counts of a day.
 	DailyCounts = store.DailyCounts
-	// Record is a record of a report, with its place.
+	// Record is a record of a report, with its position.
 	Record = store.Record
 	// DomainFilter narrows and orders the domains of an overview.
 	DomainFilter = store.OverviewFilter
+	// DomainRow is a domain in an overview.
+	DomainRow = store.DomainRow
 	// DomainList is a part of an overview.
 	DomainList = store.Overview
 )
 
-// Domain returns a domain by its name as it was written; what is no name is
-// dmarcd.ErrNotFound, like any other that the team does not have.
+// Domain returns a domain by its name as entered; an invalid name is dmarcd.ErrNotFound.
 func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return dmarcd.Domain{}, err
@@ -38,7 +39,7 @@ func (t *Team) Domain(ctx context.Context, name string) (dmarcd.Domain, error) {
 	return t.named(ctx, name)
 }
 
-// Domains returns up to limit domains whose names come after the given one, by name.
+// Domains returns up to limit domains after a name, ordered by name.
 func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.Domain, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -82,8 +83,8 @@ func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, 
 	return t.team.Checks(ctx, domain.Name, before, limit)
 }
 
-// Reports returns up to limit reports, the latest first, received before the one with
-// that id; 0 is the beginning.
+// Reports returns up to limit reports, newest first, received before that id; 0 starts at the
+// newest.
 func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, e
 	return t.team.Report(ctx, id)
 }
 
-// Records returns up to limit records of a report, behind the cursor.
+// Records returns up to limit records of a report, after the cursor.
 func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) ([]Record, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -107,8 +108,7 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 	return t.team.Records(ctx, id, after, limit)
 }
 
-// ReportOriginal returns what a report was sent in, or dmarcd.ErrNotFound where that is
-// past its retention.
+// ReportOriginal returns the original of a report, or dmarcd.ErrNotFound after its retention.
 func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.KeptOriginal, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return dmarcd.KeptOriginal{}, err
@@ -116,8 +116,8 @@ func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.K
 	return t.team.ReportOriginal(ctx, id)
 }
 
-// Rejected returns up to limit rejected items, the latest first, received before the one
-// with that id; 0 is the beginning.
+// Rejected returns up to limit rejected items, newest first, received before that id; 0 starts
+// at the newest.
 func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int) ([]dmarcd.Rejected, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.R
 	return t.team.RejectedByID(ctx, id)
 }
 
-// RejectedOriginal returns what a rejected item was sent in, or dmarcd.ErrNotFound where
-// that is past its retention.
+// RejectedOriginal returns the original of a rejected item, or dmarcd.ErrNotFound after its
+// retention.
 func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return dmarcd.KeptOriginal{}, err
@@ -150,8 +150,24 @@ func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyC
 	return t.team.Daily(ctx, days, limit)
 }
 
-// DomainDaily returns the counts of a domain by day. A domain that the team does not have
-// has none.
+// ParkedDaily returns the counts by day of parked domains whose mail receivers reject.
+func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.ParkedDaily(ctx, days, limit)
+}
+
+// TLSDaily returns the sessions that TLS reports count for a domain by day. A domain that
+// the team does not have has none.
+func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]DailyCounts, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.TLSDaily(ctx, name, days)
+}
+
+// DomainDaily returns the counts of a domain by day; none for an unknown domain.
 func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, limit int) ([]DailyCounts, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -159,7 +175,7 @@ func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, l
 	return t.team.DomainDaily(ctx, name, days, limit)
 }
 
-// DailyByDomain returns the counts of each domain by day, behind the cursor.
+// DailyByDomain returns the counts of each domain by day, after the cursor.
 func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyCursor, limit int) ([]DailyCounts, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -167,9 +183,9 @@ func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyC
 	return t.team.DailyByDomain(ctx, days, after, limit)
 }
 
-// ReserveMemory waits until the request may hold as much memory as one team may, and
-// returns the context under which nothing else of the request waits. It returns
-// memory.ErrBusy after some seconds. release must be called.
+// ReserveMemory waits until the request may use a team's share of the memory budget, and
+// returns a context in which it does not wait again. After some seconds it returns
+// memory.ErrBusy. Call release after use.
 func (t *Team) ReserveMemory(ctx context.Context) (held context.Context, release func(), err error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, nil, err
@@ -185,7 +201,7 @@ func (t *Team) DomainRows(ctx context.Context, filter DomainFilter) (DomainList,
 	return t.team.DomainRows(ctx, filter)
 }
 
-// Tokens returns the tokens, revoked and expired ones too, without their secrets.
+// Tokens returns all tokens, including revoked and expired ones, without secrets.
 func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -201,12 +217,12 @@ func (t *Team) Members(ctx context.Context) ([]dmarcd.Member, error) {
 	return t.team.Members(ctx)
 }
 
-// Invites returns the invitations that can still be used.
-func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
+// Invitations returns the open invitations.
+func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
 	}
-	return t.team.Invites(ctx)
+	return t.team.Invitations(ctx)
 }
 
 // Audit returns up to limit entries of the audit log, the latest first, older than the

@@ -10,18 +10,17 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Recipient is a domain whose reports outsiders send to an address of this installation.
-// They have no role: every client that knows the address may send.
+// Recipient is the domain of a reporting address, as seen by outsiders. They have no role:
+// every client that knows the address may send reports.
 type Recipient struct {
-	// Team is whose domain it is.
 	Team    dmarcd.TeamID
 	service *Service
 	team    *store.Team
 	domain  dmarcd.DomainID
 }
 
-// Recipient returns whose reports are sent to a reporting address, by its local part in
-// lower case, or dmarcd.ErrNotFound.
+// Recipient returns the domain of a reporting address by its local part in lower case, or
+// dmarcd.ErrNotFound.
 func (s *Service) Recipient(ctx context.Context, mailbox string) (*Recipient, error) {
 	found, err := s.store.RecipientOf(ctx, mailbox)
 	if err != nil {
@@ -33,7 +32,7 @@ func (s *Service) Recipient(ctx context.Context, mailbox string) (*Recipient, er
 // Admit returns a *dmarcd.QuotaError if the team may not receive more reports now.
 func (r *Recipient) Admit(ctx context.Context) error { return r.team.Admit(ctx) }
 
-// NoReportError is why nothing of a delivery is stored. It is a dmarcd.ErrInvalid.
+// NoReportError means that a delivery contains no report. It is a dmarcd.ErrInvalid.
 type NoReportError struct{ Reason string }
 
 // Error returns the reason.
@@ -42,8 +41,8 @@ func (e *NoReportError) Error() string { return e.Reason }
 // Is makes errors.Is(err, dmarcd.ErrInvalid) hold.
 func (e *NoReportError) Is(target error) bool { return target == dmarcd.ErrInvalid }
 
-// ReceiveTLS stores the TLS reports in what an outsider sent. Where there are none it is
-// a *NoReportError, and nothing is stored.
+// ReceiveTLS stores the TLS reports of an outsider. Without any it is a *NoReportError, and
+// nothing is stored.
 func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dmarcd.Receipt, error) {
 	acceptor := r.service.options.Acceptor
 	opened, err := acceptor.Read(ctx, intake.Message{
@@ -63,13 +62,13 @@ func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dma
 	return receipts[0], nil
 }
 
-// onlyTLS leaves nothing but TLS reports.
+// onlyTLS removes everything except TLS reports.
 func onlyTLS(delivery *dmarcd.Delivery) error {
 	reason := "it contains no report"
-	for _, refusal := range delivery.Refusals {
+	for _, refusal := range delivery.Rejections {
 		reason = refusal.Reason
 	}
-	delivery.Refusals = nil
+	delivery.Rejections = nil
 	delivery.Reports = slices.DeleteFunc(delivery.Reports, func(report dmarcd.NewReport) bool {
 		if report.Kind == dmarcd.KindTLS {
 			return false

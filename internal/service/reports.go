@@ -9,14 +9,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// ReceiveUpload copies up to limit bytes to where they can be read more than once. The
-// copy must be closed. More is dmarcd.ErrLimit.
+// ReceiveUpload copies up to limit bytes for repeated reads. More is dmarcd.ErrLimit. Close
+// the copy after use.
 func (s *Service) ReceiveUpload(body io.Reader, limit int64) (*intake.Copy, error) {
 	return intake.CopyOf(body, s.options.Acceptor.Limits.Containers.Folder, limit)
 }
 
-// Upload reads a file with reports in it, and stores what it holds. name is what the
-// file is called, or "".
+// Upload stores the reports of a file. name is the file name, or "".
 func (t *Team) Upload(ctx context.Context, name string, content *intake.Copy) ([]dmarcd.Receipt, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return nil, err
@@ -31,8 +30,8 @@ func (t *Team) Upload(ctx context.Context, name string, content *intake.Copy) ([
 	return t.service.options.Acceptor.Accept(ctx, t.team, message)
 }
 
-// Retry reads a rejected item again. It returns what became of all that was sent with
-// it, and whether the item itself could be used now.
+// Retry reads a rejected item again. It returns the receipts of everything in the same
+// original; settled means that the item itself was accepted.
 func (t *Team) Retry(ctx context.Context, id dmarcd.RejectedID) (settled bool, receipts []dmarcd.Receipt, err error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return false, nil, err
@@ -40,9 +39,8 @@ func (t *Team) Retry(ctx context.Context, id dmarcd.RejectedID) (settled bool, r
 	return t.service.options.Acceptor.Retry(ctx, t.team.ID(), t.team, id, t.actor.to("report.retry", id.String(), ""))
 }
 
-// SetCounted includes a report in the counters or excludes it, and returns the report
-// as it is then. To include a held report releases it; another version of the same
-// report that was counted is replaced.
+// SetCounted includes a report in the counters or excludes it, and returns the updated report.
+// Including releases a held report, and replaces another counted version of it.
 func (t *Team) SetCounted(ctx context.Context, id dmarcd.ReportID, counted bool) (dmarcd.Report, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.Report{}, err
@@ -60,7 +58,7 @@ func countedAction(counted bool) string {
 	return "report.exclude"
 }
 
-// DeleteReport deletes a report, and its original unless others came with it.
+// DeleteReport deletes a report, and its original unless it is still used.
 func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID) error {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return err
@@ -68,7 +66,7 @@ func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID) error {
 	return t.team.DeleteReport(ctx, id, t.actor.to("report.delete", id.String(), ""))
 }
 
-// DeleteRejected deletes a rejected item, and its original unless others came with it.
+// DeleteRejected deletes a rejected item, and its original unless it is still used.
 func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID) error {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return err
@@ -78,14 +76,14 @@ func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID) error {
 
 // Selection selects reports. At least one field must be set.
 type Selection struct {
-	// Reporter is the name of the reporter, in any case; "" is any.
+	// Reporter is matched case-insensitively; "" is any.
 	Reporter string
-	// Days is when the reports begin.
+	// Days limits the begin of the reports.
 	Days dmarcd.Days
 }
 
-// SetCountedAll is SetCounted for all reports of a selection. It returns how many were
-// changed. Held and replaced reports are left alone.
+// SetCountedAll is SetCounted for a selection. It returns the number of changed reports, and
+// skips held and replaced ones.
 func (t *Team) SetCountedAll(ctx context.Context, selected Selection, counted bool) (int, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return 0, err

@@ -1,7 +1,7 @@
-// Package service holds what teams and operators can do, each once: the role check, the
-// validation, the change, and the audit entry in the transaction of the change. The API,
-// the web pages and the command line decode, call it and encode. It takes and returns the
-// types of package dmarcd, and its errors are of the kinds of that package.
+// Package service contains the use cases of teams and operators, each once: role check,
+// validation, change, and audit entry in the same transaction. The API, the web pages and the
+// command line decode, call it and encode. It uses the types and error kinds of package
+// dmarcd.
 package service
 
 import (
@@ -22,47 +22,51 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Options are what use cases need beside the store. Those of the command line need none
-// of them.
+// Options are the dependencies of use cases other than the store. The command line needs none.
 type Options struct {
 	Checker *dnscheck.Checker
-	// Acceptor reads what is uploaded.
+	// Acceptor reads uploads.
 	Acceptor *intake.Acceptor
-	// Examine runs the full check of a domain of the team, and stores the result.
+	// Examine runs and saves a full check of a domain.
 	Examine func(ctx context.Context, team *store.Team, name string) error
-	// Retention is how long the data of teams is kept that have no setting of their own.
+	// Retention is the default retention of teams.
 	Retention store.Retention
-	// Insight knows who sends mail.
+	// Insight identifies senders.
 	Insight *insight.Service
-	// Memory is what large answers are made within.
+	// Memory is the budget of large responses.
 	Memory *memory.Budget
-	// Verify says whether a mail is from whom it says, and gives the zero value for
-	// what is no mail. Where it is nil no mail is verified.
+	// Verify authenticates a mail; zero for content that is not a mail. Nil disables it.
 	Verify func(ctx context.Context, mail *io.SectionReader) dmarcd.Verdict
-	// PasswordSecret returns the secret of a mailbox with that password, or an
-	// *dmarcd.InvalidError if no server takes it.
+	// PasswordSecret returns the mailbox secret for a password, or an *dmarcd.InvalidError.
 	PasswordSecret func(password string) ([]byte, error)
-	// TryMailbox logs in to a mailbox and opens its folder. It returns the secret to
-	// store, which the login may have renewed. A *MailboxError says what the server
-	// refuses; any other error is that no mail server was reached.
+	// TryMailbox logs in to a mailbox and opens its folder. It returns the secret to store,
+	// which may be renewed. A *MailboxError is a rejection by the server; any other error
+	// means that no mail server was reached.
 	TryMailbox func(ctx context.Context, mailbox dmarcd.Mailbox, secret []byte) (renewed []byte, err error)
-	// LoginRefused is how the problem of a mailbox begins whose server refuses the
-	// login.
-	LoginRefused string
-	// Seal makes the sealed form of the secret of a mailbox.
+	// LoginRejected is the prefix of a mailbox problem that means a rejected login.
+	LoginRejected string
+	// Seal encrypts a mailbox secret.
 	Seal func(mailbox dmarcd.Mailbox, secret []byte) ([]byte, error)
-	// SealWebhook makes the sealed form of a secret of a webhook.
+	// SealWebhook encrypts a webhook secret.
 	SealWebhook func(webhook dmarcd.Webhook, secret []byte) ([]byte, error)
+	// OpenWebhook opens a sealed secret of a webhook.
+	OpenWebhook func(webhook dmarcd.Webhook, sealed []byte) ([]byte, error)
+	// Mail sends mail; nil where the operator has configured no relay.
+	Mail Mailer
 	// PermitsAddress reports whether an endpoint may have an address.
 	PermitsAddress func(address netip.Addr) bool
-	// Deliver tries a claimed delivery once, and saves the result.
+	// SendSelfTest sends a synthetic report about a domain, with that id, to an address. It
+	// returns the stages until the message is acknowledged, and whether it is.
+	SendSelfTest func(ctx context.Context, address, domain, id string) (stages []dmarcd.SelfTestStage, acknowledged bool)
+	// Deliver makes one attempt of a claimed delivery, and saves the result.
 	Deliver func(ctx context.Context, claimed dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error)
-	// OIDC signs users in with an identity provider; nil where there is none.
+	// Sample is made-up data for teams without domains; the zero value is none.
+	Sample Sample
+	// OIDC is the single sign-on; nil if not configured.
 	OIDC *auth.OIDC
-	// BaseURL is where clients see the API; the pages are at the same host.
+	// BaseURL is the public URL of the API; the pages are on the same host.
 	BaseURL string
-	// Stopping is closed when the process stops: requests that wait for something end
-	// then. nil is never.
+	// Stopping is closed when the process stops, to end waiting requests. May be nil.
 	Stopping <-chan struct{}
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
@@ -71,17 +75,26 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// Mailer sends mail to users. Links in it work once, or without signing in.
+type Mailer interface {
+	SendInvitation(ctx context.Context, to, team, link string) error
+	SendConfirmation(ctx context.Context, to, team, link string) error
+	SendDisabled(ctx context.Context, to, team string, w dmarcd.Webhook, link string) error
+}
+
 // Service knows all use cases. It is safe for concurrent use.
 type Service struct {
 	store       *store.Store
 	options     Options
 	sessions    *auth.Sessions
 	passwords   *auth.PasswordSignIn
-	invitations *auth.Welcome
-	// mailboxAttempts slows down attempts to add a mailbox, by team and user.
+	invitations *auth.Invitations
+	// mailboxAttempts throttles adding mailboxes, by team and user.
 	mailboxAttempts *auth.Throttle
-	watching        watching
-	topAdvice       adviceCache
+	// mailAttempts slows down mail to addresses that users enter, by team and address.
+	mailAttempts *auth.Throttle
+	watching     watching
+	topAdvice    adviceCache
 	// waiters bounds the requests that wait for events.
 	waiters *fair.Limiter[dmarcd.TeamID]
 }
@@ -100,33 +113,33 @@ func New(s *store.Store, options Options) *Service {
 		store: s, options: options,
 		sessions:    auth.NewSessions(s, options.Now, options.Log),
 		passwords:   &auth.PasswordSignIn{Store: s, Passwords: passwords, Throttle: auth.NewThrottle(options.Now)},
-		invitations: &auth.Welcome{Store: s, Passwords: passwords, Now: options.Now},
+		invitations: &auth.Invitations{Store: s, Passwords: passwords, Now: options.Now},
 
 		mailboxAttempts: auth.NewThrottle(options.Now),
+		mailAttempts:    auth.NewThrottle(options.Now),
 		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
 	}
 }
 
-// Actor is who asks for something: a user, a token or an operator on the command line.
-// The zero value may do nothing.
+// Actor is the user, token or operator who acts. The zero value has no rights.
 type Actor struct {
-	// role is what the actor may do in the team.
+	// role is the role in the team.
 	role dmarcd.Role
-	// token tells that the actor is a token, operator that it may do everything.
+	// token marks a token, operator grants everything.
 	token, operator bool
-	// local tells that the actor is on this machine, whose network is no secret to them.
+	// local marks the command line, which may see details of the local network.
 	local bool
 	entry dmarcd.AuditEntry
 }
 
-// User is a user with a role in the team, who is connected from address. Operators may
-// also change the installation.
+// User is a user with a role in the team, connected from address. Operators may also change
+// the installation.
 func User(id dmarcd.UserID, email string, role dmarcd.Role, operator bool, address string) Actor {
 	return Actor{role: role, operator: operator, entry: dmarcd.AuditEntry{User: id, Actor: email, Address: address}}
 }
 
-// Token is a token of the team, used from address. One that may write has the rights of
-// an editor, and may delete domains.
+// Token is a token of the team, used from address. A writing token has the rights of an editor
+// and may delete domains.
 func Token(id dmarcd.TokenID, scope dmarcd.Scope, address string) Actor {
 	role := dmarcd.RoleViewer
 	if scope == dmarcd.ScopeWrite {
@@ -147,15 +160,16 @@ func (a Actor) to(action, target, detail string) dmarcd.AuditEntry {
 	return entry
 }
 
-// Team is what an actor can do in one team. It is for one request, and costs nothing to
-// make.
+// Team provides the use cases of one team for an actor. It is for one request and cheap to
+// create.
 type Team struct {
 	service *Service
 	team    *store.Team
 	actor   Actor
+	tag     string // see Tagged
 }
 
-// Team returns what the actor can do in the team with that id.
+// Team returns the use cases of a team for an actor.
 func (s *Service) Team(id dmarcd.TeamID, actor Actor) *Team {
 	return &Team{service: s, team: s.store.Team(id), actor: actor}
 }
@@ -168,14 +182,14 @@ func (t *Team) may(right dmarcd.Right) error {
 	return nil
 }
 
-// System is what an actor can do to the installation. It is for one request, and costs
-// nothing to make.
+// System provides the use cases of the installation for an actor. It is for one request and
+// cheap to create.
 type System struct {
 	service *Service
 	actor   Actor
 }
 
-// System returns what the actor can do to the installation.
+// System returns the use cases of the installation for an actor.
 func (s *Service) System(actor Actor) *System { return &System{service: s, actor: actor} }
 
 // may returns dmarcd.ErrForbidden unless the actor is an operator.

@@ -42,6 +42,7 @@ type world struct {
 	mailbox  dmarcd.MailboxID
 	webhook  dmarcd.WebhookID
 	delivery dmarcd.DeliveryID
+	alert    int64 // the number of one
 	// owner and member are users of the team, operator is one of none.
 	owner, member, operator dmarcd.User
 	// tryMailbox is what a login to a mailbox comes to.
@@ -65,8 +66,12 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		TryMailbox: func(ctx context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 			return secret, w.tryMailbox(ctx)
 		},
-		LoginRefused:   "the server refuses the login",
-		Seal:           func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		LoginRejected: "the server refuses the login",
+		Seal:          func(_ dmarcd.Mailbox, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		SendSelfTest: func(context.Context, string, string, string) ([]dmarcd.SelfTestStage, bool) {
+			return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX}}, false
+		},
+		Sample:         service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
 		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
 		PermitsAddress: func(netip.Addr) bool { return false },
 		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
@@ -99,16 +104,19 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	mailbox, err := team.AddMailbox(t.Context(), sampleMailbox(), func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil })
 	w.must(err)
 	w.mailbox = mailbox.ID
-	webhook, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
+	webhook, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint, Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
 	w.must(err)
 	w.webhook = webhook.ID
 	test, err := team.TestWebhook(t.Context(), webhook.ID, time.Minute)
 	w.must(err)
 	w.delivery = test.Delivery.ID
-	w.owner = w.user(1, dmarcd.Invite{Email: "ann@example.com", Team: w.team.ID, Role: dmarcd.RoleOwner})
-	w.member = w.user(2, dmarcd.Invite{Email: "bob@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
-	w.operator = w.user(3, dmarcd.Invite{Email: "op@example.com", Operator: true})
-	w.must(team.Invite(t.Context(), [32]byte{4}, dmarcd.Invite{
+	alert, err := team.TestAlert(t.Context())
+	w.must(err)
+	w.alert = alert.Event.Seq
+	w.owner = w.user(1, dmarcd.Invitation{Email: "ann@example.com", Team: w.team.ID, Role: dmarcd.RoleOwner})
+	w.member = w.user(2, dmarcd.Invitation{Email: "bob@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
+	w.operator = w.user(3, dmarcd.Invitation{Email: "op@example.com", Operator: true})
+	w.must(team.Invite(t.Context(), [32]byte{4}, dmarcd.Invitation{
 		Email: "new@example.com", Role: dmarcd.RoleViewer, CreatedBy: w.owner.ID, ExpiresAt: time.Now().Add(time.Hour),
 	}))
 	return w
@@ -126,12 +134,12 @@ func (w *world) must(err error) {
 	}
 }
 
-// user makes a user by an invite.
-func (w *world) user(n byte, invite dmarcd.Invite) dmarcd.User {
+// user makes a user by an invitation.
+func (w *world) user(n byte, invitation dmarcd.Invitation) dmarcd.User {
 	w.Helper()
-	invite.ExpiresAt = time.Now().Add(time.Hour)
-	w.must(w.store.CreateInvite(w.Context(), [32]byte{n}, invite))
-	user, err := w.store.UseInvite(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invite.Email, PasswordHash: "x"})
+	invitation.ExpiresAt = time.Now().Add(time.Hour)
+	w.must(w.store.CreateInvitation(w.Context(), [32]byte{n}, invitation))
+	user, err := w.store.UseInvitation(w.Context(), [32]byte{n}, dmarcd.Claim{Email: invitation.Email, PasswordHash: "x"})
 	w.must(err)
 	return user
 }
@@ -162,7 +170,7 @@ func (w *world) copyOf(content string) *intake.Copy {
 
 // importTwice imports reports in two steps.
 func (w *world) importTwice(ctx context.Context, t *service.Team) error {
-	keeper, err := t.Import("old reports")
+	importer, err := t.Import("old reports")
 	if err != nil {
 		return err
 	}
@@ -170,7 +178,7 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 		day := dmarcd.DayOf(time.Now()) - 2
 		first := storetest.Delivery(storetest.Aggregate(id, ours, day, storetest.Passed(ours, 1)))
 		second := storetest.Delivery(storetest.Aggregate(id+"b", ours, day, storetest.Passed(ours, 1)))
-		if _, err := keeper.Receive(ctx, []*dmarcd.Delivery{first, second}); err != nil {
+		if _, err := importer.Receive(ctx, []*dmarcd.Delivery{first, second}); err != nil {
 			return err
 		}
 	}
@@ -212,7 +220,7 @@ func reads[T any](read func(w *world, t *service.Team) (T, error)) use {
 
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
-var uses = joined(webhookUses, map[string]use{
+var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]use{
 	"Domain":  reads(func(_ *world, t *service.Team) (dmarcd.Domain, error) { return t.Domain(ctx, "Example.COM.") }),
 	"Domains": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Domains(ctx, "", 10) }),
 	"Summary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) { return t.Summary(ctx, dmarcd.Days{}) }),
@@ -268,12 +276,12 @@ var uses = joined(webhookUses, map[string]use{
 	"DomainRows": reads(func(_ *world, t *service.Team) (service.DomainList, error) {
 		return t.DomainRows(ctx, service.DomainFilter{Limit: 10})
 	}),
-	"Tokens":    reads(func(_ *world, t *service.Team) ([]dmarcd.Token, error) { return t.Tokens(ctx) }),
-	"Members":   reads(func(_ *world, t *service.Team) ([]dmarcd.Member, error) { return t.Members(ctx) }),
-	"Invites":   reads(func(_ *world, t *service.Team) ([]dmarcd.Invite, error) { return t.Invites(ctx) }),
-	"Mailboxes": reads(func(_ *world, t *service.Team) ([]dmarcd.Mailbox, error) { return t.Mailboxes(ctx) }),
-	"Setup":     reads(func(_ *world, t *service.Team) (dmarcd.Setup, error) { return t.Setup(ctx, ours) }),
-	"Retention": reads(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
+	"Tokens":      reads(func(_ *world, t *service.Team) ([]dmarcd.Token, error) { return t.Tokens(ctx) }),
+	"Members":     reads(func(_ *world, t *service.Team) ([]dmarcd.Member, error) { return t.Members(ctx) }),
+	"Invitations": reads(func(_ *world, t *service.Team) ([]dmarcd.Invitation, error) { return t.Invitations(ctx) }),
+	"Mailboxes":   reads(func(_ *world, t *service.Team) ([]dmarcd.Mailbox, error) { return t.Mailboxes(ctx) }),
+	"Setup":       reads(func(_ *world, t *service.Team) (dmarcd.Setup, error) { return t.Setup(ctx, ours) }),
+	"Retention":   reads(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
 	"Audit": {
 		needs: manage, team: func(_ *world, t *service.Team) error { _, err := t.Audit(ctx, service.Cursor{}, 10); return err },
 	},
@@ -484,11 +492,11 @@ var uses = joined(webhookUses, map[string]use{
 			return err
 		},
 	},
-	"WithdrawInvite": {
+	"WithdrawInvitation": {
 		needs: manage, action: "member.uninvite", target: "new@example.com", wants: dmarcd.ErrNotFound,
-		team: func(_ *world, t *service.Team) error { return t.WithdrawInvite(ctx, "new@example.com") },
+		team: func(_ *world, t *service.Team) error { return t.WithdrawInvitation(ctx, "new@example.com") },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
-			return t.WithdrawInvite(ctx, "eve@example.com")
+			return t.WithdrawInvitation(ctx, "eve@example.com")
 		},
 	},
 	"AddMailbox": {
@@ -554,11 +562,11 @@ var uses = joined(webhookUses, map[string]use{
 	"Invite": {
 		needs: operate, action: "user.invite", target: "eve@example.com", wants: dmarcd.ErrInvalid,
 		system: func(w *world, s *service.System) error {
-			_, err := s.Invite(ctx, dmarcd.Invite{Email: "eve@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
+			_, err := s.Invite(ctx, dmarcd.Invitation{Email: "eve@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
 			return err
 		},
 		fails: func(_ *world, _ *service.Team, s *service.System) error {
-			_, err := s.Invite(ctx, dmarcd.Invite{Email: "no address", Operator: true})
+			_, err := s.Invite(ctx, dmarcd.Invitation{Email: "no address", Operator: true})
 			return err
 		},
 	},

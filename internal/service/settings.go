@@ -9,12 +9,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// Retention is for how many days a team keeps its data; 0 is for ever.
+// Retention is in days; 0 is for ever.
 type Retention struct{ Counters, Records, Originals int }
 
 const day = 24 * time.Hour
 
-// Retention returns for how many days the team keeps its data.
+// Retention returns the effective retention of the team.
 func (t *Team) Retention(ctx context.Context) (Retention, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return Retention{}, err
@@ -24,10 +24,10 @@ func (t *Team) Retention(ctx context.Context) (Retention, error) {
 	return Retention{Counters: wholeDays(keep.Counters), Records: wholeDays(keep.Records), Originals: wholeDays(keep.Originals)}, err
 }
 
-// wholeDays rounds up: what is kept for an hour is not kept for ever.
+// wholeDays rounds up, so that an hour does not become 0, which means for ever.
 func wholeDays(d time.Duration) int { return int((d + day - 1) / day) }
 
-// Quota returns how much the team may have, and how much it has.
+// Quota returns the quotas and the usage of the team.
 func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, used dmarcd.Usage, err error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, nil, err
@@ -39,7 +39,7 @@ func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, used dmarcd.Usage
 	return quota, used, err
 }
 
-// SetRetention sets for how many days the team keeps its data.
+// SetRetention sets the retention of the team.
 func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 	if err := t.may(dmarcd.RightManage); err != nil {
 		return err

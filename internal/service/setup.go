@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 )
 
-// Setup returns which records to publish so that reports about a domain come here, and
-// whether the latest check saw them. It makes no DNS queries.
+// Setup returns the records to publish for a domain, and whether the latest check found them.
+// It makes no DNS queries.
 func (t *Team) Setup(ctx context.Context, name string) (dmarcd.Setup, error) {
 	domain, err := t.Domain(ctx, name)
 	if err != nil {

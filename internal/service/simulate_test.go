@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -205,8 +206,11 @@ func (h history) passes(r aggregate.Record, tags map[string]string) bool {
 func TestSimulationAgreesWithNaive(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
-		histories := 1000
-		if testing.Short() {
+		histories := 200
+		switch {
+		case os.Getenv("DMARCD_SOAK") != "":
+			histories = 2000
+		case testing.Short():
 			histories = 60
 		}
 		r := rand.New(rand.NewPCG(1, 2))

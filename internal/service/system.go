@@ -50,10 +50,10 @@ func (s *System) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd
 	return s.service.store.TeamOfMailbox(ctx, id)
 }
 
-// TeamSize is a team with what it has.
+// TeamSize is a team with its usage.
 type TeamSize = store.TeamSize
 
-// TeamSizes returns all teams with what they have, and the messages of some days.
+// TeamSizes returns all teams with their usage, and the messages of some days.
 func (s *System) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
 	if err := s.may(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *System) Users(ctx context.Context) ([]dmarcd.User, error) {
 	return s.service.store.Users(ctx)
 }
 
-// UserByEmail returns the user with an address that is as dmarcd.ParseEmail returns it.
+// UserByEmail returns a user; email is as from dmarcd.ParseEmail.
 func (s *System) UserByEmail(ctx context.Context, email string) (dmarcd.User, error) {
 	if err := s.may(); err != nil {
 		return dmarcd.User{}, err
@@ -85,8 +85,8 @@ func (s *System) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd
 	return s.service.store.AllMemberships(ctx)
 }
 
-// Audit returns up to limit entries of the audit logs of the installation and of all
-// teams, the latest first, older than the cursor.
+// Audit returns up to limit audit entries of the installation and all teams, newest first,
+// older than the cursor.
 func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
 	if err := s.may(); err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func (s *System) Audit(ctx context.Context, before Cursor, limit int) ([]dmarcd.
 	return s.service.store.Audit(ctx, store.AuditFilter{}, before, limit)
 }
 
-// Backup writes the whole database, as it is at one moment, into a new SQLite file. Where
-// progress is not nil, it is told now and then how many rows are written.
+// Backup writes a snapshot of the database to a new SQLite file. progress receives the number
+// of rows written; it may be nil.
 func (s *System) Backup(ctx context.Context, file string, progress func(rows int)) error {
 	if err := s.may(); err != nil {
 		return err
@@ -103,8 +103,7 @@ func (s *System) Backup(ctx context.Context, file string, progress func(rows int
 	return s.service.store.Backup(ctx, file, progress)
 }
 
-// CreateTeam makes a team, on the API whitelist or not. A name that is taken is
-// dmarcd.ErrConflict.
+// CreateTeam creates a team. An existing name is dmarcd.ErrConflict.
 func (s *System) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.Team, error) {
 	if err := s.may(); err != nil {
 		return dmarcd.Team{}, err
@@ -112,7 +111,7 @@ func (s *System) CreateTeam(ctx context.Context, name string, api bool) (dmarcd.
 	return s.service.store.CreateTeam(ctx, name, api, s.actor.to("team.create", "", ""))
 }
 
-// SetAPI puts the team with that name on the API whitelist or takes it off.
+// SetAPI adds a team to the API whitelist or removes it.
 func (s *System) SetAPI(ctx context.Context, name string, allowed bool) error {
 	if err := s.may(); err != nil {
 		return err
@@ -124,8 +123,8 @@ func (s *System) SetAPI(ctx context.Context, name string, allowed bool) error {
 	return s.service.store.SetAPI(ctx, name, allowed, s.actor.to(action, name, ""))
 }
 
-// SetQuotas sets quotas of a team, all or none: 0 is any amount, dmarcd.QuotaDefault
-// that of the installation.
+// SetQuotas sets quotas of a team, all or none: 0 is unlimited, dmarcd.QuotaDefault the
+// default of the installation.
 func (s *System) SetQuotas(ctx context.Context, team dmarcd.Team, quota dmarcd.Quota) error {
 	if err := s.may(); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (s *System) SetQuotas(ctx context.Context, team dmarcd.Team, quota dmarcd.Q
 	return s.service.store.Team(team.ID).SetQuotas(ctx, quota, s.actor.to("team.quota", team.Name, strings.Join(set, " ")))
 }
 
-// quotaText writes a quota as dmarcd.ParseQuota reads it.
+// quotaText is the inverse of dmarcd.ParseQuota.
 func quotaText(name dmarcd.QuotaName, amount int64) string {
 	value := name.Format(amount)
 	switch amount {
@@ -154,9 +153,8 @@ func quotaText(name dmarcd.QuotaName, amount int64) string {
 	return string(name) + "=" + value
 }
 
-// RemoveUser removes a user and ends their sessions. It returns the names of the teams
-// that are left without an owner. Operators cannot remove themselves: that is an
-// *dmarcd.InvalidError.
+// RemoveUser removes a user and ends their sessions. It returns the teams left without an
+// owner. Operators cannot remove themselves: an *dmarcd.InvalidError.
 func (s *System) RemoveUser(ctx context.Context, user dmarcd.UserID) (ownerless []string, err error) {
 	if err := s.may(); err != nil {
 		return nil, err
@@ -167,32 +165,33 @@ func (s *System) RemoveUser(ctx context.Context, user dmarcd.UserID) (ownerless 
 	return s.service.store.RemoveUser(ctx, user, s.actor.to("user.remove", "", ""))
 }
 
-// ErrNothingToDo means that an invited person would be able to do nothing.
+// ErrNothingToDo means that the invited user would have no rights.
 var ErrNothingToDo = &dmarcd.InvalidError{Field: "team", Message: "A new user needs a team, or must be an operator."}
 
 // Invite invites a person: into a team, as an operator, or to choose another password. One
-// who is new and would be able to do nothing is ErrNothingToDo. It returns a one-time link,
-// which is never shown again.
-func (s *System) Invite(ctx context.Context, invite dmarcd.Invite) (link string, err error) {
+// who is new and would be able to do nothing is ErrNothingToDo. The invitation is sent by
+// mail too if there is a relay.
+func (s *System) Invite(ctx context.Context, invitation dmarcd.Invitation) (SentInvitation, error) {
 	if err := s.may(); err != nil {
-		return "", err
+		return SentInvitation{}, err
 	}
-	if invite.Team == 0 && !invite.Operator {
-		_, err := s.service.store.UserByEmail(ctx, invite.Email)
+	if invitation.Team == 0 && !invitation.Operator {
+		_, err := s.service.store.UserByEmail(ctx, invitation.Email)
 		if errors.Is(err, dmarcd.ErrNotFound) {
-			return "", ErrNothingToDo
+			return SentInvitation{}, ErrNothingToDo
 		}
 		if err != nil {
-			return "", err
+			return SentInvitation{}, err
 		}
 	}
-	secret, hash := auth.NewInvite()
-	if link, err = auth.WelcomeLink(s.service.options.BaseURL, secret); err != nil {
-		return "", err
+	secret, hash := auth.NewInvitation()
+	link, err := auth.InvitationLink(s.service.options.BaseURL, secret)
+	if err != nil {
+		return SentInvitation{}, err
 	}
-	invite.ExpiresAt = s.service.options.Now().Add(dmarcd.InviteLife)
-	if err := s.service.store.CreateInvite(ctx, hash, invite, s.actor.to("user.invite", invite.Email, string(invite.Role))); err != nil {
-		return "", err
+	invitation.ExpiresAt = s.service.options.Now().Add(dmarcd.InvitationLife)
+	if err := s.service.store.CreateInvitation(ctx, hash, invitation, s.actor.to("user.invite", invitation.Email, string(invitation.Role))); err != nil {
+		return SentInvitation{}, err
 	}
-	return link, nil
+	return s.service.mailInvitation(ctx, invitation.Email, invitation.Team, link), nil
 }

@@ -2,22 +2,23 @@ package service
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 )
 
-// topAdvice is how many domains TopAdvice is about.
+// topAdvice is the number of domains of TopAdvice.
 const topAdvice = 10
 
-// reuseFactor is for how many times the time that it took an answer is reused, so that
-// repeated requests for it keep at most one part in so many of a processor busy.
+// reuseFactor limits recomputation: a result that took t is reused for reuseFactor·t, so that
+// repeated requests use at most 1 % of a processor.
 const reuseFactor = 100
 
-// TopAdvice is AllAdvice for the most urgent domains. The mail of all domains is read for
-// it, so an answer that took long is reused for a while: until the number of domains or a
-// class of a sender changes, or for a hundred times as long as it took.
+// TopAdvice is AllAdvice for the most urgent domains. It reads the mail of all domains, so a
+// slow result is reused until the number of domains or a sender class changes, or for a
+// hundred times as long as it took.
 func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -27,20 +28,26 @@ func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
 		return nil, err
 	}
 	cache, now := &t.service.topAdvice, time.Now()
-	if advice, ok := cache.get(t.team.ID(), size.All, now); ok {
+	if advice, ok := cache.get(adviceKey{t.team.ID(), t.tag}, size.All, now); ok {
 		return advice, nil
 	}
 	advice, _, err := t.AllAdvice(ctx, 0, topAdvice)
 	if err == nil {
-		cache.put(t.team.ID(), size.All, advice, now, time.Since(now))
+		cache.put(adviceKey{t.team.ID(), t.tag}, size.All, advice, now, time.Since(now))
 	}
 	return advice, err
 }
 
-// adviceCache remembers answers of TopAdvice. Its zero value is ready to use.
+// adviceCache caches TopAdvice. Its zero value is ready to use.
 type adviceCache struct {
 	mu    sync.Mutex
-	teams map[dmarcd.TeamID]rememberedAdvice
+	known map[adviceKey]rememberedAdvice
+}
+
+// adviceKey is a team and the tag of the domains that the advice is for, "" for all.
+type adviceKey struct {
+	team dmarcd.TeamID
+	tag  string
 }
 
 type rememberedAdvice struct {
@@ -49,33 +56,29 @@ type rememberedAdvice struct {
 	until   time.Time
 }
 
-func (c *adviceCache) get(team dmarcd.TeamID, domains int, now time.Time) ([]dmarcd.Advice, bool) {
+func (c *adviceCache) get(key adviceKey, domains int, now time.Time) ([]dmarcd.Advice, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	remembered, ok := c.teams[team]
+	remembered, ok := c.known[key]
 	if !ok || remembered.domains != domains || !now.Before(remembered.until) {
 		return nil, false
 	}
 	return remembered.advice, true
 }
 
-func (c *adviceCache) put(team dmarcd.TeamID, domains int, advice []dmarcd.Advice, now time.Time, took time.Duration) {
+func (c *adviceCache) put(key adviceKey, domains int, advice []dmarcd.Advice, now time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other, remembered := range c.teams {
-		if !now.Before(remembered.until) {
-			delete(c.teams, other)
-		}
+	maps.DeleteFunc(c.known, func(_ adviceKey, remembered rememberedAdvice) bool { return !now.Before(remembered.until) })
+	if c.known == nil {
+		c.known = map[adviceKey]rememberedAdvice{}
 	}
-	if c.teams == nil {
-		c.teams = map[dmarcd.TeamID]rememberedAdvice{}
-	}
-	c.teams[team] = rememberedAdvice{advice, domains, now.Add(reuseFactor * took)}
+	c.known[key] = rememberedAdvice{advice, domains, now.Add(reuseFactor * took)}
 }
 
-// forget drops the answer for a team.
+// forget drops the answers for a team.
 func (c *adviceCache) forget(team dmarcd.TeamID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.teams, team)
+	maps.DeleteFunc(c.known, func(key adviceKey, _ rememberedAdvice) bool { return key.team == team })
 }

@@ -1,24 +1,26 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"net/url"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/notify/chat"
 	"github.com/dmarcd/dmarcd/internal/notify/webhook"
 )
 
 const (
-	// oldSecretTime is how long the old secret of a webhook signs too after a rotation.
+	// oldSecretTime is how long the old secret still signs after a rotation.
 	oldSecretTime = 24 * time.Hour
-	// testLease is how long a test may take, with the saving of its result.
+	// testLease limits a test, including saving its result.
 	testLease = time.Minute
 )
 
-// mayConnect returns dmarcd.ErrForbidden unless the actor may decide what this server
-// connects to: an owner, or a token that may write.
+// mayConnect returns dmarcd.ErrForbidden unless the actor may choose hosts that this server
+// connects to: an owner, or a writing token.
 func (t *Team) mayConnect() error {
 	if t.actor.token {
 		return t.may(dmarcd.RightChange)
@@ -35,22 +37,47 @@ func (t *Team) Webhooks(ctx context.Context) ([]dmarcd.Webhook, error) {
 }
 
 // AddWebhook adds a webhook, and returns it with its secret, which is never shown again.
+// The format standard is the default. The URL of a chat service is its secret: it is stored
+// sealed, and none is returned.
 func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dmarcd.Webhook, secret string, err error) {
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.Webhook{}, "", err
 	}
+	wanted.Format = cmp.Or(wanted.Format, dmarcd.FormatStandard)
 	if err := t.checkWebhook(&wanted); err != nil {
 		return dmarcd.Webhook{}, "", err
 	}
+	if err := t.checkEndpoint(wanted); err != nil {
+		return dmarcd.Webhook{}, "", err
+	}
 	plain := webhook.NewSecret()
+	switch {
+	case wanted.Format.Signed():
+		secret = webhook.FormatSecret(plain)
+	case wanted.Format.HidesURL():
+		plain = []byte(wanted.URL)
+	}
+	confirmed := true
+	if wanted.Format == dmarcd.FormatEmail {
+		trusted, err := t.trustedAddresses(ctx)
+		if err != nil {
+			return dmarcd.Webhook{}, "", err
+		}
+		confirmed = t.actor.local || trusted[wanted.Address()]
+		if !confirmed {
+			wanted.DisabledAt, wanted.DisabledReason = t.service.options.Now(), unconfirmed
+		}
+	}
 	seal := func(w dmarcd.Webhook) ([]byte, error) { return t.service.options.SealWebhook(w, plain) }
+	wanted = wanted.Redacted()
 	added, err = t.team.AddWebhook(ctx, wanted, seal, t.actor.to("webhook.add", "", wanted.URL))
-	return added, webhook.FormatSecret(plain), err
+	if err == nil && !confirmed {
+		err = t.askConfirmation(ctx, added)
+	}
+	return added, secret, err
 }
 
-// checkWebhook validates a webhook, and brings the names of its domains into their form. An
-// endpoint that is written as an address must be one that may be connected to; what a name
-// leads to is judged by each delivery.
+// checkWebhook validates a webhook and normalises its domain names.
 func (t *Team) checkWebhook(w *dmarcd.Webhook) error {
 	if err := w.Validate(); err != nil {
 		return err
@@ -62,6 +89,18 @@ func (t *Team) checkWebhook(w *dmarcd.Webhook) error {
 		}
 		w.Domains[i] = parsed
 	}
+	return nil
+}
+
+// checkEndpoint validates the URL of a webhook as entered. An IP address must be allowed;
+// names are checked by each delivery.
+func (t *Team) checkEndpoint(w dmarcd.Webhook) error {
+	if w.Format == dmarcd.FormatEmail {
+		if t.service.options.Mail == nil {
+			return &dmarcd.InvalidError{Field: "format", Message: "This installation sends no mail. An operator can configure a relay with DMARCD_MAIL_RELAY."}
+		}
+		return nil
+	}
 	endpoint, err := url.Parse(w.URL)
 	if err != nil {
 		return err
@@ -69,10 +108,13 @@ func (t *Team) checkWebhook(w *dmarcd.Webhook) error {
 	if address, err := netip.ParseAddr(endpoint.Hostname()); err == nil && !t.service.options.PermitsAddress(address) {
 		return &dmarcd.InvalidError{Field: "url", Message: addressRefused}
 	}
+	if w.Format == dmarcd.FormatPagerDuty && endpoint.Query().Get(chat.RoutingKey) == "" {
+		return &dmarcd.InvalidError{Field: "url", Message: "Add the integration key of the PagerDuty service to the URL: https://events.pagerduty.com/v2/enqueue?routing_key=KEY."}
+	}
 	return nil
 }
 
-// WebhookChange is what to change of a webhook; nil is nothing.
+// WebhookChange is a partial update; nil fields stay.
 type WebhookChange struct {
 	URL     *string
 	Kinds   *[]dmarcd.EventKind
@@ -85,9 +127,14 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.Webhook{}, err
 	}
-	return t.team.UpdateWebhook(ctx, id, func(w *dmarcd.Webhook) error {
-		if change.URL != nil {
-			w.URL = *change.URL
+	trusted, err := t.trustedAddresses(ctx)
+	if err != nil {
+		return dmarcd.Webhook{}, err
+	}
+	ask := false
+	changed, err := t.team.UpdateWebhook(ctx, id, func(w *dmarcd.Webhook) error {
+		if w.Format == dmarcd.FormatEmail && change.URL != nil {
+			return &dmarcd.InvalidError{Field: "url", Message: "The address cannot be changed. Remove the webhook, and add one with the new address."}
 		}
 		if change.Kinds != nil {
 			w.Kinds = *change.Kinds
@@ -97,20 +144,45 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		}
 		switch {
 		case change.Enabled == nil || *change.Enabled == w.Enabled():
+		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.actor.local && !trusted[w.Address()]:
+			ask, w.DisabledReason = true, unconfirmed
 		case *change.Enabled:
 			w.DisabledAt = time.Time{}
 		default:
 			w.DisabledAt, w.DisabledReason = t.service.options.Now(), "A user disabled it."
 		}
-		return t.checkWebhook(w)
+		if change.URL != nil {
+			w.URL = *change.URL
+		}
+		if err := t.checkWebhook(w); err != nil || change.URL == nil {
+			return err
+		}
+		if err := t.checkEndpoint(*w); err != nil || !w.Format.HidesURL() {
+			return err
+		}
+		sealed, err := t.service.options.SealWebhook(*w, []byte(w.URL))
+		*w = w.Redacted()
+		w.Secrets = [][]byte{sealed}
+		return err
 	}, t.actor.to("webhook.update", id.String(), ""))
+	if err == nil && ask {
+		err = t.askConfirmation(ctx, changed)
+	}
+	return changed, err
 }
 
-// RotateWebhook gives a webhook a new secret, which is never shown again. For a day
-// deliveries are signed with the old one too.
+// RotateWebhook creates a new secret, which is not shown again. The old one signs too for a
+// day.
 func (t *Team) RotateWebhook(ctx context.Context, id dmarcd.WebhookID) (rotated dmarcd.Webhook, secret string, err error) {
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.Webhook{}, "", err
+	}
+	before, err := t.team.Webhook(ctx, id)
+	if err != nil {
+		return dmarcd.Webhook{}, "", err
+	}
+	if !before.Format.Signed() {
+		return dmarcd.Webhook{}, "", &dmarcd.InvalidError{Field: "format", Message: "Deliveries of the format " + string(before.Format) + " are not signed."}
 	}
 	plain := webhook.NewSecret()
 	sealed, err := t.service.options.SealWebhook(dmarcd.Webhook{ID: id}, plain)
@@ -133,10 +205,12 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID) error {
 	return t.team.RemoveWebhook(ctx, id, t.actor.to("webhook.remove", id.String(), ""))
 }
 
-// TestWebhook delivers an event to a webhook now, once, whatever events it wants, and
-// returns how that ended.
+// TestWebhook delivers a test event once, now, and returns the result.
 func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.WebhookDelivery, error) {
 	if err := t.mayConnect(); err != nil {
+		return dmarcd.WebhookDelivery{}, err
+	}
+	if err := t.mayMail(ctx, id); err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
 	// It goes on when the client leaves: the result is in the log of deliveries.
@@ -151,7 +225,7 @@ func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.Web
 		return dmarcd.WebhookDelivery{}, err
 	}
 	if result.Status == 0 && !t.actor.local {
-		// As for mailboxes: how soon it failed would tell what is at an address.
+		// As for mailboxes: the time of a failure must not reveal what runs at an address.
 		t.service.pause(time.Until(began.Add(webhook.Timeout)))
 	}
 	return t.team.Delivery(ctx, id, claimed.Delivery.ID)
@@ -167,8 +241,8 @@ func (s *Service) pause(d time.Duration) {
 	}
 }
 
-// Deliveries returns up to limit deliveries to a webhook, newest first, before the one of
-// the event with that number; 0 is the beginning. No such webhook is dmarcd.ErrNotFound.
+// Deliveries returns up to limit deliveries to a webhook, newest first, before that event
+// number; 0 starts at the newest. An unknown webhook is dmarcd.ErrNotFound.
 func (t *Team) Deliveries(ctx context.Context, id dmarcd.WebhookID, before int64, limit int) ([]dmarcd.WebhookDelivery, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
@@ -179,7 +253,7 @@ func (t *Team) Deliveries(ctx context.Context, id dmarcd.WebhookID, before int64
 	return t.team.Deliveries(ctx, id, before, limit)
 }
 
-// RetryDelivery has a delivery tried again now, whatever became of it.
+// RetryDelivery makes a delivery due now, in any state.
 func (t *Team) RetryDelivery(ctx context.Context, id dmarcd.WebhookID, delivery dmarcd.DeliveryID) (dmarcd.WebhookDelivery, error) {
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.WebhookDelivery{}, err
@@ -190,7 +264,7 @@ func (t *Team) RetryDelivery(ctx context.Context, id dmarcd.WebhookID, delivery 
 	return t.team.Delivery(ctx, id, delivery)
 }
 
-// TeamOfWebhook returns the team that a webhook belongs to.
+// TeamOfWebhook returns the team of a webhook.
 func (s *System) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
 	if err := s.may(); err != nil {
 		return 0, err

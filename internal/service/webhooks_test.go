@@ -16,6 +16,20 @@ func joined(a, b map[string]use) map[string]use {
 
 // webhookUses are the uses of webhooks.
 var webhookUses = map[string]use{
+	"SelfTest": {
+		needs: change, action: "", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error {
+			test, err := t.SelfTest(ctx, "example.com")
+			if err == nil && (len(test.Stages) != 1 || test.Passed()) {
+				w.Errorf("got %+v", test)
+			}
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.SelfTest(ctx, "elsewhere.example")
+			return err
+		},
+	},
 	"Webhooks": reads(func(_ *world, t *service.Team) ([]dmarcd.Webhook, error) { return t.Webhooks(ctx) }),
 	"Deliveries": reads(func(w *world, t *service.Team) ([]dmarcd.WebhookDelivery, error) {
 		return t.Deliveries(ctx, w.webhook, 0, 10)

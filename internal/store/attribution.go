@@ -15,16 +15,15 @@ type owner struct {
 	name string
 }
 
-// manyNames is how many names are looked up one by one; for more, all domains of
-// the team are read at once.
+// manyNames is the number of names above which all domains of the team are read at once.
 const manyNames = 500
 
-// attribution finds the domains of a team that From domains belong to. It
-// remembers what it has found, for one transaction.
+// attribution finds the domains of a team for From domains, and caches them for one
+// transaction.
 type attribution struct {
 	team  *Team
 	tx    tx
-	known map[string]owner // by name, the zero owner for no domain
+	known map[string]owner // by name; the zero owner means that the team does not have it
 	all   bool             // known holds every domain of the team
 }
 
@@ -44,8 +43,8 @@ func (a *attribution) ofShares(ctx context.Context, report *dmarcd.NewReport) ([
 	return owners, nil
 }
 
-// of returns the team's domain that is, or is the nearest parent of, the From
-// domain, else of the policy domain.
+// of returns the team's domain that equals, or is the nearest parent of, the From domain, else
+// of the policy domain.
 func (a *attribution) of(ctx context.Context, from, policy string) (owner, error) {
 	for _, name := range [...]string{plain(from), plain(policy)} {
 		for ; name != ""; _, name, _ = strings.Cut(name, ".") {
@@ -81,7 +80,6 @@ func (a *attribution) lookUp(ctx context.Context, name string) (owner, error) {
 	return found, nil
 }
 
-// readAll reads all domains of the team.
 func (a *attribution) readAll(ctx context.Context) error {
 	domains, err := collect(ctx, a.tx, `SELECT id, name FROM domains WHERE team_id = $1 AND deleted_at = 0`,
 		[]any{a.team.id}, func(scan scanner) (o owner, err error) {
@@ -95,8 +93,8 @@ func (a *attribution) readAll(ctx context.Context) error {
 	return err
 }
 
-// pathOf returns the labels of a name from the root down, each with a dot after it:
-// all names below example.com begin with com.example.
+// pathOf returns the labels of a name in reverse order, each followed by a dot: all names
+// below example.com start with com.example.
 func pathOf(name string) string {
 	if name == "" {
 		return ""
@@ -106,5 +104,5 @@ func pathOf(name string) string {
 	return strings.Join(labels, ".") + "."
 }
 
-// afterPath returns what comes after all paths that begin with path, byte by byte.
+// afterPath returns the upper bound of all paths that start with path, in byte order.
 func afterPath(path string) string { return path[:len(path)-1] + "/" }

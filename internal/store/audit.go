@@ -8,7 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// AuditFilter narrows the audit log; the zero value is everything.
+// AuditFilter narrows the audit log; the zero value matches everything.
 type AuditFilter struct {
 	Actor  string
 	Action string
@@ -34,14 +34,12 @@ func scanAuditEntry(scan scanner) (dmarcd.AuditEntry, error) {
 	return e, err
 }
 
-// Note writes an entry about the installation, such as one of an operator, into
-// the audit log. Its ID, At and Team are ignored: it happens now.
+// Note writes an audit entry of the installation. Its ID, At and Team are ignored.
 func (s *Store) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 	return s.note(ctx, 0, entry)
 }
 
-// Note writes an entry into the team's audit log. Its ID, At and Team are
-// ignored: it happens now, to this team.
+// Note writes an audit entry of the team. Its ID, At and Team are ignored.
 func (t *Team) Note(ctx context.Context, entry dmarcd.AuditEntry) error {
 	return t.store.note(ctx, t.id, entry)
 }
@@ -50,8 +48,8 @@ func (s *Store) note(ctx context.Context, team dmarcd.TeamID, e dmarcd.AuditEntr
 	return s.tx(ctx, func(tx tx) error { return s.noteIn(ctx, tx, team, e) })
 }
 
-// noteAll writes the entries of a change in its transaction. Those that say nothing of
-// what was changed are about target.
+// noteAll writes audit entries in the transaction of the change. Entries without a target get
+// target.
 func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.AuditEntry, target string) error {
 	for _, entry := range entries {
 		entry.Target = cmp.Or(entry.Target, target)
@@ -62,7 +60,7 @@ func (t tx) noteAll(ctx context.Context, team dmarcd.TeamID, entries []dmarcd.Au
 	return nil
 }
 
-// noteIn writes an entry in the transaction of the change that it is about.
+// noteIn writes an audit entry in the transaction of the change.
 func (s *Store) noteIn(ctx context.Context, tx tx, team dmarcd.TeamID, e dmarcd.AuditEntry) error {
 	_, err := tx.exec(ctx, `INSERT INTO audit (id, team_id, user_id, actor, at, action, target, detail, address)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -73,8 +71,8 @@ func (s *Store) noteIn(ctx context.Context, tx tx, team dmarcd.TeamID, e dmarcd.
 	return nil
 }
 
-// Audit returns up to limit entries of the whole installation, those of its teams
-// too, newest first, older than the cursor.
+// Audit returns up to limit entries of the installation and all teams, newest first, older
+// than the cursor.
 func (s *Store) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
 	return collectRead(ctx, s, auditQuery+auditOrder, auditArguments(filter, before, limit), scanAuditEntry)
 }

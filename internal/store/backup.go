@@ -10,18 +10,21 @@ import (
 	"path/filepath"
 )
 
-// backupTables are all tables with data of ours, each after those that it
-// refers to.
+// backupTables are all tables, each after those that it references.
 var backupTables = []struct{ name, columns string }{
 	{"teams", "id, name, api, created_at, keep_originals, keep_records, keep_counters, quota_domains, quota_stored, quota_unreadable, quota_reports, quota_mailboxes"},
 	{"installation", "name, value"},
 	{"team_locks", "team_id"},
 	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
-	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at, unfinished"},
+	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at, unfinished, tags, parked, sample"},
 	{"checks", "id, team_id, domain_id, first_at, last_at, grade, document, changes, errors"},
 	{"event_counters", "team_id, seq"},
 	{"events", "team_id, seq, id, domain_id, at, kind, document"},
-	{"webhooks", "team_id, id, url, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since, claimed_at"},
+	{"alerts", "team_id, seq, kind, domain_id, subject, first_day, last_day, level, state, reason, send_at, acknowledged_at, acknowledged_by"},
+	{"alert_rules", "team_id, document"},
+	{"alert_scans", "team_id, due_at, lease_until, began_at, after_id, changed_at, is_full, full_at"},
+	{"mail_days", "team_id, domain_id, day, changed_at, document"},
+	{"webhooks", "team_id, id, url, format, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since, claimed_at, notify_at"},
 	{"deliveries", "team_id, id, webhook_id, seq, state, created_at, next_at, give_up_at, lease_until, attempts, test, attempted_at, status, took_ms, problem"},
 	{"domain_days", "team_id, domain_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified"},
 	{"team_days", "team_id, day, compliant, non_compliant, quarantined, rejected, dkim, spf, changes, broken, in_rollup, rollup_at, unverified, build, newest_report, in_senders, removed, expired"},
@@ -48,14 +51,12 @@ var backupTables = []struct{ name, columns string }{
 	{"audit", "id, team_id, user_id, actor, at, action, target, detail, address"},
 }
 
-// backupBatch is how many rows are read before they are written.
+// backupBatch is the number of rows per batch.
 const backupBatch = 1000
 
-// Backup writes the whole database, as it is at one moment, into a new SQLite
-// file that dmarcd can serve from, whichever engine it comes from. Others go on
-// reading and writing meanwhile. progress is called with the number of rows
-// written so far; it may be nil. The file appears under its name only when it is
-// complete and on disk.
+// Backup writes a snapshot of the database to a new SQLite file that dmarcd can serve from,
+// for both engines. It does not block reads and writes. progress receives the number of rows
+// written; it may be nil. The file gets its name only when it is complete and synced.
 func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)) (err error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the backup: %s is there already; name a new file", file)
@@ -75,7 +76,7 @@ func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	// VACUUM INTO goes by the umask; the copy is as private as the database.
+	// VACUUM INTO uses the umask; make the copy as private as the database.
 	if err := os.Chmod(partial, databaseMode); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
@@ -88,9 +89,9 @@ func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)
 	return syncFile(filepath.Dir(file))
 }
 
-// copyTo copies every table into a new SQLite database, all as of one snapshot.
+// copyTo copies every table to a new SQLite database from one snapshot.
 func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)) (err error) {
-	// Nobody is told of its migration: the database itself has none.
+	// Without a logger: this migration concerns only the copy.
 	target, err := Open(ctx, file, Options{Now: s.options.Now})
 	if err != nil {
 		return err
@@ -103,9 +104,8 @@ func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)
 	if err != nil {
 		return s.kind(err)
 	}
-	defer func() { _ = snapshot.Rollback() }() // it only read
-	// A table is read for as long as its copy takes to write, which may be
-	// longer than any other statement of ours should take.
+	defer func() { _ = snapshot.Rollback() }() // read-only
+	// Reading a table takes as long as writing its copy, which may exceed the usual timeout.
 	if _, err := snapshot.ExecContext(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
 		return s.kind(err)
 	}
@@ -162,7 +162,7 @@ func copyTable(ctx context.Context, from, to tx, table, columns string, copied f
 	return errors.Join(from.store.kind(rows.Err()), flush())
 }
 
-// syncFile has the disk keep what was written to a file or a folder.
+// syncFile calls fsync on a file or folder.
 func syncFile(path string) error {
 	f, err := os.Open(path) //nolint:gosec // a path of ours
 	if err != nil {

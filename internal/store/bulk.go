@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// bulk inserts rows that come one by one: many by COPY where the engine has it, else in
-// statements of as many rows as are fast.
+// bulk inserts a stream of rows: by COPY if the engine has it, else in multi-row statements.
 type bulk struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as one call
 	tx      tx
 	table   string
 	columns string
-	width   int    // columns of a row
-	full    int    // rows that are inserted at once
-	text    string // of a full statement
+	width   int    // columns per row
+	full    int    // rows per statement
+	text    string // SQL of a full statement
 	values  []any
 }
 
-// copiedRows is how many rows one COPY has at most: they are in memory until then.
+// copiedRows limits the rows of one COPY, which are buffered in memory.
 const copiedRows = 2_000
 
-// maxReserved is for how many rows memory is reserved.
+// maxReserved limits the preallocated rows.
 const maxReserved = 100
 
-// bulk begins the insertion of many rows into the columns of a table.
+// bulk starts an insertion into the columns of a table.
 func (t tx) bulk(ctx context.Context, table, columns string) *bulk {
 	b := &bulk{ctx: ctx, tx: t, table: table, columns: columns, width: strings.Count(columns, ",") + 1, full: copiedRows}
 	if t.store.dialect.copyRows == nil {
@@ -33,7 +32,6 @@ func (t tx) bulk(ctx context.Context, table, columns string) *bulk {
 	return b
 }
 
-// add adds a row.
 func (b *bulk) add(values ...any) error {
 	if b.values == nil {
 		b.values = make([]any, 0, min(b.full, maxReserved)*b.width)
@@ -44,7 +42,7 @@ func (b *bulk) add(values ...any) error {
 	return b.flush()
 }
 
-// flush inserts what is left.
+// flush inserts the remaining rows.
 func (b *bulk) flush() error {
 	if len(b.values) == 0 {
 		return nil

@@ -9,13 +9,12 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// claimAdded gives domains that were just added the shares that wait for them, and
-// counts those.
+// claimAdded assigns waiting shares to domains that were just added, and counts them.
 func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	var one int
 	err := tx.queryRow(ctx, `SELECT 1 FROM shares WHERE team_id = $1 AND domain_id = 0 LIMIT 1`, []any{t.id}, &one)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return nil // as nearly always
+		return nil // the usual case
 	}
 	if err != nil {
 		return err
@@ -37,13 +36,13 @@ func (t *Team) claimAdded(ctx context.Context, tx tx, domains []owner) error {
 	if len(awaited) == 0 {
 		return nil
 	}
-	// Of two domains the one further down comes first: it is the nearer.
+	// Longer names first: they are the nearer parents.
 	slices.SortStableFunc(awaited, func(a, b owner) int { return strings.Count(b.name, ".") - strings.Count(a.name, ".") })
 	return t.claim(ctx, tx, awaited)
 }
 
-// claim gives each of the domains, in their order, what is left for it: shares are
-// looked for by their From domain first, by the policy domain after that.
+// claim assigns the remaining shares to each domain, in order: by From domain first, then by
+// policy domain.
 func (t *Team) claim(ctx context.Context, tx tx, added []owner) error {
 	changes := make(tally)
 	for _, column := range []string{"from_path", "policy_path"} {
@@ -58,11 +57,11 @@ func (t *Team) claim(ctx context.Context, tx tx, added []owner) error {
 			}
 		}
 	}
-	return t.count(ctx, tx, changes, t.newLocks(tx)) // the domains are new: none is full
+	return t.count(ctx, tx, changes, t.newLocks(tx)) // the domains are new, so no counter is saturated
 }
 
-// claim adds a share that was claimed, if its report counts. It returns nothing, so
-// that any number of shares can be claimed at once.
+// claim counts a claimed share if its report counts. It returns nothing, so that any number of
+// shares can be claimed at once.
 func (t tally) claim(scan scanner) (none struct{}, err error) {
 	var state dmarcd.ReportState
 	c, err := scanCounted(func(dest ...any) error { return scan(append([]any{&state}, dest...)...) })

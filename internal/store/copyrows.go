@@ -12,12 +12,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// copyRowsPostgres inserts rows by COPY in the transaction of a connection; values are
-// those of all rows, one after the other.
+// copyRowsPostgres inserts rows by COPY in the transaction of a connection; values are those
+// of all rows, concatenated.
 func copyRowsPostgres(ctx context.Context, conn *sql.Conn, table string, columns []string, values []any) error {
 	var failure error
 	err := conn.Raw(func(driverConn any) error {
-		// For an error or a panic Raw could close the connection, which waits for the
+		// On an error or panic, Raw would close the connection, which waits for the
 		// transaction.
 		failure = recovered.Boundary(nil).Call("copy rows", func() error {
 			return copyInto(ctx, driverConn, table, columns, values)
@@ -32,7 +32,7 @@ func copyInto(ctx context.Context, driverConn any, table string, columns []strin
 	if !ok {
 		return fmt.Errorf("copy into %s: the driver is %T", table, driverConn)
 	}
-	if c.Conn().PgConn().TxStatus() != 'T' { // what is copied now would stay
+	if c.Conn().PgConn().TxStatus() != 'T' { // outside a transaction the copy could not be rolled back
 		return errors.Join(fmt.Errorf("copy into %s: the transaction has ended", table), ctx.Err())
 	}
 	_, err := c.Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, &copySource{width: len(columns), rest: values})

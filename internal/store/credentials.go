@@ -7,8 +7,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Credential returns the token with that SHA-256, whatever its state, or
-// ErrNotFound. It is one indexed read.
+// Credential returns the token with that SHA-256, in any state, or ErrNotFound. It is one
+// indexed read.
 func (s *Store) Credential(ctx context.Context, hash [32]byte) (dmarcd.Credential, error) {
 	var c dmarcd.Credential
 	token, err := scanToken(func(dest ...any) error {
@@ -20,16 +20,15 @@ func (s *Store) Credential(ctx context.Context, hash [32]byte) (dmarcd.Credentia
 	return c, err
 }
 
-// TouchToken keeps when a token was last used, to the minute. It never moves
-// the time back.
+// TouchToken records when a token was last used, to the minute. It never moves the time back.
 func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.Time) error {
 	minute := unix(usedAt.Truncate(time.Minute))
 	_, err := s.exec(ctx, `UPDATE tokens SET used_at = $1 WHERE id = $2 AND used_at < $1`, minute, id)
 	return err
 }
 
-// TeamOfToken returns the team that a token belongs to, or ErrNotFound: an
-// operator names a token by its id alone.
+// TeamOfToken returns the team of a token, or ErrNotFound: operators name a token by its id
+// alone.
 func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
 	var team dmarcd.TeamID
 	err := s.queryRow(ctx, `SELECT team_id FROM tokens WHERE id = $1`, []any{id}, &team)

@@ -9,14 +9,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// deliveryTime is how long a delivery is tried.
+// deliveryTime is how long a delivery is retried.
 const deliveryTime = 24 * time.Hour
 
-// keepDeliveries is how long deliveries are listed after they were created.
+// keepDeliveries is how long deliveries are listed.
 const keepDeliveries = 30 * 24 * time.Hour
 
-// deliver writes a delivery for each webhook that wants one of some new events. The
-// caller holds the counter of events, so the webhooks do not change until the commit.
+// deliver adds a delivery for each webhook that subscribes to one of the events, unless the
+// rules suppress it. The caller holds the event counter, so webhooks do not change until the
+// commit.
 func (t *Team) deliver(ctx context.Context, tx tx, events []newEvent) error {
 	webhooks, err := t.webhooks(ctx, tx)
 	if err != nil || len(webhooks) == 0 {
@@ -24,14 +25,15 @@ func (t *Team) deliver(ctx context.Context, tx tx, events []newEvent) error {
 	}
 	now := t.store.now()
 	var rows [][]any
-	for _, e := range events {
+	for i := range events {
+		e := &events[i]
 		if e.test != nil {
 			rows = append(rows, []any{t.id, e.test.id, e.test.webhook, e.Seq, now.Unix(), unix(e.test.leaseUntil), now.Unix(), unix(e.test.leaseUntil), 1, true})
 			continue
 		}
 		for _, w := range webhooks {
-			if w.Wants(e.Event) {
-				rows = append(rows, []any{t.id, newID(), w.ID, e.Seq, now.Unix(), now.Unix(), unix(now.Add(deliveryTime)), 0, 0, false})
+			if e.wantedBy(w) {
+				rows = append(rows, []any{t.id, newID(), w.ID, e.Seq, now.Unix(), unix(e.SendAt), unix(e.SendAt.Add(deliveryTime)), 0, 0, false})
 			}
 		}
 	}
@@ -40,16 +42,15 @@ func (t *Team) deliver(ctx context.Context, tx tx, events []newEvent) error {
 	return err
 }
 
-// testDelivery is the delivery of an event that one webhook alone gets, claimed by the one
-// who asked for it.
+// testDelivery is the delivery of a test event to a single webhook, already claimed.
 type testDelivery struct {
 	id         dmarcd.DeliveryID
 	webhook    dmarcd.WebhookID
 	leaseUntil time.Time
 }
 
-// TestWebhook writes an event that one webhook alone gets, and returns its delivery,
-// claimed for as long as lease.
+// TestWebhook writes a test event for one webhook, and returns its delivery, claimed for the
+// lease.
 func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID, lease time.Duration, audit ...dmarcd.AuditEntry) (dmarcd.ClaimedDelivery, error) {
 	test := testDelivery{id: dmarcd.DeliveryID(newID()), webhook: id, leaseUntil: t.store.now().Add(lease)}
 	var webhook dmarcd.Webhook
@@ -90,8 +91,8 @@ func scanDelivery(scan scanner) (dmarcd.WebhookDelivery, error) {
 	return d, err
 }
 
-// Deliveries returns up to limit deliveries to a webhook, newest first, before the one with
-// that event number; 0 is the beginning.
+// Deliveries returns up to limit deliveries to a webhook, newest first, before that event
+// number; 0 starts at the newest.
 func (t *Team) Deliveries(ctx context.Context, webhook dmarcd.WebhookID, before int64, limit int) ([]dmarcd.WebhookDelivery, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -111,21 +112,20 @@ func (t *Team) Delivery(ctx context.Context, webhook dmarcd.WebhookID, id dmarcd
 	return delivery, err
 }
 
-// RetryDelivery has a delivery tried again now, whatever became of it, and for as long as
-// a new one.
+// RetryDelivery makes a delivery due now, in any state, with the full retry period.
 func (t *Team) RetryDelivery(ctx context.Context, webhook dmarcd.WebhookID, id dmarcd.DeliveryID, audit ...dmarcd.AuditEntry) error {
 	now := t.store.now()
 	return t.change(ctx, audit, `UPDATE deliveries SET state = 'pending', attempts = 0, next_at = $4, give_up_at = $5, test = FALSE
 		WHERE team_id = $1 AND webhook_id = $2 AND id = $3`, t.id, webhook, id, unix(now), unix(now.Add(deliveryTime)))
 }
 
-// DeliveryTeams returns the teams that have a delivery due, in no particular order.
+// DeliveryTeams returns the teams with due deliveries, in any order.
 func (s *Store) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	return collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`,
 		[]any{unix(s.now())}, scanTeamID)
 }
 
-// QueuedDeliveries returns how many deliveries are still to be made.
+// QueuedDeliveries returns the number of pending deliveries.
 func (s *Store) QueuedDeliveries(ctx context.Context) (n int64, err error) {
 	err = s.longQueryRow(ctx, `SELECT count(*) FROM deliveries WHERE state = 'pending'`, nil, &n)
 	return n, err
@@ -175,8 +175,9 @@ func (t *Team) ClaimDeliveries(ctx context.Context, lease time.Duration, perWebh
 	return claimed, nil
 }
 
-// claimWebhook returns a webhook and has other claims of its deliveries wait. It locks the
-// row by an update, not for update: events may be written meanwhile that refer to it.
+// claimWebhook returns a webhook, and makes other claims of its deliveries wait. It locks by
+// UPDATE and not by FOR UPDATE, so that events that reference the webhook can be written
+// meanwhile.
 func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
 	return scanWebhook(t.store.now())(func(dest ...any) error {
 		return tx.queryRow(ctx, `UPDATE webhooks SET claimed_at = $3 WHERE team_id = $1 AND id = $2 RETURNING `+webhookColumns,
@@ -184,7 +185,6 @@ func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dm
 	})
 }
 
-// claimFrom leases deliveries to a webhook.
 func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now, until time.Time, perWebhook, limit int) ([]dmarcd.DeliveryID, error) {
 	if !webhook.Enabled() {
 		_, err := tx.exec(ctx, `UPDATE deliveries SET state = 'failed', problem = 'The webhook is disabled.'
@@ -197,7 +197,7 @@ func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now
 	if err != nil || min(perWebhook-leased, limit) <= 0 {
 		return nil, err
 	}
-	// Those of deleted domains wait for the purge.
+	// Deliveries of deleted domains are left to the purge.
 	return collect(ctx, tx, `UPDATE deliveries SET attempts = attempts + 1, lease_until = $3, next_at = $3
 		WHERE team_id = $1 AND id IN (SELECT deliveries.id FROM deliveries JOIN events ON events.team_id = $1 AND events.seq = deliveries.seq
 				LEFT JOIN domains ON domains.team_id = $1 AND domains.id = events.domain_id
@@ -207,10 +207,10 @@ func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now
 		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), min(perWebhook-leased, limit)}, scanDeliveryID)
 }
 
-// SaveDelivery stores how an attempt ended: delivered, to be tried again at next, or failed
-// if next is the zero time. A webhook that only failed for longer than disableAfter, or for
-// which disable is a reason, is disabled, with an event. ErrConflict means that the lease
-// ran out and another process has the delivery.
+// SaveDelivery saves the result of an attempt: delivered, retry at next, or failed if next is
+// zero. It disables a webhook, with an event, that has failed for longer than disableAfter or
+// for which disable is a reason. ErrConflict means that the lease expired and another process
+// has the delivery.
 func (t *Team) SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, result dmarcd.DeliveryResult, next time.Time, disable string, disableAfter time.Duration) error {
 	state := dmarcd.DeliveryPending
 	switch {
@@ -233,7 +233,7 @@ func (t *Team) SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, resul
 	})
 }
 
-// saveHealth notes that a webhook failed or works, and disables it after long failure.
+// saveHealth records success or failure of a webhook, and disables it after long failure.
 func (t *Team) saveHealth(ctx context.Context, tx tx, id dmarcd.WebhookID, result dmarcd.DeliveryResult, disable string, disableAfter time.Duration) error {
 	now := t.store.now()
 	if result.Problem == "" {
@@ -252,14 +252,14 @@ func (t *Team) saveHealth(ctx context.Context, tx tx, id dmarcd.WebhookID, resul
 	if disable == "" {
 		return nil
 	}
-	if _, err := tx.exec(ctx, `UPDATE webhooks SET disabled_at = $3, disabled_reason = $4 WHERE team_id = $1 AND id = $2`, t.id, id, unix(now), disable); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE webhooks SET disabled_at = $3, disabled_reason = $4, notify_at = $3 WHERE team_id = $1 AND id = $2`, t.id, id, unix(now), disable); err != nil {
 		return err
 	}
 	t.addEvents(tx, 0, now, dmarcd.Event{Kind: dmarcd.WebhookDisabled, EventData: dmarcd.EventData{Webhook: id, Reason: disable}})
 	return nil
 }
 
-// expireDeliveries removes old deliveries, whatever became of them.
+// expireDeliveries removes old deliveries in any state.
 func (t *Team) expireDeliveries(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	removed, err := tx.exec(ctx, `DELETE FROM deliveries WHERE team_id = $1 AND id IN
 		(SELECT id FROM deliveries WHERE team_id = $1 AND created_at < $2 AND state <> 'pending' ORDER BY created_at LIMIT $3)`, t.id, unix(before), purgeRows)

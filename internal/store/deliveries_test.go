@@ -17,7 +17,7 @@ import (
 
 func addWebhook(t *testing.T, team *store.Team, w dmarcd.Webhook) dmarcd.Webhook {
 	t.Helper()
-	w.URL = "https://hooks.example/"
+	w.URL, w.Format = "https://hooks.example/", dmarcd.FormatStandard
 	added, err := team.AddWebhook(t.Context(), w, func(w dmarcd.Webhook) ([]byte, error) { return []byte("sealed " + w.ID.String()), nil })
 	if err != nil {
 		t.Fatal(err)

@@ -5,44 +5,35 @@ import (
 	"database/sql"
 )
 
-// dialect is what the engines disagree on. A query that needs more than this
-// wants another design.
+// dialect holds all differences between the engines. Redesign a query that needs more.
 type dialect struct {
 	name string
-	// lockRow ends a SELECT that is followed by an UPDATE of the same rows.
+	// lockRow ends a SELECT whose rows are updated next.
 	lockRow string
-	// shareRow ends a SELECT of a row that must not be changed until the
-	// transaction ends, while others may hold it so too.
+	// shareRow ends a SELECT of a row that must not change until the end of the transaction.
+	// Several transactions can hold it.
 	shareRow string
-	// skipLocked ends a SELECT that claims rows, passing over those that
-	// another claim holds.
+	// skipLocked ends a SELECT that claims rows; it skips rows that are claimed.
 	skipLocked string
-	// lockMigration begins a migration, so that replicas which start together
-	// take turns; "" where one writer is the rule anyway.
+	// lockMigration serializes migrations of replicas; "" if not needed.
 	lockMigration string
-	// tables selects the names of all tables.
+	// tables lists the names of all tables.
 	tables string
-	// beginSnapshot begins a transaction that reads the state of one moment.
+	// beginSnapshot starts a read-only transaction with a consistent snapshot.
 	beginSnapshot string
-	// uninterruptible has reads of single rows run to their end even if the
-	// caller has gone. They take microseconds, and being able to interrupt one
-	// costs a goroutine in database/sql and another in the SQLite driver.
+	// uninterruptible makes single-row reads ignore cancellation. They take microseconds, and
+	// cancellation costs a goroutine in database/sql and another in the SQLite driver.
 	uninterruptible bool
-	// prepare has transactions prepare their statements, where the driver does
-	// not do so by itself.
+	// prepare makes transactions prepare statements, if the driver does not.
 	prepare bool
-	// unnumbered has statements that insert many rows use ? for $1, $2 and so
-	// on.
+	// unnumbered makes multi-row inserts use ? instead of $1, $2….
 	unnumbered bool
-	// maxParameters bounds such a statement: there is a number from which on
-	// more of them make it slower.
+	// maxParameters limits a multi-row insert: beyond it statements get slower.
 	maxParameters int
-	// copyRows inserts many rows in the transaction of a connection; nil where
-	// statements are the only way.
+	// copyRows inserts rows by COPY in the transaction of a connection; nil if not supported.
 	copyRows func(ctx context.Context, conn *sql.Conn, table string, columns []string, values []any) error
 	isUnique func(error) bool
-	// isCollision tells errors that another transaction is the reason of: the
-	// same again may succeed.
+	// isCollision reports errors caused by a concurrent transaction: a retry may succeed.
 	isCollision func(error) bool
 	isTemporary func(error) bool
 }

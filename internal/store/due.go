@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxUnfinished is how many checks of a domain in a row may begin and not end,
-	// because of a panic or the end of the process, until the schedule leaves it out.
+	// maxUnfinished is how many checks of a domain in a row may start without finishing (panic
+	// or crash) before the schedule skips it.
 	maxUnfinished = 3
-	// never is the time of the next check of a domain that the schedule leaves out.
+	// never is the next check of a domain that the schedule skips.
 	never = 1 << 40
 )
 
-// suspended is what an event says about a domain that the schedule leaves out.
+// suspended is the event text for a domain that the schedule skips.
 var suspended = fmt.Sprintf("%d checks of this domain began and did not finish, so it is no longer checked on schedule. "+
 	"A check on request resumes the schedule if it finishes.", maxUnfinished)
 
@@ -28,10 +28,9 @@ type DueDomain struct {
 	Full bool
 }
 
-// DueTeams returns the teams that have a domain whose check is due, in no particular
-// order.
+// DueTeams returns the teams with due domains, in any order.
 func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	// The sum keeps SQLite from reading all domains in the order of their teams.
+	// The sum prevents SQLite from scanning all domains by team.
 	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`,
 		[]any{unix(s.now())}, scanTeamID)
 	if err != nil {
@@ -40,10 +39,9 @@ func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	return teams, nil
 }
 
-// ClaimDueDomains returns up to limit domains whose check is due, the longest waiting
-// first, and leases them: they are due again after lease unless a check is saved, and
-// later each time that none is. A domain whose checks never finish is left out of the
-// schedule, with an event that says so.
+// ClaimDueDomains leases up to limit due domains, the longest waiting first. They are due
+// again after the lease unless a check is saved, and later each time. A domain whose checks
+// never finish is suspended, with an event.
 func (t *Team) ClaimDueDomains(ctx context.Context, lease time.Duration, limit int) ([]DueDomain, error) {
 	now := t.store.now()
 	var due []DueDomain
@@ -74,7 +72,6 @@ func (t *Team) ClaimDueDomains(ctx context.Context, lease time.Duration, limit i
 	return due, nil
 }
 
-// claim is a domain that was claimed.
 type claim struct {
 	id         dmarcd.DomainID
 	name       string
@@ -88,8 +85,8 @@ func scanClaim(scan scanner) (claim, error) {
 	return c, err
 }
 
-// CheckEnded notes that a claimed check ended without a result to save, so that it does
-// not count as unfinished.
+// CheckEnded records that a claimed check ended without a result, so that it does not count as
+// unfinished.
 func (t *Team) CheckEnded(ctx context.Context, name string) error {
 	_, err := t.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND name = $2 AND deleted_at = 0 AND unfinished > 0`, t.id, name)
 	return err

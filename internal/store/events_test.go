@@ -16,8 +16,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// asksFor returns a check that a user asked for, with that policy.
-func asksFor(policy string) dmarcd.Check {
+// checkWithPolicy returns a check that a user asked for, with that policy.
+func checkWithPolicy(policy string) dmarcd.Check {
 	check := found(policy)
 	check.At, check.Asked = time.Now(), true
 	return check
@@ -36,7 +36,7 @@ func TestEventsAreInTheOrderOfCommits(t *testing.T) {
 			addDomain(t, first, names[i])
 		}
 		save := func(team *store.Team, name, policy string) {
-			if _, err := team.SaveCheck(t.Context(), name, asksFor(policy), dmarcd.Plan{}); err != nil {
+			if _, err := team.SaveCheck(t.Context(), name, checkWithPolicy(policy), dmarcd.Plan{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -99,7 +99,7 @@ func TestSlowTransactionKeepsItsPlace(t *testing.T) {
 		reader := newTeam(t, db.Open(t, store.Options{}), "a")
 		for _, name := range []string{"slow.example", "quick.example"} {
 			addDomain(t, reader, name)
-			if _, err := reader.SaveCheck(t.Context(), name, asksFor("none"), dmarcd.Plan{}); err != nil {
+			if _, err := reader.SaveCheck(t.Context(), name, checkWithPolicy("none"), dmarcd.Plan{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestSlowTransactionKeepsItsPlace(t *testing.T) {
 		quick := db.Open(t, store.Options{}).Team(reader.ID())
 		var group sync.WaitGroup
 		save := func(team *store.Team, name string) {
-			if _, err := team.SaveCheck(context.WithoutCancel(t.Context()), name, asksFor("reject"), dmarcd.Plan{}); err != nil {
+			if _, err := team.SaveCheck(context.WithoutCancel(t.Context()), name, checkWithPolicy("reject"), dmarcd.Plan{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -157,7 +157,7 @@ func TestEventIsAnnounced(t *testing.T) {
 		addDomain(t, team, "example.com")
 		added, elsewhere := team.EventAdded(), other.EventAdded()
 		for _, policy := range []string{"none", "reject"} { // the first check makes no events
-			if _, err := team.SaveCheck(t.Context(), "example.com", asksFor(policy), dmarcd.Plan{}); err != nil {
+			if _, err := team.SaveCheck(t.Context(), "example.com", checkWithPolicy(policy), dmarcd.Plan{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,9 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Expire removes some of what is past its retention and reports whether there may be
-// more. Each call is a few short transactions for each team; what fails for one team is
-// done for the others all the same, see eachTeam.
+// Expire removes some data past its retention and reports whether there may be more. Each call
+// is a few short transactions per team; errors of one team do not affect others, see eachTeam.
 func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, err error) {
 	teams, err := collectRead(ctx, s, `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
 	if err != nil {
@@ -29,7 +28,7 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 	}
 	keep, now := own.Or(configured), t.store.now()
 	if keep.Records == 0 || keep.Counters > 0 && keep.Counters < keep.Records {
-		keep.Records = keep.Counters // a report goes after its records
+		keep.Records = keep.Counters // a report expires after its records
 	}
 	for _, step := range []struct {
 		age    time.Duration
@@ -43,12 +42,13 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 		{keep.Counters, t.expireReports},
 		{keep.Counters, t.expireDays},
 		{keepDeliveries, t.expireDeliveries},
+		{mailDaysKept * 24 * time.Hour, t.expireMailDays},
 	} {
 		if step.age == 0 {
 			continue
 		}
 		var again bool
-		err := t.txAgain(ctx, func(tx tx) (err error) {
+		err := t.retryTx(ctx, func(tx tx) (err error) {
 			again, err = step.remove(ctx, tx, now.Add(-step.age))
 			return err
 		})
@@ -60,7 +60,7 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 	return more, nil
 }
 
-// expireStep is how many deliveries or reports one step removes.
+// expireStep is the number of deliveries or reports per step.
 const expireStep = 50
 
 // expireFailureReports removes failure reports with their originals.
@@ -86,15 +86,15 @@ func (t *Team) expireRejected(ctx context.Context, tx tx, before time.Time) (boo
 	return t.expireRejectedIf(ctx, tx, before, "")
 }
 
-// expireRejectedIf removes what was rejected before a time and meets a condition.
+// expireRejectedIf removes rejected items before a time that meet a condition.
 func (t *Team) expireRejectedIf(ctx context.Context, tx tx, before time.Time, condition string) (bool, error) {
 	removed, err := t.removeRejected(ctx, tx, `id IN
 		(SELECT id FROM rejected WHERE team_id = $1 AND received_at < $2`+condition+` ORDER BY received_at LIMIT $3)`, unix(before), expireStep)
 	return removed == expireStep, err
 }
 
-// expireOriginals removes the bytes of what could be used; those of the rest go with
-// it. What is kept again just now is passed over, and has the age of now after that.
+// expireOriginals removes the originals of accepted reports; those of rejected items expire
+// with them. It skips an original that is being stored again, which renews its age.
 func (t *Team) expireOriginals(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	hashes, err := collect(ctx, tx, `SELECT hash FROM originals WHERE team_id = $1 AND stored_at < $2
 			AND NOT EXISTS (SELECT 1 FROM rejected WHERE rejected.team_id = $1 AND rejected.original = originals.hash)
@@ -123,7 +123,7 @@ func scanBytes(scan scanner) ([]byte, error) {
 	return b, err
 }
 
-// emptying in emptied_at tells that some of the records went.
+// emptying in emptied_at means that some of the records are removed.
 const emptying = -1
 
 func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool, error) {
@@ -164,7 +164,7 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	return len(reports) == expireStep, nil
 }
 
-// noteExpiry notes that records of the reports go, in the order in which count does.
+// noteExpiry records that records of the reports are removed, in the lock order of count.
 func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID) error {
 	days := make(map[dmarcd.Day]struct{})
 	for _, id := range reports {
@@ -190,11 +190,11 @@ func scanReportID(scan scanner) (dmarcd.ReportID, error) {
 	return id, err
 }
 
-// expireShares is how many shares one step takes out of the counters.
+// expireShares is the number of shares per step that are subtracted from the counters.
 const expireShares = 5_000
 
-// expireReports deletes reports without records, and takes back what they counted. The
-// purge removes their rows.
+// expireReports deletes reports without records and subtracts their counts. The purge removes
+// their rows.
 func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	if err := t.shareLock(ctx, tx); err != nil {
 		return false, err
@@ -224,8 +224,8 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	return len(reports) == expireStep, t.count(ctx, tx, changes, locks)
 }
 
-// expireDays removes the days in which nothing is counted any more. It is a step of
-// its own: where the counters are changed, their rows are locked in another order.
+// expireDays removes days without counts. It is a separate step, because updates of counters
+// lock rows in another order.
 func (t *Team) expireDays(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	day := dmarcd.DayOf(before)
 	for _, table := range []string{"domain_days", "team_days"} {

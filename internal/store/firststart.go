@@ -8,9 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// FirstStart makes the team dmarcd.DefaultTeam, on the API whitelist, with one
-// token of that hash, if there is no team at all, and reports whether it did.
-// Of several replicas that start together one does.
+// FirstStart creates the team dmarcd.DefaultTeam, on the API whitelist, with one token of that
+// hash, if there is no team, and reports whether it did. Only one of several replicas does.
 func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		var teams int
@@ -31,10 +30,8 @@ func (s *Store) FirstStart(ctx context.Context, hash [32]byte) (made bool, err e
 	return made && err == nil, err
 }
 
-// EnsureToken makes the token of that hash usable by the team
-// dmarcd.DefaultTeam, making either if it is missing: what a declarative
-// installation configures holds at every start. A token of another team is
-// ErrConflict.
+// EnsureToken makes the token of that hash usable by the team dmarcd.DefaultTeam, and creates
+// both if needed. A token of another team is ErrConflict.
 func (s *Store) EnsureToken(ctx context.Context, hash [32]byte) error {
 	err := s.ensureToken(ctx, hash)
 	if errors.Is(err, dmarcd.ErrConflict) { // another replica may have been faster
@@ -71,17 +68,17 @@ func (s *Store) ensureToken(ctx context.Context, hash [32]byte) error {
 	})
 }
 
-// FirstInvite makes the invite of the first user, an operator and owner of the
-// oldest team, if there is no user and no invite that can still be used, and
-// reports whether it did. Of several replicas that start together one does.
-func (s *Store) FirstInvite(ctx context.Context, hash [32]byte) (made bool, err error) {
+// FirstInvitation creates the invitation of the first user, an operator and owner of the
+// oldest team, if there is no user and no open invitation, and reports whether it did. Only
+// one of several replicas does.
+func (s *Store) FirstInvitation(ctx context.Context, hash [32]byte) (made bool, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		var team dmarcd.TeamID
 		err := t.queryRow(ctx, `SELECT id FROM teams ORDER BY created_at, id LIMIT 1`, nil, &team)
 		if err != nil {
 			return err
 		}
-		if err := s.Team(team).lock(ctx, t); err != nil { // replicas take turns
+		if err := s.Team(team).lock(ctx, t); err != nil { // serializes replicas
 			return err
 		}
 		now := s.now()
@@ -92,8 +89,8 @@ func (s *Store) FirstInvite(ctx context.Context, hash [32]byte) (made bool, err 
 			return err
 		}
 		made = true
-		return t.createInvite(ctx, hash, dmarcd.Invite{
-			Team: team, Role: dmarcd.RoleOwner, Operator: true, ExpiresAt: now.Add(dmarcd.InviteLife),
+		return t.createInvitation(ctx, hash, dmarcd.Invitation{
+			Team: team, Role: dmarcd.RoleOwner, Operator: true, ExpiresAt: now.Add(dmarcd.InvitationLife),
 		})
 	})
 	if err != nil {

@@ -257,7 +257,7 @@ func TestFullChecksBecomeDue(t *testing.T) {
 		save(found("reject"), false) // a change that is believed
 		claim()
 		clock.advance(5 * time.Second)
-		claim(true) // has everything looked at
+		claim(true) // a full check
 		save(found("reject"), true)
 		claim()
 		asked := found("reject")
@@ -270,6 +270,6 @@ func TestFullChecksBecomeDue(t *testing.T) {
 		save(dmarcd.Check{Reason: "timeout"}, true)
 		claim()
 		clock.advance(time.Minute)
-		claim(true) // nobody answered: both are tried again together
+		claim(true) // DNS did not answer: both are retried together
 	})
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// SignInIdentity returns the user of a person whom an OpenID provider vouches
-// for. A person who comes for the first time gets the user with their verified
-// e-mail address, or a new one if they are invited or to be admitted; a new one
-// has what the invites for that address hold.
+// SignInIdentity returns the user of an OpenID identity. On the first sign-in that is the user
+// with the same verified email address, or a new user if the identity is invited or admitted.
+// Open invitations for the address are applied.
 //
-// A user that existed loses its password and its sessions then: whoever made it
-// may have named an address that was not theirs, and must not stay in.
+// An existing user loses its password and sessions then: it may have been created by someone
+// who does not own the address.
 //
-// ErrForbidden means that there is no verified address, ErrNotFound that nobody
-// invited the person.
+// ErrForbidden means that the address is not verified, ErrNotFound that the user is not
+// invited.
 func (s *Store) SignInIdentity(ctx context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
 	user, err := s.signInIdentity(ctx, identity)
-	if errors.Is(err, dmarcd.ErrConflict) { // the same person came twice at once
+	if errors.Is(err, dmarcd.ErrConflict) { // a concurrent sign-in of the same identity
 		user, err = s.signInIdentity(ctx, identity)
 	}
 	return user, err
@@ -59,22 +58,22 @@ func (s *Store) signInIdentity(ctx context.Context, identity dmarcd.Identity) (d
 	return user, err
 }
 
-// admit makes a user of a person who comes for the first time.
+// admit creates or links the user on the first sign-in.
 func (t tx) admit(ctx context.Context, identity dmarcd.Identity, now time.Time) (dmarcd.User, error) {
-	invites, err := collect(ctx, t, `UPDATE invites SET used_at = $1 WHERE email = $2 AND used_at = 0 AND expires_at > $1
-		RETURNING `+inviteColumns, []any{unix(now), identity.Email}, scanInvite)
+	invitations, err := collect(ctx, t, `UPDATE invites SET used_at = $1 WHERE email = $2 AND used_at = 0 AND expires_at > $1
+		RETURNING `+invitationColumns, []any{unix(now), identity.Email}, scanInvitation)
 	if err != nil {
 		return dmarcd.User{}, err
 	}
-	if len(invites) == 0 && !identity.Admit {
+	if len(invitations) == 0 && !identity.Admit {
 		return dmarcd.User{}, dmarcd.ErrNotFound
 	}
 	user, err := t.createUser(ctx, identity.Email, identity.Name, "")
 	if err != nil {
 		return dmarcd.User{}, err
 	}
-	for _, invite := range invites {
-		if err := t.grant(ctx, user.ID, invite, now); err != nil {
+	for _, invitation := range invitations {
+		if err := t.grant(ctx, user.ID, invitation, now); err != nil {
 			return dmarcd.User{}, err
 		}
 	}

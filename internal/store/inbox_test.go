@@ -117,7 +117,7 @@ func (in *inbox) deliver(deliveries ...*dmarcd.Delivery) []dmarcd.Receipt {
 	}
 	var all []dmarcd.Receipt
 	for i, some := range receipts {
-		if got, want := len(some), len(deliveries[i].Reports)+len(deliveries[i].Refusals); got != want {
+		if got, want := len(some), len(deliveries[i].Reports)+len(deliveries[i].Rejections); got != want {
 			in.Fatalf("delivery %d: got %d receipts, want %d", i, got, want)
 		}
 		all = append(all, some...)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// insertMany runs insert, which ends in VALUES, for all rows in as few
-// statements as is fast, each ended by suffix, and returns how many rows were
-// new. All rows have the same number of values.
+// insertMany runs insert, which ends in VALUES, for all rows in as few statements as is fast,
+// each followed by suffix, and returns the number of affected rows. All rows have the same
+// number of values.
 func (t tx) insertMany(ctx context.Context, insert string, rows [][]any, suffix string) (added int, err error) {
 	for len(rows) > 0 {
 		n := min(len(rows), t.store.dialect.maxParameters/len(rows[0]))
@@ -22,8 +22,7 @@ func (t tx) insertMany(ctx context.Context, insert string, rows [][]any, suffix 
 	return added, nil
 }
 
-// insertReturning is insertMany for a suffix that ends in RETURNING: it returns what scan
-// made of each row that came back.
+// insertReturning is insertMany with RETURNING in suffix: it returns the scanned rows.
 func insertReturning[T any](ctx context.Context, t tx, insert string, rows [][]any, suffix string, scan func(scanner) (T, error)) ([]T, error) {
 	var all []T
 	for len(rows) > 0 {
@@ -38,8 +37,8 @@ func insertReturning[T any](ctx context.Context, t tx, insert string, rows [][]a
 	return all, nil
 }
 
-// placeholders returns ($1,$2),($3,$4) for two rows of two columns, and (?,?),(?,?)
-// where numbers are slow: the SQLite driver looks for the name of each among all.
+// placeholders returns ($1,$2),($3,$4) for two rows of two columns, or (?,?),(?,?) on SQLite,
+// whose driver searches numbered names linearly.
 func (d dialect) placeholders(rows, columns int) string {
 	var b strings.Builder
 	for i := range rows * columns {

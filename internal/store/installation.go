@@ -7,17 +7,17 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// TeamSize is a team with how much it has.
+// TeamSize is a team with its usage.
 type TeamSize struct {
 	dmarcd.Team
 	Domains, Members int
-	// Messages counts those of the given days.
+	// Messages counts the given days.
 	Messages int64
-	// Stored is how many bytes it has stored, of StoredQuota; 0 is any number.
+	// Stored is in bytes; a StoredQuota of 0 is unlimited.
 	Stored, StoredQuota int64
 }
 
-// TeamSizes returns all teams with how much they have, ordered by name.
+// TeamSizes returns all teams with their usage, ordered by name.
 func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
 	from, to := bounds(days)
 	return collectRead(ctx, s, `SELECT `+teamColumns+`,
@@ -46,7 +46,7 @@ func (s *Store) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, er
 	})
 }
 
-// AllMemberships returns the teams of all users, each user's ordered by name.
+// AllMemberships returns the teams of all users, ordered by name.
 func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.Membership, error) {
 	type owned struct {
 		user dmarcd.UserID

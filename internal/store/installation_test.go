@@ -21,8 +21,8 @@ func TestViewOfTheInstallation(t *testing.T) {
 		var user dmarcd.User
 		for i, team := range []dmarcd.TeamID{in.team.ID(), other.ID} {
 			hash := [32]byte{2, byte(i)}
-			in.must(in.store.CreateInvite(ctx, hash, dmarcd.Invite{Team: team, Role: dmarcd.RoleEditor, ExpiresAt: in.clock.Now().Add(dmarcd.InviteLife)}))
-			user, err = in.store.UseInvite(ctx, hash, dmarcd.Claim{User: user.ID, Email: "a@example.com", PasswordHash: "x"})
+			in.must(in.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Team: team, Role: dmarcd.RoleEditor, ExpiresAt: in.clock.Now().Add(dmarcd.InvitationLife)}))
+			user, err = in.store.UseInvitation(ctx, hash, dmarcd.Claim{User: user.ID, Email: "a@example.com", PasswordHash: "x"})
 			in.must(err)
 		}
 

@@ -10,8 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Integrity looks whether all counters add up and, on SQLite, whether the file is
-// sound. It returns what is wrong in words, or "".
+// Integrity checks that all counters add up and, on SQLite, that the file is intact. It
+// returns the problem as text, or "".
 func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 	if s.dialect.name == sqliteDialect.name {
 		var verdict string
@@ -35,11 +35,11 @@ func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 	return "", nil
 }
 
-// integrityCheck is a query that finds a team with a problem.
+// integrityCheck finds a team with a problem.
 type integrityCheck struct{ problem, query string }
 
-// integrityChecks compares sums with what they are made from, from the team down to
-// the records. What is deleted does not count, and goes in steps.
+// integrityChecks compares sums with their parts, from the team down to the records. Deleted
+// data does not count.
 func integrityChecks() []integrityCheck {
 	const present = ` JOIN domains ON domains.team_id = %[1]s.team_id AND domains.id = %[1]s.domain_id AND domains.deleted_at = 0 `
 	daysOfPresent, sharesOfPresent := fmt.Sprintf(present, "domain_days"), fmt.Sprintf(present, "shares")
@@ -54,7 +54,7 @@ func integrityChecks() []integrityCheck {
 			counters{`domain_days.team_id, domain_id, day`, qualifiedCounts("domain_days"), `domain_days` + daysOfPresent},
 			counters{`shares.team_id, domain_id, day`, qualifiedCounts("shares"), `shares` + sharesOfPresent +
 				`JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state = 'counted'`})},
-		// A sum at its bound may stand for more.
+		// A saturated sum may stand for more.
 		{"a report's counts are not the sum of its records", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
 			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
@@ -76,7 +76,7 @@ func integrityChecks() []integrityCheck {
 			OR COALESCE((SELECT SUM(unreadable) FROM team_usage WHERE team_id = teams.id), 0) <>
 				COALESCE((SELECT SUM(bytes) FROM rejected WHERE rejected.team_id = teams.id), 0)
 			LIMIT 1`},
-		// A record without messages is in no rollup.
+		// Rollups omit records without messages.
 		{"a rollup has not the records of its day", `SELECT team_days.team_id FROM team_days
 				JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups GROUP BY team_id, day, build) AS day_rollups ON ` + currentRollup + `
 			WHERE team_days.in_rollup = team_days.changes AND day_rollups.records <> (SELECT COUNT(*) FROM domains
@@ -91,12 +91,11 @@ func integrityChecks() []integrityCheck {
 // maxCount is dmarcd.MaxCount in SQL.
 var maxCount = strconv.FormatInt(dmarcd.MaxCount, 10)
 
-// counters are the rows of a table that hold counts.
+// counters are rows that hold counts.
 type counters struct{ keys, counts, from string }
 
-// unequal is a query for a team with sums that are not the saturated sums of their
-// parts, which have the same keys. Sums of floating-point numbers do not overflow, and
-// are exact up to where counts saturate.
+// unequal finds a team whose sums are not the saturated sums of their parts with the same
+// keys. Floating-point sums do not overflow, and are exact up to the saturation.
 func unequal(keys string, sums, parts counters) string {
 	var have, want, differ []string
 	for i, column := range strings.Split(sums.counts, ", ") {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestIntegrityFindsDamage(t *testing.T) {
-	rows := []struct{ name, damage, mend, want string }{
+	rows := []struct{ name, damage, repair, want string }{
 		{
 			"a team's day", `UPDATE team_days SET compliant = compliant + 1`, `UPDATE team_days SET compliant = compliant - 1`,
 			"a team's days",
@@ -61,7 +61,7 @@ func TestIntegrityFindsDamage(t *testing.T) {
 			if !strings.HasPrefix(problem, row.want) || !strings.Contains(problem, "team_") {
 				in.Errorf("%s: got %q, want %q and the team", row.name, problem, row.want)
 			}
-			for statement := range strings.SplitSeq(row.mend, ";") {
+			for statement := range strings.SplitSeq(row.repair, ";") {
 				in.damage(statement)
 			}
 			in.sound()

@@ -17,30 +17,33 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// looseShares says which shares are read record by record.
+// looseShares selects the shares that are read record by record.
 type looseShares struct {
 	from, to dmarcd.Day
-	domain   string // "" for all
-	// after leaves out the reports up to one.
+	domain   string // "" for all domains
+	tag      string // of the domains, "" for all
+	// after excludes reports up to that one.
 	after dmarcd.ReportID
 }
 
-// sentShares are the shares whose records count in some days: $1 is the team, $2 and
-// $3 are the days.
+// sentShares selects the shares that count in some days: $1 is the team, $2 and $3 are the
+// days.
 const sentShares = ` FROM domains
 		JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id
 		JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
 	WHERE domains.team_id = $1 AND domains.deleted_at = 0
 		AND shares.day BETWEEN $2 AND $3 AND shares.kind = 'aggregate'`
 
-// condition returns the end of a query for the shares, and its arguments. What is not
-// asked for is left out: the engines plan a query by its text.
+// condition returns the end of the query, and its arguments. It omits unused conditions: the
+// engines plan a query by its text.
 func (l looseShares) condition(team dmarcd.TeamID) (text string, args []any) {
 	text, args = sentShares, []any{team, l.from, l.to}
 	if l.domain != "" {
 		args = append(args, plain(l.domain))
 		text += fmt.Sprintf(` AND domains.name = $%d`, len(args))
 	}
+	tagged, args := hasTag(l.tag, args)
+	text += tagged
 	if l.after > 0 {
 		args = append(args, l.after)
 		text += fmt.Sprintf(` AND shares.report_id > $%d`, len(args))
@@ -58,19 +61,19 @@ func scanLooseShare(scan scanner, dest ...any) (share rollup.Share, err error) {
 	return share, err
 }
 
-// What ends the fields of a record, and a record, in the text of a share: characters
-// that were made for that. None of the fields has a control character.
+// Separators of fields and records in the text of a share. No field contains control
+// characters.
 const (
 	fieldEnd  = "\x1f"
 	recordEnd = "\x1e"
 )
 
-// maxJoined is how many records of a share are read as one text.
+// maxJoined limits the records of a share that are read as one text.
 const maxJoined = 1000
 
-// joinedRecords returns the expression for some records as one text: to fetch a row
-// from the engine costs several times what it costs to read it there. The placeholders
-// are fieldEnd and recordEnd.
+// joinedRecords returns the expression for several records as one text: fetching a row costs
+// several times more than reading it in the engine. The placeholders are fieldEnd and
+// recordEnd.
 func joinedRecords(field, record int) string {
 	end := fmt.Sprintf(" || CAST($%d AS TEXT) || ", field)
 	return `string_agg(records.n` + end + `records.count` + end + `(CASE WHEN records.dkim = 'pass' THEN 1 ELSE 0 END
@@ -83,7 +86,7 @@ func joinedRecords(field, record int) string {
 func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseShares) error {
 	condition, args := of.condition(t.id)
 	next := len(args) + 1
-	// A share with many records is read later, some at a time: there are few of these.
+	// Shares with many records are rare; they are read later in steps.
 	var large []rollup.Share
 	_, err := collect(ctx, read, `SELECT `+looseColumns+`,
 			CASE WHEN shares.records > `+fmt.Sprint(maxJoined)+` THEN NULL ELSE
@@ -115,7 +118,7 @@ func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseS
 	return nil
 }
 
-// scanLarge writes the records of one share, some at a time.
+// scanLarge writes the records of one share in steps.
 func (t *Team) scanLarge(ctx context.Context, read tx, w *blockWriter, share rollup.Share) error {
 	w.begin(share)
 	for last := int64(-1); ; {
@@ -135,13 +138,12 @@ func (t *Team) scanLarge(ctx context.Context, read tx, w *blockWriter, share rol
 	}
 }
 
-// looseRecord is a record in a text.
 type looseRecord struct {
 	rollup.Record
 	address, details []byte
 }
 
-// addJoined adds the records in a text to the share.
+// addJoined adds the records of a text to the share.
 func (w *blockWriter) addJoined(text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -152,7 +154,7 @@ func (w *blockWriter) addJoined(text []byte) error {
 		if err != nil {
 			return err
 		}
-		if record.Count > 0 { // else it reports no mail
+		if record.Count > 0 { // a record without messages is not in rollups
 			records = append(records, record)
 		}
 	}
@@ -178,7 +180,7 @@ func splitRecord(text []byte) (record looseRecord, err error) {
 	return record, errors.Join(err, err2, err3)
 }
 
-// parseIdentity returns the identity in the details of a record.
+// parseIdentity parses the identity of a record.
 func parseIdentity(text string) (rollup.Identity, error) {
 	var record aggregate.Record
 	if err := shape.DecodeRecord(text, &record); err != nil {
@@ -189,8 +191,7 @@ func parseIdentity(text string) (rollup.Identity, error) {
 		identity.Signatures = append(identity.Signatures, rollup.Signature{Domain: r.Domain, Selector: r.Selector, Result: rollup.ResultOf(r.Result)})
 	}
 	for _, r := range record.SPFResults {
-		// Reports may leave the envelope out, and then tell it as the domain that SPF
-		// was checked for.
+		// Without an envelope domain, the SPF domain is the envelope.
 		if identity.Envelope == "" && r.Scope != "helo" {
 			identity.Envelope = r.Domain
 		}
@@ -202,8 +203,8 @@ func parseIdentity(text string) (rollup.Identity, error) {
 	return identity, nil
 }
 
-// parseReason returns the bit of a reason. Receivers that trust a chain of ARC seals say
-// so in the comment of a local policy: RFC 8617 §7.2.2.
+// parseReason returns the bit of a reason. Receivers report trust in ARC in the comment of
+// local_policy (RFC 8617 §7.2.2).
 func parseReason(reason aggregate.Reason) rollup.Reasons {
 	switch reason.Type {
 	case "forwarded":

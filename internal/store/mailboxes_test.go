@@ -104,6 +104,42 @@ func TestMailboxThatCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
+// TestFailingMailboxes has a mailbox fail, first for a short time.
+func TestFailingMailboxes(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		clock := newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "acme")
+		mailbox := addMailbox(t, team)
+		want := func(when string, count int) {
+			t.Helper()
+			found, err := s.FailingMailboxes(t.Context(), clock.Now().Add(-time.Hour))
+			if err != nil || len(found) != count {
+				t.Errorf("%s: got %v, %v; want %d mailboxes", when, found, err, count)
+			}
+		}
+		status := func(problem string) {
+			t.Helper()
+			if err := team.SaveMailboxStatus(t.Context(), mailbox.ID, problem); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status("")
+		clock.advance(30 * time.Minute)
+		status("the password is wrong")
+		want("after half an hour", 0)
+		clock.advance(31 * time.Minute)
+		want("after an hour", 1)
+		status("")
+		want("when it is read again", 0)
+		if err := team.PauseMailbox(t.Context(), mailbox.ID, "it crashed its reader"); err != nil {
+			t.Fatal(err)
+		}
+		want("when it is paused", 1)
+	})
+}
+
 func TestMailboxStateAndStatus(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -8,9 +8,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// ClaimMailboxes returns up to limit mailboxes that no process reads and that are not
-// paused, with their secrets, and claims them for as long as lease. LeaseUntil of each is the sign of
-// the claim, which RenewMailboxes and ReleaseMailboxes ask for.
+// ClaimMailboxes leases up to limit mailboxes that no process reads and that are not paused,
+// and returns them with their secrets. LeaseUntil identifies the claim for RenewMailboxes and
+// ReleaseMailboxes.
 func (s *Store) ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
 	now := s.now()
 	var claimed []dmarcd.Mailbox
@@ -35,21 +35,20 @@ func scanClaimedMailbox(scan scanner) (dmarcd.Mailbox, error) {
 	return m, err
 }
 
-// RenewMailboxes holds claimed mailboxes for as long as lease from now, and
-// returns those that it could: a mailbox that was removed or paused, or that another
-// process has claimed since, is not among them.
+// RenewMailboxes extends leases, and returns the mailboxes that are still held: not those that
+// were removed, paused or claimed by another process.
 func (s *Store) RenewMailboxes(ctx context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error) {
 	return s.setLeases(ctx, held, s.now().Add(lease))
 }
 
-// ReleaseMailboxes gives claimed mailboxes back: the next claim gets them at once.
+// ReleaseMailboxes ends leases.
 func (s *Store) ReleaseMailboxes(ctx context.Context, held []dmarcd.Mailbox) error {
 	_, err := s.setLeases(ctx, held, time.Time{})
 	return err
 }
 
-// setLeases changes the leases of mailboxes that still have the one they are held
-// with. A lease that ran out and was claimed by another differs in its time.
+// setLeases changes the leases of mailboxes that are still held. A lease that another process
+// has claimed has another time.
 func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mailbox, error) {
 	if len(held) == 0 {
 		return nil, nil
@@ -76,8 +75,8 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 	return kept, nil
 }
 
-// TeamOfMailbox returns the team that a mailbox belongs to, or ErrNotFound: an
-// operator names a mailbox by its id alone.
+// TeamOfMailbox returns the team of a mailbox, or ErrNotFound: operators name a mailbox by its
+// id alone.
 func (s *Store) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
 	var team dmarcd.TeamID
 	err := s.queryRow(ctx, `SELECT team_id FROM mailboxes WHERE id = $1`, []any{id}, &team)

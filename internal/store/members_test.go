@@ -92,7 +92,7 @@ func TestOneOwnerStays(t *testing.T) {
 	})
 }
 
-func TestTeamInvites(t *testing.T) {
+func TestTeamInvitations(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx, w := t.Context(), newWorld(t, db)
@@ -100,50 +100,50 @@ func TestTeamInvites(t *testing.T) {
 		ann := w.member("ann@example.com", team, dmarcd.RoleOwner)
 		bob := w.member("bob@example.com", team, dmarcd.RoleOwner)
 		view := w.Team(team.ID)
-		invite := dmarcd.Invite{Email: "new@example.com", Role: dmarcd.RoleEditor, CreatedBy: ann.ID, ExpiresAt: w.clock.Now().Add(time.Hour)}
-		open := func() []dmarcd.Invite {
+		invitation := dmarcd.Invitation{Email: "new@example.com", Role: dmarcd.RoleEditor, CreatedBy: ann.ID, ExpiresAt: w.clock.Now().Add(time.Hour)}
+		open := func() []dmarcd.Invitation {
 			t.Helper()
-			invites, err := view.Invites(ctx)
+			invitations, err := view.Invitations(ctx)
 			w.must(err)
-			return invites
+			return invitations
 		}
-		for name, spoil := range map[string]func(*dmarcd.Invite){
-			"an operator": func(i *dmarcd.Invite) { i.Operator = true },
-			"anybody":     func(i *dmarcd.Invite) { i.Email = "" },
-			"by nobody":   func(i *dmarcd.Invite) { i.CreatedBy = 0 },
+		for name, spoil := range map[string]func(*dmarcd.Invitation){
+			"an operator": func(i *dmarcd.Invitation) { i.Operator = true },
+			"anybody":     func(i *dmarcd.Invitation) { i.Email = "" },
+			"by nobody":   func(i *dmarcd.Invitation) { i.CreatedBy = 0 },
 		} {
-			bad := invite
+			bad := invitation
 			spoil(&bad)
 			if err := view.Invite(ctx, w.hash(), bad); !errors.Is(err, dmarcd.ErrForbidden) {
 				t.Errorf("a member invites %s: got %v, want ErrForbidden", name, err)
 			}
 		}
-		w.must(view.Invite(ctx, w.hash(), invite))
-		invite.Team = team.ID
-		if diff := cmp.Diff([]dmarcd.Invite{invite}, open()); diff != "" {
+		w.must(view.Invite(ctx, w.hash(), invitation))
+		invitation.Team = team.ID
+		if diff := cmp.Diff([]dmarcd.Invitation{invitation}, open()); diff != "" {
 			t.Errorf("invites (-want +got):\n%s", diff)
 		}
-		w.must(view.CancelInvite(ctx, invite.Email))
-		if err := view.CancelInvite(ctx, invite.Email); !errors.Is(err, dmarcd.ErrNotFound) || len(open()) != 0 {
+		w.must(view.CancelInvitation(ctx, invitation.Email))
+		if err := view.CancelInvitation(ctx, invitation.Email); !errors.Is(err, dmarcd.ErrNotFound) || len(open()) != 0 {
 			t.Errorf("cancelled twice: got %v and %v", err, open())
 		}
 
-		w.must(view.Invite(ctx, w.hash(), invite))
+		w.must(view.Invite(ctx, w.hash(), invitation))
 		w.must(view.SetRole(ctx, ann.ID, dmarcd.RoleViewer))
 		if left := open(); len(left) != 0 {
 			t.Errorf("what a former owner invited to holds: %v", left)
 		}
-		invite.CreatedBy, invite.Email = bob.ID, ann.Email
-		w.must(view.Invite(ctx, w.hash(), invite))
+		invitation.CreatedBy, invitation.Email = bob.ID, ann.Email
+		w.must(view.Invite(ctx, w.hash(), invitation))
 		w.must(view.RemoveMember(ctx, ann.ID))
 		if left := open(); len(left) != 0 {
 			t.Errorf("a removed member can come back: %v", left)
 		}
-		invite.Email = "late@example.com"
-		w.must(view.Invite(ctx, w.hash(), invite))
+		invitation.Email = "late@example.com"
+		w.must(view.Invite(ctx, w.hash(), invitation))
 		w.clock.advance(time.Hour)
 		if left := open(); len(left) != 0 {
-			t.Errorf("an invite that is over is listed: %v", left)
+			t.Errorf("an expired invitation is listed: %v", left)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestIdentities(t *testing.T) {
 		team := w.team("a")
 		known := w.member("known@example.com", team, dmarcd.RoleOwner)
 		session := w.signIn(known)
-		w.link(dmarcd.Invite{Email: "invited@example.com", Team: team.ID, Role: dmarcd.RoleEditor})
+		w.link(dmarcd.Invitation{Email: "invited@example.com", Team: team.ID, Role: dmarcd.RoleEditor})
 		person := func(subject, email string) dmarcd.Identity {
 			return dmarcd.Identity{Issuer: "https://id.example", Subject: subject, Email: email}
 		}
@@ -251,12 +251,12 @@ func TestRemoveUser(t *testing.T) {
 		alone, shared := w.team("alone"), w.team("shared")
 		ann := w.member("ann@example.com", alone, dmarcd.RoleOwner)
 		w.member("bob@example.com", shared, dmarcd.RoleOwner)
-		_, err := w.UseInvite(ctx, w.link(dmarcd.Invite{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{})
+		_, err := w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{})
 		w.must(err)
 		session := w.signIn(ann)
 		_, err = w.SignInIdentity(ctx, dmarcd.Identity{Issuer: "i", Subject: "s", Email: ann.Email})
 		w.must(err)
-		back := w.link(dmarcd.Invite{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner})
+		back := w.link(dmarcd.Invitation{Email: ann.Email, Team: shared.ID, Role: dmarcd.RoleOwner})
 
 		ownerless, err := w.RemoveUser(ctx, ann.ID)
 		if err != nil || len(ownerless) != 1 || ownerless[0] != "alone" {
@@ -267,7 +267,7 @@ func TestRemoveUser(t *testing.T) {
 		}
 		for what, err := range map[string]error{
 			"user":    func() error { _, err := w.UserByEmail(ctx, ann.Email); return err }(),
-			"link":    func() error { _, err := w.UseInvite(ctx, back, dmarcd.Claim{PasswordHash: "x"}); return err }(),
+			"link":    func() error { _, err := w.UseInvitation(ctx, back, dmarcd.Claim{PasswordHash: "x"}); return err }(),
 			"removal": func() error { _, err := w.RemoveUser(ctx, ann.ID); return err }(),
 		} {
 			if !errors.Is(err, dmarcd.ErrNotFound) {
@@ -339,11 +339,11 @@ func TestPurgeSignIns(t *testing.T) {
 		ctx, w := t.Context(), newWorld(t, db)
 		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
 		for range 510 { // more than one step removes
-			w.link(dmarcd.Invite{Email: "old@example.com"})
+			w.link(dmarcd.Invitation{Email: "old@example.com"})
 		}
 		old := w.signIn(user)
 		w.clock.advance(40 * 24 * time.Hour)
-		present, link := w.signIn(user), w.link(dmarcd.Invite{Email: "new@example.com"})
+		present, link := w.signIn(user), w.link(dmarcd.Invitation{Email: "new@example.com"})
 		steps := 0
 		for more := true; more; steps++ {
 			var err error
@@ -356,8 +356,8 @@ func TestPurgeSignIns(t *testing.T) {
 		if !w.ended(old) || w.ended(present) {
 			t.Error("the old session is there, or the present one is not")
 		}
-		if _, err := w.Invite(ctx, link); err != nil {
-			t.Errorf("the present invite: %v", err)
+		if _, err := w.Invitation(ctx, link); err != nil {
+			t.Errorf("the invitation: %v", err)
 		}
 		var left int
 		if err := db.SQL(t).QueryRowContext(ctx, `SELECT count(*) FROM invites`).Scan(&left); err != nil || left != 1 {

@@ -25,7 +25,7 @@ var ErrNewer = errors.New("the database is from a newer dmarcd")
 var ErrTooOld = errors.New("the database is from a dmarcd before the first release, and cannot be migrated; " +
 	"name another file or an empty database with DMARCD_DATABASE, and read the reports in again with `dmarcd import`")
 
-// errDiscard has database/sql close a connection: see lockMigration.
+// errDiscard makes database/sql close a connection; see lockMigration.
 var errDiscard = driver.ErrBadConn
 
 // Migrate brings the schema to the version that this program knows and returns
@@ -56,7 +56,6 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	return len(results), nil
 }
 
-// migrateUp runs the migrations that are missing.
 func (s *Store) migrateUp(ctx context.Context, provider *goose.Provider) ([]*goose.MigrationResult, error) {
 	for {
 		have, err := provider.GetDBVersion(ctx)
@@ -70,8 +69,8 @@ func (s *Store) migrateUp(ctx context.Context, provider *goose.Provider) ([]*goo
 		if failure == nil {
 			return results, nil
 		}
-		// On SQLite, where there is no lock to wait for, another process may have
-		// taken the same step in between: then the next one is tried.
+		// On SQLite, without a lock, another process may have run the same step: continue with
+		// the next one.
 		if now, err := provider.GetDBVersion(ctx); err != nil || now <= have {
 			return nil, fmt.Errorf("migrate the database: %w", s.kind(failure))
 		}
@@ -89,7 +88,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err := s.refuseTooOld(ctx); err != nil {
 		return err
 	}
-	// goose would make its table where there is none.
+	// goose would create its table.
 	var have int64
 	err = s.queryRow(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+goose.DefaultTablename, nil, &have)
 	if errors.Is(err, dmarcd.ErrTemporary) {
@@ -107,14 +106,13 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// newest is the version of the last migration that this program knows.
 func newest(provider *goose.Provider) int64 {
 	sources := provider.ListSources()
 	return sources[len(sources)-1].Version
 }
 
-// refuseTooOld returns ErrTooOld if there is our table of teams without one that every
-// schema since the first release has.
+// refuseTooOld returns ErrTooOld if the table of teams exists without one that every released
+// schema has.
 func (s *Store) refuseTooOld(ctx context.Context) error {
 	tables, err := collectRead(ctx, s, s.dialect.tables, nil, scanText)
 	if err != nil {
@@ -149,8 +147,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// lockMigration waits until no other replica migrates. The lock belongs to a
-// connection of its own and ends with it.
+// lockMigration waits until no other replica migrates. The lock belongs to its own connection.
 func (s *Store) lockMigration(ctx context.Context) (unlock func() error, err error) {
 	if s.dialect.lockMigration == "" {
 		return func() error { return nil }, nil
@@ -159,15 +156,14 @@ func (s *Store) lockMigration(ctx context.Context) (unlock func() error, err err
 	if err != nil {
 		return nil, s.kind(err)
 	}
-	// The wait may be longer than any statement of ours should take.
+	// The wait may exceed the usual timeouts.
 	for _, statement := range []string{`SET statement_timeout = 0`, `SET lock_timeout = 0`, s.dialect.lockMigration} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(s.kind(err), conn.Close())
 		}
 	}
 	return func() error {
-		// Marked as broken, the connection is closed instead of going back
-		// to the pool with its lock and settings.
+		// Close the connection instead of returning it to the pool with its lock and settings.
 		err := conn.Raw(func(any) error { return errDiscard })
 		if errors.Is(err, errDiscard) {
 			return nil

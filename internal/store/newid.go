@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// newID draws an identifier: a random positive number, see package dmarcd. With
-// a million rows in a table the chance that the next one collides is one in
-// 10^13, and the primary key refuses it then.
+// newID returns a random positive id, see package dmarcd. With a million rows the chance of a
+// collision is one in 10^13, and the primary key detects it.
 func newID() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
-// newMailbox draws the local part of a reporting address. Knowing it is what
-// lets a stranger send us reports, so it cannot be guessed.
+// newMailbox returns the local part of a reporting address. It must not be guessable:
+// outsiders who know it can send reports.
 func newMailbox() string {
 	return strings.ToLower(rand.Text())
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// chunkBytes is how much of an original is held in memory at once.
+// chunkBytes is the size of a chunk of an original.
 const chunkBytes = 256 << 10
 
-// pendingOriginal is an original that is stored at the end of a reception.
+// pendingOriginal is an original to be stored at the end of a reception.
 type pendingOriginal struct {
 	dmarcd.Original
 	*originalAhead
-	ahead bool // it was seen to before, whether or not something was written
+	ahead bool // written ahead, or known to exist
 }
 
-// pendingBytes is how many bytes of originals are in memory before they are stored.
+// pendingBytes limits the originals in memory.
 const pendingBytes = 1 << 20
 
-// keepOriginal has the bytes of a delivery stored, with others at once; where they have
-// several chunks, those were written ahead.
+// keepOriginal queues the original of a delivery. Several chunks were written ahead.
 func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) error {
 	if slices.ContainsFunc(r.originals, func(p pendingOriginal) bool { return p.Hash == original.Hash }) {
 		return nil
@@ -44,7 +43,7 @@ func (r *reception) keepOriginal(ctx context.Context, original dmarcd.Original) 
 	return r.flushOriginals(ctx)
 }
 
-// flushOriginals stores the originals of deliveries. Known ones get the age of now.
+// flushOriginals stores the queued originals, and renews the age of known ones.
 func (r *reception) flushOriginals(ctx context.Context) error {
 	rows := make([][]any, len(r.originals))
 	for i, o := range r.originals {
@@ -68,36 +67,36 @@ func (r *reception) flushOriginals(ctx context.Context) error {
 	return nil
 }
 
-// settleOriginal sees to what goes with an original that was just added, or was there.
+// settleOriginal finishes an original that was just added or that existed.
 func (r *reception) settleOriginal(ctx context.Context, o pendingOriginal, added bool) error {
 	changed, err := int64(1), error(nil)
 	switch {
 	case !added:
 		changed, err = r.tx.exec(ctx, `UPDATE originals SET stored_at = $1 WHERE team_id = $2 AND hash = $3`,
 			unix(r.now), r.team.id, o.Hash[:])
-	case len(o.key) > 0: // the chunks are in use from now on
+	case len(o.key) > 0: // the chunks are in use now
 		changed, err = r.tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2 AND lease_until > 0`, r.team.id, o.key)
 	case o.ahead:
-		changed = 0 // it was there, so that no chunks were written
+		changed = 0 // it existed, so no chunks were written
 	}
 	if added {
 		r.tx.charge(r.team.id, used{stored: o.PackedSize})
 	}
 	if err == nil && changed == 0 {
-		err = errMoved // what was there was removed meanwhile
+		err = errMoved // the existing one was removed meanwhile
 	}
 	return err
 }
 
-// ReportOriginal returns the delivery that brought a report, or ErrNotFound where
-// the report or, after its time, the original is gone.
+// ReportOriginal returns the original of a report, or ErrNotFound if the report or its
+// original is gone.
 func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.KeptOriginal, error) {
 	return t.original(ctx, `SELECT originals.chunks, originals.size, originals.packed
 		FROM reports JOIN originals ON originals.team_id = reports.team_id AND originals.hash = reports.original
 		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, t.id, id)
 }
 
-// RejectedOriginal returns the delivery of something rejected, or ErrNotFound.
+// RejectedOriginal returns the original of a rejected item, or ErrNotFound.
 func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
 	return t.original(ctx, `SELECT originals.chunks, originals.size, originals.packed
 		FROM rejected JOIN originals ON originals.team_id = rejected.team_id AND originals.hash = rejected.original

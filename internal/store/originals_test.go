@@ -30,7 +30,7 @@ func TestOriginals(t *testing.T) {
 		for i, size := range []int{0, 1, chunk - 1, chunk, chunk + 1, 2 * chunk, 5*chunk + 7} {
 			delivery := storetest.Delivery(report(fmt.Sprint(i), ours, storetest.Passed(ours, 1)))
 			delivery.Original = storetest.Original(content(size))
-			delivery.Refusals = []dmarcd.Refusal{{Reason: "A test."}}
+			delivery.Rejections = []dmarcd.Rejection{{Reason: "A test."}}
 			id := in.deliver(delivery)[0].ID
 			rejected, err := in.team.Rejected(in.Context(), 0, 1)
 			in.must(err)
@@ -77,7 +77,7 @@ func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 		in.add("a.example", "b.example")
 		delivery := storetest.Delivery(report("1", "a.example", storetest.Passed("a.example", 1)), report("2", "b.example", storetest.Passed("b.example", 1)))
 		delivery.Original = storetest.Original(content(3 * chunk))
-		delivery.Refusals = []dmarcd.Refusal{{Member: "x", Reason: "A test."}, {Member: "y", Reason: "A test."}}
+		delivery.Rejections = []dmarcd.Rejection{{Member: "x", Reason: "A test."}, {Member: "y", Reason: "A test."}}
 		in.deliver(delivery)
 		in.deliver(delivery)
 		wantKept := func(what string, originals, chunks int) {

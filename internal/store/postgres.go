@@ -40,8 +40,7 @@ const (
 	postgresConnectTimeout = 3 * time.Second
 )
 
-// postgresSettings bound what one statement may wait for. Each can be set to
-// something else in the URL.
+// postgresSettings are default timeouts, which the URL can override.
 var postgresSettings = map[string]string{
 	"application_name":                    "dmarcd",
 	"statement_timeout":                   "30s",
@@ -52,7 +51,7 @@ var postgresSettings = map[string]string{
 func openPostgres(dsn string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		// The library's error masks the password; it may quote the rest.
+		// The library's error masks the password.
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	if config.ConnectTimeout == 0 {
@@ -75,17 +74,15 @@ func isUniquePostgres(err error) bool {
 	return errors.As(err, &e) && e.Code == "23505"
 }
 
-// isCollisionPostgres tells a deadlock and a failed serialization.
+// isCollisionPostgres reports deadlocks and serialization failures.
 func isCollisionPostgres(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40P01" || e.Code == "40001")
 }
 
-// isTemporaryPostgres tells a server that is away, restarting, full or busy
-// from faults of ours.
+// isTemporaryPostgres reports whether the server is unavailable, restarting, full or busy.
 func isTemporaryPostgres(err error) bool {
-	// Whatever the server gave as its reason (a role without login, a database
-	// that is being restored), it cannot be reached.
+	// Whatever the reason (no login, database being restored), the server cannot be reached.
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
 		return true

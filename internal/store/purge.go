@@ -7,17 +7,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// purgeRows is how many rows one step of a purge removes from a table: few
-// enough not to hold up a writer.
+// purgeRows is the number of rows per step, small enough not to block writers.
 const purgeRows = 500
 
 // purgeChunks is the same for chunks of originals.
 const purgeChunks = 4
 
-// Purge removes some of the rows that deleted reports and domains, and deliveries that
-// were never received to the end, left behind, a step for each team, and reports whether
-// there may be more. It is called until there are none; what fails for one team is done
-// for the others all the same, see eachTeam.
+// Purge removes some rows of deleted reports and domains and of incomplete deliveries, a step
+// per team, and reports whether there may be more. Errors of one team do not affect others,
+// see eachTeam.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 	teams, err := collectRead(ctx, s, `SELECT team_id FROM domains WHERE deleted_at > 0
 		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1
@@ -32,7 +30,7 @@ func (s *Store) Purge(ctx context.Context) (more bool, err error) {
 
 func (t *Team) purge(ctx context.Context) (more bool, err error) {
 	for _, step := range []func(context.Context, tx) (bool, error){t.purgeReport, t.purgeUnused, t.purgeDomain} {
-		err := t.txAgain(ctx, func(tx tx) (err error) {
+		err := t.retryTx(ctx, func(tx tx) (err error) {
 			more, err = step(ctx, tx)
 			return err
 		})
@@ -43,8 +41,7 @@ func (t *Team) purge(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// purgeUnused removes some chunks that no original refers to, and reports whether there
-// were any.
+// purgeUnused removes some unreferenced chunks, and reports whether there were any.
 func (t *Team) purgeUnused(ctx context.Context, tx tx) (bool, error) {
 	var key []byte
 	err := tx.queryRow(ctx, `SELECT chunks FROM unused_chunks WHERE team_id = $1 AND lease_until < $2
@@ -62,7 +59,7 @@ func (t *Team) purgeUnused(ctx context.Context, tx tx) (bool, error) {
 	}
 	if removed < purgeChunks {
 		_, err = tx.exec(ctx, `DELETE FROM unused_chunks WHERE team_id = $1 AND chunks = $2`, t.id, key)
-	} else { // whoever still writes them must not go on
+	} else { // a writer that is still active must fail
 		_, err = tx.exec(ctx, `UPDATE unused_chunks SET lease_until = 0 WHERE team_id = $1 AND chunks = $2`, t.id, key)
 	}
 	return true, err
@@ -79,7 +76,7 @@ func (t *Team) purgeReport(ctx context.Context, tx tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// If it was pending, it must not be received any more.
+	// A pending report can no longer be completed.
 	if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
 		return false, err
 	}
@@ -112,10 +109,14 @@ func (t *Team) purgeDomain(ctx context.Context, tx tx) (bool, error) {
 		`DELETE FROM deliveries WHERE team_id = $1 AND id IN
 			(SELECT deliveries.id FROM deliveries JOIN events ON events.team_id = $1 AND events.seq = deliveries.seq
 				WHERE deliveries.team_id = $1 AND events.domain_id = $2 LIMIT $3)`,
+		`DELETE FROM alerts WHERE team_id = $1 AND seq IN
+			(SELECT seq FROM alerts WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM events WHERE team_id = $1 AND seq IN
 			(SELECT seq FROM events WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day IN
 			(SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
+		`DELETE FROM mail_days WHERE team_id = $1 AND domain_id = $2 AND day IN
+			(SELECT day FROM mail_days WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM senders WHERE team_id = $1 AND domain_id = $2 AND key IN
 			(SELECT key FROM senders WHERE team_id = $1 AND domain_id = $2 LIMIT $3)`,
 		`DELETE FROM selectors WHERE team_id = $1 AND domain_id = $2 AND selector IN

@@ -18,21 +18,20 @@ type runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// tx is a transaction that counts its statements and tells errors by kind.
+// tx is a transaction that counts statements and maps errors to kinds.
 type tx struct {
 	store *Store
 	run   runner
 	// conn is the connection of the transaction; nil outside of one.
 	conn *sql.Conn
-	// charges are what the transaction adds to the usage of teams; nil outside of one.
+	// charges are added to the usage of teams at the commit; nil outside of a transaction.
 	charges charges
-	// events are what the transaction has to announce; nil outside of one.
+	// events are written at the commit; nil outside of a transaction.
 	events newEvents
 }
 
-// tx runs f in a transaction and commits what it did if it returns nil. If f panics,
-// the transaction is rolled back and the panic goes on: conn.Close waits for an open
-// transaction, and with it the only writer of SQLite would be lost.
+// tx runs f in a transaction and commits if it returns nil. On a panic it rolls back first:
+// conn.Close waits for an open transaction, which would block the only writer of SQLite.
 func (s *Store) tx(ctx context.Context, f func(tx) error) error { return s.Team(system).tx(ctx, f) }
 
 func (t *Team) tx(ctx context.Context, f func(tx) error) error {
@@ -46,7 +45,7 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 	if err != nil {
 		return s.kind(err)
 	}
-	defer func() { _ = run.Rollback() }() // no effect after a commit; else f has the error to return
+	defer func() { _ = run.Rollback() }() // no effect after a commit
 	inside := tx{store: s, run: s.inTx(run), conn: conn, charges: make(charges), events: make(newEvents)}
 	if err := f(inside); err != nil {
 		return err
@@ -64,7 +63,7 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 	return nil
 }
 
-// begin counts a statement that is about to run.
+// begin counts a statement.
 func (s *Store) begin(query string) {
 	s.queries.Add(1)
 	if s.options.Statement != nil {
@@ -72,7 +71,7 @@ func (s *Store) begin(query string) {
 	}
 }
 
-// inTx returns what runs the statements of a transaction.
+// inTx returns the runner of a transaction.
 func (s *Store) inTx(run *sql.Tx) runner {
 	if !s.dialect.prepare {
 		return run
@@ -80,16 +79,15 @@ func (s *Store) inTx(run *sql.Tx) runner {
 	return &preparingTx{Tx: run, statements: make(map[string]*sql.Stmt)}
 }
 
-// writerWait is how long a connection that writes is waited for. SQLite has one:
-// while another process holds the lock, those in the line are told so in time
-// instead of waiting for each other.
+// writerWait limits the wait for the writing connection. SQLite has one: while another process
+// holds the lock, waiting requests fail in time.
 const writerWait = 5 * time.Second
 
-// system in the place of a team is the program itself.
+// system takes the place of a team for writes of the program itself.
 const system dmarcd.TeamID = 0
 
-// writerConn waits for a connection that writes, and returns what gives it back. Teams
-// take turns: the pool would choose among all who wait at random.
+// writerConn waits for a writing connection, fairly by team; the pool would choose at random.
+// done returns it.
 func (t *Team) writerConn(ctx context.Context) (conn *sql.Conn, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, writerWait)
 	defer cancel()
@@ -102,26 +100,25 @@ func (t *Team) writerConn(ctx context.Context) (conn *sql.Conn, done func(), err
 		return nil, nil, err
 	}
 	return conn, func() {
-		_ = conn.Close() // gives it back
+		_ = conn.Close() // returns it to the pool
 		release()
 	}, nil
 }
 
-// queryRow runs a query outside a transaction and scans its only row; no row is
-// ErrNotFound. It is for reads that take microseconds: see pointRead.
+// queryRow reads one row outside a transaction; no row is ErrNotFound. It is for reads that
+// take microseconds, see pointRead.
 func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	return s.pointRead(ctx, func(ctx context.Context, read tx) error { return read.queryRow(ctx, query, args, dest...) })
 }
 
-// longQueryRow is queryRow for a query whose time grows with the data: it can be
-// interrupted.
+// longQueryRow is queryRow for slow queries: it can be cancelled.
 func (s *Store) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	return s.longRead(ctx, func(read tx) error { return read.queryRow(ctx, query, args, dest...) })
 }
 
-// pointRead runs f, a read of one row by an index. ctx bounds how long it waits for a
-// connection. On SQLite the query itself runs to its end: to make it interruptible
-// takes two goroutines, which cost as much as the query.
+// pointRead runs f, an indexed read of one row. ctx limits the wait for a connection. On
+// SQLite the query itself is not cancelled: that would need two goroutines, which cost as much
+// as the query.
 func (s *Store) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
 	return s.longRead(ctx, func(read tx) error {
 		if s.dialect.uninterruptible {
@@ -131,7 +128,7 @@ func (s *Store) pointRead(ctx context.Context, f func(ctx context.Context, read 
 	})
 }
 
-// longRead runs f, which reads outside a transaction under ctx.
+// longRead runs f outside a transaction; it can be cancelled.
 func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
 	select {
 	case s.readers <- struct{}{}:
@@ -142,20 +139,20 @@ func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
 	return f(tx{store: s, run: s.read})
 }
 
-// snapshot runs f, which reads the state of one moment.
+// snapshot runs f on a consistent snapshot.
 func (s *Store) snapshot(ctx context.Context, f func(read tx) error) (err error) {
 	return s.longRead(ctx, func(tx) error {
 		conn, err := s.reader.Conn(ctx)
 		if err != nil {
 			return s.kind(err)
 		}
-		defer func() { _ = conn.Close() }() // gives it back
-		// BeginTx would take the lock of the writer on SQLite.
+		defer func() { _ = conn.Close() }() // returns it to the pool
+		// BeginTx would take the write lock on SQLite.
 		if _, err := conn.ExecContext(ctx, s.dialect.beginSnapshot); err != nil {
 			return s.kind(err)
 		}
 		defer func() {
-			// Also when ctx has ended: the connection is used again.
+			// Also after the end of ctx: the connection is reused.
 			_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
 			if failed != nil {
 				_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
@@ -165,7 +162,7 @@ func (s *Store) snapshot(ctx context.Context, f func(read tx) error) (err error)
 	})
 }
 
-// onConn returns what runs the statements of a connection. A test may watch them.
+// onConn returns the runner of a connection.
 func (s *Store) onConn(conn *sql.Conn) runner {
 	if watching, ok := s.read.(interface{ watch(runner) runner }); ok {
 		return watching.watch(conn)
@@ -173,8 +170,7 @@ func (s *Store) onConn(conn *sql.Conn) runner {
 	return conn
 }
 
-// exec runs one statement in a transaction of its own and returns how many rows
-// it changed.
+// exec runs one statement in its own transaction and returns the number of changed rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return s.Team(system).exec(ctx, query, args...)
 }
@@ -188,8 +184,8 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (int64, erro
 	return tx{store: t.store, run: conn}.exec(ctx, query, args...)
 }
 
-// change runs a statement that changes rows of the team, in one transaction with the
-// entries for the audit log. Where it changes none it is ErrNotFound.
+// change runs a statement on rows of the team, with audit entries in the same transaction. If
+// it changes nothing it is ErrNotFound.
 func (t *Team) change(ctx context.Context, audit []dmarcd.AuditEntry, query string, args ...any) error {
 	return t.tx(ctx, func(tx tx) error {
 		changed, err := tx.exec(ctx, query, args...)
@@ -221,7 +217,7 @@ func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) 
 // scanner reads the columns of one row; a method of *sql.Rows or *sql.Row.
 type scanner func(dest ...any) error
 
-// collect runs a query and returns what scan made of each row.
+// collect runs a query and scans every row.
 func collect[T any](ctx context.Context, t tx, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
 	t.store.begin(query)
 	rows, err := t.run.QueryContext(ctx, query, args...)
@@ -240,7 +236,7 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 	return all, t.store.kind(rows.Err())
 }
 
-// collectRead is collect outside a transaction. It ends when ctx does.
+// collectRead is collect outside a transaction; it can be cancelled.
 func collectRead[T any](ctx context.Context, s *Store, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = s.longRead(ctx, func(read tx) error {
 		all, err = collect(ctx, read, query, args, scan)
@@ -249,7 +245,7 @@ func collectRead[T any](ctx context.Context, s *Store, query string, args []any,
 	return all, err
 }
 
-// kind gives an error of the engine its kind, where it has one.
+// kind wraps an engine error with its kind.
 func (s *Store) kind(err error) error {
 	switch {
 	case err == nil:
@@ -264,7 +260,7 @@ func (s *Store) kind(err error) error {
 	return err
 }
 
-// unix is the form in which times are stored: seconds, 0 for none.
+// unix converts a time to seconds, 0 for the zero time.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

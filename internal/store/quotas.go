@@ -11,28 +11,27 @@ import (
 )
 
 const (
-	// recordBytes is about what a record takes in the database, reportRowBytes what the
-	// row of a report does beside its document.
+	// recordBytes is the approximate size of a record, reportRowBytes that of a report without
+	// its document.
 	recordBytes    = 100
 	reportRowBytes = 1000
-	// rejectedBytes is about what the row of something rejected takes.
+	// rejectedBytes is the approximate size of a rejected item.
 	rejectedBytes = 500
 )
 
-// reportBytes is what a report accounts for: an expression on the columns of reports.
+// reportBytes is an SQL expression for the size of a report.
 const reportBytes = `(1000 + octet_length(reports.document) + CASE WHEN reports.emptied_at <= 0 THEN 100 * reports.records ELSE 0 END)`
 
-// used is a change of what a team has stored.
+// used is a change of a team's usage.
 type used struct {
 	stored, unreadable, reports int64
 }
 
-// charges are the changes of a transaction. They are written just before it is
-// committed: the row of a team's day is locked after all others, except that of
-// event_counters, and for a short time.
+// charges are the usage changes of a transaction, written just before the commit: the row of a
+// team's day is locked last except for event_counters, and briefly.
 type charges map[dmarcd.TeamID]used
 
-// charge adds to what a team has stored; what is removed is negative.
+// charge adds to a team's usage; removals are negative.
 func (t tx) charge(team dmarcd.TeamID, more used) {
 	sum := t.charges[team]
 	sum.stored += more.stored
@@ -41,7 +40,7 @@ func (t tx) charge(team dmarcd.TeamID, more used) {
 	t.charges[team] = sum
 }
 
-// writeCharges adds the changes of the transaction to the day of each team.
+// writeCharges adds the charges to the day of each team.
 func (t tx) writeCharges(ctx context.Context) error {
 	for _, team := range slices.Sorted(maps.Keys(t.charges)) {
 		sum := t.charges[team]
@@ -59,11 +58,10 @@ func (t tx) writeCharges(ctx context.Context) error {
 	return nil
 }
 
-// quotaColumns holds the quotas in the order of dmarcd.QuotaNames.
+// quotaColumns are in the order of dmarcd.QuotaNames.
 const quotaColumns = `quota_domains, quota_stored, quota_unreadable, quota_reports, quota_mailboxes`
 
-// Quota returns how much the team may have: its own quotas, and those of the
-// installation where it has none.
+// Quota returns the team's quotas, with the defaults of the installation.
 func (t *Team) Quota(ctx context.Context) (quota dmarcd.Quota, err error) {
 	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
 		quota, err = t.quota(ctx, read)
@@ -91,8 +89,8 @@ func (t *Team) quota(ctx context.Context, tx tx) (dmarcd.Quota, error) {
 	return quota, nil
 }
 
-// SetQuotas sets the quotas of the team that are given: 0 is any amount,
-// dmarcd.QuotaDefault that of the installation.
+// SetQuotas sets the given quotas: 0 is unlimited, dmarcd.QuotaDefault the default of the
+// installation.
 func (t *Team) SetQuotas(ctx context.Context, quotas dmarcd.Quota, audit ...dmarcd.AuditEntry) error {
 	var set []string
 	args := []any{t.id}
@@ -108,7 +106,7 @@ func (t *Team) SetQuotas(ctx context.Context, quotas dmarcd.Quota, audit ...dmar
 	return t.change(ctx, audit, `UPDATE teams SET `+strings.Join(set, ", ")+` WHERE id = $1`, args...)
 }
 
-// Usage returns how much the team has.
+// Usage returns the team's usage.
 func (t *Team) Usage(ctx context.Context) (usage dmarcd.Usage, err error) {
 	err = t.store.longRead(ctx, func(read tx) error {
 		if usage, err = t.storage(ctx, read); err != nil {
@@ -123,7 +121,7 @@ func (t *Team) Usage(ctx context.Context) (usage dmarcd.Usage, err error) {
 	return usage, err
 }
 
-// storage returns what the team has stored, and the reports that it received today.
+// storage returns the stored bytes, and the reports received today.
 func (t *Team) storage(ctx context.Context, tx tx) (dmarcd.Usage, error) {
 	var stored, unreadable, reports int64
 	err := tx.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT), CAST(COALESCE(SUM(unreadable), 0) AS BIGINT),
@@ -132,8 +130,8 @@ func (t *Team) storage(ctx context.Context, tx tx) (dmarcd.Usage, error) {
 	return dmarcd.Usage{dmarcd.QuotaStored: max(0, stored), dmarcd.QuotaUnreadable: max(0, unreadable), dmarcd.QuotaReports: reports}, err
 }
 
-// Admit returns a *dmarcd.QuotaError if the team may not receive more reports now. An
-// entrance asks before it acknowledges what it cannot refuse later, such as a mail.
+// Admit returns a *dmarcd.QuotaError if the team may not receive more reports now. Transports
+// call it before they acknowledge a message.
 func (t *Team) Admit(ctx context.Context) error {
 	return t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
 		_, _, err := t.admit(ctx, read)
@@ -153,7 +151,7 @@ func (t *Team) admit(ctx context.Context, tx tx) (dmarcd.Quota, dmarcd.Usage, er
 	return quota, usage, quota.Check(usage, dmarcd.QuotaStored, dmarcd.QuotaReports)
 }
 
-// StoredBytes returns what all teams have stored.
+// StoredBytes returns the total of all teams.
 func (s *Store) StoredBytes(ctx context.Context) (int64, error) {
 	var stored int64
 	err := s.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`, nil, &stored)

@@ -36,7 +36,7 @@ func (in *inbox) usage() dmarcd.Usage {
 func unreadable(way dmarcd.Intake, bytes int) *dmarcd.Delivery {
 	return &dmarcd.Delivery{
 		Intake: way, Original: storetest.Original(content(bytes)),
-		Refusals: []dmarcd.Refusal{{Reason: "A test."}, {Member: "second", Reason: "A test."}},
+		Rejections: []dmarcd.Rejection{{Reason: "A test."}, {Member: "second", Reason: "A test."}},
 	}
 }
 

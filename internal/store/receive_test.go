@@ -167,7 +167,7 @@ func TestReplacedVersionOfDeletedAndLaterDomains(t *testing.T) {
 		in.purge()
 		in.wantCounted(want)
 		in.add("gone.example")
-		want["gone.example"] = dmarcd.Summary{NonCompliant: 50000} // the second came while it was nobody's
+		want["gone.example"] = dmarcd.Summary{NonCompliant: 50000} // the second came while it was unclaimed
 		in.wantCounted(want)
 	})
 }
@@ -205,7 +205,7 @@ func TestReceiptsTellEverything(t *testing.T) {
 		claimed.Member = "a.zip/1.xml"
 		strange := report("2", "strange.example", storetest.Passed("strange.example", 1))
 		delivery := storetest.Delivery(claimed, strange, claimed)
-		delivery.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Reason: "It is cut off."}, {Reason: "It is nothing."}}
+		delivery.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Reason: "It is cut off."}, {Reason: "It is nothing."}}
 		got := in.deliver(delivery)
 		quirks := []dmarcd.Quirk{{Name: "version-missing", Count: 1}}
 		want := []dmarcd.Receipt{
@@ -221,8 +221,8 @@ func TestReceiptsTellEverything(t *testing.T) {
 				ID: got[0].ID, Kind: dmarcd.KindAggregate, Member: "a.zip/1.xml", Status: dmarcd.Duplicate, ExternalID: "1",
 				Organization: "receiver.example", Domain: ours, Records: 2, Messages: 7, Quirks: quirks,
 			},
-			{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Status: dmarcd.Refused, Reason: "It is cut off."},
-			{Status: dmarcd.Refused, Reason: "It is nothing."},
+			{Kind: dmarcd.KindTLS, Member: "a.zip/x.json", Status: dmarcd.StatusRejected, Reason: "It is cut off."},
+			{Status: dmarcd.StatusRejected, Reason: "It is nothing."},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			in.Errorf("(-want +got):\n%s", diff)
@@ -332,7 +332,7 @@ func receiveOdd(in *inbox, bad string) {
 	delivery := storetest.Delivery(odd)
 	delivery.Name = bad
 	delivery.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineNo, From: bad, DKIM: bad, SPF: bad, DMARC: bad, Reason: bad}
-	delivery.Refusals = []dmarcd.Refusal{{Member: bad, Reason: bad}}
+	delivery.Rejections = []dmarcd.Rejection{{Member: bad, Reason: bad}}
 
 	if got := statuses(in.deliver(delivery)); got != "stored rejected" {
 		in.Errorf("got %q, want it stored and rejected", got)

@@ -7,8 +7,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// insertShares inserts the shares of a report and its records, and counts them if its
-// state says so.
+// insertShares inserts the shares and records of a report, and counts them unless its state
+// excludes it.
 func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, state dmarcd.ReportState, owners []owner) error {
 	numbers := make(map[string]int, len(report.Shares))
 	day := dmarcd.DayOf(report.Begin)
@@ -32,7 +32,6 @@ func (r *reception) insertShares(id dmarcd.ReportID, report *dmarcd.NewReport, s
 	return err
 }
 
-// addShare adds the row of a share.
 func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport, share dmarcd.Share, owner owner) error {
 	from := plain(share.From)
 	values := append([]any{
@@ -41,8 +40,8 @@ func (r *reception) addShare(id dmarcd.ReportID, n int, report *dmarcd.NewReport
 	return r.shares.add(values...)
 }
 
-// eachRecord calls add with the row of each record of a report, and notes the selectors
-// that they name. numbers are the shares by their From domain.
+// eachRecord calls add with the row of each record, and notes its selectors. numbers maps From
+// domains to shares.
 func (t *Team) eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners []owner, numbers map[string]int, seen selectors, add func(values ...any) error) error {
 	day := dmarcd.DayOf(report.Begin)
 	n := int64(0)
@@ -54,7 +53,7 @@ func (t *Team) eachRecord(report *dmarcd.NewReport, id dmarcd.ReportID, owners [
 		if !ok {
 			return fmt.Errorf("a record's From domain %q has no share", record.HeaderFrom)
 		}
-		// Values of the driver's own types need no conversion.
+		// The driver's own types need no conversion.
 		err = add(int64(t.id), int64(id), int64(share), n, record.Count, uncontrolled(record.Source), plain(string(record.Disposition)),
 			plain(string(record.DKIM)), plain(string(record.SPF)), shape.EncodeRecord(record))
 		if err != nil {

@@ -15,17 +15,16 @@ type version struct {
 	state    dmarcd.ReportState
 	verdict  dmarcd.Verdict
 	standing dmarcd.Standing
-	same     bool // its content is that of the report received
-	visible  bool // not all of its domains are deleted
+	same     bool // it has the same content
+	visible  bool // at least one of its domains exists
 }
 
-// isCurrent reports whether the version is the one that counts, unless an editor
-// excluded it.
+// isCurrent reports whether this version counts, unless an editor excluded it.
 func (v version) isCurrent() bool {
 	return v.state == dmarcd.ReportCounted || v.state == dmarcd.ReportExcluded
 }
 
-// keepReport stores a report, unless it is known.
+// keepReport stores a report unless it is a duplicate.
 func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (dmarcd.Receipt, error) {
 	receipt := dmarcd.Receipt{
 		ID: dmarcd.ReportID(r.team.store.nextID()), Kind: report.Kind, Member: report.Member, Status: dmarcd.Stored,
@@ -54,7 +53,7 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	switch {
 	case found.state == dmarcd.ReportHeld:
 		receipt.Status, receipt.Reason = dmarcd.Held, found.heldReason
-		r.tellHeld(receipt, owners)
+		r.addHeldEvent(receipt, owners)
 	case receipt.Status == dmarcd.Stored && !slices.ContainsFunc(owners, func(o owner) bool { return o.id != 0 }):
 		receipt.Status = dmarcd.Unclaimed
 	}
@@ -64,8 +63,8 @@ func (r *reception) keepReport(ctx context.Context, delivery *dmarcd.Delivery, r
 	return receipt, r.insertShares(receipt.ID, report, found.state, owners)
 }
 
-// prepare sets what of a report depends on its delivery: its standing and, where the
-// report tells no time, the time of receipt.
+// prepare sets the fields that depend on the delivery: the standing, and the time of receipt
+// for a report without a period.
 func prepare(delivery *dmarcd.Delivery, report *dmarcd.NewReport, now time.Time) {
 	if report.Begin.IsZero() && report.End.IsZero() {
 		report.Begin, report.End = now, now
@@ -73,7 +72,7 @@ func prepare(delivery *dmarcd.Delivery, report *dmarcd.NewReport, now time.Time)
 	report.Standing = dmarcd.StandingOf(delivery.Verdict, report.Organization, report.Contact)
 }
 
-// countsOf returns what a share of a report counts.
+// countsOf returns the counts of a share.
 func countsOf(report *dmarcd.NewReport, share dmarcd.Share) dmarcd.Counts {
 	counts := share.Counts
 	if report.Standing == dmarcd.Unverified {
@@ -82,7 +81,7 @@ func countsOf(report *dmarcd.NewReport, share dmarcd.Share) dmarcd.Counts {
 	return counts
 }
 
-// place is where a report stands among its versions.
+// place is the state of a report among its versions.
 type place struct {
 	state      dmarcd.ReportState
 	heldReason string
@@ -90,7 +89,7 @@ type place struct {
 	pendingUntil time.Time
 }
 
-// wantedPlace is the place of a report that has no other versions.
+// wantedPlace is the place of a report without other versions.
 func wantedPlace(report *dmarcd.NewReport) place {
 	if report.HeldReason != "" {
 		return place{state: dmarcd.ReportHeld, heldReason: report.HeldReason}
@@ -98,8 +97,8 @@ func wantedPlace(report *dmarcd.NewReport) place {
 	return place{state: dmarcd.ReportCounted}
 }
 
-// insertVersion inserts the row of a report and returns its place. Where the report is
-// known, or replaces another version, the receipt says so.
+// insertVersion inserts the row of a report and returns its place. The receipt says whether it
+// is a duplicate or replaces a version.
 func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport) (place, error) {
 	found := wantedPlace(report)
 	if _, tried := r.inserted[report]; !tried {
@@ -114,13 +113,13 @@ func (r *reception) insertVersion(ctx context.Context, receipt *dmarcd.Receipt, 
 	}
 	inserted, err := r.insertReport(ctx, receipt.ID, delivery, report, found)
 	if err == nil && !inserted {
-		err = errMoved // another process stores a version of it right now
+		err = errMoved // a concurrent write of another version
 	}
 	return found, err
 }
 
-// insertReport inserts the row of a report and reports whether neither the report nor,
-// if it is to count, another current version was there.
+// insertReport inserts the row of a report. It reports false if the report, or another current
+// version if it is to count, exists.
 func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) (bool, error) {
 	added, err := r.tx.insertMany(ctx, insertReports, [][]any{r.reportRow(id, delivery, report, at)}, ` ON CONFLICT DO NOTHING`)
 	if added == 1 {
@@ -148,9 +147,8 @@ func (r *reception) chargeReport(report *dmarcd.NewReport) {
 	})
 }
 
-// insertReports inserts the rows of all reports that have no other version, a few
-// statements for all instead of one for each. The others have their turn one by one: those
-// of which there is a version, here or in the database, and those written ahead.
+// insertReports inserts all reports without other versions in a few statements. The others
+// follow one by one: those with a version here or in the database, and those written ahead.
 func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Delivery) error {
 	versions := make(map[dmarcd.Hash]int)
 	for _, delivery := range deliveries {
@@ -187,7 +185,7 @@ func (r *reception) insertReports(ctx context.Context, deliveries []*dmarcd.Deli
 	return nil
 }
 
-// versions returns the stored versions of a report and locks them.
+// versions returns and locks the stored versions of a report.
 func (r *reception) versions(ctx context.Context, report *dmarcd.NewReport) ([]version, error) {
 	if err := r.shares.flush(); err != nil { // they may be of this batch
 		return nil, err
@@ -203,18 +201,17 @@ func (r *reception) versions(ctx context.Context, report *dmarcd.NewReport) ([]v
 		})
 }
 
-// settle decides on the place of a report that has other versions, and makes way for
-// it where it replaces one of them.
+// settle decides the place of a report with other versions, and replaces one of them if
+// needed.
 func (r *reception) settle(ctx context.Context, receipt *dmarcd.Receipt, verdict dmarcd.Verdict, report *dmarcd.NewReport, wanted place) (place, error) {
 	versions, err := r.versions(ctx, report)
 	if err != nil {
 		return wanted, err
 	}
 	if len(versions) == 0 {
-		return wanted, errMoved // the version went meanwhile, or another process drew the same id
+		return wanted, errMoved // the version was removed, or another process drew the same id
 	}
-	// What only waits to be purged is forgotten: a domain that is added again starts
-	// anew.
+	// Ignore versions that wait for the purge: a domain that is added again starts empty.
 	for _, v := range versions {
 		if v.visible {
 			continue
@@ -256,9 +253,8 @@ func conflict(received, stored dmarcd.Verdict) string {
 	return fmt.Sprintf("Conflict: another version of this report is stored, %s. This one is %s and does not replace it until an editor releases it.", by(stored), by(received))
 }
 
-// tellHeld adds an event about a held report for the first domain that it is about,
-// if the team has it.
-func (r *reception) tellHeld(receipt dmarcd.Receipt, owners []owner) {
+// addHeldEvent adds an event about a held report for its first domain, if the team has it.
+func (r *reception) addHeldEvent(receipt dmarcd.Receipt, owners []owner) {
 	at := slices.IndexFunc(owners, func(o owner) bool { return o.id != 0 })
 	if at < 0 {
 		return
@@ -268,7 +264,6 @@ func (r *reception) tellHeld(receipt dmarcd.Receipt, owners []owner) {
 	}})
 }
 
-// visibleShare is the condition that a share is unclaimed, or that its domain is
-// there.
+// visibleShare selects shares that are unclaimed or whose domain exists.
 const visibleShare = `(shares.domain_id = 0 OR EXISTS
 	(SELECT 1 FROM domains WHERE domains.id = shares.domain_id AND domains.team_id = shares.team_id AND domains.deleted_at = 0))`

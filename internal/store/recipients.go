@@ -11,16 +11,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Recipient is a domain whose reports are sent to an address of ours.
+// Recipient is the domain of a reporting address.
 type Recipient struct {
 	Team     dmarcd.TeamID
 	Domain   string
 	DomainID dmarcd.DomainID
 }
 
-// RecipientOf returns the domain whose reporting address has that local part, in
-// lower case, or ErrNotFound, as for an address that is retired. The sender of a report
-// is an outsider: this is the one way from an address to a team.
+// RecipientOf returns the domain of a local part in lower case, or ErrNotFound, also for a
+// retired address. It is the only way from an address to a team.
 func (s *Store) RecipientOf(ctx context.Context, mailbox string) (Recipient, error) {
 	var r Recipient
 	err := s.queryRow(ctx, `SELECT team_id, name, domain_id FROM addresses WHERE mailbox = $1 AND retired_at = 0`,
@@ -28,8 +27,8 @@ func (s *Store) RecipientOf(ctx context.Context, mailbox string) (Recipient, err
 	return r, err
 }
 
-// ActiveMailbox returns what tells whether a reporting address is in use. It says yes
-// where the database cannot be asked.
+// ActiveMailbox returns a function that reports whether a reporting address is in use. It
+// reports true if the database is unavailable.
 func (s *Store) ActiveMailbox(ctx context.Context) func(mailbox string) bool {
 	return func(mailbox string) bool {
 		_, err := s.RecipientOf(ctx, mailbox)
@@ -37,36 +36,35 @@ func (s *Store) ActiveMailbox(ctx context.Context) func(mailbox string) bool {
 	}
 }
 
-// mailboxRest is how long the reporting address of a deleted domain is retired: a domain
-// that is added again within it gets its address back.
+// mailboxRest is how long the address of a deleted domain is retired. A domain that is added
+// again in this time gets its address back.
 const mailboxRest = 90 * 24 * time.Hour
 
-// retireMailbox retires the reporting address of a domain that is being deleted. It
-// belongs to a name from now on, not to a row.
+// retireMailbox retires the address of a domain that is being deleted. The address now belongs
+// to a name, not to a row.
 func (t *Team) retireMailbox(ctx context.Context, tx tx, name string) error {
 	_, err := tx.exec(ctx, `UPDATE addresses SET retired_at = $1, domain_id = 0 WHERE team_id = $2 AND name = $3`, unix(t.store.now()), t.id, name)
 	return err
 }
 
-// assignMailboxes stores the reporting addresses of domains that were added: the rows
-// are mailbox, team, name and id of the domain.
+// assignMailboxes stores the addresses of added domains: mailbox, team, name and id of the
+// domain.
 func (t *Team) assignMailboxes(ctx context.Context, tx tx, rows [][]any) error {
 	_, err := tx.insertMany(ctx, `INSERT INTO addresses (mailbox, team_id, name, domain_id) VALUES `, rows,
 		` ON CONFLICT (team_id, name) DO UPDATE SET mailbox = excluded.mailbox, domain_id = excluded.domain_id, retired_at = 0`)
 	return err
 }
 
-// mailboxNames is how many names one statement asks about.
+// mailboxNames is the number of names per query.
 const mailboxNames = 50
 
-// address is the reporting address of a domain that the team has or had.
+// address is the address of a present or deleted domain.
 type address struct {
 	name, mailbox string
 	retiredAt     int64
 }
 
-// addresses returns the reporting addresses of domains that the team has or had, by their
-// names.
+// addresses returns the addresses of present and deleted domains by name.
 func (t *Team) addresses(ctx context.Context, tx tx, names []string) (map[string]address, error) {
 	found := make(map[string]address)
 	for some := range slices.Chunk(names, mailboxNames) {
@@ -91,8 +89,7 @@ func (t *Team) addresses(ctx context.Context, tx tx, names []string) (map[string
 	return found, nil
 }
 
-// ForgetMailboxes forgets the addresses that have been retired for long enough. It never
-// has more to do.
+// ForgetMailboxes removes addresses after their retirement. It never has more to do.
 func (s *Store) ForgetMailboxes(ctx context.Context) (more bool, err error) {
 	_, err = s.exec(ctx, `DELETE FROM addresses WHERE retired_at > 0 AND retired_at < $1`, unix(s.now().Add(-mailboxRest)))
 	return false, err

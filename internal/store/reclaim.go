@@ -5,12 +5,11 @@ import (
 	"fmt"
 )
 
-// reclaimPages is how many free pages of an SQLite file one step gives back: few enough
-// not to hold up a writer.
+// reclaimPages is the number of free SQLite pages per step, small enough not to block writers.
 const reclaimPages = 256
 
-// Reclaim gives some of the space of removed rows back to the file system and reports
-// whether there may be more. PostgreSQL sees to that by itself.
+// Reclaim returns some free space to the file system and reports whether there may be more.
+// PostgreSQL does it itself.
 func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
 	if s.dialect.name != sqliteDialect.name {
 		return false, nil
@@ -19,7 +18,7 @@ func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
 	if err != nil || free == 0 {
 		return false, err
 	}
-	// Each row that is read gives one page back.
+	// Each row read frees one page.
 	rows, err := s.writer.QueryContext(ctx, fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, reclaimPages))
 	if err != nil {
 		return false, fmt.Errorf("give free pages back: %w", s.kind(err))
@@ -32,11 +31,11 @@ func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("give free pages back: %w", s.kind(err))
 	}
 	left, err := s.freePages(ctx)
-	// A file that was made without auto_vacuum keeps its free pages.
+	// A file without auto_vacuum keeps its free pages.
 	return left > 0 && left < free, err
 }
 
-// freePages returns how many pages of the SQLite file hold nothing.
+// freePages returns the number of free SQLite pages.
 func (s *Store) freePages(ctx context.Context) (pages int64, err error) {
 	err = s.queryRow(ctx, `PRAGMA freelist_count`, nil, &pages)
 	return pages, err

@@ -36,7 +36,7 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	secret := []byte("a-very-personal-local-part@example.com")
 	refused := storetest.Delivery()
 	refused.Original = storetest.Original(bytes.Repeat(secret, 100_000))
-	refused.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindFailure, Reason: "A test."}}
+	refused.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindFailure, Reason: "A test."}}
 	if _, err := s.Team(team.ID).Receive(ctx, []*dmarcd.Delivery{refused}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// domainLocks are the domains that a transaction has locked, so that none of them is
-// deleted, or counted for by others, before it ends.
+// domainLocks are the domains that a transaction has locked against deletion and concurrent
+// counting.
 type domainLocks struct {
 	team *Team
 	tx   tx
-	// full tells of each whether its sums were saturated when it was locked.
+	// full records whether the counters were saturated when the domain was locked.
 	full map[dmarcd.DomainID]bool
 }
 
@@ -22,7 +22,7 @@ func (t *Team) newLocks(tx tx) *domainLocks {
 	return &domainLocks{team: t, tx: tx, full: make(map[dmarcd.DomainID]bool)}
 }
 
-// lock locks a domain and reports whether it is present. 0 is none.
+// lock locks a domain and reports whether it exists. 0 is none.
 func (l *domainLocks) lock(ctx context.Context, id dmarcd.DomainID) (present bool, err error) {
 	if _, locked := l.full[id]; locked || id == 0 {
 		return locked, nil
@@ -39,7 +39,7 @@ func (l *domainLocks) lock(ctx context.Context, id dmarcd.DomainID) (present boo
 	return err == nil, err
 }
 
-// lockAll locks several domains in one order, so that transactions do not deadlock.
+// lockAll locks domains in order, so that transactions do not deadlock.
 func (l *domainLocks) lockAll(ctx context.Context, ids map[dmarcd.DomainID]struct{}) (present bool, err error) {
 	present = true
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
@@ -52,9 +52,9 @@ func (l *domainLocks) lockAll(ctx context.Context, ids map[dmarcd.DomainID]struc
 	return present, nil
 }
 
-// recountDomains computes the counters anew that their changes do not determine: those
-// from which something was subtracted while they were saturated, and those whose
-// change was too large. A domain that is not full has no full day.
+// recountDomains recomputes counters that cannot be derived from their changes: those that
+// were saturated before a subtraction, and those with an inexact change. A domain that is not
+// saturated has no saturated day.
 func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains map[dmarcd.DomainID]change, locks *domainLocks) error {
 	for _, key := range changes.keys() {
 		if d := changes[key]; !d.inexact && (!d.taken || !locks.full[key.domain]) {
@@ -85,8 +85,7 @@ func (t *Team) recountDomains(ctx context.Context, tx tx, changes tally, domains
 	return nil
 }
 
-// recountDays is recountDomains for the days of the team, whose rows are locked: they
-// were just changed.
+// recountDays is recountDomains for the team's days, whose rows are already locked.
 func (t *Team) recountDays(ctx context.Context, tx tx, days map[dmarcd.Day]change) error {
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		if !days[day].taken && !days[day].inexact {
@@ -116,7 +115,7 @@ func (t *Team) recountDay(ctx context.Context, tx tx, day dmarcd.Day) error {
 	return setCounts(ctx, tx, `team_days`, `team_id`, c, t.id, t.id, day)
 }
 
-// sumCounts adds up the counts that a query returns. The engines would not saturate.
+// sumCounts sums counts with saturation, which the engines lack.
 func sumCounts(ctx context.Context, tx tx, query string, args ...any) (dmarcd.Counts, error) {
 	var sum dmarcd.Counts
 	_, err := collect(ctx, tx, query, args, func(scan scanner) (none struct{}, err error) {
@@ -128,15 +127,14 @@ func sumCounts(ctx context.Context, tx tx, query string, args ...any) (dmarcd.Co
 	return sum, err
 }
 
-// setCounts sets the counters of a day.
 func setCounts(ctx context.Context, tx tx, table, owner string, c dmarcd.Counts, team dmarcd.TeamID, id any, day dmarcd.Day) error {
 	_, err := tx.exec(ctx, `UPDATE `+table+` SET (`+countColumns+`) = ($4, $5, $6, $7, $8, $9, $10)
 		WHERE team_id = $1 AND `+owner+` = $2 AND day = $3`, append([]any{team, id, day}, countValues(c)...)...)
 	return err
 }
 
-// saturating returns the SQL of two sums of a column from which saturated computes its
-// sum: the sum itself may not fit into 64 bits.
+// saturating returns SQL for two sums of a column, from which saturated computes the total: it
+// may not fit in 64 bits.
 func saturating(column string) string {
 	return `CAST(COALESCE(SUM(` + column + ` / 1048576), 0) AS BIGINT), CAST(COALESCE(SUM(` + column + ` % 1048576), 0) AS BIGINT)`
 }

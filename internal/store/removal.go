@@ -7,7 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// removeReport removes a small report that counts nothing, with all that belongs to it.
+// removeReport removes a small report that is not counted, with all its rows.
 func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	if _, err := tx.exec(ctx, `DELETE FROM records WHERE team_id = $1 AND report_id = $2`, t.id, id); err != nil {
 		return err
@@ -18,8 +18,7 @@ func (t *Team) removeReport(ctx context.Context, tx tx, id dmarcd.ReportID) erro
 	return t.removeBareReport(ctx, tx, id)
 }
 
-// removeBareReport removes the row of a report that has no shares left, and its
-// original where nothing else came with it.
+// removeBareReport removes a report without shares, and its original unless it is still used.
 func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	var original []byte
 	var bytes int64
@@ -36,11 +35,10 @@ func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) 
 	return t.removeUnusedOriginal(ctx, tx, original)
 }
 
-// removeUnusedOriginal removes the bytes of a delivery unless something that came
-// with it is still there.
+// removeUnusedOriginal removes an original unless another item of its delivery exists.
 func (t *Team) removeUnusedOriginal(ctx context.Context, tx tx, hash []byte) error {
-	// Whoever keeps the same bytes just now has this lock. Only a statement that
-	// begins after theirs has ended sees what came with them.
+	// A transaction that stores the same bytes holds this lock. Only a statement that starts
+	// after its commit sees its rows.
 	var bytes int64
 	err := tx.queryRow(ctx, `SELECT bytes FROM originals WHERE team_id = $1 AND hash = $2`+t.store.dialect.lockRow, []any{t.id, hash}, &bytes)
 	if errors.Is(err, dmarcd.ErrNotFound) {
@@ -64,7 +62,7 @@ func (t *Team) removeUnusedOriginal(ctx context.Context, tx tx, hash []byte) err
 	return t.removeChunks(ctx, tx, chunks)
 }
 
-// removeChunks hands the chunks of an original to the purge.
+// removeChunks leaves the chunks of an original to the purge.
 func (t *Team) removeChunks(ctx context.Context, tx tx, key []byte) error {
 	if len(key) == 0 {
 		return nil
@@ -73,9 +71,8 @@ func (t *Team) removeChunks(ctx context.Context, tx tx, key []byte) error {
 	return err
 }
 
-// removeRecords removes the first records of a report, up to limit, and returns how many
-// those were. It removes a range of the primary key: for a list of keys PostgreSQL may
-// read all records of the report in each of many steps.
+// removeRecords removes up to limit records of a report and returns their number. It removes a
+// range of the primary key: for a list of keys PostgreSQL may read all records in each step.
 func (t *Team) removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, limit int64) (removed int64, err error) {
 	var share, n int64
 	_, err = collect(ctx, tx, `SELECT share, n FROM records WHERE team_id = $1 AND report_id = $2 ORDER BY share, n LIMIT $3`, []any{t.id, id, limit},
@@ -89,7 +86,6 @@ func (t *Team) removeRecords(ctx context.Context, tx tx, id dmarcd.ReportID, lim
 	return tx.exec(ctx, `DELETE FROM records WHERE team_id = $1 AND report_id = $2 AND (share, n) <= ($3, $4)`, t.id, id, share, n)
 }
 
-// shareRef names a share.
 type shareRef struct {
 	report dmarcd.ReportID
 	n      int
@@ -101,8 +97,8 @@ func scanShareRef(scan scanner) (shareRef, error) {
 	return s, err
 }
 
-// removeShares removes shares of a domain with their records, about as many rows as
-// a step may, and reports whether there may be more.
+// removeShares removes some shares of a domain with their records, and reports whether there
+// may be more.
 func (t *Team) removeShares(ctx context.Context, tx tx, domain dmarcd.DomainID) (more bool, err error) {
 	shares, err := collect(ctx, tx, `SELECT report_id, n FROM shares WHERE team_id = $1 AND domain_id = $2 LIMIT $3`,
 		[]any{t.id, domain, purgeRows}, scanShareRef)

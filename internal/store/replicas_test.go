@@ -180,7 +180,7 @@ func TestDomainsGoWhileReportsDo(t *testing.T) {
 }
 
 // TestDomainsAreAddedUnderLoad has one more report come before the last has ended:
-// whoever adds a domain still has their turn.
+// adding a domain still gets a turn.
 func TestDomainsAreAddedUnderLoad(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		stop := make(chan struct{})

@@ -207,7 +207,7 @@ func TestRejectedByPage(t *testing.T) {
 		for i := range 5 {
 			delivery := storetest.Delivery()
 			delivery.Name, delivery.Original = fmt.Sprint("file ", i), storetest.Original([]byte{byte(i)})
-			delivery.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindAggregate, Member: "m", Reason: fmt.Sprint("reason ", i)}}
+			delivery.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindAggregate, Member: "m", Reason: fmt.Sprint("reason ", i)}}
 			in.deliver(delivery)
 			in.clock.advance(time.Second)
 			want = append(want, fmt.Sprint("reason ", i))

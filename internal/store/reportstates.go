@@ -16,13 +16,13 @@ type stateChange struct {
 	from, to dmarcd.ReportState
 }
 
-// changeStates changes the states of reports, and adds to changes what that does to the
-// counters. Shares of deleted domains are left out: their days are not part of the
-// team's sums any more. A report that is in another state than expected is errMoved.
+// changeStates changes the states of reports, and adds the effect on the counters to changes.
+// Shares of deleted domains are excluded: their days are no longer part of the team's sums. A
+// report in an unexpected state is errMoved.
 //
 // The caller holds the team's lock, so that no share is claimed meanwhile.
 func (t *Team) changeStates(ctx context.Context, tx tx, locks *domainLocks, changes tally, wanted []stateChange) error {
-	// At most one version is current at any time: what becomes current comes last.
+	// At most one version is current: apply what becomes current last.
 	slices.SortStableFunc(wanted, func(a, b stateChange) int { return rank(a.to) - rank(b.to) })
 	for _, change := range wanted {
 		changed, err := tx.exec(ctx, `UPDATE reports SET state = $1, held_reason = '' WHERE team_id = $2 AND id = $3 AND state = $4`,
@@ -56,7 +56,7 @@ func rank(state dmarcd.ReportState) int {
 	return 0
 }
 
-// counted is what a share counts for a domain in a day.
+// counted is the counts of a share for a domain and day.
 type counted struct {
 	tallyKey
 	counts dmarcd.Counts
@@ -68,7 +68,7 @@ func scanCounted(scan scanner) (counted, error) {
 	return c, err
 }
 
-// count adds the counts of a report for present domains to changes, or subtracts them.
+// count adds the counts of a report for existing domains to changes, or subtracts them.
 func (l *domainLocks) count(ctx context.Context, changes tally, all []counted, report dmarcd.ReportID, add bool) error {
 	for _, c := range all {
 		present, err := l.lock(ctx, c.domain)

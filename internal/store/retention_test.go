@@ -23,7 +23,7 @@ func TestRetention(t *testing.T) {
 		in.add(ours)
 		delivery := storetest.Delivery(whole)
 		refused := storetest.Delivery()
-		refused.Original, refused.Refusals = storetest.Original([]byte("nonsense")), []dmarcd.Refusal{{Reason: "A test."}}
+		refused.Original, refused.Rejections = storetest.Original([]byte("nonsense")), []dmarcd.Rejection{{Reason: "A test."}}
 		id := in.deliver(delivery, storetest.Delivery(tls), refused)[0].ID
 		counted := map[string]dmarcd.Summary{ours: {Compliant: 5, NonCompliant: 2}}
 		type kept struct{ Originals, Rejected, Records, Reports, Shares, Days int }
@@ -64,7 +64,7 @@ func TestRetention(t *testing.T) {
 			}
 		}
 		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
-		in.wantReceived("stored", whole) // nobody remembers it
+		in.wantReceived("stored", whole) // it was forgotten
 	})
 }
 
@@ -206,7 +206,7 @@ func TestFailureReportsHaveTheirOwnRetention(t *testing.T) {
 		failed.Kind, failed.EachRecord, failed.Shares = dmarcd.KindFailure, nil, []dmarcd.Share{{From: ours, Records: 1}}
 		complaint := storetest.Delivery()
 		complaint.Original = storetest.Original([]byte("a complaint"))
-		complaint.Refusals = []dmarcd.Refusal{{Kind: dmarcd.KindFailure, Reason: "other feedback report"}}
+		complaint.Rejections = []dmarcd.Rejection{{Kind: dmarcd.KindFailure, Reason: "other feedback report"}}
 		other := report("2", ours, storetest.Passed(ours, 5))
 		in.deliver(storetest.Delivery(failed), complaint, storetest.Delivery(other))
 		for _, step := range []struct {

@@ -10,21 +10,19 @@ import (
 	"time"
 )
 
-// ReverseName is what was found out about an address that sends mail. The whole
-// installation shares it: it comes from the DNS, not from a team.
+// ReverseName is the name of a source address. All teams share it: it comes from DNS.
 type ReverseName struct {
 	Addr netip.Addr
-	// Name is the name of the address, "" if there is none.
+	// Name is "" if the address has none.
 	Name string
-	// LookedAt is when the DNS was asked.
-	LookedAt time.Time
+	// CheckedAt is the time of the DNS query.
+	CheckedAt time.Time
 }
 
-// namesPerQuery is how many addresses one query looks for.
+// namesPerQuery is the number of addresses per query.
 const namesPerQuery = 90
 
-// ReverseNames returns what is kept about the addresses, in any order, without those
-// that are not known.
+// ReverseNames returns the known names of addresses, in any order.
 func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]ReverseName, error) {
 	placeholders := make([]string, namesPerQuery)
 	for i := range placeholders {
@@ -33,8 +31,7 @@ func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]Reverse
 	query := `SELECT address, name, looked_at FROM reverse_names WHERE address IN (` + strings.Join(placeholders, ", ") + `)`
 	var all []ReverseName
 	for some := range slices.Chunk(addrs, namesPerQuery) {
-		// The last addresses are asked for in a query of the same text, which
-		// is prepared: the first of them fills it up.
+		// Pad the last query to the same text, so that it is prepared once.
 		args := slices.Repeat([]any{some[0].String()}, namesPerQuery)
 		for i, addr := range some {
 			args[i] = addr.String()
@@ -51,26 +48,26 @@ func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]Reverse
 func scanReverseName(scan scanner) (ReverseName, error) {
 	var name ReverseName
 	var address string
-	var lookedAt int64
-	if err := scan(&address, &name.Name, &lookedAt); err != nil {
+	var checkedAt int64
+	if err := scan(&address, &name.Name, &checkedAt); err != nil {
 		return name, err
 	}
 	var err error
 	name.Addr, err = netip.ParseAddr(address)
-	name.LookedAt = fromUnix(lookedAt)
+	name.CheckedAt = fromUnix(checkedAt)
 	return name, err
 }
 
-// SaveReverseNames keeps names, in place of what was kept about their addresses.
+// SaveReverseNames inserts or replaces names.
 func (s *Store) SaveReverseNames(ctx context.Context, names []ReverseName) error {
 	latest := make(map[netip.Addr]ReverseName, len(names))
 	for _, name := range names {
 		latest[name.Addr] = name
 	}
-	// In one order, so that two transactions do not wait for each other.
+	// Sorted, so that transactions do not deadlock.
 	var rows [][]any
 	for _, addr := range slices.SortedFunc(maps.Keys(latest), netip.Addr.Compare) {
-		rows = append(rows, []any{addr.String(), plain(latest[addr].Name), unix(latest[addr].LookedAt)})
+		rows = append(rows, []any{addr.String(), plain(latest[addr].Name), unix(latest[addr].CheckedAt)})
 	}
 	return s.tx(ctx, func(tx tx) error {
 		_, err := tx.insertMany(ctx, `INSERT INTO reverse_names (address, name, looked_at) VALUES `, rows,

@@ -22,12 +22,12 @@ func TestReverseNames(t *testing.T) {
 			addr := netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
 			asked = append(asked, addr)
 			if i%2 == 0 {
-				saved = append(saved, store.ReverseName{Addr: addr, Name: fmt.Sprintf("host%d.example", i), LookedAt: at})
+				saved = append(saved, store.ReverseName{Addr: addr, Name: fmt.Sprintf("host%d.example", i), CheckedAt: at})
 			}
 		}
 		six := netip.MustParseAddr("2001:db8::1")
-		renamed := store.ReverseName{Addr: asked[0], Name: "new.example", LookedAt: at.Add(time.Hour)}
-		nameless := store.ReverseName{Addr: six, LookedAt: at}
+		renamed := store.ReverseName{Addr: asked[0], Name: "new.example", CheckedAt: at.Add(time.Hour)}
+		nameless := store.ReverseName{Addr: six, CheckedAt: at}
 		for _, names := range [][]store.ReverseName{saved, {saved[0], renamed, nameless}, nil} {
 			if err := s.SaveReverseNames(t.Context(), names); err != nil {
 				t.Fatal(err)

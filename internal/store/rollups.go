@@ -16,18 +16,18 @@ const currentRollup = `day_rollups.team_id = team_days.team_id AND day_rollups.d
 // rollupsPerStep is how many rollups of one team a step rebuilds.
 const rollupsPerStep = 20
 
-// rollupAge is how long a rollup may miss a few changes: the rollup of a day of which
-// reports arrive all the time is not rebuilt each time.
+// rollupAge is how long a rollup may miss a few changes, so that a day that receives reports
+// all the time is not rebuilt each time.
 const rollupAge = 10 * time.Minute
 
-// staleRollup selects the days whose rollup is to be rebuilt; $1 is the latest time at
-// which a rollup that misses few changes was built.
+// staleRollup selects days whose rollup must be rebuilt; $1 is the latest build time of a
+// rollup that may miss few changes.
 const staleRollup = `(compliant + non_compliant >= 2000 OR in_rollup >= 0) AND in_rollup < changes
 	AND (in_rollup < broken OR changes - in_rollup >= 10 + in_rollup / 10 OR rollup_at <= $1)`
 
-// BuildRollups rebuilds rollups of days whose records changed, some for each team, and
-// reports whether there may be more. A day whose records change meanwhile is left for the
-// next time; what fails for one team is done for the others all the same, see eachTeam.
+// BuildRollups rebuilds some rollups of changed days per team, and reports whether there may
+// be more. A day that changes meanwhile is left for the next call; errors of one team do not
+// affect others, see eachTeam.
 func (s *Store) BuildRollups(ctx context.Context) (more bool, err error) {
 	built := unix(s.now().Add(-rollupAge))
 	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM team_days WHERE `+staleRollup, []any{built}, scanTeamID)
@@ -61,20 +61,20 @@ func (t *Team) buildRollups(ctx context.Context, built int64) (more bool, err er
 	return len(changed) == rollupsPerStep, nil
 }
 
-// rollupBuild builds the rollup of a day. The blocks of a large one are written one by
-// one, and become visible together by the last transaction.
+// rollupBuild builds the rollup of a day. Blocks are written one by one and become visible
+// together in the last transaction.
 type rollupBuild struct {
 	team    *Team
 	day     dmarcd.Day
-	changes int64 // as many as the rollup has
-	// id tells its blocks from those of other builds, which other replicas may be at
-	// just now.
+	changes int64 // change counter that the rollup covers
+	// id separates its blocks from concurrent builds of other replicas.
 	id int64
-	// written is how many blocks are; the last one, with so many records, is not.
+	// written is the number of written blocks; the last block, with so many records, is
+	// pending.
 	written int
 	last    []byte
 	records int
-	// newest is the greatest report.
+	// newest is the highest report id.
 	newest dmarcd.ReportID
 }
 
@@ -94,12 +94,12 @@ func (b *rollupBuild) run(ctx context.Context) error {
 	return b.team.tx(ctx, func(tx tx) error { return b.finish(ctx, tx) })
 }
 
-// add writes the block before this one.
+// add writes the previous block.
 func (b *rollupBuild) add(ctx context.Context, block []byte, records int) error {
 	if b.last != nil {
 		err := b.team.tx(ctx, func(tx tx) error {
 			if b.written == 0 {
-				// What a build left behind that never ended.
+				// Remove blocks of builds that never finished.
 				if err := b.removeOthers(ctx, tx); err != nil {
 					return err
 				}
@@ -121,8 +121,8 @@ func (b *rollupBuild) insert(ctx context.Context, tx tx) error {
 	return err
 }
 
-// removeOthers removes the blocks of builds that are not current, with the row of the day
-// locked. One that another replica is at fails in finish.
+// removeOthers removes the blocks of other builds, with the row of the day locked. A
+// concurrent build of another replica fails in finish.
 func (b *rollupBuild) removeOthers(ctx context.Context, tx tx) error {
 	var current int64
 	err := tx.queryRow(ctx, `SELECT build FROM team_days WHERE team_id = $1 AND day = $2`+b.team.store.dialect.lockRow, []any{b.team.id, b.day}, &current)
@@ -133,10 +133,9 @@ func (b *rollupBuild) removeOthers(ctx context.Context, tx tx) error {
 	return err
 }
 
-// finish makes the rollup current, unless the records of the day changed meanwhile.
+// finish makes the rollup current, unless records of the day changed meanwhile.
 func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
-	// A transaction that changes the records of the day waits for this row, or has changed
-	// it.
+	// A transaction that changes records of the day waits for this row, or has changed it.
 	current, err := tx.exec(ctx, `UPDATE team_days SET in_rollup = $1, rollup_at = $2, build = $3, newest_report = $4
 		WHERE team_id = $5 AND day = $6 AND changes = $1`, b.changes, unix(b.team.store.now()), b.id, b.newest, b.team.id, b.day)
 	if err != nil {
@@ -152,7 +151,7 @@ func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
 		complete = blocks == b.written
 	}
 	if !complete {
-		if current > 0 { // it is built again the next time
+		if current > 0 { // retried by the next call
 			if _, err := tx.exec(ctx, `UPDATE team_days SET in_rollup = -1 WHERE team_id = $1 AND day = $2`, b.team.id, b.day); err != nil {
 				return err
 			}
@@ -169,23 +168,22 @@ func (b *rollupBuild) finish(ctx context.Context, tx tx) error {
 	return err
 }
 
-// blockWriter makes blocks of records whose addresses and details come as text.
+// blockWriter encodes records whose addresses and details are text.
 type blockWriter struct {
 	rollup.Writer
 	emit func(block []byte, records int) error
-	// identities are the places of details in the block. The mail of one sender has the
-	// same details every day: they are parsed once.
+	// identities caches the index of parsed details: a sender's mail has the same details
+	// every day.
 	identities map[string]uint32
 	newest     dmarcd.ReportID
 }
 
-// begin begins a share.
+// begin starts a share.
 func (w *blockWriter) begin(share rollup.Share) {
 	w.newest = max(w.newest, share.Report)
 	w.Begin(share)
 }
 
-// add adds a record to the share.
 func (w *blockWriter) add(r rollup.Record, address, details string) error {
 	if w.Full() {
 		if err := w.flush(); err != nil {
@@ -209,7 +207,7 @@ func (w *blockWriter) add(r rollup.Record, address, details string) error {
 	return nil
 }
 
-// flush emits the records that were added since the last time, if there are any.
+// flush emits the pending records, if any.
 func (w *blockWriter) flush() error {
 	records := w.Records()
 	if records == 0 {

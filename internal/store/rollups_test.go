@@ -130,7 +130,7 @@ func TestRollupsGrow(t *testing.T) {
 	})
 }
 
-// TestRollupsOfWhatGoes holds that nothing is left in a rollup of what went.
+// TestRollupsOfWhatGoes checks that nothing is left in a rollup of what went.
 func TestRollupsOfWhatGoes(t *testing.T) {
 	for name, remove := range map[string]func(in *inbox){
 		"a domain that is deleted": func(in *inbox) { in.delete(ours) },

@@ -11,11 +11,10 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// maxSelectors bounds how many selectors one report can teach us.
+// maxSelectors limits the selectors learned from one report.
 const maxSelectors = 100
 
-// selectors are the DKIM keys that reports saw mail of a domain signed with, and the
-// last day.
+// selectors are the DKIM keys that reports mention for a domain, with the last day.
 type selectors map[selectorKey]dmarcd.Day
 
 type selectorKey struct {
@@ -23,7 +22,7 @@ type selectorKey struct {
 	signer, selector string
 }
 
-// note keeps the selectors of signatures that passed and are the domain's own.
+// note adds the selectors of passing signatures of the domain itself.
 func (s selectors) note(domain owner, day dmarcd.Day, results []aggregate.DKIMResult) {
 	if domain.id == 0 {
 		return
@@ -31,13 +30,12 @@ func (s selectors) note(domain owner, day dmarcd.Day, results []aggregate.DKIMRe
 	for _, result := range results {
 		own := result.Domain == domain.name || strings.HasSuffix(result.Domain, "."+domain.name)
 		if own && result.Result == aggregate.ResultPass && result.Selector != "" && len(s) < maxSelectors {
-			// Once they are plain, two may be the same.
+			// Cleaning may make two keys equal.
 			s[selectorKey{domain.id, plain(result.Domain), plain(result.Selector)}] = day
 		}
 	}
 }
 
-// merge adds the selectors of another report.
 func (s selectors) merge(other selectors) {
 	for key, day := range other {
 		if last, known := s[key]; !known || day > last {
@@ -60,8 +58,8 @@ func (r *reception) keepSelectors(ctx context.Context) error {
 	return err
 }
 
-// Selectors returns up to limit DKIM selectors with which, by the reports, mail of
-// a domain was signed as that domain, the latest first.
+// Selectors returns up to limit DKIM selectors of a domain from reports with aligned
+// signatures, newest first.
 func (t *Team) Selectors(ctx context.Context, name string, limit int) ([]string, error) {
 	return collectRead(ctx, t.store, `SELECT selectors.selector
 		FROM selectors JOIN domains ON domains.id = selectors.domain_id AND domains.team_id = selectors.team_id

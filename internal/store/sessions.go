@@ -9,9 +9,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// CreateSession stores a session that begins now, ends the one that it replaces,
-// and notes that the user signed in. The user looks at the first of their teams.
-// No such user is ErrNotFound.
+// CreateSession stores a new session, ends the one that it replaces, and records the sign-in.
+// It selects the user's first team. An unknown user is ErrNotFound.
 func (s *Store) CreateSession(ctx context.Context, n dmarcd.NewSession) error {
 	now := unix(s.now())
 	err := s.tx(ctx, func(t tx) error {
@@ -68,8 +67,8 @@ func scanSession(scan scanner) (dmarcd.Session, error) {
 	return session, err
 }
 
-// Session returns the session with that SHA-256, whatever its state, or
-// ErrNotFound. It is two indexed reads.
+// Session returns the session with that SHA-256, in any state, or ErrNotFound. It is two
+// indexed reads.
 func (s *Store) Session(ctx context.Context, hash [32]byte) (dmarcd.Session, error) {
 	session, err := scanSession(func(dest ...any) error {
 		return s.queryRow(ctx, sessionQuery+`WHERE sessions.hash = $1`, []any{hash[:]}, dest...)
@@ -83,21 +82,20 @@ func (s *Store) Session(ctx context.Context, hash [32]byte) (dmarcd.Session, err
 	return session, err
 }
 
-// Sessions returns the sessions of a user, the last used first. Of their teams
-// only the ids are told.
+// Sessions returns the sessions of a user, last used first. Of teams it sets only the ids.
 func (s *Store) Sessions(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Session, error) {
 	return collectRead(ctx, s, sessionQuery+`WHERE sessions.user_id = $1 ORDER BY sessions.seen_at DESC, sessions.hash`,
 		[]any{user}, scanSession)
 }
 
-// TouchSession keeps when a session was last used. It never moves the time back.
+// TouchSession records the last use. It never moves the time back.
 func (s *Store) TouchSession(ctx context.Context, hash [32]byte, seenAt time.Time) error {
 	_, err := s.exec(ctx, `UPDATE sessions SET seen_at = $1 WHERE hash = $2 AND seen_at < $1`, unix(seenAt), hash[:])
 	return err
 }
 
-// SelectTeam has the user of a session look at another team. A team of which
-// they are no member, and they no operator, is ErrNotFound.
+// SelectTeam switches a session to another team. It is ErrNotFound unless the user is a member
+// or an operator.
 func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamID) error {
 	changed, err := s.exec(ctx, `UPDATE sessions SET team_id = $1 WHERE hash = $2
 		AND EXISTS (SELECT 1 FROM teams WHERE teams.id = $1)
@@ -109,7 +107,7 @@ func (s *Store) SelectTeam(ctx context.Context, hash [32]byte, team dmarcd.TeamI
 	return err
 }
 
-// EndSession ends a session; one that is not there has ended already.
+// EndSession ends a session; an unknown one is no error.
 func (s *Store) EndSession(ctx context.Context, hash [32]byte, audit ...dmarcd.AuditEntry) error {
 	return s.tx(ctx, func(t tx) error {
 		if _, err := t.exec(ctx, `DELETE FROM sessions WHERE hash = $1`, hash[:]); err != nil {
@@ -119,8 +117,8 @@ func (s *Store) EndSession(ctx context.Context, hash [32]byte, audit ...dmarcd.A
 	})
 }
 
-// EndSessions ends all sessions of a user but the one with the hash keep; the
-// zero hash keeps none.
+// EndSessions ends all sessions of a user except the one with the hash keep; the zero hash
+// ends all.
 func (s *Store) EndSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte, audit ...dmarcd.AuditEntry) error {
 	return s.tx(ctx, func(t tx) error {
 		if err := t.endSessions(ctx, user, keep); err != nil {
@@ -135,25 +133,24 @@ func (t tx) endSessions(ctx context.Context, user dmarcd.UserID, keep [32]byte) 
 	return err
 }
 
-// inviteMemory is how long an invite is remembered after its end, so that a
-// person with an old link is told that it is over.
-const inviteMemory = 30 * 24 * time.Hour
+// invitationMemory is how long an expired invitation is stored, so that its link shows that it
+// has expired.
+const invitationMemory = 30 * 24 * time.Hour
 
-// PurgeSignIns removes some of the sessions and invites that are over, and
-// reports whether there may be more. It is called until there are none.
+// PurgeSignIns removes some expired sessions and invitations, and reports whether there may be
+// more.
 func (s *Store) PurgeSignIns(ctx context.Context) (more bool, err error) {
-	// A session that has reached its greatest age is not used any more, and so
-	// is found by its last use too.
+	// A session past its maximum age is not used, so its last use is old too.
 	for _, step := range []struct {
 		statement string
 		before    time.Time
 	}{
 		{`DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE seen_at <= $1 LIMIT $2)`, s.now().Add(-dmarcd.SessionIdle)},
-		{`DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE expires_at <= $1 LIMIT $2)`, s.now().Add(-inviteMemory)},
+		{`DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE expires_at <= $1 LIMIT $2)`, s.now().Add(-invitationMemory)},
 	} {
 		removed, err := s.exec(ctx, step.statement, unix(step.before), purgeRows)
 		if err != nil {
-			return false, fmt.Errorf("purge sessions and invites: %w", err)
+			return false, fmt.Errorf("purge sessions and invitations: %w", err)
 		}
 		more = more || removed == purgeRows
 	}

@@ -51,20 +51,20 @@ func (w *world) hash() [32]byte {
 	return sha256.Sum256(fmt.Append(nil, "secret ", w.links))
 }
 
-// link keeps an invite that has a week to live.
-func (w *world) link(invite dmarcd.Invite) [32]byte {
+// link keeps an invitation that has a week to live.
+func (w *world) link(invitation dmarcd.Invitation) [32]byte {
 	w.t.Helper()
 	hash := w.hash()
-	invite.ExpiresAt = w.clock.Now().Add(dmarcd.InviteLife)
-	w.must(w.CreateInvite(w.t.Context(), hash, invite))
+	invitation.ExpiresAt = w.clock.Now().Add(dmarcd.InvitationLife)
+	w.must(w.CreateInvitation(w.t.Context(), hash, invitation))
 	return hash
 }
 
 // member makes a user with a password and the role in the team.
 func (w *world) member(email string, team dmarcd.Team, role dmarcd.Role) dmarcd.User {
 	w.t.Helper()
-	hash := w.link(dmarcd.Invite{Email: email, Team: team.ID, Role: role})
-	user, err := w.UseInvite(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email})
+	hash := w.link(dmarcd.Invitation{Email: email, Team: team.ID, Role: role})
+	user, err := w.UseInvitation(w.t.Context(), hash, dmarcd.Claim{PasswordHash: "hash of " + email})
 	w.must(err)
 	return user
 }
@@ -100,7 +100,7 @@ func TestSessions(t *testing.T) {
 		ctx, w := t.Context(), newWorld(t, db)
 		second, first := w.team("b"), w.team("a")
 		user := w.member("ann@example.com", second, dmarcd.RoleViewer)
-		if _, err := w.UseInvite(ctx, w.link(dmarcd.Invite{Email: user.Email, Team: first.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{}); err != nil {
+		if _, err := w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: user.Email, Team: first.ID, Role: dmarcd.RoleOwner}), dmarcd.Claim{}); err != nil {
 			t.Fatal(err)
 		}
 		began := w.clock.Now()
@@ -164,7 +164,7 @@ func TestOperatorsSeeEveryTeam(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx, w := t.Context(), newWorld(t, db)
 		team := w.team("a")
-		user, err := w.UseInvite(ctx, w.link(dmarcd.Invite{Email: "op@example.com", Operator: true}), dmarcd.Claim{PasswordHash: "x"})
+		user, err := w.UseInvitation(ctx, w.link(dmarcd.Invitation{Email: "op@example.com", Operator: true}), dmarcd.Claim{PasswordHash: "x"})
 		if err != nil || !user.Operator {
 			t.Fatalf("got %+v, %v; want an operator", user, err)
 		}
@@ -179,76 +179,76 @@ func TestOperatorsSeeEveryTeam(t *testing.T) {
 	})
 }
 
-func TestInvites(t *testing.T) {
+func TestInvitations(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		w := newWorld(t, db)
 		team := w.team("a")
 		owner := w.member("owner@example.com", team, dmarcd.RoleOwner)
 		known := w.member("known@example.com", team, dmarcd.RoleEditor)
-		expired := w.link(dmarcd.Invite{Email: "late@example.com", Team: team.ID, Role: dmarcd.RoleViewer})
-		w.clock.advance(dmarcd.InviteLife)
+		expired := w.link(dmarcd.Invitation{Email: "late@example.com", Team: team.ID, Role: dmarcd.RoleViewer})
+		w.clock.advance(dmarcd.InvitationLife)
 		withPassword := dmarcd.Claim{PasswordHash: "x"}
 		for _, test := range []struct {
-			name   string
-			invite dmarcd.Invite
-			claim  dmarcd.Claim
-			want   error
-			user   string      // who is let in
-			role   dmarcd.Role // and what they are then
+			name       string
+			invitation dmarcd.Invitation
+			claim      dmarcd.Claim
+			want       error
+			user       string      // who is let in
+			role       dmarcd.Role // and what they are then
 		}{
 			{
-				name: "a new person", invite: dmarcd.Invite{Email: "New@Example.com", Role: dmarcd.RoleViewer},
+				name: "a new person", invitation: dmarcd.Invitation{Email: "New@Example.com", Role: dmarcd.RoleViewer},
 				claim: withPassword, user: "new@example.com", role: dmarcd.RoleViewer,
 			},
 			{
-				name:   "a new person without a password",
-				invite: dmarcd.Invite{Email: "bare@example.com", Role: dmarcd.RoleViewer}, want: dmarcd.ErrInvalid,
+				name:       "a new person without a password",
+				invitation: dmarcd.Invitation{Email: "bare@example.com", Role: dmarcd.RoleViewer}, want: dmarcd.ErrInvalid,
 			},
 			{
-				name:   "a known person keeps the greater role",
-				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleViewer}, user: known.Email, role: dmarcd.RoleEditor,
+				name:       "a known person keeps the greater role",
+				invitation: dmarcd.Invitation{Email: known.Email, Role: dmarcd.RoleViewer}, user: known.Email, role: dmarcd.RoleEditor,
 			},
 			{
-				name:   "a known person gets the greater role",
-				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleOwner}, user: known.Email, role: dmarcd.RoleOwner,
+				name:       "a known person gets the greater role",
+				invitation: dmarcd.Invitation{Email: known.Email, Role: dmarcd.RoleOwner}, user: known.Email, role: dmarcd.RoleOwner,
 			},
 			{
-				name:   "a member's link does not open another's account",
-				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleOwner, CreatedBy: owner.ID}, claim: withPassword, want: dmarcd.ErrConflict,
+				name:       "a member's link does not open another's account",
+				invitation: dmarcd.Invitation{Email: known.Email, Role: dmarcd.RoleOwner, CreatedBy: owner.ID}, claim: withPassword, want: dmarcd.ErrConflict,
 			},
 			{
-				name:   "a member's link for who is signed in",
-				invite: dmarcd.Invite{Email: known.Email, Role: dmarcd.RoleOwner, CreatedBy: owner.ID}, claim: dmarcd.Claim{User: known.ID},
+				name:       "a member's link for who is signed in",
+				invitation: dmarcd.Invitation{Email: known.Email, Role: dmarcd.RoleOwner, CreatedBy: owner.ID}, claim: dmarcd.Claim{User: known.ID},
 				user: known.Email, role: dmarcd.RoleOwner,
 			},
 			{
-				name:   "a link for somebody else",
-				invite: dmarcd.Invite{Email: "else@example.com", Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{User: known.ID}, want: dmarcd.ErrForbidden,
+				name:       "a link for somebody else",
+				invitation: dmarcd.Invitation{Email: "else@example.com", Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{User: known.ID}, want: dmarcd.ErrForbidden,
 			},
 			{
-				name:   "a link for anybody",
-				invite: dmarcd.Invite{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: " Any@example.com", Name: "Any Body", PasswordHash: "x"},
+				name:       "a link for anybody",
+				invitation: dmarcd.Invitation{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: " Any@example.com", Name: "Any Body", PasswordHash: "x"},
 				user: "any@example.com", role: dmarcd.RoleOwner,
 			},
 			{
-				name:   "a link for anybody does not open an account",
-				invite: dmarcd.Invite{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: known.Email, PasswordHash: "x"}, want: dmarcd.ErrConflict,
+				name:       "a link for anybody does not open an account",
+				invitation: dmarcd.Invitation{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: known.Email, PasswordHash: "x"}, want: dmarcd.ErrConflict,
 			},
 			{
-				name:   "a link for anybody who tells no address",
-				invite: dmarcd.Invite{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: "nobody", PasswordHash: "x"}, want: dmarcd.ErrInvalid,
+				name:       "a link for anybody who tells no address",
+				invitation: dmarcd.Invitation{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: "nobody", PasswordHash: "x"}, want: dmarcd.ErrInvalid,
 			},
 		} {
-			test.invite.Team = team.ID
-			hash := w.link(test.invite)
-			user, err := w.UseInvite(t.Context(), hash, test.claim)
+			test.invitation.Team = team.ID
+			hash := w.link(test.invitation)
+			user, err := w.UseInvitation(t.Context(), hash, test.claim)
 			if !errors.Is(err, test.want) {
 				t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 			}
-			invite, err := w.Invite(t.Context(), hash)
-			if err != nil || invite.Valid(w.clock.Now()) != (test.want != nil) {
-				t.Errorf("%s: the invite is %+v afterwards, %v", test.name, invite, err)
+			invitation, err := w.Invitation(t.Context(), hash)
+			if err != nil || invitation.Valid(w.clock.Now()) != (test.want != nil) {
+				t.Errorf("%s: the invitation is %+v afterwards, %v", test.name, invitation, err)
 			}
 			if test.want != nil {
 				continue
@@ -260,12 +260,12 @@ func TestInvites(t *testing.T) {
 			if diff := cmp.Diff([]dmarcd.Membership{{Team: team, Role: test.role}}, memberships); err != nil || diff != "" {
 				t.Errorf("%s: %v, memberships (-want +got):\n%s", test.name, err, diff)
 			}
-			if _, err := w.UseInvite(t.Context(), hash, withPassword); !errors.Is(err, dmarcd.ErrNotFound) {
+			if _, err := w.UseInvitation(t.Context(), hash, withPassword); !errors.Is(err, dmarcd.ErrNotFound) {
 				t.Errorf("%s, again: got %v, want ErrNotFound", test.name, err)
 			}
 		}
 		for name, hash := range map[string][32]byte{"expired": expired, "unknown": w.hash()} {
-			if _, err := w.UseInvite(t.Context(), hash, withPassword); !errors.Is(err, dmarcd.ErrNotFound) {
+			if _, err := w.UseInvitation(t.Context(), hash, withPassword); !errors.Is(err, dmarcd.ErrNotFound) {
 				t.Errorf("%s: got %v, want ErrNotFound", name, err)
 			}
 		}
@@ -278,7 +278,7 @@ func TestNewPasswordByLinkEndsSessions(t *testing.T) {
 		w := newWorld(t, db)
 		user := w.member("ann@example.com", w.team("a"), dmarcd.RoleOwner)
 		session := w.signIn(user)
-		if _, err := w.UseInvite(t.Context(), w.link(dmarcd.Invite{Email: user.Email}), dmarcd.Claim{PasswordHash: "new"}); err != nil {
+		if _, err := w.UseInvitation(t.Context(), w.link(dmarcd.Invitation{Email: user.Email}), dmarcd.Claim{PasswordHash: "new"}); err != nil {
 			t.Fatal(err)
 		}
 		id, hash, err := w.Password(t.Context(), user.Email)
@@ -291,18 +291,18 @@ func TestNewPasswordByLinkEndsSessions(t *testing.T) {
 	})
 }
 
-func TestInviteIsUsedOnce(t *testing.T) {
+func TestInvitationIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		w := newWorld(t, db)
 		team := w.team("a")
-		hash := w.link(dmarcd.Invite{Team: team.ID, Role: dmarcd.RoleOwner})
+		hash := w.link(dmarcd.Invitation{Team: team.ID, Role: dmarcd.RoleOwner})
 		var used atomic.Int32
 		var group sync.WaitGroup
 		for i := range 8 {
 			group.Go(func() {
 				claim := dmarcd.Claim{Email: fmt.Sprintf("user%d@example.com", i), PasswordHash: "x"}
-				_, err := w.UseInvite(context.Background(), hash, claim)
+				_, err := w.UseInvitation(context.Background(), hash, claim)
 				switch {
 				case err == nil:
 					used.Add(1)
@@ -319,7 +319,7 @@ func TestInviteIsUsedOnce(t *testing.T) {
 	})
 }
 
-func TestFirstInviteHappensOnce(t *testing.T) {
+func TestFirstInvitationHappensOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx, w := t.Context(), newWorld(t, db)
@@ -330,7 +330,7 @@ func TestFirstInviteHappensOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 8 {
 			group.Go(func() {
-				ok, err := w.FirstInvite(context.Background(), sha256.Sum256([]byte{byte(i)}))
+				ok, err := w.FirstInvitation(context.Background(), sha256.Sum256([]byte{byte(i)}))
 				if err != nil {
 					t.Error(err)
 				}
@@ -344,20 +344,20 @@ func TestFirstInviteHappensOnce(t *testing.T) {
 			t.Fatalf("made %d times, want 1", made.Load())
 		}
 		again := func() bool {
-			ok, err := w.FirstInvite(ctx, w.hash())
+			ok, err := w.FirstInvitation(ctx, w.hash())
 			w.must(err)
 			return ok
 		}
-		w.clock.advance(dmarcd.InviteLife)
+		w.clock.advance(dmarcd.InvitationLife)
 		if !again() {
 			t.Error("nobody used the link in time, and there is no other")
 		}
 		hash := w.hash()
-		w.clock.advance(dmarcd.InviteLife)
-		if ok, err := w.FirstInvite(ctx, hash); err != nil || !ok {
+		w.clock.advance(dmarcd.InvitationLife)
+		if ok, err := w.FirstInvitation(ctx, hash); err != nil || !ok {
 			t.Fatalf("got %t, %v", ok, err)
 		}
-		user, err := w.UseInvite(ctx, hash, dmarcd.Claim{Email: "first@example.com", PasswordHash: "x"})
+		user, err := w.UseInvitation(ctx, hash, dmarcd.Claim{Email: "first@example.com", PasswordHash: "x"})
 		if err != nil || !user.Operator {
 			t.Errorf("the first user is %+v, %v; want an operator", user, err)
 		}
@@ -365,7 +365,7 @@ func TestFirstInviteHappensOnce(t *testing.T) {
 		if err != nil || len(memberships) != 1 || memberships[0].Team.Name != dmarcd.DefaultTeam || memberships[0].Role != dmarcd.RoleOwner {
 			t.Errorf("got %+v, %v; want an owner of %q", memberships, err, dmarcd.DefaultTeam)
 		}
-		w.clock.advance(2 * dmarcd.InviteLife)
+		w.clock.advance(2 * dmarcd.InvitationLife)
 		if again() {
 			t.Error("there is a user, and another first link")
 		}

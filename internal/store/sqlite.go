@@ -29,28 +29,25 @@ var sqliteDialect = dialect{
 	isTemporary:     isTemporarySQLite,
 }
 
-// The settings of every SQLite connection. synchronous=FULL makes a commit wait
-// for the disk: what was acknowledged survives a power cut, not only a crash of
-// ours.
+// Settings of every SQLite connection. With synchronous=FULL a commit waits for the disk, so
+// that acknowledged data survives a power failure.
 var sqlitePragmas = []pragma{
 	{name: "journal_mode", set: "wal", want: "wal"},
 	{name: "synchronous", set: "full", want: "2"},
 	{name: "foreign_keys", set: "1", want: "1"},
 	{name: "busy_timeout", set: "3000", want: "3000"},
 	{name: "temp_store", set: "memory", want: "2"},
-	{name: "secure_delete", set: "1", want: "1"}, // what is deleted is overwritten
+	{name: "secure_delete", set: "1", want: "1"}, // deleted data is overwritten
 }
 
 type pragma struct{ name, set, want string }
 
-// databaseMode is the mode of a new database file. It holds a team's mail
-// statistics; nobody else on the machine needs to read it. The -wal and -shm
-// files get the same mode.
+// databaseMode is the mode of a new database file, and of its -wal and -shm files. The data is
+// private.
 const databaseMode = 0o600
 
-// openSQLite opens one connection that writes and a pool of connections that
-// cannot: SQLite has one writer at a time in any case, and readers do not wait
-// for it.
+// openSQLite opens one writing connection and a pool of read-only ones: SQLite allows one
+// writer, and readers do not wait for it.
 func openSQLite(path string) (reader, writer *sql.DB, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, databaseMode) //nolint:gosec // the operator names the file
 	if err != nil {
@@ -70,9 +67,8 @@ func openSQLite(path string) (reader, writer *sql.DB, err error) {
 	return reader, writer, nil
 }
 
-// sqliteConnector opens connections and checks on each that the settings took
-// effect: SQLite passes over a misspelt PRAGMA in silence, and a connection
-// without foreign keys or with a weaker journal must never serve.
+// sqliteConnector checks the settings of each new connection: SQLite ignores a misspelt
+// PRAGMA, and a connection without foreign keys or with a weaker journal must not be used.
 type sqliteConnector struct {
 	driver  driver.Driver
 	dsn     string
@@ -80,8 +76,8 @@ type sqliteConnector struct {
 }
 
 func newSQLiteConnector(path string, pragmas []pragma) *sqliteConnector {
-	// The file has to be told before anything is written to it. One that was made
-	// without it stays so: only a VACUUM, which blocks every writer, would change it.
+	// auto_vacuum must be set before the first write. On an existing file only VACUUM, which
+	// blocks all writers, could change it.
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"auto_vacuum(incremental)"}}
 	for _, p := range pragmas {
 		query.Add("_pragma", p.name+"("+p.set+")")
@@ -137,14 +133,13 @@ func isUniqueSQLite(err error) bool {
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// isTemporarySQLite tells a lock held by another process, a full disk and a
-// failing one from faults of ours.
+// isTemporarySQLite reports a lock held by another process, and a full or failing disk.
 func isTemporarySQLite(err error) bool {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return false
 	}
-	switch e.Code() & 0xff { // the primary code, less what the extended one adds
+	switch e.Code() & 0xff { // primary code of an extended one
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
 		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
 		return true

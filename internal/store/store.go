@@ -1,15 +1,11 @@
-// Package store keeps everything that outlives the process, in SQLite or in
-// PostgreSQL. It holds all SQL of the program, each query written once for both
-// engines; what they disagree on sits in dialect.
+// Package store is the persistent storage, in SQLite or PostgreSQL. It contains all SQL; each
+// query is written once for both engines, and dialect holds their differences.
 //
-// There are two views. Store is the system's: teams, the look-up of a token,
-// work that is due. Team, had from Store.Team, is a tenant's: the only value
-// through which a team's data can be touched. None of its methods takes a
-// team's id and every query of it names team_id, so one team cannot reach
-// another's rows by mistake.
+// Store is the system's view: teams, token lookup, due work. Team, from Store.Team, is a
+// tenant's view and the only access to a team's data. None of its methods takes a team id and
+// every query binds team_id, so that one team cannot reach another's rows.
 //
-// Errors are of the kinds of package dmarcd. What a method that changes
-// something has returned nil for is on disk.
+// Errors have the kinds of package dmarcd. A change is durable when the method returns nil.
 package store
 
 import (
@@ -28,35 +24,32 @@ import (
 
 // Options are the settings of a Store; the zero value is usable.
 type Options struct {
-	// Quota is what a team may have that has no quota of its own; nil is any amount
-	// of everything.
+	// Quota is the default quota of a team; nil is unlimited.
 	Quota dmarcd.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Statement is called with the text of each statement before it runs, for tests; nil
-	// is not called.
+	// Statement sees the text of each statement before it runs, for tests; may be nil.
 	Statement func(query string)
-	// Log is told what a migration does; nil discards it.
+	// Log receives migration messages; nil discards them.
 	Log *slog.Logger
 }
 
 // Store is the system's view of the database. It is safe for concurrent use.
 type Store struct {
 	reader, writer *sql.DB       // the same pool on PostgreSQL
-	read           runner        // reader, with its statements prepared where that helps
-	readers        chan struct{} // a slot for each read outside a transaction; see pointRead
+	read           runner        // reader, with prepared statements if that helps
+	readers        chan struct{} // one slot per read outside a transaction; see pointRead
 	dialect        dialect
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
-	turns          *fair.Limiter[dmarcd.TeamID] // at writing
+	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
 	rests          rests
 	added          announcements // of events
 }
 
-// Open connects to the database named by dsn: a postgres:// URL, or else the
-// path of an SQLite file, which is created if it is missing. It does not look
-// at the schema; see Migrate.
+// Open connects to dsn: a postgres:// URL, or the path of an SQLite file, which is created if
+// missing. It does not check the schema; see Migrate.
 func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -92,7 +85,7 @@ func IsPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// Close closes all connections, after the queries that are running.
+// Close closes all connections after the running queries.
 func (s *Store) Close() error {
 	if s.reader == s.writer {
 		return s.writer.Close()
@@ -100,7 +93,7 @@ func (s *Store) Close() error {
 	return errors.Join(s.reader.Close(), s.writer.Close())
 }
 
-// Ping asks the database for an answer, which must come before ctx ends.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	return s.longQueryRow(ctx, `SELECT 1`, nil, &one)
@@ -113,14 +106,14 @@ type Stats struct {
 	Reader, Writer Pool   // the same on PostgreSQL
 }
 
-// Pool is how a pool of connections stands.
+// Pool describes a connection pool.
 type Pool struct {
 	InUse, Idle, Max int
-	Waits            int64         // how often a connection had to be waited for
-	WaitTime         time.Duration // and for how long in all
+	Waits            int64         // how often a caller had to wait for a connection
+	WaitTime         time.Duration // total time of these waits
 }
 
-// Stats returns the figures of this moment.
+// Stats returns the current figures.
 func (s *Store) Stats() Stats {
 	pool := func(db *sql.DB) Pool {
 		stats := db.Stats()
@@ -132,7 +125,7 @@ func (s *Store) Stats() Stats {
 	return Stats{Engine: s.dialect.name, Queries: s.queries.Load(), Reader: pool(s.reader), Writer: pool(s.writer)}
 }
 
-// now is the present in the precision that the database keeps.
+// now returns the time in the precision of the database.
 func (s *Store) now() time.Time {
 	return s.options.Now().UTC().Truncate(time.Second)
 }

@@ -35,23 +35,21 @@ func countValues(c dmarcd.Counts) []any {
 	return values
 }
 
-// changed returns the SQL for a counter plus a change, which may be negative. A full
-// counter stays full: what it should be after a subtraction is not known from its
-// value, and recount tells.
+// changed returns SQL for a counter plus a change, which may be negative. A saturated counter
+// stays saturated; recount computes its value after a subtraction.
 func changed(counter, change string) string {
 	return fmt.Sprintf(`CASE WHEN %[1]s >= %[3]d OR %[1]s + %[2]s >= %[3]d THEN %[3]d WHEN %[1]s + %[2]s < 0 THEN 0 ELSE %[1]s + %[2]s END`,
 		counter, change, int64(dmarcd.MaxCount))
 }
 
-// mayBeFull is the condition that a counter of a domain, or of one of its days, may be
-// saturated: none is greater than the sum of these two.
+// mayBeFull is true if a counter of a domain or its days may be saturated: none exceeds the
+// sum of these two.
 var mayBeFull = fmt.Sprintf(`compliant + non_compliant >= %d`, int64(dmarcd.MaxCount))
 
-// isFull is the condition that one of the counters of a day is saturated.
+// isFull is true if a counter of a day is saturated.
 var isFull = `(` + strings.ReplaceAll(countColumns, `, `, ` >= `+maxCount+` OR `) + ` >= ` + maxCount + `)`
 
-// addCounts is the end of a statement that adds what it inserts to the counts that
-// are there.
+// addCounts is the conflict clause that adds inserted counts to existing ones.
 func addCounts(table string) string {
 	var set []string
 	for column := range strings.SplitSeq(countColumns, ", ") {
@@ -60,8 +58,7 @@ func addCounts(table string) string {
 	return ` DO UPDATE SET ` + strings.Join(set, ", ")
 }
 
-// subtractCounts is the part of an UPDATE of a table that subtracts the counts of
-// another.
+// subtractCounts is the SET clause that subtracts the counts of another table.
 func subtractCounts(table, other string) string {
 	var set []string
 	for column := range strings.SplitSeq(countColumns, ", ") {
@@ -70,7 +67,7 @@ func subtractCounts(table, other string) string {
 	return strings.Join(set, ", ")
 }
 
-// tally is by how much the counters of domains change, by day.
+// tally holds counter changes of domains, by day.
 type tally map[tallyKey]change
 
 type tallyKey struct {
@@ -78,18 +75,18 @@ type tallyKey struct {
 	day    dmarcd.Day
 }
 
-// change is by how much the counters of a row change.
+// change is the change of one row of counters.
 type change struct {
 	dmarcd.Counts
-	// taken tells that something was subtracted, added that something was added, of
-	// which oldest is the oldest report, 0 if that is not known.
+	// taken means that something was subtracted, added that something was added; oldest is the
+	// oldest added report, 0 if unknown.
 	taken, added bool
 	oldest       dmarcd.ReportID
-	// inexact tells that the change exceeded what a counter can hold.
+	// inexact means that the change itself was saturated.
 	inexact bool
 }
 
-// plus adds sign·c. A field saturates at dmarcd.MaxCount in both directions.
+// plus adds sign·c. Fields saturate at dmarcd.MaxCount in both directions.
 func (d change) plus(c dmarcd.Counts, sign int64) change {
 	add := countPointers(&c)
 	for i, field := range countPointers(&d.Counts) {
@@ -100,7 +97,6 @@ func (d change) plus(c dmarcd.Counts, sign int64) change {
 	return d
 }
 
-// merge adds another change.
 func (d change) merge(other change) change {
 	d = d.plus(other.Counts, 1)
 	d.taken, d.inexact = d.taken || other.taken, d.inexact || other.inexact
@@ -110,7 +106,7 @@ func (d change) merge(other change) change {
 	return d
 }
 
-// of notes that something of a report was added.
+// of records that part of a report was added.
 func (d change) of(report dmarcd.ReportID) change {
 	if !d.added || report < d.oldest {
 		d.oldest = report
@@ -119,7 +115,7 @@ func (d change) of(report dmarcd.ReportID) change {
 	return d
 }
 
-// add adds what a report counts; 0 is a report that may be of any age.
+// add adds the counts of a report; 0 is a report of unknown age.
 func (t tally) add(key tallyKey, c dmarcd.Counts, report dmarcd.ReportID) {
 	t[key] = t[key].plus(c, 1).of(report)
 }
@@ -130,11 +126,11 @@ func (t tally) subtract(key tallyKey, c dmarcd.Counts) {
 	t[key] = d
 }
 
-// count changes the counters of domains and of the team, bumps the change counter of
-// each day, and marks the rollups of days as stale from which something was subtracted,
-// or to which reports were added that are not newer than those in it. All rows are changed in one order (domains, then their days, then the team's
-// days), so that transactions do not deadlock, and each once: PostgreSQL refuses to
-// change a row twice in one statement.
+// count changes the counters of domains and of the team, bumps each day's change counter, and
+// marks rollups stale from which something was subtracted or to which reports were added that
+// are not newer than its newest. Rows are changed in a fixed order (domains, their days, the
+// team's days), so that transactions do not deadlock, and once each: PostgreSQL rejects two
+// changes of a row in one statement.
 func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLocks) error {
 	domains, days := make(map[dmarcd.DomainID]change), make(map[dmarcd.Day]change)
 	for key, d := range changes {
@@ -176,7 +172,7 @@ func (t *Team) count(ctx context.Context, tx tx, changes tally, locks *domainLoc
 	return t.recountDays(ctx, tx, days)
 }
 
-// domainDays returns the rows of the changes of domains, in their order.
+// domainDays returns the rows of domain changes in lock order.
 func (t *Team) domainDays(changes tally) [][]any {
 	var rows [][]any
 	for _, key := range changes.keys() {
@@ -187,7 +183,7 @@ func (t *Team) domainDays(changes tally) [][]any {
 	return rows
 }
 
-// keys returns the keys in the order in which their rows are changed.
+// keys returns the keys in lock order.
 func (t tally) keys() []tallyKey {
 	return slices.SortedFunc(maps.Keys(t), func(a, b tallyKey) int {
 		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.day, b.day))

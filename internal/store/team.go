@@ -6,16 +6,16 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Team is one team's view of the database. Whatever it returns or changes is
-// that team's; the rows of others are ErrNotFound, as if they were not there.
-// It is safe for concurrent use and costs nothing to make.
+// Team is one team's view of the database. Rows of other teams are ErrNotFound. It is safe for
+// concurrent use and cheap to create.
 type Team struct {
 	store *Store
 	id    dmarcd.TeamID
+	tag   string // see Tagged
 }
 
-// Team returns the view of the team with that id. It does not look whether the
-// team exists: one that does not owns nothing.
+// Team returns the view of a team. It does not check that the team exists: an unknown one has
+// no data.
 func (s *Store) Team(id dmarcd.TeamID) *Team {
 	return &Team{store: s, id: id}
 }
@@ -23,14 +23,14 @@ func (s *Store) Team(id dmarcd.TeamID) *Team {
 // ID returns the id of the team.
 func (t *Team) ID() dmarcd.TeamID { return t.id }
 
-// lock keeps other transactions that hold a lock of the team waiting until this one
-// ends. A team that does not exist is ErrNotFound.
+// lock blocks other transactions of the team that take a lock until this one ends. An unknown
+// team is ErrNotFound.
 func (t *Team) lock(ctx context.Context, tx tx) error {
 	return t.lockBy(ctx, tx, t.store.dialect.lockRow)
 }
 
-// shareLock keeps transactions waiting that call lock, not those that share it too. Who
-// writes shares, or counts them, holds it: a domain that is added meanwhile claims them.
+// shareLock blocks transactions that call lock, but not other shareLocks. Writers of shares
+// hold it, because adding a domain claims shares.
 func (t *Team) shareLock(ctx context.Context, tx tx) error {
 	return t.lockBy(ctx, tx, t.store.dialect.shareRow)
 }

@@ -10,31 +10,27 @@ import (
 )
 
 const (
-	// doubtFor is when a change that the schedule saw is looked at again.
+	// doubtFor is the delay before an unexpected change is checked again.
 	doubtFor = time.Minute
-	// fullDelay is how long after a change, or after a check that somebody
-	// asked for, everything is looked at: whoever is at it often asks again.
+	// fullDelay is the delay of the full check after a change or a check on request: users
+	// often check several times in a row.
 	fullDelay = 5 * time.Second
-	// fullGrace keeps requests for a check from having everything looked at
-	// more than once a minute.
+	// fullGrace limits full checks caused by requests to one per minute.
 	fullGrace = time.Minute
 )
 
-// SaveCheck keeps a check of a domain and, where it is conclusive and believed,
-// brings the domain's fields in line with it and writes events of what changed,
-// in one transaction. It returns the domain as it is afterwards, or ErrNotFound
-// if it was deleted meanwhile.
+// SaveCheck saves a check. If it is conclusive and confirmed, it updates the domain's fields
+// and adds events for the changes, in one transaction. It returns the updated domain, or
+// ErrNotFound if it was deleted.
 //
-// A check that somebody asked for is believed at once. A change that the
-// schedule sees is believed if no cache may hold the old answer any more, or if
-// a second look, a minute later, sees the same. A check that began before the
-// last one saved is dropped: what it saw is older news.
+// A check on request is confirmed at once. A change seen by the schedule is confirmed if no
+// cache can hold the old answer, or if a second check a minute later agrees. A check that is
+// older than the last saved one is dropped.
 //
-// A conclusive check with facts also goes into the domain's history, as an entry of its
-// own or, where nothing changed, as a later time of the last one, and errors that
-// appeared or were fixed become events. These are believed at once: such a check is a day
-// after the last one, longer than caches hold an answer, or follows from a change that
-// is believed.
+// A conclusive check with facts is also added to the history, as a new entry or, without
+// changes, as a later time of the last one. New and resolved errors become events. They need
+// no confirmation: full checks are a day apart, longer than caches live, or follow a confirmed
+// change.
 func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, plan dmarcd.Plan) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
 	err := t.tx(ctx, func(tx tx) error {
@@ -43,8 +39,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 		if err != nil {
 			return err
 		}
-		// A time that is still to come was written by a clock that has been
-		// set right since: it would have every look dropped until then.
+		// A time in the future came from a wrong clock; it must not block new checks.
 		if check.At.Before(domain.CheckedAt) && !domain.CheckedAt.After(t.store.now()) {
 			_, err := tx.exec(ctx, `UPDATE domains SET unfinished = 0 WHERE team_id = $1 AND id = $2`, t.id, domain.ID)
 			return err
@@ -54,6 +49,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 			return err
 		}
 		if check.Facts != nil && check.Conclusive {
+			row.Parked = check.Facts.Parked()
 			if err := t.saveEntry(ctx, tx, &row, check, plan); err != nil {
 				return err
 			}
@@ -67,7 +63,7 @@ func (t *Team) SaveCheck(ctx context.Context, name string, check dmarcd.Check, p
 	return domain, nil
 }
 
-// checkedDomain is a domain with what only checks are about.
+// checkedDomain is a domain with its check state.
 type checkedDomain struct {
 	dmarcd.Domain
 	knownUntil  time.Time
@@ -96,19 +92,21 @@ func (t *Team) updateChecked(ctx context.Context, tx tx, row checkedDomain) erro
 	if row.nextFullAt.Before(row.nextCheckAt) {
 		row.nextCheckAt = row.nextFullAt
 	}
+	if row.Sample {
+		row.nextFullAt, row.nextCheckAt = fromUnix(never), fromUnix(never)
+	}
 	_, err := tx.exec(ctx, `UPDATE domains SET
 			active = $1, record = $2, policy = $3, updated_at = $4, grade = $5, checked_at = $6, known_at = $7, known_until = $8,
 			failures = $9, reason = $10, doubted = $11, full_at = $12, next_full_at = $13, next_check_at = $14, record_domain = $15,
-			unfinished = 0
-		WHERE team_id = $16 AND id = $17`,
+			unfinished = 0, parked = $16
+		WHERE team_id = $17 AND id = $18`,
 		row.Active, row.Record, row.Policy, unix(row.UpdatedAt), row.Grade, unix(row.CheckedAt), unix(row.KnownAt), unix(row.knownUntil),
 		row.failures, row.reason, row.doubted, unix(row.fullAt), unix(row.nextFullAt), unix(row.nextCheckAt), row.RecordDomain,
-		t.id, row.ID)
+		row.Parked, t.id, row.ID)
 	return err
 }
 
-// judge brings a domain in line with what a check saw of its DMARC record, as
-// far as it is to be believed, and plans the next look.
+// judge applies the confirmed DMARC result of a check to a domain, and plans the next check.
 func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan) error {
 	now := t.store.now()
 	if !check.Conclusive {
@@ -116,7 +114,7 @@ func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarc
 		row.reason = check.Reason
 		row.nextCheckAt = now.Add(plan.After(row.failures))
 		if row.nextFullAt.Before(row.nextCheckAt) {
-			row.nextFullAt = row.nextCheckAt // nobody would answer that either
+			row.nextFullAt = row.nextCheckAt // DNS would not answer that either
 		}
 		return nil
 	}
@@ -152,13 +150,13 @@ func (t *Team) judge(ctx context.Context, tx tx, row *checkedDomain, check dmarc
 		}
 	}
 	row.Domain = seen
-	row.RecordDomain = check.RecordDomain // clients do not see it: no change
+	row.RecordDomain = check.RecordDomain // internal only: not a change for clients
 	row.KnownAt = row.CheckedAt
 	row.knownUntil = row.CheckedAt.Add(check.TTL)
 	return nil
 }
 
-// seen returns the domain as a conclusive check saw it.
+// seen returns the domain as the check found it.
 func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check dmarcd.Check) (dmarcd.Domain, error) {
 	domain.Record, domain.Policy, domain.Active = check.Record, check.Policy, check.Usable
 	if !check.Usable || !check.NeedsMailbox {
@@ -169,8 +167,8 @@ func (t *Team) seen(ctx context.Context, tx tx, domain dmarcd.Domain, check dmar
 	return domain, err
 }
 
-// receivesAt reports whether one of the mailboxes is that of the domain or of a
-// parent domain of the same team.
+// receivesAt reports whether one of the mailboxes belongs to the domain or to a parent domain
+// of the team.
 func (t *Team) receivesAt(ctx context.Context, tx tx, mailboxes []string, name string) (bool, error) {
 	for _, mailbox := range mailboxes {
 		var owner string

@@ -7,9 +7,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// DomainSummary sums up the messages counted for a domain in the given days; an
-// unknown domain is ErrNotFound. It is one query, whether the domain is there or
-// not: how long the answer takes tells nothing.
+// DomainSummary sums the messages of a domain in the given days; an unknown domain is
+// ErrNotFound. It always takes one query, so that timing reveals nothing.
 func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days) (dmarcd.Summary, error) {
 	var sum dmarcd.Summary
 	if days == (dmarcd.Days{}) {
@@ -19,7 +18,7 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 	}
 	from, to := bounds(days)
 	var compliant, rest saturated
-	// Grouping by the domain leaves no row where there is none.
+	// GROUP BY returns no row for an unknown domain.
 	err := t.store.queryRow(ctx, `SELECT `+saturating(`domain_days.compliant`)+`, `+saturating(`domain_days.non_compliant`)+`
 		FROM domains LEFT JOIN domain_days ON domain_days.team_id = domains.team_id
 			AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $3 AND $4
@@ -29,8 +28,7 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 	return dmarcd.Summary{Compliant: compliant.sum(), NonCompliant: rest.sum()}, err
 }
 
-// Summary sums up the messages counted for all present domains of the team in
-// the given days.
+// Summary sums the messages of all present domains in the given days.
 func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, error) {
 	from, to := bounds(days)
 	var compliant, rest saturated
@@ -40,7 +38,7 @@ func (t *Team) Summary(ctx context.Context, days dmarcd.Days) (dmarcd.Summary, e
 	return dmarcd.Summary{Compliant: compliant.sum(), NonCompliant: rest.sum()}, err
 }
 
-// bounds gives open ends a value.
+// bounds replaces open ends.
 func bounds(days dmarcd.Days) (from, to dmarcd.Day) {
 	from, to = math.MinInt32, math.MaxInt32
 	if days.From != nil {

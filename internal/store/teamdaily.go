@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 )
@@ -9,21 +10,72 @@ import (
 // DailyCounts are the messages of one day.
 type DailyCounts struct {
 	Day dmarcd.Day
-	// Domain is the domain that they are for, "" for all of the team.
+	// Domain is "" for the whole team.
 	Domain string
 	dmarcd.Counts
 }
 
-// Daily returns up to limit of the days with messages of all present domains of the
-// team, in order.
+// Daily returns up to limit days with messages of all present domains, in order.
 func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
+	if t.tag != "" {
+		return t.sumDaily(ctx, days, limit, "")
+	}
 	from, to := bounds(days)
 	return collectRead(ctx, t.store, `SELECT day, '', `+countColumns+` FROM team_days
 		WHERE team_id = $1 AND day BETWEEN $2 AND $3 AND (compliant > 0 OR non_compliant > 0)
 		ORDER BY day LIMIT $4`, []any{t.id, from, to, limit}, scanDaily)
 }
 
-// DomainDaily is Daily for one domain; for one that is unknown it is empty.
+// ParkedDaily is Daily for the parked domains whose mail receivers reject: none of it is
+// the team's.
+func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
+	return t.sumDaily(ctx, days, limit, ` AND `+locked)
+}
+
+// TLSDaily returns the sessions that TLS reports count for a domain by day, in order:
+// those that were encrypted as required are compliant. An unknown domain has none.
+func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]DailyCounts, error) {
+	from, to := bounds(days)
+	return collectRead(ctx, t.store, `SELECT shares.day, `+saturating(`reports.compliant`)+`, `+saturating(`(reports.messages - reports.compliant)`)+`
+		FROM domains JOIN shares ON shares.team_id = $1 AND shares.domain_id = domains.id AND shares.kind = 'tls'
+			JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted'
+		WHERE domains.team_id = $1 AND domains.name = $2 AND domains.deleted_at = 0 AND shares.day BETWEEN $3 AND $4
+		GROUP BY shares.day ORDER BY shares.day`, []any{t.id, plain(name), from, to}, func(scan scanner) (d DailyCounts, err error) {
+		var good, bad saturated
+		err = scan(append(append([]any{&d.Day}, good.fields()...), bad.fields()...)...)
+		d.Compliant, d.NonCompliant = good.sum(), bad.sum()
+		return d, err
+	})
+}
+
+// sumDaily is Daily for the domains with the tag of the view, and with a condition.
+func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condition string) ([]DailyCounts, error) {
+	from, to := bounds(days)
+	tagged, args := t.tagged([]any{t.id, from, to, limit})
+	var sums []string
+	for column := range strings.SplitSeq(countColumns, ", ") {
+		sums = append(sums, saturating(`domain_days.`+column))
+	}
+	return collectRead(ctx, t.store, `SELECT domain_days.day, `+strings.Join(sums, ", ")+`
+		FROM domains JOIN domain_days ON domain_days.team_id = $1 AND domain_days.domain_id = domains.id
+		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged+condition+`
+			AND (domain_days.compliant > 0 OR domain_days.non_compliant > 0)
+		GROUP BY domain_days.day ORDER BY domain_days.day LIMIT $4`, args, func(scan scanner) (d DailyCounts, err error) {
+		counts := countPointers(&d.Counts)
+		sums := make([]saturated, len(counts))
+		fields := []any{&d.Day}
+		for i := range sums {
+			fields = append(fields, sums[i].fields()...)
+		}
+		err = scan(fields...)
+		for i, sum := range sums {
+			*counts[i] = sum.sum()
+		}
+		return d, err
+	})
+}
+
+// DomainDaily is Daily for one domain; it is empty for an unknown one.
 func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, limit int) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	return collectRead(ctx, t.store, `SELECT domain_days.day, domains.name, `+qualifiedCounts("domain_days")+`
@@ -37,16 +89,17 @@ func (t *Team) DomainDaily(ctx context.Context, name string, days dmarcd.Days, l
 // ordered by name and day, after the given name and day.
 func (t *Team) DailyByDomain(ctx context.Context, days dmarcd.Days, after DailyCursor, limit int) ([]DailyCounts, error) {
 	from, to := bounds(days)
+	tagged, args := t.tagged([]any{t.id, from, to, after.Domain, after.Day, limit})
 	return collectRead(ctx, t.store, `SELECT domain_days.day, domains.name, `+qualifiedCounts("domain_days")+`
 		FROM domains JOIN domain_days ON domain_days.team_id = domains.team_id AND domain_days.domain_id = domains.id
-		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3
+		WHERE domains.team_id = $1 AND domains.deleted_at = 0`+tagged+` AND domain_days.day BETWEEN $2 AND $3
 			AND domains.name >= $4 AND (domains.name > $4 OR domain_days.day > $5)
 			AND (domain_days.compliant > 0 OR domain_days.non_compliant > 0)
-		ORDER BY domains.name, domain_days.day LIMIT $6`, []any{t.id, from, to, after.Domain, after.Day, limit}, scanDaily)
+		ORDER BY domains.name, domain_days.day LIMIT $6`, args, scanDaily)
 }
 
-// DailyCursor is a place in DailyByDomain: after that day of that domain. The zero
-// value is the beginning.
+// DailyCursor is a position in DailyByDomain: after that day of that domain. The zero value is
+// the start.
 type DailyCursor struct {
 	Domain string
 	Day    dmarcd.Day

@@ -9,29 +9,28 @@ import (
 )
 
 const domainColumns = `id, name, active, record, record_domain, policy, purpose, report_mailbox,
-	created_at, updated_at, grade, checked_at, known_at`
+	created_at, updated_at, grade, checked_at, known_at, parked, sample`
 
 func scanDomain(scan scanner) (dmarcd.Domain, error) {
 	var d dmarcd.Domain
 	var createdAt, updatedAt, checkedAt, knownAt int64
 	err := scan(&d.ID, &d.Name, &d.Active, &d.Record, &d.RecordDomain, &d.Policy, &d.Purpose, &d.ReportMailbox,
-		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt)
+		&createdAt, &updatedAt, &d.Grade, &checkedAt, &knownAt, &d.Parked, &d.Sample)
 	d.CreatedAt, d.UpdatedAt = fromUnix(createdAt), fromUnix(updatedAt)
 	d.CheckedAt, d.KnownAt = fromUnix(checkedAt), fromUnix(knownAt)
 	return d, err
 }
 
-// Domains that are added together are first looked at one after the other: at
-// their DMARC record 50 a second, at everything 5.
+// The first checks of domains that are added together are spread: 50 DMARC checks and 5 full
+// checks a second.
 const (
 	firstSpacing     = 20 * time.Millisecond
 	firstFullSpacing = 200 * time.Millisecond
 )
 
-// AddDomain adds a domain, whose name is as dmarcd.ParseName returns it. The
-// schedule looks at its DNS from nextCheck on. A domain that the team has
-// already is ErrConflict, one too many a *dmarcd.QuotaError. As every change that a team
-// can ask for it takes the entries that the audit log gets in the same transaction.
+// AddDomain adds a domain; name is as dmarcd.ParseName returns it. Scheduled checks start at
+// nextCheck. An existing domain is ErrConflict, one over the quota a *dmarcd.QuotaError. As
+// every change of a team it writes the audit entries in the same transaction.
 func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (dmarcd.Domain, error) {
 	var domain dmarcd.Domain
 	err := t.tx(ctx, func(tx tx) error {
@@ -53,9 +52,8 @@ func (t *Team) AddDomain(ctx context.Context, name string, nextCheck time.Time, 
 	return domain, nil
 }
 
-// AddDomains adds many domains at once and returns how many of them were new;
-// all or, where they are too many (a *dmarcd.QuotaError), none. The schedule looks at
-// them one after the other, from nextCheck on.
+// AddDomains adds domains and returns the number of new ones; all or, over the quota (a
+// *dmarcd.QuotaError), none. Their first checks are spread from nextCheck on.
 func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Time, audit ...dmarcd.AuditEntry) (added int, err error) {
 	err = t.tx(ctx, func(tx tx) (err error) {
 		if added, err = t.insertDomains(ctx, tx, names, nextCheck); err != nil || added == 0 {
@@ -73,12 +71,13 @@ func (t *Team) AddDomains(ctx context.Context, names []string, nextCheck time.Ti
 	return added, nil
 }
 
-// insertDomains inserts a row for each name that the team does not have yet,
-// within the quota.
+// insertDomains inserts the names that the team does not have, within the quota.
 func (t *Team) insertDomains(ctx context.Context, tx tx, names []string, nextCheck time.Time) (added int, err error) {
-	// Two additions count each other, and reports that come meanwhile see the domain or
-	// are seen.
+	// The lock serializes additions, and reports that are being stored.
 	if err := t.lock(ctx, tx); err != nil {
+		return 0, err
+	}
+	if _, err := t.deleteSample(ctx, tx); err != nil { // it is never mixed with other domains
 		return 0, err
 	}
 	quota, err := t.quota(ctx, tx)
@@ -151,15 +150,24 @@ func (t *Team) domain(ctx context.Context, tx tx, name, lock string) (dmarcd.Dom
 	})
 }
 
-// Domains returns up to limit domains whose names come after the given one,
-// ordered by name, byte by byte.
+// Domains returns up to limit domains after a name, in byte order.
 func (t *Team) Domains(ctx context.Context, after string, limit int) ([]dmarcd.Domain, error) {
+	tagged, args := t.tagged([]any{t.id, after, limit})
 	return collectRead(ctx, t.store, `SELECT `+domainColumns+` FROM domains
-		WHERE team_id = $1 AND name > $2 AND deleted_at = 0
-		ORDER BY name LIMIT $3`, []any{t.id, after, limit}, scanDomain)
+		WHERE team_id = $1 AND name > $2 AND deleted_at = 0`+tagged+`
+		ORDER BY name LIMIT $3`, args, scanDomain)
 }
 
-// SetPurpose declares what a domain is used for; "" takes the word back.
+// ActiveDomains returns how many domains the team has, how many of them are active, and the
+// first that is not, "" if there is none.
+func (t *Team) ActiveDomains(ctx context.Context) (all, active int, open string, err error) {
+	err = t.store.longQueryRow(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN active = TRUE THEN 1 ELSE 0 END), 0),
+			COALESCE(MIN(CASE WHEN active = TRUE THEN NULL ELSE name END), '')
+		FROM domains WHERE team_id = $1 AND deleted_at = 0`, []any{t.id}, &all, &active, &open)
+	return all, active, open, err
+}
+
+// SetPurpose sets what a domain is used for; "" clears it.
 func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpose, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE domains
 		SET purpose = $1, updated_at = CASE WHEN purpose = $1 THEN updated_at ELSE $2 END
@@ -167,48 +175,52 @@ func (t *Team) SetPurpose(ctx context.Context, name string, purpose dmarcd.Purpo
 		purpose, unix(t.store.now()), t.id, name)
 }
 
-// DeleteDomain removes a domain and all that is known of it from the team's
-// sight, in one short transaction. The rows themselves go later; see Purge.
+// DeleteDomain hides a domain and its data in one short transaction. Purge removes the rows
+// later.
 func (t *Team) DeleteDomain(ctx context.Context, name string, audit ...dmarcd.AuditEntry) error {
-	return t.txAgain(ctx, func(tx tx) error {
-		var id dmarcd.DomainID
-		err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
-			WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,
-			[]any{unix(t.store.now()), t.id, name}, &id)
-		if err != nil {
-			return err
-		}
-		if err := t.retireMailbox(ctx, tx, name); err != nil {
-			return err
-		}
-		// The team's days are locked in the order in which count does.
-		days, err := collect(ctx, tx, `SELECT team_days.day FROM team_days
-			WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
-			ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanDay)
-		if err != nil {
-			return err
-		}
-		// The team's sums are those of its present domains.
-		_, err = tx.exec(ctx, `UPDATE team_days SET
-				`+subtractCounts("team_days", "gone")+`,
-				changes = team_days.changes + 1,
-				broken = team_days.changes + 1,
-				removed = team_days.changes + 1
-			FROM domain_days AS gone
-			WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
-			t.id, id)
-		if err != nil {
-			return err
-		}
-		gone := make(map[dmarcd.Day]change, len(days))
-		for _, day := range days {
-			gone[day] = change{taken: true}
-		}
-		if err := t.recountDays(ctx, tx, gone); err != nil {
+	return t.retryTx(ctx, func(tx tx) error {
+		if err := t.deleteDomain(ctx, tx, name); err != nil {
 			return err
 		}
 		return tx.noteAll(ctx, t.id, audit, name)
 	})
+}
+
+func (t *Team) deleteDomain(ctx context.Context, tx tx, name string) error {
+	var id dmarcd.DomainID
+	err := tx.queryRow(ctx, `UPDATE domains SET deleted_at = $1
+		WHERE team_id = $2 AND name = $3 AND deleted_at = 0 RETURNING id`,
+		[]any{unix(t.store.now()), t.id, name}, &id)
+	if err != nil {
+		return err
+	}
+	if err := t.retireMailbox(ctx, tx, name); err != nil {
+		return err
+	}
+	// The team's days are locked in the order in which count does.
+	days, err := collect(ctx, tx, `SELECT team_days.day FROM team_days
+		WHERE team_id = $1 AND day IN (SELECT day FROM domain_days WHERE team_id = $1 AND domain_id = $2)
+		ORDER BY day`+t.store.dialect.lockRow, []any{t.id, id}, scanDay)
+	if err != nil {
+		return err
+	}
+	// The team's sums are those of its present domains.
+	_, err = tx.exec(ctx, `UPDATE team_days SET
+			`+subtractCounts("team_days", "gone")+`,
+			changes = team_days.changes + 1,
+			broken = team_days.changes + 1,
+			removed = team_days.changes + 1
+		FROM domain_days AS gone
+		WHERE team_days.team_id = $1 AND gone.team_id = $1 AND gone.domain_id = $2 AND gone.day = team_days.day`,
+		t.id, id)
+	if err != nil {
+		return err
+	}
+	gone := make(map[dmarcd.Day]change, len(days))
+	for _, day := range days {
+		gone[day] = change{taken: true}
+	}
+	return t.recountDays(ctx, tx, gone)
 }
 
 func scanDay(scan scanner) (dmarcd.Day, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// Cursor is a place in a list that is ordered from new to old: after the row of
-// that time and id. The zero value is before the first row.
+// Cursor is a position in a list from new to old: after the row of that time and id. The zero
+// value is the start.
 type Cursor struct {
 	At time.Time
 	ID int64
@@ -27,18 +27,36 @@ func (c Cursor) bounds() (at, id int64) {
 	return unix(c.At), c.ID
 }
 
-// newEvents are the events of a transaction by team. They are written just before it is
-// committed, as charges are: see writeEvents.
+// newEvents are the events of a transaction by team, written just before the commit; see
+// writeEvents.
 type newEvents map[dmarcd.TeamID][]newEvent
 
 type newEvent struct {
 	dmarcd.Event
 	domain dmarcd.DomainID // 0 for none
-	test   *testDelivery   // nil where all webhooks that want the event get it
+	test   *testDelivery   // nil: for all webhooks that subscribe to it
+	// detected marks the one event of an incident.
+	detected bool
+	// standsFor are the grouped events that this event replaces.
+	standsFor []dmarcd.Event
+	// Decision is the result of the rules; it is empty for tests of webhooks.
+	dmarcd.Decision
 }
 
-// addEvents has the transaction write events of a domain that happened at one time; domain
-// is 0 for events that are about none.
+// wantedBy reports whether a webhook gets the event.
+func (e *newEvent) wantedBy(w dmarcd.Webhook) bool {
+	switch {
+	case e.State != dmarcd.AlertSent:
+		return false
+	case e.Kind == dmarcd.AlertTest:
+		return w.Enabled()
+	case len(e.standsFor) > 0:
+		return slices.ContainsFunc(e.standsFor, w.Wants)
+	}
+	return w.Wants(e.Event)
+}
+
+// addEvents adds events of a domain to the transaction; domain is 0 for none.
 func (t *Team) addEvents(tx tx, domain dmarcd.DomainID, at time.Time, events ...dmarcd.Event) {
 	for _, e := range events {
 		e.ID, e.At = dmarcd.EventID(newID()), at
@@ -48,9 +66,9 @@ func (t *Team) addEvents(tx tx, domain dmarcd.DomainID, at time.Time, events ...
 
 // writeEvents numbers and writes the events of the transaction, and their deliveries.
 //
-// The row of event_counters is the last that the transaction locks. Another transaction of
-// the team gets its numbers when this one has committed, so the numbers are in the order
-// of the commits: who sees one sees all before it.
+// The row of event_counters is the last lock of the transaction. Another transaction of the
+// team gets its numbers after this commit, so that numbers are in commit order: a reader that
+// sees one has seen all before it.
 func (t tx) writeEvents(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(t.events)) {
 		if err := t.store.Team(id).writeEvents(ctx, t, t.events[id]); err != nil {
@@ -80,12 +98,14 @@ func (t *Team) writeEvents(ctx context.Context, tx tx, events []newEvent) error 
 	if _, err := tx.insertMany(ctx, `INSERT INTO events (team_id, seq, id, domain_id, at, kind, document) VALUES `, rows, ""); err != nil {
 		return err
 	}
+	if err := t.decide(ctx, tx, events); err != nil {
+		return err
+	}
 	return t.deliver(ctx, tx, events)
 }
 
-// ofPresentDomains returns the events without those of domains that are gone, and with
-// the names of the others. It locks the domains: the reference of an event to its domain
-// would do so after the counter is locked, which could be a deadlock.
+// ofPresentDomains removes the events of deleted domains, and adds the names of the others. It
+// locks the domains: the foreign key would lock them after the counter, which could deadlock.
 func (t *Team) ofPresentDomains(ctx context.Context, tx tx, events []newEvent) ([]newEvent, error) {
 	names := map[dmarcd.DomainID]string{0: ""}
 	for _, e := range events {
@@ -116,16 +136,16 @@ func (t *Team) ofPresentDomains(ctx context.Context, tx tx, events []newEvent) (
 	return present, nil
 }
 
-// EventFilter narrows a list of events; the zero value is all.
+// EventFilter narrows a list of events; the zero value matches all.
 type EventFilter struct {
 	Domain string
 	Kind   dmarcd.EventKind
-	// Until leaves out events that happened then or later; the zero value is none.
+	// Until excludes events at or after that time; the zero value excludes none.
 	Until time.Time
 }
 
-// Events returns up to limit events, newest first, with numbers below before; 0 begins
-// with the newest. The events of deleted domains are gone.
+// Events returns up to limit events, newest first, with numbers below before; 0 starts at the
+// newest. Events of deleted domains are excluded.
 func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -133,8 +153,8 @@ func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, lim
 	return t.events(ctx, filter, `events.seq < $2`, `events.seq DESC`, before, limit)
 }
 
-// EventsSince returns up to limit events, oldest first, with numbers above since. An event
-// that is committed later has a number above those of all that were returned.
+// EventsSince returns up to limit events, oldest first, with numbers above since. Events that
+// are committed later have higher numbers.
 func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64, limit int) ([]dmarcd.Event, error) {
 	return t.events(ctx, filter, `events.seq > $2`, `events.seq`, since, limit)
 }
@@ -144,12 +164,16 @@ func (t *Team) events(ctx context.Context, filter EventFilter, place, order stri
 	if !filter.Until.IsZero() {
 		until = unix(filter.Until)
 	}
+	tag := t.tag
+	if filter.Domain != "" {
+		tag = ""
+	}
+	tagged, args := hasTag(tag, []any{t.id, seq, filter.Domain, filter.Kind, until, limit})
 	return collectRead(ctx, t.store, `SELECT events.seq, events.id, events.at, COALESCE(domains.name, ''), events.kind, events.document
 		FROM events LEFT JOIN domains ON domains.id = events.domain_id AND domains.team_id = events.team_id
 		WHERE events.team_id = $1 AND `+place+` AND (events.domain_id IS NULL OR domains.deleted_at = 0)
-			AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR events.kind = $4) AND events.at < $5
-		ORDER BY `+order+` LIMIT $6`,
-		[]any{t.id, seq, filter.Domain, filter.Kind, until, limit}, scanEvent)
+			AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR events.kind = $4) AND events.at < $5`+tagged+`
+		ORDER BY `+order+` LIMIT $6`, args, scanEvent)
 }
 
 func scanEvent(scan scanner) (dmarcd.Event, error) {
@@ -167,18 +191,18 @@ func scanEvent(scan scanner) (dmarcd.Event, error) {
 	return e, nil
 }
 
-// LastEvent returns the number of the newest event, 0 where there was none yet.
+// LastEvent returns the number of the newest event, 0 if there is none.
 func (t *Team) LastEvent(ctx context.Context) (int64, error) {
 	var seq int64
 	err := t.store.queryRow(ctx, `SELECT COALESCE(MAX(seq), 0) FROM event_counters WHERE team_id = $1`, []any{t.id}, &seq)
 	return seq, err
 }
 
-// EventAdded returns a channel that is closed when this process has committed an event of
-// the team. Those of other processes do not close it.
+// EventAdded returns a channel that is closed when this process commits an event of the team.
+// Other processes do not close it.
 func (t *Team) EventAdded() <-chan struct{} { return t.store.added.next(t.id) }
 
-// announcements tell that teams have new events. The zero value is ready to use.
+// announcements signals new events of teams. The zero value is ready to use.
 type announcements struct {
 	mu sync.Mutex
 	of map[dmarcd.TeamID]chan struct{}

@@ -33,7 +33,7 @@ func scanCheck(scan scanner) (dmarcd.KeptCheck, error) {
 
 const checkColumns = `id, first_at, last_at, document, changes`
 
-// saveEntry puts a full check into the history of its domain.
+// saveEntry adds a full check to the history of its domain.
 func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check dmarcd.Check, plan dmarcd.Plan) error {
 	row.fullAt = row.CheckedAt
 	row.nextFullAt = plan.NextFull
@@ -54,7 +54,7 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	}
 	errs := errorLines(last.errs, check)
 	if found {
-		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last.errs, errs)...)
+		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last, errs, check)...)
 	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
@@ -62,14 +62,14 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	return err
 }
 
-// entry is what the next check of a domain is compared with.
+// entry is the part of a check that the next one is compared with.
 type entry struct {
 	id    dmarcd.CheckID
 	check dmarcd.Check
-	errs  []string // one "id: words" each
+	errs  []string // one "id: text" each
 }
 
-// lastEntry returns the newest entry of a domain's history, if there is one.
+// lastEntry returns the newest entry of a domain's history, if any.
 func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (last entry, found bool, err error) {
 	var document, errs string
 	err = tx.queryRow(ctx, `SELECT id, document, errors FROM checks WHERE team_id = $1 AND domain_id = $2
@@ -89,12 +89,12 @@ func (t *Team) lastEntry(ctx context.Context, tx tx, domain dmarcd.DomainID) (la
 	return last, true, nil
 }
 
-// errorLines returns the findings of level error of a check, and those before for the
-// parts that it could not see.
+// errorLines returns the errors and warnings of a check, and the earlier ones for parts that
+// it could not examine.
 func errorLines(before []string, check dmarcd.Check) []string {
 	var lines []string
 	for _, f := range check.Findings {
-		if f.Level == dmarcd.LevelError {
+		if isProblem(f) {
 			lines = append(lines, f.ID+": "+strings.ReplaceAll(f.What, "\n", " "))
 		}
 	}
@@ -108,19 +108,31 @@ func errorLines(before []string, check dmarcd.Check) []string {
 	return lines
 }
 
-// findingEvents compares errors by their ids: the words may change with a number
-// while the error stays.
-func findingEvents(before, after []string) []dmarcd.Event {
+// isProblem reports whether a finding causes events.
+func isProblem(f dmarcd.Finding) bool {
+	return f.Level == dmarcd.LevelError || f.Level == dmarcd.LevelWarning
+}
+
+// findingEvents compares problems by id: the text may change while the problem stays.
+func findingEvents(before entry, after []string, check dmarcd.Check) []dmarcd.Event {
 	lacks := func(lines []string, id string) bool {
 		return !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, id+": ") })
 	}
 	var events []dmarcd.Event
 	for _, line := range after {
-		if id, text, _ := strings.Cut(line, ": "); lacks(before, id) {
-			events = append(events, dmarcd.Event{Kind: dmarcd.FindingAppeared, EventData: dmarcd.EventData{Finding: id, After: text}})
+		id, text, _ := strings.Cut(line, ": ")
+		is := func(f dmarcd.Finding) bool { return f.ID == id && isProblem(f) }
+		// Earlier versions stored errors alone.
+		if !lacks(before.errs, id) || slices.ContainsFunc(before.check.Findings, is) {
+			continue
 		}
+		e := dmarcd.Event{Kind: dmarcd.FindingAppeared, EventData: dmarcd.EventData{Finding: id, After: text}}
+		if at := slices.IndexFunc(check.Findings, is); at >= 0 {
+			e.EventData.Level = check.Findings[at].Level
+		}
+		events = append(events, e)
 	}
-	for _, line := range before {
+	for _, line := range before.errs {
 		if id, text, _ := strings.Cut(line, ": "); lacks(after, id) {
 			events = append(events, dmarcd.Event{Kind: dmarcd.FindingResolved, EventData: dmarcd.EventData{Finding: id, Before: text}})
 		}
@@ -128,8 +140,7 @@ func findingEvents(before, after []string) []dmarcd.Event {
 	return events
 }
 
-// LatestCheck returns the newest entry of a domain's history; ErrNotFound where
-// there is no such domain or no entry.
+// LatestCheck returns the newest entry of a domain's history, or ErrNotFound.
 func (t *Team) LatestCheck(ctx context.Context, name string) (dmarcd.KeptCheck, error) {
 	checks, err := t.Checks(ctx, name, Cursor{}, 1)
 	if err == nil && len(checks) == 0 {
@@ -141,8 +152,8 @@ func (t *Team) LatestCheck(ctx context.Context, name string) (dmarcd.KeptCheck, 
 	return checks[0], nil
 }
 
-// Checks returns up to limit entries of a domain's history, newest first, older
-// than the cursor; none where there is no such domain.
+// Checks returns up to limit entries of a domain's history, newest first, older than the
+// cursor; none for an unknown domain.
 func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]dmarcd.KeptCheck, error) {
 	at, id := before.bounds()
 	return collectRead(ctx, t.store, `SELECT `+checkColumns+` FROM checks

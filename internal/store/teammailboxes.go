@@ -14,7 +14,7 @@ func scanMailbox(scan scanner) (dmarcd.Mailbox, error) {
 	return scanMailboxWith(scan)
 }
 
-// scanMailboxWith reads mailboxColumns, and what follows them into more.
+// scanMailboxWith scans mailboxColumns, and following columns into more.
 func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
 	var m dmarcd.Mailbox
 	var createdAt, seenAt, errorAt, pausedAt, leaseUntil int64
@@ -27,10 +27,9 @@ func scanMailboxWith(scan scanner, more ...any) (dmarcd.Mailbox, error) {
 	return m, err
 }
 
-// AddMailbox stores a mailbox of the team as m describes it and returns it with
-// its id. seal is given it then, and returns its secret sealed for that id. A
-// description that cannot be right is an InvalidError, one mailbox too many a
-// *dmarcd.QuotaError.
+// AddMailbox stores a mailbox and returns it with its id. seal receives it with the id, and
+// returns the secret sealed for that id. An invalid mailbox is an InvalidError, one over the
+// quota a *dmarcd.QuotaError.
 func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarcd.Mailbox) ([]byte, error), audit ...dmarcd.AuditEntry) (dmarcd.Mailbox, error) {
 	if err := m.Validate(); err != nil {
 		return dmarcd.Mailbox{}, err
@@ -64,8 +63,8 @@ func (t *Team) AddMailbox(ctx context.Context, m dmarcd.Mailbox, seal func(dmarc
 	return added, nil
 }
 
-// admitMailbox returns a *dmarcd.QuotaError if the team may have no more mailboxes, and
-// keeps others from being added meanwhile.
+// admitMailbox returns a *dmarcd.QuotaError if the team may not add a mailbox, and blocks
+// concurrent additions.
 func (t *Team) admitMailbox(ctx context.Context, tx tx) error {
 	if err := t.lock(ctx, tx); err != nil {
 		return err
@@ -81,27 +80,24 @@ func (t *Team) admitMailbox(ctx context.Context, tx tx) error {
 	return quota.Check(dmarcd.Usage{dmarcd.QuotaMailboxes: have}, dmarcd.QuotaMailboxes)
 }
 
-// Mailboxes returns the mailboxes of the team without their secrets, oldest
-// first.
+// Mailboxes returns the team's mailboxes without secrets, oldest first.
 func (t *Team) Mailboxes(ctx context.Context) ([]dmarcd.Mailbox, error) {
 	return collectRead(ctx, t.store, `SELECT `+mailboxColumns+` FROM mailboxes
 		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanMailbox)
 }
 
-// RemoveMailbox forgets a mailbox of the team and its secret. The reports that
-// it brought stay.
+// RemoveMailbox removes a mailbox and its secret. Its reports stay.
 func (t *Team) RemoveMailbox(ctx context.Context, id dmarcd.MailboxID, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `DELETE FROM mailboxes WHERE team_id = $1 AND id = $2`, t.id, id)
 }
 
-// SaveMailboxState keeps up to which message a mailbox of the team was read.
+// SaveMailboxState saves up to which message a mailbox was read.
 func (t *Team) SaveMailboxState(ctx context.Context, id dmarcd.MailboxID, uidValidity, lastUID uint32) error {
 	return t.changeMailbox(ctx, `UPDATE mailboxes SET uid_validity = $3, last_uid = $4
 		WHERE team_id = $1 AND id = $2`, t.id, id, uidValidity, lastUID)
 }
 
-// SaveMailboxStatus keeps how the last look into a mailbox of the team ended: well
-// if problem is "", and else for the reason that it says.
+// SaveMailboxStatus saves the result of the last poll; problem is "" for success.
 func (t *Team) SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, problem string) error {
 	now := unix(t.store.now())
 	if problem == "" {
@@ -112,8 +108,8 @@ func (t *Team) SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, probl
 		WHERE team_id = $1 AND id = $2`, t.id, id, problem, now)
 }
 
-// CountMailboxCrash counts that reading a mailbox of the team panicked, and returns
-// how often it did since the mailbox was added or resumed.
+// CountMailboxCrash counts a panic of the reader, and returns the number since the mailbox was
+// added or resumed.
 func (t *Team) CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int, error) {
 	var crashes int
 	err := t.store.tx(ctx, func(x tx) error {
@@ -123,28 +119,24 @@ func (t *Team) CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int,
 	return crashes, err
 }
 
-// PauseMailbox stops the reading of a mailbox of the team, for a reason, until
-// ResumeMailbox. The process that reads it loses its lease.
+// PauseMailbox stops reading a mailbox until ResumeMailbox. Its reader loses the lease.
 func (t *Team) PauseMailbox(ctx context.Context, id dmarcd.MailboxID, reason string) error {
 	return t.changeMailbox(ctx, `UPDATE mailboxes SET paused_at = $3, error = $4, error_at = $3
 		WHERE team_id = $1 AND id = $2`, t.id, id, unix(t.store.now()), reason)
 }
 
-// ResumeMailbox lets a mailbox of the team be read again, and forgets its crashes.
+// ResumeMailbox resumes a paused mailbox and resets its crash count.
 func (t *Team) ResumeMailbox(ctx context.Context, id dmarcd.MailboxID, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE mailboxes SET paused_at = 0, crashes = 0, error = '', error_at = 0
 		WHERE team_id = $1 AND id = $2`, t.id, id)
 }
 
-// SaveMailboxSecret replaces the sealed secret of a mailbox of the team: servers
-// exchange some of them while they are used.
+// SaveMailboxSecret replaces the sealed secret: providers replace refresh tokens.
 func (t *Team) SaveMailboxSecret(ctx context.Context, id dmarcd.MailboxID, sealed []byte) error {
 	return t.changeMailbox(ctx, `UPDATE mailboxes SET secret = $3
 		WHERE team_id = $1 AND id = $2`, t.id, id, sealed)
 }
 
-// changeMailbox runs a statement that changes one mailbox, or tells that it is
-// not there.
 func (t *Team) changeMailbox(ctx context.Context, statement string, args ...any) error {
 	changed, err := t.exec(ctx, statement, args...)
 	if err == nil && changed == 0 {

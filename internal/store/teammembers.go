@@ -24,18 +24,16 @@ func scanMember(scan scanner) (dmarcd.Member, error) {
 	return member, err
 }
 
-// SetRole gives a member another role. Somebody else than a member is
-// ErrNotFound; taking the role from the last owner is an InvalidError. What a
-// member who is no owner any more has invited to is void.
+// SetRole changes the role of a member. An unknown member is ErrNotFound; the last owner is an
+// InvalidError. Open invitations from a member who is no longer an owner become void.
 func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, role != dmarcd.RoleOwner, audit, func(tx tx) (int64, error) {
 		return tx.exec(ctx, `UPDATE members SET role = $1 WHERE team_id = $2 AND user_id = $3`, role, t.id, user)
 	})
 }
 
-// RemoveMember takes a user out of the team. Somebody else than a member is
-// ErrNotFound; the last owner is an InvalidError. Links that would bring them
-// back, and those that they made, are void.
+// RemoveMember removes a user from the team. An unknown member is ErrNotFound; the last owner
+// is an InvalidError. Open invitations for and from the user become void.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, true, audit, func(tx tx) (int64, error) {
 		_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
@@ -94,32 +92,32 @@ func scanUserID(scan scanner) (dmarcd.UserID, error) {
 	return id, err
 }
 
-// Invite stores an invite of a member, whom invite.CreatedBy names, into the
+// Invite stores an invitation of a member, whom invitation.CreatedBy names, into the
 // team. The hash is the SHA-256 of the secret in the link. A member cannot make
 // an operator: that is a mistake of the caller's and ErrForbidden.
-func (t *Team) Invite(ctx context.Context, hash [32]byte, invite dmarcd.Invite, audit ...dmarcd.AuditEntry) error {
-	if invite.CreatedBy == 0 || invite.Email == "" || invite.Operator {
+func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invitation, audit ...dmarcd.AuditEntry) error {
+	if invitation.CreatedBy == 0 || invitation.Email == "" || invitation.Operator {
 		return fmt.Errorf("invite into a team: %w", dmarcd.ErrForbidden)
 	}
-	invite.Team = t.id
+	invitation.Team = t.id
 	return t.tx(ctx, func(tx tx) error {
-		if err := tx.createInvite(ctx, hash, invite); err != nil {
+		if err := tx.createInvitation(ctx, hash, invitation); err != nil {
 			return err
 		}
-		return tx.noteAll(ctx, t.id, audit, invite.Email)
+		return tx.noteAll(ctx, t.id, audit, invitation.Email)
 	})
 }
 
-// Invites returns the invites into the team that can still be used, ordered by
+// Invitations returns the invitations into the team that can still be used, ordered by
 // e-mail address.
-func (t *Team) Invites(ctx context.Context) ([]dmarcd.Invite, error) {
-	return collectRead(ctx, t.store, `SELECT `+inviteColumns+` FROM invites
+func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
+	return collectRead(ctx, t.store, `SELECT `+invitationColumns+` FROM invites
 		WHERE team_id = $1 AND used_at = 0 AND expires_at > $2 ORDER BY email, expires_at`,
-		[]any{t.id, unix(t.store.now())}, scanInvite)
+		[]any{t.id, unix(t.store.now())}, scanInvitation)
 }
 
-// CancelInvite makes all invites into the team for an address void. None is
+// CancelInvitation makes all invitations into the team for an address void. None is
 // ErrNotFound.
-func (t *Team) CancelInvite(ctx context.Context, email string, audit ...dmarcd.AuditEntry) error {
+func (t *Team) CancelInvitation(ctx context.Context, email string, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 }

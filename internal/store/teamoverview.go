@@ -33,8 +33,13 @@ type OverviewFilter struct {
 type DomainRow struct {
 	Name, Grade, Policy string
 	Active              bool
-	// Known tells that the DNS has given an answer.
+	// Record is the DMARC record that applies, and RecordDomain publishes it.
+	Record, RecordDomain string
+	// Known tells that the DNS has given an answer, Parked that the domain takes and sends
+	// no mail.
 	Known  bool
+	Parked bool
+	Tags   []string
 	Counts dmarcd.Counts
 	// Days has the messages of those days that have any, in order.
 	Days []dmarcd.DayCount
@@ -49,17 +54,21 @@ type Overview struct {
 	Matching, All int
 }
 
-// troubled is the condition that something is to be done for a domain. A domain that
-// nobody looked at yet has no grade.
-const troubled = `(domains.active = FALSE OR domains.policy NOT IN ('quarantine', 'reject') OR domains.grade IN ('C', 'D', 'E', 'F'))`
+// locked is the condition that a domain is parked and receivers reject all mail that uses
+// its name: that is all there is to do.
+const locked = `(domains.parked = TRUE AND domains.policy = 'reject')`
+
+// troubled is the condition that something is to be done for a domain. A domain without
+// a full check has no grade.
+const troubled = `(NOT ` + locked + ` AND (domains.active = FALSE OR domains.policy NOT IN ('quarantine', 'reject') OR domains.grade IN ('C', 'D', 'E', 'F')))`
 
 // DomainRows returns the domains that the filter asks for, with what was counted for
 // each. Messages are added up for all domains only where the order depends on them.
 func (t *Team) DomainRows(ctx context.Context, filter OverviewFilter) (Overview, error) {
 	var found Overview
-	conditions, args := filter.conditions()
+	conditions, args := t.overviewConditions(filter)
 	err := t.store.longQueryRow(ctx, `SELECT count(*), CAST(COALESCE(SUM(CASE WHEN TRUE`+conditions+` THEN 1 ELSE 0 END), 0) AS BIGINT)
-		FROM domains WHERE team_id = $1 AND deleted_at = 0`, append([]any{t.id}, args...), &found.All, &found.Matching)
+		FROM domains WHERE team_id = $1 AND deleted_at = 0`, args, &found.All, &found.Matching)
 	if err != nil || found.Matching <= filter.Offset {
 		return found, err
 	}
@@ -69,13 +78,15 @@ func (t *Team) DomainRows(ctx context.Context, filter OverviewFilter) (Overview,
 	return found, t.addDays(ctx, filter.Days, found.Rows)
 }
 
-// conditions returns what the filter asks for as SQL, and its arguments from $2 on.
-func (f OverviewFilter) conditions() (string, []any) {
+// overviewConditions returns what the filter asks for as SQL, and its arguments, of which
+// $1 is the team.
+func (t *Team) overviewConditions(f OverviewFilter) (string, []any) {
 	var b strings.Builder
-	var args []any
+	tagged, args := t.tagged([]any{t.id})
+	b.WriteString(tagged)
 	if f.Search != "" {
 		args = append(args, plain(strings.ToLower(f.Search)))
-		b.WriteString(` AND replace(domains.name, $2, '') <> domains.name`) // there is no LIKE that both engines take alike
+		fmt.Fprintf(&b, ` AND replace(domains.name, $%d, '') <> domains.name`, len(args)) // there is no LIKE that both engines take alike
 	}
 	switch f.Policy {
 	case "":
@@ -85,7 +96,7 @@ func (f OverviewFilter) conditions() (string, []any) {
 		b.WriteString(` AND domains.known_at = 0`)
 	default:
 		args = append(args, plain(f.Policy))
-		b.WriteString(` AND domains.policy = $` + strconv.Itoa(len(args)+1))
+		b.WriteString(` AND domains.policy = $` + strconv.Itoa(len(args)))
 	}
 	if f.Trouble {
 		b.WriteString(` AND ` + troubled)
@@ -126,16 +137,19 @@ func (f OverviewFilter) order(first int) (string, []any) {
 
 // pageOfDomains returns the rows without what was counted.
 func (t *Team) pageOfDomains(ctx context.Context, filter OverviewFilter) ([]DomainRow, error) {
-	conditions, args := filter.conditions()
-	args = append([]any{t.id}, args...)
+	conditions, args := t.overviewConditions(filter)
 	order, days := filter.order(len(args) + 1)
 	args = append(args, days...)
-	return collectRead(ctx, t.store, `SELECT domains.id, domains.name, domains.grade, domains.policy, domains.active, domains.known_at > 0
+	return collectRead(ctx, t.store, `SELECT domains.id, domains.name, domains.grade, domains.policy, domains.active, domains.known_at > 0, domains.tags,
+			domains.record, domains.record_domain, domains.parked
 		FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+conditions+`
 		ORDER BY `+order+fmt.Sprintf(` LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2),
 		append(args, filter.Limit, filter.Offset), func(scan scanner) (DomainRow, error) {
 			var r DomainRow
-			return r, scan(&r.id, &r.Name, &r.Grade, &r.Policy, &r.Active, &r.Known)
+			var tags string
+			err := scan(&r.id, &r.Name, &r.Grade, &r.Policy, &r.Active, &r.Known, &tags, &r.Record, &r.RecordDomain, &r.Parked)
+			r.Tags = strings.Fields(tags)
+			return r, err
 		})
 }
 

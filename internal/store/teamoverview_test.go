@@ -14,7 +14,7 @@ import (
 )
 
 // overviewTeam has domains of every sort: two that are well, one in trouble, one
-// without a policy, one that nobody has looked at, and one that was deleted.
+// without a policy, one without a check, and one that was deleted.
 func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 	t.Helper()
 	team := newTeam(t, s, "a")

@@ -42,7 +42,7 @@ func (t *Team) receive(ctx context.Context, deliveries []*dmarcd.Delivery) (rece
 	if err != nil {
 		return nil, err
 	}
-	err = t.txAgain(ctx, func(tx tx) (err error) {
+	err = t.retryTx(ctx, func(tx tx) (err error) {
 		r := t.newReception(ctx, tx)
 		r.ahead = ahead
 		receipts, err = r.run(ctx, deliveries)
@@ -164,7 +164,7 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 		receipts = append(receipts, receipt)
 	}
 	full := r.quota.Check(r.usage, dmarcd.QuotaUnreadable)
-	for i, refusal := range delivery.Refusals {
+	for i, refusal := range delivery.Rejections {
 		bytes := int64(rejectedBytes)
 		if i == 0 && full == nil { // the others came with the same bytes
 			bytes += delivery.Original.PackedSize
@@ -175,7 +175,7 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 		}
 		needed = needed || whole
 		receipts = append(receipts, dmarcd.Receipt{
-			Kind: refusal.Kind, Member: refusal.Member, Status: dmarcd.Refused, Reason: refusal.Reason,
+			Kind: refusal.Kind, Member: refusal.Member, Status: dmarcd.StatusRejected, Reason: refusal.Reason,
 		})
 	}
 	if needed {
@@ -202,7 +202,7 @@ func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (e
 // row. It reports whether the original is to be stored with it. Where full says that the
 // quota for what could not be read is used up, a mail is listed without its original, and
 // anything else is refused.
-func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Refusal, bytes int64, full error) (whole bool, err error) {
+func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Rejection, bytes int64, full error) (whole bool, err error) {
 	id := r.team.store.nextID()
 	var stored int64
 	err = r.tx.queryRow(ctx, `INSERT INTO rejected (id, team_id, domain_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes)

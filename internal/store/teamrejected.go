@@ -42,7 +42,7 @@ func scanRejected(scan scanner) (dmarcd.Rejected, error) {
 // and its bytes unless something else came with it; what is not there is
 // ErrNotFound.
 func (t *Team) SettleRejected(ctx context.Context, id dmarcd.RejectedID) error {
-	return t.txAgain(ctx, func(tx tx) error { return t.dropRejected(ctx, tx, id) })
+	return t.retryTx(ctx, func(tx tx) error { return t.dropRejected(ctx, tx, id) })
 }
 
 // removeRejected removes what was rejected and meets a condition on the columns of

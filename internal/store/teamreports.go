@@ -115,9 +115,16 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 		before = math.MaxInt64
 	}
 	conditions, args := filter.conditions(t.id, 4)
+	args = append([]any{t.id, before, limit}, args...)
+	if t.tag != "" && filter.Domain == "" {
+		tagged, with := t.tagged(args)
+		args = with
+		conditions += ` AND EXISTS (SELECT 1 FROM shares JOIN domains ON domains.team_id = $1 AND domains.id = shares.domain_id AND domains.deleted_at = 0` + tagged + `
+			WHERE shares.team_id = $1 AND shares.report_id = reports.id)`
+	}
 	return collectRead(ctx, t.store, `SELECT `+reportColumns+` FROM reports
 		WHERE reports.team_id = $1 AND reports.id < $2 AND `+visibleReport+conditions+`
-		ORDER BY reports.id DESC LIMIT $3`, append([]any{t.id, before, limit}, args...), scanReport)
+		ORDER BY reports.id DESC LIMIT $3`, args, scanReport)
 }
 
 // Report returns a report with its detail, or ErrNotFound.

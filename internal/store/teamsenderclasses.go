@@ -63,10 +63,11 @@ func (t *Team) SenderClasses(ctx context.Context, domain string) (map[string]dma
 // messages in some days that fail. offset is how many are left out.
 func (t *Team) UrgentDomains(ctx context.Context, days dmarcd.Days, offset, limit int) ([]dmarcd.Domain, error) {
 	from, to := bounds(days)
+	tagged, args := t.tagged([]any{t.id, from, to, limit, offset})
 	return collectRead(ctx, t.store, `SELECT `+domainColumns+` FROM domains
-		WHERE team_id = $1 AND deleted_at = 0
+		WHERE team_id = $1 AND deleted_at = 0`+tagged+`
 		ORDER BY CASE policy WHEN '' THEN 0 WHEN 'none' THEN 1 WHEN 'quarantine' THEN 2 ELSE 3 END,
 			(SELECT COALESCE(SUM(domain_days.non_compliant), 0) FROM domain_days
 				WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $2 AND $3) DESC, name
-		LIMIT $4 OFFSET $5`, []any{t.id, from, to, limit, offset}, scanDomain)
+		LIMIT $4 OFFSET $5`, args, scanDomain)
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // FindSenders finds the senders of the mail of a team in some days, and calls save with
-// them, some at a time.
-type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error
+// them, some at a time, and saveDays with all mail of these days.
+type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error
 
-// UpdateSenders stores the senders of days whose records changed, and reports whether there
-// may be more. What fails for one team is done for the others all the same, see eachTeam.
+// UpdateSenders stores the senders of days whose records changed, with the figures that
+// alerts are detected from, and reports whether there may be more. What fails for one team is done for the others all the same, see eachTeam.
 func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
 	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanTeamID)
 	if err != nil {
@@ -38,7 +38,7 @@ type senderDay struct {
 // the next day of a sender may be any. A job that ends before its last transaction is done
 // again.
 func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
-	changed, err := collectRead(ctx, t.store, `SELECT day, changes, removed > in_senders AND NOT expired
+	changed, err := collectRead(ctx, t.store, `SELECT day, changes, in_senders >= 0 AND removed > in_senders AND NOT expired
 		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
 		return d, scan(&d.day, &d.changes, &d.removed)
 	})
@@ -65,7 +65,7 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
 	for _, period := range periods(days) {
 		err := find(ctx, t, period, func(found []dmarcd.Sender) error {
 			return t.tx(ctx, func(tx tx) error { return t.addSenders(ctx, tx, found) })
-		})
+		}, func(found []dmarcd.DomainDay) error { return t.saveMailDays(ctx, period, found) })
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, remov
 const keysPerQuery = 90
 
 // Senders returns the first and the last day, over all time, of the senders with those
-// keys: of the mail of one domain, or where name is "" of all present domains. An unknown
+// keys: of the mail of one domain, or where name is "" of all present domains of the view. An unknown
 // domain has none, and neither has a sender that is not stored yet.
 func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[string]dmarcd.SeenDays, error) {
 	var domain dmarcd.DomainID
@@ -158,6 +158,15 @@ func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[str
 			return nil, err
 		}
 	}
+	tag := t.tag
+	if name != "" {
+		tag = ""
+	}
+	from := `senders WHERE senders.team_id = $1 AND senders.domain_id = $2`
+	if tag != "" {
+		from = `domains JOIN senders ON senders.team_id = $1 AND senders.domain_id = domains.id AND senders.domain_id <> $2
+			WHERE domains.team_id = $1 AND domains.deleted_at = 0`
+	}
 	seen := make(map[string]dmarcd.SeenDays, len(keys))
 	for rest := keys; len(rest) > 0; rest = rest[min(len(rest), keysPerQuery):] {
 		args := []any{t.id, domain}
@@ -166,8 +175,9 @@ func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[str
 			args = append(args, key)
 			wanted = append(wanted, fmt.Sprintf("$%d", len(args)))
 		}
-		found, err := collectRead(ctx, t.store, `SELECT key, first_day, last_day FROM senders
-			WHERE team_id = $1 AND domain_id = $2 AND key IN (`+strings.Join(wanted, ", ")+`)`, args, func(scan scanner) (s dmarcd.Sender, err error) {
+		tagged, args := hasTag(tag, args)
+		found, err := collectRead(ctx, t.store, `SELECT senders.key, MIN(senders.first_day), MAX(senders.last_day) FROM `+from+tagged+`
+			AND senders.key IN (`+strings.Join(wanted, ", ")+`) GROUP BY senders.key`, args, func(scan scanner) (s dmarcd.Sender, err error) {
 			return s, scan(&s.Key, &s.First, &s.Last)
 		})
 		if err != nil {

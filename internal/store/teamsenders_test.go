@@ -15,7 +15,7 @@ import (
 )
 
 // addressesAsSenders takes each address for a sender.
-func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error) error {
+func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 	var found []dmarcd.Sender
 	err := t.Scan(ctx, "", days, func(p rollup.Part) error {
 		var b rollup.Block

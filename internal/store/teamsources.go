@@ -19,14 +19,29 @@ func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (rec
 			CASE WHEN team_days.compliant + team_days.non_compliant > 1000000000 THEN 1000000000
 				ELSE team_days.compliant + team_days.non_compliant END), 0) AS BIGINT)
 		FROM team_days WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3`, []any{t.id, from, to}, &records)
-	if err != nil || name == "" {
+	if err != nil || name == "" && t.tag == "" {
 		return records, err
+	}
+	if name == "" {
+		tagged, err := t.taggedMessages(ctx, days)
+		return min(records, tagged), err
 	}
 	sum, err := t.DomainSummary(ctx, plain(name), days)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return 0, nil
 	}
 	return min(records, sum.Total()), err
+}
+
+// taggedMessages returns how many messages the domains with the tag of the view have.
+func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, error) {
+	from, to := bounds(days)
+	tagged, args := t.tagged([]any{t.id, from, to})
+	var sum saturated
+	err := t.store.longQueryRow(ctx, `SELECT `+saturating(`(domain_days.compliant + domain_days.non_compliant)`)+`
+		FROM domains JOIN domain_days ON domain_days.team_id = $1 AND domain_days.domain_id = domains.id
+		WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND domain_days.day BETWEEN $2 AND $3`+tagged, args, sum.fields()...)
+	return sum.sum(), err
 }
 
 // Scan calls visit with the records that count in the given days, in no order: of one
@@ -45,10 +60,11 @@ type mailScan struct {
 	team     *Team
 	read     tx
 	from, to dmarcd.Day
-	// domain is the name of one domain, "" for all; id is its id.
-	domain string
-	id     dmarcd.DomainID
-	visit  func(rollup.Part) error
+	// domain is the name of one domain, "" for all of the view; domains are its ids, nil
+	// for all of the team.
+	domain  string
+	domains map[dmarcd.DomainID]bool
+	visit   func(rollup.Part) error
 }
 
 func (s *mailScan) run(ctx context.Context) error {
@@ -56,13 +72,16 @@ func (s *mailScan) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.domain != "" {
+	if s.domain != "" || s.team.tag != "" {
 		loose, err := s.isLoose(ctx, inRollups)
 		if err != nil {
 			return err
 		}
 		if loose {
 			return s.scanLoose(ctx, looseShares{from: s.from, to: s.to})
+		}
+		if s.domains, err = s.ids(ctx); err != nil {
+			return err
 		}
 	}
 	if err := s.scanRollups(ctx); err != nil {
@@ -122,13 +141,39 @@ const (
 	rollupGain = 200
 )
 
-// isLoose tells whether the records of the domain are read faster without rollups. An
+// isLoose tells whether the records of the domains are read faster without rollups. An
 // unknown domain has no record to read.
 func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
-	condition, args := looseShares{from: s.from, to: s.to, domain: s.domain}.condition(s.team.id)
+	condition, args := looseShares{from: s.from, to: s.to, domain: s.domain, tag: s.tag()}.condition(s.team.id)
 	var records int64
-	err := s.read.queryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records), 0) AS BIGINT), COALESCE(MAX(domains.id), 0)`+condition, args, &records, &s.id)
+	err := s.read.queryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records), 0) AS BIGINT)`+condition, args, &records)
 	return records <= fewLoose || records <= manyLoose && records*rollupGain < inRollups, err
+}
+
+// tag is the tag of the domains that are read, "" if one domain is named.
+func (s *mailScan) tag() string {
+	if s.domain != "" {
+		return ""
+	}
+	return s.team.tag
+}
+
+// ids returns the ids of the domains that are read.
+func (s *mailScan) ids(ctx context.Context) (map[dmarcd.DomainID]bool, error) {
+	condition, args := hasTag(s.tag(), []any{s.team.id})
+	if s.domain != "" {
+		args = append(args, plain(s.domain))
+		condition = ` AND domains.name = $2`
+	}
+	ids := make(map[dmarcd.DomainID]bool)
+	_, err := collect(ctx, s.read, `SELECT domains.id FROM domains WHERE domains.team_id = $1 AND domains.deleted_at = 0`+condition, args,
+		func(scan scanner) (none struct{}, err error) {
+			var id dmarcd.DomainID
+			err = scan(&id)
+			ids[id] = true
+			return none, err
+		})
+	return ids, err
 }
 
 func (s *mailScan) scanRollups(ctx context.Context) error {
@@ -140,13 +185,13 @@ func (s *mailScan) scanRollups(ctx context.Context) error {
 			if err := scan(&block); err != nil {
 				return none, err
 			}
-			return none, s.visit(rollup.Part{Block: block, Domain: s.id})
+			return none, s.visit(rollup.Part{Block: block, Domains: s.domains})
 		})
 	return err
 }
 
 func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
-	of.domain = s.domain
+	of.domain, of.tag = s.domain, s.tag()
 	w := blockWriter{emit: func(block []byte, _ int) error { return s.visit(rollup.Part{Block: block}) }}
 	if err := s.team.scanLoose(ctx, s.read, &w, of); err != nil {
 		return err

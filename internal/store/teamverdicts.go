@@ -93,7 +93,7 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 // count, in one transaction with the audit entry and whatever else is to be done. It
 // returns how many were changed.
 func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, find func(tx) ([]stateChange, error), more ...func(tx) error) (changed int, err error) {
-	err = t.txAgain(ctx, func(tx tx) error {
+	err = t.retryTx(ctx, func(tx tx) error {
 		changed = 0
 		if err := t.shareLock(ctx, tx); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, rep
 // in the same delivery, and writes the entry into the audit log. An unknown item is
 // ErrNotFound.
 func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) error {
-	return t.txAgain(ctx, func(tx tx) error {
+	return t.retryTx(ctx, func(tx tx) error {
 		if err := t.dropRejected(ctx, tx, id); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-const webhookColumns = `id, url, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since`
+const webhookColumns = `id, url, format, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since`
 
 // scanWebhook returns a function that reads webhookColumns at a time.
 func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
@@ -18,7 +18,7 @@ func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
 		var kinds, domains string
 		var secret, oldSecret []byte
 		var oldUntil, createdAt, disabledAt, failingSince int64
-		err := scan(&w.ID, &w.URL, &kinds, &domains, &secret, &oldSecret, &oldUntil, &createdAt, &disabledAt, &w.DisabledReason, &failingSince)
+		err := scan(&w.ID, &w.URL, &w.Format, &kinds, &domains, &secret, &oldSecret, &oldUntil, &createdAt, &disabledAt, &w.DisabledReason, &failingSince)
 		for _, kind := range lines(kinds) {
 			w.Kinds = append(w.Kinds, dmarcd.EventKind(kind))
 		}
@@ -61,14 +61,14 @@ func (t *Team) changeWebhooks(ctx context.Context, f func(tx) error) error {
 	})
 }
 
-// AddWebhook stores a webhook as w describes it, and returns it with its id. seal is given
+// AddWebhook stores a webhook as w describes it, enabled or not, and returns it with its id. seal is given
 // it then, and returns its secret sealed for that id. One webhook too many is an
 // *dmarcd.InvalidError.
 func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarcd.Webhook) ([]byte, error), audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
 	if err := w.Validate(); err != nil {
 		return dmarcd.Webhook{}, err
 	}
-	added := dmarcd.Webhook{ID: dmarcd.WebhookID(newID()), URL: w.URL, Kinds: w.Kinds, Domains: w.Domains, CreatedAt: t.store.now()}
+	added := dmarcd.Webhook{ID: dmarcd.WebhookID(newID()), URL: w.URL, Format: w.Format, Kinds: w.Kinds, Domains: w.Domains, CreatedAt: t.store.now(), DisabledAt: w.DisabledAt, DisabledReason: w.DisabledReason}
 	sealed, err := seal(added)
 	if err != nil {
 		return dmarcd.Webhook{}, err
@@ -82,9 +82,9 @@ func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarc
 		if have >= dmarcd.MaxWebhooks {
 			return &dmarcd.InvalidError{Field: "url", Message: fmt.Sprintf("The team has %d webhooks, which is the limit. Remove one first.", have)}
 		}
-		_, err := tx.exec(ctx, `INSERT INTO webhooks (team_id, id, url, kinds, domains, secret, old_secret, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			t.id, added.ID, added.URL, joinLines(added.Kinds), joinLines(added.Domains), sealed, []byte{}, unix(added.CreatedAt))
+		_, err := tx.exec(ctx, `INSERT INTO webhooks (team_id, id, url, format, kinds, domains, secret, old_secret, created_at, disabled_at, disabled_reason)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			t.id, added.ID, added.URL, added.Format, joinLines(added.Kinds), joinLines(added.Domains), sealed, []byte{}, unix(added.CreatedAt), unix(added.DisabledAt), added.DisabledReason)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,8 @@ func (t *Team) webhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.
 }
 
 // UpdateWebhook changes where a webhook leads and what is delivered, and enables or
-// disables it. A webhook that is enabled begins without failures.
+// disables it. A webhook that is enabled begins without failures. The secret is changed
+// where it is the URL; RotateWebhook changes others.
 func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change func(*dmarcd.Webhook) error, audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
 	var changed dmarcd.Webhook
 	err := t.changeWebhooks(ctx, func(tx tx) error {
@@ -147,6 +148,9 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change fu
 		_, err = tx.exec(ctx, `UPDATE webhooks SET url = $3, kinds = $4, domains = $5, disabled_at = $6, disabled_reason = $7, failing_since = $8
 			WHERE team_id = $1 AND id = $2`,
 			t.id, id, changed.URL, joinLines(changed.Kinds), joinLines(changed.Domains), unix(changed.DisabledAt), changed.DisabledReason, unix(changed.FailingSince))
+		if err == nil && changed.Format.HidesURL() {
+			_, err = tx.exec(ctx, `UPDATE webhooks SET secret = $3 WHERE team_id = $1 AND id = $2`, t.id, id, changed.Secrets[0])
+		}
 		if err != nil {
 			return err
 		}

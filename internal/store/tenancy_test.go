@@ -32,14 +32,14 @@ type victim struct {
 func (v victim) delivery() *dmarcd.Delivery {
 	name := v.domain.Name
 	delivery := storetest.Delivery(storetest.Aggregate("1", name, 20000, storetest.Passed(name, 7), storetest.Failed(name, 3)))
-	delivery.Refusals = []dmarcd.Refusal{{Member: "note.txt", Reason: "The content is not a report."}}
+	delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "The content is not a report."}}
 	return delivery
 }
 
 // attacks holds, for every method of store.Team, a call of it as another team
 // with the victim's names and ids, and what must come back. A method that is
 // missing here fails the test.
-var attacks = joined(webhookAttacks, map[string]func(ctx context.Context, other *store.Team, v victim) error{
+var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"Domain": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.Domain(ctx, v.domain.Name)
 		return wantNotFound(err)
@@ -338,17 +338,17 @@ var attacks = joined(webhookAttacks, map[string]func(ctx context.Context, other 
 		return wantNotFound(other.RemoveMember(ctx, v.member.ID))
 	},
 	"Invite": func(ctx context.Context, other *store.Team, v victim) error {
-		// The victim's team in the invite counts for nothing.
-		return other.Invite(ctx, sha256.Sum256([]byte("other's link")), dmarcd.Invite{
+		// The victim's team in the invitation counts for nothing.
+		return other.Invite(ctx, sha256.Sum256([]byte("other's link")), dmarcd.Invitation{
 			Email: "eve@example.com", Team: v.token.Team, Role: dmarcd.RoleOwner, CreatedBy: v.member.ID, ExpiresAt: time.Unix(1<<40, 0),
 		})
 	},
-	"Invites": func(ctx context.Context, other *store.Team, _ victim) error {
-		invites, err := other.Invites(ctx)
-		return wantNone(len(invites), err)
+	"Invitations": func(ctx context.Context, other *store.Team, _ victim) error {
+		invitations, err := other.Invitations(ctx)
+		return wantNone(len(invitations), err)
 	},
-	"CancelInvite": func(ctx context.Context, other *store.Team, v victim) error {
-		return wantNotFound(other.CancelInvite(ctx, v.invited))
+	"CancelInvitation": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.CancelInvitation(ctx, v.invited))
 	},
 	"Note": func(ctx context.Context, other *store.Team, v victim) error {
 		return other.Note(ctx, dmarcd.AuditEntry{Team: v.token.Team, User: v.member.ID, Actor: "forged", Action: "forged"})
@@ -460,7 +460,7 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 		t.Fatalf("got %d rejected, %v; want 1", len(rejected), err)
 	}
 	v.rejected = rejected[0].ID
-	webhook, err := mine.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/"}, func(dmarcd.Webhook) ([]byte, error) { return []byte("sealed"), nil })
+	webhook, err := mine.AddWebhook(ctx, dmarcd.Webhook{URL: "https://hooks.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("sealed"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -490,16 +490,16 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 	t.Helper()
 	ctx := t.Context()
 	link, expires := sha256.Sum256([]byte("link")), time.Unix(1<<40, 0)
-	err := s.CreateInvite(ctx, link, dmarcd.Invite{Email: "owner@example.com", Team: team, Role: dmarcd.RoleOwner, ExpiresAt: expires})
+	err := s.CreateInvitation(ctx, link, dmarcd.Invitation{Email: "owner@example.com", Team: team, Role: dmarcd.RoleOwner, ExpiresAt: expires})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if member, err = s.UseInvite(ctx, link, dmarcd.Claim{PasswordHash: "x"}); err != nil {
+	if member, err = s.UseInvitation(ctx, link, dmarcd.Claim{PasswordHash: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	invited = "new@example.com"
 	err = errors.Join(
-		mine.Invite(ctx, sha256.Sum256([]byte("invited")), dmarcd.Invite{Email: invited, Role: dmarcd.RoleEditor, CreatedBy: member.ID, ExpiresAt: expires}),
+		mine.Invite(ctx, sha256.Sum256([]byte("invited")), dmarcd.Invitation{Email: invited, Role: dmarcd.RoleEditor, CreatedBy: member.ID, ExpiresAt: expires}),
 		mine.Note(ctx, dmarcd.AuditEntry{User: member.ID, Actor: member.Email, Action: "domain.add"}),
 	)
 	if err != nil {
@@ -522,7 +522,7 @@ type victimState struct {
 	mailboxes       string
 	member          dmarcd.Member
 	members, audit  int
-	invites         int
+	invitations     int
 	webhooks        string
 }
 
@@ -573,10 +573,10 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	got.webhooks = fmt.Sprintf("%+v %+v", webhooks, deliveries)
 	members, err := mine.Members(ctx)
 	must(err)
-	invites, err := mine.Invites(ctx)
+	invitations, err := mine.Invitations(ctx)
 	must(err)
 	audit, err := mine.Audit(ctx, store.AuditFilter{}, store.Cursor{}, 100)
 	must(err)
-	got.member, got.members, got.invites, got.audit = members[0], len(members), len(invites), len(audit)
+	got.member, got.members, got.invitations, got.audit = members[0], len(members), len(invitations), len(audit)
 	return got
 }

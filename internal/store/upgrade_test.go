@@ -71,7 +71,7 @@ func TestBackupOfReports(t *testing.T) {
 		in.delete("gone.example")
 		large := storetest.Delivery(storetest.Aggregate("4", ours, 10, storetest.Passed(ours, 4000)))
 		large.Original = storetest.Original(content(3 * chunk))
-		large.Refusals = []dmarcd.Refusal{{Member: "x", Reason: "A test."}}
+		large.Rejections = []dmarcd.Rejection{{Member: "x", Reason: "A test."}}
 		in.deliver(large)
 		in.expire(store.Retention{Records: ofDays(30)})
 

@@ -63,7 +63,7 @@ func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, h
 }
 
 // SetPassword gives a user another password and ends all their sessions but the
-// one with the hash keep: whoever knew the old password is out.
+// one with the hash keep: an attacker who knew the old password is signed out.
 func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
 	return s.tx(ctx, func(t tx) error {
 		if err := t.setPassword(ctx, user, passwordHash, keep); err != nil {

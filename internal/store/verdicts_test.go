@@ -218,7 +218,7 @@ func TestOriginalGoesWithTheLast(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		delivery := storetest.Delivery(report("1", ours, storetest.Passed(ours, 1)), report("2", ours, storetest.Passed(ours, 2)))
-		delivery.Refusals = []dmarcd.Refusal{{Member: "note.txt", Reason: "A test."}}
+		delivery.Rejections = []dmarcd.Rejection{{Member: "note.txt", Reason: "A test."}}
 		receipts := in.deliver(delivery)
 		rejected, err := in.team.Rejected(in.Context(), 0, 10)
 		in.must(err)

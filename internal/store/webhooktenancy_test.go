@@ -21,7 +21,7 @@ func joined[V any](a, b map[string]V) map[string]V {
 // webhookAttacks are the attacks on webhooks.
 var webhookAttacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"AddWebhook": func(ctx context.Context, other *store.Team, _ victim) error {
-		added, err := other.AddWebhook(ctx, dmarcd.Webhook{URL: "https://evil.example/"}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
+		added, err := other.AddWebhook(ctx, dmarcd.Webhook{URL: "https://evil.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
 		if err != nil {
 			return err
 		}
@@ -63,6 +63,13 @@ var webhookAttacks = map[string]func(ctx context.Context, other *store.Team, v v
 	"ClaimDeliveries": func(ctx context.Context, other *store.Team, _ victim) error {
 		claimed, err := other.ClaimDeliveries(ctx, time.Minute, 10, 10)
 		return wantNone(len(claimed), err)
+	},
+	"ClaimNotices": func(ctx context.Context, other *store.Team, _ victim) error {
+		claimed, err := other.ClaimNotices(ctx, time.Minute)
+		return wantNone(len(claimed), err)
+	},
+	"FinishNotice": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.FinishNotice(ctx, v.test.Webhook.ID))
 	},
 	"SaveDelivery": func(ctx context.Context, other *store.Team, v victim) error {
 		claimed := dmarcd.ClaimedDelivery{Webhook: dmarcd.Webhook{ID: v.test.Webhook.ID}, Delivery: v.test.Delivery, LeaseUntil: v.test.LeaseUntil}

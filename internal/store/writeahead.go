@@ -139,7 +139,7 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 // first. It locks the domains that they count for, so that none is deleted meanwhile.
 func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport, id dmarcd.ReportID, from, to int) ([]owner, error) {
 	var owners []owner
-	err := a.team.txAgain(ctx, func(tx tx) error {
+	err := a.team.retryTx(ctx, func(tx tx) error {
 		r := a.team.newReception(ctx, tx)
 		if err := a.team.shareLock(ctx, tx); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	}
 	rows := make([][]any, 0, aheadRows)
 	flush := func() error {
-		err := a.team.txAgain(ctx, func(tx tx) error {
+		err := a.team.retryTx(ctx, func(tx tx) error {
 			if err := a.beat(ctx, tx, written.id); err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) er
 		return err
 	}
 	for n := 1; len(chunk) > 0; n++ {
-		err := a.team.txAgain(ctx, func(tx tx) error {
+		err := a.team.retryTx(ctx, func(tx tx) error {
 			alive, err := tx.exec(ctx, `UPDATE unused_chunks SET lease_until = $1 WHERE team_id = $2 AND chunks = $3 AND lease_until > 0`, lease(), a.team.id, written.key)
 			if err == nil && alive == 0 {
 				err = errMoved
@@ -275,7 +275,7 @@ func (a *ahead) needsOriginal(ctx context.Context, delivery *dmarcd.Delivery) (b
 	if !errors.Is(err, dmarcd.ErrNotFound) {
 		return false, err
 	}
-	if len(delivery.Refusals) > 0 {
+	if len(delivery.Rejections) > 0 {
 		return true, nil
 	}
 	for i := range delivery.Reports {

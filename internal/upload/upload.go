@@ -1,7 +1,6 @@
-// Package upload receives the bodies of large requests: files with reports, sent by a
-// token, a form or an outsider. It bounds how long a client may take and how many
-// bodies are received at once, fairly by team and by the network of the client. What is
-// in a body, and who may send one, is left to the caller.
+// Package upload receives large request bodies, from tokens, forms and outsiders. It limits
+// the time of a client and the number of bodies at once, fairly by team and client network.
+// Authorization and content are the caller's.
 package upload
 
 import (
@@ -18,22 +17,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// Limits bound the receiving of bodies. All fields must be set.
+// Limits bounds receiving bodies. All fields must be set.
 type Limits struct {
-	// Idle is how long a client may send nothing.
+	// Idle limits a pause of the client.
 	Idle time.Duration
-	// Grace is how long a body may take whatever its length. After that Rate bytes a
-	// second must have arrived.
+	// Grace is the time without a minimum rate. After that Rate bytes per second must have
+	// arrived.
 	Grace time.Duration
 	Rate  int64
-	// Total is how long a body may take at most.
+	// Total limits the time of a body.
 	Total time.Duration
-	// Wait is how long a body waits for the others.
+	// Wait limits the wait for a slot.
 	Wait time.Duration
-	// Short is the length up to which a body is received without waiting for others.
+	// Short is the length up to which a body needs no slot.
 	Short int64
-	// Bodies is how many longer bodies are received or held at once, PerTeam and
-	// PerNetwork how many of them for one team and from one network.
+	// Bodies limits longer bodies that are received or held, in total, per team and per
+	// network.
 	Bodies, PerTeam, PerNetwork int64
 }
 
@@ -61,10 +60,10 @@ func NewGate(limits Limits) *Gate {
 	}
 }
 
-// ErrSlow is the error of a body that did not arrive in time.
+// ErrSlow means that a body did not arrive in time.
 var ErrSlow = errors.New("the body arrived too slowly")
 
-// Body is the body of a request. It counts as held until Close.
+// Body is a request body. It holds its slot until Close.
 type Body struct {
 	gate    *Gate
 	team    dmarcd.TeamID
@@ -74,18 +73,17 @@ type Body struct {
 	control *http.ResponseController
 
 	received int64
-	spent    time.Duration // waiting for the client
+	spent    time.Duration // time spent waiting for the client
 	leave    []func()
 }
 
-// Body returns the body of a request, which a team is to get. It must be closed once
-// nothing of it is held any more.
+// Body returns the body of a request for a team. Close it when nothing of it is held any more.
 func (g *Gate) Body(w http.ResponseWriter, r *http.Request, team dmarcd.TeamID) *Body {
 	return &Body{gate: g, team: team, network: clientaddr.Network(r), ctx: r.Context(), body: r.Body, control: http.NewResponseController(w)}
 }
 
-// Read reads the body. It returns ErrSlow if the client takes too long, and an
-// ErrTemporary if too many bodies are received already.
+// Read returns ErrSlow if the client is too slow, and an ErrTemporary if too many bodies are
+// being received.
 func (b *Body) Read(p []byte) (int, error) {
 	limits := &b.gate.limits
 	if b.leave == nil {
@@ -98,7 +96,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	earned := limits.Grace + time.Duration(b.received/limits.Rate)*time.Second
 	left := min(limits.Idle, earned-b.spent, limits.Total-b.spent)
 	began := time.Now()
-	// A writer without deadlines, as in tests, is not the server's.
+	// Writers in tests have no deadlines.
 	_ = b.control.SetReadDeadline(began.Add(left))
 	n, err := b.body.Read(p)
 	took := time.Since(began)
@@ -110,7 +108,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// enter waits until the rest of a long body may be received.
+// enter waits for a slot for the rest of a long body.
 func (b *Body) enter() error {
 	ctx, cancel := context.WithTimeout(b.ctx, b.gate.limits.Wait)
 	defer cancel()
@@ -130,7 +128,7 @@ func (b *Body) enter() error {
 	return err
 }
 
-// Close gives the place of the body to others.
+// Close releases the slot.
 func (b *Body) Close() {
 	for _, leave := range b.leave {
 		leave()

@@ -33,6 +33,8 @@ func (s *site) forms() []formCase {
 		{"/app/domains/new", editor, url.Values{"domain": {"Example.ORG."}}, 1},
 		{domain + "/dns", editor, nil, 0},
 		{domain + "/senders/as64500", editor, url.Values{"class": {"yours"}}, 1},
+		{domain + "/selftest", editor, nil, 0},
+		{domain + "/tags", editor, url.Values{"tags": {"shop, EU"}}, 1},
 		{domain + "/purpose", editor, url.Values{"purpose": {"personal"}}, 1},
 		{domain + "/delete", owner, url.Values{"confirm": {sampleDomain}}, 1},
 		{rejected + "/retry", editor, nil, 1},
@@ -40,6 +42,7 @@ func (s *site) forms() []formCase {
 		{"/app/reports/exclude", editor, url.Values{"reporter": {"bigmail.example"}}, 1},
 		{report + "/counted", editor, url.Values{"counted": {"false"}}, 1},
 		{report + "/delete", editor, nil, 1},
+		{"/app/alerts/" + s.alert + "/acknowledge", editor, nil, 1},
 		{"/app/settings/tokens", owner, url.Values{"name": {"x"}, "scope": {"read"}, "days": {"30"}}, 1},
 		{"/app/settings/tokens/" + s.token + "/revoke", owner, nil, 1},
 		{"/app/settings/members", owner, url.Values{"email": {"c@example.com"}, "role": {"viewer"}}, 1},
@@ -53,6 +56,12 @@ func (s *site) forms() []formCase {
 		},
 		{"/app/settings/mailboxes/" + s.mailbox + "/resume", owner, nil, 1},
 		{"/app/settings/mailboxes/" + s.mailbox + "/remove", owner, nil, 1},
+		{"/app/settings/webhooks", owner, url.Values{"url": {"https://hooks.example/"}, "format": {"discord"}, "kinds": {"policy.weakened, record.removed"}, "domains": {"Example.com"}}, 1},
+		{"/app/settings/webhooks/" + s.webhook, owner, url.Values{"enabled": {"false"}}, 1},
+		{"/app/settings/webhooks/" + s.chat + "/test", owner, nil, 1},
+		{"/app/settings/webhooks/" + s.webhook + "/rotate", owner, nil, 1},
+		{"/app/settings/webhooks/" + s.webhook + "/remove", owner, nil, 1},
+		{"/app/settings/webhooks/" + s.webhook + "/deliveries/" + s.delivery + "/retry", owner, nil, 1},
 		{"/app/settings/retention", owner, url.Values{"counters": {"0"}, "records": {"1"}, "originals": {"1"}}, 1},
 		{"/app/installation/teams", operator, url.Values{"name": {"third"}}, 1},
 		{"/app/installation/teams/" + s.emptyTeam.String() + "/api", operator, url.Values{"api": {"no"}}, 1},
@@ -109,7 +118,7 @@ func TestTenancy(t *testing.T) {
 	before := s.audit(t)
 	for _, page := range s.allPages() {
 		ofOneThing := strings.Contains(page.path, "/domains/example.com") || strings.HasPrefix(page.path, "/app/reports/rep_") ||
-			strings.HasPrefix(page.path, "/app/senders/")
+			strings.HasPrefix(page.path, "/app/senders/") || strings.HasPrefix(page.path, "/app/settings/webhooks/")
 		w := s.get(elsewhere, page.path)
 		body := w.Body.String()
 		if ofOneThing && w.Code != http.StatusNotFound || strings.Contains(body, "bigmail.example") || strings.Contains(body, "/app/domains/example.com") && w.Code == http.StatusOK {

@@ -133,7 +133,7 @@ func (s *Web) setPassword(c *call) error {
 }
 
 func (s *Web) endSession(c *call) error {
-	if err := c.account.EndSession(c.r.Context(), c.params["id"]); err != nil {
+	if err := c.account.EndSession(c.r.Context(), c.params.Get("id")); err != nil {
 		return err
 	}
 	return c.done(accountPath, "session-ended")

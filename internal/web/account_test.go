@@ -57,7 +57,7 @@ func TestSignIn(t *testing.T) {
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	path := "/app/welcome/" + s.invitation
+	path := "/app/invitation/" + s.invitation
 	if body := s.body(t, "", path); !strings.Contains(body, `type="password"`) || !strings.Contains(body, "Example &amp; Sons") {
 		t.Errorf("got %s, want the team and a field for a password", body)
 	}
@@ -82,12 +82,12 @@ func TestInvitation(t *testing.T) {
 func TestInvitationOfAMember(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	link, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), zoe, dmarcd.RoleViewer)
+	invitation, err := s.service.Team(s.team, s.actor(t, owner)).InviteMember(t.Context(), zoe, dmarcd.RoleViewer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := "/app/welcome/" + strings.TrimPrefix(link, "https://dmarc.example"+auth.WelcomePath)
-	if body := s.body(t, "", path); !strings.Contains(body, "/app/sign-in?next=%2Fapp%2Fwelcome%2F") || strings.Contains(body, `type="password"`) {
+	path := "/app/invitation/" + strings.TrimPrefix(invitation.Link, "https://dmarc.example"+auth.InvitationPath)
+	if body := s.body(t, "", path); !strings.Contains(body, "/app/sign-in?next=%2Fapp%2Finvitation%2F") || strings.Contains(body, `type="password"`) {
 		t.Errorf("not signed in: got %s, want to be asked to sign in", body)
 	}
 	if w := s.post("", path, url.Values{"password": {newPassword}}); w.Code != http.StatusConflict {
@@ -230,7 +230,7 @@ func TestChooseTeam(t *testing.T) {
 	if w := s.post(operator, "/app/team", form); w.Code != http.StatusSeeOther {
 		t.Errorf("an operator: got %d, want 303", w.Code)
 	}
-	if body := s.body(t, operator, "/app/"); !strings.Contains(body, "Second &lt;Team&gt;") || !strings.Contains(body, "No domains yet") {
+	if body := s.body(t, operator, "/app/"); !strings.Contains(body, "Second &lt;Team&gt;") || !strings.Contains(body, "Get started") {
 		t.Error("got another page, want that of the empty team")
 	}
 }

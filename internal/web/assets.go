@@ -139,7 +139,7 @@ func (a *assets) url(source string) string {
 // static serves an asset. It may be kept for ever: another content has another
 // name.
 func (s *Web) static(c *call) error {
-	file, ok := s.assets.byName[c.params["name"]]
+	file, ok := s.assets.byName[c.params.Get("name")]
 	if !ok {
 		return errNoSuchPage
 	}

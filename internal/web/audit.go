@@ -103,6 +103,9 @@ var auditActions = map[string]string{
 	"domain.add":           "added a domain",
 	"domain.delete":        "deleted a domain",
 	"domain.purpose":       "set the purpose of a domain",
+	"domain.tags":          "set the tags of a domain",
+	"sample.add":           "added sample data",
+	"sample.delete":        "removed the sample data",
 	"mailbox.add":          "added a mailbox",
 	"mailbox.remove":       "removed a mailbox",
 	"mailbox.resume":       "resumed a mailbox",
@@ -127,6 +130,14 @@ var auditActions = map[string]string{
 	"user.name":            "changed a name",
 	"user.password":        "changed a password",
 	"user.remove":          "removed a user",
+	"webhook.add":          "added a webhook",
+	"webhook.confirm":      "confirmed an email address",
+	"webhook.remove":       "removed a webhook",
+	"webhook.retry":        "retried a delivery",
+	"webhook.rotate":       "rotated the secret of a webhook",
+	"webhook.test":         "tested a webhook",
+	"webhook.unsubscribe":  "unsubscribed",
+	"webhook.update":       "changed a webhook",
 }
 
 // actionWords returns the words of an action, or its name where it has none.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -16,14 +17,16 @@ type call struct {
 	web     *Web
 	w       http.ResponseWriter
 	r       *http.Request
-	params  map[string]string // of the path, decoded once
-	session string            // the secret; "" on a route for anybody
+	params  httproute.Params
+	session string // the secret; "" on a route for anybody
 
 	// The user, and what they can do; nil on a route for anybody.
 	account *service.Account
 	viewer  Viewer
-	team    *service.Team
+	team    *service.Team // narrowed to the tag
 	system  *service.System
+	// tag is the tag of the domains that the page is about, "" for all.
+	tag string
 	// mail is what the page reads of records.
 	mail mailReader
 }
@@ -72,8 +75,8 @@ func (c *call) csv(t ui.Table) error {
 	return nil
 }
 
-// ownPath returns a path of the pages that somebody asked to be led to, or the
-// first page where it is anything else: a link of ours leads to no other host.
+// ownPath returns the path that a request asks to be redirected to, or the first page if
+// it is not a path of the pages: a redirect never leaves the host.
 func ownPath(path string) string {
 	if !strings.HasPrefix(path, Prefix+"/") || strings.ContainsAny(path, "\\\r\n") {
 		return Prefix + "/"
@@ -81,14 +84,32 @@ func ownPath(path string) string {
 	return path
 }
 
-// cameFrom returns the page of ours that a form was sent from, or the first page
+// referer returns the page of ours that a form was sent from, or the first page
 // where the browser does not tell.
-func (c *call) cameFrom() string {
+func (c *call) referer() string {
 	from, err := url.Parse(c.r.Referer())
 	if err != nil || from.Host != c.r.Host {
 		return Prefix + "/"
 	}
 	return ownPath(from.RequestURI())
+}
+
+// link returns the path with the period and the tag of the page, so that they follow the
+// link, and with some changes; see ui.WithQuery.
+func (c *call) link(path string, changes ...string) string {
+	return ui.WithQuery(path, carried(c.r.URL.Query()), changes...)
+}
+
+// carried returns the part of a query that follows links: which days and which tag the page
+// is about.
+func carried(query url.Values) url.Values {
+	kept := url.Values{}
+	for _, name := range []string{"days", "from", "to", "tag"} {
+		if value := query.Get(name); value != "" {
+			kept.Set(name, value)
+		}
+	}
+	return kept
 }
 
 // wantsFragment reports whether a script asks, which puts a part of a page in its

@@ -2,7 +2,9 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -15,6 +17,10 @@ type checkView struct {
 	Check  *wire.KeptCheck
 	Groups []findingGroup
 	Parts  ui.Table
+	// Points are those of the findings, each sort counted once; Legend is the scale of
+	// grades in words.
+	Points int
+	Legend string
 	// MaxLookups and MaxVoids are the limits of receivers for SPF.
 	MaxLookups, MaxVoids int
 }
@@ -49,6 +55,7 @@ func (s *Web) check(c *call) error {
 	latest, err := c.latestCheck(head.Head.Name)
 	switch {
 	case err == nil:
+		view.Points, view.Legend = gradePoints(latest.Findings), gradeLegend()
 		view.Check, view.Groups, view.Parts = &latest, groupFindings(latest), seenTable(checkParts(latest), domainPath(head.Head.Name)+"/dns?csv=seen")
 	case !errors.Is(err, dmarcd.ErrNotFound):
 		return err
@@ -60,6 +67,31 @@ func (s *Web) check(c *call) error {
 		return c.csv(view.Parts)
 	}
 	return c.render(http.StatusOK, page, view)
+}
+
+// gradePoints adds up the points of findings. Each sort of finding counts once.
+func gradePoints(findings []wire.Finding) (points int) {
+	counted := map[string]bool{}
+	for _, f := range findings {
+		if !counted[f.ID] {
+			counted[f.ID] = true
+			points += f.Points
+		}
+	}
+	return points
+}
+
+// gradeLegend says how many points each grade allows.
+func gradeLegend() string {
+	var b strings.Builder
+	for i, step := range dmarcd.Grades() {
+		if i == 0 {
+			fmt.Fprintf(&b, "%s for %d points", step.Grade, step.Points)
+			continue
+		}
+		fmt.Fprintf(&b, ", %s up to %d", step.Grade, step.Points)
+	}
+	return b.String() + ", " + dmarcd.WorstGrade + " for more."
 }
 
 // groupFindings puts the findings of each level together, the worst first. The next
@@ -123,9 +155,9 @@ func findingTable(findings []wire.Finding) ui.Table {
 	return t
 }
 
-// verify looks at the DNS now.
+// verify checks the DNS now.
 func (s *Web) verify(c *call) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -19,17 +18,23 @@ type DomainHead struct {
 	// from the record of a domain above and in testing is one level less; ""
 	// where there is none.
 	Applied string
+	// Tags are those of the domain.
+	Tags []string
 }
+
+// TagLinks lead to the domains with the same tags.
+func (d DomainHead) TagLinks() []ui.Link { return tagLinks(d.Tags) }
 
 // domainHead returns the domain that the address of the page names.
 func (c *call) domainHead() (DomainHead, error) {
-	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return DomainHead{}, err
 	}
+	tags, err := c.team.DomainTags(c.r.Context(), domain.Name)
 	return DomainHead{
-		Domain: domain, ReportAddress: domain.ReportAddress(c.web.options.ReportDomain), Applied: applied(domain),
-	}, nil
+		Domain: domain, ReportAddress: domain.ReportAddress(c.web.options.ReportDomain), Applied: applied(domain), Tags: tags,
+	}, err
 }
 
 // applied returns the policy that receivers apply to a domain by its record, "" where
@@ -96,25 +101,12 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 		{"Changes", "/changes"},
 		{"Reports", "/reports"},
 	} {
-		href := ui.WithQuery(domainPath(head.Name)+t.path, periodQuery(c.r.URL.Query()))
-		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: href}, t.title == title})
+		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: c.link(domainPath(head.Name) + t.path)}, t.title == title})
 	}
 	return Page{
 		Template: template, Title: title + " · " + head.Name, Section: "Overview",
-		Trail: []ui.Link{{Text: "Overview", Href: Prefix + "/"}},
+		Trail: []ui.Link{{Text: "Overview", Href: c.link(Prefix + "/")}},
 	}, view, nil
-}
-
-// periodQuery returns the part of a query that says which days it is about, so that they
-// follow a link.
-func periodQuery(query url.Values) url.Values {
-	period := url.Values{}
-	for _, name := range []string{"days", "from", "to"} {
-		if value := query.Get(name); value != "" {
-			period.Set(name, value)
-		}
-	}
-	return period
 }
 
 // Known reports whether the DNS has given an answer. Before, nothing can be said of

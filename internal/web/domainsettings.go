@@ -10,6 +10,7 @@ import (
 type domainSettingsView struct {
 	domainView
 	Purpose ui.Form
+	Tags    ui.Form
 }
 
 func purposeForm(head DomainHead) ui.Form {
@@ -35,7 +36,7 @@ func (s *Web) domainSettings(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.render(http.StatusOK, page, domainSettingsView{head, purposeForm(head.Head)})
+	return c.render(http.StatusOK, page, domainSettingsView{head, purposeForm(head.Head), tagsForm(head.Head)})
 }
 
 func (s *Web) setPurpose(c *call) error {
@@ -56,7 +57,7 @@ func (s *Web) setPurpose(c *call) error {
 		if !ok {
 			return err
 		}
-		return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, form})
+		return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, form, tagsForm(head.Head)})
 	}
 	return c.done(domainPath(head.Head.Name)+"/settings", "purpose-set")
 }
@@ -67,7 +68,7 @@ func (s *Web) deleteDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return err
 	}

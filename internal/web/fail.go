@@ -99,7 +99,7 @@ func (s *Web) fail(c *call, err error) {
 	}
 	shown := errorPage{Status: page.status, Title: page.title, Advice: page.advice, RequestID: id}
 	if c.r.Method == http.MethodPost {
-		shown.Back = c.cameFrom()
+		shown.Back = c.referer()
 	}
 	if err := c.render(page.status, Page{Template: "error", Title: page.title}, shown); err != nil {
 		s.options.Log.ErrorContext(c.r.Context(), "page failed", "error", err, "request_id", id)

@@ -17,7 +17,7 @@ import (
 func formatFuncs(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":      a.url,
-		"number":     func(n any) string { return ui.Number(reflect.ValueOf(n).Int()) },
+		"number":     func(n any) string { return dmarcd.FormatNumber(reflect.ValueOf(n).Int()) },
 		"percent":    ui.Percent,
 		"moment":     ui.Moment,
 		"machine":    wire.Time,

@@ -11,7 +11,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 func setSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// The path of the welcome page is a secret: it goes to no other host.
+	// The path of the invitation page is a secret: it goes to no other host.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -9,7 +9,7 @@ import (
 )
 
 // TestPagesAreInert holds every page against what the Content-Security-Policy
-// and a screen reader need, with text of a stranger wherever it can stand.
+// and a screen reader need, with hostile text wherever it can occur.
 func TestPagesAreInert(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -31,7 +31,7 @@ func TestPagesAreInert(t *testing.T) {
 	}
 }
 
-// document is what is known of a page before its elements are looked at.
+// document is what is known of a page before its elements are checked.
 type document struct {
 	ids, labels map[string]bool
 }

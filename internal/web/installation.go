@@ -104,7 +104,7 @@ func (s *Web) setAPI(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := dmarcd.ParseTeamID(c.params["id"])
+	id, err := dmarcd.ParseTeamID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}

@@ -7,9 +7,10 @@ import (
 
 // mailQuery selects mail, and what a page shows of it.
 type mailQuery struct {
-	// Domain narrows it to one domain of the team, "" is all.
-	Domain string
-	Period ui.Period
+	// Domain narrows it to one domain of the team, "" is all. Tag is the tag of the page,
+	// which links take along.
+	Domain, Tag string
+	Period      ui.Period
 	insight.Query
 }
 

@@ -130,19 +130,22 @@ func newMailbox(written url.Values) (dmarcd.Mailbox, error) {
 var mailboxFields = map[string]string{"host": "server", "port": "server", "user": "username"}
 
 // atField puts an error about a mailbox at the field of the form that it is about.
-func atField(err error) error {
+func atField(err error) error { return renamedField(err, mailboxFields) }
+
+// renamedField puts an error at the field of a form, by the names of package dmarcd.
+func renamedField(err error, fields map[string]string) error {
 	var invalid *dmarcd.InvalidError
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	if field, ok := mailboxFields[invalid.Field]; ok {
+	if field, ok := fields[invalid.Field]; ok {
 		return &dmarcd.InvalidError{Field: field, Message: invalid.Message}
 	}
 	return err
 }
 
 func (s *Web) resumeMailbox(c *call) error {
-	id, err := dmarcd.ParseMailboxID(c.params["id"])
+	id, err := dmarcd.ParseMailboxID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
@@ -153,7 +156,7 @@ func (s *Web) resumeMailbox(c *call) error {
 }
 
 func (s *Web) removeMailbox(c *call) error {
-	id, err := dmarcd.ParseMailboxID(c.params["id"])
+	id, err := dmarcd.ParseMailboxID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}

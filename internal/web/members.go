@@ -4,21 +4,22 @@ import (
 	"net/http"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 type membersView struct {
 	Tabs  []tab
 	Table ui.Table
-	// Invites are for owners alone: they may join the team as anything.
-	Invites ui.Table
-	Form    ui.Form
-	// InviteLink is the new one-time link, shown this once; "" for none.
-	InviteLink string
+	// Invitations are for owners alone: they may join the team as anything.
+	Invitations ui.Table
+	Form        ui.Form
+	// Invitation is the new one, whose link is shown this once; nil for none.
+	Invitation *service.SentInvitation
 	MayOwn     bool
 }
 
-func inviteForm() ui.Form {
+func invitationForm() ui.Form {
 	return ui.Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Create invitation", Fields: []ui.Field{
 		{Name: "email", Label: "Email", Type: "email", Required: true, Autocomplete: "off"},
 		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []ui.Choice{
@@ -29,25 +30,25 @@ func inviteForm() ui.Form {
 	}}
 }
 
-func (s *Web) members(c *call) error { return s.showMembers(c, http.StatusOK, inviteForm(), "") }
+func (s *Web) members(c *call) error { return s.showMembers(c, http.StatusOK, invitationForm(), nil) }
 
-func (s *Web) showMembers(c *call, status int, form ui.Form, link string) error {
+func (s *Web) showMembers(c *call, status int, form ui.Form, invitation *service.SentInvitation) error {
 	members, err := c.team.Members(c.r.Context())
 	if err != nil {
 		return err
 	}
 	view := membersView{
-		Tabs: settingsTabs(c.viewer, "Members"), Form: form, InviteLink: link, MayOwn: c.viewer.MayOwn(),
+		Tabs: settingsTabs(c.viewer, "Members"), Form: form, Invitation: invitation, MayOwn: c.viewer.MayOwn(),
 		Table: memberTable(members, c.viewer),
 	}
 	if view.MayOwn {
-		invites, err := c.team.Invites(c.r.Context())
+		invitations, err := c.team.Invitations(c.r.Context())
 		if err != nil {
 			return err
 		}
-		view.Invites = inviteTable(invites, members)
+		view.Invitations = invitationTable(invitations, members)
 		if c.wantsCSV("invitations") {
-			return c.csv(view.Invites)
+			return c.csv(view.Invitations)
 		}
 	}
 	if c.wantsCSV("members") {
@@ -79,30 +80,30 @@ func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 	return t
 }
 
-// inviteMember shows the link in its answer, because nobody can tell it later.
+// inviteMember shows the link in its answer: it is not stored.
 func (s *Web) inviteMember(c *call) error {
 	written, err := c.form()
 	if err != nil {
 		return err
 	}
-	var link string
+	var invitation service.SentInvitation
 	role, err := dmarcd.ParseRole(written.Get("role"))
 	if err == nil {
-		link, err = c.team.InviteMember(c.r.Context(), written.Get("email"), role)
+		invitation, err = c.team.InviteMember(c.r.Context(), written.Get("email"), role)
 	}
 	if err != nil {
-		form, ok := inviteForm().Filled(written, err)
+		form, ok := invitationForm().Filled(written, err)
 		if !ok {
 			return err
 		}
-		return s.showMembers(c, http.StatusUnprocessableEntity, form, "")
+		return s.showMembers(c, http.StatusUnprocessableEntity, form, nil)
 	}
-	return s.showMembers(c, http.StatusOK, inviteForm(), link)
+	return s.showMembers(c, http.StatusOK, invitationForm(), &invitation)
 }
 
 // userByID returns the user that the address of the form names.
 func (c *call) userByID() (dmarcd.UserID, error) {
-	id, err := dmarcd.ParseUserID(c.params["id"])
+	id, err := dmarcd.ParseUserID(c.params.Get("id"))
 	if err != nil {
 		return 0, dmarcd.ErrNotFound
 	}

@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
@@ -19,6 +21,8 @@ type Overview struct {
 	Days []insight.DayCounts
 	// Counts is the period's sum, Before that of the period before it.
 	Counts, Before dmarcd.Counts
+	// Parked is how many messages of parked domains are left out of both, all rejected.
+	Parked int64
 	service.DomainList
 	// News is what changed since yesterday, the latest first.
 	News []dmarcd.Event
@@ -41,11 +45,9 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
 		return Overview{}, err
 	}
-	days, err := c.team.Daily(ctx, period.WithBefore(), 2*period.Len())
-	if err != nil {
+	if found.Days, found.Counts, found.Before, found.Parked, err = c.teamSeries(period); err != nil {
 		return Overview{}, err
 	}
-	found.Days, found.Counts, found.Before = series(days, period)
 	if found.News, err = c.news(); err != nil {
 		return Overview{}, err
 	}
@@ -86,12 +88,17 @@ type overviewView struct {
 	Chart  ui.Chart
 	Table  ui.Table
 	Pager  ui.Pager
+	// Start is the guide for the first hour, nil for a team that has received a report.
+	Start *startView
+	// AllTroubled leads to the domains with something to do.
+	AllTroubled string
 }
 
 type overviewFilter struct {
 	Search, Policy string
 	Trouble        bool
 	Policies       []ui.Choice
+	Tag            tagChoice
 	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
 	// where nothing is filtered.
 	Kept  []ui.Choice
@@ -115,24 +122,29 @@ func (s *Web) overview(c *call) error {
 	if err != nil {
 		return err
 	}
+	tags, err := c.tags()
+	if err != nil {
+		return err
+	}
 	view := overviewView{
 		Overview: found,
 		Filter: overviewFilter{
-			Search: asked.Search, Policy: asked.Policy, Trouble: asked.Trouble,
+			Search: asked.Search, Policy: asked.Policy, Trouble: asked.Trouble, Tag: tags,
 			Policies: []ui.Choice{{Value: "", Label: "any policy"}, {Value: "reject", Label: "reject"}, {Value: "quarantine", Label: "quarantine"}, {Value: "none", Label: "none"}, {Value: "missing", Label: "no policy"}, {Value: "unknown", Label: "not known yet"}},
-			Kept:     ui.Kept(query, "search", "policy", "trouble"),
+			Kept:     ui.Kept(query, "search", "policy", "trouble", "tag"),
 		},
 		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Chart:  messageChart(countsSentence(found.Counts), found.Days, nil),
-		Table:  domainTable(found, period, query, order),
+		Table:  c.domainTable(found, period, order),
 		Pager:  ui.NumberedPager(path, query, page, domainsPerPage, found.Matching),
 	}
-	if asked.Search != "" || asked.Policy != "" || asked.Trouble {
-		view.Filter.Clear = ui.WithQuery(path, query, "search", "", "policy", "", "trouble", "", "page", "")
+	if asked.Search != "" || asked.Policy != "" || asked.Trouble || c.tag != "" {
+		view.Filter.Clear = ui.WithQuery(path, query, "search", "", "policy", "", "trouble", "", "tag", "", "page", "")
 	}
-	if found.All == 0 {
-		view.Table.Empty = view.Table.Empty.OfferedTo(c.viewer.MayEdit())
+	if view.Start, err = c.start(); err != nil {
+		return err
 	}
+	view.AllTroubled = c.link(path, "trouble", "yes")
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", view.Chart.ID)
 	switch {
 	case c.wantsCSV("domains"):
@@ -143,9 +155,9 @@ func (s *Web) overview(c *call) error {
 	return c.render(http.StatusOK, Page{Template: "overview", Title: "Overview", Section: "Overview", Charts: true}, view)
 }
 
-func domainTable(found Overview, period ui.Period, query url.Values, order ui.Sorting) ui.Table {
+func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) ui.Table {
 	t := ui.Table{
-		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(order.Path, query, "csv", "domains", "page", ""),
+		ID: "domains", Caption: "Domains", CSV: ui.WithQuery(order.Path, c.r.URL.Query(), "csv", "domains", "page", ""),
 		Columns: []ui.Column{
 			order.Column("Domain", "name", false),
 			order.Column("Grade", "grade", false),
@@ -153,31 +165,41 @@ func domainTable(found Overview, period ui.Period, query url.Values, order ui.So
 			order.Column("Messages", "messages", true),
 			order.Column("Compliant", "passing", true),
 			{Title: "Trend"},
+			{Title: "Tags", Wide: true},
 		},
 		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: order.Path}},
 	}
-	if found.All == 0 {
-		t.Empty = ui.Empty{
-			Title: "No domains yet", Advice: "Add a domain that sends mail, or one that should not. Its DNS is checked at once, and a guide shows which record to publish so that reports are sent here.",
-			Action: ui.Link{Text: "Add a domain", Href: Prefix + "/domains/new"},
-		}
-	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
 	for _, d := range found.Rows {
-		name := ui.LinkTo(d.Name, domainPath(d.Name)).Copyable()
-		policy := policyCell(d.Policy)
+		name := ui.LinkTo(d.Name, c.link(domainPath(d.Name))).Copyable()
+		policy := rowPolicy(d)
+		passing := ui.Share(d.Counts.Compliant, d.Counts.Total())
 		switch {
 		case !d.Known:
-			name, policy = name.Noted("the DNS has not answered yet"), ui.Badge("unknown")
+			name = name.Noted("the DNS has not answered yet")
+		case d.Parked && d.Policy == "reject":
+			name, passing = name.Noted("parked: receivers reject all mail that uses its name"), ui.Cell{Kind: ui.CellBadge, Text: "parked", Tone: "good"}
 		case !d.Active:
 			name = name.Noted("reports are not sent here yet")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			name, ui.Grade(d.Grade).Linked(domainPath(d.Name) + "/dns"), policy, ui.Count(d.Counts.Total()),
-			ui.Share(d.Counts.Compliant, d.Counts.Total()), ui.Spark(trendOf(d.Days, period)),
+			name, ui.Grade(d.Grade).Linked(c.link(domainPath(d.Name) + "/dns")), policy, ui.Count(d.Counts.Total()),
+			passing, ui.Spark(trendOf(d.Days, period)), ui.Links(tagLinks(d.Tags)...),
 		})
 	}
+	if !slices.ContainsFunc(found.Rows, func(d service.DomainRow) bool { return len(d.Tags) > 0 }) {
+		return t.Without("Tags")
+	}
 	return t
+}
+
+// rowPolicy is the policy that applies to a domain of the list.
+func rowPolicy(d service.DomainRow) ui.Cell {
+	domain := dmarcd.Domain{Name: d.Name, Policy: d.Policy, Record: d.Record, RecordDomain: d.RecordDomain}
+	if d.Known {
+		domain.KnownAt = time.Unix(1, 0)
+	}
+	return DomainHead{Domain: domain, Applied: applied(domain)}.PolicyBadge()
 }
 
 func policyCell(policy string) ui.Cell {
@@ -195,5 +217,5 @@ func countsSentence(c dmarcd.Counts) string {
 	if c.Total() == 0 {
 		return "No messages were reported in this period."
 	}
-	return ui.Number(c.Total()) + " messages were reported, of which " + ui.Percent(c.Compliant, c.Total()) + " were compliant."
+	return dmarcd.FormatNumber(c.Total()) + " messages were reported, of which " + ui.Percent(c.Compliant, c.Total()) + " were compliant."
 }

@@ -44,6 +44,7 @@ func (s *site) allPages() []page {
 		{name: "domain-failure-reports", path: domain + "/reports?kind=failure"},
 		{name: "domain-tls-reports", path: domain + "/reports?kind=tls"},
 		{name: "domain-settings", path: domain + "/settings"},
+		{name: "search", path: "/app/search?q=example"},
 		{name: "sources", path: "/app/senders?sort=name"},
 		{name: "source", path: "/app/senders/header_from/example.com?domain=example.com"},
 		{name: "reports", path: "/app/reports"},
@@ -59,6 +60,9 @@ func (s *site) allPages() []page {
 		{name: "settings-tokens", path: "/app/settings/tokens"},
 		{name: "settings-members", path: "/app/settings/members"},
 		{name: "settings-mailboxes", path: "/app/settings/mailboxes", golden: true},
+		{name: "alerts", path: "/app/alerts", golden: true},
+		{name: "settings-webhooks", path: "/app/settings/webhooks", golden: true},
+		{name: "settings-deliveries", path: "/app/settings/webhooks/" + s.webhook + "?done=webhook-test-failed", golden: true},
 		{name: "settings-retention", path: "/app/settings/retention"},
 		{name: "settings-audit", path: "/app/settings/audit"},
 		{name: "account", path: "/app/account"},
@@ -72,13 +76,13 @@ func (s *site) allPages() []page {
 	}
 	for name, path := range map[string]string{
 		"overview": "/app/", "sources": "/app/senders", "reports": "/app/reports", "rejected": "/app/reports/rejected",
-		"tokens": "/app/settings/tokens", "mailboxes": "/app/settings/mailboxes",
+		"tokens": "/app/settings/tokens", "mailboxes": "/app/settings/mailboxes", "webhooks": "/app/settings/webhooks",
 	} {
 		pages = append(pages, page{name: name + "-empty", path: path, user: elsewhere})
 	}
 	return append(pages,
 		page{name: "sign-in", path: "/app/sign-in?next=%2Fapp%2Fsources"},
-		page{name: "welcome", path: "/app/welcome/" + s.invitation},
+		page{name: "invitation", path: "/app/invitation/" + s.invitation},
 	)
 }
 
@@ -91,7 +95,7 @@ var varying = []struct {
 	{regexp.MustCompile(`/app/static/([a-z]+)-[0-9a-f]{12}\.`), "/app/static/$1."},
 	{regexp.MustCompile(`\n<script type="module" src="/app/static/charts\.js"></script>|\n<div class="plot".*</div>| · <a href="/app/static/licenses.txt">Licences</a>|(<details class="numbers") open`), "$1"},
 	{regexp.MustCompile(`\n{2,}`), "\n"},
-	{regexp.MustCompile(`\b(team|rep|rej|tok|box|user|chk)_[0-9A-Za-z]+`), "${1}_1"},
+	{regexp.MustCompile(`\b(team|rep|rej|tok|box|user|chk|whk|dlv)_[0-9A-Za-z]+`), "${1}_1"},
 	{regexp.MustCompile(`[a-z2-7]{26}@reports\.example`), "r4x7@reports.example"},
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// readPasted returns the record in a text that somebody pasted: the record itself, or
+// readPasted returns the record in a pasted text: the record itself, or
 // a line of a zone as programs print it, with the record in quotes and perhaps in
 // several pieces (RFC 1035 §5.1). owner is the name that such a line begins with, ""
 // where there is none.

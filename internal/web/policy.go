@@ -138,11 +138,11 @@ func (s *Web) setSenderClass(c *call) error {
 	if err != nil {
 		return err
 	}
-	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return err
 	}
-	key := c.params["sender"]
+	key := c.params.Get("sender")
 	if err := c.team.SetSenderClass(c.r.Context(), domain.Name, key, dmarcd.Class(form.Get("class"))); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func printedFrame(subject string) Page {
 
 // printedDomain is the report about a domain.
 func (s *Web) printedDomain(c *call) error {
-	domain, err := c.team.Domain(c.r.Context(), c.params["domain"])
+	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,11 @@ func (s *Web) printedDomain(c *call) error {
 // printedTeam is the report about all domains of the team.
 func (s *Web) printedTeam(c *call) error {
 	period := s.printedPeriod()
-	days, err := c.team.Daily(c.r.Context(), period.WithBefore(), 2*period.Len())
+	counted, sum, before, _, err := c.teamSeries(period)
 	if err != nil {
 		return err
 	}
 	view := printedView{Subject: c.viewer.Team.Name, Period: period}
-	counted, sum, before := series(days, period)
 	view.Counts, view.Before = sum, before
 	view.Chart = messageChart(countsSentence(sum), counted, nil)
 	all, err := c.team.TopAdvice(c.r.Context())

@@ -104,7 +104,7 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 }
 
 func (s *Web) rejectedOriginal(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.params["id"])
+	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
@@ -117,7 +117,7 @@ func (s *Web) rejectedOriginal(c *call) error {
 
 // retry reads it again, and shows what came of it above the list.
 func (s *Web) retry(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.params["id"])
+	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}

@@ -77,7 +77,16 @@ type frame struct {
 	Navigation   []navigationEntry
 	Attributions []ui.Link
 	APIDocs      string
-	Data         any
+	// Carried is the query that links to other pages take along, with its question mark.
+	Carried template.URL
+	Data    any
+	// MaySearch tells that the page has the search field, Searched is what is in it;
+	// CarriedFields are what it sends along.
+	MaySearch bool
+	// Sample tells that the data of the team is made up.
+	Sample        bool
+	Searched      string
+	CarriedFields []ui.Choice
 }
 
 // navigationEntry is one of the main parts of the page.
@@ -94,7 +103,14 @@ func (c *call) render(status int, page Page, data any) error {
 		return fmt.Errorf("no template %q", page.Template)
 	}
 	var body bytes.Buffer
-	if err := t.ExecuteTemplate(&body, "layout", c.frame(page, data)); err != nil {
+	framed := c.frame(page, data)
+	if c.viewer.Access >= AccessView {
+		var err error
+		if framed.Sample, err = c.team.HasSample(c.r.Context()); err != nil {
+			return err
+		}
+	}
+	if err := t.ExecuteTemplate(&body, "layout", framed); err != nil {
 		return fmt.Errorf("render %s: %w", page.Template, err)
 	}
 	c.html(status, body.Bytes())
@@ -125,25 +141,33 @@ func (c *call) frame(page Page, data any) frame {
 		Page: page, Viewer: c.viewer, Theme: c.theme(), Path: c.r.URL.RequestURI(),
 		Done: doneMessages[c.r.URL.Query().Get("done")], Attributions: c.web.options.Attributions,
 		APIDocs: c.web.options.APIDocs, Data: data,
+		Carried: template.URL(c.link("")), //nolint:gosec // encoded
 	}
 	if c.viewer.Access == accessAnybody && !c.viewer.Operator {
 		f.Bare = true
 		return f
 	}
+	if f.MaySearch = c.viewer.may(AccessView); f.MaySearch {
+		f.CarriedFields = ui.Kept(carried(c.r.URL.Query()))
+		if page.Template == "search" {
+			f.Searched = c.r.URL.Query().Get("q")
+		}
+	}
 	for _, entry := range []struct {
-		title, path string
+		title, href string
 		access      Access
 	}{
-		{"Overview", "/", AccessView},
-		{"Senders", "/senders", AccessView},
-		{"Changes", "/changes", AccessView},
-		{"Reports", "/reports", AccessView},
-		{"Record builder", "/builder", AccessView},
-		{"Settings", "/settings/tokens", AccessView},
-		{"Installation", "/installation/teams", accessOperate},
+		{"Overview", c.link(Prefix + "/"), AccessView},
+		{"Senders", c.link(Prefix + "/senders"), AccessView},
+		{"Changes", c.link(Prefix + "/changes"), AccessView},
+		{"Alerts", Prefix + "/alerts", AccessView},
+		{"Reports", c.link(Prefix + "/reports"), AccessView},
+		{"Record builder", Prefix + "/builder", AccessView},
+		{"Settings", Prefix + "/settings/tokens", AccessView},
+		{"Installation", Prefix + "/installation/teams", accessOperate},
 	} {
 		if c.viewer.may(entry.access) {
-			f.Navigation = append(f.Navigation, navigationEntry{ui.Link{Text: entry.title, Href: Prefix + entry.path}, entry.title == page.Section})
+			f.Navigation = append(f.Navigation, navigationEntry{ui.Link{Text: entry.title, Href: entry.href}, entry.title == page.Section})
 		}
 	}
 	return f

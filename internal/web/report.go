@@ -82,13 +82,13 @@ func (s *Web) report(c *call) error {
 	}
 	return c.render(http.StatusOK, Page{
 		Template: "report", Title: "Report by " + found.Organization, Section: "Reports",
-		Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}},
+		Trail: []ui.Link{{Text: "Reports", Href: c.link(Prefix + "/reports")}},
 	}, view)
 }
 
 // reportByID returns the report that the address of the page names.
 func (c *call) reportByID() (dmarcd.Report, error) {
-	id, err := dmarcd.ParseReportID(c.params["id"])
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.Report{}, dmarcd.ErrNotFound
 	}
@@ -180,7 +180,7 @@ func (s *Web) original(c *call) error {
 	return c.download(report.ID.String(), original)
 }
 
-// download sends what a stranger made: as a file, whatever it is.
+// download sends content from outside, as a file whatever its type.
 func (c *call) download(name string, original dmarcd.KeptOriginal) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/octet-stream")

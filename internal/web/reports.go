@@ -94,6 +94,8 @@ func (s *Web) reports(c *call) error {
 type domainReportsView struct {
 	domainView
 	reportsView
+	// TLS is the trend of sessions in TLS reports, without days where none are asked for.
+	TLS ui.Chart
 }
 
 func (s *Web) domainReports(c *call) error {
@@ -106,10 +108,38 @@ func (s *Web) domainReports(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.wantsCSV("reports") {
-		return c.csv(view.Table)
+	trend, err := c.tlsChart(head.Head.Name, view.Query)
+	if err != nil {
+		return err
 	}
-	return c.render(http.StatusOK, page, domainReportsView{head, view})
+	for _, t := range []ui.Table{view.Table, trend.Table()} {
+		if c.wantsCSV(t.ID) {
+			return c.csv(t)
+		}
+	}
+	page.Charts = len(trend.Days) > 0
+	return c.render(http.StatusOK, page, domainReportsView{head, view, trend})
+}
+
+// tlsChart shows the sessions that TLS reports count by day, if the list may have some.
+func (c *call) tlsChart(domain string, asked reportQuery) (ui.Chart, error) {
+	chart := ui.Chart{
+		Kind: "days", ID: "sessions", Title: "TLS sessions per day", CSV: ui.WithQuery(domainPath(domain)+"/reports", c.r.URL.Query(), "csv", "sessions"),
+		Labels: []string{"Day (UTC)", "Encrypted as required", "Failed"}, Tones: []string{"good", "bad"},
+	}
+	if asked.Kind != dmarcd.KindTLS && asked.Kind != "" {
+		return chart, nil
+	}
+	counted, err := c.team.TLSDaily(c.r.Context(), domain, asked.Period.Days())
+	if err != nil || len(counted) == 0 {
+		return chart, err
+	}
+	days, sum, _ := series(counted, asked.Period)
+	chart.Summary = dmarcd.FormatNumber(sum.Total()) + " sessions were reported, of which " + ui.Percent(sum.Compliant, sum.Total()) + " were encrypted as required."
+	for _, d := range days {
+		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})
+	}
+	return chart, nil
 }
 
 func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView, error) {
@@ -121,9 +151,15 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	if err != nil {
 		return reportsView{}, err
 	}
+	var tags tagChoice
+	if path == Prefix+"/reports" {
+		if tags, err = c.tags(); err != nil {
+			return reportsView{}, err
+		}
+	}
 	view := reportsView{
-		Query: asked, Filter: reportFilter(path, asked), MayEdit: c.viewer.MayEdit(),
-		Table: reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
+		Query: asked, Filter: reportFilter(path, asked, tags), MayEdit: c.viewer.MayEdit(),
+		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.OrganizationPart, "from", asked.Period.From.String(), "to", asked.Period.To.String())
@@ -149,13 +185,14 @@ func (q reportQuery) nothing(path string) ui.Empty {
 }
 
 // reportFilter is the form that narrows the list.
-func reportFilter(path string, asked reportQuery) ui.Form {
+func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	fields := []ui.Field{
 		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportKinds()...)...)},
 	}
 	if path == Prefix+"/reports" {
 		fields = append(fields, ui.Field{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"})
 	}
+	fields = append(fields, tags.fields()...)
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
 		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.OrganizationPart, Placeholder: "part of the name"},
@@ -168,7 +205,7 @@ func reportFilter(path string, asked reportQuery) ui.Form {
 	)}
 }
 
-func reportTable(reports []dmarcd.Report, csv string) ui.Table {
+func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 	t := ui.Table{
 		ID: "reports", Caption: "Reports", CSV: csv,
 		Columns: []ui.Column{
@@ -190,7 +227,7 @@ func reportTable(reports []dmarcd.Report, csv string) ui.Table {
 			genuine = genuine.Noted(string(r.State) + ", not counted")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.At(r.ReceivedAt).Linked(Prefix + "/reports/" + r.ID.String()), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
+			ui.At(r.ReceivedAt).Linked(c.link(Prefix + "/reports/" + r.ID.String())), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
 			ui.Text(r.Domain), ui.Text(dmarcd.DayOf(r.Begin).String()), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Share(r.Compliant, r.Messages),
 			genuine, ui.Count(int64(len(r.Quirks))),
 		})

@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/xml"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -170,7 +171,10 @@ func tlsJSON() string {
 "failure-details":[{"result-type":"certificate-expired","sending-mta-ip":"192.0.2.4","receiving-mx-hostname":"<b>mx1</b>.mail.example.com","failed-session-count":303}]}]}`
 }
 
-// makeSettings adds a token and a mailbox.
+// secretPath is in the URL of a chat service, and on no page.
+const secretPath = "T000-B000-XXXX"
+
+// makeSettings adds a token, a mailbox and webhooks.
 func (s *site) makeSettings(t *testing.T, team *service.Team) {
 	t.Helper()
 	if _, err := team.CreateToken(t.Context(), service.NewToken{Name: hostile, Scope: dmarcd.ScopeRead}); err != nil {
@@ -189,9 +193,28 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 		t.Fatal(err)
 	}
 	s.mailbox = mailbox.ID.String()
+	webhook, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://hooks.example/dmarc?x=" + url.QueryEscape(hostile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.clock = s.clock.Add(time.Second) // they are listed by time
+	chat, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://chat.example/services/" + secretPath, Format: dmarcd.FormatSlack, Domains: []string{sampleDomain}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivery, err := team.TestWebhook(t.Context(), webhook.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.webhook, s.chat, s.delivery = webhook.ID.String(), chat.ID.String(), delivery.ID.String()
+	alerts, err := team.Alerts(t.Context(), dmarcd.AlertFilter{}, 0, 1)
+	if err != nil || len(alerts) == 0 {
+		t.Fatal("no alert", err)
+	}
+	s.alert = fmt.Sprint(alerts[0].Event.Seq)
 }
 
-// makeUsers lets the users in, all with one password, signs them in, and invites two more.
+// makeUsers lets the users in, all with one password, signs them in, and invitations two more.
 func (s *site) makeUsers(t *testing.T) {
 	t.Helper()
 	hash, err := auth.NewPasswords().Hash(t.Context(), "", samplePassword)
@@ -212,7 +235,7 @@ func (s *site) makeUsers(t *testing.T) {
 		{elsewhere, s.emptyTeam, dmarcd.RoleOwner, false},
 		{zoe, 0, "", false},
 	} {
-		joined := s.letIn(t, dmarcd.Invite{Email: user.email, Team: user.team, Role: user.role, Operator: user.operator}, hash)
+		joined := s.letIn(t, dmarcd.Invitation{Email: user.email, Team: user.team, Role: user.role, Operator: user.operator}, hash)
 		if user.email == viewer {
 			s.member = joined.ID.String()
 		}
@@ -224,8 +247,8 @@ func (s *site) makeUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var secret [32]byte
-	s.invitation, secret = auth.NewInvite()
-	err = s.store.CreateInvite(t.Context(), secret, dmarcd.Invite{
+	s.invitation, secret = auth.NewInvitation()
+	err = s.store.CreateInvitation(t.Context(), secret, dmarcd.Invitation{
 		Email: "joining@example.com", Team: s.team, Role: dmarcd.RoleEditor, ExpiresAt: s.clock.Add(time.Hour),
 	})
 	if err != nil {
@@ -234,14 +257,14 @@ func (s *site) makeUsers(t *testing.T) {
 }
 
 // letIn makes a user by an invitation.
-func (s *site) letIn(t *testing.T, invite dmarcd.Invite, passwordHash string) dmarcd.User {
+func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash string) dmarcd.User {
 	t.Helper()
-	_, secret := auth.NewInvite()
-	invite.ExpiresAt = s.clock.Add(time.Hour)
-	if err := s.store.CreateInvite(t.Context(), secret, invite); err != nil {
+	_, secret := auth.NewInvitation()
+	invitation.ExpiresAt = s.clock.Add(time.Hour)
+	if err := s.store.CreateInvitation(t.Context(), secret, invitation); err != nil {
 		t.Fatal(err)
 	}
-	user, err := s.store.UseInvite(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash})
+	user, err := s.store.UseInvitation(t.Context(), secret, dmarcd.Claim{Name: "Ada <Example>", PasswordHash: passwordHash})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,33 @@ func series(counted []service.DailyCounts, p ui.Period) (days []insight.DayCount
 	return days, sum, before
 }
 
+// teamSeries is series for the mail of the team without that of parked domains whose mail
+// is rejected: none of it is the team's, so that it is not part of the pass rate. parked
+// is how many messages are left out.
+func (c *call) teamSeries(p ui.Period) (days []insight.DayCounts, sum, before dmarcd.Counts, parked int64, err error) {
+	ctx := c.r.Context()
+	all, err := c.team.Daily(ctx, p.WithBefore(), 2*p.Len())
+	if err != nil {
+		return nil, sum, before, 0, err
+	}
+	apart, err := c.team.ParkedDaily(ctx, p.WithBefore(), 2*p.Len())
+	if err != nil {
+		return nil, sum, before, 0, err
+	}
+	left := make(map[dmarcd.Day]dmarcd.Counts, len(apart))
+	for _, d := range apart {
+		left[d.Day] = d.Counts
+		if d.Day >= p.From {
+			parked += d.Total()
+		}
+	}
+	for i := range all {
+		all[i].Counts = all[i].Without(left[all[i].Day])
+	}
+	days, sum, before = series(all, p)
+	return days, sum, before, parked, nil
+}
+
 // trendOf spreads days with messages over the period.
 func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	trend := make([]int64, p.Len())

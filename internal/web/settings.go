@@ -17,6 +17,7 @@ func settingsTabs(v Viewer, current string) []tab {
 		{"Tokens", "/settings/tokens", AccessView},
 		{"Members", "/settings/members", AccessView},
 		{"Mailboxes", "/settings/mailboxes", AccessView},
+		{"Webhooks", "/settings/webhooks", AccessView},
 		{"Retention", "/settings/retention", AccessView},
 		{"Audit log", "/settings/audit", AccessOwn},
 	} {

@@ -27,9 +27,9 @@ func (s *Web) setup(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// setupSteps is the part of the guide that changes while somebody waits.
+// setupSteps is the part of the guide that updates itself.
 func (s *Web) setupSteps(c *call) error {
-	if err := c.team.Watch(c.r.Context(), c.params["domain"]); err != nil {
+	if err := c.team.Watch(c.r.Context(), c.params.Get("domain")); err != nil {
 		return err
 	}
 	page, view, err := s.loadSetup(c)

@@ -19,7 +19,7 @@ func (c *call) client() service.Client {
 type signInView struct {
 	Form ui.Form
 	Next string
-	// Why says why somebody has to sign in again, "" for who has not been here.
+	// Why says why the user has to sign in again, "" at the first sign-in.
 	Why string
 	// SingleSignOn leads to the identity provider; its text is "" for none.
 	SingleSignOn ui.Link
@@ -40,7 +40,7 @@ func signInFrame() Page {
 	return Page{Template: "signin", Title: "Sign in", Bare: true}
 }
 
-// signInReasons say why somebody has to sign in again, by the word in the address.
+// signInReasons say why a user has to sign in again, by the word in the address.
 // As with doneMessages the words are ours alone.
 var signInReasons = map[string]string{
 	"session": "Your session has ended. Sign in to continue.",
@@ -77,7 +77,7 @@ func (s *Web) signIn(c *call) error {
 	return c.redirect(ownPath(form.Get("next")))
 }
 
-// signOut is for anybody: whoever is in no team can leave, too.
+// signOut is open to all: a user in no team can sign out too.
 func (s *Web) signOut(c *call) error {
 	if err := s.options.Service.SignOut(c.r.Context(), heldSession(c.r)); err != nil {
 		return err

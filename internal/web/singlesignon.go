@@ -7,7 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// singleSignOnCookie holds what a browser keeps while somebody is at the
+// singleSignOnCookie holds the state that a browser keeps while the user is at the
 // identity provider.
 const singleSignOnCookie = "dmarcd_oidc"
 

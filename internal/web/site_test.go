@@ -62,6 +62,8 @@ type sample struct {
 	aggregate, odd, failure, tls dmarcd.ReportID
 	rejected                     dmarcd.RejectedID
 	token, mailbox, member       string // ids
+	webhook, chat, delivery      string
+	alert                        string // the number of one
 	reportAddress                string
 	// sessions are the secrets of sessions, by email; invitation is that of a link for
 	// joining@example.com.
@@ -77,8 +79,37 @@ type site struct {
 	zone    *zones
 	pages   *web.Web
 	clock   time.Time
+	mail    mailbag
 	// examined counts the full checks.
 	examined int
+}
+
+// mailbag keeps the links of the mail that is sent, by recipient.
+type mailbag struct {
+	mu    sync.Mutex
+	links map[string]string
+}
+
+func (m *mailbag) keep(to, link string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.links == nil {
+		m.links = map[string]string{}
+	}
+	m.links[to] = link
+	return nil
+}
+
+func (m *mailbag) SendInvitation(_ context.Context, to, _, link string) error {
+	return m.keep(to, link)
+}
+
+func (m *mailbag) SendConfirmation(_ context.Context, to, _, link string) error {
+	return m.keep(to, link)
+}
+
+func (m *mailbag) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook, link string) error {
+	return m.keep(to, link)
 }
 
 // zones is a DNS that can be replaced.
@@ -123,6 +154,22 @@ func openSite(t *testing.T, file string) *site {
 		TryMailbox: func(_ context.Context, _ dmarcd.Mailbox, secret []byte) ([]byte, error) {
 			return secret, nil
 		},
+		SendSelfTest: func(_ context.Context, address, _, _ string) ([]dmarcd.SelfTestStage, bool) {
+			return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX, Detail: address + " cannot be reached."}}, false
+		},
+		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return secret, nil },
+		OpenWebhook:    func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
+		Mail:           &s.mail,
+		PermitsAddress: func(address netip.Addr) bool { return !address.IsLoopback() },
+		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+			result := dmarcd.DeliveryResult{At: s.clock, Status: 500, Took: time.Second, Problem: "The endpoint answered with status 500."}
+			return result, s.store.Team(c.Team).SaveDelivery(ctx, c, result, time.Time{}, "", time.Hour)
+		},
+		Sample: service.Sample{Domains: []string{"harbour.example"}, Load: func(ctx context.Context, team *store.Team) error {
+			_, err := team.Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(
+				storetest.Aggregate("1", "harbour.example", dmarcd.DayOf(now)-1, storetest.Passed("harbour.example", 7)))})
+			return err
+		}},
 		Retention: store.Retention{Originals: 90 * 24 * time.Hour, Records: 36 * time.Hour},
 		BaseURL:   "https://dmarc.example/api", ReportDomain: "reports.example", Now: clock,
 	})
@@ -148,7 +195,7 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 		request.Selectors = append(request.Selectors, dnscheck.Selector{Name: selector, From: dnscheck.FromReport})
 	}
 	check := checker.Examine(ctx, request)
-	return checker.Keep(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
+	return checker.Save(ctx, name, func(ctx context.Context, plan dmarcd.Plan) error {
 		_, err := team.SaveCheck(ctx, name, check, plan)
 		return err
 	})
@@ -219,7 +266,7 @@ func postForm(path string, form url.Values) *http.Request {
 	return r
 }
 
-// send sends a request as a user; "" is nobody.
+// send sends a request as a user; "" is without a session.
 func (s *site) send(user string, r *http.Request) *httptest.ResponseRecorder {
 	if user != "" {
 		secret, ok := s.sessions[user]

@@ -50,7 +50,7 @@ type sourceView struct {
 func (s *Web) source(c *call) error {
 	query := c.r.URL.Query()
 	asked := s.sourceQuery(query, query.Get("domain"))
-	asked.Group, asked.Key = insight.Group(c.params["group"]), c.params["source"]
+	asked.Group, asked.Key = insight.Group(c.params.Get("group")), c.params.Get("source")
 	if query.Has("csv") {
 		asked.After, asked.Limit, asked.Parts = "", maxCSVRows, maxCSVRows
 	}
@@ -93,9 +93,9 @@ func (s *Web) source(c *call) error {
 		}
 	}
 	page := Page{Template: "source", Title: found.Name, Section: "Senders", Charts: true}
-	back := ui.Link{Text: "Senders", Href: ui.WithQuery(Prefix+"/senders", periodQuery(query), "group", string(asked.Group))}
+	back := ui.Link{Text: "Senders", Href: ui.WithQuery(Prefix+"/senders", carried(query), "group", string(asked.Group))}
 	if asked.Domain != "" {
-		back = ui.Link{Text: "Senders of " + asked.Domain, Href: ui.WithQuery(domainPath(asked.Domain)+"/senders", periodQuery(query), "group", string(asked.Group))}
+		back = ui.Link{Text: "Senders of " + asked.Domain, Href: ui.WithQuery(domainPath(asked.Domain)+"/senders", carried(query), "group", string(asked.Group))}
 	}
 	page.Trail = []ui.Link{back}
 	return c.render(http.StatusOK, page, view)

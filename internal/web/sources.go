@@ -38,6 +38,7 @@ type sourcesView struct {
 	Flow   ui.Chart
 	Pager  ui.Pager
 	Path   string // of the page, for its filter
+	Tags   tagChoice
 	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
 	// where nothing is filtered.
 	Kept  []ui.Choice
@@ -84,7 +85,7 @@ func (s *Web) domainSources(c *call) error {
 
 // sourceQuery reads what a page of sources is asked for.
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
-	q := mailQuery{Domain: normalDomain(domain), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
+	q := mailQuery{Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
 		Group: insight.GroupNetwork, Search: query.Get("search"), Failing: query.Get("failing") != "",
 		After: query.Get("after"), Limit: sourcesPerPage, Trends: true, Assess: domain != "",
 	}}
@@ -105,11 +106,17 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
 	view := sourcesView{
-		Query: asked, Path: path, Kept: ui.Kept(query, "search", "failing"), Groups: groupTabs(path, query, asked.Group),
+		Query: asked, Path: path, Kept: ui.Kept(query, "search", "failing", "tag"), Groups: groupTabs(path, query, asked.Group),
 		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()),
 	}
-	if asked.Search != "" || asked.Failing {
-		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "after", "")
+	if asked.Search != "" || asked.Failing || asked.Tag != "" {
+		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "tag", "", "after", "")
+	}
+	if domain == "" {
+		var err error
+		if view.Tags, err = c.tags(); err != nil {
+			return sourcesView{}, err
+		}
 	}
 	// Before the mail is opened: a request that held it would wait for its own memory.
 	if asked.Domain != "" && asked.Group == insight.GroupNetwork {
@@ -252,6 +259,9 @@ func sourcePath(asked mailQuery, key string) string {
 	query := url.Values{"from": {asked.Period.From.String()}, "to": {asked.Period.To.String()}}
 	if asked.Domain != "" {
 		query.Set("domain", asked.Domain)
+	}
+	if asked.Tag != "" {
+		query.Set("tag", asked.Tag)
 	}
 	return Prefix + "/senders/" + string(asked.Group) + "/" + url.PathEscape(key) + "?" + query.Encode()
 }

@@ -113,7 +113,7 @@ func countClasses(senders []insight.SimulatedSender, domain string, query url.Va
 			}
 		}
 		if count.Senders > 0 {
-			count.Href = ui.WithQuery(domainPath(domain)+"/senders", periodQuery(query), "class", string(c.class))
+			count.Href = ui.WithQuery(domainPath(domain)+"/senders", carried(query), "class", string(c.class))
 			counts = append(counts, count)
 		}
 	}

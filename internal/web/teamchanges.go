@@ -44,29 +44,33 @@ func (s *Web) teamChanges(c *call) error {
 		if err != nil {
 			return err
 		}
-		return c.csv(teamEventTable(all))
+		return c.csv(c.teamEventTable(all))
 	}
 	found, err := part(query.Get("after"))
 	if err != nil {
 		return err
 	}
-	view := teamChangesView{Table: teamEventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: changesFilter(path, query)}
+	tags, err := c.tags()
+	if err != nil {
+		return err
+	}
+	view := teamChangesView{Table: c.teamEventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: changesFilter(path, query, tags)}
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "events", "after", "")
 	return c.render(http.StatusOK, Page{Template: "changes", Title: "Changes", Section: "Changes"}, view)
 }
 
-func changesFilter(path string, query url.Values) ui.Form {
-	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: []ui.Field{
+func changesFilter(path string, query url.Values, tags tagChoice) ui.Form {
+	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append([]ui.Field{
 		{Name: "domain", Label: "Domain", Type: "search", Value: query.Get("domain"), Placeholder: "example.com"},
-	}}
+	}, tags.fields()...)}
 }
 
 // teamEventTable is eventTable with the domains.
-func teamEventTable(events []dmarcd.Event) ui.Table {
+func (c *call) teamEventTable(events []dmarcd.Event) ui.Table {
 	t := eventTable(events)
 	t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Domain", Wide: true})
 	for i, e := range events {
-		t.Rows[i] = slices.Insert(t.Rows[i], 1, ui.LinkTo(e.Domain, domainPath(e.Domain)))
+		t.Rows[i] = slices.Insert(t.Rows[i], 1, ui.LinkTo(e.Domain, c.link(domainPath(e.Domain))))
 	}
 	return t
 }

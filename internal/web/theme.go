@@ -2,7 +2,7 @@ package web
 
 import "net/http"
 
-// themeCookie keeps how somebody wants the page to look. The server puts it
+// themeCookie stores the theme that the user chose. The server puts it
 // into the page, so that it never shows the other look first.
 const themeCookie = "dmarcd_theme"
 

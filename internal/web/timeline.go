@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
@@ -39,7 +40,7 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 func dispositionChart(found Timeline) ui.Chart {
 	chart := ui.Chart{
 		Kind: "days", ID: "disposition", Title: "What receivers did",
-		Summary: ui.Number(found.Counts.Rejected) + " messages were rejected and " + ui.Number(found.Counts.Quarantined) + " quarantined.",
+		Summary: dmarcd.FormatNumber(found.Counts.Rejected) + " messages were rejected and " + dmarcd.FormatNumber(found.Counts.Quarantined) + " quarantined.",
 		Labels:  []string{"Day (UTC)", "Delivered", "Quarantined", "Rejected"}, Tones: []string{"quiet", "warning", "bad"},
 	}
 	for _, d := range found.Days {
@@ -94,6 +95,9 @@ func eventAfter(e dmarcd.Event) string {
 	if e.Kind == dmarcd.HeldReport {
 		return e.Organization + ": " + e.Reason
 	}
+	if e.Day != 0 { // it was detected
+		return e.Summary()
+	}
 	return cmp.Or(e.After, e.Reason)
 }
 
@@ -123,8 +127,9 @@ func eventCell(kind dmarcd.EventKind) ui.Cell {
 		cell.Text, cell.Tone = "webhook disabled", "bad"
 	case dmarcd.WebhookTest:
 		cell.Text, cell.Tone = "webhook test", "info"
-	default:
-		cell.Text = string(kind)
+	default: // what was detected has its kind for words
+		cell.Text = strings.NewReplacer(".", " ", "_", " ").Replace(string(kind))
+		cell.Tone = map[dmarcd.Level]string{dmarcd.LevelError: "bad", dmarcd.LevelWarning: "warning", dmarcd.LevelInfo: "info"}[kind.Level()]
 	}
 	return cell
 }

@@ -82,7 +82,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 	return t
 }
 
-// createToken shows the secret in its answer, because nobody can tell it later.
+// createToken shows the secret in its answer: it is not stored.
 func (s *Web) createToken(c *call) error {
 	written, err := c.form()
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Web) createToken(c *call) error {
 }
 
 func (s *Web) revokeToken(c *call) error {
-	id, err := dmarcd.ParseTokenID(c.params["id"])
+	id, err := dmarcd.ParseTokenID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}

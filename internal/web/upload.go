@@ -127,7 +127,7 @@ func receiptTable(read ...readFile) ui.Table {
 			if r.Status == dmarcd.Unclaimed {
 				status = status.Noted("It counts once the team has the domain.")
 			}
-			if r.Status != dmarcd.Refused {
+			if r.Status != dmarcd.StatusRejected {
 				status = status.Linked(Prefix + "/reports/" + r.ID.String())
 			}
 			name := ui.Text(file.name).Noted(r.Member)

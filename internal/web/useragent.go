@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// browserName says what a browser is by the header User-Agent, for somebody who
+// browserName says what a browser is by the header User-Agent, for a user who
 // looks for their own. It is the header itself where that says nothing known.
 func browserName(userAgent string) string {
 	browser, system := firstWord(browsers, userAgent), firstWord(systems, userAgent)

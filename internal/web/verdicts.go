@@ -35,7 +35,7 @@ func (s *Web) setCounted(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := dmarcd.ParseReportID(c.params["id"])
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
@@ -50,7 +50,7 @@ func (s *Web) setCounted(c *call) error {
 }
 
 func (s *Web) deleteReport(c *call) error {
-	id, err := dmarcd.ParseReportID(c.params["id"])
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
@@ -61,7 +61,7 @@ func (s *Web) deleteReport(c *call) error {
 }
 
 func (s *Web) deleteRejected(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.params["id"])
+	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
@@ -153,5 +153,5 @@ func reportCount(n int) string {
 	if n == 1 {
 		return "1 report"
 	}
-	return ui.Number(int64(n)) + " reports"
+	return dmarcd.FormatNumber(int64(n)) + " reports"
 }

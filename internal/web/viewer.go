@@ -33,7 +33,7 @@ func newViewer(account *service.Account) Viewer {
 	}
 }
 
-// Access is how far somebody may go. Each level includes those before it.
+// Access is what a user may do. Each level includes those before it.
 type Access uint8
 
 // The levels.
@@ -69,7 +69,7 @@ func (v Viewer) may(access Access) bool {
 	case accessOperate:
 		return v.Operator
 	case accessSignedIn:
-		return true // nobody else is a Viewer
+		return true // every Viewer is signed in
 	}
 	return v.Access >= access
 }
@@ -81,7 +81,7 @@ func (v Viewer) MayEdit() bool { return v.may(AccessEdit) }
 func (v Viewer) MayOwn() bool { return v.may(AccessOwn) }
 
 // sessionCookie holds the secret of a session. The prefix __Host- would forbid
-// plain http, by which a first look at a new installation is had.
+// plain http, which a new installation uses at first.
 const sessionCookie = "dmarcd_session"
 
 // identify finds the user of a call, or returns dmarcd.ErrUnauthorized.
@@ -95,6 +95,9 @@ func (s *Web) identify(c *call) error {
 		return err
 	}
 	c.account, c.viewer, c.team, c.system = account, newViewer(account), account.InTeam(), account.System()
+	if c.tag = askedTag(c.r.URL.Query().Get("tag")); c.tag != "" {
+		c.team = c.team.Tagged(c.tag)
+	}
 	return nil
 }
 
@@ -108,7 +111,7 @@ func heldSession(r *http.Request) string {
 }
 
 // setSession hands out a session, or takes it back where secret is "". Lax and
-// not Strict: whoever follows a link from a mail to a page is signed in there.
+// not Strict: a user who follows a link from a mail is signed in there.
 func (s *Web) setSession(c *call, secret string) {
 	s.setCookie(c, sessionCookie, secret)
 }

@@ -1,5 +1,5 @@
-// Package web serves the pages for people, under /app/: what the API tells of
-// domains, checks and reports, made to be read. Pages are rendered on the
+// Package web serves the pages for people, under /app/: the domains, checks
+// and reports of the API, made to be read. Pages are rendered on the
 // server and work without script; every chart stands beside the table that it
 // is drawn from, and every table can be had as CSV.
 //
@@ -85,17 +85,14 @@ func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve refuses in this order: a form from another site, no session, no such
-// path, no such method, not allowed. A stranger is led to the sign-in page
+// path, no such method, not allowed. A client without a session is led to the sign-in page
 // whatever the path, and so learns nothing of it.
 func (s *Web) serve(c *call) error {
 	if err := s.origin.Check(c.r); err != nil {
 		return errOtherSite
 	}
 	matched, params, allowed := s.routing.Match(c.r)
-	c.params = make(map[string]string, len(params))
-	for _, p := range params {
-		c.params[p.Name] = p.Value
-	}
+	c.params = params
 	if matched != nil {
 		note(c.w, "route", matched.name())
 		if matched.access == accessAnybody {
@@ -168,7 +165,7 @@ func (s *Web) leadToSignIn(c *call) error {
 	switch {
 	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
 		query.Set("why", "form")
-		next = c.cameFrom()
+		next = c.referer()
 	case c.session != "":
 		query.Set("why", "session")
 	}

@@ -10,7 +10,7 @@ import (
 type Check struct {
 	Domain    string    `json:"domain"`
 	CheckedAt string    `json:"checked_at"`
-	Grade     string    `json:"grade"` // "" where nobody could tell the policy
+	Grade     string    `json:"grade"` // "" if the policy is unknown
 	DMARC     DMARC     `json:"dmarc"`
 	SPF       SPF       `json:"spf"`
 	DKIM      []DKIMKey `json:"dkim"`
@@ -21,7 +21,7 @@ type Check struct {
 	DANE      DANE      `json:"dane"`
 	DNSSEC    DNSSEC    `json:"dnssec"`
 	Findings  []Finding `json:"findings"`
-	NextStep  *Finding  `json:"next_step"` // null where there is nothing to mend
+	NextStep  *Finding  `json:"next_step"` // null if there is nothing to fix
 }
 
 // DMARC is the policy as receivers find it. Policy, Applied and RecordDomain are ""
@@ -53,7 +53,7 @@ type Destination struct {
 	Consent string `json:"consent"`
 }
 
-// SPF is the SPF record with the tree of look-ups.
+// SPF is the SPF record with the tree of lookups.
 type SPF struct {
 	Status      string    `json:"status"`
 	Reason      string    `json:"reason,omitempty"`

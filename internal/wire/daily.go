@@ -2,7 +2,7 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// Daily is what was counted in one day.
+// Daily holds the counts of one day.
 type Daily struct {
 	Day    string  `json:"day"`
 	Domain *string `json:"domain"` // null for all domains of the team together
@@ -18,12 +18,11 @@ type Daily struct {
 	Unverified int64 `json:"unverified"`
 }
 
-// NewDaily returns the shape of a day's counts, for a domain or, with "", for the
-// team.
+// NewDaily returns the shape of a day's counts, for a domain, or for the team if domain is "".
 func NewDaily(day dmarcd.Day, domain string, c dmarcd.Counts) Daily {
 	return Daily{
 		Day: day.String(), Domain: optionalText(domain), Summary: NewSummary(c.Summary),
-		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // sums that reached their end may not fit
+		Delivered:   max(0, c.Total()-c.Quarantined-c.Rejected), // saturated sums may not add up
 		Quarantined: c.Quarantined, Rejected: c.Rejected, DKIM: c.DKIM, SPF: c.SPF, Unverified: c.Unverified,
 	}
 }

@@ -2,8 +2,7 @@ package wire
 
 import "net/http"
 
-// ErrorCode returns the code that an error answer has in the header Dmarcd-Error where
-// nothing more is known than its status.
+// ErrorCode returns the Dmarcd-Error code of a status, for errors without a code of their own.
 func ErrorCode(status int) string {
 	switch status {
 	case http.StatusBadRequest:

@@ -6,7 +6,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Event is something that happened to a domain or to the team.
+// Event is an event of a domain or of the team.
 type Event struct {
 	Seq     int64     `json:"seq"`
 	ID      string    `json:"id"`
@@ -17,8 +17,7 @@ type Event struct {
 	Data    EventData `json:"data"`
 }
 
-// EventData is what an event says beside its kind. Members that do not apply to the kind
-// are null.
+// EventData holds the details of an event. Members that do not apply to its kind are null.
 type EventData struct {
 	Domain       *string `json:"domain"`
 	Link         string  `json:"link"`
@@ -29,14 +28,29 @@ type EventData struct {
 	Organization *string `json:"organization"`
 	WebhookID    *string `json:"webhook_id"`
 	Reason       *string `json:"reason"`
+
+	Level       string   `json:"level"`
+	Day         *string  `json:"day"`
+	Subject     *string  `json:"subject"`
+	SubjectName *string  `json:"subject_name"`
+	Messages    *int64   `json:"messages"`
+	Observed    *float64 `json:"observed"`
+	Usual       *float64 `json:"usual"`
 }
 
-// NewEvent returns the shape of an event. baseURL is where clients see the API: links lead
-// to the pages of the same host.
+// NewEvent returns the shape of an event. baseURL is the public URL of the API: links lead to
+// pages on the same host.
 func NewEvent(e dmarcd.Event, baseURL string) Event {
 	data := EventData{
 		Domain: optionalText(e.Domain), Link: eventLink(e, baseURL), FindingID: optionalText(e.Finding), Before: optionalText(e.Before), After: optionalText(e.After),
 		Organization: optionalText(e.Organization), Reason: optionalText(e.Reason),
+	}
+	data.Level, data.Subject, data.SubjectName = string(e.Level()), optionalText(e.Subject), optionalText(e.SubjectName)
+	if e.Day != 0 {
+		data.Day = optionalText(e.Day.String())
+	}
+	if e.Measured != (dmarcd.Measured{}) {
+		data.Messages, data.Observed, data.Usual = &e.Messages, &e.Observed, &e.Usual
 	}
 	if e.Report != 0 {
 		data.ReportID = optionalText(e.Report.String())
@@ -47,12 +61,11 @@ func NewEvent(e dmarcd.Event, baseURL string) Event {
 	return Event{Seq: e.Seq, ID: e.ID.String(), Kind: string(e.Kind), Domain: data.Domain, At: Time(e.At), Summary: e.Summary(), Data: data}
 }
 
-// eventLink returns the page about an event: that of the report or of the domain, or the
-// overview.
+// eventLink returns the page of the report or the domain, or the overview.
 func eventLink(e dmarcd.Event, baseURL string) string {
 	base, err := url.Parse(baseURL)
 	if err != nil {
-		return "" // the configuration holds a URL
+		return "" // the configuration ensures a valid URL
 	}
 	page := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/"}
 	switch {

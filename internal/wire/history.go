@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// KeptCheck is an entry of a domain's history: a check, which came out the same
-// from FirstAt to LastAt, and what was different from the one before.
+// KeptCheck is an entry of a domain's history: a check that had the same result from FirstAt
+// to LastAt, and its changes from the previous entry.
 type KeptCheck struct {
 	ID      string `json:"id"`
 	FirstAt string `json:"first_at"`

@@ -2,7 +2,7 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// KeptReport is a report in a list: what is told of all kinds alike. What the
+// KeptReport is a report in a list: the members that all kinds have. What the
 // report does not state is null.
 type KeptReport struct {
 	ID           string   `json:"id"`
@@ -70,8 +70,7 @@ func NewKeptRecord(domain string, record AggregateRecord) KeptRecord {
 	return KeptRecord{ForDomain: optionalText(domain), AggregateRecord: record}
 }
 
-// Verdict is what the authentication of a mail came to. What was not looked at is
-// null.
+// Verdict is the authentication result of a mail. Members that were not checked are null.
 type Verdict struct {
 	Genuine string  `json:"genuine"`
 	From    *string `json:"from"`
@@ -95,7 +94,7 @@ func genuine(v dmarcd.Verdict) string {
 	return string(v.Genuine)
 }
 
-// Rejected is something that was sent and could not be used.
+// Rejected is a rejected item.
 type Rejected struct {
 	ID         string  `json:"id"`
 	Kind       *string `json:"kind"` // null where it looks like nothing that is known
@@ -108,7 +107,7 @@ type Rejected struct {
 	Size       int64   `json:"size"` // 0 once the bytes are gone
 }
 
-// NewRejected returns the shape of something rejected.
+// NewRejected returns the shape of a rejected item.
 func NewRejected(r dmarcd.Rejected) Rejected {
 	return Rejected{
 		ID: r.ID.String(), Kind: optionalText(r.Kind), Reason: r.Reason, Intake: string(r.Intake), Name: optionalText(r.Name),

@@ -11,15 +11,14 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Page is a part of a list. Next leads to the one after it, and is null at the
-// end.
+// Page is a part of a list. Next is the cursor of the next page, null at the end.
 type Page[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next"`
 }
 
-// NewPage makes a page of what was read, which is one item more than the page
-// has if there is a next one. place says where an item stands in the list.
+// NewPage returns a page of at most limit items; read has one more if there is a next page.
+// place returns the cursor of an item.
 func NewPage[A, B any](read []A, limit int, place func(A) string, shape func(A) (B, error)) (Page[B], error) {
 	page := Page[B]{Items: []B{}}
 	for i, item := range read {
@@ -37,16 +36,15 @@ func NewPage[A, B any](read []A, limit int, place func(A) string, shape func(A) 
 	return page, nil
 }
 
-// ErrAfter is what a client is told that made a cursor of its own.
+// ErrAfter means that a cursor is invalid.
 var ErrAfter = &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next of the page before."}
 
-// FormatCursor writes a place in a list that is ordered by time, as clients are to
-// hand it back.
+// FormatCursor encodes a position in a list ordered by time.
 func FormatCursor(at time.Time, id int64) string {
 	return FormatPlace(at.Unix(), strconv.FormatInt(id, 10))
 }
 
-// ParseCursor reads what FormatCursor wrote; anything else is ErrAfter.
+// ParseCursor is the inverse of FormatCursor; other texts are ErrAfter.
 func ParseCursor(text string) (at time.Time, id int64, err error) {
 	seconds, rest, err := ParsePlace(text)
 	if err != nil {
@@ -58,13 +56,12 @@ func ParseCursor(text string) (at time.Time, id int64, err error) {
 	return time.Unix(seconds, 0), id, nil
 }
 
-// FormatRecordCursor writes a place in a report, after record n of a share, as clients are
-// to hand it back.
+// FormatRecordCursor encodes a position in a report: after record n of a share.
 func FormatRecordCursor(share, n int) string {
 	return FormatPlace(int64(share), strconv.Itoa(n))
 }
 
-// ParseRecordCursor reads what FormatRecordCursor wrote; anything else is ErrAfter.
+// ParseRecordCursor is the inverse of FormatRecordCursor; other texts are ErrAfter.
 func ParseRecordCursor(text string) (share, n int, err error) {
 	number, rest, err := ParsePlace(text)
 	if err != nil {
@@ -77,13 +74,12 @@ func ParseRecordCursor(text string) (share, n int, err error) {
 	return int(number), int(last), nil
 }
 
-// FormatPlace writes a number and a text so that nobody takes them for more than a
-// place in a list.
+// FormatPlace encodes a number and a text as an opaque cursor.
 func FormatPlace(number int64, text string) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%s", number, text))
 }
 
-// ParsePlace reads what FormatPlace wrote; anything else is ErrAfter.
+// ParsePlace is the inverse of FormatPlace; other texts are ErrAfter.
 func ParsePlace(place string) (number int64, text string, err error) {
 	decoded, err := base64.RawURLEncoding.DecodeString(place)
 	if err != nil {

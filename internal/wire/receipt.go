@@ -2,7 +2,7 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// Receipts is what became of everything that was sent at once.
+// Receipts holds the receipts of one upload.
 type Receipts struct {
 	Items []Receipt `json:"items"`
 }
@@ -16,8 +16,8 @@ func NewReceipts(receipts []dmarcd.Receipt) Receipts {
 	return shape
 }
 
-// Receipt is what became of one report, or of something that is none. What is not
-// known of something that was rejected is null or 0.
+// Receipt is the result of one report or rejected item. Unknown members of a rejected item are
+// null or 0.
 type Receipt struct {
 	Kind         *string  `json:"kind"`
 	Status       string   `json:"status"`
@@ -29,7 +29,7 @@ type Receipt struct {
 	Quirks       []string `json:"quirks"`
 	ID           *string  `json:"id"`
 	Organization *string  `json:"organization"`
-	// Member is where in what was sent it was found, "" for all of it.
+	// Member is the location in the upload, "" for the whole.
 	Member string `json:"member"`
 }
 

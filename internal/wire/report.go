@@ -11,17 +11,16 @@ import (
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
 
-// Found says where a report was found.
+// Found is the location of a report in a file.
 type Found struct {
 	File string `json:"file"`
-	// Member is where in the file the report is, "" for the file itself.
+	// Member is the location in the file, "" for the file itself.
 	Member string `json:"member"`
 	// Kind is "aggregate", "failure" or "tls".
 	Kind string `json:"kind"`
-	// Damage says what is wrong with a container that could be read in part, null
-	// where nothing is.
+	// Damage describes a damaged container that could be read in part, null if it is intact.
 	Damage *string `json:"damage"`
-	// Quirks holds the deviations of the report from its specification.
+	// Quirks are deviations from the specification.
 	Quirks []Quirk `json:"quirks"`
 }
 
@@ -32,8 +31,8 @@ type Quirk struct {
 	Meaning string `json:"meaning"`
 }
 
-// AggregateReport is an aggregate report but for the list of its records, which
-// follows as the member "record_list". What a report does not state is null.
+// AggregateReport is an aggregate report without its records, which follow as the member
+// "record_list". Missing values are null.
 type AggregateReport struct {
 	Found
 	XMLBytes     int64    `json:"xml_bytes"`
@@ -68,7 +67,7 @@ type AggregateReport struct {
 	Sources   int   `json:"distinct_source_ips"`
 }
 
-// AggregateRecord is a record of an aggregate report. What it does not state is "".
+// AggregateRecord is a record of an aggregate report. Missing values are "".
 type AggregateRecord struct {
 	SourceIP     string            `json:"source_ip"`
 	Count        int64             `json:"count"`
@@ -82,11 +81,11 @@ type AggregateRecord struct {
 	EnvelopeTo   string            `json:"envelope_to"`
 	DKIMResults  []DKIMResult      `json:"dkim_results"`
 	SPFResults   []SPFResult       `json:"spf_results"`
-	// Disagrees is true where the results do not lead to what the receiver says.
+	// Disagrees means that the results contradict the receiver's evaluation.
 	Disagrees bool `json:"disagrees"`
 }
 
-// AggregateReason is why a receiver did not do what the policy asks for.
+// AggregateReason is why a receiver overrode the policy.
 type AggregateReason struct {
 	Type    string `json:"type"`
 	Comment string `json:"comment"`
@@ -108,8 +107,7 @@ type SPFResult struct {
 	HumanResult string `json:"human_result"`
 }
 
-// FailureReport is a failure report without local parts of addresses. What it does
-// not state is null.
+// FailureReport is a failure report without local parts of addresses. Missing values are null.
 type FailureReport struct {
 	Found
 	TextOnly              bool     `json:"text_only"`
@@ -136,12 +134,12 @@ type FailureReport struct {
 	OriginalRcptTo        []string `json:"original_rcpt_to"`
 	MessageID             *string  `json:"message_id"`
 	From                  *string  `json:"from"`
-	// Header and Body are the mail that failed, where the operator keeps it.
+	// Header and Body are those of the failed mail, if the operator stores them.
 	Header string `json:"header,omitempty"`
 	Body   string `json:"body,omitempty"`
 }
 
-// TLSReport is a TLS report. What it does not state is null.
+// TLSReport is a TLS report. Missing values are null.
 type TLSReport struct {
 	Found
 	OrganizationName *string     `json:"organization_name"`
@@ -155,7 +153,7 @@ type TLSReport struct {
 	Policies         []TLSPolicy `json:"policies"`
 }
 
-// TLSPolicy is a policy of a TLS report. What it does not state is "".
+// TLSPolicy is a policy of a TLS report. Missing values are "".
 type TLSPolicy struct {
 	Type        string       `json:"type"`
 	Domain      string       `json:"domain"`
@@ -180,9 +178,8 @@ type TLSFailure struct {
 	ReasonCode            string `json:"failure_reason_code"`
 }
 
-// NewReport returns the shape of a report of any kind without its records, found in a
-// file: an AggregateReport, FailureReport or TLSReport. It is nil where the report has no
-// detail any more.
+// NewReport returns the shape of a report in a file without its records: an AggregateReport,
+// FailureReport or TLSReport. It is nil if the report has no detail any more.
 func NewReport(file string, r dmarcd.Report) any {
 	found := Found{File: file, Member: r.Member, Kind: string(r.Kind), Damage: optionalText(r.Damage), Quirks: NewQuirks(r)}
 	switch {
@@ -204,7 +201,7 @@ func NewQuirks(r dmarcd.Report) []Quirk {
 	})
 }
 
-// meaning says what a quirk means, "" for one that is not known any more.
+// meaning describes a quirk, "" for an unknown one.
 func meaning(kind dmarcd.ReportKind, name string) string {
 	switch kind {
 	case dmarcd.KindAggregate:
@@ -284,7 +281,7 @@ func newFailureReport(found Found, report dmarcd.Report) FailureReport {
 	if !has(failure.ArrivalDateMissing) {
 		shape.ArrivalDate = shape.Date
 	}
-	if r.AlignmentTold {
+	if r.AlignmentReported {
 		shape.IdentityAlignment = optionalText(r.IdentityAlignment())
 		shape.DKIMAligned = optionalText(yesNo(!slices.Contains(r.Misaligned, "dkim")))
 		shape.SPFAligned = optionalText(yesNo(!slices.Contains(r.Misaligned, "spf")))

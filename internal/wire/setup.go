@@ -6,7 +6,7 @@ import "github.com/dmarcd/dmarcd"
 type Setup struct {
 	Domain        string        `json:"domain"`
 	ReportAddress *string       `json:"report_address"` // null where the service has no report domain
-	CheckedAt     *string       `json:"checked_at"`     // null where nobody has looked yet
+	CheckedAt     *string       `json:"checked_at"`     // null before the first check
 	Records       []SetupRecord `json:"records"`
 }
 
@@ -16,7 +16,7 @@ type SetupRecord struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`
 	Value   string `json:"value"`
-	Seen    *bool  `json:"seen"` // null where nobody could tell
+	Seen    *bool  `json:"seen"` // null if unknown
 	Why     string `json:"why"`
 }
 

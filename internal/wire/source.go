@@ -2,12 +2,12 @@ package wire
 
 import "github.com/dmarcd/dmarcd"
 
-// Source is who sent mail, with what was counted of it.
+// Source is a sender with its counts.
 type Source struct {
-	// Key names the source among those of its group, Name is for people.
+	// Key identifies the source in its group, Name is for display.
 	Key  string `json:"key"`
 	Name string `json:"name"`
-	// Detail is what else is known of it.
+	// Detail is additional information for display.
 	Detail *string `json:"detail"`
 	Summary
 	// Delivered, Quarantined and Rejected are what receivers did with the messages.
@@ -17,18 +17,18 @@ type Source struct {
 	// DKIM and SPF are the messages that passed each, aligned.
 	DKIM int64 `json:"dkim"`
 	SPF  int64 `json:"spf"`
-	// Unverified are the messages of reports that nobody knows the sender of.
+	// Unverified are the messages of reports with an unverified sender.
 	Unverified int64 `json:"unverified"`
-	// FirstDay and LastDay are when the first and the last report of it in the period
-	// begin, FirstSeen and LastSeen the same over all time: of senders alone, else null.
+	// FirstDay and LastDay are the begin of the first and last report in the period, FirstSeen
+	// and LastSeen the same over all time, for senders only, else null.
 	FirstDay  string  `json:"first_day"`
 	LastDay   string  `json:"last_day"`
 	FirstSeen *string `json:"first_seen"`
 	LastSeen  *string `json:"last_seen"`
-	// Class is what the source is to the domain, Evidence what that is concluded from.
+	// Class is the relation of the source to the domain, Evidence the reasons.
 	Class    dmarcd.Class `json:"class"`
 	Evidence []string     `json:"evidence"`
-	// Cause says why most of its failing messages fail, Fix what to do about it.
+	// Cause is why most of its failing messages fail, Fix how to resolve it.
 	Cause *string `json:"cause"`
 	Fix   *string `json:"fix"`
 }

@@ -5,7 +5,8 @@ import "github.com/dmarcd/dmarcd"
 // Webhook is an endpoint to which events are delivered.
 type Webhook struct {
 	ID             string   `json:"id"`
-	URL            string   `json:"url"`
+	URL            string   `json:"url"` // without its path where it is a secret
+	Format         string   `json:"format"`
 	Kinds          []string `json:"kinds"`   // null for all
 	Domains        []string `json:"domains"` // null for all
 	Enabled        bool     `json:"enabled"`
@@ -17,7 +18,7 @@ type Webhook struct {
 // NewWebhook returns the shape of a webhook.
 func NewWebhook(w dmarcd.Webhook) Webhook {
 	shape := Webhook{
-		ID: w.ID.String(), URL: w.URL, Domains: w.Domains, Enabled: w.Enabled(), CreatedAt: Time(w.CreatedAt),
+		ID: w.ID.String(), URL: w.URL, Format: string(w.Format), Domains: w.Domains, Enabled: w.Enabled(), CreatedAt: Time(w.CreatedAt),
 		DisabledReason: optionalText(w.DisabledReason), FailingSince: optionalTime(w.FailingSince),
 	}
 	for _, kind := range w.Kinds {
@@ -29,7 +30,12 @@ func NewWebhook(w dmarcd.Webhook) Webhook {
 // WebhookWithSecret is a webhook at the one time when its secret is shown.
 type WebhookWithSecret struct {
 	Webhook
-	Secret string `json:"secret"`
+	Secret *string `json:"secret"` // null where deliveries are not signed
+}
+
+// NewWebhookWithSecret returns the shape of a webhook with its secret, "" for none.
+func NewWebhookWithSecret(w dmarcd.Webhook, secret string) WebhookWithSecret {
+	return WebhookWithSecret{Webhook: NewWebhook(w), Secret: optionalText(secret)}
 }
 
 // WebhookDelivery is the delivery of an event to a webhook.

@@ -57,7 +57,7 @@ func onSQLite(t *testing.T, attack func(t *testing.T, a *arena), settings ...str
 func enter(t *testing.T, db storetest.DB, settings ...string) *arena {
 	t.Helper()
 	a := &arena{t: t, dns: startDNS(t), data: filepath.Join(t.TempDir(), "data")}
-	a.in = daemon.Installation{Program: program, Settings: []string{
+	a.in = daemon.Installation{Program: program, MemoryNet: memoryNet, Settings: []string{
 		"DMARCD_DATABASE=" + db.DSN, "DMARCD_DATA=" + a.data, "DMARCD_LISTEN=127.0.0.1:0",
 		"DMARCD_DNS=" + a.dns.address, "DMARCD_LOG_FORMAT=json", "DMARCD_REPORT_DOMAIN=" + reportDomain,
 		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_OUTBOUND_ALLOW=127.0.0.0/8",
@@ -73,7 +73,7 @@ func enter(t *testing.T, db storetest.DB, settings ...string) *arena {
 // serve starts the daemon, again where it was stopped.
 func (a *arena) serve() {
 	a.t.Helper()
-	a.d = a.in.Serve(a.t, memoryNet)
+	a.d = a.in.Serve(a.t)
 	for _, tenant := range []*tenant{a.victim, a.mallory} {
 		if tenant != nil {
 			tenant.origin = "http://" + a.d.HTTP

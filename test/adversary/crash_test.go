@@ -28,9 +28,9 @@ func TestMailThatEndsTheProcess(t *testing.T) {
 		}
 		// Nothing else takes so much processor time.
 		const reading = 700 * time.Millisecond
-		rest := a.d.Memory.CPU()
+		rest := a.d.CPU()
 		eventually(t, restLimit, "the mail is read", func() bool {
-			now := a.d.Memory.CPU()
+			now := a.d.CPU()
 			if !strings.Contains(a.d.Log(), "crashes") {
 				rest = now // it is still starting
 			}

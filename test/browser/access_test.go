@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// role is how far somebody may go.
+// role is what a user may do.
 type role int
 
 const (
@@ -45,6 +47,7 @@ var places = []place{
 	{path: "/app/domains/{domain}/setup/steps", need: viewer},
 	{path: "/app/domains/{domain}/reports", need: viewer},
 	{path: "/app/domains/{domain}/settings", need: viewer},
+	{path: "/app/search?q=example", need: viewer},
 	{path: "/app/senders", need: viewer},
 	{path: "/app/senders/address/192.0.2.10", need: viewer},
 	{path: "/app/reports", need: viewer},
@@ -61,6 +64,9 @@ var places = []place{
 	{path: "/app/settings/members", need: viewer},
 	{path: "/app/settings/members?csv=invitations", need: viewer},
 	{path: "/app/settings/mailboxes", need: viewer},
+	{path: "/app/alerts", need: viewer},
+	{path: "/app/settings/webhooks", need: viewer},
+	{path: "/app/settings/webhooks/{webhook}", need: viewer},
 	{path: "/app/settings/retention", need: viewer},
 	{path: "/app/settings/audit", need: owner},
 	{path: "/app/installation/teams", need: operator},
@@ -70,8 +76,13 @@ var places = []place{
 	{path: "/app/domains/new", need: editor, form: url.Values{"domain": {"another.example"}}},
 	{path: "/app/domains/{domain}/dns", need: editor, form: url.Values{}},
 	{path: "/app/domains/{domain}/senders/as64500", need: editor, form: url.Values{"class": {"yours"}}},
+	{path: "/app/domains/{domain}/selftest", need: editor, form: url.Values{}},
+	{path: "/app/sample", need: editor, form: url.Values{}},
+	{path: "/app/sample/delete", need: editor, form: url.Values{}},
+	{path: "/app/domains/{domain}/tags", need: editor, form: url.Values{"tags": {"shop"}}},
 	{path: "/app/domains/{domain}/purpose", need: editor, form: url.Values{"purpose": {"personal"}}},
 	{path: "/app/domains/{domain}/delete", need: owner, form: url.Values{"confirm": {"example.com"}}},
+	{path: "/app/alerts/1/acknowledge", need: editor, form: url.Values{}},
 	{path: "/app/reports/upload", need: editor, form: url.Values{"file": {"x"}}},
 	{path: "/app/reports/rejected/{rejected}/retry", need: editor, form: url.Values{}},
 	{path: "/app/reports/rejected/{rejected}/delete", need: editor, form: url.Values{}},
@@ -87,13 +98,19 @@ var places = []place{
 	{path: "/app/settings/mailboxes", need: owner, form: url.Values{"server": {"127.0.0.1:1"}, "username": {"x"}, "password": {"x"}}},
 	{path: "/app/settings/mailboxes/box_1/resume", need: owner, form: url.Values{}},
 	{path: "/app/settings/mailboxes/box_1/remove", need: owner, form: url.Values{}},
+	{path: "/app/settings/webhooks", need: owner, form: url.Values{"url": {"https://hooks.example/"}, "format": {"slack"}}},
+	{path: "/app/settings/webhooks/{webhook}", need: owner, form: url.Values{"enabled": {"false"}}},
+	{path: "/app/settings/webhooks/{webhook}/test", need: owner, form: url.Values{}},
+	{path: "/app/settings/webhooks/{webhook}/rotate", need: owner, form: url.Values{}},
+	{path: "/app/settings/webhooks/{webhook}/remove", need: owner, form: url.Values{}},
+	{path: "/app/settings/webhooks/{webhook}/deliveries/dlv_1/retry", need: owner, form: url.Values{}},
 	{path: "/app/settings/retention", need: owner, form: url.Values{"counters": {"1"}, "records": {"1"}, "originals": {"1"}}},
 	{path: "/app/installation/teams", need: operator, form: url.Values{"name": {"third"}}},
 	{path: "/app/installation/teams/{team}/api", need: operator, form: url.Values{"api": {"no"}}},
 	{path: "/app/installation/users/{user}/remove", need: operator, form: url.Values{}},
 }
 
-// accountForms are what everybody may change of themselves, and nobody of others.
+// accountForms are what users may change of their own account only.
 var accountForms = []place{
 	{path: "/app/account/name", need: viewer, form: url.Values{"name": {"Somebody Else"}}},
 	{path: "/app/account/password", need: viewer, form: url.Values{"current": {password}, "password": {"another few words in a row"}}},
@@ -124,6 +141,7 @@ func foundCompany(t *testing.T, zone string) *company {
 	s.run("domain", "add", "--team", "default", "example.com")
 	s.run("team", "create", "second", "--api")
 	s.deliver(aggregateReport("example.com"))
+	s.run("webhook", "add", "--team", "default", "https://hooks.example/")
 	s.api(http.MethodPost, "/reports", s.token, "no report at all")
 	c.operator = s.member(t, s.link, "ada@example.com")
 	c.viewer = s.member(t, s.invite("vera@example.com", "default", "viewer"), "vera@example.com")
@@ -133,8 +151,11 @@ func foundCompany(t *testing.T, zone string) *company {
 	c.names = strings.NewReplacer("{domain}", "example.com",
 		"{report}", c.first("/app/reports", `rep_\w+`), "{rejected}", c.first("/app/reports/rejected", `rej_\w+`),
 		"{token}", c.first("/app/settings/tokens", `tok_\w+`), "{member}", c.first("/app/settings/members", `members/(\w+)`),
+		"{webhook}", c.first("/app/settings/webhooks", `whk_\w+`),
 		"{team}", c.first("/app/installation/teams", `teams/(\w+)`), "{user}", c.first("/app/installation/users", `users/(\w+)`),
 		"{session}", c.first("/app/account", `sessions/(\w{64})/end`))
+	graded := regexp.MustCompile(`example\.com,[^,]*,[A-F]`)
+	daemon.Eventually(t, stepLimit, "the grade of the first check", func() bool { return graded.MatchString(c.state()) })
 	return c
 }
 
@@ -148,7 +169,7 @@ func (c *company) first(path, pattern string) string {
 	return match[len(match)-1]
 }
 
-// try asks for a place as somebody.
+// try requests a place as a user.
 func (c *company) try(v *visitor, p place) answer {
 	c.t.Helper()
 	return v.send(v.request(p.method(), c.names.Replace(p.path), p.form))
@@ -218,7 +239,7 @@ func (c *company) tryAsAnother(p place) {
 func (c *company) state() string {
 	c.t.Helper()
 	var b strings.Builder
-	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations"} {
+	for _, table := range []string{"/app/?csv=domains", "/app/reports?csv=reports", "/app/reports/rejected?csv=rejected", "/app/installation/teams?csv=teams", "/app/installation/users?csv=users", "/app/settings/members?csv=invitations", "/app/settings/webhooks?csv=webhooks"} {
 		b.WriteString(c.operator.get(table).body)
 	}
 	for row := range strings.Lines(c.operator.get("/app/settings/tokens?csv=tokens").body) {

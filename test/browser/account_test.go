@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// elsewhere signs somebody in on another browser, without a screen.
+// elsewhere signs a user in on another browser, without a screen.
 func (s *site) elsewhere(t *testing.T, email string) *visitor {
 	t.Helper()
 	v := s.visitor(t)
@@ -22,7 +22,7 @@ func TestAccount(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	b.follow("Your account")
 	b.says("You sign in as ada@example.com.")
@@ -77,13 +77,13 @@ func TestInvitationIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/settings/members", http.StatusOK)
 	b.says("No open invitations")
 	b.write("email", "zoe@example.com")
 	b.choose("role", "editor")
 	b.press("Create invitation")
-	link := welcomePath.FindString(b.text("pre.record"))
+	link := invitationPath.FindString(b.text("pre.record"))
 	if got := b.text(`[aria-label="Open invitations"]`); !strings.Contains(got, "zoe@example.com") || !strings.Contains(got, "editor") {
 		t.Errorf("the open invitations: got %q want zoe as editor", got)
 	}

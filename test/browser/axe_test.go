@@ -26,7 +26,7 @@ func (v violation) String() string {
 
 // runAxe runs every rule: those of WCAG 2.2, of which axe leaves the size of targets
 // out unless it is asked, and its good practices. Contrast, which costs most, is left
-// out where the same colours have been looked at before.
+// out where the same colours were checked before.
 const runAxe = `axe.run(document, { resultTypes: ["violations"],
 	rules: { "target-size": { enabled: true }, "color-contrast": { enabled: %t } } }).then(({ violations }) =>
 	violations.map(({ id, impact, help, nodes }) => ({ ID: id, Impact: impact, Help: help,

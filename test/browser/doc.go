@@ -6,7 +6,7 @@
 // One Chromium serves all tests; each person in a test has a profile of their own.
 // Whatever a tab is used for, it is watched: a request to another host, an error in
 // the console, a violation of the Content-Security-Policy, or a script that is not
-// ours fails the test. axe looks at every page, light, dark and as on a phone.
+// ours fails the test. axe checks every page, light, dark and as on a phone.
 //
 // scripts/need-browser.sh installs what the tests need. With -short nothing is started
 // and nothing is tested. With -screenshots FOLDER the pages of the sample team are also

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 const password = "correct horse battery staple"
 
-// welcome follows a one-time link and chooses a password.
-func (b *tab) welcome(link, email string) {
+// acceptInvitation follows a one-time link and chooses a password.
+func (b *tab) acceptInvitation(link, email string) {
 	b.t.Helper()
 	b.visit(link, http.StatusOK)
 	b.write("email", email)
@@ -46,9 +48,10 @@ func TestFirstSteps(t *testing.T) {
 	if got := b.path(); !strings.HasPrefix(got, "/app/sign-in") {
 		t.Errorf("a stranger: got %s want the sign-in page", got)
 	}
-	b.welcome(s.link, "ada@example.com")
-	b.says("Add a domain")
+	b.acceptInvitation(s.link, "ada@example.com")
+	b.says("Get started")
 	b.inspect("the empty overview")
+	b.trySample()
 	for _, path := range []string{"/app/senders", "/app/reports", "/app/settings/mailboxes"} {
 		b.visit(path, http.StatusOK)
 		b.inspect("empty " + path)
@@ -57,7 +60,7 @@ func TestFirstSteps(t *testing.T) {
 	b.visit(s.link, http.StatusNotFound)
 	b.says("This link cannot be used")
 
-	// Whoever wanted to see a page is led there after signing in.
+	// The sign-in leads to the page that was requested.
 	b.visit("/app/settings/tokens", http.StatusOK)
 	b.write("email", "ada@example.com")
 	b.write("password", "another password")
@@ -79,8 +82,28 @@ func TestFirstSteps(t *testing.T) {
 	b.followGuide()
 }
 
+// trySample adds sample data, opens pages of it, and removes it.
+func (b *tab) trySample() {
+	b.t.Helper()
+	b.press("Add sample data")
+	b.says("These domains and their reports are made up.")
+	b.says("brightpay.example")
+	b.inspect("an overview of sample data")
+	b.visit("/app/senders", http.StatusOK)
+	b.says("Cloudpost Mail Hosting")
+	b.press("Remove sample data")
+	b.says("Get started")
+	for _, path := range []string{"/app/senders", "/app/reports"} {
+		b.visit(path, http.StatusOK)
+		if got := b.text("main"); strings.Contains(got, ".example") || strings.Contains(got, "Cloudpost") {
+			b.t.Errorf("%s after the removal: got %q, want nothing of the sample data", path, got)
+		}
+	}
+	b.visit("/app/", http.StatusOK)
+}
+
 // guideLimit is how long the guide may take to see a record: it asks the server every
-// 5 s, which looks at the DNS every 10 s at most.
+// 5 s, which queries the DNS every 10 s at most.
 const guideLimit = 40 * time.Second
 
 // step is what the guide shows of a record to publish.
@@ -116,7 +139,7 @@ func (b *tab) followGuide() {
 // awaitStep waits until the guide says that a step is in a state.
 func (b *tab) awaitStep(i int, want string) {
 	b.t.Helper()
-	eventually(b.t, guideLimit, fmt.Sprintf("step %d of the guide is %s", i+1, want), func() bool {
+	daemon.Eventually(b.t, guideLimit, fmt.Sprintf("step %d of the guide is %s", i+1, want), func() bool {
 		return read(b, evaluate[[]step](readSteps))[i].State == want
 	})
 }

@@ -19,7 +19,7 @@ func TestHeaders(t *testing.T) {
 	c := foundCompany(t, "")
 	nobody := c.visitor(t)
 	anybody := []place{
-		{path: "/app/sign-in"}, {path: "/app/welcome/unknown"}, {path: "/app/oidc/start"}, {path: "/app/nothing"}, {path: "/app/static/none.css"},
+		{path: "/app/sign-in"}, {path: "/app/invitation/unknown"}, {path: "/app/oidc/start"}, {path: "/app/nothing"}, {path: "/app/static/none.css"},
 	}
 	for _, p := range append(anybody, places...) {
 		for name, v := range map[string]*visitor{"a stranger": nobody, "a viewer": c.viewer} {
@@ -52,7 +52,7 @@ func checkPolicy(t *testing.T, where, policy string) {
 	}
 }
 
-// TestDownloads holds that what strangers sent is never shown as a page of ours.
+// TestDownloads checks that received content is never shown as a page of ours.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	c := foundCompany(t, "")

@@ -139,7 +139,7 @@ func (b *tab) walk(from string, look func()) (seen map[string]bool) {
 	return seen
 }
 
-// TestStoredScript sends texts that want to be scripts by every way that strangers
+// TestStoredScript sends texts that want to be scripts by every way that outsiders
 // have, and walks through all pages. The watch of the tab fails the test if a script
 // ran, another host was asked, or the Content-Security-Policy had to step in.
 func TestStoredScript(t *testing.T) {
@@ -148,7 +148,7 @@ func TestStoredScript(t *testing.T) {
 	s.run("domain", "add", "--team", "default", "example.com")
 	s.run("domain", "verify", "--team", "default", "example.com")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	for name, content := range map[string]string{
 		"aggregate.xml": hostileReport(), "tls.json": hostileTLSReport(), "failure.eml": hostileFailureReport(),
 		`<img src=x onerror=alert(9) data-hostile>.txt`: hostile("garbage"),

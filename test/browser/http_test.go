@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// visitor is somebody who asks over plain HTTP, keeps cookies, and follows no
+// visitor is a client that uses plain HTTP, keeps cookies, and follows no
 // redirect.
 type visitor struct {
 	t      *testing.T

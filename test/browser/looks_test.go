@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/demo"
 )
 
-// look is a way to look at a page.
+// look is a rendering of a page.
 type look struct {
 	name          string
 	scheme        string // light or dark
@@ -26,7 +26,7 @@ var looks = []look{
 	{name: "phone", scheme: "light", width: 390, height: 844, phone: true},
 }
 
-// wear makes the tab look at pages in that way.
+// wear makes the tab render pages in that way.
 func (l look) wear(b *tab) {
 	b.t.Helper()
 	options := []chromedp.EmulateViewportOption{}
@@ -70,6 +70,7 @@ var shownPages = []shown{
 	{name: "domain-failure-reports", path: "/app/domains/brightpay.example/reports?kind=failure"},
 	{name: "domain-tls-reports", path: "/app/domains/harbourlight.example/reports?kind=tls"},
 	{name: "domain-settings", path: "/app/domains/harbourlight.example/settings"},
+	{name: "search", path: "/app/search?q=bright"},
 	{name: "senders", path: "/app/senders"},
 	{name: "senders-address", path: "/app/senders?group=address&failing=yes"},
 	{name: "sender", path: "/app/senders", link: `main a[href^="/app/senders/"]`},
@@ -84,6 +85,7 @@ var shownPages = []shown{
 	{name: "settings-tokens", path: "/app/settings/tokens"},
 	{name: "settings-members", path: "/app/settings/members"},
 	{name: "settings-mailboxes", path: "/app/settings/mailboxes"},
+	{name: "settings-webhooks", path: "/app/settings/webhooks"},
 	{name: "settings-retention", path: "/app/settings/retention"},
 	{name: "settings-audit", path: "/app/settings/audit"},
 	{name: "account", path: "/app/account"},
@@ -92,15 +94,15 @@ var shownPages = []shown{
 	{name: "installation-audit", path: "/app/installation/audit"},
 }
 
-// TestLooks looks at every page of the sample team in every way: axe finds nothing to
+// TestLooks renders every page of the sample team in every way: axe finds nothing to
 // say, charts are drawn, and nothing is wider than the screen.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	s := serveDemo(t)
 	stranger := s.open(t)
 	stranger.visit(s.link, http.StatusOK)
-	stranger.inspect("welcome")
-	stranger.welcome(s.link, demo.Ada)
+	stranger.inspect("invitation")
+	stranger.acceptInvitation(s.link, demo.Ada)
 	stranger.lookAround()
 	stranger.visit("/app/nothing", http.StatusNotFound)
 	stranger.inspect("not-found")
@@ -146,12 +148,12 @@ func (b *tab) lookAround() {
 		b.press(team.name)
 		b.says(team.domain)
 	}
-	if strings.Contains(b.site.log.String(), "could not read mailbox") {
+	if strings.Contains(b.site.Log(), "could not read mailbox") {
 		b.t.Error("got a mailbox that the demo tried to read want it left alone")
 	}
 }
 
-// show looks at one page of the sample team.
+// show checks one page of the sample team.
 func (b *tab) show(p shown) {
 	b.t.Helper()
 	b.visit(p.path, http.StatusOK)
@@ -198,7 +200,7 @@ func (b *tab) fits(name string, l look) {
 	}
 }
 
-// inspect looks at the present page in every way. The name tells which it is.
+// inspect checks the current page in every rendering. The name tells which it is.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
 	b.fits(name, narrow)

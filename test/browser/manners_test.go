@@ -10,9 +10,11 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// TestManyDomainsWithLongNames looks at a list that is longer and wider than the
+// TestManyDomainsWithLongNames checks a list that is longer and wider than the
 // screen: it moves in its place, and the page does not.
 func TestManyDomainsWithLongNames(t *testing.T) {
 	t.Parallel()
@@ -24,7 +26,7 @@ func TestManyDomainsWithLongNames(t *testing.T) {
 	}
 	s.run(append([]string{"domain", "add", "--team", "default"}, names...)...)
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.says("1–50 of 61")
 	for _, path := range []string{"/app/", "/app/domains/" + names[0], "/app/domains/" + names[0] + "/setup", "/app/domains/" + names[0] + "/settings"} {
 		b.visit(path, http.StatusOK)
@@ -54,7 +56,7 @@ func TestChartsOnPaperAndInSystemColours(t *testing.T) {
 	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	s.run("domain", "add", "--team", "default", "example.com")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.upload(file(t, "report.xml", aggregateReport("example.com")))
 	b.visit("/app/", http.StatusOK)
 	const compliant, failing = "47 152 104", "212 73 63" // --chart-good and --chart-bad of a light page
@@ -83,7 +85,7 @@ func TestSessionEndsUnderAForm(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/reports/upload", http.StatusOK)
 	b.forgetCookies()
 	b.do(
@@ -123,7 +125,7 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	s := serve(t, "")
 	s.run("domain", "add", "--team", "default", "example.com", "example.org")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/?sort=name&days=7", http.StatusOK)
 	b.write("search", "org")
 	b.press("Filter")
@@ -137,23 +139,23 @@ func TestBackRestoresTheFilter(t *testing.T) {
 	}
 	// The page may come back as it was left, without being loaded again.
 	b.do(evaluate[chromedp.Void](`setTimeout(() => history.back())`))
-	eventually(t, stepLimit, "the page before", func() bool { return b.path() == "/app/?search=org&days=7&sort=name" })
+	daemon.Eventually(t, stepLimit, "the page before", func() bool { return b.path() == "/app/?search=org&days=7&sort=name" })
 	if got := read(b, evaluate[string](`document.querySelector("#search").value + " " + document.querySelector("#policy").value`)); got != "org " {
 		t.Errorf("got the filter %q want what the address says", got)
 	}
 }
 
-// TestDoneIsToldOnce looks at the DNS, and loads the page again.
+// TestDoneIsToldOnce checks the DNS, and loads the page again.
 func TestDoneIsToldOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	s.run("domain", "add", "--team", "default", "example.com")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/domains/example.com/dns", http.StatusOK)
 	b.click("main button.primary")
 	b.says("The DNS was checked just now.")
-	eventually(t, stepLimit, "the address says it no more", func() bool { return b.path() == "/app/domains/example.com/dns" })
+	daemon.Eventually(t, stepLimit, "the address says it no more", func() bool { return b.path() == "/app/domains/example.com/dns" })
 	b.load(chromedp.Reload())
 	if b.has(".flash") {
 		t.Error("got what was done again, want it told once")
@@ -165,7 +167,7 @@ func TestMenuClosesBehindTheKeyboard(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.do(chromedp.Focus(chromedp.CSS("details.menu > summary")), chromedp.KeyEvent("\r"))
 	if !b.has("details.menu[open]") {
 		t.Fatal("got a closed menu want Enter to open it")

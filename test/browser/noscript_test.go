@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestWithoutScript reads, and uploads, as somebody who has switched scripts off.
+// TestWithoutScript reads, and uploads, with scripts switched off.
 func TestWithoutScript(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
@@ -19,7 +19,7 @@ func TestWithoutScript(t *testing.T) {
 	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, off); err != nil {
 		t.Fatal(err)
 	}
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/reports/upload", http.StatusOK)
 	report := file(t, "report.xml", aggregateReport("example.com"))
 	b.do(chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{report}))
@@ -31,10 +31,10 @@ func TestWithoutScript(t *testing.T) {
 
 	b.follow("Overview")
 	b.says("12")
-	b.do(chromedp.WaitVisible(chromedp.CSS("details.numbers table"))) // nobody has to open it
+	b.do(chromedp.WaitVisible(chromedp.CSS("details.numbers table"))) // it is open by default
 	b.follow("example.com")
 	for _, tab := range []struct{ path, says string }{
-		{"/senders", "Unknown network"},
+		{"/senders", "7 messages from 1 sender"},
 		{"/dns", "What was seen"},
 		{"/dns", "There is no SPF record"},
 		{"/changes", "The first check."},
@@ -58,7 +58,7 @@ func TestWithoutScript(t *testing.T) {
 	b.choose("p", "reject")
 	b.press("Make the record")
 	b.says("v=DMARC1; p=reject")
-	for _, page := range []string{"tokens", "members", "mailboxes", "retention", "audit"} {
+	for _, page := range []string{"tokens", "members", "mailboxes", "webhooks", "retention", "audit"} {
 		b.visit("/app/settings/"+page, http.StatusOK)
 		b.says("Settings")
 	}

@@ -26,7 +26,7 @@ func TestSessions(t *testing.T) {
 	s := serve(t, "")
 	v := s.member(t, s.link, "ada@example.com")
 	first := v.session()
-	v.wantIn("after the welcome", true)
+	v.wantIn("after the invitation", true)
 
 	// A new sign-in has a new secret, and the one before opens nothing.
 	if got := v.signIn("ada@example.com"); got.status != http.StatusSeeOther {
@@ -40,7 +40,7 @@ func TestSessions(t *testing.T) {
 	thief.hold(first)
 	thief.wantIn("with the secret of before", false)
 
-	// A secret that somebody else chose is never taken over.
+	// A secret chosen by an attacker is never taken over.
 	const fixed = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	victim := s.visitor(t)
 	victim.hold(fixed)

@@ -25,7 +25,7 @@ type tab struct {
 	watch *watch
 }
 
-// open opens a tab for somebody who has never been on the site. Hosts are those, beside
+// open opens a tab for a new visitor. Hosts are those, beside
 // the site's, that its pages may lead to.
 func (s *site) open(t *testing.T, hosts ...string) *tab {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/dmarcd/dmarcd/internal/demo"
 )
@@ -18,7 +19,7 @@ func TestTasks(t *testing.T) {
 	t.Parallel()
 	s := serveDemo(t)
 	b := s.open(t)
-	b.welcome(s.link, demo.Ada)
+	b.acceptInvitation(s.link, demo.Ada)
 	const spoofed = "/app/domains/brightpay.example"
 	for _, task := range []struct {
 		name, start string
@@ -46,6 +47,7 @@ func TestTasks(t *testing.T) {
 		}
 	}
 	b.oneReport()
+	b.findByKey()
 	for _, path := range []string{"/app/print", spoofed + "/print"} {
 		b.visit(path, http.StatusOK)
 		b.printsOn(1)
@@ -62,6 +64,19 @@ func (b *tab) oneReport() {
 	b.press("Filter")
 	b.click(`main a[href^="/app/reports/rep_"]`)
 	b.says("Bigmail on ")
+}
+
+// findByKey finds a domain by the keyboard: the key /, a part of the name, Enter.
+func (b *tab) findByKey() {
+	b.t.Helper()
+	b.visit("/app/reports", http.StatusOK)
+	b.do(chromedp.KeyEvent("/"))
+	if got := read(b, evaluate[string](`document.activeElement.name`)); got != "q" {
+		b.t.Fatalf("after /: got the focus on %q, want it on the search field", got)
+	}
+	b.load(chromedp.KeyEvent("bright" + kb.Enter))
+	b.click(`main a[href="/app/domains/brightpay.example"]`)
+	b.says("brightpay.example")
 }
 
 // printsOn wants the page to fit on so many sheets of A4.

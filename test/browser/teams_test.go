@@ -20,12 +20,12 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 	s.run("domain", "add", "--team", "second", "second.example")
 
 	owner := s.open(t)
-	owner.welcome(s.link, "ada@example.com")
+	owner.acceptInvitation(s.link, "ada@example.com")
 	owner.visit("/app/settings/members", http.StatusOK)
 	owner.write("email", "vera@example.com")
 	owner.choose("role", "viewer")
 	owner.press("Create invitation")
-	link := welcomePath.FindString(owner.text("pre.record"))
+	link := invitationPath.FindString(owner.text("pre.record"))
 	if link == "" {
 		t.Fatalf("got no link want one: %s", owner.summary())
 	}
@@ -33,14 +33,14 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 	owner.inspect("a new link")
 
 	vera := s.open(t)
-	vera.welcome(link, "vera@example.com")
+	vera.acceptInvitation(link, "vera@example.com")
 	vera.says("first.example")
 	if vera.has("details.menu form[action='/app/team']") {
 		t.Error("a member of one team: got a choice of teams want none")
 	}
 	for _, path := range []string{
 		"/app/", "/app/domains/first.example/dns", "/app/domains/first.example/settings", "/app/reports",
-		"/app/settings/tokens", "/app/settings/members", "/app/settings/mailboxes", "/app/settings/retention",
+		"/app/settings/tokens", "/app/settings/members", "/app/settings/mailboxes", "/app/settings/webhooks", "/app/settings/retention",
 	} {
 		vera.visit(path, http.StatusOK)
 		if vera.has("main form[method=post]") {

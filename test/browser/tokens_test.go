@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // revocationLimit is how long the API may still take a revoked token: a second, and
@@ -16,7 +18,7 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	b.visit("/app/settings/tokens", http.StatusOK)
 	b.write("name", "a script")
 	b.choose("scope", "read")
@@ -42,7 +44,7 @@ func TestTokenIsMadeUsedAndRevoked(t *testing.T) {
 	if want := "Revoke the token? Programs that use it stop working at once."; !slices.Contains(b.watch.asks(), want) {
 		t.Errorf("the page asked %q want %q among it", b.watch.asks(), want)
 	}
-	eventually(t, revocationLimit, "the revoked token is refused", func() bool {
+	daemon.Eventually(t, revocationLimit, "the revoked token is refused", func() bool {
 		got, _ := s.api(http.MethodGet, "/domains", token, "")
 		return got == http.StatusUnauthorized
 	})

@@ -37,7 +37,7 @@ func TestUploadIsCountedAndItsSourcesAreFound(t *testing.T) {
 	s := serve(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	s.run("domain", "add", "--team", "default", "example.com")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 
 	report := file(t, "report.xml", aggregateReport("example.com"))
 	if got := b.upload(report, file(t, "notes.txt", "no report at all")); !strings.Contains(got, "stored") || !strings.Contains(got, "rejected") {

@@ -15,7 +15,7 @@ func TestForgedReportsAreTakenOut(t *testing.T) {
 	s.deliver(aggregateReport("example.com"))
 	s.api(http.MethodPost, "/reports", s.token, "no report at all")
 	b := s.open(t)
-	b.welcome(s.link, "ada@example.com")
+	b.acceptInvitation(s.link, "ada@example.com")
 	wantMessages := func(after, want string) {
 		t.Helper()
 		b.visit("/app/", http.StatusOK)

@@ -136,7 +136,7 @@ func (w *watch) settle(ctx context.Context, origin string) []string {
 	return slices.Clone(w.problems)
 }
 
-// wait returns when nobody watches the tab any more. Its context has ended.
+// wait returns when the watchers of the tab have ended. Its context has ended.
 func (w *watch) wait() { w.watching.Wait() }
 
 // evaluate runs an expression in the page, waits for it where it is a promise, and

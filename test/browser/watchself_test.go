@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestWatch holds that the watch, on which the other tests rely, sees what it is for.
+// TestWatch checks that the watch, on which the other tests rely, sees what it is for.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

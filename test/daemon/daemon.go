@@ -1,42 +1,55 @@
 package daemon
 
 import (
-	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// Daemon is a process that runs `dmarcd serve`.
+// Daemon is a process that serves.
 type Daemon struct {
-	// HTTP and SMTP are the host:port of the listeners; SMTP is empty where the
-	// settings have none.
+	// HTTP and SMTP are the host:port of the listeners, once Await has returned. SMTP
+	// is empty where the settings have none.
 	HTTP, SMTP string
-	// Memory measures the process with its children.
+	// Memory measures the process with its children. It is nil where the
+	// installation has no MemoryNet.
 	Memory *Meter
 
 	t       testing.TB
 	process *exec.Cmd
-	stdout  *output
-	log     *output
+	mail    bool // there is an SMTP listener
+	stdout  *Output
+	log     *Output
 	ended   chan struct{} // closed when the process is gone
 }
 
-// Serve starts a daemon and returns when it serves. It is killed at the end of
-// the test unless it was stopped before, and whenever it has more resident
-// memory than memoryNet: a bug must not take the machine with it.
-func (in Installation) Serve(t testing.TB, memoryNet int64) *Daemon {
+// Serve starts a daemon and returns when it serves.
+func (in Installation) Serve(t testing.TB) *Daemon {
 	t.Helper()
-	d := &Daemon{t: t, stdout: &output{}, log: &output{}, ended: make(chan struct{})}
-	d.process = exec.Command(in.Program, "serve")
+	d := in.Start(t, "serve")
+	d.Await()
+	return d
+}
+
+// Start starts a command that serves, without waiting for it. The process is killed at
+// the end of the test unless it has ended before.
+func (in Installation) Start(t testing.TB, command string) *Daemon {
+	t.Helper()
+	d := &Daemon{t: t, stdout: &Output{}, log: &Output{}, ended: make(chan struct{})}
+	for _, setting := range in.Settings {
+		if value, found := strings.CutPrefix(setting, "DMARCD_SMTP_LISTEN="); found {
+			d.mail = value != ""
+		}
+	}
+	d.process = exec.Command(in.Program, command)
 	d.process.Env, d.process.Dir = in.Settings, t.TempDir()
 	d.process.Stdout, d.process.Stderr = d.stdout, d.log
 	d.process.SysProcAttr = &syscall.SysProcAttr{}
-	dieWithParent(d.process.SysProcAttr)
+	DieWithParent(d.process.SysProcAttr)
 	if err := d.process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,30 +57,33 @@ func (in Installation) Serve(t testing.TB, memoryNet int64) *Daemon {
 		_ = d.process.Wait() // ProcessState has the status
 		close(d.ended)
 	}()
-	d.Memory = meter(d.process.Process.Pid, memoryNet, d.ended)
+	if in.MemoryNet > 0 {
+		d.Memory = meter(d.PID(), in.MemoryNet, d.ended)
+	}
 	t.Cleanup(func() {
 		if d.Running() {
 			d.Kill()
 		}
-		<-d.Memory.done
-	})
-	mail := false
-	for _, setting := range in.Settings {
-		if value, found := strings.CutPrefix(setting, "DMARCD_SMTP_LISTEN="); found {
-			mail = value != ""
+		if d.Memory != nil {
+			<-d.Memory.done
 		}
-	}
-	Eventually(t, StartLimit, "the daemon serves", func() bool {
-		if !d.Running() {
-			t.Fatalf("the daemon ended with %v:\n%s", d.process.ProcessState, d.log)
-		}
-		d.HTTP = d.logged("serving")
-		if mail {
-			d.SMTP = d.logged("receiving mail")
-		}
-		return d.HTTP != "" && mail == (d.SMTP != "")
 	})
 	return d
+}
+
+// Await returns when the daemon serves.
+func (d *Daemon) Await() {
+	d.t.Helper()
+	Eventually(d.t, StartLimit, "the daemon serves", func() bool {
+		if !d.Running() {
+			d.t.Fatalf("the daemon ended with %v:\n%s", d.process.ProcessState, d.log)
+		}
+		d.HTTP = d.logged("serving")
+		if d.mail {
+			d.SMTP = d.logged("receiving mail")
+		}
+		return d.HTTP != "" && d.mail == (d.SMTP != "")
+	})
 }
 
 // logged returns the address in a message of the log, or "".
@@ -91,6 +107,9 @@ func (d *Daemon) Running() bool {
 	}
 }
 
+// PID returns the id of the process.
+func (d *Daemon) PID() int { return d.process.Process.Pid }
+
 // Log returns what the daemon wrote to standard error, the end of it where it
 // was a lot.
 func (d *Daemon) Log() string { return d.log.String() }
@@ -98,15 +117,25 @@ func (d *Daemon) Log() string { return d.log.String() }
 // Printed returns what the daemon wrote to standard output.
 func (d *Daemon) Printed() string { return d.stdout.String() }
 
+// Signal sends a signal to the process, which must be running.
+func (d *Daemon) Signal(signal os.Signal) {
+	d.t.Helper()
+	if err := d.process.Process.Signal(signal); err != nil {
+		d.t.Errorf("%v: %v; the process ended with %v:\n%s", signal, err, d.process.ProcessState, d.log.tail(4<<10))
+	}
+}
+
 // Stop ends the process as an operator does and fails the test if it takes too
 // long or ends with an error.
 func (d *Daemon) Stop() {
 	d.t.Helper()
-	if !d.Running() {
-		d.t.Errorf("the daemon has ended by itself with %v:\n%s", d.process.ProcessState, d.log.tail(4<<10))
-		return
-	}
-	_ = d.process.Process.Signal(syscall.SIGTERM) // it may be gone, which is seen below
+	d.Signal(syscall.SIGTERM)
+	d.Stopped()
+}
+
+// Stopped waits for the end of a process that has received SIGTERM.
+func (d *Daemon) Stopped() {
+	d.t.Helper()
 	select {
 	case <-d.ended:
 	case <-time.After(StopLimit):
@@ -125,45 +154,28 @@ func (d *Daemon) Kill() {
 	<-d.ended
 }
 
+// Refused waits for the end of a daemon that must not start, and returns its exit
+// status and its log.
+func (d *Daemon) Refused() (status int, log string) {
+	d.t.Helper()
+	select {
+	case <-d.ended:
+	case <-time.After(StartLimit):
+		d.t.Fatalf("the daemon is still running after %v:\n%s", StartLimit, d.log)
+	}
+	return d.process.ProcessState.ExitCode(), d.log.String()
+}
+
 // Eventually returns when the condition holds, and fails the test if that takes
 // longer than limit.
 func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for began := time.Now(); !condition(); <-ticker.C {
+	const longest = 50 * time.Millisecond
+	pause := 5 * time.Millisecond
+	for began := time.Now(); !condition(); pause = min(2*pause, longest) {
 		if time.Since(began) > limit {
 			t.Fatalf("%s: not so after %v", what, limit)
 		}
+		<-time.After(pause)
 	}
-}
-
-// maxOutput is how much of the output of a process is stored.
-const maxOutput = 8 << 20
-
-// output stores the end of what a process writes. It is safe for concurrent
-// use.
-type output struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.buffer.Len() > maxOutput {
-		o.buffer.Next(maxOutput / 2)
-	}
-	return o.buffer.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.String()
-}
-
-func (o *output) tail(n int) string {
-	all := o.String()
-	return all[max(0, len(all)-n):]
 }

@@ -17,7 +17,6 @@ const sampleInterval = 20 * time.Millisecond
 // from /proc. Where there is no /proc it reads 0. It is safe for concurrent
 // use.
 type Meter struct {
-	pid    int
 	now    atomic.Int64
 	peak   atomic.Int64
 	killed atomic.Bool
@@ -27,7 +26,7 @@ type Meter struct {
 // meter samples until the process has ended, and kills it when it has more than
 // net bytes.
 func meter(pid int, net int64, ended <-chan struct{}) *Meter {
-	m := &Meter{pid: pid, done: make(chan struct{})}
+	m := &Meter{done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		ticker := time.NewTicker(sampleInterval)
@@ -61,24 +60,6 @@ func (m *Meter) Reset() { m.peak.Store(m.now.Load()) }
 
 // Killed reports whether the process was killed because of its memory.
 func (m *Meter) Killed() bool { return m.killed.Load() }
-
-// CPU returns the processor time that the process has used.
-func (m *Meter) CPU() time.Duration {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(m.pid), "stat"))
-	if err != nil {
-		return 0
-	}
-	// The name of the program, in parentheses, may hold blanks.
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.ParseInt(fields[11], 10, 64)   // proc(5): utime
-	system, _ := strconv.ParseInt(fields[12], 10, 64) // proc(5): stime
-	const ticksPerSecond = 100                        // USER_HZ on every architecture that Go runs on
-	return time.Duration(user+system) * time.Second / ticksPerSecond
-}
 
 // resident returns the resident bytes of a process and of all below it.
 func resident(pid int) int64 {

@@ -2,6 +2,6 @@ package daemon
 
 import "syscall"
 
-// dieWithParent has the kernel kill the daemon when the test process is gone:
+// DieWithParent has the kernel kill a process when the test process is gone:
 // one that panics or runs out of time ends without its cleanups.
-func dieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }
+func DieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

@@ -4,5 +4,5 @@ package daemon
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux can.
-func dieWithParent(*syscall.SysProcAttr) {}
+// DieWithParent does nothing: only Linux can.
+func DieWithParent(*syscall.SysProcAttr) {}

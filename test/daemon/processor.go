@@ -9,6 +9,16 @@ import (
 	"time"
 )
 
+// CPU returns the processor time that the process has used.
+func (d *Daemon) CPU() time.Duration {
+	d.t.Helper()
+	used, err := ProcessorTime(d.PID())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return used
+}
+
 // ProcessorTime returns the processor time that a process has used, from /proc.
 func ProcessorTime(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

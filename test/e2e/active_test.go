@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 func TestActiveByTheRecord(t *testing.T) {
@@ -147,7 +148,7 @@ func TestUpdatedAtMovesWithVisibleFields(t *testing.T) {
 		before := s.add("example.com")
 		nextSecond := func() {
 			now := time.Now().Unix()
-			eventually(t, 2*time.Second, "the next second", func() bool { return time.Now().Unix() > now })
+			daemon.Eventually(t, 2*time.Second, "the next second", func() bool { return time.Now().Unix() > now })
 		}
 		nextSecond()
 		if diff := cmp.Diff(before, s.verify("example.com", "conclusive")); diff != "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // additions returns the endpoints beside the seven, about a domain.
@@ -27,7 +29,7 @@ func TestAdditionsAreReadByATokenOfTheTeam(t *testing.T) {
 		s := in.serve()
 		s.add("example.com")
 		s.firstCheck("example.com")
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		for _, row := range []struct {
 			name, token string
 			want        int
@@ -95,7 +97,7 @@ func TestAdditionsOfAnotherTeamAreLikeNone(t *testing.T) {
 		if got := readAs[page[event]](t, read("/events?domain="+theirs)); len(got.Items) != 2 {
 			t.Fatalf("events of the other team: got %v want two", got.Items)
 		}
-		eventually(t, fullCheckLimit, "the other team's domain is checked", func() bool {
+		daemon.Eventually(t, fullCheckLimit, "the other team's domain is checked", func() bool {
 			return read("/domains/"+theirs+"/checks/latest").status == http.StatusOK
 		})
 
@@ -182,6 +184,6 @@ func TestAdditionsWithoutTheDatabase(t *testing.T) {
 				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
 			}
 		}
-		p.mend() // what finish looks at
+		p.restore() // for the checks of finish
 	})
 }

@@ -18,6 +18,8 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 		changing(http.MethodGet, "/insights/advice?domain="+domain, token, ""),
 		changing(http.MethodGet, "/insights/simulate?domain="+domain, token, ""),
 		changing(http.MethodPut, "/domains/"+domain+"/senders/as64500", token, `{"class":"yours"}`),
+		changing(http.MethodPut, "/domains/"+domain+"/tags", token, `{"tags":["shop"]}`),
+		changing(http.MethodGet, "/domains/"+domain+"/tags", token, ""),
 		changing(http.MethodGet, path+"/deliveries", token, ""),
 		changing(http.MethodPatch, path, token, `{"kinds":["policy.weakened"]}`),
 		changing(http.MethodPost, path+"/test", token, ""),
@@ -27,12 +29,15 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 	}
 }
 
-// hookRequests returns the requests about all webhooks of a team.
-func hookRequests(token string) []request {
-	return []request{
+// teamRequests returns the requests about all webhooks, alerts and tags of a team, and the
+// self-test, which takes a mail server to succeed.
+func teamRequests(token string) []request {
+	return append(alertRequests(1, token),
+		changing(http.MethodPost, "/domains/example.com/selftest", token, ""),
+		changing(http.MethodGet, "/tags", token, ""),
+		changing(http.MethodGet, "/search?q=example", token, ""),
 		changing(http.MethodGet, "/webhooks", token, ""),
-		changing(http.MethodPost, "/webhooks", token, `{"url":"https://hooks.example/dmarc","kinds":null,"domains":null}`),
-	}
+		changing(http.MethodPost, "/webhooks", token, `{"url":"https://hooks.example/dmarc","kinds":null,"domains":null}`))
 }
 
 // addHook adds a webhook and delivers a test event to it, which fails.
@@ -61,7 +66,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		s.add("example.com")
 		s.firstCheck("example.com")
 		hook := s.addHook()
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		in.do("team", "create", "other", "--api")
 		want := func(r request, status int) {
 			t.Helper()
@@ -75,13 +80,13 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 			for _, r := range advisorRequests("example.com", hook, token) {
 				want(r, status)
 			}
-			for _, r := range hookRequests(token) {
+			for _, r := range teamRequests(token) {
 				if status != http.StatusNotFound {
 					want(r, status)
 				}
 			}
 		}
-		for _, r := range append(advisorRequests("example.com", hook, in.token), hookRequests(in.token)...) {
+		for _, r := range append(advisorRequests("example.com", hook, in.token), teamRequests(in.token)...) {
 			join := "?"
 			if strings.Contains(r.path, "?") {
 				join = "&"
@@ -91,6 +96,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		}
 		for _, r := range []request{
 			changing(http.MethodPut, "/domains/example.com/senders/as64500", in.token, ""),
+			changing(http.MethodPut, "/domains/example.com/tags", in.token, ""),
 			changing(http.MethodPatch, "/webhooks/"+hook.webhook, in.token, ""),
 			changing(http.MethodPost, "/webhooks", in.token, ""),
 		} {
@@ -100,7 +106,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 			r.header, r.body = map[string]string{"Content-Type": "text/plain"}, "{}"
 			want(r, http.StatusUnsupportedMediaType)
 		}
-		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries"} {
+		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries", "/tags", "/domains/example.com/tags", "/search?q=example"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
 			if got := s.ifNoneMatch(path, a.header.Get("ETag")).status; got != http.StatusNotModified {
@@ -124,7 +130,7 @@ func TestAdvisorHasTheRateLimit(t *testing.T) {
 			}
 		}
 		hook := hookNames{"whk_1", "dlv_1"}
-		for _, r := range append(advisorRequests("example.com", hook, in.token), hookRequests(in.token)...) {
+		for _, r := range append(advisorRequests("example.com", hook, in.token), teamRequests(in.token)...) {
 			if a := s.send(r); a.status != http.StatusTooManyRequests {
 				t.Errorf("%s %s: got status %d want 429: %s", r.method, r.path, a.status, a.body)
 			}
@@ -141,11 +147,11 @@ func TestAdvisorWithoutTheDatabase(t *testing.T) {
 		s.add("example.com")
 		p.cut()
 		hook := hookNames{"whk_1", "dlv_1"}
-		for _, r := range append(advisorRequests("example.com", hook, in.token), hookRequests(in.token)...) {
+		for _, r := range append(advisorRequests("example.com", hook, in.token), teamRequests(in.token)...) {
 			if a := s.send(r); a.status != http.StatusServiceUnavailable {
 				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
 			}
 		}
-		p.mend() // for the checks at the end
+		p.restore() // for the checks at the end
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 	repeatedCheckLimit = time.Minute + fullCheckLimit
 )
 
-// quick has everything looked at again every second.
+// quick a full check again every second.
 var quick = []string{"DMARCD_SCHEDULE_INTERVAL=1s", "DMARCD_SCHEDULE_FULL_INTERVAL=1s"}
 
 // checkedZone is the zone of a domain that watches, and has no errors.
@@ -48,7 +49,7 @@ const (
 // rejectZone is checkedZone with the strictest policy.
 var rejectZone = strings.Replace(checkedZone, noneRecord, rejectRecord, 1)
 
-// keptCheck is the part of a check that the tests look at; the rest of its shape
+// keptCheck is the part of a check that the tests read; the rest of its shape
 // is compared with the OpenAPI document.
 type keptCheck struct {
 	ID        string     `json:"id"`
@@ -123,7 +124,7 @@ func readAs[T any](t testing.TB, a answer) T {
 func (s *server) checked(name, what string, limit time.Duration, wanted func(keptCheck) bool) keptCheck {
 	s.in.t.Helper()
 	var latest keptCheck
-	eventually(s.in.t, limit, what, func() bool {
+	daemon.Eventually(s.in.t, limit, what, func() bool {
 		a := s.get("/domains/" + name + "/checks/latest")
 		if a.status == http.StatusNotFound {
 			return false

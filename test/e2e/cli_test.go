@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // prepare brings the database of an installation to the present schema, and
@@ -93,11 +95,11 @@ func TestExitStatuses(t *testing.T) {
 		}
 		for _, row := range rows {
 			r := in.run(command{args: strings.Fields(row.args), settings: row.settings})
-			if r.status != row.want {
-				t.Errorf("dmarcd %s %v: got status %d want %d: %s%s", row.args, row.settings, r.status, row.want, r.stdout, r.stderr)
+			if r.Status != row.want {
+				t.Errorf("dmarcd %s %v: got status %d want %d: %s%s", row.args, row.settings, r.Status, row.want, r.Stdout, r.Stderr)
 			}
-			if r.status != 0 && strings.TrimSpace(r.stderr) == "" && !strings.HasPrefix(row.args, "doctor") {
-				t.Errorf("dmarcd %s: status %d without a word on standard error", row.args, r.status)
+			if r.Status != 0 && strings.TrimSpace(r.Stderr) == "" && !strings.HasPrefix(row.args, "doctor") {
+				t.Errorf("dmarcd %s: status %d without a word on standard error", row.args, r.Status)
 			}
 		}
 		// What was refused beside good names did not keep these out.
@@ -131,9 +133,9 @@ func TestTokenCreatePrintsOnlyTheToken(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		prepare(in)
 		r := in.run(command{args: []string{"token", "create", "--team", "crew", "--name", "robot", "--scope", "read", "--expires", "720h"}})
-		token := strings.TrimSuffix(r.stdout, "\n")
-		if r.status != 0 || tokenPattern.FindString(token) != token || len(token) != 44 {
-			t.Fatalf("got status %d and %d bytes on standard output, want the token alone", r.status, len(r.stdout))
+		token := strings.TrimSuffix(r.Stdout, "\n")
+		if r.Status != 0 || tokenPattern.FindString(token) != token || len(token) != 44 {
+			t.Fatalf("got status %d and %d bytes on standard output, want the token alone", r.Status, len(r.Stdout))
 		}
 		in.remember(token)
 		tokens := listed[tokenEntry](in, "token", "list", "--team", "crew")
@@ -157,7 +159,7 @@ func TestTokenListTellsTheLastUse(t *testing.T) {
 		s := in.serve()
 		token := in.newToken("default", "--name", "used")
 		s.send(request{method: http.MethodGet, path: "/domains", token: token}).wantStatus(t, http.StatusOK)
-		eventually(t, startLimit, "the last use is told", func() bool {
+		daemon.Eventually(t, daemon.StartLimit, "the last use is told", func() bool {
 			tokens := listed[tokenEntry](in, "token", "list", "--team", "default")
 			i := slices.IndexFunc(tokens, func(e tokenEntry) bool { return e.Name == "used" })
 			return tokens[i].UsedAt != nil
@@ -194,13 +196,13 @@ func TestDomainCommands(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve("DMARCD_SCHEDULE_INTERVAL=24h")
 		asked := in.dns.Total()
-		s.stop() // the daemon would ask the DNS about new domains
+		s.Stop() // the daemon would ask the DNS about new domains
 		r := in.run(command{
 			args:  []string{"domain", "add", "--team", "default", "one.example", "-"},
 			stdin: "example.com\n\n  BÜCHER.example. \n# a comment\n",
 		})
-		if r.status != 0 {
-			t.Errorf("add: got status %d want 0: %s", r.status, r.stderr)
+		if r.Status != 0 {
+			t.Errorf("add: got status %d want 0: %s", r.Status, r.Stderr)
 		}
 		if got := in.dns.Total() - asked; got != 0 {
 			t.Errorf("add: got %d questions to the DNS want none", got)
@@ -224,7 +226,7 @@ func TestDomainCommands(t *testing.T) {
 		}
 		in.do("domain", "delete", "--team", "default", "Example.COM")
 		s.get("/domains/example.com").wantStatus(t, http.StatusNotFound)
-		eventually(t, startLimit, "the daemon checks what was added", func() bool {
+		daemon.Eventually(t, daemon.StartLimit, "the daemon checks what was added", func() bool {
 			list := listed[domainEntry](in, "domain", "list", "--team", "default")
 			return !slices.ContainsFunc(list, func(e domainEntry) bool { return e.CheckedAt == nil })
 		})

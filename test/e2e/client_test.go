@@ -83,7 +83,7 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 			body = io.MultiReader(body) // whose length the client cannot know
 		}
 	}
-	sent, err := http.NewRequestWithContext(context.Background(), r.method, "http://"+s.address+s.prefix+r.path, body)
+	sent, err := http.NewRequestWithContext(context.Background(), r.method, "http://"+s.HTTP+s.prefix+r.path, body)
 	if err != nil {
 		return nil, answer{}, err
 	}
@@ -109,7 +109,7 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 // outside gets a path outside the prefix.
 func (s *server) outside(path string) answer {
 	s.in.t.Helper()
-	received, err := s.client.Get("http://" + s.address + path)
+	received, err := s.client.Get("http://" + s.HTTP + path)
 	if err != nil {
 		s.in.t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 		breach("got a redirect, want none")
 	}
 	public := r.path == "/openapi.json" || r.path == "/docs"
-	// Without the database nobody can tell whose bucket it is.
+	// Without the database the owner of the bucket is unknown.
 	tokenKnown := a.status != http.StatusUnauthorized && a.status != http.StatusServiceUnavailable
 	if !public && !s.unlimited && tokenKnown && !r.undocumented {
 		for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
@@ -146,7 +146,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 			}
 		}
 	}
-	// An original is a stranger's bytes.
+	// An original is not trusted.
 	original := strings.HasSuffix(r.path, "/original") && a.status == http.StatusOK
 	if len(a.body) > 0 && r.path != "/docs" && !original {
 		if got := a.header.Get("Content-Type"); got != "application/json" {
@@ -190,7 +190,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 // whose errors have it in the body too. A path that does not exist has no endpoint.
 var (
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|webhooks|insights/|domains/[^/]+/(checks|setup|senders))`)
+	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
 )
 
 // errorShape demands one of the error bodies: a message of one sentence, with a code

@@ -57,14 +57,14 @@ func (in *installation) reportAddress(team, name string, settings ...string) str
 	in.t.Helper()
 	r := in.run(command{args: []string{"domain", "list", "--team", team, "--json"}, settings: settings})
 	var list []domainEntry
-	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil {
-		in.t.Fatalf("%v in %s", err, r.stdout)
+	if err := json.Unmarshal([]byte(r.Stdout), &list); err != nil {
+		in.t.Fatalf("%v in %s", err, r.Stdout)
 	}
 	for _, entry := range list {
 		if entry.Domain == name && entry.ReportAddress != nil {
 			return *entry.ReportAddress
 		}
 	}
-	in.t.Fatalf("team %s has no reporting address for %s: %s", team, name, r.stdout)
+	in.t.Fatalf("team %s has no reporting address for %s: %s", team, name, r.Stdout)
 	return ""
 }

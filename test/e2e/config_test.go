@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 func TestBadConfigurationStopsTheStart(t *testing.T) {
@@ -29,7 +31,7 @@ func TestBadConfigurationStopsTheStart(t *testing.T) {
 			{"log level", "DMARCD_LOG_LEVEL=loud", "log.level"},
 		}
 		for _, row := range rows {
-			status, said := in.start(row.setting).refused()
+			status, said := in.start(row.setting).Refused()
 			if status != 2 {
 				t.Errorf("%s: got status %d want 2", row.name, status)
 			}
@@ -49,9 +51,9 @@ func TestAddressThatIsTaken(t *testing.T) {
 		s := in.serve()
 		other := install(t, in.db, "")
 		other.db.DSN = filepath.Join(t.TempDir(), "other.db")
-		status, said := other.start("DMARCD_LISTEN=" + s.address).refused()
-		if status == 0 || !strings.Contains(said, s.address) {
-			t.Errorf("got status %d and %q want a refusal that names %s", status, said, s.address)
+		status, said := other.start("DMARCD_LISTEN=" + s.HTTP).Refused()
+		if status == 0 || !strings.Contains(said, s.HTTP) {
+			t.Errorf("got status %d and %q want a refusal that names %s", status, said, s.HTTP)
 		}
 	})
 }
@@ -63,14 +65,14 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, true)`); err != nil {
 			t.Fatal(err)
 		}
-		status, said := in.start().refused()
+		status, said := in.start().Refused()
 		if status == 0 || !strings.Contains(said, "newer") {
 			t.Errorf("serve: got status %d and %q want a refusal that says newer", status, said)
 		}
 		for _, args := range [][]string{{"migrate"}, {"team", "list"}} {
 			r := in.run(command{args: args})
-			if r.status == 0 || !strings.Contains(r.stderr, "newer") {
-				t.Errorf("%v: got status %d and %q want a refusal that says newer", args, r.status, r.stderr)
+			if r.Status == 0 || !strings.Contains(r.Stderr, "newer") {
+				t.Errorf("%v: got status %d and %q want a refusal that says newer", args, r.Status, r.Stderr)
 			}
 		}
 	})
@@ -86,14 +88,14 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 			}
 		}
 		const says = "before the first release"
-		status, said := in.start().refused()
+		status, said := in.start().Refused()
 		if status == 0 || !strings.Contains(said, says) || strings.Count(strings.TrimSpace(said), "\n") != 0 {
 			t.Errorf("serve: got status %d and %q want one line that says %q", status, said, says)
 		}
 		for _, args := range [][]string{{"migrate"}, {"team", "list"}} {
 			r := in.run(command{args: args})
-			if r.status == 0 || !strings.Contains(r.stderr, says) || strings.Count(strings.TrimSpace(r.stderr), "\n") != 0 {
-				t.Errorf("%v: got status %d and %q want one line that says %q", args, r.status, r.stderr, says)
+			if r.Status == 0 || !strings.Contains(r.Stderr, says) || strings.Count(strings.TrimSpace(r.Stderr), "\n") != 0 {
+				t.Errorf("%v: got status %d and %q want one line that says %q", args, r.Status, r.Stderr, says)
 			}
 		}
 	})
@@ -119,7 +121,7 @@ func TestConfigurationLayers(t *testing.T) {
 		}
 		for _, row := range rows {
 			r := in.run(command{args: append([]string{"config", "--json"}, row.args...), settings: row.settings})
-			if got := settingIn(t, r.stdout, "report_domain"); got != row.want {
+			if got := settingIn(t, r.Stdout, "report_domain"); got != row.want {
 				t.Errorf("%s: got %q want %q", row.name, got, row.want)
 			}
 		}
@@ -152,10 +154,10 @@ func TestConfigMasksSecrets(t *testing.T) {
 			r := in.run(command{args: append([]string{"config"}, flags...), settings: []string{
 				"DMARCD_TOKEN=" + token, "DMARCD_DATABASE=postgres://dmarcd:" + password + "@db.example:5432/dmarcd",
 			}})
-			if r.status != 0 || !strings.Contains(r.stdout, "db.example") {
-				t.Errorf("config %v: got status %d and %q want the settings", flags, r.status, r.stdout)
+			if r.Status != 0 || !strings.Contains(r.Stdout, "db.example") {
+				t.Errorf("config %v: got status %d and %q want the settings", flags, r.Status, r.Stdout)
 			}
-			if strings.Contains(r.stdout+r.stderr, password) {
+			if strings.Contains(r.Stdout+r.Stderr, password) {
 				t.Errorf("config %v shows the password of the database", flags)
 			}
 		}
@@ -163,7 +165,7 @@ func TestConfigMasksSecrets(t *testing.T) {
 			r := in.run(command{args: args, settings: []string{
 				"DMARCD_DATABASE=postgres://dmarcd:" + password + "@127.0.0.1:1/dmarcd",
 			}})
-			if strings.Contains(r.stdout+r.stderr, password) {
+			if strings.Contains(r.Stdout+r.Stderr, password) {
 				t.Errorf("%v shows the password of the database", args)
 			}
 		}
@@ -188,14 +190,14 @@ func TestDeclaredToken(t *testing.T) {
 			t.Fatalf("got %d tokens want 1", len(tokens))
 		}
 		in.do("token", "revoke", tokens[0].ID)
-		eventually(t, startLimit, "the revoked token is refused", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
-		s.stop()
+		daemon.Eventually(t, daemon.StartLimit, "the revoked token is refused", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
+		s.Stop()
 
 		s = in.serve(setting)
 		if got := s.statusWith(token); got != http.StatusOK {
 			t.Errorf("after a restart: got status %d want 200: it is ensured at every start", got)
 		}
-		s.stop()
+		s.Stop()
 
 		// Declared later, it joins the tokens that are there.
 		another := mintToken("another")
@@ -211,12 +213,12 @@ func TestDeclaredToken(t *testing.T) {
 
 func TestSecondStartPrintsNoToken(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
-		in.serve().stop()
+		in.serve().Stop()
 		s := in.serve()
 		if got := s.statusWith(in.token); got != http.StatusOK {
 			t.Errorf("the token of the first start: got status %d want 200", got)
 		}
-		s.stop()
+		s.Stop()
 		if s.printedToken() != "" {
 			t.Error("the second start printed a token")
 		}
@@ -231,10 +233,10 @@ func TestBackupIsServed(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "backup.db")
 		in.do("backup", file)
 		s.remove("example.com")
-		if r := in.run(command{args: []string{"backup", file}}); r.status == 0 {
+		if r := in.run(command{args: []string{"backup", file}}); r.Status == 0 {
 			t.Error("a backup over an existing file: got status 0 want a refusal")
 		}
-		s.stop()
+		s.Stop()
 
 		restored := in.serve("DMARCD_DATABASE=" + file)
 		if got := restored.read("example.com"); got != before {
@@ -245,7 +247,7 @@ func TestBackupIsServed(t *testing.T) {
 		restored.verify("example.com", "conclusive")
 		restored.remove("example.com")
 		restored.add("example.com")
-		restored.stop()
+		restored.Stop()
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/corpustest"
 )
 
-// corpusReport is what the index of gathered files tells of an aggregate report.
+// corpusReport is what the index of the corpus says about an aggregate report.
 type corpusReport struct {
 	OrgName   string `json:"org_name"`
 	ReportID  string `json:"report_id"`
@@ -124,7 +124,7 @@ func TestCorpusIsCounted(t *testing.T) {
 		in.addMany(slices.SortedFunc(maps.Keys(names), cmp.Compare))
 		s.wantCounted("the whole corpus", "", compliant, messages-compliant)
 		wantCorpusReports(t, s, index)
-		s.stop()
+		s.Stop()
 		in.healthy()
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // recoveryLimit is how long a server may take to notice that its database is
@@ -22,7 +24,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 		for range 2 {
 			p.cut()
 			// A token that was just used may be known for another second.
-			eventually(t, recoveryLimit, "the server notices", func() bool {
+			daemon.Eventually(t, recoveryLimit, "the server notices", func() bool {
 				return s.get("/no/such/path").status == http.StatusServiceUnavailable
 			})
 			for _, e := range everywhere() {
@@ -36,8 +38,8 @@ func TestDatabaseOutOfReach(t *testing.T) {
 			s.send(request{method: http.MethodGet, path: "/openapi.json"}).wantStatus(t, http.StatusOK)
 			s.send(request{method: http.MethodGet, path: "/domains"}).wantStatus(t, http.StatusUnauthorized)
 
-			p.mend()
-			eventually(t, recoveryLimit, "the server recovers", func() bool {
+			p.restore()
+			daemon.Eventually(t, recoveryLimit, "the server recovers", func() bool {
 				return s.get("/reports").status == http.StatusOK && s.outside("/readyz").status == http.StatusOK
 			})
 			if got := s.read("example.com"); got != before {
@@ -45,7 +47,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 			}
 			s.verify("example.com", "conclusive")
 		}
-		p.mend() // what finish looks at
+		p.restore() // for the checks of finish
 	})
 }
 
@@ -60,7 +62,7 @@ func TestDatabaseIsLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Close() }() // the transaction has ended by then
-		eventually(t, recoveryLimit, "the test gets the lock, which the daemon may hold just now", func() bool {
+		daemon.Eventually(t, recoveryLimit, "the test gets the lock, which the daemon may hold just now", func() bool {
 			_, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`)
 			return err == nil
 		})

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // receiving are the settings of an installation that takes mail for reports.example.
@@ -49,8 +51,8 @@ type listedReport struct {
 	Replaced  bool    `json:"replaced"`
 }
 
-// listedRefusal is something in the list of what was rejected.
-type listedRefusal struct {
+// listedRejection is something in the list of what was rejected.
+type listedRejection struct {
 	ID      string `json:"id"`
 	Reason  string `json:"reason"`
 	Intake  string `json:"intake"`
@@ -106,7 +108,7 @@ func (s *server) mailFrom(from, to, content string) {
 
 // tryMail is mailFrom for mails that may be refused. It can be called by any goroutine.
 func (s *server) tryMail(from, to, content string) error {
-	return smtp.SendMail(s.smtp, nil, from, []string{to}, []byte(content))
+	return smtp.SendMail(s.SMTP, nil, from, []string{to}, []byte(content))
 }
 
 // smtpCode returns the code with which a server refused, 0 for an error of another
@@ -138,12 +140,12 @@ type importCounts struct {
 func (in *installation) bringIn(status int, paths ...string) importCounts {
 	in.t.Helper()
 	r := in.run(command{args: append([]string{"import", "--team", "default", "--json"}, paths...)})
-	if r.status != status {
-		in.t.Errorf("dmarcd import: got status %d want %d; it said: %s", r.status, status, r.stderr)
+	if r.Status != status {
+		in.t.Errorf("dmarcd import: got status %d want %d; it said: %s", r.Status, status, r.Stderr)
 	}
 	var counts importCounts
-	if err := json.Unmarshal([]byte(r.stdout), &counts); err != nil {
-		in.t.Fatalf("%v in %s%s", err, r.stdout, r.stderr)
+	if err := json.Unmarshal([]byte(r.Stdout), &counts); err != nil {
+		in.t.Fatalf("%v in %s%s", err, r.Stdout, r.Stderr)
 	}
 	return counts
 }
@@ -181,7 +183,7 @@ func (s *server) wantCounted(what, name string, compliant, nonCompliant int64) {
 // awaitCounted waits until a summary is as wanted.
 func (s *server) awaitCounted(name string, limit time.Duration, compliant, nonCompliant int64) {
 	s.in.t.Helper()
-	eventually(s.in.t, limit, fmt.Sprintf("%d and %d messages are counted", compliant, nonCompliant), func() bool {
+	daemon.Eventually(s.in.t, limit, fmt.Sprintf("%d and %d messages are counted", compliant, nonCompliant), func() bool {
 		return s.counted(name) == summary(compliant, nonCompliant)
 	})
 }
@@ -193,7 +195,7 @@ func (s *server) reports(query string) []listedReport {
 }
 
 // rejected lists what was rejected, newest first.
-func (s *server) rejected() []listedRefusal {
+func (s *server) rejected() []listedRejection {
 	s.in.t.Helper()
-	return all[listedRefusal](s, "/insights/rejected", 100)
+	return all[listedRejection](s, "/insights/rejected", 100)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // The bounds of the interface are 2 s for a creation and 5 s for a verification. The
@@ -38,11 +39,11 @@ func TestCreationDoesNotWaitForSilentDNS(t *testing.T) {
 				t.Errorf("%v: got %v want nothing found yet", settings, got)
 			}
 			if settings != nil {
-				s.stop()
+				s.Stop()
 				continue
 			}
 			in.dns.SetFault("*", resolvertest.None)
-			eventually(t, time.Minute, "the domain is checked in the background", func() bool {
+			daemon.Eventually(t, time.Minute, "the domain is checked in the background", func() bool {
 				return s.read("example.com").findings() == findings{true, exampleRecord, "reject"}
 			})
 		}
@@ -165,7 +166,7 @@ func TestManyVerificationsAskOnce(t *testing.T) {
 		// waiting, the database has rest.
 		const rest = 500 * time.Millisecond
 		seen, changed := 0, time.Now()
-		eventually(t, 4*time.Second, "all verifications are waiting for the DNS", func() bool {
+		daemon.Eventually(t, 4*time.Second, "all verifications are waiting for the DNS", func() bool {
 			now := s.queries() - queries
 			if now != seen {
 				seen, changed = now, time.Now()

@@ -79,7 +79,7 @@ func TestEventsAreStreamed(t *testing.T) {
 		s.verify("example.com", "conclusive")
 		s.changePolicy(rejectZone)
 
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address+s.prefix+"/events", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTP+s.prefix+"/events", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestEventsAreStreamed(t *testing.T) {
 				t.Errorf("got %s %+v want event %d", id, e, want)
 			}
 		}
-		s.stop()
+		s.Stop()
 		for lines.Scan() {
 			if text := lines.Text(); text != "" && !strings.HasPrefix(text, ":") {
 				t.Errorf("after the stop: got %q", text)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	diffs "github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // event is an event as a client sees it.
@@ -64,7 +66,7 @@ func (s *server) happened(name string) []happening {
 // awaitEvents waits until a domain has that many events.
 func (s *server) awaitEvents(name string, count int) {
 	s.in.t.Helper()
-	eventually(s.in.t, fullCheckLimit, "events", func() bool { return len(s.happened(name)) >= count })
+	daemon.Eventually(s.in.t, fullCheckLimit, "events", func() bool { return len(s.happened(name)) >= count })
 }
 
 func TestScheduleTellsOfChanges(t *testing.T) {
@@ -75,6 +77,7 @@ func TestScheduleTellsOfChanges(t *testing.T) {
 		want []happening // ordered by kind
 	}{
 		{"a stricter policy", rejectZone, []happening{
+			{"finding.resolved", "dmarc.policy-none", ""},
 			{"policy.strengthened", "none", "reject"},
 			{"record.changed", noneRecord, rejectRecord},
 		}},
@@ -90,6 +93,7 @@ func TestScheduleTellsOfChanges(t *testing.T) {
 			{"record.removed", loose, ""},
 		}},
 		{"a record again", checkedZone, []happening{
+			{"finding.appeared", "", "dmarc.policy-none"},
 			{"finding.resolved", "dmarc.missing", ""},
 			{"record.appeared", "", noneRecord},
 		}},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // reporterKey returns the key of the reporter, the same every time: a signature with
@@ -120,8 +122,8 @@ func TestForgedReportsAreRefused(t *testing.T) {
 				forged++
 			}
 		}
-		var refusals []listedRefusal
-		eventually(t, seenLimit, "the forged reports are kept aside", func() bool {
+		var refusals []listedRejection
+		daemon.Eventually(t, seenLimit, "the forged reports are kept aside", func() bool {
 			refusals = s.rejected()
 			return len(refusals) == forged
 		})

@@ -76,8 +76,8 @@ func (m *mailStore) read(in *installation, settings ...string) {
 		},
 		stdin: mailboxPassword, settings: settings,
 	})
-	if r.status != 0 {
-		m.t.Fatalf("dmarcd mailbox add: status %d: %s", r.status, r.stderr)
+	if r.Status != 0 {
+		m.t.Fatalf("dmarcd mailbox add: status %d: %s", r.Status, r.Stderr)
 	}
 }
 
@@ -113,9 +113,9 @@ func (m *mailStore) load() intakeLoad {
 			m.t.Error(err)
 			return refused
 		}
-		pause := time.NewTicker(pollInterval)
+		pause := time.NewTicker(10 * time.Millisecond)
 		defer pause.Stop()
-		for s.running() {
+		for s.Running() {
 			<-pause.C
 			found, err := client.UIDSearch(&goimap.SearchCriteria{
 				UID: []goimap.UIDSet{goimap.UIDSetNum(added.UID)}, Flag: []goimap.Flag{goimap.FlagSeen},

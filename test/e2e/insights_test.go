@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // someReport uploads a report and something that is none, and returns the ids by which
@@ -36,7 +38,7 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, refusal := s.someReport()
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		in.do("team", "create", "other", "--api")
 		other := in.newToken("other")
 		for _, e := range keptThings(report, refusal) {
@@ -60,14 +62,14 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 			}
 		}
 
-		// What another team has is like what nobody has.
+		// Another team's item is like an unknown one.
 		of := func(id string) []endpoint { return keptThings(id, id)[1:] }
 		for i, e := range keptThings(report, refusal)[1:] {
-			nobodys := of("rep_zzzzzz")[i]
+			unknown := of("rep_zzzzzz")[i]
 			if i > 2 {
-				nobodys = of("rej_zzzzzz")[i]
+				unknown = of("rej_zzzzzz")[i]
 			}
-			want, got := s.send(nobodys.request(other)), s.send(e.request(other))
+			want, got := s.send(unknown.request(other)), s.send(e.request(other))
 			if diff := cmp.Diff(want.comparable(), got.comparable()); diff != "" {
 				t.Errorf("%s (-of nobody +of another team):\n%s", e, diff)
 			}
@@ -153,7 +155,7 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
 			}
 		}
-		p.mend() // what finish looks at
+		p.restore() // for the checks of finish
 	})
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		in.mayLogErrors = true
@@ -196,11 +198,11 @@ func TestRejectedIsReadAgain(t *testing.T) {
 		address := in.reportAddress("default", "example.com", reporting)
 		for i := range int64(3) {
 			s.mail(address, mailWith(about("example.com", fmt.Sprint(i), 1<<i, 0).xml()))
-			eventually(t, seenLimit, "the mail is kept aside", func() bool { return len(s.rejected()) == int(i)+1 })
+			daemon.Eventually(t, seenLimit, "the mail is kept aside", func() bool { return len(s.rejected()) == int(i)+1 })
 		}
 		s.upload(about("example.com", "2", 4, 0).xml(), http.StatusCreated)
 		refusals := s.rejected()
-		s.stop()
+		s.Stop()
 
 		s = in.serve(receiving()...)
 		retry := func(id string) answer {
@@ -225,7 +227,7 @@ func TestReportCommandsTellWhatTheAPITells(t *testing.T) {
 		if diff := cmp.Diff(s.reports(""), listed[listedReport](in, "report", "list", "--team", "default")); diff != "" {
 			t.Errorf("the reports (-API +command):\n%s", diff)
 		}
-		if diff := cmp.Diff(s.rejected(), listed[listedRefusal](in, "report", "rejected", "--team", "default")); diff != "" {
+		if diff := cmp.Diff(s.rejected(), listed[listedRejection](in, "report", "rejected", "--team", "default")); diff != "" {
 			t.Errorf("what was rejected (-API +command):\n%s", diff)
 		}
 		for name, args := range map[string][]string{
@@ -246,8 +248,8 @@ func TestReportCommandsTellWhatTheAPITells(t *testing.T) {
 			{"a kind that does not exist", []string{"report", "list", "--team", "default", "--kind", "other"}, 2},
 			{"a retry of what is still no report", []string{"report", "retry", "--team", "default"}, 1},
 		} {
-			if r := in.run(command{args: row.args}); r.status != row.want {
-				t.Errorf("%s: got status %d want %d: %s", row.name, r.status, row.want, r.stderr)
+			if r := in.run(command{args: row.args}); r.Status != row.want {
+				t.Errorf("%s: got status %d want %d: %s", row.name, r.Status, row.want, r.Stderr)
 			}
 		}
 		if got := s.rejected(); len(got) != 1 {

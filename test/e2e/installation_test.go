@@ -1,24 +1,16 @@
 package e2e_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"maps"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
-
-// commandLimit is how long a command other than serve may take.
-const commandLimit = 30 * time.Second
 
 // installation is a database with a data folder, the DNS that it asks, and the
 // processes that were started on them.
@@ -30,7 +22,7 @@ type installation struct {
 	data    string
 	// token is that of the team default, as the first start printed it.
 	token string
-	// mayLogErrors is set by tests in which the log may tell of errors.
+	// mayLogErrors is set by tests in which the log may contain errors.
 	mayLogErrors bool
 
 	mu      sync.Mutex
@@ -94,32 +86,22 @@ func install(t *testing.T, db storetest.DB, zone string) *installation {
 	}
 }
 
-// environment returns the settings of the installation, of which the given ones
-// of the form NAME=value take the place. Nothing comes from the environment of
-// the test.
-func (in *installation) environment(settings []string) []string {
-	environment := map[string]string{
-		"DMARCD_DATABASE":  in.db.DSN,
-		"DMARCD_DATA":      in.data,
-		"DMARCD_LISTEN":    "127.0.0.1:0",
-		"DMARCD_DNS":       in.dns.Addr(),
-		"DMARCD_LOG_LEVEL": "debug",
+// binary returns the binary with the settings of the installation and the given ones of
+// the form NAME=value.
+func (in *installation) binary(settings []string) daemon.Installation {
+	return daemon.Installation{Program: in.program, Settings: []string{
+		"DMARCD_DATABASE=" + in.db.DSN,
+		"DMARCD_DATA=" + in.data,
+		"DMARCD_LISTEN=127.0.0.1:0",
+		"DMARCD_DNS=" + in.dns.Addr(),
+		"DMARCD_LOG_LEVEL=debug",
 		// The hosts of these tests are on loopback.
-		"DMARCD_OUTBOUND_ALLOW": "127.0.0.0/8,::1/128",
+		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
 		// High enough for any test, and not off: the headers stay.
-		"DMARCD_RATE_LIMIT": "1000000",
+		"DMARCD_RATE_LIMIT=1000000",
 		// The race detector would hold up the end of every process for a second.
-		"GORACE": "atexit_sleep_ms=0",
-	}
-	for _, setting := range settings {
-		name, value, _ := strings.Cut(setting, "=")
-		environment[name] = value
-	}
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		list = append(list, name+"="+environment[name])
-	}
-	return list
+		"GORACE=atexit_sleep_ms=0",
+	}}.With(settings...)
 }
 
 // setZone replaces the zone of the DNS server.
@@ -130,12 +112,6 @@ func (in *installation) setZone(zone string) {
 	}
 }
 
-// result is what a command left behind.
-type result struct {
-	stdout, stderr string
-	status         int
-}
-
 // command is a run of the binary that ends by itself.
 type command struct {
 	args     []string
@@ -144,30 +120,14 @@ type command struct {
 }
 
 // run runs a command to its end.
-func (in *installation) run(c command) result {
+func (in *installation) run(c command) daemon.Result {
 	in.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
-	defer cancel()
-	process := exec.CommandContext(ctx, in.program, c.args...)
-	process.Env = in.environment(c.settings)
-	process.Dir = in.t.TempDir()
-	process.Stdin = strings.NewReader(c.stdin)
-	var stdout, stderr bytes.Buffer
-	process.Stdout, process.Stderr = &stdout, &stderr
-	err := process.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		in.t.Fatalf("dmarcd %s: %v", strings.Join(c.args, " "), err)
-	}
-	r := result{stdout: stdout.String(), stderr: stderr.String(), status: process.ProcessState.ExitCode()}
-	if ctx.Err() != nil {
-		in.t.Fatalf("dmarcd %s: still running after %v", strings.Join(c.args, " "), commandLimit)
-	}
+	r := in.binary(c.settings).Run(in.t, c.stdin, c.args...)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.outputs = append(in.outputs, r.stderr)
+	in.outputs = append(in.outputs, r.Stderr)
 	if !slices.Equal(c.args[:min(2, len(c.args))], []string{"token", "create"}) {
-		in.outputs = append(in.outputs, r.stdout)
+		in.outputs = append(in.outputs, r.Stdout)
 	}
 	return r
 }
@@ -176,10 +136,10 @@ func (in *installation) run(c command) result {
 func (in *installation) do(args ...string) string {
 	in.t.Helper()
 	r := in.run(command{args: args})
-	if r.status != 0 {
-		in.t.Fatalf("dmarcd %s: got status %d want 0; it said: %s", strings.Join(args, " "), r.status, r.stderr)
+	if r.Status != 0 {
+		in.t.Fatalf("dmarcd %s: got status %d want 0; it said: %s", strings.Join(args, " "), r.Status, r.Stderr)
 	}
-	return r.stdout
+	return r.Stdout
 }
 
 // newToken makes a token for a team with the further flags given.

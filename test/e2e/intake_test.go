@@ -8,9 +8,11 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// dropLimit is how long a file in the drop folder may take: it is looked at every
+// dropLimit is how long a file in the drop folder may take: it is polled every
 // second, and read once it has not changed between two looks.
 const dropLimit = 15 * time.Second
 
@@ -78,7 +80,7 @@ func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 		}
 		writeFiles(t, dropped, "again.zip", again, "last.xml", last("drop"))
 		s.awaitCounted("example.com", dropLimit, 10*sent, sent)
-		eventually(t, dropLimit, "the dropped files are done", func() bool {
+		daemon.Eventually(t, dropLimit, "the dropped files are done", func() bool {
 			done, err := os.ReadDir(filepath.Join(dropped, "done"))
 			return err == nil && len(done) == 8
 		})
@@ -130,7 +132,7 @@ func TestUploadOfAMixedArchive(t *testing.T) {
 
 		// What was rejected can be had as it was sent, and read again.
 		refusals := s.rejected()
-		i := slices.IndexFunc(refusals, func(r listedRefusal) bool { return r.Size == int64(len("hello")) })
+		i := slices.IndexFunc(refusals, func(r listedRejection) bool { return r.Size == int64(len("hello")) })
 		if i < 0 {
 			t.Fatalf("got %v want what was rejected", refusals)
 		}
@@ -146,7 +148,7 @@ func TestUploadOfAMixedArchive(t *testing.T) {
 	})
 }
 
-// TestReportIsReadBack compares what is told of a report with what was sent.
+// TestReportIsReadBack compares what is shown of a report with what was sent.
 func TestReportIsReadBack(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)

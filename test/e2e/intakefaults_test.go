@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // faultLimit is how long a fault may take until it shows or has gone.
@@ -36,7 +38,7 @@ func underLoad(in *installation, s *server, settings []string, faults ...fault) 
 	}
 	working := func(what string) {
 		before := ledger.times(acknowledged)
-		eventually(t, faultLimit, what+": reports come in by every way", func() bool {
+		daemon.Eventually(t, faultLimit, what+": reports come in by every way", func() bool {
 			now := ledger.times(acknowledged)
 			return !slices.ContainsFunc(intakeLoads(), func(l intakeLoad) bool { return now[l.name] < before[l.name]+3 })
 		})
@@ -45,7 +47,7 @@ func underLoad(in *installation, s *server, settings []string, faults ...fault) 
 	for _, f := range faults {
 		before := ledger.times(deferred)
 		f.begin()
-		eventually(t, faultLimit, "senders are put off", func() bool {
+		daemon.Eventually(t, faultLimit, "senders are put off", func() bool {
 			now := ledger.times(deferred)
 			return !slices.ContainsFunc(f.deferring, func(way string) bool { return now[way] == before[way] })
 		})
@@ -57,7 +59,7 @@ func underLoad(in *installation, s *server, settings []string, faults ...fault) 
 	sending.Wait()
 	ledger.settle(s)
 	ledger.wantNoRefusals(t)
-	s.stop()
+	s.Stop()
 	in.healthy(settings...)
 	t.Logf("acknowledged %v, put off %v", ledger.times(acknowledged), ledger.times(deferred))
 }
@@ -90,7 +92,7 @@ func TestLockedDatabaseUnderLoad(t *testing.T) {
 		do := func(statement string) func() {
 			return func() {
 				// The server may be writing: it is waited for.
-				eventually(t, faultLimit, statement, func() bool {
+				daemon.Eventually(t, faultLimit, statement, func() bool {
 					_, err := lock.ExecContext(t.Context(), statement)
 					return err == nil
 				})
@@ -108,7 +110,7 @@ func TestDatabaseOutOfReachUnderLoad(t *testing.T) {
 		settings := receiving("DMARCD_DATABASE=" + through)
 		s := in.serve(settings...)
 		s.add("example.com")
-		gone := fault{begin: p.cut, end: p.mend, deferring: []string{"upload", "smtp"}}
+		gone := fault{begin: p.cut, end: p.restore, deferring: []string{"upload", "smtp"}}
 		underLoad(in, s, settings, gone, gone)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // workOffLimit is how long the server may take for what it took before it was killed.
@@ -105,9 +107,9 @@ type loader struct {
 
 // run sends until the process has ended, or until it is told to stop.
 func (l *loader) run(s *server, stop <-chan struct{}) {
-	pause := time.NewTicker(pollInterval)
+	pause := time.NewTicker(10 * time.Millisecond)
 	defer pause.Stop()
-	for s.running() {
+	for s.Running() {
 		id := fmt.Sprintf("%s-%d", l.name, l.sent)
 		report := about("example.com", id, int64(1+l.sent%7), int64(l.sent%3))
 		told := l.load.deliver(s, l.address, report)
@@ -141,7 +143,7 @@ func (l *reportLedger) settle(s *server) {
 	t.Helper()
 	times := map[string]int{}
 	var messages, compliant int64
-	eventually(t, workOffLimit, "every acknowledged report is there", func() bool {
+	daemon.Eventually(t, workOffLimit, "every acknowledged report is there", func() bool {
 		clear(times)
 		messages, compliant = 0, 0
 		for _, r := range all[listedReport](s, "/insights/reports", 1000) {
@@ -179,8 +181,8 @@ func (l *reportLedger) wantNoRefusals(t *testing.T) {
 // healthy demands that the doctor finds nothing wrong.
 func (in *installation) healthy(settings ...string) {
 	in.t.Helper()
-	if r := in.run(command{args: []string{"doctor"}, settings: settings}); r.status != 0 {
-		in.t.Errorf("dmarcd doctor: got status %d want 0: %s%s", r.status, r.stdout, r.stderr)
+	if r := in.run(command{args: []string{"doctor"}, settings: settings}); r.Status != 0 {
+		in.t.Errorf("dmarcd doctor: got status %d want 0: %s%s", r.Status, r.Stdout, r.Stderr)
 	}
 }
 
@@ -203,20 +205,20 @@ func TestKillKeepsAcknowledgedReports(t *testing.T) {
 				sending.Go(func() { l.run(s, nil) })
 			}
 			if round == 0 {
-				eventually(t, workOffLimit, "reports come in by every way", func() bool {
+				daemon.Eventually(t, workOffLimit, "reports come in by every way", func() bool {
 					return len(ledger.times(acknowledged)) == len(ways)
 				})
 			}
 			// No wait for a condition: the moment must be any.
 			<-time.After(time.Duration(50+rand.IntN(800)) * time.Millisecond)
-			s.kill()
+			s.Kill()
 			sending.Wait()
 			dropLease(in)
 			s = in.serve(settings...)
 			ledger.settle(s)
 		}
 		ledger.wantNoRefusals(t)
-		s.stop()
+		s.Stop()
 		in.healthy(settings...)
 		t.Logf("acknowledged %v", ledger.times(acknowledged))
 	})

@@ -50,7 +50,7 @@ func TestMailLimitIsAnnounced(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(receiving("DMARCD_LIMIT_MAIL=8192")...)
-		c, err := smtp.Dial(s.smtp)
+		c, err := smtp.Dial(s.SMTP)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func TestKillKeepsWhatWasAnswered(t *testing.T) {
 			}
 			// No wait for a condition: the moment must be any.
 			<-time.After(time.Duration(20+rand.IntN(300)) * time.Millisecond)
-			s.kill()
+			s.Kill()
 			writing.Wait()
 			s = in.serve()
 			l.check(t, s.list())

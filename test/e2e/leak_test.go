@@ -44,7 +44,7 @@ func TestMisplacedTokenIsNotRepeated(t *testing.T) {
 				t.Errorf("%s: the answer repeats the token", row.name)
 			}
 		}
-		if strings.Contains(s.stderr.String(), basic) {
+		if strings.Contains(s.Log(), basic) {
 			t.Error("the log holds an Authorization header")
 		}
 	})

@@ -20,8 +20,8 @@ var nextPattern = regexp.MustCompile(`^<([^<>]+)>; rel="next"$`)
 func (in *installation) addMany(list []string) {
 	in.t.Helper()
 	r := in.run(command{args: []string{"domain", "add", "--team", "default", "-"}, stdin: strings.Join(list, "\n")})
-	if r.status != 0 {
-		in.t.Fatalf("add %d domains: got status %d want 0: %s", len(list), r.status, r.stderr)
+	if r.Status != 0 {
+		in.t.Fatalf("add %d domains: got status %d want 0: %s", len(list), r.Status, r.Stderr)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestLongListIsCompressedOnRequest(t *testing.T) {
 				undocumented: encoding == "gzip",
 			})
 		}
-		// The schedule may look at a domain between two lists, and find nothing
+		// The schedule may check a domain between two lists, and find nothing
 		// that a client can see.
 		packed, plain, refused := asking("gzip"), s.get("/domains"), asking("gzip;q=0")
 		if got := packed.header.Get("Content-Encoding"); got != "gzip" {

@@ -119,9 +119,9 @@ func (c *contracts) missing() []string {
 
 // unprovokable tells which answers no test can bring about from outside:
 //
-//   - 500 is a fault of ours, and a known one is mended instead of tested.
+//   - 500 is a fault of ours, and a known one is fixed instead of tested.
 //   - 503 of a request that only reads needs a database out of reach. A SQLite
-//     file in WAL mode can be read whoever has locked it for writing.
+//     file in WAL mode can be read while it is locked for writing.
 func unprovokable(engine, answer string) bool {
 	operation, status, _ := strings.Cut(answer, " ")
 	switch status {

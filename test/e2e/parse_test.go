@@ -23,12 +23,12 @@ func TestParseReadsEveryWrapping(t *testing.T) {
 			args = append(args, path)
 			want += path + facts
 		}
-		if r := in.run(command{args: args}); r.status != 0 || r.stdout != want {
-			t.Errorf("got status %d and\n%swant 0 and\n%s", r.status, r.stdout, want)
+		if r := in.run(command{args: args}); r.Status != 0 || r.Stdout != want {
+			t.Errorf("got status %d and\n%swant 0 and\n%s", r.Status, r.Stdout, want)
 		}
 		r := in.run(command{args: []string{"parse", "--json", "-"}, stdin: gzipped(t, report.xml())})
 		var parsed []corpusReport
-		if err := json.Unmarshal([]byte(r.stdout), &parsed); err != nil || len(parsed) != 1 {
+		if err := json.Unmarshal([]byte(r.Stdout), &parsed); err != nil || len(parsed) != 1 {
 			t.Fatalf("got %v and %d reports want one", err, len(parsed))
 		}
 		if got := parsed[0]; got.ReportID != "42" || got.Messages != 10 || got.Compliant != 7 || got.Records != 2 {
@@ -37,12 +37,12 @@ func TestParseReadsEveryWrapping(t *testing.T) {
 
 		writeFiles(t, folder, "note.txt", "no report")
 		refused := in.run(command{args: []string{"parse", "--summary", filepath.Join(folder, "note.txt"), filepath.Join(folder, "report.xml")}})
-		if refused.status != 1 || refused.stdout != filepath.Join(folder, "report.xml")+facts || !strings.Contains(refused.stderr, "note.txt") {
+		if refused.Status != 1 || refused.Stdout != filepath.Join(folder, "report.xml")+facts || !strings.Contains(refused.Stderr, "note.txt") {
 			t.Errorf("with something that is no report: got status %d, %q and %q want 1, the report, and the reason",
-				refused.status, refused.stdout, refused.stderr)
+				refused.Status, refused.Stdout, refused.Stderr)
 		}
-		if missing := in.run(command{args: []string{"parse", filepath.Join(folder, "missing")}}); missing.status != 2 {
-			t.Errorf("a file that is not there: got status %d want 2", missing.status)
+		if missing := in.run(command{args: []string{"parse", filepath.Join(folder, "missing")}}); missing.Status != 2 {
+			t.Errorf("a file that is not there: got status %d want 2", missing.Status)
 		}
 	})
 }

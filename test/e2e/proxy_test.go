@@ -93,8 +93,8 @@ func (p *proxy) cut() {
 	}
 }
 
-// mend lets connections pass again.
-func (p *proxy) mend() {
+// restore lets connections pass again.
+func (p *proxy) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.isCut = false

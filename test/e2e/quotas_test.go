@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // wantError compares the status and the code of an error.
@@ -41,8 +43,8 @@ func TestQuotasHoldAtEveryEntrance(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := in.run(command{args: []string{"import", "--team", "default", file}})
-		if r.status == 0 || !strings.Contains(r.stderr, "daily quota of reports") {
-			t.Errorf("an import: got status %d and %s want the reason", r.status, r.stderr)
+		if r.Status == 0 || !strings.Contains(r.Stderr, "daily quota of reports") {
+			t.Errorf("an import: got status %d and %s want the reason", r.Status, r.Stderr)
 		}
 		s.send(request{
 			method: http.MethodPost, path: "/domains", token: in.token, body: `{"domain": "example.org"}`,
@@ -73,7 +75,7 @@ func TestADeletedDomainLeavesNothing(t *testing.T) {
 		address := in.reportAddress("default", "example.com", reporting)
 		mailbox, _, _ := strings.Cut(address, "@")
 		s.mail(address, mailWith("no report"))
-		eventually(t, startLimit, "the mail is rejected", func() bool { return len(s.rejected()) == 1 })
+		daemon.Eventually(t, daemon.StartLimit, "the mail is rejected", func() bool { return len(s.rejected()) == 1 })
 		s.reporter(http.MethodPost, "/tlsrpt/"+mailbox, "application/tlsrpt+json", "no report", http.StatusUnprocessableEntity)
 		if got := len(s.rejected()); got != 1 {
 			t.Errorf("after a TLS report that cannot be read: got %d rejected items want 1", got)
@@ -83,8 +85,8 @@ func TestADeletedDomainLeavesNothing(t *testing.T) {
 		if got := smtpCode(s.tryMail("bounce@reporter.example", address, mailWith("no report"))); got != 550 {
 			t.Errorf("a mail to the retired address: got %d want 550", got)
 		}
-		eventually(t, startLimit, "what was rejected is gone", func() bool { return len(s.rejected()) == 0 })
-		eventually(t, startLimit, "nothing is stored", func() bool {
+		daemon.Eventually(t, daemon.StartLimit, "what was rejected is gone", func() bool { return len(s.rejected()) == 0 })
+		daemon.Eventually(t, daemon.StartLimit, "nothing is stored", func() bool {
 			return strings.Contains(strings.Join(strings.Fields(in.do("team", "quota", "default")), " "), "stored 0 none unreadable 0 none")
 		})
 		s.add("example.com")

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 func TestRateLimit(t *testing.T) {
@@ -33,7 +35,7 @@ func TestRateLimit(t *testing.T) {
 		if got := s.statusWith(other); got != http.StatusOK {
 			t.Errorf("another token of the team: got status %d want 200", got)
 		}
-		eventually(t, time.Duration(seconds)*time.Second+slack, "the bucket fills as told", func() bool {
+		daemon.Eventually(t, time.Duration(seconds)*time.Second+slack, "the bucket fills as told", func() bool {
 			return s.send(read).status == http.StatusOK
 		})
 	})
@@ -44,7 +46,7 @@ func TestRateLimit(t *testing.T) {
 func TestRateLimitInTheOrderOfRefusals(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve("DMARCD_RATE_LIMIT=0.01")
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		for _, token := range []string{cast.write, cast.read} {
 			for i := 0; s.statusWith(token) != http.StatusTooManyRequests; i++ {
 				if i > 10 {

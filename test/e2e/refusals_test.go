@@ -9,20 +9,20 @@ import (
 // tooLarge is a body of one byte more than the limit, which is no JSON either.
 var tooLarge = strings.Repeat("x", 64<<10+1)
 
-// unknownToken has the form of a token, and nobody has it.
+// unknownToken is well-formed but unknown.
 var unknownToken = mintToken("nobody")
 
-// refusalCast is the tokens with which requests are refused.
-type refusalCast struct {
+// errorFixture is the tokens with which requests are refused.
+type errorFixture struct {
 	write, read, denied, deniedRead, revoked string
 }
 
-// castRefusals makes a team that is not on the whitelist, and tokens of every
+// newErrorFixture makes a team that is not on the whitelist, and tokens of every
 // kind.
-func castRefusals(in *installation) refusalCast {
+func newErrorFixture(in *installation) errorFixture {
 	in.t.Helper()
 	in.do("team", "create", "denied")
-	cast := refusalCast{
+	cast := errorFixture{
 		write:      in.token,
 		read:       in.newToken("default", "--scope", "read"),
 		denied:     in.newToken("denied"),
@@ -47,7 +47,7 @@ func TestStrangersAreUnauthorizedEverywhere(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve()
 		s.add("example.com")
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		typo := strings.ToUpper(in.token[:20]) + strings.ToLower(in.token[20:])
 		rows := []struct {
 			name, token, authorization string
@@ -96,7 +96,7 @@ func TestTeamOffTheWhitelistIsForbiddenEverywhere(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve()
 		s.add("example.com")
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		for name, token := range map[string]string{"write": cast.denied, "read": cast.deniedRead} {
 			for _, e := range everywhere() {
 				if a := s.send(e.request(token)); a.status != http.StatusForbidden {
@@ -111,7 +111,7 @@ func TestReadTokenMayOnlyRead(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve()
 		s.add("example.com")
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		for _, e := range endpoints("example.com") {
 			want := http.StatusOK
 			if e.writes {
@@ -133,7 +133,7 @@ func TestOrderOfRefusals(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve()
 		s.add("example.com")
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		text := map[string]string{"Content-Type": "text/plain"}
 		packed := map[string]string{"Content-Type": "application/json", "Content-Encoding": "gzip"}
 		json := jsonType()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // replicate starts two servers at the same moment on the same database.
@@ -20,10 +21,10 @@ func replicate(in *installation) [2]*server {
 		s.await()
 	}
 	var printed []string
-	eventually(in.t, startLimit, "one replica prints a token", func() bool {
+	daemon.Eventually(in.t, daemon.StartLimit, "one replica prints a token", func() bool {
 		printed = nil
 		for _, s := range replicas {
-			printed = append(printed, tokenPattern.FindAllString(s.stdout.String(), -1)...)
+			printed = append(printed, tokenPattern.FindAllString(s.Printed(), -1)...)
 		}
 		return len(printed) > 0
 	})
@@ -42,11 +43,11 @@ func TestReplicasStartTogether(t *testing.T) {
 				t.Errorf("the printed token: got status %d want 200", got)
 			}
 			s.outside("/readyz").wantStatus(t, http.StatusOK)
-			s.stop()
+			s.Stop()
 		}
 		// Standard output is complete now.
-		printed := append(tokenPattern.FindAllString(replicas[0].stdout.String(), -1),
-			tokenPattern.FindAllString(replicas[1].stdout.String(), -1)...)
+		printed := append(tokenPattern.FindAllString(replicas[0].Printed(), -1),
+			tokenPattern.FindAllString(replicas[1].Printed(), -1)...)
 		if len(printed) != 1 {
 			t.Errorf("got %d tokens printed by two replicas, want 1", len(printed))
 		}

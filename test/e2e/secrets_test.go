@@ -18,16 +18,16 @@ func (in *installation) finish() {
 	in.mu.Unlock()
 	places := map[string]string{}
 	for _, s := range servers {
-		if s.running() && s.address != "" {
+		if s.Running() && s.HTTP != "" {
 			places["the metrics"] += s.outside("/metrics").text()
 		}
 	}
 	for _, s := range servers {
-		if s.running() {
-			s.stop()
+		if s.Running() {
+			s.Stop()
 		}
-		places["a log"] += s.stderr.String()
-		places["standard output"] += s.stdout.String()
+		places["a log"] += s.Log()
+		places["standard output"] += s.Printed()
 	}
 	places["the output of commands"] = strings.Join(in.outputs, "\n")
 	places["the database"] = in.dump()

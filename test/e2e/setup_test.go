@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // reporting configures a report domain of another organization than those of
@@ -59,7 +60,7 @@ func (u setup) seen() map[string]string {
 func (s *server) awaitSeen(name, what string, want map[string]string) setup {
 	s.in.t.Helper()
 	var got setup
-	eventually(s.in.t, fullCheckLimit, what, func() bool {
+	daemon.Eventually(s.in.t, fullCheckLimit, what, func() bool {
 		got = s.setup(name)
 		return cmp.Equal(want, got.seen())
 	})

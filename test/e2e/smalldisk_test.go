@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // smallDisk is a disk for one installation that can be made full. Where file systems
@@ -38,10 +40,10 @@ func (in *installation) onSmallDisk() *smallDisk {
 func (d *smallDisk) fill(s *server) {
 	d.in.t.Helper()
 	if !d.mounted {
-		d.run("prlimit", fmt.Sprintf("--pid=%d", s.process.Process.Pid), "--fsize=1:unlimited")
+		d.run("prlimit", fmt.Sprintf("--pid=%d", s.PID()), "--fsize=1:unlimited")
 		return
 	}
-	eventually(d.in.t, startLimit, "the disk is as small as what is on it", func() bool {
+	daemon.Eventually(d.in.t, daemon.StartLimit, "the disk is as small as what is on it", func() bool {
 		var state syscall.Statfs_t
 		if err := syscall.Statfs(d.folder, &state); err != nil {
 			d.in.t.Fatal(err)
@@ -56,7 +58,7 @@ func (d *smallDisk) fill(s *server) {
 func (d *smallDisk) empty(s *server) {
 	d.in.t.Helper()
 	if !d.mounted {
-		d.run("prlimit", fmt.Sprintf("--pid=%d", s.process.Process.Pid), "--fsize=unlimited:unlimited")
+		d.run("prlimit", fmt.Sprintf("--pid=%d", s.PID()), "--fsize=unlimited:unlimited")
 		return
 	}
 	if err := d.resize(1 << 30); err != nil {

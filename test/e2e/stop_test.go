@@ -8,6 +8,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
@@ -30,9 +31,9 @@ func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
 		if err := in.dns.Await(t.Context(), "_dmarc.example.com", dns.TXT, asked+1); err != nil {
 			t.Fatal(err)
 		}
-		s.signal(syscall.SIGTERM)
-		eventually(t, stopLimit, "no new connection is taken", func() bool {
-			connection, err := net.Dial("tcp", s.address)
+		s.Signal(syscall.SIGTERM)
+		daemon.Eventually(t, daemon.StopLimit, "no new connection is taken", func() bool {
+			connection, err := net.Dial("tcp", s.HTTP)
 			if err == nil {
 				_ = connection.Close() // it was only a question
 			}
@@ -47,7 +48,7 @@ func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
 		if d := readDomain(t, got.answer.body); d.Policy != "none" {
 			t.Errorf("the request in flight: got %s want the new record", got.answer.body)
 		}
-		s.stopped()
+		s.Stopped()
 	})
 }
 
@@ -59,7 +60,7 @@ func TestStopDoesNotWaitForSilentDNS(t *testing.T) {
 		if err := in.dns.Await(t.Context(), "_dmarc.a.example", dns.TXT, 1); err != nil {
 			t.Fatal(err)
 		}
-		s.stop()
+		s.Stop()
 	})
 }
 
@@ -67,7 +68,7 @@ func TestInterruptStopsToo(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(_ *testing.T, in *installation) {
 		s := in.serve()
-		s.signal(syscall.SIGINT)
-		s.stopped()
+		s.Signal(syscall.SIGINT)
+		s.Stopped()
 	})
 }

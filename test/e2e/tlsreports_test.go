@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // tlsReport returns a TLS report (RFC 8460, section 4) about a domain.
@@ -25,11 +27,11 @@ func tlsReport(name, id string) string {
 	}`, id, name)
 }
 
-// reporter delivers something to a path outside the prefix, as strangers do, and wants
+// reporter delivers something to a path outside the prefix, as outsiders do, and wants
 // a status.
 func (s *server) reporter(method, path, media, content string, want int) {
 	s.in.t.Helper()
-	sent, err := http.NewRequestWithContext(s.in.t.Context(), method, "http://"+s.address+path, strings.NewReader(content))
+	sent, err := http.NewRequestWithContext(s.in.t.Context(), method, "http://"+s.HTTP+path, strings.NewReader(content))
 	if err != nil {
 		s.in.t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			t.Errorf("uploaded: got %s want duplicate", got)
 		}
 		s.mail(address, mailWith(gzipped(t, tlsReport("example.com", "third"))))
-		eventually(t, seenLimit, "three TLS reports are kept", func() bool {
+		daemon.Eventually(t, seenLimit, "three TLS reports are kept", func() bool {
 			return len(s.reports("?kind=tls&domain=example.com")) == 3
 		})
 		for _, r := range s.reports("?kind=tls") {

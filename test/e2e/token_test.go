@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // staleness is how long a revoked token or a denied team may go on, and slack
@@ -39,7 +41,7 @@ func (s *server) statusWith(token string) int {
 // second after the change on.
 func (s *server) soon(what string, changed time.Time, token string, want int) {
 	s.in.t.Helper()
-	eventually(s.in.t, 10*time.Second, what, func() bool { return s.statusWith(token) == want })
+	daemon.Eventually(s.in.t, 10*time.Second, what, func() bool { return s.statusWith(token) == want })
 	if took := time.Since(changed); took > staleness+slack {
 		s.in.t.Errorf("%s: took %v want at most %v", what, took, staleness)
 	}
@@ -69,7 +71,7 @@ func TestExpiredTokenIsRefused(t *testing.T) {
 		if got := s.statusWith(token); got != http.StatusOK && time.Since(began) < lifetime {
 			t.Errorf("before it expires: got status %d want 200", got)
 		}
-		eventually(t, 10*time.Second, "the token expires", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
+		daemon.Eventually(t, 10*time.Second, "the token expires", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
 		took := time.Since(began)
 		// Expiry is at a whole second.
 		if earliest, latest := lifetime-time.Second, lifetime+time.Second+staleness+slack; took < earliest || took > latest {

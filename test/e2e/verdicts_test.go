@@ -33,7 +33,7 @@ func TestVerdictsAreForEditorsOfTheTeam(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, refusal := s.someReport()
-		cast := castRefusals(in)
+		cast := newErrorFixture(in)
 		in.do("team", "create", "other", "--api")
 		for token, want := range map[string]int{
 			"": http.StatusUnauthorized, cast.denied: http.StatusForbidden, cast.read: http.StatusForbidden, in.newToken("other"): http.StatusNotFound,
@@ -266,7 +266,7 @@ func TestVerdictsWithoutTheDatabase(t *testing.T) {
 				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
 			}
 		}
-		p.mend() // what finish looks at
+		p.restore() // for the checks of finish
 	})
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		in.mayLogErrors = true

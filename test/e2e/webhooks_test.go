@@ -12,6 +12,8 @@ import (
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // deliveryLimit is how long a delivery may take whose process was killed: another takes it
@@ -120,7 +122,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 			for _, e := range s.since(int64(len(polled)), "") {
 				polled = append(polled, e.Seq)
 			}
-			s.kill()
+			s.Kill()
 			s = in.serve()
 		}
 		for i, seq := range polled {
@@ -128,9 +130,9 @@ func TestWebhooksSurviveKills(t *testing.T) {
 				t.Fatalf("polled %v, want every event once in order", polled)
 			}
 		}
-		eventually(t, deliveryLimit, "a delivery fails", func() bool { _, failed := to.count(); return failed > 0 })
+		daemon.Eventually(t, deliveryLimit, "a delivery fails", func() bool { _, failed := to.count(); return failed > 0 })
 		to.setBroken(false)
-		eventually(t, deliveryLimit, "all events are delivered", func() bool { accepted, _ := to.count(); return accepted == len(polled) })
+		daemon.Eventually(t, deliveryLimit, "all events are delivered", func() bool { accepted, _ := to.count(); return accepted == len(polled) })
 
 		type delivery struct {
 			ID, State string
@@ -138,7 +140,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 		}
 		deliveries := "/webhooks/" + hook.ID + "/deliveries"
 		var log []delivery
-		eventually(t, deliveryLimit, "the log says so", func() bool {
+		daemon.Eventually(t, deliveryLimit, "the log says so", func() bool {
 			log = all[delivery](s, deliveries, 100)
 			for _, d := range log {
 				if d.State != "delivered" || d.Status == nil || *d.Status != http.StatusOK {
@@ -162,12 +164,61 @@ func TestBadWebhooks(t *testing.T) {
 		for _, body := range []string{
 			`{}`, `{"url": null}`, `{"url": "ftp://example.com/"}`, `{"url": "https://127.0.0.1/"}`, `{"url": "http://[::1]/"}`, `{"url": "https://2130706433/"}`,
 			`{"url": "https://a:b@example.com/"}`, `{"url": "https://example.com/", "kinds": ["x"]}`, `{"url": "https://example.com/", "kinds": []}`,
+			`{"url": "https://example.com/", "format": "fax"}`, `{"url": "https://example.com/", "format": null}`, `{"url": "https://example.com/", "format": "pagerduty"}`,
 			`{"url": "https://example.com/", "domains": ["a_b"]}`, `{"url": "https://example.com/", "domains": "example.com"}`,
 		} {
 			s.post("/webhooks", body).wantStatus(t, http.StatusUnprocessableEntity)
 		}
 		for _, path := range []string{"/webhooks/whk_1/test", "/webhooks/x/rotate", "/webhooks/whk_1/deliveries/dlv_1/retry"} {
 			s.post(path, "").wantStatus(t, http.StatusNotFound)
+		}
+	})
+}
+
+// TestChatEndpoint has messages delivered to a chat service, whose URL is a secret.
+func TestChatEndpoint(t *testing.T) {
+	each(t, checkedZone, func(t *testing.T, in *installation) {
+		type posted struct{ path, text string }
+		messages := make(chan posted, 10)
+		chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			var message struct{ Text string }
+			if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+				t.Error(err)
+			}
+			messages <- posted{r.URL.Path, message.Text}
+		}))
+		t.Cleanup(chat.Close)
+		s := in.serve()
+		created := s.post("/webhooks", fmt.Sprintf(`{"url": "%s/services/first", "format": "slack"}`, chat.URL))
+		created.wantStatus(t, http.StatusCreated)
+		var hook struct {
+			ID, URL, Format string
+			Secret          *string
+		}
+		if err := json.Unmarshal(created.body, &hook); err != nil {
+			t.Fatal(err)
+		}
+		if hook.URL != chat.URL+"/..." || hook.Format != "slack" || hook.Secret != nil {
+			t.Errorf("got %s", created.text())
+		}
+		s.post("/webhooks/"+hook.ID+"/rotate", "").wantStatus(t, http.StatusUnprocessableEntity)
+		want := func(path string) {
+			t.Helper()
+			s.post("/webhooks/"+hook.ID+"/test", "").wantStatus(t, http.StatusOK)
+			if got := <-messages; got.path != path || !strings.Contains(got.text, hook.ID) {
+				t.Errorf("got %+v, want a test at %s", got, path)
+			}
+		}
+		want("/services/first")
+		change := func(body string) answer {
+			return s.send(request{method: http.MethodPatch, path: "/webhooks/" + hook.ID, token: in.token, header: jsonType(), body: body})
+		}
+		change(`{"enabled": true}`).wantStatus(t, http.StatusOK)
+		want("/services/first")
+		change(fmt.Sprintf(`{"url": "%s/services/second"}`, chat.URL)).wantStatus(t, http.StatusOK)
+		want("/services/second")
+		if a := s.get("/webhooks"); strings.Contains(a.text(), "services") {
+			t.Errorf("the list shows the path: %s", a.text())
 		}
 	})
 }

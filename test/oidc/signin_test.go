@@ -51,8 +51,8 @@ func invite(t *testing.T, s *store.Store, email string) (hash [32]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, hash = auth.NewInvite()
-	err = s.CreateInvite(t.Context(), hash, dmarcd.Invite{
+	_, hash = auth.NewInvitation()
+	err = s.CreateInvitation(t.Context(), hash, dmarcd.Invitation{
 		Email: email, Team: team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestSignIn(t *testing.T) {
 			t.Parallel()
 			provider := oidc.Start(t, oidc.Options{Accounts: people, ClaimsInIDToken: inIDToken})
 			s := storetest.SQLite(t).Open(t, store.Options{})
-			known, err := s.UseInvite(t.Context(), invite(t, s, "known@example.com"), dmarcd.Claim{PasswordHash: "x"})
+			known, err := s.UseInvitation(t.Context(), invite(t, s, "known@example.com"), dmarcd.Claim{PasswordHash: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// TestAuthoritativeServer asks the authority itself, as somebody does who puts its
+// TestAuthoritativeServer asks the authority itself, as an operator does who puts its
 // address into the configuration in the place of a recursive server. It answers
 // for its own zones and validates nothing.
 func TestAuthoritativeServer(t *testing.T) {

@@ -30,7 +30,7 @@ const (
 	// wrongly is for another key: the answers of the zone are forgeries to
 	// everyone who validates.
 	wrongly
-	// never is for none: nobody validates the answers.
+	// never is for none: answers are not validated.
 	never
 )
 

@@ -1,48 +1,26 @@
 package realdns_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-const (
-	// startLimit is generous: the machine may be busy with other tests.
-	startLimit = 20 * time.Second
-	// pollInterval is how often eventually looks.
-	pollInterval = 10 * time.Millisecond
-)
-
-// output collects what a process writes.
-type output struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.String()
-}
+// startLimit is generous: the machine may be busy with other tests.
+const startLimit = 20 * time.Second
 
 // process is a server that runs for one test.
 type process struct {
 	name  string
-	said  output
+	said  daemon.Output
 	ended chan struct{} // closed when the process is gone
 }
 
@@ -55,7 +33,7 @@ func startProcess(t *testing.T, folder, program string, arguments ...string) *pr
 	command.Dir = folder
 	command.Stdout, command.Stderr = &p.said, &p.said
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged(t)}
-	dieWithParent(command.SysProcAttr)
+	daemon.DieWithParent(command.SysProcAttr)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +55,7 @@ func startProcess(t *testing.T, folder, program string, arguments ...string) *pr
 // if it ends before that.
 func (p *process) await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	eventually(t, p.name+" "+what, func() bool {
+	daemon.Eventually(t, startLimit, p.name+" "+what, func() bool {
 		select {
 		case <-p.ended:
 			t.Fatalf("%s ended before it %s", p.name, what)
@@ -87,7 +65,7 @@ func (p *process) await(t *testing.T, what string, condition func() bool) {
 	})
 }
 
-// unprivileged returns whom a server runs as: nobody where the test runs as
+// unprivileged returns the user that a server runs as: an unprivileged one where the test runs as
 // root, and nil, which is the user of the test, otherwise.
 func unprivileged(t *testing.T) *syscall.Credential {
 	t.Helper()
@@ -158,21 +136,5 @@ func control(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	if said, err := exec.Command(findProgram(t, program), arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(arguments, " "), err, said)
-	}
-}
-
-// eventually returns when the condition holds and fails the test if that takes
-// too long.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	limit := time.After(startLimit)
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-limit:
-			t.Fatalf("%s: not so after %v", what, startLimit)
-		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCheckTwice wants equal facts from two looks at zones that did not change,
+// TestCheckTwice wants equal facts from two checks of zones that did not change,
 // although a recursive server sends records in another order every time.
 func TestCheckTwice(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestMailedReportsAreCounted(t *testing.T) {
 	address := d.addDomain(t, "example.com")
 	ways := []eximSettings{{}, {chunking: true}, {tls: true}, {chunking: true, tls: true}}
 	for i, way := range ways {
-		e := newExim(t, d.smtp, way)
+		e := newExim(t, d.SMTP, way)
 		mail := reportMail(t, fmt.Sprint(i))
 		e.send(t, mail, "bounce@reporter.example", address)
 		e.send(t, mail, "bounce@reporter.example", address) // it counts once
@@ -61,7 +61,7 @@ func TestMailedReportsAreCounted(t *testing.T) {
 	}
 
 	// What came before has been dealt with when the last one is counted.
-	newExim(t, d.smtp, eximSettings{}).send(t, reportMail(t, "last"), "bounce@reporter.example", address)
+	newExim(t, d.SMTP, eximSettings{}).send(t, reportMail(t, "last"), "bounce@reporter.example", address)
 
 	type summary struct {
 		Total        int64 `json:"total"`

@@ -71,7 +71,7 @@ func openSpool(t *testing.T, entries int) *spool.Spool {
 	return s
 }
 
-// selfSigned returns a configuration of TLS with a certificate that nobody vouches for.
+// selfSigned returns a configuration of TLS with a self-signed certificate.
 func selfSigned(t *testing.T) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -10,11 +10,12 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 const (
@@ -77,7 +78,7 @@ func startDovecot(t *testing.T) *dovecot {
 	t.Helper()
 	program := findDovecot(t)
 	account := &syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
-	as := nobody(t)
+	as := unprivileged(t)
 	if as != nil {
 		account = as
 	}
@@ -100,7 +101,7 @@ func startDovecot(t *testing.T) *dovecot {
 
 	command := exec.Command(program, "-F", "-c", filepath.Join(d.folder, "dovecot.conf"))
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	dieWithParent(command.SysProcAttr)
+	daemon.DieWithParent(command.SysProcAttr)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
 	if err := command.Start(); err != nil {
@@ -120,7 +121,7 @@ func startDovecot(t *testing.T) *dovecot {
 			t.Logf("dovecot said (%v):\n%s%s", err, &said, log)
 		}
 	})
-	eventually(t, "dovecot listens", func() bool {
+	daemon.Eventually(t, mailLimit, "dovecot listens", func() bool {
 		select {
 		case <-ended:
 			t.Fatal("dovecot ended")
@@ -274,7 +275,7 @@ func findDovecot(t *testing.T) string {
 	return ""
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns a free port.
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -283,20 +284,4 @@ func freePort(t *testing.T) int {
 	}
 	defer func() { _ = listener.Close() }() // the port is for the server
 	return listener.Addr().(*net.TCPAddr).Port
-}
-
-// eventually returns when the condition holds and fails the test if that takes too
-// long.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	limit := time.After(mailLimit)
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-limit:
-			t.Fatalf("%s: not so after %v", strings.TrimSpace(what), mailLimit)
-		}
-	}
 }

@@ -66,7 +66,7 @@ func newExim(t *testing.T, address string, settings eximSettings) *exim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &exim{program: findExim(t), as: nobody(t)}
+	e := &exim{program: findExim(t), as: unprivileged(t)}
 	folder := eximFolder(t, e.as)
 	e.configuration = filepath.Join(folder, "exim.conf")
 	uid, gid := os.Getuid(), os.Getgid()
@@ -177,9 +177,9 @@ func eximFolder(t *testing.T, as *syscall.Credential) string {
 	return folder
 }
 
-// nobody returns whom the server runs as: nobody where the test runs as root, and nil,
+// unprivileged returns the user that the server runs as: an unprivileged account where the test runs as root, and nil,
 // which is the user of the test, otherwise.
-func nobody(t *testing.T) *syscall.Credential {
+func unprivileged(t *testing.T) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return nil

@@ -47,7 +47,7 @@ func newMailboxReader(t *testing.T, d *dovecot) *mailboxReader {
 				if err != nil {
 					return err
 				}
-				r.bodies <- m.Refusal + string(body)
+				r.bodies <- m.Rejection + string(body)
 			}
 			return nil
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/secret"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
 // TestMailboxOfATeam reads a mailbox that is kept in a database with a sealed
@@ -35,7 +36,7 @@ func TestMailboxOfATeam(t *testing.T) {
 	bodies := make(chan string, 10)
 	service := &imap.Service{
 		Leases: s, Sealer: key, MaxBytes: 1 << 20, Interval: time.Minute, Folder: t.TempDir(),
-		Team: func(id dmarcd.TeamID) imap.Keeper { return s.Team(id) },
+		Team: func(id dmarcd.TeamID) imap.MailboxStore { return s.Team(id) },
 		Accept: func(_ context.Context, _ dmarcd.Mailbox, messages []imap.Message) error {
 			for _, m := range messages {
 				body, err := io.ReadAll(m.Body)
@@ -78,7 +79,7 @@ func TestMailboxOfATeam(t *testing.T) {
 		t.Fatal("the mail has not come")
 	}
 	var kept dmarcd.Mailbox
-	eventually(t, "the look is kept", func() bool {
+	daemon.Eventually(t, mailLimit, "the look is kept", func() bool {
 		all, err := team.Mailboxes(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("got %d mailboxes (%v), want 1", len(all), err)
@@ -95,5 +96,5 @@ func TestMailboxOfATeam(t *testing.T) {
 	if err := team.RemoveMailbox(t.Context(), added.ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody reads a mailbox that was removed", func() bool { return len(d.sessions(t)) == 0 })
+	daemon.Eventually(t, mailLimit, "nobody reads a mailbox that was removed", func() bool { return len(d.sessions(t)) == 0 })
 }

@@ -79,7 +79,7 @@ func ofTeam(function string) bool {
 	receiver, name, _ := strings.Cut(function, ").")
 	switch receiver {
 	case "(*Team":
-		return !slices.Contains([]string{"tx", "txAgain", "exec", "writerConn"}, name)
+		return !slices.Contains([]string{"tx", "retryTx", "exec", "writerConn"}, name)
 	case "(*reception", "(*ahead", "(*attribution", "(*domainLocks", "(*chunks":
 		return true
 	}

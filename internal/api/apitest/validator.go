@@ -86,7 +86,7 @@ func New(document []byte) (*Validator, error) {
 	if v.methodNotAllowed, err = refusal(model, http.StatusMethodNotAllowed, "MethodNotAllowed"); err != nil {
 		return nil, err
 	}
-	// The library looks at required headers only, and takes one like 12e4 for a
+	// The library checks required headers only, and takes one like 12e4 for a
 	// number whatever its schema says. So headers are compared here, and it does
 	// not get to see them.
 	for _, o := range v.operations() {

@@ -15,29 +15,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
-// The folders below a drop folder that files are moved to.
+// Subfolders of the drop folder for processed files.
 const (
 	folderDone    = "done"
 	folderRefused = "refused"
 )
 
-// Drop reads the files that appear in a folder. A file is read once it has not changed
-// between two looks, so that one that is still being written is left alone; hidden
-// files and folders are. It is moved to the folder "done" below, or to "refused" where
-// nothing in it is a report, after what was in it is kept. A file that cannot be read
-// now stays, and is tried again.
+// Drop imports files that appear in a folder. A file is read once its size and time are the
+// same in two polls, so that half-written files are left alone. Hidden files and folders are
+// ignored. After a commit the file moves to the subfolder "done", or to "refused" if it
+// contains no report. A file that cannot be read stays and is retried.
 type Drop struct {
 	Folder   string
 	Interval time.Duration
 	Acceptor *intake.Acceptor
-	// Team is the team whose Keeper stores the reports.
-	Team   dmarcd.TeamID
-	Keeper intake.Keeper
-	Log    *slog.Logger
+	// Team is the team that receives the reports.
+	Team  dmarcd.TeamID
+	Store intake.DeliveryStore
+	Log   *slog.Logger
 }
 
-// Run looks at the folder every interval until ctx ends, and returns nil then. It
-// returns an error if the folders cannot be made.
+// Run polls the folder every interval until ctx ends, then returns nil. It returns an error if
+// the subfolders cannot be created.
 func (d *Drop) Run(ctx context.Context) error {
 	for _, name := range []string{folderDone, folderRefused} {
 		if err := os.MkdirAll(filepath.Join(d.Folder, name), 0o750); err != nil {
@@ -48,7 +47,7 @@ func (d *Drop) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	before := make(map[string]File)
 	for {
-		now, err := d.look()
+		now, err := d.list()
 		if err != nil {
 			d.Log.Error("could not read drop folder", "folder", d.Folder, "error", err)
 		}
@@ -69,8 +68,8 @@ func (d *Drop) Run(ctx context.Context) error {
 	}
 }
 
-// look returns the files in the folder, in the order of their names.
-func (d *Drop) look() ([]File, error) {
+// list returns the files in the folder, sorted by name.
+func (d *Drop) list() ([]File, error) {
 	entries, err := os.ReadDir(d.Folder)
 	if err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func (d *Drop) look() ([]File, error) {
 		}
 		info, err := entry.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // somebody took it away
+			continue // removed since the directory was read
 		}
 		if err != nil {
 			return nil, err
@@ -92,7 +91,7 @@ func (d *Drop) look() ([]File, error) {
 	return files, nil
 }
 
-// take has a file kept and moves it.
+// take imports a file and moves it.
 func (d *Drop) take(ctx context.Context, f File) {
 	if ctx.Err() != nil {
 		return
@@ -100,7 +99,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 	var unread error
 	var refused string // the last reason
 	kept, rejected := 0, 0
-	importer := &Importer{Acceptor: d.Acceptor, Team: d.Team, Keeper: d.Keeper, Tell: func(r Result) {
+	importer := &Importer{Acceptor: d.Acceptor, Team: d.Team, Store: d.Store, OnResult: func(r Result) {
 		switch {
 		case errors.Is(r.Err, dmarcd.ErrLimit):
 			rejected++
@@ -109,7 +108,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 			unread = r.Err
 		}
 		for _, receipt := range r.Receipts {
-			if receipt.Status == dmarcd.Refused {
+			if receipt.Status == dmarcd.StatusRejected {
 				rejected++
 				refused = receipt.Reason
 			} else {
@@ -135,7 +134,7 @@ func (d *Drop) take(ctx context.Context, f File) {
 	d.Log.Info("dropped file imported", "file", f.Path, "stored", kept, "rejected", rejected, "reason", refused)
 }
 
-// move moves a file to a folder below, under a name that is free there.
+// move moves a file to a subfolder, under a name that is not taken.
 func (d *Drop) move(path, folder string) error {
 	name := filepath.Base(path)
 	for number := 2; ; number++ {

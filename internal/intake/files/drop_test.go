@@ -18,15 +18,15 @@ import (
 
 const interval = 5 * time.Second
 
-// dropping runs a drop folder in a bubble of time, and stops it when f returns.
-func dropping(t *testing.T, folder string, k *keeper, f func(t *testing.T)) {
+// dropping runs a drop folder in a synctest bubble until f returns.
+func dropping(t *testing.T, folder string, k *fakeStore, f func(t *testing.T)) {
 	t.Helper()
 	a := acceptor(t)
 	a.Limits.Containers.Input = 10_000
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		drop := &files.Drop{Folder: folder, Interval: interval, Acceptor: a, Keeper: k, Log: slog.New(slog.DiscardHandler)}
+		drop := &files.Drop{Folder: folder, Interval: interval, Acceptor: a, Store: k, Log: slog.New(slog.DiscardHandler)}
 		go func() { done <- drop.Run(ctx) }()
 		synctest.Wait()
 		f(t)
@@ -37,8 +37,8 @@ func dropping(t *testing.T, folder string, k *keeper, f func(t *testing.T)) {
 	})
 }
 
-// looks lets the folder be looked at some times.
-func looks(n int) {
+// polls waits for n polls of the folder.
+func polls(n int) {
 	time.Sleep(time.Duration(n) * interval)
 	synctest.Wait()
 }
@@ -71,17 +71,17 @@ func wantTree(t *testing.T, folder string, want ...string) {
 func TestDropTakesWhatIsComplete(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "drop")
-	k := &keeper{}
+	k := &fakeStore{}
 	dropping(t, folder, k, func(t *testing.T) {
 		write(t, folder, "a.xml", report("1"), "b.txt", "hello", "box", mailOf("2")+mailOf("3"), ".part", report("4"),
 			"sub/c.xml", report("5"), "mixed", mailOf("6")+"From x@example.org Mon Nov  3 10:00:00 2025\nSubject: no report\n\nhello\n",
 			"growing.xml", "<feedback>")
-		looks(1)
+		polls(1)
 		wantTree(t, folder, ".part", "a.xml", "b.txt", "box", "growing.xml", "mixed", "sub/c.xml")
 		write(t, folder, "growing.xml", report("7"))
-		looks(1)
+		polls(1)
 		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/mixed", "growing.xml", "refused/b.txt", "sub/c.xml")
-		looks(1)
+		polls(1)
 		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/growing.xml", "done/mixed", "refused/b.txt", "sub/c.xml")
 	})
 	if diff := cmp.Diff([]string{"1", "2", "3", "6", "7"}, k.ids); diff != "" {
@@ -93,11 +93,11 @@ func TestDropTakesWhatIsComplete(t *testing.T) {
 func TestDropOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	k := &keeper{}
+	k := &fakeStore{}
 	dropping(t, folder, k, func(t *testing.T) {
 		for _, id := range []string{"1", "2", "3"} {
 			write(t, folder, "a.xml", report(id))
-			looks(2)
+			polls(2)
 		}
 		wantTree(t, folder, "done/2-a.xml", "done/3-a.xml", "done/a.xml")
 	})
@@ -107,19 +107,19 @@ func TestDropOverwritesNothing(t *testing.T) {
 	}
 }
 
-// TestDropTriesAgain wants a file left where it is while nothing can be kept.
+// TestDropTriesAgain checks that a file stays in place while nothing can be stored.
 func TestDropTriesAgain(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	k := &keeper{broken: func(string) error { return dmarcd.ErrTemporary }}
+	k := &fakeStore{broken: func(string) error { return dmarcd.ErrTemporary }}
 	dropping(t, folder, k, func(t *testing.T) {
 		write(t, folder, "a.xml", report("1"))
-		looks(3)
+		polls(3)
 		wantTree(t, folder, "a.xml")
 		k.mu.Lock()
 		k.broken = nil
 		k.mu.Unlock()
-		looks(1)
+		polls(1)
 		wantTree(t, folder, "done/a.xml")
 	})
 	if diff := cmp.Diff([]string{"1"}, k.ids); diff != "" {
@@ -127,13 +127,13 @@ func TestDropTriesAgain(t *testing.T) {
 	}
 }
 
-func TestDropRefusesWhatIsTooLong(t *testing.T) {
+func TestDropRejectsLongFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	k := &keeper{}
+	k := &fakeStore{}
 	dropping(t, folder, k, func(t *testing.T) {
 		write(t, folder, "long.xml", string(make([]byte, 20_000)))
-		looks(2)
+		polls(2)
 		wantTree(t, folder, "refused/long.xml")
 	})
 	if k.steps != 0 {
@@ -145,7 +145,7 @@ func TestDropNeedsItsFolders(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "done", "a file in the way")
-	drop := &files.Drop{Folder: folder, Interval: interval, Acceptor: acceptor(t), Keeper: &keeper{}, Log: slog.New(slog.DiscardHandler)}
+	drop := &files.Drop{Folder: folder, Interval: interval, Acceptor: acceptor(t), Store: &fakeStore{}, Log: slog.New(slog.DiscardHandler)}
 	if err := drop.Run(t.Context()); err == nil {
 		t.Error("got no error, want one about the folder")
 	}

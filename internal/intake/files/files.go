@@ -1,9 +1,8 @@
-// Package files brings reports in from files: those that an operator names to be
-// imported, with all folders, Maildirs and mailboxes among them, and those that appear
-// in a drop folder. What a file holds is found out by package intake; how deliveries
-// are kept is left to its Keeper.
+// Package files imports reports from files: those that an operator names, including folders,
+// Maildirs and mboxes, and those that appear in a drop folder. Package intake reads the files,
+// and its DeliveryStore stores the reports.
 //
-// Files are only read, and moved within the drop folder. None is ever deleted.
+// Files are never changed or deleted. Only those in the drop folder are moved.
 package files
 
 import (
@@ -19,34 +18,30 @@ import (
 
 // File is a file that was found. It may have changed since.
 type File struct {
-	// Path leads to it, as it was named or found.
-	Path string
-	Size int64
-	// Modified is when its content changed last.
+	// Path is the path as given or found.
+	Path     string
+	Size     int64
 	Modified time.Time
 }
 
-// same reports whether g is the same file with the same content, as far as can be told
-// without reading it.
+// same reports whether g has the same path, size and modification time.
 func (f File) same(g File) bool {
 	return f.Path == g.Path && f.Size == g.Size && f.Modified.Equal(g.Modified)
 }
 
-// Listing is what was found.
+// Listing is the result of List.
 type Listing struct {
-	// Files are in the order of the paths they were found under, and in a folder in
-	// that of their names.
+	// Files are in the order of the given paths; within a folder they are sorted by name.
 	Files []File
-	// Bytes is the sum of their sizes.
+	// Bytes is the total size.
 	Bytes int64
-	// Unread tells of each path that could not be looked at.
+	// Unread holds an error for each path that could not be read.
 	Unread []error
 }
 
-// List finds the files that some paths stand for: a file stands for itself, a folder
-// for all files in it and below. Of those in a folder it passes over hidden ones, and
-// symbolic links, which may lead anywhere. Of a Maildir it takes the mails in cur and
-// new and those of its subfolders. A file that is found twice is listed once.
+// List finds the files that paths stand for: a file for itself, a folder for all files below
+// it, without hidden files and symbolic links. Of a Maildir and its subfolders it returns the
+// mails in cur and new. A file is listed once.
 func List(paths ...string) Listing {
 	l := lister{seen: make(map[string]bool)}
 	for _, path := range paths {
@@ -71,7 +66,6 @@ type lister struct {
 	seen map[string]bool // by absolute path
 }
 
-// file adds a file.
 func (l *lister) file(path string, info fs.FileInfo) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -86,12 +80,11 @@ func (l *lister) file(path string, info fs.FileInfo) {
 	l.Bytes += info.Size()
 }
 
-// folder adds what is in a folder.
 func (l *lister) folder(path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		l.Unread = append(l.Unread, err)
-		// What was read before the error is taken.
+		// Use the entries read before the error.
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	maildir := isMaildir(entries)
@@ -113,8 +106,7 @@ func (l *lister) folder(path string) {
 	}
 }
 
-// isMaildir reports whether a folder with these entries is a Maildir: the folders cur,
-// new and tmp make it one.
+// isMaildir reports whether entries include the folders cur, new and tmp.
 func isMaildir(entries []fs.DirEntry) bool {
 	found := 0
 	for _, entry := range entries {
@@ -125,16 +117,16 @@ func isMaildir(entries []fs.DirEntry) bool {
 	return found == 3
 }
 
-// ofMaildir reports whether an entry of a Maildir holds mails. What is in tmp is not
-// complete; the files beside the folders are the mail server's own. Subfolders begin
-// with a dot (Maildir++), and are Maildirs themselves.
+// ofMaildir reports whether an entry of a Maildir contains mail. Messages in tmp are
+// incomplete, and other files belong to the mail server. Subfolders start with a dot
+// (Maildir++) and are Maildirs.
 func ofMaildir(path string, entry fs.DirEntry) bool {
 	switch name := entry.Name(); {
 	case !entry.IsDir() || name == "tmp":
 		return false
 	case strings.HasPrefix(name, "."):
 		inner, err := os.ReadDir(path)
-		return err != nil || isMaildir(inner) // an error comes back when it is read
+		return err != nil || isMaildir(inner) // reading it reports the error
 	default:
 		return true
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/files"
 )
 
-// write makes files below a folder, given as path and content by turns. A path that
-// ends in a slash is a folder.
+// write creates files in a folder, from pairs of path and content. A path that ends in a slash
+// is a folder.
 func write(t *testing.T, folder string, content ...string) {
 	t.Helper()
 	for i := 0; i < len(content); i += 2 {

@@ -13,54 +13,52 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// Several deliveries are kept at once, because each commit waits for the disk. A batch
-// ends with the first of these that it reaches.
+// Deliveries are stored in batches because each commit waits for the disk. A batch ends at the
+// first of these limits.
 const (
 	batchDeliveries = 64
 	batchRecords    = 8192
 	batchBytes      = 16 << 20 // of the originals
 )
 
-// Importer has the reports in files kept.
+// Importer imports reports from files.
 type Importer struct {
 	Acceptor *intake.Acceptor
-	// Team is the team whose Keeper stores the reports.
-	Team   dmarcd.TeamID
-	Keeper intake.Keeper
-	// Journal remembers what was read; nil is for an import that cannot go on.
+	// Team is the team that receives the reports.
+	Team  dmarcd.TeamID
+	Store intake.DeliveryStore
+	// Journal records progress; nil for an import that cannot be resumed.
 	Journal *Journal
-	// Tell is called for each file, and for each mail of a mailbox, once it is kept
-	// or could not be.
-	Tell func(Result)
+	// OnResult is called for each file, and each mail of an mbox, once it is stored or has
+	// failed.
+	OnResult func(Result)
 }
 
-// Result is what became of a file, or of one mail of a mailbox. The end of a mailbox
-// has a result too, without receipts.
+// Result is the outcome of a file or of one mail of an mbox. The end of an mbox has a result
+// too, without receipts.
 type Result struct {
 	// Name is the path of the file, with the number of the mail.
 	Name string
-	// Bytes is how much of the sum of the listing it stands for.
+	// Bytes is its part of Listing.Bytes, for progress.
 	Bytes int64
-	// Receipts says what became of the reports.
+	// Receipts holds one receipt for each report.
 	Receipts []dmarcd.Receipt
-	// Err says why it could not be read, or not at all: a dmarcd.ErrLimit, or the
-	// error of the file. Nothing of it is kept then.
+	// Err is dmarcd.ErrLimit or the error of reading the file. Nothing is stored then.
 	Err error
-	// Before tells that an earlier import has read it.
+	// Before means that an earlier import has read it.
 	Before bool
 }
 
-// Run imports the files. Reading one batch of them and keeping the one before go on at
-// the same time. It stops at the first error that concerns more than one file: that of
-// ctx, of the keeper, of a temporary file, or of the journal. What was told by then
-// is kept.
+// Run imports the files. It reads one batch while it stores the previous one, and stops at the
+// first error that concerns more than one file: of ctx, the store, a temporary file or the
+// journal. Results reported before that are stored.
 func (i *Importer) Run(ctx context.Context, files []File) error {
 	group, ctx := errgroup.WithContext(ctx)
-	// A panic ends the import with an error, and not the daemon that reads a drop folder.
+	// A panic must not end a daemon that reads a drop folder.
 	run := func(f func() error) {
 		group.Go(func() error { return recovered.Boundary(nil).Call("import", f) })
 	}
-	// Reading and keeping take about the same time, but not batch by batch.
+	// The buffer evens out batches that take longer to read than to store.
 	batches := make(chan *batch, 2)
 	run(func() error {
 		defer close(batches)
@@ -85,12 +83,12 @@ func (i *Importer) Run(ctx context.Context, files []File) error {
 	})
 	err := group.Wait()
 	for b := range batches {
-		b.close() // what was read before an error
+		b.close() // batches read before the error
 	}
 	return err
 }
 
-// batch is what is kept in one step.
+// batch is stored in one transaction.
 type batch struct {
 	results []Result
 	opened  []*intake.Opened // nil for a result without a delivery
@@ -98,10 +96,10 @@ type batch struct {
 	kept    int // deliveries
 	records int
 	bytes   int64
-	heavy   bool // the last delivery is
+	heavy   bool // the last delivery is heavy
 }
 
-// note is what the journal is told once the batch is kept.
+// note is an entry for the journal, written after the commit.
 type note struct {
 	file  File
 	whole bool
@@ -116,7 +114,7 @@ func (b *batch) close() {
 	}
 }
 
-// note adds what the journal is told. Of a mailbox the last one says all.
+// note adds a journal entry. For an mbox only the last one counts.
 func (b *batch) note(n note) {
 	if last := len(b.notes) - 1; last >= 0 && b.notes[last].file.same(n.file) {
 		b.notes[last] = n
@@ -129,7 +127,7 @@ func (b *batch) full() bool {
 	return b.heavy || b.kept >= batchDeliveries || b.records >= batchRecords || b.bytes >= batchBytes
 }
 
-// add adds a result, with its delivery if there is one.
+// add adds a result, and its delivery unless o is nil.
 func (b *batch) add(r Result, o *intake.Opened) {
 	b.results = append(b.results, r)
 	b.opened = append(b.opened, o)
@@ -144,14 +142,14 @@ func (b *batch) add(r Result, o *intake.Opened) {
 	}
 }
 
-// batchReader makes batches of files.
+// batchReader reads files into batches.
 type batchReader struct {
 	importer *Importer
 	batches  chan<- *batch
 	batch    *batch
 }
 
-// send hands the batch over and begins the next one.
+// send passes the batch on and starts the next one.
 func (r *batchReader) send(ctx context.Context) error {
 	select {
 	case r.batches <- r.batch:
@@ -162,7 +160,6 @@ func (r *batchReader) send(ctx context.Context) error {
 	}
 }
 
-// file reads what is in a file.
 func (r *batchReader) file(ctx context.Context, f File) error {
 	whole, mails := r.importer.Journal.known(f)
 	if whole {
@@ -170,7 +167,7 @@ func (r *batchReader) file(ctx context.Context, f File) error {
 		return nil
 	}
 	var told int64
-	again := false // something of it is to be tried again
+	again := false // part of the file has to be retried
 	for in := range inputs(f, r.importer.Acceptor.Limits.Containers, mails) {
 		read := min(in.read, f.Size)
 		if in.last {
@@ -180,7 +177,7 @@ func (r *batchReader) file(ctx context.Context, f File) error {
 			return err
 		}
 		told = read
-		// What is too long now is too long the next time.
+		// A file that is too large now will be too large next time.
 		if again = again || in.err != nil && !errors.Is(in.err, dmarcd.ErrLimit); !again {
 			r.batch.note(note{f, in.last, in.number})
 		}
@@ -193,7 +190,7 @@ func (r *batchReader) file(ctx context.Context, f File) error {
 	return ctx.Err()
 }
 
-// input reads one input. It sets its error where the file cannot be read.
+// input reads one input. It sets in.err if the file cannot be read.
 func (r *batchReader) input(ctx context.Context, in *input, bytes int64) error {
 	if errors.Is(in.err, dmarcd.ErrTemporary) {
 		return fmt.Errorf("%s: %w", in.name, in.err)
@@ -217,7 +214,7 @@ func (r *batchReader) input(ctx context.Context, in *input, bytes int64) error {
 	return nil
 }
 
-// watched remembers the error of a file: that concerns no other.
+// watched records the read error of a file, which concerns no other file.
 type watched struct {
 	r   io.ReaderAt
 	err error
@@ -231,7 +228,7 @@ func (w *watched) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// keep has the deliveries of a batch kept, and tells.
+// keep stores a batch and reports the results.
 func (i *Importer) keep(ctx context.Context, b *batch) error {
 	var deliveries []*dmarcd.Delivery
 	for _, o := range b.opened {
@@ -240,7 +237,7 @@ func (i *Importer) keep(ctx context.Context, b *batch) error {
 		}
 	}
 	if len(deliveries) > 0 {
-		receipts, err := i.Acceptor.Store(ctx, i.Keeper, deliveries...)
+		receipts, err := i.Acceptor.Store(ctx, i.Store, deliveries...)
 		if err != nil {
 			return err
 		}
@@ -258,7 +255,7 @@ func (i *Importer) keep(ctx context.Context, b *batch) error {
 		}
 	}
 	for _, r := range b.results {
-		i.Tell(r)
+		i.OnResult(r)
 	}
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// report returns an aggregate report with an id.
 func report(id string) string {
 	return `<feedback><report_metadata><org_name>receiver.example</org_name><report_id>` + id + `</report_id>` +
 		`<date_range><begin>1767225600</begin><end>1767311999</end></date_range></report_metadata>` +
@@ -27,7 +26,7 @@ func report(id string) string {
 		`<record><row><source_ip>192.0.2.1</source_ip><count>1</count></row></record></feedback>`
 }
 
-// mailOf returns a mail with a report, as it stands in a mailbox.
+// mailOf returns a mail with a report, in mbox form.
 func mailOf(id string) string {
 	return "From x@example.org Mon Nov  3 10:00:00 2025\nSubject: " + id + "\nContent-Type: text/xml\n\n" + report(id) + "\n\n"
 }
@@ -42,15 +41,15 @@ func acceptor(t *testing.T) *intake.Acceptor {
 	return a
 }
 
-// keeper is a Keeper that remembers the ids of reports, and fails when told to.
-type keeper struct {
+// fakeStore is a DeliveryStore that records the ids of reports and can be made to fail.
+type fakeStore struct {
 	mu     sync.Mutex
 	ids    []string
 	steps  int
 	broken func(id string) error
 }
 
-func (k *keeper) Receive(_ context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+func (k *fakeStore) Receive(_ context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.steps++
@@ -66,19 +65,18 @@ func (k *keeper) Receive(_ context.Context, deliveries []*dmarcd.Delivery) ([][]
 			ids = append(ids, r.ExternalID)
 			receipts[i] = append(receipts[i], dmarcd.Receipt{Status: dmarcd.Stored, ExternalID: r.ExternalID})
 		}
-		for _, r := range d.Refusals {
-			receipts[i] = append(receipts[i], dmarcd.Receipt{Status: dmarcd.Refused, Reason: r.Reason})
+		for _, r := range d.Rejections {
+			receipts[i] = append(receipts[i], dmarcd.Receipt{Status: dmarcd.StatusRejected, Reason: r.Reason})
 		}
 	}
 	k.ids = append(k.ids, ids...)
 	return receipts, nil
 }
 
-// run imports what is in a folder, and returns a line for each result and how many
-// bytes they stand for.
+// run imports a folder. It returns a line for each result, and the sum of their bytes.
 func run(t *testing.T, i *files.Importer, folder string) (lines []string, bytes int64, err error) {
 	t.Helper()
-	i.Tell = func(r files.Result) {
+	i.OnResult = func(r files.Result) {
 		bytes += r.Bytes
 		name, relErr := filepath.Rel(folder, r.Name)
 		if relErr != nil {
@@ -115,8 +113,8 @@ func TestImport(t *testing.T) {
 		"long.xml", strings.Repeat("x", 3000), "mail/cur/1", mailOf("5")[44:], "mail/new/", "", "mail/tmp/", "")
 	a := acceptor(t)
 	a.Limits.Containers.Input = 2000
-	k := &keeper{}
-	got, _, err := run(t, &files.Importer{Acceptor: a, Keeper: k}, folder)
+	k := &fakeStore{}
+	got, _, err := run(t, &files.Importer{Acceptor: a, Store: k}, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +146,7 @@ func TestImportTellsOfFilesThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	var results []files.Result
-	i := &files.Importer{Acceptor: acceptor(t), Keeper: &keeper{}, Tell: func(r files.Result) { results = append(results, r) }}
+	i := &files.Importer{Acceptor: acceptor(t), Store: &fakeStore{}, OnResult: func(r files.Result) { results = append(results, r) }}
 	if err := i.Run(t.Context(), list.Files); err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +155,8 @@ func TestImportTellsOfFilesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestImportGoesOn stops an import in the middle, and wants the next one to go on
-// there, and the one after that to read everything.
+// TestImportGoesOn interrupts an import and checks that the next one resumes there, and that
+// the one after that reads everything.
 func TestImportGoesOn(t *testing.T) {
 	t.Parallel()
 	folder, data := t.TempDir(), t.TempDir()
@@ -168,14 +166,14 @@ func TestImportGoesOn(t *testing.T) {
 	}
 	write(t, folder, "a.xml", report("a"), "box", box.String(), "c.xml", report("c"))
 	stop := errors.New("the database is gone")
-	k := &keeper{broken: func(id string) error {
+	k := &fakeStore{broken: func(id string) error {
 		if id == "m150" {
 			return stop
 		}
 		return nil
 	}}
 	journal := openJournal(t, data)
-	i := &files.Importer{Acceptor: acceptor(t), Keeper: k, Journal: journal}
+	i := &files.Importer{Acceptor: acceptor(t), Store: k, Journal: journal}
 	if _, _, err := run(t, i, folder); !errors.Is(err, stop) {
 		t.Fatalf("got error %v, want %v", err, stop)
 	}
@@ -187,7 +185,7 @@ func TestImportGoesOn(t *testing.T) {
 		t.Fatalf("got %d reports kept before it stopped, want most of them", kept)
 	}
 
-	// The process died while it wrote.
+	// The process crashed during a write.
 	file, err := os.OpenFile(filepath.Join(data, "journal"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -230,8 +228,8 @@ func TestImportReadsWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	folder, data := t.TempDir(), t.TempDir()
 	write(t, folder, "a.xml", report("1"), "b.xml", report("2"))
-	k := &keeper{}
-	i := &files.Importer{Acceptor: acceptor(t), Keeper: k}
+	k := &fakeStore{}
+	i := &files.Importer{Acceptor: acceptor(t), Store: k}
 	for range 2 {
 		i.Journal = openJournal(t, data)
 		if _, _, err := run(t, i, folder); err != nil {
@@ -250,16 +248,16 @@ func TestImportEndsWithTheContext(t *testing.T) {
 	write(t, folder, "a.xml", report("1"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k := &keeper{}
-	i := &files.Importer{Acceptor: acceptor(t), Keeper: k, Tell: func(r files.Result) { t.Errorf("got %v, want nothing", r) }}
+	k := &fakeStore{}
+	i := &files.Importer{Acceptor: acceptor(t), Store: k, OnResult: func(r files.Result) { t.Errorf("got %v, want nothing", r) }}
 	if err := i.Run(ctx, files.List(folder).Files); !errors.Is(err, context.Canceled) || len(k.ids) != 0 {
 		t.Errorf("got %v and error %v, want nothing and %v", k.ids, err, context.Canceled)
 	}
 }
 
-// TestImportStopsWithoutRoom wants a full disk taken for what it is, and not for
-// something that is wrong with each file.
-func TestImportStopsWithoutRoom(t *testing.T) {
+// TestImportStopsWithoutSpace checks that a full disk stops the import, and is not reported as
+// an error of each file.
+func TestImportStopsWithoutSpace(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 2<<20)
 	for _, tt := range []struct{ name, content string }{
@@ -272,7 +270,7 @@ func TestImportStopsWithoutRoom(t *testing.T) {
 			write(t, folder, "a", tt.content)
 			a := acceptor(t)
 			a.Limits.Containers.Folder = filepath.Join(folder, "missing")
-			_, _, err := run(t, &files.Importer{Acceptor: a, Keeper: &keeper{}}, folder)
+			_, _, err := run(t, &files.Importer{Acceptor: a, Store: &fakeStore{}}, folder)
 			if !errors.Is(err, dmarcd.ErrTemporary) || !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("got error %v, want a temporary one about the folder", err)
 			}
@@ -280,7 +278,7 @@ func TestImportStopsWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestBatches wants many files in one step, and few long ones in several.
+// TestBatches checks that many short files form one batch, and long ones several.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	long := strings.Replace(report("long"), "<record>", strings.Repeat("<record><row><count>1</count></row></record>", 5000)+"<record>", 1)
@@ -300,8 +298,8 @@ func TestBatches(t *testing.T) {
 			for n := range tt.files {
 				write(t, folder, fmt.Sprintf("%03d.xml", n), tt.content)
 			}
-			k := &keeper{}
-			if _, _, err := run(t, &files.Importer{Acceptor: acceptor(t), Keeper: k}, folder); err != nil {
+			k := &fakeStore{}
+			if _, _, err := run(t, &files.Importer{Acceptor: acceptor(t), Store: k}, folder); err != nil {
 				t.Fatal(err)
 			}
 			if len(k.ids) != tt.files || k.steps != tt.want {

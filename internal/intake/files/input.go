@@ -11,29 +11,28 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// sniffBytes is how much of a file is looked at to tell a mailbox: its first line.
+// sniffBytes is how much of a file is read to detect an mbox: its first line.
 const sniffBytes = 1024
 
-// input is one thing to be accepted: a file, or a mail of a mailbox.
+// input is a file, or one mail of an mbox.
 type input struct {
 	name    string
 	content io.ReaderAt
 	size    int64
-	// number is that of the mail in its mailbox, from 1. It is 0 for a whole file and
-	// for what is said of one.
+	// number is the position of the mail in its mbox, from 1; 0 for a whole file.
 	number int
-	// read is how much of the file has been read behind it, about.
+	// read is the approximate offset in the file after this input.
 	read int64
-	// last tells that nothing of the file follows.
+	// last means that it is the end of the file.
 	last bool
-	// err says why there is no content: a dmarcd.ErrLimit, the error of the file, or a
-	// dmarcd.ErrTemporary where a temporary file failed.
+	// err is set if there is no content: dmarcd.ErrLimit, the error of the file, or
+	// dmarcd.ErrTemporary if a temporary file failed.
 	err error
 }
 
-// inputs yields what is in a file. Of a mailbox, each mail is an input of its own, but
-// for as many as are to be passed over. An input is valid until the next one is asked
-// for. The last one is marked, and may have nothing but the mark.
+// inputs yields the inputs of a file: each mail of an mbox after the first passOver, or the
+// whole file. An input is valid until the next one. The last one has last set, and may have no
+// content.
 func inputs(f File, limits unpack.Limits, passOver int) iter.Seq[input] {
 	return func(yield func(input) bool) {
 		file, err := os.Open(f.Path)
@@ -55,7 +54,7 @@ func inputs(f File, limits unpack.Limits, passOver int) iter.Seq[input] {
 	}
 }
 
-// whole returns the input that a file is.
+// whole returns a file as one input.
 func whole(f File, file *os.File, maxBytes int64) input {
 	in := input{name: f.Path, content: file, read: f.Size, last: true}
 	info, err := file.Stat()
@@ -70,7 +69,6 @@ func whole(f File, file *os.File, maxBytes int64) input {
 	return in
 }
 
-// mails yields the mails of a mailbox.
 func mails(f File, file io.Reader, limits unpack.Limits, passOver int, yield func(input) bool) {
 	counted := &counter{r: file}
 	number := 0
@@ -89,7 +87,7 @@ func mails(f File, file io.Reader, limits unpack.Limits, passOver int, yield fun
 	yield(input{name: f.Path, read: counted.n, last: true})
 }
 
-// mailInput yields one mail of a mailbox.
+// mailInput yields one mail of an mbox.
 func mailInput(f File, mail io.Reader, number int, limits unpack.Limits, counted *counter, yield func(input) bool) bool {
 	in := input{name: fmt.Sprintf("%s, mail %d", f.Path, number), number: number}
 	held, err := intake.CopyOf(mail, limits.Folder, limits.Input)
@@ -103,7 +101,7 @@ func mailInput(f File, mail io.Reader, number int, limits unpack.Limits, counted
 	return yield(in)
 }
 
-// counter counts the bytes that are read.
+// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64

@@ -10,27 +10,26 @@ import (
 	"path/filepath"
 )
 
-// Journal remembers what an import has read, so that one that was interrupted goes on
-// where it stopped. It is lines of JSON, and only saves time: reports that are read
-// twice are recognised anyway. A nil Journal remembers nothing. It may be
-// used by one import at a time.
+// Journal records which files were imported, one JSON object per line, so that an interrupted
+// import can be resumed. It only saves time: reports that are read twice are duplicates
+// anyway. A nil Journal records nothing. Only one import may use it at a time.
 type Journal struct {
 	file *os.File
-	read map[string]entry // what earlier imports have read, by absolute path
+	read map[string]entry // entries of earlier imports, by absolute path
 }
 
-// entry is a line of the journal; the last one about a path counts.
+// entry is a line of the journal; the last one for a path counts.
 type entry struct {
 	Path string `json:"path"`
-	// Size and Modified are those of the file: another content is another file.
+	// Size and Modified identify the content of the file.
 	Size     int64 `json:"size"`
 	Modified int64 `json:"modified"` // nanoseconds since 1970
-	// Whole tells that all of it was read; else Mails is how many of the mails.
+	// Whole means that the file was read completely; else Mails is the number of mails read.
 	Whole bool `json:"whole"`
 	Mails int  `json:"mails"`
 }
 
-// OpenJournal opens the journal in a file, or makes one.
+// OpenJournal opens or creates a journal.
 func OpenJournal(path string) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) //nolint:gosec // the caller's own file
 	if err != nil {
@@ -40,7 +39,7 @@ func OpenJournal(path string) (*Journal, error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		var e entry
-		// The last line may have been cut off by a crash: that file is read again.
+		// A crash may have cut off the last line; that file is read again.
 		if err := json.Unmarshal(lines.Bytes(), &e); err == nil {
 			j.read[e.Path] = e
 		}
@@ -48,14 +47,14 @@ func OpenJournal(path string) (*Journal, error) {
 	if err := lines.Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read journal: %w", err), file.Close())
 	}
-	// What follows a line that was cut off is not part of it.
+	// End a line that was cut off.
 	if _, err := file.WriteString("\n"); err != nil {
 		return nil, errors.Join(fmt.Errorf("write journal: %w", err), file.Close())
 	}
 	return j, nil
 }
 
-// known returns what earlier imports have read of a file, if it is as it was.
+// known returns what earlier imports have read of an unchanged file.
 func (j *Journal) known(f File) (whole bool, mails int) {
 	if j == nil {
 		return false, 0
@@ -68,7 +67,7 @@ func (j *Journal) known(f File) (whole bool, mails int) {
 	return e.Whole, e.Mails
 }
 
-// note remembers that a file was read, as a whole or up to some mail.
+// note records that a file was read, completely or up to a mail.
 func (j *Journal) note(f File, whole bool, mails int) error {
 	if j == nil {
 		return nil
@@ -93,8 +92,8 @@ func newEntry(f File) (entry, error) {
 	return entry{Path: path, Size: f.Size, Modified: f.Modified.UnixNano()}, err
 }
 
-// Remove deletes the journal of an import that is complete: the next one is to read
-// everything, because reports may have been deleted in between.
+// Remove deletes the journal after a complete import. The next import reads everything,
+// because reports may have been deleted in between.
 func (j *Journal) Remove() error {
 	err := os.Remove(j.file.Name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,5 +102,5 @@ func (j *Journal) Remove() error {
 	return errors.Join(err, j.file.Close())
 }
 
-// Close ends the use of the journal, which is there for the next import.
+// Close closes the journal; it can be opened again.
 func (j *Journal) Close() error { return j.file.Close() }

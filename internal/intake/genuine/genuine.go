@@ -1,14 +1,13 @@
-// Package genuine tells whether a mail comes from whom its From field says: by DKIM
-// (RFC 6376, RFC 8301, RFC 8463), by SPF (RFC 7208) where the mail came by SMTP, and by
-// the alignment of either with the From domain (RFC 9989 §4.4).
+// Package genuine authenticates mail: whether it was sent by its From domain, by DKIM (RFC
+// 6376, RFC 8301, RFC 8463), by SPF (RFC 7208) for mail received over SMTP, and by the
+// alignment of either with the From domain (RFC 9989 §4.4).
 //
-// Alignment is relaxed whatever the record of the From domain asks for: the question is
-// whether the organization sent the mail, not what it wants done otherwise. What its
-// own record leads to is told beside it, as the DMARC result.
+// Alignment is always relaxed: we want to know whether the organization sent the mail, not how
+// it wants failures handled. The result under its own record is reported separately, as the
+// DMARC result.
 //
-// The signatures themselves are verified by go-msgauth, with keys that our dkim package
-// has found usable. The package answers nobody and refuses nothing; what follows from a
-// verdict is left to others.
+// go-msgauth verifies signatures, with keys that our dkim package accepts. The package only
+// returns verdicts; callers decide what follows from them.
 package genuine
 
 import (
@@ -23,50 +22,48 @@ import (
 	"github.com/dmarcd/dmarcd/spf"
 )
 
-// timeout bounds the look at one mail, most of which is waiting for DNS.
+// timeout bounds the verification of one mail, most of which is waiting for DNS.
 const timeout = 10 * time.Second
 
-// Verifier looks at mails. It is safe for concurrent use. All fields must be set.
+// Verifier authenticates mail. It is safe for concurrent use. All fields must be set.
 type Verifier struct {
 	Resolver dns.Resolver
-	// Hostname is what this receiver calls itself, and Now its clock; an SPF record
-	// may ask for both.
+	// Hostname and Now are used by SPF macros.
 	Hostname string
 	Now      func() time.Time
 }
 
-// Envelope is what a client said about a mail, and where it connected from.
+// Envelope is the SMTP envelope of a mail.
 type Envelope struct {
 	RemoteIP netip.Addr
 	Helo     string
-	// MailFrom is the reverse-path without angle brackets, "" for the null one.
+	// MailFrom is the reverse-path without angle brackets, "" for the null path.
 	MailFrom string
 }
 
-// SMTP looks at a mail that came by SMTP. It is genuine if a signature or SPF stands
-// for its From domain, and not if neither does; it is not known where DNS did not
-// answer. What is no mail has the zero verdict. A mail that cannot be read is like one
-// whose DNS does not answer.
+// SMTP verifies a mail received over SMTP. It is genuine if DKIM or SPF passes with alignment
+// to its From domain, and not genuine if neither does. The result is unknown if DNS or the
+// mail could not be read. Content that is not a mail has the zero verdict.
 func (v *Verifier) SMTP(ctx context.Context, mail io.ReadSeeker, envelope Envelope) dmarcd.Verdict {
-	return v.look(ctx, mail, func(ctx context.Context, f findings) dmarcd.Verdict {
+	return v.authenticate(ctx, mail, func(ctx context.Context, f findings) dmarcd.Verdict {
 		f.spf = v.checkSPF(ctx, f.from, envelope)
 		return f.verdictSMTP()
 	}, dmarcd.GenuineNo)
 }
 
-// Mail looks at a mail of which nobody knows who delivered it, and when. It is genuine
-// if a signature stands for its From domain, and not if such a signature does not fit
-// the mail. Where there is none, where its key is gone, or where DNS did not answer, it
-// is not known. What is no mail has the zero verdict.
+// Mail verifies a mail with an unknown delivery path and time. It is genuine if an aligned
+// signature passes, and not genuine if an aligned signature fails. Without a signature,
+// without its key or without DNS, the result is unknown. Content that is not a mail has the
+// zero verdict.
 func (v *Verifier) Mail(ctx context.Context, mail io.ReadSeeker) dmarcd.Verdict {
-	return v.look(ctx, mail, func(_ context.Context, f findings) dmarcd.Verdict {
+	return v.authenticate(ctx, mail, func(_ context.Context, f findings) dmarcd.Verdict {
 		return f.verdictMail()
 	}, dmarcd.GenuineUnknown)
 }
 
-// look finds out what is common to both ways and has it judged. unsigned is the answer
-// for a mail whose author cannot be told.
-func (v *Verifier) look(ctx context.Context, mail io.ReadSeeker, judge func(context.Context, findings) dmarcd.Verdict, unsigned dmarcd.Genuine) dmarcd.Verdict {
+// authenticate collects the findings of a mail and judges them. unsigned is the result for a mail
+// without a usable From domain.
+func (v *Verifier) authenticate(ctx context.Context, mail io.ReadSeeker, judge func(context.Context, findings) dmarcd.Verdict, unsigned dmarcd.Genuine) dmarcd.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	h, err := readHeader(mail)
@@ -87,8 +84,7 @@ func (v *Verifier) look(ctx context.Context, mail io.ReadSeeker, judge func(cont
 	return judge(ctx, f)
 }
 
-// checkSPF tells what SPF says about the client, and whether that concerns the From
-// domain.
+// checkSPF evaluates SPF for the client, and its alignment with the From domain.
 func (v *Verifier) checkSPF(ctx context.Context, from string, e Envelope) spfFinding {
 	checked := spf.Check(ctx, v.Resolver, spf.Identity{
 		IP: e.RemoteIP, Helo: e.Helo, MailFrom: inALabels(e.MailFrom), Receiver: v.Hostname, Time: v.Now(),

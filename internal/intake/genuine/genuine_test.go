@@ -22,12 +22,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mail = "From: DMARC Reports <noreply@reporter.example>\r\nSubject: Report\r\n\r\nline one\r\nline two\r\n"
 
-// from returns the mail with another From field.
+// from returns the sample mail with another From field.
 func from(value string) string {
 	return strings.Replace(mail, "DMARC Reports <noreply@reporter.example>", value, 1)
 }
 
-// zone is the world of the tests.
+// zone is the DNS of the tests.
 func zone() *dnstest.Zone {
 	return dnstest.New(`
 		_dmarc.reporter.example          TXT "v=DMARC1; p=reject"
@@ -65,7 +65,7 @@ func verifier() *genuine.Verifier {
 	return &genuine.Verifier{Resolver: zone(), Hostname: "mx.report.example", Now: time.Now}
 }
 
-// honest is the envelope of a mail from the reporter, forged that of one from elsewhere.
+// honest is the envelope of a mail from the reporter, forged that of a spoofed one.
 var (
 	honest = genuine.Envelope{RemoteIP: netip.MustParseAddr("192.0.2.1"), Helo: "mail.reporter.example", MailFrom: "bounce@bounces.reporter.example"}
 	forged = genuine.Envelope{RemoteIP: netip.MustParseAddr("203.0.113.9"), Helo: "elsewhere.example", MailFrom: "bounce@bounces.reporter.example"}
@@ -78,11 +78,11 @@ func withMailFrom(mailFrom string) genuine.Envelope {
 	return e
 }
 
-// compareVerdicts leaves the reason to a test of its own, and the domain to wantDomain.
+// compareVerdicts ignores the reason and the domain, which other tests check.
 var compareVerdicts = cmpopts.IgnoreFields(dmarcd.Verdict{}, "Reason", "Domain")
 
-// wantDomain wants a mail that is genuine to be authenticated as the domain that the
-// reason names, and no other mail as any.
+// wantDomain checks that a genuine mail is authenticated as the domain that the reason names,
+// and any other mail as none.
 func wantDomain(t *testing.T, got dmarcd.Verdict) {
 	t.Helper()
 	if (got.Domain != "") != (got.Genuine == dmarcd.GenuineYes) || !strings.Contains(got.Reason, got.Domain) {
@@ -90,7 +90,7 @@ func wantDomain(t *testing.T, got dmarcd.Verdict) {
 	}
 }
 
-// outcome builds the verdict about a mail from the reporter.
+// outcome returns the expected verdict for a mail from the reporter.
 func outcome(g dmarcd.Genuine, dkim, spf, dmarc string) dmarcd.Verdict {
 	return dmarcd.Verdict{Genuine: g, From: "reporter.example", DKIM: dkim, SPF: spf, DMARC: dmarc}
 }
@@ -247,7 +247,7 @@ func TestManySignatures(t *testing.T) {
 	}
 }
 
-// brokenMail fails when it is read behind a place.
+// brokenMail fails after some bytes.
 type brokenMail struct {
 	*strings.Reader
 	after int64
@@ -261,8 +261,8 @@ func (b brokenMail) Read(p []byte) (int, error) {
 	return b.Reader.Read(p[:min(int64(len(p)), b.after-at)])
 }
 
-// TestUnreadable wants no verdict about a mail that was not read to its end, whatever
-// the part that was read says, and no goroutine left behind.
+// TestUnreadable checks that a mail that was not read completely has no verdict, and that no
+// goroutine leaks.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	long := mail + strings.Repeat("a line of text\r\n", 20_000)
@@ -291,8 +291,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// FuzzMail wants that no mail makes us panic, and that none that was not signed by the
-// reporter is taken for genuine.
+// FuzzMail checks that no mail causes a panic, and that none is genuine that the reporter did
+// not sign.
 func FuzzMail(f *testing.F) {
 	f.Add([]byte(mail))
 	f.Add([]byte("DKIM-Signature: v=1; a=rsa-sha256; d=reporter.example; s=rsa; h=from; bh=; b=\r\n" + mail))

@@ -6,23 +6,23 @@ import (
 	"io"
 )
 
-// maxBlankRun bounds a run of white space and empty lines. The library holds back a run,
-// and goes over all of it again with every piece of the mail that adds to it.
+// maxBlankRun limits a run of white space and empty lines. The library buffers such a run and
+// scans it again for every read.
 const maxBlankRun = 64 << 10
 
-// errBlank means that a mail has more white space in one place than anybody writes.
+// errBlank means that a mail exceeds maxBlankRun.
 var errBlank = errors.New("too much white space")
 
-// guard reads a mail for the library. The library must not see an error, as it would
-// leave goroutines behind: it sees the end of the mail, and err tells what it was.
+// guard reads a mail for the library. The library leaks goroutines on a read error, so it sees
+// EOF instead, and err holds the error.
 type guard struct {
-	ctx   context.Context // the library's reader knows none
+	ctx   context.Context // the library takes no context
 	r     io.Reader
-	blank int // the length of the run so far
+	blank int // length of the current run
 	err   error
 }
 
-// Read reads on, unless the time is up.
+// Read implements io.Reader. It stops when the context ends.
 func (g *guard) Read(p []byte) (int, error) {
 	if g.err == nil {
 		g.err = g.ctx.Err()

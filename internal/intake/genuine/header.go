@@ -11,31 +11,29 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// The limits of a header. They are far beyond what mail systems write, and bound the
-// work of the library, which grows with their products.
+// Limits of a header, far above what mail systems write. They bound the work of the library,
+// which grows with their product.
 const (
 	maxHeaderBytes = 128 << 10
 	maxFieldBytes  = 32 << 10
 	maxFields      = 500
 )
 
-// fieldName is the beginning of a header field, with the characters that names have in
-// practice. RFC 5322 §3.6.8 allows all that is printable, by which JSON would be a mail.
+// fieldName matches the start of a header field, with the characters used in practice. RFC
+// 5322 §3.6.8 allows every printable character, which would make JSON a mail.
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*[ \t]*:`)
 
-// header is what the header of a mail says about who sent it.
+// header holds the fields that identify the sender.
 type header struct {
-	// mail tells that there is a header at all.
+	// mail means that there is a header.
 	mail bool
-	// problem is a sentence that says why the header is of no use, "" if it is.
+	// problem says why the header is not usable; "" if it is.
 	problem string
-	// from and signatures are the values of the From and the DKIM-Signature fields,
-	// unfolded.
+	// from and signatures are the unfolded values of the From and DKIM-Signature fields.
 	from, signatures []string
 }
 
-// readHeader reads the header at the beginning of a mail. Its error is that of the
-// reader.
+// readHeader reads the header of a mail. Its error is that of the reader.
 func readHeader(r io.ReadSeeker) (header, error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return header{}, err
@@ -68,11 +66,11 @@ func readHeader(r io.ReadSeeker) (header, error) {
 	return h, nil
 }
 
-// splitFields splits the header at the beginning of a text into its fields. A text that
-// does not begin with a field has none; lines further down that are no fields are taken
-// for some, as the library takes them. It reports false if the header does not end.
+// splitFields splits the header of a text into fields. A text that does not start with a field
+// has none; later lines that are not fields count as fields, as in the library. whole is false
+// if the header does not end.
 func splitFields(text string) (fields []string, whole bool) {
-	start := 0 // of the field that is being read
+	start := 0 // of the current field
 	for at := 0; ; {
 		end := strings.IndexByte(text[at:], '\n')
 		if end < 0 {
@@ -94,7 +92,6 @@ func splitFields(text string) (fields []string, whole bool) {
 	}
 }
 
-// add takes a field into account.
 func (h *header) add(field string) {
 	name, value, _ := strings.Cut(field, ":")
 	value = strings.NewReplacer("\r", "", "\n", "").Replace(value)
@@ -106,8 +103,8 @@ func (h *header) add(field string) {
 	}
 }
 
-// author returns the domain of the one address in the From field, or a sentence that
-// says why there is none. RFC 9989 leaves mails with several authors to receivers.
+// author returns the domain of the single address in the From field, or a sentence that says
+// why there is none. RFC 9989 leaves mail with several authors to receivers.
 func (h header) author() (domain, problem string) {
 	switch len(h.from) {
 	case 0:
@@ -127,7 +124,6 @@ func (h header) author() (domain, problem string) {
 	return domain, ""
 }
 
-// onlyAddress returns the one address in a From field.
 func onlyAddress(value string) (address, problem string) {
 	list, err := mail.ParseAddressList(value)
 	switch {
@@ -136,8 +132,8 @@ func onlyAddress(value string) (address, problem string) {
 	case err == nil:
 		return "", "The From field of the mail has more than one address."
 	case strings.Count(value, "@") == 1:
-		// Reporters write display names that RFC 5322 wants quoted. With a single at
-		// sign there is no doubt which address is meant.
+		// Reporters forget to quote display names (RFC 5322). With a single at sign the
+		// address is still clear.
 		before, after, _ := strings.Cut(value, "@")
 		local := before[strings.LastIndexAny(before, " \t<")+1:]
 		end := strings.IndexAny(after, " \t>")
@@ -150,14 +146,13 @@ func onlyAddress(value string) (address, problem string) {
 	}
 }
 
-// domainOf returns what follows the last at sign of an address, in the form of
-// dns.Name.
+// domainOf returns the domain of an address in the form of dns.Name.
 func domainOf(address string) string {
 	return dns.Name(address[strings.LastIndexByte(address, '@')+1:])
 }
 
-// inALabels returns an address whose domain is in A-labels. One that has none is
-// returned as it is.
+// inALabels converts the domain of an address to A-labels. It returns an address without a
+// domain unchanged.
 func inALabels(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	domain := address[at+1:]

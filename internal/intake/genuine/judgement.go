@@ -10,48 +10,48 @@ import (
 	"github.com/dmarcd/dmarcd/spf"
 )
 
-// findings are what was found out about a mail.
+// findings are the authentication results of a mail.
 type findings struct {
 	// from is the From domain, discovery the policy that applies to it.
 	from       string
 	discovery  dmarc.Discovery
 	signatures []signature
-	// unreadable tells that the signatures could not be verified.
+	// unreadable means that the signatures could not be verified.
 	unreadable bool
 	spf        spfFinding
 }
 
-// spfFinding is what SPF says about the client.
+// spfFinding is the SPF result of the client.
 type spfFinding struct {
 	result    spf.Result
 	domain    string
 	alignment dmarc.Alignment
 }
 
-// passes reports whether SPF stands for the From domain.
+// passes reports whether SPF passes with alignment.
 func (s spfFinding) passes() bool { return s.result == spf.Pass && s.alignment == dmarc.Aligned }
 
-// isOpen reports whether SPF might stand for the From domain for all we know.
+// isOpen reports whether SPF might pass with alignment, but could not be determined.
 func (s spfFinding) isOpen() bool {
 	return s.result == spf.TempError && s.alignment != dmarc.NotAligned ||
 		s.result == spf.Pass && s.alignment == dmarc.AlignmentUnknown
 }
 
-// passes reports whether a signature stands for the From domain.
+// passes reports whether the signature passes with alignment.
 func (s signature) passes() bool { return s.result == resultPass && s.alignment == dmarc.Aligned }
 
-// isOpen reports whether a signature might stand for the From domain for all we know.
+// isOpen reports whether the signature might pass with alignment, but could not be determined.
 func (s signature) isOpen() bool {
 	return s.result == resultTempError && s.alignment != dmarc.NotAligned ||
 		s.result == resultPass && s.alignment == dmarc.AlignmentUnknown
 }
 
-// contradicts reports whether a signature of the From domain does not fit the mail.
+// contradicts reports whether an aligned signature fails.
 func (s signature) contradicts() bool {
 	return s.result == resultFail && s.alignment == dmarc.Aligned
 }
 
-// verdictSMTP judges a mail that came by SMTP.
+// verdictSMTP judges a mail received over SMTP.
 func (f findings) verdictSMTP() dmarcd.Verdict {
 	v := dmarcd.Verdict{From: f.from, DKIM: f.dkim(), SPF: f.spf.result.String()}
 	signed, isSigned := f.first(signature.passes)
@@ -83,7 +83,7 @@ func (f findings) verdictMail() dmarcd.Verdict {
 	switch {
 	case isSigned:
 		v.Genuine, v.Domain, v.Reason = dmarcd.GenuineYes, signed.domain, signedReason(signed)
-		// The reverse is not so: SPF, which is not known, might have passed.
+		// A failure proves nothing: SPF, which is unknown here, might have passed.
 		v.DMARC = f.dmarc(v.Genuine)
 	case f.unreadable:
 		v.Reason = unreadableReason
@@ -107,10 +107,10 @@ func signedReason(s signature) string {
 	return fmt.Sprintf("The message has a valid signature of %s, which is aligned with the From domain.", s.domain)
 }
 
-// name returns whom SPF was asked for.
+// name returns the domain that SPF was evaluated for.
 func (s spfFinding) name() string { return cmp.Or(s.domain, "an unknown client") }
 
-// first returns the first signature of a kind.
+// first returns the first signature that matches.
 func (f findings) first(of func(signature) bool) (signature, bool) {
 	at := slices.IndexFunc(f.signatures, of)
 	if at < 0 {
@@ -119,8 +119,7 @@ func (f findings) first(of func(signature) bool) (signature, bool) {
 	return f.signatures[at], true
 }
 
-// best returns the signature that says most: one that passes before one that does not,
-// and before that one that is aligned.
+// best returns the most significant signature: passing before failing, then aligned first.
 func (f findings) best() (signature, bool) {
 	if len(f.signatures) == 0 {
 		return signature{}, false
@@ -141,7 +140,7 @@ func (s signature) weight() int {
 	return weight
 }
 
-// dkim returns the result of DKIM in one word.
+// dkim returns the DKIM result as one word.
 func (f findings) dkim() string {
 	if f.unreadable {
 		return resultTempError
@@ -152,7 +151,7 @@ func (f findings) dkim() string {
 	return resultNone
 }
 
-// dkimReason says what became of the signatures, as part of a sentence.
+// dkimReason describes the signatures as part of a sentence.
 func (f findings) dkimReason() string {
 	s, ok := f.best()
 	switch {
@@ -165,8 +164,8 @@ func (f findings) dkimReason() string {
 	}
 }
 
-// dmarc returns the result of DMARC: what the record of the From domain leads to,
-// which may ask for strict alignment.
+// dmarc returns the DMARC result under the record of the From domain, which may require strict
+// alignment.
 func (f findings) dmarc(genuine dmarcd.Genuine) string {
 	record := f.discovery.Record
 	switch {

@@ -18,29 +18,29 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxKeyBits bounds the keys that are calculated with.
+// maxKeyBits limits the size of RSA keys.
 const maxKeyBits = 8192
 
 var (
-	// errNoKey means that there is no key that a signature could be verified with.
+	// errNoKey means that there is no usable key.
 	errNoKey = errors.New("no usable key")
-	// errIdentity means that a key is not for the identity that a signature names.
+	// errIdentity means that the key does not cover the identity of the signature.
 	errIdentity = errors.New("the key does not allow subdomains")
 )
 
-// keyring finds the keys of the signatures of one mail. It is safe for concurrent use.
+// keyring looks up the keys of the signatures of one mail. It is safe for concurrent use.
 type keyring struct {
-	ctx      context.Context // the library's function for it takes none
+	ctx      context.Context // the library's callback takes no context
 	resolver dns.Resolver
 
 	mu sync.Mutex
-	// strict holds the names of keys that are for their own domain alone.
+	// strict holds the names of keys that do not cover subdomains.
 	strict []string
 }
 
-// lookup returns the key record at a name, written anew: what our own reader has
-// understood, without what the library takes amiss, such as missing padding. A key for
-// TLS reports alone (RFC 8460 §3) is one for mail here.
+// lookup returns the key record at a name, rewritten from what our parser has read, without
+// details that the library rejects, such as missing padding. A key for TLS reports only (RFC
+// 8460 §3) counts as one for mail.
 func (k *keyring) lookup(name string) ([]string, error) {
 	selector, domain, _ := strings.Cut(name, "._domainkey.")
 	found := dkim.LookupKey(k.ctx, k.resolver, selector, domain)
@@ -67,20 +67,20 @@ func (k *keyring) lookup(name string) ([]string, error) {
 	return []string{text}, nil
 }
 
-// allow reports whether the key of a signature is for the identity that it names: with
-// the flag s it is not for subdomains (RFC 6376 §3.6.1), which the library passes over.
+// allow reports whether the key covers the identity of the signature: with the flag s it does
+// not cover subdomains (RFC 6376 §3.6.1), which the library does not check.
 func (k *keyring) allow(verified *msgauth.Verification, field string) bool {
 	selector, _ := tag(field, "s")
 	identity := verified.Identifier[strings.LastIndexByte(verified.Identifier, '@')+1:]
 	return strings.EqualFold(identity, verified.Domain) || !slices.Contains(k.strict, dkim.QueryName(selector, verified.Domain))
 }
 
-// isForMail reports whether a key may sign mails with reports.
+// isForMail reports whether a key may sign report mail.
 func isForMail(key dkim.Key) bool {
 	return key.ForEmail() || slices.Contains(key.Services, "tlsrpt")
 }
 
-// encoded returns the bytes of a key as its record holds them.
+// encoded returns a key in the encoding of its record.
 func encoded(key dkim.Key) ([]byte, error) {
 	switch public := key.PublicKey.(type) {
 	case *rsa.PublicKey:

@@ -12,11 +12,11 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 )
 
-// maxSignatures bounds the signatures that are looked at, from the top: each costs a
-// question and a pass over the mail (RFC 6376 §6.1 allows a limit).
+// maxSignatures limits the signatures that are verified, from the top: each costs a query and
+// a pass over the mail (RFC 6376 §6.1 allows a limit).
 const maxSignatures = 10
 
-// Results of DKIM in the words of RFC 8601 §2.7.1.
+// DKIM results (RFC 8601 §2.7.1).
 const (
 	resultNone      = "none"
 	resultPass      = "pass"
@@ -26,9 +26,9 @@ const (
 	resultPermError = "permerror"
 )
 
-// signature is what one signature came to.
+// signature is the result of one signature.
 type signature struct {
-	// domain is the d= of the signature.
+	// domain is the d= tag.
 	domain    string
 	result    string
 	alignment dmarc.Alignment
@@ -36,8 +36,8 @@ type signature struct {
 	reason string
 }
 
-// verify verifies the signatures of a mail; fields are their values. It reports true
-// if the mail could not be read to its end.
+// verify verifies the signatures of a mail; fields are their values. It reports true if the
+// mail could not be read completely.
 func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []string, from string) (signatures []signature, unreadable bool) {
 	if len(fields) == 0 {
 		return nil, false
@@ -68,7 +68,7 @@ func (v *Verifier) verify(ctx context.Context, mail io.ReadSeeker, fields []stri
 	return signatures, false
 }
 
-// resultOf returns the result of a signature.
+// resultOf maps an error of the library to a DKIM result.
 func resultOf(err error, field string) string {
 	switch {
 	case err == nil:
@@ -78,21 +78,21 @@ func resultOf(err error, field string) string {
 	case msgauth.IsPermFail(err), errors.Is(err, errIdentity):
 		return resultPermError
 	case isPartial(field):
-		// Anything could stand behind the end of what it covers. RFC 8460 §3 forbids
-		// it in TLS reports, and the library refuses it in all mails.
+		// Anyone can append text to a partly signed body. RFC 8460 §3 forbids it for TLS
+		// reports, and the library rejects it for all mail.
 		return resultPolicy
 	default:
 		return resultFail
 	}
 }
 
-// isPartial reports whether a signature covers only part of the body (the tag l).
+// isPartial reports whether a signature covers only part of the body (tag l).
 func isPartial(field string) bool {
 	_, partial := tag(field, "l")
 	return partial
 }
 
-// tag returns the value of a tag of a signature, without white space.
+// tag returns the value of a signature tag, without white space.
 func tag(field, name string) (string, bool) {
 	for text := range strings.SplitSeq(field, ";") {
 		if is, value, _ := strings.Cut(text, "="); strings.TrimSpace(is) == name {

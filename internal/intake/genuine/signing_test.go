@@ -18,7 +18,7 @@ import (
 	msgauth "github.com/emersion/go-msgauth/dkim"
 )
 
-// Keys are made once: it takes long.
+// Keys are generated once because it is slow.
 var (
 	rsaKey = sync.OnceValue(func() crypto.Signer { return must(rsa.GenerateKey(rand.Reader, 2048)) })
 	edKey  = sync.OnceValue(func() crypto.Signer {
@@ -35,7 +35,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// published returns the data of the TXT record of a key, quoted, with more tags.
+// published returns the quoted TXT record of a key, with more tags.
 func published(key crypto.Signer, more string) string {
 	algorithm, data := "rsa", []byte(nil)
 	switch public := key.Public().(type) {
@@ -49,7 +49,6 @@ func published(key crypto.Signer, more string) string {
 	return fmt.Sprintf(`"v=DKIM1; k=%s; %sp=%s" "%s"`, algorithm, more, text[:half], text[half:])
 }
 
-// signing is how a mail is signed.
 type signing struct {
 	domain   string
 	selector string // "rsa" where it is empty
@@ -58,7 +57,7 @@ type signing struct {
 	expires  time.Time
 }
 
-// sign puts a signature before a mail.
+// sign prepends a signature to a mail.
 func sign(t *testing.T, mail string, s signing) string {
 	t.Helper()
 	if s.selector == "" {
@@ -80,8 +79,8 @@ func sign(t *testing.T, mail string, s signing) string {
 	return signed.String()
 }
 
-// signPartly puts a signature before a mail that covers the beginning of the body
-// alone. It is valid by RFC 6376, and the library would not make it.
+// signPartly prepends a signature that covers only the start of the body. It is valid by RFC
+// 6376, but the library does not create it.
 func signPartly(t *testing.T, mail, domain string, length int) string {
 	t.Helper()
 	header, body, _ := strings.Cut(mail, "\r\n\r\n")

@@ -8,17 +8,16 @@ import (
 	"github.com/emersion/go-imap/v2"
 )
 
-// maxWords bounds what is shown of a server's words, in bytes.
+// maxWords limits the part of a server's message that is shown, in bytes.
 const maxWords = 300
 
-// refused reports that the server answered NO or BAD: it is there, and does not
-// want to.
+// refused reports whether the server answered NO or BAD.
 func refused(err error) bool {
 	var answer *imap.Error
 	return errors.As(err, &answer)
 }
 
-// unavailable reports that the server's refusal is of the moment (RFC 5530).
+// unavailable reports whether the server rejected a command temporarily (RFC 5530).
 func unavailable(err error) bool {
 	var answer *imap.Error
 	if !errors.As(err, &answer) {
@@ -31,8 +30,7 @@ func unavailable(err error) bool {
 	return false
 }
 
-// readable gives an error words that can be shown to people: those of a server
-// may hold anything.
+// readable returns an error whose text is safe to show: server messages may contain anything.
 func readable(err error) error {
 	words := err.Error()
 	var answer *imap.Error

@@ -8,12 +8,11 @@ import (
 	"github.com/emersion/go-sasl"
 )
 
-// xoauth2 is the mechanism that OAUTHBEARER grew out of, and the only one for
-// access tokens that some large providers have.
+// xoauth2 is the predecessor of OAUTHBEARER. Some large providers support only this mechanism
+// for access tokens.
 const xoauth2 = "XOAUTH2"
 
-// bearer returns the login with an access token that the server knows, the
-// standard one first.
+// bearer returns the token mechanism that the server supports, preferably the standard one.
 func bearer(caps imap.CapSet, user, token string) sasl.Client {
 	if caps.Has(imap.AuthCap(sasl.OAuthBearer)) {
 		// RFC 7628 §3.1
@@ -22,7 +21,7 @@ func bearer(caps imap.CapSet, user, token string) sasl.Client {
 	return &bearerClient{xoauth2, "user=" + user + "\x01auth=Bearer " + token + "\x01\x01"}
 }
 
-// escapeName writes a name as the GS2 header wants it (RFC 5801 §4).
+// escapeName escapes a name for the GS2 header (RFC 5801 §4).
 func escapeName(name string) string {
 	escaped := make([]byte, 0, len(name))
 	for i := range len(name) {
@@ -38,7 +37,7 @@ func escapeName(name string) string {
 	return string(escaped)
 }
 
-// bearerClient says all it has to say in its first response.
+// bearerClient sends everything in its initial response.
 type bearerClient struct {
 	mechanism, response string
 }
@@ -47,15 +46,14 @@ func (c *bearerClient) Start() (mechanism string, response []byte, err error) {
 	return c.mechanism, []byte(c.response), nil
 }
 
-// Next is reached when the token was refused: the challenge says why
-// (RFC 7628 §3.2.2).
+// Next is called if the token was rejected; the challenge has the reason (RFC 7628 §3.2.2).
 func (c *bearerClient) Next(challenge []byte) ([]byte, error) {
 	refusal := &tokenError{}
-	_ = json.Unmarshal(challenge, refusal) // without words it is refused all the same
+	_ = json.Unmarshal(challenge, refusal) // an error without details is still an error
 	return nil, refusal
 }
 
-// tokenError is the server's refusal of an access token.
+// tokenError means that the server rejected the access token.
 type tokenError struct {
 	Status string `json:"status"`
 	Scope  string `json:"scope"`

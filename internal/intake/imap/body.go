@@ -9,8 +9,8 @@ import (
 	"github.com/emersion/go-imap/v2"
 )
 
-// save reads a message into a file of the folder and returns it at its beginning.
-// A message of more than limit bytes is not read: it returns nil.
+// save writes a message to a temporary file and rewinds it. It returns nil for a message of
+// more than limit bytes.
 func save(folder string, literal imap.LiteralReader, limit int64) (_ *os.File, err error) {
 	if literal.Size() > limit {
 		return nil, nil
@@ -24,8 +24,7 @@ func save(folder string, literal imap.LiteralReader, limit int64) (_ *os.File, e
 			discard(file)
 		}
 	}()
-	// A connection that breaks looks like the end of the message: only its size
-	// tells.
+	// A broken connection looks like the end of the message; only the size shows it.
 	n, err := io.Copy(file, literal)
 	if err == nil && n != literal.Size() {
 		err = io.ErrUnexpectedEOF
@@ -39,10 +38,10 @@ func save(folder string, literal imap.LiteralReader, limit int64) (_ *os.File, e
 	return file, nil
 }
 
-// discard removes a file of save.
+// discard closes and removes a file of save.
 func discard(file *os.File) {
 	if file != nil {
-		_ = errors.Join(file.Close(), os.Remove(file.Name())) // what is left lies among temporary files
+		_ = errors.Join(file.Close(), os.Remove(file.Name())) // a leftover is only a temporary file
 	}
 }
 

@@ -14,15 +14,14 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// ErrLogin means that the server, or who gives out its access tokens, does not let us
-// in. To ask again soon would look like an attack.
+// ErrLogin means that the server or the token provider rejected the login. Frequent retries
+// would look like an attack.
 var ErrLogin = errors.New("the server rejected the login")
 
-// ErrFolder means that the server lets us in and does not open the folder.
+// ErrFolder means that the login succeeded but the folder cannot be opened.
 var ErrFolder = errors.New("the login succeeded, but the folder cannot be opened")
 
-// Try connects, logs in and opens the folder, and says what is wrong if that does
-// not work.
+// Try connects, logs in and opens the folder, and returns the error to show to the user.
 func (r *Reader) Try(ctx context.Context) error {
 	s, err := r.connect(ctx)
 	if err != nil {
@@ -59,7 +58,7 @@ func (r *Reader) address() string {
 	return net.JoinHostPort(r.Mailbox.Host, strconv.Itoa(r.Mailbox.Port))
 }
 
-// dial connects, with TLS where that comes first.
+// dial connects, with implicit TLS if configured.
 func (r *Reader) dial(ctx context.Context) (*session, error) {
 	raw, err := r.Dial(ctx, "tcp", r.address())
 	if err != nil {
@@ -71,14 +70,14 @@ func (r *Reader) dial(ctx context.Context) (*session, error) {
 		if err = r.startTLS(ctx, raw); err != nil {
 			break
 		}
-		greeting = "* OK secured\r\n" // servers do not greet a second time
+		greeting = "* OK secured\r\n" // servers do not send a second greeting
 		fallthrough
 	case dmarcd.SecurityTLS:
 		conn, err = r.secure(ctx, raw)
 	case dmarcd.SecurityNone:
 	}
 	if err != nil {
-		_ = raw.Close() // the error before is the one to report
+		_ = raw.Close() // report the first error
 		return nil, err
 	}
 	s := &session{raw: raw, guard: newGuard(conn, greeting), news: make(chan struct{}, 1)}
@@ -95,7 +94,7 @@ func (r *Reader) dial(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// enter logs in and learns what the server can do.
+// enter logs in and reads the capabilities.
 func (r *Reader) enter(ctx context.Context, s *session) error {
 	err := s.command(ctx, func() error {
 		if err := s.client.WaitGreeting(); err != nil {
@@ -111,7 +110,7 @@ func (r *Reader) enter(ctx context.Context, s *session) error {
 		return err
 	}
 	return s.command(ctx, func() error {
-		if s.caps = s.client.Caps(); s.caps == nil { // there are more after the login
+		if s.caps = s.client.Caps(); s.caps == nil { // servers announce more after the login
 			return errors.New("the server does not report its capabilities")
 		}
 		return nil

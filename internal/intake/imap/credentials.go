@@ -8,14 +8,13 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Credentials are what a mailbox is logged in to with: the secret that is kept
-// sealed. One of the two is set.
+// Credentials are the login of a mailbox, stored encrypted. Exactly one field is set.
 type Credentials struct {
 	Password string `json:"password,omitempty"`
 	OAuth    *OAuth `json:"oauth,omitempty"`
 }
 
-// Method returns how one logs in with them.
+// Method returns the login method.
 func (c Credentials) Method() dmarcd.LoginMethod {
 	if c.OAuth != nil {
 		return dmarcd.LoginOAuth
@@ -23,7 +22,7 @@ func (c Credentials) Method() dmarcd.LoginMethod {
 	return dmarcd.LoginPassword
 }
 
-// Validate returns an InvalidError if nobody can log in with them.
+// Validate returns an InvalidError if a field is missing.
 func (c Credentials) Validate() error {
 	if c.OAuth != nil {
 		return c.OAuth.validate()
@@ -34,7 +33,7 @@ func (c Credentials) Validate() error {
 	return nil
 }
 
-// Encode returns the credentials in the form that is sealed.
+// Encode returns the plain text to encrypt.
 func (c Credentials) Encode() []byte {
 	encoded, err := json.Marshal(c) //nolint:gosec // what is secret is sealed next
 	if err != nil {
@@ -43,11 +42,11 @@ func (c Credentials) Encode() []byte {
 	return encoded
 }
 
-// DecodeCredentials reads what Encode wrote.
+// DecodeCredentials is the inverse of Encode.
 func DecodeCredentials(encoded []byte) (Credentials, error) {
 	var c Credentials
 	if err := json.Unmarshal(encoded, &c); err != nil {
-		// The words of the error would show what is being hidden.
+		// The original error would quote the secret.
 		return Credentials{}, errors.New("the credentials of the mailbox cannot be read; remove the mailbox and add it again")
 	}
 	return c, c.Validate()

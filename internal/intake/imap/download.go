@@ -9,8 +9,8 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 )
 
-// groups splits messages so that each group has at most limit bytes by the
-// server's word, or is one message.
+// groups splits messages into groups of at most limit bytes by their announced sizes, or of
+// one message.
 func groups(messages []Message, limit int64) [][]Message {
 	var all [][]Message
 	var bytes int64
@@ -25,15 +25,15 @@ func groups(messages []Message, limit int64) [][]Message {
 	return all
 }
 
-// announce asks what the server says of messages, and returns them in the order of
-// uids, those that it says nothing of too.
+// announce fetches the metadata of messages. It returns them in the order of uids, including
+// those that the server omits.
 func (s *session) announce(ctx context.Context, uids []imap.UID) ([]Message, error) {
-	told := make(map[imap.UID]Message, len(uids))
+	announced := make(map[imap.UID]Message, len(uids))
 	err := s.fetch(ctx, commandTimeout, answerBytes, func() error {
 		options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true}
 		found, err := s.client.Fetch(imap.UIDSetNum(uids...), options).Collect()
 		for _, m := range found {
-			told[m.UID] = Message{Size: max(0, m.RFC822Size), ReceivedAt: m.InternalDate.UTC()}
+			announced[m.UID] = Message{Size: max(0, m.RFC822Size), ReceivedAt: m.InternalDate.UTC()}
 		}
 		return err
 	})
@@ -42,19 +42,18 @@ func (s *session) announce(ctx context.Context, uids []imap.UID) ([]Message, err
 	}
 	messages := make([]Message, len(uids))
 	for i, uid := range uids {
-		messages[i] = told[uid]
+		messages[i] = announced[uid]
 		messages[i].UID = uint32(uid)
 	}
 	return messages, nil
 }
 
-// download fetches the bodies of the messages, asks a second time for those that
-// the server leaves out, and returns the messages that are still there, in order.
-// If it breaks off with an error it returns those before the first that is missing.
-// Their bodies are the caller's to discard.
+// download fetches the bodies of messages, retries those that the server omits once, and
+// returns the messages that still exist, in order. After an error it returns those before the
+// first missing one. The caller discards their bodies.
 func (r *Reader) download(ctx context.Context, s *session, messages []Message) ([]Message, error) {
 	fetched := make(map[uint32]Message, len(messages))
-	err := r.refuseLarge(ctx, s, messages, fetched)
+	err := r.rejectLarge(ctx, s, messages, fetched)
 	for try := 0; err == nil && try < 2 && len(fetched) < len(messages); try++ {
 		err = r.fetchBodies(ctx, s, messages, fetched)
 	}
@@ -77,14 +76,14 @@ func (r *Reader) download(ctx context.Context, s *session, messages []Message) (
 	return complete, err
 }
 
-// refuseLarge takes of messages that are too large the header alone: it tells
-// people which they are.
-func (r *Reader) refuseLarge(ctx context.Context, s *session, messages []Message, fetched map[uint32]Message) error {
+// rejectLarge rejects messages that are too large. It fetches only their headers, so that
+// users can identify them.
+func (r *Reader) rejectLarge(ctx context.Context, s *session, messages []Message, fetched map[uint32]Message) error {
 	for _, m := range messages {
 		if m.Size <= r.MaxBytes {
 			continue
 		}
-		m.Refusal = r.tooLarge(m.Size)
+		m.Rejection = r.tooLarge(m.Size)
 		section := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true}
 		err := r.fetch(ctx, s, []uint32{m.UID}, section, headerBytes, func(_ uint32, header *os.File) { m.Body = header })
 		if err != nil {
@@ -100,7 +99,7 @@ func (r *Reader) tooLarge(size int64) string {
 	return fmt.Sprintf("The message has %d bytes; %d are taken.", size, r.MaxBytes)
 }
 
-// fetchBodies adds to fetched those messages that are not there yet.
+// fetchBodies adds the messages that are missing in fetched.
 func (r *Reader) fetchBodies(ctx context.Context, s *session, messages []Message, fetched map[uint32]Message) error {
 	wanted := map[uint32]Message{}
 	var uids []uint32
@@ -110,7 +109,7 @@ func (r *Reader) fetchBodies(ctx context.Context, s *session, messages []Message
 			uids = append(uids, m.UID)
 		}
 	}
-	section := &imap.FetchItemBodySection{Peek: true} // reading is not yet marking
+	section := &imap.FetchItemBodySection{Peek: true} // do not set the Seen flag
 	return r.fetch(ctx, s, uids, section, r.MaxBytes, func(uid uint32, body *os.File) {
 		m, ok := wanted[uid]
 		if !ok {
@@ -120,14 +119,14 @@ func (r *Reader) fetchBodies(ctx context.Context, s *session, messages []Message
 		delete(wanted, uid)
 		m.Body = body
 		if body == nil {
-			m.Refusal = r.tooLarge(max(m.Size, r.MaxBytes+1))
+			m.Rejection = r.tooLarge(max(m.Size, r.MaxBytes+1))
 		}
 		fetched[uid] = m
 	})
 }
 
-// fetch asks for a part of each message and gives take what came, nil where it has
-// more than limit bytes.
+// fetch requests a section of each message and calls take for each one, with nil if it exceeds
+// limit.
 func (r *Reader) fetch(ctx context.Context, s *session, uids []uint32, section *imap.FetchItemBodySection,
 	limit int64, take func(uid uint32, body *os.File),
 ) error {
@@ -135,8 +134,8 @@ func (r *Reader) fetch(ctx context.Context, s *session, uids []uint32, section *
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
 	}
-	// The messages of a group have limit bytes together, by the sizes that the
-	// server announced, which may be wrong. One that sends much more is cut off.
+	// The announced sizes of a group add up to limit, but may be wrong. Cut off a server that
+	// sends much more.
 	allowed := 2*limit + answerBytes + int64(len(uids))*headerBytes
 	err := s.fetch(ctx, bodyTimeout, allowed, func() error {
 		command := s.client.Fetch(set, &imap.FetchOptions{UID: true, BodySection: []*imap.FetchItemBodySection{section}})
@@ -154,19 +153,18 @@ func (r *Reader) fetch(ctx context.Context, s *session, uids []uint32, section *
 	return nil
 }
 
-// abandon gives up the connection in the middle of an answer, and frees the
-// library's reader.
+// abandon closes the connection in the middle of a response and waits for the library's
+// reader.
 func (s *session) abandon(command *imapclient.FetchCommand) {
-	_ = s.raw.Close() // else the rest would be read to its end
+	_ = s.raw.Close() // else the library would read the rest
 	if s.guard.failure() != nil {
-		// The message is broken, and the library's reader is on its way out. To
-		// pass over the rest of the message meanwhile would read beside it.
+		// The library's reader is stopping. Reading the rest of the message would race with
+		// it.
 		<-s.client.Closed()
 	}
 	_ = command.Close() // the error is known
 }
 
-// takeBody reads the answer for one message.
 func (r *Reader) takeBody(m *imapclient.FetchMessageData, limit int64, take func(uid uint32, body *os.File)) error {
 	var uid uint32
 	for item := m.Next(); item != nil; item = m.Next() {
@@ -175,7 +173,7 @@ func (r *Reader) takeBody(m *imapclient.FetchMessageData, limit int64, take func
 			uid = uint32(item.UID)
 		case imapclient.FetchItemDataBodySection:
 			if item.Literal == nil || uid == 0 {
-				continue // NIL: the server has nothing; asked again, then explained
+				continue // NIL: the server has no body; retried, then explained
 			}
 			body, err := save(r.Folder, item.Literal, limit)
 			if err != nil {
@@ -183,16 +181,16 @@ func (r *Reader) takeBody(m *imapclient.FetchMessageData, limit int64, take func
 			}
 			take(uid, body)
 			if body == nil {
-				return nil // read on, it may be small enough to pass over
+				return nil // keep reading: it may be small enough to skip
 			}
-			uid = 0 // a second body of the same message is not taken
+			uid = 0 // ignore a second body of the same message
 		}
 	}
 	return nil
 }
 
-// explainMissing looks whether messages that were asked for twice in vain are
-// gone, as messages may be. Those that are not are refused.
+// explainMissing checks whether messages that are missing after a retry were deleted. The
+// others are rejected.
 func (s *session) explainMissing(ctx context.Context, messages []Message, fetched map[uint32]Message) error {
 	for _, m := range messages {
 		if _, ok := fetched[m.UID]; ok {
@@ -203,7 +201,7 @@ func (s *session) explainMissing(ctx context.Context, messages []Message, fetche
 			return err
 		}
 		if len(there) > 0 {
-			m.Refusal = "The mail server lists the message, and does not deliver it."
+			m.Rejection = "The mail server lists the message, and does not deliver it."
 			fetched[m.UID] = m
 		}
 	}

@@ -22,7 +22,7 @@ func TestReaderAsksAgainForWhatIsLeftOut(t *testing.T) {
 	const missing = "The mail server lists the message, and does not deliver it."
 	for _, row := range []struct {
 		name    string
-		times   int // how often the body of the second message is left out
+		times   int // how often the second body is omitted
 		gone    bool
 		refusal string
 		want    []uint32
@@ -49,7 +49,7 @@ func TestReaderAsksAgainForWhatIsLeftOut(t *testing.T) {
 					}
 					return true
 				}})
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.reader.Mailbox.After = dmarcd.AfterFlag
 				d.run(func() { after(time.Second) })
 				var uids []uint32
@@ -80,13 +80,13 @@ func TestReaderGoesOnAfterABrokenConnection(t *testing.T) {
 		for _, n := range upTo(count) {
 			s.deliver("INBOX", mail(n))
 		}
-		// Wherever it breaks, what was whole is kept and the rest comes later.
+		// Wherever it breaks, complete messages are stored and the rest follows later.
 		breaks := 0
 		s.set(faults{wire: func(conn net.Conn) net.Conn {
 			breaks++
 			return cutAfter(breaks * 137)(conn)
 		}})
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.reader.Mailbox.After = dmarcd.AfterFlag
 		d.run(func() { after(24 * time.Hour) })
 		d.want(upTo(count)...)
@@ -102,7 +102,7 @@ func TestReaderGoesOnAfterABrokenConnection(t *testing.T) {
 func TestReaderFindsDeadConnections(t *testing.T) {
 	for _, row := range []struct {
 		name  string
-		bytes int // after which the line is dead
+		bytes int // after which the connection is dead
 		limit time.Duration
 	}{
 		{"from the beginning", 0, 2 * time.Minute},
@@ -113,7 +113,7 @@ func TestReaderFindsDeadConnections(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := serve(t, allCaps(), nil)
 				s.set(faults{wire: silentAfter(row.bytes)})
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.run(func() {
 					after(time.Second)
 					s.set(faults{}) // the next connection is good
@@ -152,7 +152,7 @@ func TestReaderReadsARenumberedFolderFromItsBeginning(t *testing.T) {
 				for _, n := range upTo(3) {
 					s.deliver("INBOX", mail(n))
 				}
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.run(func() {
 					after(time.Second)
 					d.want(1, 2, 3)
@@ -161,7 +161,7 @@ func TestReaderReadsARenumberedFolderFromItsBeginning(t *testing.T) {
 					d.want(1, 2, 3, 1, 2)
 				})
 				if !strings.Contains(d.log.String(), "UIDs changed") {
-					t.Error("the log does not tell it")
+					t.Error("the log does not mention it")
 				}
 			})
 		})
@@ -172,7 +172,7 @@ func TestReaderNeedsNoUIDNEXT(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.set(faults{opened: func(data *goimap.SelectData) { data.UIDNext = 0 }, wire: withoutWord("UIDNEXT")})
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.reader.Mailbox.After = dmarcd.AfterDelete
 		d.run(func() {
 			for _, n := range upTo(3) {
@@ -193,9 +193,9 @@ func TestReaderCrossesWideGaps(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
-		// The server has given out nearly all UIDs.
+		// The server has used almost all UIDs.
 		s.set(faults{opened: func(data *goimap.SelectData) { data.UIDNext = 1<<32 - 1 }})
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.run(func() { after(time.Second) })
 		d.want(1)
 		if d.state.LastUID != 1<<32-2 {
@@ -208,7 +208,7 @@ func TestReaderWaitsWithAWrongPassword(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.reader.Login.Password = "wrong"
 		d.run(func() { after(time.Hour) })
 		if got, want := d.lastStatus(), "the server rejected the login: NO [AUTHENTICATIONFAILED] Authentication failed"; got != want {
@@ -226,7 +226,7 @@ func TestReaderTriesForEver(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
 		s.set(faults{dial: func() error { return errors.New("no route to host") }})
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.run(func() {
 			after(24 * time.Hour)
 			if got := d.lastStatus(); !strings.Contains(got, "connect to imap.example.org:143: no route to host") {
@@ -249,7 +249,7 @@ func TestReaderMarksNothingThatIsNotKept(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.reader.Mailbox.After = dmarcd.AfterDelete
 		d.fail = func() error { return fmt.Errorf("disk full: %w", dmarcd.ErrTemporary) }
 		d.run(func() {
@@ -274,7 +274,7 @@ func TestReaderMarksNothingThatIsNotKept(t *testing.T) {
 
 func TestReaderHasEnoughOfAServerThatGoesOn(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		d := newDesk(t, serve(t, allCaps(), nil))
+		d := newTestReader(t, serve(t, allCaps(), nil))
 		d.reader.Dial = func(context.Context, string, string) (net.Conn, error) {
 			client, remote := net.Pipe()
 			go func() {
@@ -298,7 +298,7 @@ func TestReaderOutlivesAFullDisk(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
 		s.deliver("INBOX", mail(2))
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.reader.Folder = filepath.Join(t.TempDir(), "missing")
 		d.run(func() {
 			after(time.Minute)
@@ -319,12 +319,12 @@ func TestReaderDoesNotBelieveSizes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		large := "Subject: large\r\n\r\n" + strings.Repeat("x", 5000)
-		told := fmt.Sprintf("RFC822.SIZE %d", len(large))
-		s.set(faults{wire: func(conn net.Conn) net.Conn { return &replacing{conn, told, "RFC822.SIZE 1000"} }})
+		announced := fmt.Sprintf("RFC822.SIZE %d", len(large))
+		s.set(faults{wire: func(conn net.Conn) net.Conn { return &replacing{conn, announced, "RFC822.SIZE 1000"} }})
 		s.deliver("INBOX", mail(1))
 		s.deliver("INBOX", large)
 		s.deliver("INBOX", mail(3))
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.run(func() { after(time.Second) })
 		if len(d.messages) != 3 || d.messages[1].body != "" || !strings.Contains(d.messages[1].refusal, "4096 are taken") {
 			t.Errorf("got %d messages, want three, the second refused: %.300v", len(d.messages), d.messages)

@@ -37,14 +37,13 @@ func checkFetch(line []byte, continued bool) (literal int64, announced bool, err
 	return 0, false, nil
 }
 
-// scanner reads the items of a FETCH response.
 type scanner struct {
 	rest   []byte
 	failed bool // something else was expected
 }
 
-// item reads an item. It returns the size of the literal that its value is, which
-// ends the line.
+// item reads an item. It returns the size of the literal at the end of the line, if there is
+// one.
 func (s *scanner) item() (size int64, announced bool) {
 	name := s.until(" [(")
 	switch string(bytes.ToUpper(name)) {
@@ -124,7 +123,7 @@ func (s *scanner) number() {
 	s.rest = s.rest[digits:]
 }
 
-// until returns what comes before the first of the bytes, or all there is.
+// until returns the bytes before the first of ends, or all.
 func (s *scanner) until(ends string) []byte {
 	n := bytes.IndexAny(s.rest, ends)
 	if n < 0 {
@@ -135,7 +134,7 @@ func (s *scanner) until(ends string) []byte {
 	return found
 }
 
-// skip passes over text, and reports whether it was there.
+// skip skips text and reports whether it was there.
 func (s *scanner) skip(text string) bool {
 	rest, ok := bytes.CutPrefix(s.rest, []byte(text))
 	s.rest = rest

@@ -14,47 +14,45 @@ import (
 )
 
 const (
-	// lineBytes bounds a line that the library reads. One that is dropped, or that
-	// answers a search, may have answerBytes.
+	// lineBytes limits a line for the library. A line that is dropped or that answers a search
+	// may have answerBytes.
 	lineBytes = 16 << 10
-	// maxLines bounds the lines that the library reads for one command: each costs
-	// it far more than the bytes do.
+	// maxLines limits the lines for the library per command: a line costs it far more than its
+	// bytes.
 	maxLines = 1000
 )
 
 var errMalformed = errors.New("the server violates the IMAP protocol")
 
-// guard is a connection to a server, above TLS, that hands the IMAP library only
-// responses that the library cannot be harmed by. The library recurses as deep as
-// lists are nested, keeps lines, capabilities and flags of any number in memory, and
-// takes quadratic time for sets of numbers. What passes is
+// guard is a connection to a server, above TLS, that passes only harmless responses to the
+// IMAP library. The library recurses into nested lists, buffers any number of lines,
+// capabilities and flags, and takes quadratic time for number sets. The guard passes
 //
 //	continuation   "+" text
 //	status         ("*" / tag) (OK / NO / BAD / PREAUTH / BYE) [code] text
 //	data           "*" CAPABILITY …, "*" n EXISTS, "*" n FETCH …
 //
-// written anew, in at most maxLines lines of lineBytes for each command. Of response
-// codes with arguments only CAPABILITY, UIDNEXT and UIDVALIDITY pass. FETCH passes
-// while one is under way, with no items but those that this package asks for or that
-// servers add of their own (see fetch.go), and is the only response with a literal.
-// Answers to searches are collected here, and
-// all other data, which was never asked for, is dropped.
+// rewritten, in at most maxLines lines of lineBytes per command. Of response codes with
+// arguments only CAPABILITY, UIDNEXT and UIDVALIDITY pass. FETCH passes during a FETCH
+// command, with the items that this package requests or servers add (see fetch.go), and is
+// the only response with a literal. Search results are collected here. All other data was
+// not requested and is dropped.
 //
-// Whatever the guard passes on is what it understood, so the two cannot disagree
-// about where a literal begins.
+// The library sees only what the guard has parsed, so the two cannot disagree about where a
+// literal begins.
 type guard struct {
 	*meter
 
 	in      *bufio.Reader
 	out     []byte // what the library reads next
-	literal int64  // how many bytes of a literal follow
+	literal int64  // remaining bytes of a literal
 	inFetch bool   // the rest of a FETCH follows the literal
 
-	lines    atomic.Int64 // how many more the library may read
-	fetching atomic.Bool  // a FETCH is under way
+	lines    atomic.Int64 // remaining lines for the library
+	fetching atomic.Bool  // a FETCH is running
 
 	mu     sync.Mutex
-	search *results // of the search that is under way, or nil
+	search *results // of the running search, or nil
 }
 
 // newGuard returns a guard for a connection. The library reads greeting first.
@@ -65,7 +63,7 @@ func newGuard(conn net.Conn, greeting string) *guard {
 	return g
 }
 
-// allow lets so many bytes arrive for the next command.
+// allow sets the byte budget of the next command.
 func (g *guard) allow(bytes int64) {
 	g.meter.allow(bytes)
 	g.lines.Store(maxLines)
@@ -74,7 +72,7 @@ func (g *guard) allow(bytes int64) {
 // Read implements io.Reader for the library.
 func (g *guard) Read(b []byte) (int, error) {
 	if err := g.failure(); err != nil {
-		return 0, err // the library would read on after an error
+		return 0, err // the library would continue after an error
 	}
 	for len(g.out) == 0 && g.literal == 0 {
 		if err := g.next(); err != nil {
@@ -94,7 +92,7 @@ func (g *guard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next reads a line and prepares what the library may see of it.
+// next reads a line and prepares what the library may see.
 func (g *guard) next() error {
 	line, err := g.readLine()
 	if err != nil {
@@ -158,7 +156,6 @@ func (g *guard) readLine() ([]byte, error) {
 	return bytes.TrimRight(line, " \r\n"), nil
 }
 
-// pass lets the library read a line.
 func (g *guard) pass(line []byte) error {
 	line = bytes.TrimRight(line, " ")
 	if len(line) > lineBytes || g.lines.Add(-1) < 0 {
@@ -168,8 +165,7 @@ func (g *guard) pass(line []byte) error {
 	return nil
 }
 
-// passStatus passes a status response, without a response code whose arguments are
-// of no use here.
+// passStatus passes a status response, without response codes that are not needed.
 func (g *guard) passStatus(tag, rest []byte) error {
 	word, text, _ := bytes.Cut(rest, []byte(" "))
 	head := string(tag) + " " + string(word)
@@ -190,7 +186,7 @@ func (g *guard) passStatus(tag, rest []byte) error {
 	return g.pass(fmt.Appendf(nil, "%s [%s]%s", head, code, text))
 }
 
-// passFetch passes a line of a FETCH response, whose items are in rest.
+// passFetch passes a line of a FETCH response with the given items.
 func (g *guard) passFetch(line, rest []byte) error {
 	size, announced, err := checkFetch(rest, g.inFetch)
 	if err != nil {
@@ -204,12 +200,12 @@ func (g *guard) passFetch(line, rest []byte) error {
 		return errTooMuch
 	}
 	g.literal = size
-	// The library reads no other form.
+	// The library supports no other form.
 	head := bytes.TrimSuffix(line[:bytes.LastIndexByte(line, '{')], []byte("~"))
 	return g.pass(fmt.Appendf(nil, "%s{%d}", head, size))
 }
 
-// drop passes over a response, with the literals in it.
+// drop skips a response and its literals.
 func (g *guard) drop(line []byte) error {
 	for {
 		size, announced := literalSize(line)
@@ -226,8 +222,8 @@ func (g *guard) drop(line []byte) error {
 	}
 }
 
-// literalSize returns the size of the literal that a line announces at its end
-// (RFC 9051 §4.3): {n}, {n+} or ~{n}.
+// literalSize returns the size of the literal at the end of a line (RFC 9051 §4.3): {n}, {n+}
+// or ~{n}.
 func literalSize(line []byte) (int64, bool) {
 	open := bytes.LastIndexByte(line, '{')
 	if open < 0 || !bytes.HasSuffix(line, []byte("}")) {

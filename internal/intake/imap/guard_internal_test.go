@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// read returns what the library would see of what a server sends.
+// read returns what the library sees of a response.
 func read(t *testing.T, sent string) (string, error) {
 	t.Helper()
 	client, server := net.Pipe()
 	go func() {
-		_, _ = io.WriteString(server, sent) // the client may leave
+		_, _ = io.WriteString(server, sent) // the client may disconnect
 		_ = server.Close()
 	}()
 	defer func() { _ = client.Close() }()
@@ -22,7 +22,6 @@ func read(t *testing.T, sent string) (string, error) {
 	return string(seen), err
 }
 
-// TestGuard shows what passes the guard.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, sent, want string }{
@@ -67,7 +66,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// FuzzGuard wants whatever passes to be what the guard promises.
+// FuzzGuard checks that the output keeps the promises of the guard.
 func FuzzGuard(f *testing.F) {
 	f.Add("* OK [CAPABILITY IMAP4rev1] ready\r\n* 1 FETCH (UID 7 BODY[] {5}\r\n((((( FLAGS (\\Seen))\r\nT1 OK done\r\n")
 	f.Add("* 1 FETCH (BODYSTRUCTURE ((((\r\n")

@@ -15,25 +15,23 @@ import (
 	"time"
 )
 
-// hostile is a mail server that serves a folder with one message until it is asked a
-// certain command, and then attacks.
+// hostile is an IMAP server with one message that attacks on a given command.
 type hostile struct {
-	// at is the command that the attack answers, in upper case; "" is the greeting.
+	// at is the command to attack on, in upper case; "" is the greeting.
 	at string
-	// attack writes until it has written all it wants, or the client has gone.
+	// attack writes until it is done or the client disconnects.
 	attack func(out *bufio.Writer, tag string) error
-	// opened is what the server says of the folder; "" is one message.
+	// opened is the response to SELECT; "" is one message.
 	opened string
-	// fetched, if not nil, is given each FETCH, and ends the connection by an error.
+	// fetched, if set, sees each FETCH; its error closes the connection.
 	fetched func(command string) error
 }
 
-// serve speaks with one client.
 func (h hostile) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }() // whatever was said
+	defer func() { _ = conn.Close() }() // at the end
 	in, out := bufio.NewScanner(conn), bufio.NewWriterSize(conn, 64<<10)
 	if h.at == "" {
-		_ = errors.Join(h.attack(out, "*"), out.Flush()) // the client leaves
+		_ = errors.Join(h.attack(out, "*"), out.Flush()) // the client may disconnect
 		return
 	}
 	_, _ = out.WriteString("* OK [CAPABILITY IMAP4rev1 IDLE UIDPLUS MOVE] ready\r\n")
@@ -52,7 +50,7 @@ func (h hostile) serve(conn net.Conn) {
 	}
 }
 
-// answer returns what comes before the OK of a command.
+// answer returns the response before the OK.
 func (h hostile) answer(command string) string {
 	switch {
 	case strings.HasPrefix(command, "CAPABILITY"):
@@ -72,7 +70,7 @@ func (h hostile) answer(command string) string {
 	return ""
 }
 
-// flood writes head, and body for as long as the client reads.
+// flood writes head once, and body until the client disconnects.
 func flood(head, body string) func(*bufio.Writer, string) error {
 	body = strings.Repeat(body, 1+4096/len(body))
 	return func(out *bufio.Writer, _ string) error {
@@ -84,7 +82,7 @@ func flood(head, body string) func(*bufio.Writer, string) error {
 	}
 }
 
-// say writes text, with the tag in the place of TAG, and goes on as a good server does.
+// say writes text, with TAG replaced, and continues as a good server.
 func say(text string) func(*bufio.Writer, string) error {
 	return func(out *bufio.Writer, tag string) error {
 		_, err := out.WriteString(strings.ReplaceAll(text, "TAG", tag))
@@ -98,7 +96,7 @@ const (
 	malformed = "the server violates the IMAP protocol"
 )
 
-// attacks are what a hostile server may send, and what is said of it.
+// attacks are what a hostile server may send, and the expected status.
 func attacks() map[string]struct {
 	hostile
 	says string
@@ -149,7 +147,7 @@ func attacks() map[string]struct {
 	}
 }
 
-// listenHostile serves until the test ends, and returns how to connect.
+// listenHostile serves until the end of the test, and returns a dialer.
 func listenHostile(t *testing.T, h hostile) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -175,28 +173,28 @@ func listenHostile(t *testing.T, h hostile) func(context.Context, string, string
 	}
 }
 
-// untilStatus runs a reader until it has reported how a look ended.
-func (d *desk) untilStatus() string {
+// untilStatus runs the reader until its first status.
+func (d *testReader) untilStatus() string {
 	d.t.Helper()
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
-	told := make(chan string, 1)
+	statuses := make(chan string, 1)
 	d.reader.Status = func(_ context.Context, err error) {
 		select {
-		case told <- fmt.Sprint(err):
+		case statuses <- fmt.Sprint(err):
 		default: // one is enough
 		}
 	}
 	done := make(chan error, 1)
 	go func() { done <- d.reader.Run(ctx) }()
-	status := <-told
+	status := <-statuses
 	stop()
 	<-done
 	return status
 }
 
-// TestHostileServers has servers attack over TCP. Three of each kind at once may add
-// 64 MiB to what the process uses.
+// TestHostileServers attacks over TCP. Three servers of each kind at once may add at most 64
+// MiB to the memory of the process.
 func TestHostileServers(t *testing.T) {
 	const hosts, limit = 3, 64 << 20
 	for name, row := range attacks() {
@@ -205,7 +203,7 @@ func TestHostileServers(t *testing.T) {
 			watch := watchMemory()
 			var all sync.WaitGroup
 			for range hosts {
-				d := newDesk(t, &server{})
+				d := newTestReader(t, &server{})
 				d.reader.Dial, d.reader.MaxBytes = dial, 1<<20
 				all.Go(func() {
 					if got := d.untilStatus(); !strings.Contains(got, row.says) {
@@ -221,8 +219,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// watchMemory samples what the process uses until the function that it returns is
-// called, which returns by how much it grew.
+// watchMemory samples the memory of the process; the returned function returns its growth.
 func watchMemory() func() uint64 {
 	runtime.GC()
 	used := func() uint64 {
@@ -252,14 +249,14 @@ func watchMemory() func() uint64 {
 	}
 }
 
-// TestHostileOrder has a server find messages in the order that takes the library
-// quadratic time. They are asked for in order.
+// TestHostileOrder returns search results in the order that is quadratic in the library.
+// Messages are fetched in order.
 func TestHostileOrder(t *testing.T) {
 	var found strings.Builder
 	for uid := 60_000; uid > 0; uid -= 2 {
 		fmt.Fprintf(&found, "* SEARCH %d\r\n", uid)
 	}
-	d := newDesk(t, &server{})
+	d := newTestReader(t, &server{})
 	asked := make(chan string, 1)
 	d.reader.Dial = listenHostile(t, hostile{
 		at: "UID SEARCH", attack: func(out *bufio.Writer, tag string) error {
@@ -278,15 +275,15 @@ func TestHostileOrder(t *testing.T) {
 	}
 }
 
-// TestHostileSilence has a server announce what it never sends, or send it a byte at a
-// time. The connection is given up in the end.
+// TestHostileSilence announces data that never arrives, or arrives byte by byte. The
+// connection must time out.
 func TestHostileSilence(t *testing.T) {
 	drip := func(head, body string, every time.Duration) func(*bufio.Writer, string) error {
 		return func(out *bufio.Writer, _ string) error {
 			_, err := out.WriteString(head)
 			for err == nil {
 				if err = out.Flush(); err == nil {
-					<-time.After(every) // by the clock of the bubble
+					<-time.After(every) // the clock of the bubble
 					_, err = out.WriteString(body)
 				}
 			}
@@ -306,7 +303,7 @@ func TestHostileSilence(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				d := newDesk(t, &server{})
+				d := newTestReader(t, &server{})
 				var serving sync.WaitGroup
 				defer serving.Wait()
 				d.reader.Dial = func(context.Context, string, string) (net.Conn, error) {
@@ -323,10 +320,10 @@ func TestHostileSilence(t *testing.T) {
 	}
 }
 
-// TestHostileNews has a server announce messages without end while it is waited for.
+// TestHostileNews announces messages without end during IDLE.
 func TestHostileNews(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		d := newDesk(t, &server{})
+		d := newTestReader(t, &server{})
 		var mu sync.Mutex
 		looks := 0
 		d.reader.Status = func(context.Context, error) {
@@ -347,7 +344,7 @@ func TestHostileNews(t *testing.T) {
 	})
 }
 
-// doneless hides the line that ends IDLE, which has no tag.
+// doneless hides the DONE line of IDLE, which has no tag.
 type doneless struct{ net.Conn }
 
 func (d doneless) Read(b []byte) (int, error) {

@@ -1,16 +1,15 @@
-// Package imap brings in the mail that lies in mailboxes elsewhere, by IMAP
-// (RFC 9051, RFC 3501). A Reader reads one mailbox for as long as it is let; a
-// Service runs one for each mailbox of all teams.
+// Package imap fetches reports from mailboxes over IMAP (RFC 9051, RFC 3501). A Reader reads
+// one mailbox; a Service runs a Reader for each mailbox of all teams.
 //
-// A message is downloaded to a file, handed to Accept, and is only then counted as
-// read and marked: what was marked is on disk. It may be handed over twice, after a
-// crash or when the server numbers its messages anew; whoever accepts it knows what
-// it has. A message that the server does not deliver, or that is too large, is
-// handed over with the reason, left as it lies, and not asked for again.
+// A message is downloaded to a file and passed to Accept. Only then is it counted as read and
+// marked, so that marked messages are stored. A message may be passed twice after a crash or a
+// change of UIDVALIDITY; Accept must detect duplicates. A message that the server does not
+// deliver or that is too large is passed on with the reason, left unmarked, and not requested
+// again.
 //
-// The server is not trusted. Every answer has a limit in bytes and in time, and
-// passes a guard that lets the IMAP library see only what was asked for. A connection
-// that breaks a rule is closed, and made anew after a while.
+// The server is not trusted. Every response has limits in bytes and time, and passes a guard
+// that shows the IMAP library only what was requested. A connection that breaks a rule is
+// closed and retried later.
 package imap
 
 import (
@@ -24,30 +23,26 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Message is one message of a mailbox. What it holds is valid until Accept
-// returns.
+// Message is one message of a mailbox, valid until Accept returns.
 type Message struct {
 	UID uint32
-	// ReceivedAt is when the server took the message in, Size its size in bytes
-	// by the server's word; both are zero where it says nothing.
+	// ReceivedAt and Size are what the server reports; zero if it does not.
 	ReceivedAt time.Time
 	Size       int64
-	// Body is the message as it was sent, at its beginning. Of a refused one it
-	// is what there is, the header or nil.
+	// Body is the message at its start. For a rejected message it is the header or nil.
 	Body *os.File
-	// Refusal says why the message could not be had; "" if it could.
-	Refusal string
+	// Rejection says why the message could not be fetched; "" if it was.
+	Rejection string
 }
 
-// State says up to which message a folder was read (RFC 9051 §2.3.1.1). The zero
-// value is before the first.
+// State is the position in a folder (RFC 9051 §2.3.1.1). The zero value is the start.
 type State struct {
 	UIDValidity, LastUID uint32
 }
 
-// Login is how a mailbox is logged in to.
+// Login holds the secret of a mailbox.
 type Login struct {
-	// Password is used where Token is nil.
+	// Password is used if Token is nil.
 	Password string
 	// Token returns a fresh access token.
 	Token func(context.Context) (string, error)
@@ -55,57 +50,54 @@ type Login struct {
 
 // Reader reads one mailbox.
 type Reader struct {
-	// Mailbox says what is read, from the state it tells on.
+	// Mailbox is the mailbox with its stored state.
 	Mailbox dmarcd.Mailbox
 	Login   Login
-	// MaxBytes is how large a message may be.
+	// MaxBytes limits a message.
 	MaxBytes int64
-	// Interval is the time between two looks where the server does not announce
-	// messages. It must be set.
+	// Interval is the time between two polls if the server does not support IDLE. It must be
+	// set.
 	Interval time.Duration
-	// Folder is where messages lie while they are accepted; "" is the folder of
-	// the system for such files.
+	// Folder is for temporary files; "" is the system default.
 	Folder string
 
-	// Accept keeps what the messages bring, in one piece: if it returns an error
-	// nothing is counted as read, and the messages come again later.
+	// Accept stores the messages, all or none. After an error they are not counted as read,
+	// and are passed again later.
 	Accept func(ctx context.Context, messages []Message) error
-	// SaveState keeps the state.
+	// SaveState stores the position.
 	SaveState func(ctx context.Context, state State) error
-	// Status is told how each look into the mailbox ended; nil is well.
+	// Status receives the result of each poll; nil is success.
 	Status func(ctx context.Context, err error)
 	Log    *slog.Logger
 
-	// Dial connects to the server. It decides which addresses may be reached, and
-	// must be set.
+	// Dial connects to the server and decides which addresses are allowed. It must be set.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS is the configuration of TLS; nil is the default one.
+	// TLS is the TLS configuration; nil is the default.
 	TLS *tls.Config
 }
 
-// The limits of a conversation with a server.
+// Limits of a connection.
 const (
-	// commandTimeout bounds the answer to a command, connectTimeout the way to
-	// where the folder can be read, bodyTimeout the download of one group.
+	// commandTimeout limits a command, connectTimeout everything until the folder is open,
+	// bodyTimeout the download of one group.
 	commandTimeout = time.Minute
 	connectTimeout = time.Minute
 	bodyTimeout    = 10 * time.Minute
-	// farewell is how long a server is waited for that we leave.
+	// farewell limits the wait for LOGOUT.
 	farewell = 2 * time.Second
 
-	// answerBytes bounds the answer to a command without messages in it.
+	// answerBytes limits a response without messages.
 	answerBytes = 1 << 20
-	// headerBytes is how much of the header of a refused message is kept.
+	// headerBytes limits the header that is stored of a rejected message.
 	headerBytes = 64 << 10
-	// chunk is how many messages are asked for at once.
+	// chunk is the number of messages per command.
 	chunk = 20
 )
 
-// lookPause is the least time between two looks into a folder, however often the
-// server announces messages.
-const lookPause = time.Second
+// settlePause is the minimum time between two polls, however often the server announces
+// messages.
+const settlePause = time.Second
 
-// lookEvery is how often a folder is looked into whose server announces messages and
-// has announced none. It also ends and renews IDLE, well below the 29 minutes of
-// RFC 2177, and finds a connection that died in silence.
-const lookEvery = 5 * time.Minute
+// pollInterval is how often a folder is polled during IDLE without announcements. It also
+// renews IDLE, well below the 29 minutes of RFC 2177, and detects dead connections.
+const pollInterval = 5 * time.Minute

@@ -24,8 +24,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 )
 
-// certificate returns the configuration of a server named imap.example.org and
-// that of a client who trusts it.
+// certificate returns TLS configurations of the server imap.example.org and of a client that
+// trusts it.
 func certificate(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,7 +49,7 @@ func certificate(t *testing.T) (server, client *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: trusted}
 }
 
-// recorded keeps what a client sends in the clear.
+// recorded records what a client sends in clear text.
 type recorded struct {
 	net.Conn
 	sent *strings.Builder
@@ -60,8 +60,8 @@ func (r recorded) Write(b []byte) (int, error) {
 	return r.Conn.Write(b)
 }
 
-// sockets returns both ends of a connection. TLS needs one that holds back what is
-// written at both ends at once, which a pipe does not.
+// sockets returns a TCP connection. TLS needs buffers on both sides, which a pipe does not
+// have.
 func sockets(t *testing.T) (client, remote net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,12 +87,12 @@ func TestTryOverEverySecurity(t *testing.T) {
 		host     string
 		server   *tls.Config // nil: the server has no STARTTLS
 		client   *tls.Config
-		says     string // "" where it works
+		says     string // "" for success
 	}{
 		{name: "tls", security: dmarcd.SecurityTLS, server: serverTLS, client: clientTLS},
 		{name: "starttls", security: dmarcd.SecuritySTARTTLS, server: serverTLS, client: clientTLS},
 		{name: "none", security: dmarcd.SecurityNone},
-		{name: "a certificate that nobody vouches for", security: dmarcd.SecurityTLS, server: serverTLS, says: "certificate signed by unknown authority"},
+		{name: "a self-signed certificate", security: dmarcd.SecurityTLS, server: serverTLS, says: "certificate signed by unknown authority"},
 		{name: "a certificate for another name", security: dmarcd.SecurityTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, says: "not mail.example.org"},
 		{name: "the same with starttls", security: dmarcd.SecuritySTARTTLS, host: "mail.example.org", server: serverTLS, client: clientTLS, says: "not mail.example.org"},
 		{name: "a server without STARTTLS", security: dmarcd.SecuritySTARTTLS, client: clientTLS, says: "STARTTLS with imap.example.org:143"},
@@ -100,7 +100,7 @@ func TestTryOverEverySecurity(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, allCaps(), row.server)
-			d := newDesk(t, s)
+			d := newTestReader(t, s)
 			d.reader.Mailbox.Security, d.reader.TLS = row.security, row.client
 			if row.host != "" {
 				d.reader.Mailbox.Host = row.host
@@ -144,7 +144,7 @@ func TestTrySaysWhatIsWrong(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := serve(t, allCaps(), nil)
 				s.set(row.faults)
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				row.change(d.reader)
 				err := d.reader.Try(t.Context())
 				if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says)) {
@@ -155,7 +155,7 @@ func TestTrySaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// tokenSession lets in whoever has the right token.
+// tokenSession accepts one access token.
 type tokenSession struct {
 	session
 	mechanisms []string
@@ -208,7 +208,7 @@ func TestLoginWithAccessTokens(t *testing.T) {
 				s := serveSessions(t, allCaps(), nil, func(plain session) imapserver.Session {
 					return &tokenSession{session: plain, mechanisms: row.mechanisms}
 				})
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.reader.Login = imap.Login{Token: func(context.Context) (string, error) { return row.token, row.err }}
 				err := d.reader.Try(t.Context())
 				if row.says == "" && err != nil || row.says != "" && (err == nil || err.Error() != row.says) {
@@ -222,9 +222,9 @@ func TestLoginWithAccessTokens(t *testing.T) {
 func TestLoginWithoutTheCommandLOGIN(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, goimap.CapSet{goimap.CapIMAP4rev1: {}}, nil)
-		// The greeting has room for the word where another stood.
+		// The replacement has the same length as the original.
 		s.set(faults{wire: func(conn net.Conn) net.Conn { return &replacing{conn, "LITERAL- AUTH=PLAIN", "LOGINDISABLED XXXXX"} }})
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		var sent strings.Builder
 		d.reader.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := s.dial(ctx, network, address)

@@ -9,8 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// mark does to messages what the mailbox is set to have done to those that were
-// read.
+// mark applies the configured action to messages that were read.
 func (s *session) mark(ctx context.Context, m dmarcd.Mailbox, uids imap.UIDSet) error {
 	var err error
 	switch m.After {
@@ -19,7 +18,7 @@ func (s *session) mark(ctx context.Context, m dmarcd.Mailbox, uids imap.UIDSet) 
 	case dmarcd.AfterMove:
 		err = s.move(ctx, uids, m.MoveTo)
 		if refused(err) {
-			// The folder may be missing; if it is not, this is refused too.
+			// The folder may not exist yet; if it does, this fails.
 			_ = s.command(ctx, func() error { return s.client.Create(m.MoveTo, nil).Wait() })
 			err = s.move(ctx, uids, m.MoveTo)
 		}
@@ -40,8 +39,8 @@ func (s *session) flag(ctx context.Context, uids imap.UIDSet, flag imap.Flag) er
 	})
 }
 
-// move moves messages by MOVE (RFC 6851), or copies them and then deletes those
-// that were copied. The library would do the second without waiting for the copy.
+// move uses MOVE (RFC 6851), or copies and then deletes. The library would not wait for the
+// copy.
 func (s *session) move(ctx context.Context, uids imap.UIDSet, folder string) error {
 	if s.caps.Has(imap.CapMove) {
 		return s.command(ctx, func() error {
@@ -59,9 +58,8 @@ func (s *session) move(ctx context.Context, uids imap.UIDSet, folder string) err
 	return s.expunge(ctx, uids)
 }
 
-// expunge deletes messages. Without UIDPLUS (RFC 4315) a server can only expunge
-// all that anybody has flagged as deleted: then ours are flagged, and it is left to
-// the owner of the mailbox to expunge.
+// expunge deletes messages. Without UIDPLUS (RFC 4315) it only sets the Deleted flag: EXPUNGE
+// would also delete messages that other clients have flagged.
 func (s *session) expunge(ctx context.Context, uids imap.UIDSet) error {
 	if err := s.flag(ctx, uids, imap.FlagDeleted); err != nil {
 		return err

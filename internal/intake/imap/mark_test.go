@@ -11,8 +11,8 @@ import (
 )
 
 func TestReaderMarksWhatWasRead(t *testing.T) {
-	// folder is what INBOX or Read has afterwards. INBOX begins with two messages
-	// to read and one that somebody else has flagged as deleted, read before.
+	// folder is the final state of INBOX or Read. INBOX starts with two unread messages and
+	// one that another client has read and flagged as deleted.
 	type folder struct{ all, unseen, deleted uint32 }
 	plain := goimap.CapSet{goimap.CapIMAP4rev1: {}}
 	uidplus := goimap.CapSet{goimap.CapIMAP4rev1: {}, goimap.CapUIDPlus: {}}
@@ -51,7 +51,7 @@ func TestReaderMarksWhatWasRead(t *testing.T) {
 				s.deliver("INBOX", mail(1), goimap.FlagDeleted)
 				s.deliver("INBOX", mail(2))
 				s.deliver("INBOX", mail(3))
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.reader.Mailbox.After, d.reader.Mailbox.MoveTo = row.after, "Read"
 				s.set(faults{copied: row.refuse})
 				validity := uidValidity(t, s)

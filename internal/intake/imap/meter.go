@@ -8,26 +8,25 @@ import (
 
 var errTooMuch = errors.New("the server sent more data than requested")
 
-// meter is a connection with a limit on the bytes that may arrive.
+// meter is a connection with a byte budget.
 //
-// The first error is final: nothing is read after it. The library would try again,
-// and turns the error into text; failure returns it as it was.
+// The first error is final: later reads fail. The library would retry, and turns the error
+// into text; failure returns the original.
 type meter struct {
 	net.Conn
 
 	left   atomic.Int64
 	failed atomic.Pointer[error]
-	rest   error // an error that came with bytes; of the reader alone
+	rest   error // an error that came with data; used by the reader only
 }
 
-// allow lets so many bytes arrive from now on.
+// allow sets the byte budget.
 func (m *meter) allow(bytes int64) { m.left.Store(bytes) }
 
-// remaining returns how many bytes may still arrive.
+// remaining returns the rest of the budget.
 func (m *meter) remaining() int64 { return m.left.Load() }
 
-// fail notes the error that ended the connection, if it is the first, and returns
-// the first.
+// fail records the first error of the connection, and returns it.
 func (m *meter) fail(err error) error {
 	var late net.Error
 	if errors.As(err, &late) && late.Timeout() {

@@ -14,11 +14,11 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// tokenTimeout bounds one question for an access token.
+// tokenTimeout limits a token request.
 const tokenTimeout = 30 * time.Second
 
-// OAuth is how access tokens to a mailbox are had (RFC 6749): with a refresh token
-// (§6), or without one as the program itself (§4.4).
+// OAuth describes how to get access tokens (RFC 6749): with a refresh token (§6), or without
+// one by client credentials (§4.4).
 type OAuth struct {
 	TokenURL     string   `json:"token_url"`
 	ClientID     string   `json:"client_id"`
@@ -27,7 +27,7 @@ type OAuth struct {
 	Scopes       []string `json:"scopes,omitempty"`
 }
 
-// validate returns an InvalidError if no token can be had that way.
+// validate returns an InvalidError if a required field is missing.
 func (o OAuth) validate() error {
 	address, err := url.Parse(o.TokenURL)
 	switch {
@@ -41,8 +41,8 @@ func (o OAuth) validate() error {
 	return nil
 }
 
-// Token asks for an access token. The provider may exchange the refresh token:
-// then renewed is what the next question has to be asked with, else it is o.
+// Token requests an access token. The provider may replace the refresh token: renewed is for
+// the next request, and equals o if nothing changed.
 func (o OAuth) Token(ctx context.Context, client *http.Client) (access string, renewed OAuth, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func (o OAuth) source(ctx context.Context) oauth2.TokenSource {
 	return person.TokenSource(ctx, &oauth2.Token{RefreshToken: o.RefreshToken})
 }
 
-// withoutBody keeps of a provider's refusal its code and words (RFC 6749 §5.2). The
-// library would show all that came, whatever it is.
+// withoutBody reduces a provider's error to its code and description (RFC 6749 §5.2). The
+// library would quote the whole response.
 func withoutBody(err error) error {
 	var refusal *oauth2.RetrieveError
 	if !errors.As(err, &refusal) {

@@ -17,7 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 )
 
-// provider gives out access tokens.
+// provider issues access tokens.
 type provider struct {
 	*httptest.Server
 
@@ -165,7 +165,7 @@ func TestCredentials(t *testing.T) {
 		name        string
 		credentials imap.Credentials
 		method      dmarcd.LoginMethod
-		field       string // of what is wrong
+		field       string // with the error
 	}{
 		{name: "a password", credentials: imap.Credentials{Password: "pass\"word\\ü"}, method: dmarcd.LoginPassword},
 		{name: "OAuth", credentials: imap.Credentials{OAuth: &oauth}, method: dmarcd.LoginOAuth},

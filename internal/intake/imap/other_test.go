@@ -7,7 +7,7 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 )
 
-// other is somebody else who uses the mailbox.
+// other is another client of the mailbox.
 type other struct {
 	t      *testing.T
 	client *imapclient.Client
@@ -20,7 +20,7 @@ func connectOther(t *testing.T, s *server) *other {
 		t.Fatal(err)
 	}
 	client := imapclient.New(conn, nil)
-	t.Cleanup(func() { _ = client.Close() }) // the server may be gone
+	t.Cleanup(func() { _ = client.Close() }) // the server may have stopped
 	if err := client.Login(user, password).Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,6 @@ func connectOther(t *testing.T, s *server) *other {
 	return &other{t: t, client: client}
 }
 
-// expunge deletes a message of INBOX.
 func (o *other) expunge(uid goimap.UID) {
 	flag := &goimap.StoreFlags{Op: goimap.StoreFlagsAdd, Silent: true, Flags: []goimap.Flag{goimap.FlagDeleted}}
 	if err := o.client.Store(goimap.UIDSetNum(uid), flag, nil).Close(); err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/imap"
 )
 
-// got is a message as it was handed over.
+// got is a message passed to Accept.
 type got struct {
 	uid     uint32
 	body    string
 	refusal string
 }
 
-// desk takes what a reader brings.
-type desk struct {
+// testReader is a Reader that records what it receives.
+type testReader struct {
 	t      *testing.T
 	reader *imap.Reader
 	log    bytes.Buffer
@@ -33,28 +33,28 @@ type desk struct {
 	mu       sync.Mutex
 	messages []got
 	state    imap.State
-	statuses []string // "" for a good look
-	// fail, if not nil, comes before a message is taken.
+	statuses []string // "" for success
+	// fail, if set, is called before a message is accepted.
 	fail func() error
 }
 
-// newDesk returns a desk for a mailbox on the server.
-func newDesk(t *testing.T, s *server) *desk {
+// newTestReader returns a Reader for a mailbox on the server.
+func newTestReader(t *testing.T, s *server) *testReader {
 	t.Helper()
-	d := &desk{t: t}
+	d := &testReader{t: t}
 	d.reader = &imap.Reader{
 		Mailbox: dmarcd.Mailbox{
 			ID: 1, Team: 2, Host: "imap.example.org", Port: 143, Security: dmarcd.SecurityNone,
 			Username: user, Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterKeep,
 		},
 		Login: imap.Login{Password: password}, MaxBytes: 4096, Interval: time.Minute, Folder: t.TempDir(),
-		Accept: d.accept, SaveState: d.save, Status: d.tell,
+		Accept: d.accept, SaveState: d.save, Status: d.status,
 		Log: slog.New(slog.NewTextHandler(&d.log, nil)), Dial: s.dial,
 	}
 	return d
 }
 
-func (d *desk) accept(_ context.Context, messages []imap.Message) error {
+func (d *testReader) accept(_ context.Context, messages []imap.Message) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fail != nil {
@@ -70,19 +70,19 @@ func (d *desk) accept(_ context.Context, messages []imap.Message) error {
 				d.t.Error(err)
 			}
 		}
-		d.messages = append(d.messages, got{m.UID, string(body), m.Refusal})
+		d.messages = append(d.messages, got{m.UID, string(body), m.Rejection})
 	}
 	return nil
 }
 
-func (d *desk) save(_ context.Context, state imap.State) error {
+func (d *testReader) save(_ context.Context, state imap.State) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.state = state
 	return nil
 }
 
-func (d *desk) tell(_ context.Context, err error) {
+func (d *testReader) status(_ context.Context, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -92,8 +92,8 @@ func (d *desk) tell(_ context.Context, err error) {
 	d.statuses = append(d.statuses, "")
 }
 
-// run runs the reader while f runs, and looks after it at the end.
-func (d *desk) run(f func()) {
+// run runs the reader during f, and checks its state at the end.
+func (d *testReader) run(f func()) {
 	d.t.Helper()
 	ctx, stop := context.WithCancel(d.t.Context())
 	done := make(chan error, 1)
@@ -111,14 +111,14 @@ func (d *desk) run(f func()) {
 	}
 }
 
-// after lets time pass until all that can happen in it has.
+// after advances the clock and waits until all goroutines block.
 func after(d time.Duration) {
 	time.Sleep(d) // in a bubble: no real time passes
 	synctest.Wait()
 }
 
-// want compares what came with the messages of those numbers, in order.
-func (d *desk) want(numbers ...int) {
+// want compares the received messages with numbers, in order.
+func (d *testReader) want(numbers ...int) {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,8 +134,7 @@ func (d *desk) want(numbers ...int) {
 	}
 }
 
-// lastStatus returns the latest status.
-func (d *desk) lastStatus() string {
+func (d *testReader) lastStatus() string {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +144,6 @@ func (d *desk) lastStatus() string {
 	return d.statuses[len(d.statuses)-1]
 }
 
-// upTo returns the numbers 1 to n.
 func upTo(n int) []int {
 	var numbers []int
 	for i := range n {
@@ -154,7 +152,7 @@ func upTo(n int) []int {
 	return numbers
 }
 
-// inBubble runs a test on a fake clock.
+// inBubble runs a test with a fake clock.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -167,7 +165,7 @@ func TestReaderCatchesUp(t *testing.T) {
 		for _, n := range upTo(45) {
 			s.deliver("INBOX", mail(n))
 		}
-		d := newDesk(t, s)
+		d := newTestReader(t, s)
 		d.run(func() { after(time.Second) })
 		d.want(upTo(45)...)
 		if d.state.LastUID != 45 || d.state.UIDValidity == 0 {
@@ -188,9 +186,9 @@ func TestReaderGoesOnWhereItWas(t *testing.T) {
 		for _, n := range upTo(5) {
 			s.deliver("INBOX", mail(n))
 		}
-		first := newDesk(t, s)
+		first := newTestReader(t, s)
 		first.run(func() { after(time.Second) })
-		second := newDesk(t, s)
+		second := newTestReader(t, s)
 		second.reader.Mailbox.UIDValidity, second.reader.Mailbox.LastUID = first.state.UIDValidity, 3
 		second.run(func() { after(time.Second) })
 		second.want(4, 5)
@@ -202,7 +200,7 @@ func TestReaderSeesWhatComes(t *testing.T) {
 		name   string
 		faults faults
 		within time.Duration
-		// not says before when it cannot be seen: the row tests what it says.
+		// not is a time at which the message must not have arrived yet.
 		not time.Duration
 	}{
 		{name: "announced by IDLE", within: time.Second},
@@ -212,7 +210,7 @@ func TestReaderSeesWhatComes(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := serve(t, allCaps(), nil)
 				s.set(row.faults)
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.run(func() {
 					after(time.Second)
 					for _, n := range upTo(3) {
@@ -240,7 +238,7 @@ func TestReaderSeesWhatComes(t *testing.T) {
 
 func TestReaderStopsAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		d := newDesk(t, serve(t, allCaps(), nil))
+		d := newTestReader(t, serve(t, allCaps(), nil))
 		var began time.Time
 		d.run(func() {
 			after(time.Minute)
@@ -269,7 +267,7 @@ func TestReaderRefusesWhatIsTooLarge(t *testing.T) {
 				s.deliver("INBOX", mail(1))
 				s.deliver("INBOX", row.message)
 				s.deliver("INBOX", mail(3))
-				d := newDesk(t, s)
+				d := newTestReader(t, s)
 				d.reader.Mailbox.After = dmarcd.AfterDelete
 				d.run(func() { after(time.Second) })
 				if len(d.messages) != 3 {

@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry are how long it waits after the first failure in a
-	// row, and after many.
+	// firstRetry and lastRetry are the delays after the first failure and after many.
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// Run reads the mailbox until ctx ends: all that is there, then what comes. It
-// outlives every failure; Status is told of them.
+// Run reads the mailbox until ctx ends: existing messages, then new ones. It retries after
+// every failure and reports it to Status.
 func (r *Reader) Run(ctx context.Context) error {
 	w := &work{Reader: r, state: State{UIDValidity: r.Mailbox.UIDValidity, LastUID: r.Mailbox.LastUID}}
 	for failures := 0; ; failures++ {
@@ -32,8 +31,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	}
 }
 
-// pause tells why the mailbox is not read and waits until it is tried again. It
-// reports whether ctx goes on.
+// pause reports the error and waits for the next attempt. It returns false if ctx has ended.
 func (w *work) pause(ctx context.Context, failures int, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -51,32 +49,30 @@ func (w *work) pause(ctx context.Context, failures int, err error) bool {
 	}
 }
 
-// retryAfter doubles with every failure. Up to a half of it is chance, so that
-// many readers do not return to a server at the same moment.
+// retryAfter doubles with every failure. Up to half of it is random, so that readers do not
+// return to a server at the same time.
 func retryAfter(failures int, err error) time.Duration {
 	wait := lastRetry
 	if failures < 9 && !errors.Is(err, ErrLogin) {
 		wait = min(firstRetry<<failures, lastRetry)
 	}
-	return wait/2 + rand.N(wait/2+1) //nolint:gosec // nobody gains from guessing it
+	return wait/2 + rand.N(wait/2+1) //nolint:gosec // not a secret
 }
 
-// work is what a Reader knows while it runs.
+// work is the state of a running Reader.
 type work struct {
 	*Reader
 
 	state State
-	// owed are messages that were accepted and are not marked yet.
+	// owed are accepted messages that are not marked yet.
 	owed imap.UIDSet
-	// unmarked says why the server refused to mark the latest messages; nil if it
-	// did not.
+	// unmarked is why the server did not mark the last messages; nil if it did.
 	unmarked error
-	// progress tells that a look ended well or a message was accepted.
+	// progress means that a poll succeeded or a message was accepted.
 	progress bool
 }
 
-// converse reads over one connection for as long as it holds, and returns why it
-// ended.
+// converse reads over one connection until it fails, and returns the error.
 func (w *work) converse(ctx context.Context) error {
 	s, err := w.connect(ctx)
 	if err != nil {
@@ -84,8 +80,8 @@ func (w *work) converse(ctx context.Context) error {
 	}
 	defer s.leave()
 	for {
-		settled := time.After(lookPause)
-		if err := w.look(ctx, s); err != nil {
+		settled := time.After(settlePause)
+		if err := w.poll(ctx, s); err != nil {
 			return err
 		}
 		w.progress = true

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// maxFound is how many UIDs the answer to one search may hold: a folder with
-	// more messages is searched in spans of so many UIDs.
+	// maxFound limits the UIDs of one search result: a larger folder is searched in spans of
+	// that many UIDs.
 	maxFound = 1 << 16
-	// numberBytes is what a UID takes in such an answer.
+	// numberBytes is the maximum length of a UID in a search result.
 	numberBytes = len("4294967295 ")
-	// lateMessages is how many messages may arrive unnoticed while a folder is
-	// searched.
+	// lateMessages is how many messages may arrive during a search.
 	lateMessages = 1 << 12
 )
 
-// errTooManyFound is about an answer that no folder could give: the server would
-// have us ask for messages without end.
+// errTooManyFound means that the result is impossible: the server would have us fetch without
+// end.
 var errTooManyFound = errors.New("the server returned more messages than requested")
 
-// span is a part of the UIDs of a folder, with both ends.
+// span is a range of UIDs, with both ends.
 type span struct {
 	first, last imap.UID
 }
 
-// nextSpan returns the span of UIDs after one and below end that is searched at once
-// in a folder with that many messages.
+// nextSpan returns the next span of UIDs to search, after one and below end, in a folder with
+// that many messages.
 func nextSpan(after, end imap.UID, messages uint32) span {
 	last := end - 1
 	if messages > maxFound && last-after > maxFound {
@@ -41,7 +40,7 @@ func nextSpan(after, end imap.UID, messages uint32) span {
 	return span{first: after + 1, last: last}
 }
 
-// search returns the UIDs that there are in the span, in order.
+// search returns the UIDs in the span, sorted.
 func (s *session) search(ctx context.Context, in span) ([]imap.UID, error) {
 	found := &results{span: in}
 	s.guard.setSearch(found)
@@ -59,21 +58,21 @@ func (s *session) search(ctx context.Context, in span) ([]imap.UID, error) {
 	return slices.Compact(found.uids), nil
 }
 
-// results are the UIDs of a span that a server found. The library would insert each
-// into an ordered set, in quadratic time if the server begins with the highest.
+// results are the UIDs of a search. The library would insert each into a sorted set, in
+// quadratic time if they arrive in descending order.
 type results struct {
 	span
 	uids []imap.UID
 }
 
-// setSearch has the answers to a search collected; nil drops them.
+// setSearch collects search results in r; nil drops them.
 func (g *guard) setSearch(r *results) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.search = r
 }
 
-// collect reads the answer to a search.
+// collect reads a search result.
 func (g *guard) collect(arguments []byte, add func(*results, []byte) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,8 +82,8 @@ func (g *guard) collect(arguments []byte, add func(*results, []byte) error) erro
 	return add(g.search, arguments)
 }
 
-// addNumbers reads the numbers of a SEARCH response (RFC 3501 §7.2.5), which may
-// end with a list that tells a MODSEQ (RFC 7162 §3.1.5).
+// addNumbers reads a SEARCH response (RFC 3501 §7.2.5), which may end with a MODSEQ list (RFC
+// 7162 §3.1.5).
 func addNumbers(r *results, arguments []byte) error {
 	numbers, _, _ := bytes.Cut(arguments, []byte("("))
 	for number := range bytes.FieldsSeq(numbers) {
@@ -99,7 +98,7 @@ func addNumbers(r *results, arguments []byte) error {
 	return nil
 }
 
-// addSet reads the set of an ESEARCH response (RFC 9051 §7.3.4).
+// addSet reads an ESEARCH response (RFC 9051 §7.3.4).
 func addSet(r *results, arguments []byte) error {
 	isSet := false
 	for word := range bytes.FieldsSeq(arguments) {
@@ -126,8 +125,8 @@ func addSet(r *results, arguments []byte) error {
 	return nil
 }
 
-// add adds the UIDs from first to last that are in the span. A few bytes may stand
-// for billions.
+// add adds the UIDs from first to last that are in the span. A short range may stand for
+// billions.
 func (r *results) add(first, last imap.UID) error {
 	first, last = max(first, r.first), min(last, r.last)
 	if first > last {
@@ -139,6 +138,6 @@ func (r *results) add(first, last imap.UID) error {
 	for uid := first; uid < last; uid++ {
 		r.uids = append(r.uids, uid)
 	}
-	r.uids = append(r.uids, last) // apart: there is no UID after the highest
+	r.uids = append(r.uids, last) // separate, because the highest UID has no successor
 	return nil
 }

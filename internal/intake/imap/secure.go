@@ -11,7 +11,7 @@ import (
 	"net"
 )
 
-// secure makes a TLS connection of one without.
+// secure starts TLS on a connection.
 func (r *Reader) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if r.TLS != nil {
@@ -27,10 +27,10 @@ func (r *Reader) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
 	return secured, nil
 }
 
-// startTLS asks the server to begin TLS (RFC 9051 §6.2.1). It is done here and not by
-// the library so that the guard sits above TLS.
+// startTLS sends STARTTLS (RFC 9051 §6.2.1). We do it, and not the library, so that the guard
+// sits above TLS.
 func (r *Reader) startTLS(ctx context.Context, raw net.Conn) error {
-	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // makes the reading return
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // unblocks the read
 	defer stop()
 	if err := negotiate(raw); err != nil {
 		if ctx.Err() != nil {
@@ -41,14 +41,14 @@ func (r *Reader) startTLS(ctx context.Context, raw net.Conn) error {
 	return nil
 }
 
-// negotiate reads the greeting, asks for STARTTLS and waits for the OK.
+// negotiate reads the greeting, sends STARTTLS and waits for OK.
 func negotiate(raw net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(raw, answerBytes))
 	greeting, err := readClear(in)
 	if err != nil {
 		return err
 	}
-	if !hasWords(greeting, "*", "OK") { // also PREAUTH, which leaves no time for TLS
+	if !hasWords(greeting, "*", "OK") { // not PREAUTH, which does not allow STARTTLS
 		return fmt.Errorf("unexpected greeting %.100q", greeting)
 	}
 	if _, err := io.WriteString(raw, "S1 STARTTLS\r\n"); err != nil {
@@ -70,7 +70,7 @@ func negotiate(raw net.Conn) error {
 	}
 }
 
-// readClear reads a short line.
+// readClear reads a short line before TLS.
 func readClear(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -79,7 +79,6 @@ func readClear(in *bufio.Reader) ([]byte, error) {
 	return bytes.TrimRight(bytes.Clone(line), "\r\n"), err
 }
 
-// hasWords reports whether a line begins with two words.
 func hasWords(line []byte, first, second string) bool {
 	words := bytes.SplitN(line, []byte(" "), 3)
 	return len(words) > 1 && string(words[0]) == first && bytes.EqualFold(words[1], []byte(second))

@@ -22,8 +22,7 @@ const (
 	password = "correct horse battery staple"
 )
 
-// server is an IMAP server in memory, reached through pipes: in a bubble of
-// synctest its time is that of the test.
+// server is an in-memory IMAP server over pipes, so that synctest controls its clock.
 type server struct {
 	t     *testing.T
 	user  *imapmemserver.User
@@ -34,21 +33,21 @@ type server struct {
 	dials  []time.Time
 }
 
-// faults are what goes wrong. Those that are nil do not.
+// faults are injected errors; nil means none.
 type faults struct {
-	// dial comes before a connection.
+	// dial is called before a connection.
 	dial func() error
 	// wire changes what the client reads.
 	wire func(net.Conn) net.Conn
-	// fetch takes UIDs out of the answer to a FETCH.
+	// fetch omits UIDs from the response to FETCH.
 	fetch func(uid goimap.UID, options *goimap.FetchOptions) (omit bool)
-	// opened changes the answer to SELECT.
+	// opened changes the response to SELECT.
 	opened func(*goimap.SelectData)
-	// copied refuses COPY, MOVE and CREATE.
+	// copied rejects COPY, MOVE and CREATE.
 	copied func() error
 }
 
-// caps are those of a server that knows everything we use.
+// allCaps returns all capabilities that we use.
 func allCaps() goimap.CapSet {
 	return goimap.CapSet{goimap.CapIMAP4rev1: {}, goimap.CapMove: {}, goimap.CapUIDPlus: {}}
 }
@@ -59,7 +58,7 @@ func serve(t *testing.T, caps goimap.CapSet, secured *tls.Config) *server {
 	return serveSessions(t, caps, secured, func(plain session) imapserver.Session { return &plain })
 }
 
-// serveSessions is serve with sessions that can more.
+// serveSessions is serve with custom sessions.
 func serveSessions(t *testing.T, caps goimap.CapSet, secured *tls.Config, newSession func(session) imapserver.Session) *server {
 	t.Helper()
 	s := &server{t: t, user: imapmemserver.NewUser(user, password), conns: make(chan net.Conn)}
@@ -76,7 +75,7 @@ func serveSessions(t *testing.T, caps goimap.CapSet, secured *tls.Config, newSes
 	})
 	served := make(chan error)
 	go func() { served <- imapServer.Serve(listener) }()
-	<-listener.began // a server that is closed before that is not prepared for it
+	<-listener.began // closing a server before that is not supported
 	t.Cleanup(func() {
 		if err := imapServer.Close(); err != nil {
 			t.Error(err)
@@ -86,12 +85,12 @@ func serveSessions(t *testing.T, caps goimap.CapSet, secured *tls.Config, newSes
 	return s
 }
 
-// quiet drops what the server logs: the tests break its connections.
+// quiet drops the server's log: the tests break its connections.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// set changes what goes wrong.
+// set changes the faults.
 func (s *server) set(f faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +103,6 @@ func (s *server) fault() faults {
 	return s.faults
 }
 
-// dial connects a client.
 func (s *server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dials = append(s.dials, time.Now())
@@ -127,7 +125,7 @@ func (s *server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-// dialled returns when connections were asked for.
+// dialled returns the times of connections.
 func (s *server) dialled() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,12 +139,11 @@ func (s *server) create(folder string) {
 	}
 }
 
-// mail returns a message whose subject is a number.
+// mail returns a message with a number as subject.
 func mail(n int) string {
 	return fmt.Sprintf("From: reporter@example.net\r\nSubject: %d\r\n\r\nreport %d\r\n", n, n)
 }
 
-// deliver puts a message into a folder.
 func (s *server) deliver(folder, message string, flags ...goimap.Flag) {
 	s.t.Helper()
 	if _, err := s.user.Append(folder, literal{strings.NewReader(message)}, &goimap.AppendOptions{Flags: flags}); err != nil {
@@ -158,8 +155,7 @@ type literal struct{ *strings.Reader }
 
 func (l literal) Size() int64 { return int64(l.Len()) }
 
-// count returns how many messages a folder has, and how many that are unseen and
-// deleted.
+// count returns how many messages of a folder exist, are unseen, and are flagged as deleted.
 func (s *server) count(folder string) (all, unseen, deleted uint32) {
 	s.t.Helper()
 	data, err := s.user.Status(folder, &goimap.StatusOptions{NumMessages: true, NumUnseen: true, NumDeleted: true})
@@ -169,7 +165,7 @@ func (s *server) count(folder string) (all, unseen, deleted uint32) {
 	return *data.NumMessages, *data.NumUnseen, *data.NumDeleted
 }
 
-// pipes is a listener for connections within the process.
+// pipes is a listener within the process.
 type pipes struct {
 	server       *server
 	begin, close sync.Once
@@ -255,17 +251,17 @@ func (s *session) Create(folder string, options *goimap.CreateOptions) error {
 	return s.SessionIMAP4rev2.Create(folder, options)
 }
 
-// noPermission is how a server refuses for good.
+// noPermission is a permanent error.
 func noPermission() error {
 	return &goimap.Error{Type: goimap.StatusResponseTypeNo, Code: goimap.ResponseCodeNoPerm, Text: "not allowed"}
 }
 
-// withoutWord hides a word of the server's from the client.
+// withoutWord hides a word of the server from the client.
 func withoutWord(word string) func(net.Conn) net.Conn {
 	return func(conn net.Conn) net.Conn { return &replacing{conn, word, strings.Repeat("X", len(word))} }
 }
 
-// replacing changes a word of the server's for another of the same length.
+// replacing replaces a word of the server with one of the same length.
 type replacing struct {
 	net.Conn
 	from, to string
@@ -277,7 +273,7 @@ func (r *replacing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// cutAfter breaks a connection after so many bytes.
+// cutAfter breaks a connection after some bytes.
 func cutAfter(limit int) func(net.Conn) net.Conn {
 	return func(conn net.Conn) net.Conn { return &cut{Conn: conn, left: limit} }
 }
@@ -296,8 +292,7 @@ func (c *cut) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// silentAfter swallows all that comes after so many bytes: the line is dead, and
-// nobody says so.
+// silentAfter drops everything after some bytes, without an error.
 func silentAfter(limit int) func(net.Conn) net.Conn {
 	return func(conn net.Conn) net.Conn { return &silent{Conn: conn, left: limit} }
 }

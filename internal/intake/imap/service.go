@@ -14,62 +14,61 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// Keeper keeps what is learnt about the mailboxes of one team.
-type Keeper interface {
+// MailboxStore stores the state of the mailboxes of one team.
+type MailboxStore interface {
 	SaveMailboxState(ctx context.Context, id dmarcd.MailboxID, uidValidity, lastUID uint32) error
 	SaveMailboxStatus(ctx context.Context, id dmarcd.MailboxID, problem string) error
 	SaveMailboxSecret(ctx context.Context, id dmarcd.MailboxID, sealed []byte) error
-	// CountMailboxCrash counts a crash of the reader, and returns how many there were
-	// since the mailbox was added or resumed.
+	// CountMailboxCrash counts a crash of the reader. It returns the number since the mailbox
+	// was added or resumed.
 	CountMailboxCrash(ctx context.Context, id dmarcd.MailboxID) (int, error)
-	// PauseMailbox stops the reading until a user resumes it.
+	// PauseMailbox stops the reader until a user resumes it.
 	PauseMailbox(ctx context.Context, id dmarcd.MailboxID, reason string) error
 }
 
-// Sealer seals and opens the secrets of mailboxes.
+// Sealer encrypts and decrypts mailbox secrets.
 type Sealer interface {
 	Seal(plain []byte, context string) ([]byte, error)
 	Open(sealed []byte, context string) ([]byte, error)
 }
 
-// Service reads the mailboxes of all teams that no other process reads.
+// Service reads the mailboxes of all teams, each in one process.
 type Service struct {
 	Leases Leases
-	// Team returns the view of a team.
-	Team   func(dmarcd.TeamID) Keeper
+	// Team returns the store of a team.
+	Team   func(dmarcd.TeamID) MailboxStore
 	Sealer Sealer
-	// Accept keeps what messages of a mailbox bring; see Reader.
+	// Accept stores the messages of a mailbox; see Reader.
 	Accept func(ctx context.Context, mailbox dmarcd.Mailbox, messages []Message) error
-	// MaxBytes, Interval and Folder are those of Reader.
+	// MaxBytes, Interval and Folder are passed to each Reader.
 	MaxBytes int64
 	Interval time.Duration
 	Folder   string
 	Log      *slog.Logger
 
-	// Dial and TLS are those of Reader.
+	// Dial and TLS are passed to each Reader.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS  *tls.Config
-	// HTTP asks for access tokens.
+	// HTTP requests access tokens.
 	HTTP *http.Client
-	// Panics receives the crashes of readers.
+	// Panics reports crashes of readers.
 	Panics recovered.Boundary
 }
 
-// Run reads until ctx ends, and returns when the last reader has.
+// Run reads until ctx ends, and returns after the last reader.
 func (s *Service) Run(ctx context.Context) error {
 	supervisor := &Supervisor{Leases: s.Leases, Read: s.read, Log: s.Log}
 	return supervisor.Run(ctx)
 }
 
-// statusTimeout bounds the writing of a status.
+// statusTimeout limits the write of a status.
 const statusTimeout = 10 * time.Second
 
-// maxCrashes is how often the reader of a mailbox may crash before the mailbox is
-// paused.
+// maxCrashes is how often the reader may crash before the mailbox is paused.
 const maxCrashes = 2
 
-// read reads one mailbox until ctx ends, or returns why it cannot. A mailbox whose
-// reader has crashed is paused, or is read again later by the supervisor.
+// read reads a mailbox until ctx ends, or returns an error. A mailbox whose reader crashed is
+// paused, or retried by the supervisor.
 func (s *Service) read(ctx context.Context, m dmarcd.Mailbox) error {
 	err := s.Panics.Call("mailbox", func() error { return s.readUntil(ctx, m) })
 	if !recovered.Is(err) {
@@ -90,7 +89,7 @@ func (s *Service) read(ctx context.Context, m dmarcd.Mailbox) error {
 	return errors.Join(err, failed)
 }
 
-// readUntil reads one mailbox until ctx ends, or returns why it cannot.
+// readUntil reads a mailbox until ctx ends, or returns an error.
 func (s *Service) readUntil(ctx context.Context, m dmarcd.Mailbox) error {
 	team := s.Team(m.Team)
 	status := func(ctx context.Context, err error) {
@@ -121,8 +120,8 @@ func (s *Service) readUntil(ctx context.Context, m dmarcd.Mailbox) error {
 	return reader.Run(ctx)
 }
 
-// login opens the secret of a mailbox.
-func (s *Service) login(m dmarcd.Mailbox, team Keeper) (Login, error) {
+// login decrypts the secret of a mailbox.
+func (s *Service) login(m dmarcd.Mailbox, team MailboxStore) (Login, error) {
 	opened, err := s.Sealer.Open(m.Secret, m.SecretContext())
 	if err != nil {
 		return Login{}, err
@@ -143,14 +142,13 @@ func (s *Service) login(m dmarcd.Mailbox, team Keeper) (Login, error) {
 	}), nil
 }
 
-// Login returns the login with the credentials. Where the provider exchanges the
-// refresh token, save is given the credentials to keep instead, before they are
-// used. A nil client is the default one.
+// Login returns the login of the credentials. If the provider replaces the refresh token, save
+// stores the new credentials before they are used. A nil client is the default.
 func (c Credentials) Login(client *http.Client, save func(context.Context, Credentials) error) Login {
 	if c.OAuth == nil {
 		return Login{Password: c.Password}
 	}
-	current := *c.OAuth // a Reader asks for one token at a time
+	current := *c.OAuth // a Reader requests one token at a time
 	return Login{Token: func(ctx context.Context) (string, error) {
 		access, renewed, err := current.Token(ctx, client)
 		if err != nil {

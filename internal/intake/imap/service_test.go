@@ -17,24 +17,24 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// shelf is a store of mailboxes that several processes share. It keeps the leases
-// as the real one does.
-type shelf struct {
+// fakeStore is a store of mailboxes shared by several processes, with the lease rules of the
+// real one.
+type fakeStore struct {
 	mu        sync.Mutex
 	mailboxes map[dmarcd.MailboxID]dmarcd.Mailbox
 	crashes   map[dmarcd.MailboxID]int
 	away      bool
 }
 
-func newShelf(ids ...dmarcd.MailboxID) *shelf {
-	s := &shelf{mailboxes: map[dmarcd.MailboxID]dmarcd.Mailbox{}, crashes: map[dmarcd.MailboxID]int{}}
+func newFakeStore(ids ...dmarcd.MailboxID) *fakeStore {
+	s := &fakeStore{mailboxes: map[dmarcd.MailboxID]dmarcd.Mailbox{}, crashes: map[dmarcd.MailboxID]int{}}
 	for _, id := range ids {
 		s.add(id)
 	}
 	return s
 }
 
-func (s *shelf) add(id dmarcd.MailboxID) {
+func (s *fakeStore) add(id dmarcd.MailboxID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := dmarcd.Mailbox{
@@ -45,26 +45,26 @@ func (s *shelf) add(id dmarcd.MailboxID) {
 	s.mailboxes[id] = m
 }
 
-func (s *shelf) remove(id dmarcd.MailboxID) {
+func (s *fakeStore) remove(id dmarcd.MailboxID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mailboxes, id)
 }
 
-func (s *shelf) setAway(away bool) {
+func (s *fakeStore) setAway(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = away
 }
 
-// mailbox returns a mailbox as it is kept.
-func (s *shelf) mailbox(id dmarcd.MailboxID) dmarcd.Mailbox {
+// mailbox returns a stored mailbox.
+func (s *fakeStore) mailbox(id dmarcd.MailboxID) dmarcd.Mailbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mailboxes[id]
 }
 
-func (s *shelf) ClaimMailboxes(_ context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
+func (s *fakeStore) ClaimMailboxes(_ context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -81,16 +81,16 @@ func (s *shelf) ClaimMailboxes(_ context.Context, lease time.Duration, limit int
 	return claimed, nil
 }
 
-func (s *shelf) RenewMailboxes(_ context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error) {
+func (s *fakeStore) RenewMailboxes(_ context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error) {
 	return s.setLeases(held, time.Now().Add(lease))
 }
 
-func (s *shelf) ReleaseMailboxes(_ context.Context, held []dmarcd.Mailbox) error {
+func (s *fakeStore) ReleaseMailboxes(_ context.Context, held []dmarcd.Mailbox) error {
 	_, err := s.setLeases(held, time.Time{})
 	return err
 }
 
-func (s *shelf) setLeases(held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mailbox, error) {
+func (s *fakeStore) setLeases(held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mailbox, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -108,7 +108,7 @@ func (s *shelf) setLeases(held []dmarcd.Mailbox, until time.Time) ([]dmarcd.Mail
 	return kept, nil
 }
 
-func (s *shelf) change(id dmarcd.MailboxID, f func(*dmarcd.Mailbox)) error {
+func (s *fakeStore) change(id dmarcd.MailboxID, f func(*dmarcd.Mailbox)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.mailboxes[id]
@@ -120,30 +120,30 @@ func (s *shelf) change(id dmarcd.MailboxID, f func(*dmarcd.Mailbox)) error {
 	return nil
 }
 
-func (s *shelf) SaveMailboxState(_ context.Context, id dmarcd.MailboxID, uidValidity, lastUID uint32) error {
+func (s *fakeStore) SaveMailboxState(_ context.Context, id dmarcd.MailboxID, uidValidity, lastUID uint32) error {
 	return s.change(id, func(m *dmarcd.Mailbox) { m.UIDValidity, m.LastUID = uidValidity, lastUID })
 }
 
-func (s *shelf) SaveMailboxStatus(_ context.Context, id dmarcd.MailboxID, problem string) error {
+func (s *fakeStore) SaveMailboxStatus(_ context.Context, id dmarcd.MailboxID, problem string) error {
 	return s.change(id, func(m *dmarcd.Mailbox) { m.Error, m.SeenAt = problem, time.Now() })
 }
 
-func (s *shelf) SaveMailboxSecret(_ context.Context, id dmarcd.MailboxID, sealed []byte) error {
+func (s *fakeStore) SaveMailboxSecret(_ context.Context, id dmarcd.MailboxID, sealed []byte) error {
 	return s.change(id, func(m *dmarcd.Mailbox) { m.Secret = sealed })
 }
 
-func (s *shelf) CountMailboxCrash(_ context.Context, id dmarcd.MailboxID) (int, error) {
+func (s *fakeStore) CountMailboxCrash(_ context.Context, id dmarcd.MailboxID) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.crashes[id]++
 	return s.crashes[id], nil
 }
 
-func (s *shelf) PauseMailbox(_ context.Context, id dmarcd.MailboxID, reason string) error {
+func (s *fakeStore) PauseMailbox(_ context.Context, id dmarcd.MailboxID, reason string) error {
 	return s.change(id, func(m *dmarcd.Mailbox) { m.Error, m.PausedAt = reason, time.Now() })
 }
 
-// openSeal hides nothing, and still knows what a secret was sealed for.
+// openSeal does not encrypt, but checks the context.
 type openSeal struct{}
 
 func (openSeal) Seal(plain []byte, context string) ([]byte, error) {
@@ -158,7 +158,7 @@ func (openSeal) Open(sealed []byte, context string) ([]byte, error) {
 	return plain, nil
 }
 
-// readers counts who reads what.
+// readers records which mailboxes are read.
 type readers struct {
 	mu      sync.Mutex
 	reading []dmarcd.MailboxID
@@ -186,7 +186,7 @@ func (r *readers) want(t *testing.T, when string, ids ...dmarcd.MailboxID) {
 	}
 }
 
-// start runs something until the function that it returns is called.
+// start runs a function until stop is called.
 func start(t *testing.T, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -203,7 +203,7 @@ func start(t *testing.T, run func(context.Context) error) (stop func()) {
 
 func TestSupervisorFollowsWhatThereIs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		store, read := newShelf(1, 2), &readers{}
+		store, read := newFakeStore(1, 2), &readers{}
 		supervisor := &imap.Supervisor{Leases: store, Read: read.read, Log: slog.New(slog.DiscardHandler)}
 		stop := start(t, supervisor.Run)
 		after(time.Second)
@@ -231,7 +231,7 @@ func TestSupervisorClaimsMany(t *testing.T) {
 			ids = append(ids, dmarcd.MailboxID(i+1))
 		}
 		read := &readers{}
-		supervisor := &imap.Supervisor{Leases: newShelf(ids...), Read: read.read, Log: slog.New(slog.DiscardHandler)}
+		supervisor := &imap.Supervisor{Leases: newFakeStore(ids...), Read: read.read, Log: slog.New(slog.DiscardHandler)}
 		stop := start(t, supervisor.Run)
 		after(time.Second)
 		read.want(t, "at the start", ids...)
@@ -241,7 +241,7 @@ func TestSupervisorClaimsMany(t *testing.T) {
 
 func TestSupervisorsShareMailboxes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		store, first, second := newShelf(1), &readers{}, &readers{}
+		store, first, second := newFakeStore(1), &readers{}, &readers{}
 		quiet := slog.New(slog.DiscardHandler)
 		stopFirst := start(t, (&imap.Supervisor{Leases: store, Read: first.read, Log: quiet}).Run)
 		after(time.Second)
@@ -258,7 +258,7 @@ func TestSupervisorsShareMailboxes(t *testing.T) {
 
 func TestSupervisorLetsGoBeforeItsLeaseEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		store, read := newShelf(1), &readers{}
+		store, read := newFakeStore(1), &readers{}
 		supervisor := &imap.Supervisor{Leases: store, Read: read.read, Log: slog.New(slog.DiscardHandler)}
 		stop := start(t, supervisor.Run)
 		after(time.Second)
@@ -281,11 +281,11 @@ func TestServiceReadsForTheTeamOfTheMailbox(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
-		store := newShelf(1)
+		store := newFakeStore(1)
 		var accepted []dmarcd.TeamID
 		service := &imap.Service{
 			Leases: store, Sealer: openSeal{}, MaxBytes: 4096, Interval: time.Minute, Folder: t.TempDir(), Dial: s.dial,
-			Team: func(id dmarcd.TeamID) imap.Keeper {
+			Team: func(id dmarcd.TeamID) imap.MailboxStore {
 				if id != 7 {
 					t.Errorf("got the team %v, want 7", id)
 				}
@@ -312,19 +312,19 @@ func TestServiceReadsForTheTeamOfTheMailbox(t *testing.T) {
 	})
 }
 
-// TestServicePausesAMailboxThatCrashesItsReader has one of two mailboxes bring a
-// message that is poison.
+// TestServicePausesAMailboxThatCrashesItsReader gives one of two mailboxes a message that
+// causes a panic.
 func TestServicePausesAMailboxThatCrashesItsReader(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serve(t, allCaps(), nil)
 		s.deliver("INBOX", mail(1))
-		store := newShelf(1, 2)
+		store := newFakeStore(1, 2)
 		folder := t.TempDir()
 		var mu sync.Mutex
 		accepted, stacks := map[dmarcd.MailboxID]int{}, 0
 		service := &imap.Service{
 			Leases: store, Sealer: openSeal{}, MaxBytes: 4096, Interval: time.Minute, Folder: folder, Dial: s.dial,
-			Team: func(dmarcd.TeamID) imap.Keeper { return store },
+			Team: func(dmarcd.TeamID) imap.MailboxStore { return store },
 			Accept: func(_ context.Context, m dmarcd.Mailbox, _ []imap.Message) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -364,7 +364,7 @@ func TestServicePausesAMailboxThatCrashesItsReader(t *testing.T) {
 
 func TestServiceSaysThatASecretDoesNotOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		store := newShelf(1, 2)
+		store := newFakeStore(1, 2)
 		other := store.mailbox(2).Secret
 		if err := store.SaveMailboxSecret(t.Context(), 1, other); err != nil {
 			t.Fatal(err)
@@ -372,7 +372,7 @@ func TestServiceSaysThatASecretDoesNotOpen(t *testing.T) {
 		store.remove(2)
 		service := &imap.Service{
 			Leases: store, Sealer: openSeal{}, Log: slog.New(slog.DiscardHandler),
-			Team: func(dmarcd.TeamID) imap.Keeper { return store },
+			Team: func(dmarcd.TeamID) imap.MailboxStore { return store },
 		}
 		stop := start(t, service.Run)
 		after(time.Hour)

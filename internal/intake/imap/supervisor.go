@@ -11,53 +11,49 @@ import (
 )
 
 const (
-	// lease is how long a mailbox stays with a process that died.
+	// lease is how long a mailbox stays claimed after its process has died.
 	lease = 30 * time.Second
-	// superviseEvery is how often leases are renewed and mailboxes claimed: so
-	// soon one that was added is read, and one that was removed is not.
+	// superviseEvery is how often leases are renewed and mailboxes claimed. It is the delay
+	// for added and removed mailboxes.
 	superviseEvery = 3 * time.Second
-	// claimAtOnce is how many are claimed in one go.
+	// claimAtOnce limits the mailboxes per claim.
 	claimAtOnce = 100
-	// readAgain is how long it waits with a mailbox that cannot even be tried.
+	// readAgain is the delay after a reader that ended.
 	readAgain = time.Minute
-	// leaseTimeout bounds a question about leases: a third of them, so that one
-	// that failed can be asked again.
+	// leaseTimeout limits a store call, so that it can be retried before the lease expires.
 	leaseTimeout = lease / 3
-	// releaseTimeout bounds the giving back of leases at the end.
+	// releaseTimeout limits the release of leases at the end.
 	releaseTimeout = 5 * time.Second
 )
 
-// Leases decide which process reads a mailbox.
+// Leases decides which process reads a mailbox.
 type Leases interface {
-	// ClaimMailboxes returns up to limit mailboxes that nobody reads and keeps
-	// others from claiming them for as long as the lease.
+	// ClaimMailboxes returns up to limit unclaimed mailboxes, and claims them for the duration
+	// of the lease.
 	ClaimMailboxes(ctx context.Context, lease time.Duration, limit int) ([]dmarcd.Mailbox, error)
-	// RenewMailboxes prolongs leases and returns the mailboxes whose lease it
-	// could.
+	// RenewMailboxes extends leases, and returns the mailboxes that are still held.
 	RenewMailboxes(ctx context.Context, held []dmarcd.Mailbox, lease time.Duration) ([]dmarcd.Mailbox, error)
-	// ReleaseMailboxes lets others claim them.
+	// ReleaseMailboxes ends leases.
 	ReleaseMailboxes(ctx context.Context, held []dmarcd.Mailbox) error
 }
 
-// Supervisor has every mailbox read that it can get a lease on.
+// Supervisor reads every mailbox that it can lease.
 type Supervisor struct {
 	Leases Leases
-	// Read reads a mailbox until ctx ends. If it returns before that it is called
-	// again a while later.
+	// Read reads a mailbox until ctx ends. If it returns earlier it is called again later.
 	Read func(ctx context.Context, mailbox dmarcd.Mailbox) error
 	Log  *slog.Logger
 }
 
-// reading is a mailbox that is being read.
 type reading struct {
-	mailbox dmarcd.Mailbox // with the lease as it was last renewed
-	expires time.Time      // the end of the lease by our own clock
+	mailbox dmarcd.Mailbox // with its current lease
+	expires time.Time      // end of the lease by the local clock
 	stop    context.CancelFunc
 	done    chan struct{}
 }
 
-// Run supervises until ctx ends, and returns when all reading has and the leases
-// are given back.
+// Run supervises until ctx ends. It returns after all readers have ended and the leases are
+// released.
 func (s *Supervisor) Run(ctx context.Context) error {
 	held := map[dmarcd.MailboxID]*reading{}
 	defer func() {
@@ -82,7 +78,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// renew prolongs the leases, and ends the reading of what is no longer ours.
+// renew extends the leases, and stops readers whose lease is lost.
 func (s *Supervisor) renew(ctx context.Context, held map[dmarcd.MailboxID]*reading) {
 	asked := time.Now()
 	limited, cancel := context.WithTimeout(ctx, leaseTimeout)
@@ -98,8 +94,8 @@ func (s *Supervisor) renew(ctx context.Context, held map[dmarcd.MailboxID]*readi
 	}
 	var lost []*reading
 	for id, r := range held {
-		// Where the store does not answer a lease holds until shortly before it
-		// runs out: by the time we could ask again it may be another's.
+		// If the store fails, a lease is used until shortly before it expires: by the next
+		// attempt another process may hold it.
 		if ours[id] || err != nil && time.Now().Before(r.expires.Add(-leaseTimeout-superviseEvery)) {
 			continue
 		}
@@ -109,7 +105,7 @@ func (s *Supervisor) renew(ctx context.Context, held map[dmarcd.MailboxID]*readi
 	end(lost)
 }
 
-// claim begins to read what nobody reads.
+// claim starts readers for unclaimed mailboxes.
 func (s *Supervisor) claim(ctx context.Context, held map[dmarcd.MailboxID]*reading) {
 	for {
 		asked := time.Now()
@@ -124,7 +120,7 @@ func (s *Supervisor) claim(ctx context.Context, held map[dmarcd.MailboxID]*readi
 		}
 		for _, m := range claimed {
 			if before := held[m.ID]; before != nil {
-				end([]*reading{before}) // its lease ran out unnoticed
+				end([]*reading{before}) // its lease expired unnoticed
 			}
 			r := &reading{mailbox: m, expires: asked.Add(lease), done: make(chan struct{})}
 			var reads context.Context
@@ -158,7 +154,7 @@ func (s *Supervisor) keepReading(ctx context.Context, m dmarcd.Mailbox) {
 	}
 }
 
-// end stops readings, all at once, and waits for them.
+// end stops readers in parallel, and waits for them.
 func end(readings []*reading) {
 	for _, r := range readings {
 		r.stop()

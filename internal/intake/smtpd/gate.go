@@ -144,7 +144,7 @@ func (g *gate) drain() {
 // cutOff ends all connections.
 func (g *gate) cutOff() {
 	for _, c := range g.all() {
-		_ = c.Close() // whoever uses it notices
+		_ = c.Close() // its user gets an error
 	}
 }
 

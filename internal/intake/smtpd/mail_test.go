@@ -222,7 +222,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSeenSoon follows a mail from the client to whoever handles it.
+// TestSeenSoon follows a mail from the client to its handler.
 func TestSeenSoon(t *testing.T) {
 	t.Parallel()
 	s := start(t)

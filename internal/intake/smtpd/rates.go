@@ -66,16 +66,16 @@ func (r *rates) count(mailbox string, network netip.Prefix) {
 func (r *rates) bucket(f flow, perMinute int, now time.Time) *rate.Limiter {
 	bucket, ok := r.buckets[f]
 	if !ok {
-		r.makeRoom(now)
+		r.evict(now)
 		bucket = rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), perMinute)
 		r.buckets[f] = bucket
 	}
 	return bucket
 }
 
-// makeRoom drops the buckets that are full again or, where that is not enough, all:
+// evict drops the buckets that are full again or, where that is not enough, all:
 // some mailboxes then receive more than their rate once.
-func (r *rates) makeRoom(now time.Time) {
+func (r *rates) evict(now time.Time) {
 	if len(r.buckets) < maxBuckets {
 		return
 	}

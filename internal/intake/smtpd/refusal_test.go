@@ -47,7 +47,7 @@ func TestReplies(t *testing.T) {
 	)
 	tests := []struct {
 		name  string
-		lines []string // the last one is looked at
+		lines []string // only the last reply is checked
 		want  string
 	}{
 		{"unknown mailbox", []string{mail, "RCPT TO:<nobody@report.example>"}, "550 5.1.1"},

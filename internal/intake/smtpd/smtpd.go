@@ -2,7 +2,7 @@
 // puts them into a spool. A sender hears 250 only when its mail is durable there.
 //
 // It takes mails for <mailbox>@<report domain> and for nothing else: it relays
-// nothing, authenticates nobody, and confirms no address but to a sender that names it
+// nothing, authenticates no client, and confirms no address but to a sender that names it
 // as a recipient. The bytes of a mail are kept as they were sent; no header field is
 // added, what SMTP knows beside them is the envelope in the spool.
 //

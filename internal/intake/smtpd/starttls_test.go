@@ -16,7 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 )
 
-// certificate returns a certificate that nobody vouches for.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

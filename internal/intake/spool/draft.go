@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// freeCheckInterval is how many bytes of a draft are written between two looks at
+// freeCheckInterval is how many bytes of a draft are written between two checks of
 // what is free on the disk.
 const freeCheckInterval = 1 << 20
 

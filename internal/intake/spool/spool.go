@@ -87,7 +87,7 @@ type Spool struct {
 
 	total usage // of entries and drafts
 	held  map[holder]usage
-	free  int64 // bytes on the disk, when it was last looked at
+	free  int64 // free bytes at the last check
 
 	verification, storing, suspects *queue
 	delayed                         delayed

@@ -264,7 +264,7 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string

@@ -9,10 +9,11 @@ import (
 
 // walker goes through one input.
 type walker struct {
+	*Walker
+
 	budget *budget
 	visit  Visit
 	parts  int // how many were handed to visit
-	idle   []*inflater
 }
 
 // place is where a content was found.
@@ -62,7 +63,8 @@ func (w *walker) reject(at place, reason error) error {
 // content finds out what r is, and hands it over or opens it. Like all methods
 // of walker it returns only errors that end the walk.
 func (w *walker) content(r io.Reader, at place) error {
-	buffered := bufio.NewReaderSize(r, sniffBytes)
+	buffered := w.buffer(r)
+	defer w.release(buffered)
 	head, err := buffered.Peek(sniffBytes)
 	if err := w.budget.alive(); err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// wanted returns the parts that the index tells of; -1 stands for a length that
+// wanted returns the parts that the index lists; -1 stands for a length that
 // it does not tell.
 func (f *corpusFile) wanted() []found {
 	if f.Kind == "failure" && f.Facts.Container == nil {

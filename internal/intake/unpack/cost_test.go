@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestCost holds that an input that is eight times as long takes about eight times
+// TestCost checks that an input that is eight times as long takes about eight times
 // as long, whatever is in it. Like TestBombs it is not parallel.
 func TestCost(t *testing.T) {
 	const (
@@ -48,7 +48,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestFoldingCost holds that a field in many lines takes no longer than one in a
+// TestFoldingCost checks that a field in many lines takes no longer than one in a
 // few: the length of a field is limited, the number of fields is not.
 func TestFoldingCost(t *testing.T) {
 	mail := func(line string) string {

@@ -41,7 +41,7 @@ func describe(head []byte) string {
 	if markup.Match(text) {
 		return "a web page"
 	}
-	// The last rune may be cut by the length that is looked at.
+	// The last rune may be cut by the length of head.
 	for range utf8.UTFMax - 1 {
 		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
 			break

@@ -16,11 +16,11 @@ import (
 var joined = regexp.MustCompile(`(?i)^(<\?xml\b|<([\w.-]+:)?feedback\b|\{\s*"(organization-name|date-range|contact-info|report-id)"\s*:)`)
 
 // gzip walks through gzip data (RFC 1952). Several members are one content, as
-// §2.2 says, unless a member begins like a document of its own: then somebody
+// §2.2 says, unless a member begins like a document of its own: then a gateway
 // has joined reports. Bytes behind the last member are passed over.
 func (w *walker) gzip(r io.Reader, at place) error {
-	stream := &gzipStream{from: &counter{r: r}}
-	stream.packed = bufio.NewReader(stream.from)
+	stream := w.gunzip(r)
+	defer func() { w.gzips = append(w.gzips, stream) }()
 	content := &meter{r: stream, from: stream.from, budget: w.budget}
 	for document := 1; ; document++ {
 		if err := w.budget.member(); err != nil {
@@ -71,15 +71,28 @@ func (w *walker) bzip2(r io.Reader, at place) error {
 type gzipStream struct {
 	from   *counter
 	packed *bufio.Reader // over from
-	z      *gzip.Reader  // nil before the first member
+	z      *gzip.Reader
 	member *bufio.Reader // over z, to see how a member begins
+	opened bool          // the first member has been opened
 	// another says that reading has stopped because a new document begins.
 	another bool
 }
 
+// gunzip returns a stream of the gzip data in r.
+func (w *Walker) gunzip(r io.Reader) *gzipStream {
+	s := take(&w.gzips)
+	if s == nil {
+		s = &gzipStream{packed: bufio.NewReader(nil), z: new(gzip.Reader), member: bufio.NewReaderSize(nil, sniffBytes)}
+	}
+	s.from = &counter{r: r}
+	s.packed.Reset(s.from)
+	s.opened, s.another = false, false
+	return s
+}
+
 func (s *gzipStream) Read(p []byte) (int, error) {
 	for !s.another {
-		if s.z == nil {
+		if !s.opened {
 			if err := s.first(); err != nil {
 				return 0, err
 			}
@@ -100,13 +113,12 @@ func (s *gzipStream) Read(p []byte) (int, error) {
 
 // first opens the first member.
 func (s *gzipStream) first() error {
-	z, err := gzip.NewReader(s.packed)
-	if err != nil {
+	if err := s.z.Reset(s.packed); err != nil {
 		return noEOF(err)
 	}
-	z.Multistream(false)
-	s.z = z
-	s.member = bufio.NewReaderSize(z, sniffBytes)
+	s.z.Multistream(false)
+	s.member.Reset(s.z)
+	s.opened = true
 	return nil
 }
 

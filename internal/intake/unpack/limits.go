@@ -15,7 +15,7 @@ type Limits struct {
 	// inside others included.
 	Expanded int64
 	// Ratio is how many times its size one compressed stream may expand to.
-	// It is looked at from RatioFrom expanded bytes on: less does no harm, and
+	// It applies from RatioFrom expanded bytes on: less does no harm, and
 	// short texts that repeat themselves compress very well.
 	Ratio     int64
 	RatioFrom int64

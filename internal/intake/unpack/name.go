@@ -14,7 +14,7 @@ const (
 	maxField = 998  // bytes of a header field for people, RFC 5322 §2.1.1
 )
 
-// joinPath adds a name to a path of names. The name is somebody else's: it loses
+// joinPath adds a name to a path of names. The name is not trusted: it loses
 // what would lead out of a folder, and what a terminal or a page would obey.
 func joinPath(parent, name string) string {
 	name = clean(strings.ReplaceAll(name, `\`, "/"))

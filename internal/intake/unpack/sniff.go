@@ -7,7 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 )
 
-// sniffBytes is how much of a content is looked at to tell what it is.
+// sniffBytes is how many bytes are read to detect the format.
 const sniffBytes = 4096
 
 // format is what a content looks like.
@@ -100,6 +100,8 @@ func sniff(head []byte) (f format, sure bool) {
 func sniffText(head []byte) (f format, sure bool) {
 	text := plain(head)
 	switch {
+	case bytes.HasPrefix(text, []byte("<?xml ")):
+		return formatXML, true // without trying the expressions below
 	case len(text) == 0:
 		if bytes.IndexByte(head, 0) >= 0 {
 			return formatUnknown, false // zeros are something

@@ -157,11 +157,16 @@ type Visit func(p *Part) error
 // Size() int64, as *bytes.Reader and *io.SectionReader do, and stands at its
 // beginning.
 func Walk(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
+	return new(Walker).Walk(ctx, r, limits, visit)
+}
+
+// Walk is the function Walk with the buffers of earlier walks.
+func (buffers *Walker) Walk(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
 	b := &budget{limits: limits, stopped: ctx.Err}
 	if s, ok := r.(sized); ok && s.Size() > limits.Input {
 		return b.exceeded(LimitInput, limits.Input)
 	}
-	w := &walker{budget: b, visit: visit}
+	w := &walker{Walker: buffers, budget: b, visit: visit}
 	in := &input{r: r, budget: b}
 	if err := w.content(in, place{}); err != nil {
 		return err

@@ -105,6 +105,8 @@ func TestLimits(t *testing.T) {
 		{"expanded a byte too long", files, func(l *unpack.Limits) { l.Expanded = int64(3*len(report)) - 1 }, unpack.LimitExpanded, 2},
 		{"members that just fit", files, func(l *unpack.Limits) { l.Members = 3 }, "", 3},
 		{"a member too many", files, func(l *unpack.Limits) { l.Members = 2 }, unpack.LimitMembers, 0},
+		{"members that just fit, in an archive", zipped(t, "in.zip", string(files)), func(l *unpack.Limits) { l.Members = 4 }, "", 3},
+		{"a member too many, in an archive", zipped(t, "in.zip", string(files)), func(l *unpack.Limits) { l.Members = 3 }, unpack.LimitMembers, 0},
 		{"nesting that just fits", gzipped(t, string(files)), func(l *unpack.Limits) { l.Nesting = 2 }, "", 3},
 		{"nesting too deep", gzipped(t, string(files)), func(l *unpack.Limits) { l.Nesting = 1 }, unpack.LimitNesting, 1},
 		{"a ratio that is too high but of little", repeated, func(l *unpack.Limits) { l.RatioFrom = 10 << 20 }, "", 1},
@@ -184,6 +186,24 @@ func TestLargeArchiveFromStream(t *testing.T) {
 	}
 	if len(left) > 0 {
 		t.Errorf("got %v left behind, want nothing", left)
+	}
+}
+
+// TestStoredMembersOfCutArchive finds the member behind a stored one whose length is
+// unknown, wherever the blocks that are searched end.
+func TestStoredMembersOfCutArchive(t *testing.T) {
+	t.Parallel()
+	const block = 32 << 10
+	noise := make([]byte, 3*block)
+	for i := range noise {
+		noise[i] = byte(i%7 + 1)
+	}
+	for _, length := range []int{1, block - 4, block - 3, block - 2, block - 1, block, block + 1, 2*block - 7, 2*block - 6, 2*block - 5, 2*block - 4, 2*block - 3, 2*block - 2} {
+		data := withoutDirectory(storedZip(t, "noise", string(noise[:length]), "a.xml", report))
+		got, err := list(t.Context(), bytes.NewReader(data), unpack.DefaultLimits())
+		if err != nil || len(got) != 2 || !strings.HasPrefix(got[1], "aggregate a.xml, 351 bytes") {
+			t.Errorf("behind %d bytes: got %q, %v; want the report", length, got, err)
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package webhook delivers events to HTTP endpoints as Standard Webhooks 1.0 describes it:
 // a POST with the headers webhook-id, webhook-timestamp and webhook-signature, signed with
-// HMAC-SHA256. When a delivery is due, and how often it is tried, is left to package notify.
+// HMAC-SHA256. Endpoints of chat services get the messages of package chat. When a delivery is due, and how often it is tried, is left to package notify.
 package webhook
 
 import (

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/notify/chat"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -18,7 +19,7 @@ import (
 // Timeout is how long an endpoint has to answer.
 const Timeout = 15 * time.Second
 
-// What users are told of an endpoint that gives no answer. As with mailboxes, all failures
+// What users see for an endpoint that does not answer. As with mailboxes, all failures
 // before an answer have one text: the endpoint may be in a network that users cannot see.
 const (
 	unreachable    = "The endpoint cannot be reached, or gave no answer within 15 seconds."
@@ -78,19 +79,39 @@ func (s *Sender) request(ctx context.Context, c dmarcd.ClaimedDelivery, now time
 		}
 		secrets = append(secrets, secret)
 	}
-	body, err := json.Marshal(wire.NewWebhookMessage(c.Delivery.Event, s.BaseURL))
+	if !c.Webhook.Format.Signed() {
+		endpoint, body, err := chat.Message(c.Webhook.Format, c.Delivery.Event, s.BaseURL, string(secrets[0]))
+		if err != nil {
+			return nil, err
+		}
+		return post(ctx, endpoint, body)
+	}
+	var message any = wire.NewWebhookMessage(c.Delivery.Event, s.BaseURL)
+	if c.Webhook.Format == dmarcd.FormatJSON {
+		message = wire.NewEvent(c.Delivery.Event, s.BaseURL)
+	}
+	body, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Webhook.URL, bytes.NewReader(body))
+	request, err := post(ctx, c.Webhook.URL, body)
 	if err != nil {
 		return nil, err
 	}
 	id := c.Delivery.Event.ID.String()
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "dmarcd")
 	request.Header.Set("Webhook-Id", id)
 	request.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
 	request.Header.Set("Webhook-Signature", sign(id, now, body, secrets))
+	return request, nil
+}
+
+// post returns a POST of a JSON document.
+func post(ctx context.Context, url string, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "dmarcd")
 	return request, nil
 }

@@ -37,9 +37,9 @@ func loopback() *outbound.Dialer {
 	return &outbound.Dialer{Resolver: dnstest.New(""), Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }
 
-func delivery(url string, secrets ...[]byte) dmarcd.ClaimedDelivery {
+func delivery(to string, secrets ...[]byte) dmarcd.ClaimedDelivery {
 	return dmarcd.ClaimedDelivery{
-		Webhook:  dmarcd.Webhook{ID: 1, URL: url, Secrets: secrets},
+		Webhook:  dmarcd.Webhook{ID: 1, URL: to, Format: dmarcd.FormatStandard, Secrets: secrets},
 		Delivery: dmarcd.WebhookDelivery{ID: 2, Event: event},
 	}
 }
@@ -202,19 +202,19 @@ func TestRefusedAddresses(t *testing.T) {
 // TestOddHosts wants addresses in forms that only some programs read to be refused as URLs.
 func TestOddHosts(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{
+	for _, text := range []string{
 		"https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://127.0.1/", "https://0x7f.1/", "https://1.2.3.4.5/",
 		"https://[fe80::1%25eth0]/", "https://127.0.0.1%2f@example.com/", "https://user:pass@example.com/", "https:///path", "https://", "//example.com/",
 		"ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "https://example.com:0/", "https://example.com:70000/", "https://exa mple.com/",
 		"https://ex\u00e4mple.com/", "https://example.com/#fragment", "https://\uff11\uff12\uff17.0.0.1/", "javascript:alert(1)", "",
 	} {
-		if err := (dmarcd.Webhook{URL: url}).Validate(); err == nil {
-			t.Errorf("%q: got no error", url)
+		if err := (dmarcd.Webhook{URL: text, Format: dmarcd.FormatStandard}).Validate(); err == nil {
+			t.Errorf("%q: got no error", text)
 		}
 	}
-	for _, url := range []string{"https://example.com/hooks?x=1", "http://10.0.0.1:8080/", "https://[2001:db8::1]:8443/", "https://hooks-1.a_b.example."} {
-		if err := (dmarcd.Webhook{URL: url}).Validate(); err != nil {
-			t.Errorf("%q: %v", url, err)
+	for _, text := range []string{"https://example.com/hooks?x=1", "http://10.0.0.1:8080/", "https://[2001:db8::1]:8443/", "https://hooks-1.a_b.example."} {
+		if err := (dmarcd.Webhook{URL: text, Format: dmarcd.FormatStandard}).Validate(); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	Garbage                     // sends bytes that are no DNS message
 	WrongID                     // sends the right reply under another id
 	WrongQuestion               // sends a reply to another question
-	Stray                       // sends Garbage, WrongID, WrongQuestion, then the right reply; over TCP, where strangers cannot send, that alone
+	Stray                       // sends Garbage, WrongID, WrongQuestion, then the right reply; over TCP, where other hosts cannot send, that alone
 	FormErrToEDNS               // replies FORMERR, with an empty question section, to a query with EDNS
 	NotImpToEDNS                // replies NOTIMP to a query with EDNS
 	BadVersToEDNS               // replies BADVERS to a query with EDNS

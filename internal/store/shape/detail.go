@@ -55,7 +55,7 @@ type failureV1 struct {
 	AuthFailure           string   `json:"auth_failure,omitempty"`
 	AuthenticationResults []string `json:"authentication_results,omitempty"`
 	Misaligned            []string `json:"misaligned,omitempty"`
-	AlignmentTold         bool     `json:"alignment_told,omitempty"`
+	AlignmentReported     bool     `json:"alignment_told,omitempty"`
 	Source                string   `json:"source,omitempty"` // an address, or what stands in its place
 	ReportedDomain        string   `json:"reported_domain,omitempty"`
 	ReportingMTA          string   `json:"reporting_mta,omitempty"`
@@ -173,7 +173,7 @@ func (s aggregateV1) value() dmarcd.Detail {
 func newFailureV1(r *failure.Report) failureV1 {
 	s := failureV1{
 		V: 1, FeedbackType: r.FeedbackType, UserAgent: r.UserAgent, Version: r.Version, AuthFailure: string(r.AuthFailure),
-		AuthenticationResults: r.AuthenticationResults, Misaligned: r.Misaligned, AlignmentTold: r.AlignmentTold, Source: r.Source(),
+		AuthenticationResults: r.AuthenticationResults, Misaligned: r.Misaligned, AlignmentReported: r.AlignmentReported, Source: r.Source(),
 		ReportedDomain: r.ReportedDomain, ReportingMTA: r.ReportingMTA, DeliveryResult: string(r.DeliveryResult), Incidents: r.Incidents,
 		DKIMDomain: r.DKIMDomain, DKIMIdentity: r.DKIMIdentity, DKIMSelector: r.DKIMSelector, SPFDNS: r.SPFDNS,
 		OriginalMailFrom: r.OriginalMailFrom, OriginalRcptTo: r.OriginalRcptTo, MessageID: r.MessageID, From: r.From,
@@ -190,7 +190,7 @@ func newFailureV1(r *failure.Report) failureV1 {
 func (s failureV1) value() dmarcd.Detail {
 	r := &failure.Report{
 		FeedbackType: s.FeedbackType, UserAgent: s.UserAgent, Version: s.Version, AuthFailure: failure.AuthFailure(s.AuthFailure),
-		AuthenticationResults: s.AuthenticationResults, Misaligned: s.Misaligned, AlignmentTold: s.AlignmentTold,
+		AuthenticationResults: s.AuthenticationResults, Misaligned: s.Misaligned, AlignmentReported: s.AlignmentReported,
 		ReportedDomain: s.ReportedDomain, ReportingMTA: s.ReportingMTA, DeliveryResult: failure.DeliveryResult(s.DeliveryResult),
 		Incidents: s.Incidents, DKIMDomain: s.DKIMDomain, DKIMIdentity: s.DKIMIdentity, DKIMSelector: s.DKIMSelector, SPFDNS: s.SPFDNS,
 		OriginalMailFrom: s.OriginalMailFrom, OriginalRcptTo: s.OriginalRcptTo, MessageID: s.MessageID, From: s.From,

@@ -51,7 +51,7 @@ func golden[T any](t *testing.T, kind string, current int, sample T, encode func
 	if err == nil || !strings.Contains(err.Error(), "version 9") || !strings.Contains(err.Error(), "run the dmarcd that wrote it") {
 		t.Errorf("a later version: got %v, want an error that says what to do", err)
 	}
-	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"org_name":7,"from":7,"before":7}`, `{"domain":"example.com"}`} {
+	for _, broken := range []string{"{", "null", `{"v":0}`, `{"v":-1}`, `{"v":1`, `{"v":1,"domain":7,"changes":7,"org_name":7,"from":7,"before":7,"senders":7,"kinds":7}`, `{"domain":"example.com"}`} {
 		if _, err := decode(broken); err == nil {
 			t.Errorf("%s: got no error", broken)
 		}
@@ -125,7 +125,7 @@ func TestDetail(t *testing.T) {
 		}},
 		dmarcd.KindFailure: {Failure: &failure.Report{
 			FeedbackType: "auth-failure", UserAgent: "u", Version: "1", AuthFailure: failure.FailureDMARC,
-			AuthenticationResults: []string{"example.net; dmarc=fail"}, Misaligned: []string{"dkim", "spf"}, AlignmentTold: true,
+			AuthenticationResults: []string{"example.net; dmarc=fail"}, Misaligned: []string{"dkim", "spf"}, AlignmentReported: true,
 			SourceIP: netip.MustParseAddr("192.0.2.1"), ReportedDomain: "example.com", ReportingMTA: "mx.example.net",
 			ArrivalDate: time.Unix(1767225600, 0).UTC(), DeliveryResult: failure.Delivered, Incidents: 2,
 			DKIMDomain: "example.com", DKIMIdentity: "@example.com", DKIMSelector: "s1", SPFDNS: []string{"txt : example.com"},
@@ -176,7 +176,28 @@ func TestEvent(t *testing.T) {
 	golden(t, "event", 1, dmarcd.EventData{
 		Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject", Finding: "spf.multiple-records",
 		Report: 4711, Organization: "receiver.example", Webhook: 4712, Reason: "a reason",
+		Level: dmarcd.LevelWarning, Day: 20000, Subject: "AS64500", SubjectName: "Example Networks",
+		Measured: dmarcd.Measured{Messages: 4713, Observed: 0.25, Usual: 0.75},
 	}, shape.EncodeEvent, shape.DecodeEvent)
+}
+
+func TestMailDay(t *testing.T) {
+	t.Parallel()
+	golden(t, "mailday", 1, dmarcd.MailDay{
+		Messages: 10, Passes: 9, Unverified: 8,
+		Senders:   []dmarcd.MailPart{{Key: "AS64500", Name: "Example Networks", Messages: 7, Passes: 6}},
+		Selectors: []dmarcd.MailPart{{Key: "s1._domainkey.example.com", Name: "s1._domainkey.example.com", Messages: 5, Passes: 4}},
+		Receivers: []dmarcd.MailPart{{Key: "receiver.example", Name: "receiver.example", Messages: 3, Passes: 2}},
+	}, shape.EncodeMailDay, shape.DecodeMailDay)
+}
+
+func TestAlertRules(t *testing.T) {
+	t.Parallel()
+	golden(t, "alertrules", 1, dmarcd.AlertRules{
+		Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Domains: []string{"example.com"}, MinLevel: dmarcd.LevelWarning,
+		Quiet: &dmarcd.QuietHours{From: 22 * 60, To: 7 * 60, Zone: "Europe/Berlin"}, Group: 10 * time.Minute, CoolDown: time.Hour,
+		Mutes: []dmarcd.Mute{{Kind: dmarcd.SenderNew, Domain: "example.com", Until: time.Unix(1794909761, 0).UTC()}},
+	}, shape.EncodeAlertRules, shape.DecodeAlertRules)
 }
 
 // sampleCheck has something in every field that is stored.

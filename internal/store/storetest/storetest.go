@@ -171,7 +171,7 @@ func (db DB) Open(t testing.TB, options store.Options) *store.Store {
 	return s
 }
 
-// SQL opens the database past the store, to look at it or to damage it.
+// SQL opens the database past the store, to inspect or damage it.
 func (db DB) SQL(t testing.TB) *sql.DB {
 	t.Helper()
 	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[db.Engine]

@@ -22,6 +22,7 @@ const (
 	CellShare   CellKind = "share" // a bar and a percentage
 	CellSpark   CellKind = "spark"
 	CellActions CellKind = "actions" // buttons
+	CellLinks   CellKind = "links"   // words that are links each
 )
 
 // Cell is one field of a table.
@@ -40,6 +41,7 @@ type Cell struct {
 	Time          time.Time
 	Series        []int64
 	Actions       []Action
+	Links         []Link
 }
 
 // Action is a button that sends a form.
@@ -83,6 +85,9 @@ func Spark(series []int64) Cell { return Cell{Kind: CellSpark, Series: series} }
 
 // Actions are buttons.
 func Actions(buttons ...Action) Cell { return Cell{Kind: CellActions, Actions: buttons} }
+
+// Links are words that are links each.
+func Links(links ...Link) Cell { return Cell{Kind: CellLinks, Links: links} }
 
 // Linked makes a link of a cell.
 func (c Cell) Linked(href string) Cell {
@@ -128,6 +133,12 @@ func (c Cell) plain() string {
 		return strings.Join(fields, " ")
 	case CellActions:
 		return ""
+	case CellLinks:
+		words := make([]string, len(c.Links))
+		for i, link := range c.Links {
+			words[i] = link.Text
+		}
+		return defuse(strings.Join(words, " "))
 	}
 	return defuse(c.Text)
 }

@@ -31,7 +31,7 @@ type Field struct {
 	// Placeholder shows the form of an answer, not the question.
 	Placeholder string
 	Error       string
-	// Autocomplete is a word of HTML's for whoever fills in for the reader.
+	// Autocomplete is HTML's attribute of that name.
 	Autocomplete string
 	Required     bool
 	MinLength    int
@@ -43,7 +43,7 @@ type Field struct {
 // Choice is one of the answers of a select field.
 type Choice struct{ Value, Label string }
 
-// Filled returns the form with what somebody wrote, passwords aside, and with
+// Filled returns the form with what the user entered, except passwords, and with
 // the error at the field that it is about. It
 // reports false for an error that is not about the input.
 func (f Form) Filled(written url.Values, err error) (Form, bool) {

@@ -7,22 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// Number groups the digits of a whole number by threes.
-func Number(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "−", digits[1:]
-	}
-	var groups []string
-	for len(digits) > 3 {
-		groups = append([]string{digits[len(digits)-3:]}, groups...)
-		digits = digits[:len(digits)-3]
-	}
-	return sign + strings.Join(append([]string{digits}, groups...), ",")
-}
+	"github.com/dmarcd/dmarcd"
+)
 
 // Percent writes a share so that only all is 100 % and only nothing is 0 %.
 func Percent(part, whole int64) string {
@@ -79,7 +66,7 @@ func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return Number(int64(n)) + " " + many
+	return dmarcd.FormatNumber(int64(n)) + " " + many
 }
 
 // Tone returns the colour of a word: good, warning, bad, info or "", which is
@@ -115,7 +102,7 @@ func GradeTone(grade string) string {
 // JoinLines puts lists into one text.
 func JoinLines(lists ...[]string) string { return strings.Join(slices.Concat(lists...), "; ") }
 
-// IsName reports whether a text is a name or an address, which somebody may want to
+// IsName reports whether a text is a name or an address, which users may want to
 // copy, and no word or sentence.
 func IsName(s string) bool {
 	return strings.ContainsAny(s, ".:@") && !strings.ContainsAny(s, " ;")

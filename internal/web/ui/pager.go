@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // Pager leads through a list that is shown in parts.
@@ -21,7 +23,7 @@ func NumberedPager(path string, query url.Values, page, perPage, total int) Page
 	if total <= perPage && page == 1 {
 		return Pager{}
 	}
-	p := Pager{Text: fmt.Sprintf("%s–%s of %s", Number(int64(from)), Number(int64(to)), Number(int64(total)))}
+	p := Pager{Text: fmt.Sprintf("%s–%s of %s", dmarcd.FormatNumber(int64(from)), dmarcd.FormatNumber(int64(to)), dmarcd.FormatNumber(int64(total)))}
 	if from > total {
 		p.Text = "Behind the end"
 	}

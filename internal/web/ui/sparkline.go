@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // The size of a sparkline, in units of its own picture.
@@ -39,7 +41,7 @@ func NewSparkline(series []int64) Sparkline {
 	}
 	least, most := slices.Min(series), slices.Max(series)
 	s.Text = fmt.Sprintf("from %s to %s, at least %s, at most %s %s",
-		Number(series[0]), Number(series[len(series)-1]), Number(least), Number(most), unit)
+		dmarcd.FormatNumber(series[0]), dmarcd.FormatNumber(series[len(series)-1]), dmarcd.FormatNumber(least), dmarcd.FormatNumber(most), unit)
 	points := make([]string, len(series))
 	for i, n := range series {
 		x := float64(i) * sparkWidth / float64(len(series)-1)

@@ -95,7 +95,7 @@ func (t Table) Lines() [][]string {
 	return lines
 }
 
-// defuse keeps a spreadsheet from taking text of a stranger for a formula.
+// defuse keeps a spreadsheet from reading text from outside as a formula.
 func defuse(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
 		return "'" + s

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/smtp"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// entrances are the ways to keep the daemon busy.
+var entrances = []string{"API upload", "page upload", "TLS intake", "SMTP", "verify", "sources"}
+
+// attack is what a process of attackers does. It is a process of its own, with the lowest
+// priority: attackers stand for other machines, and must take neither the processors from
+// the daemon nor the scheduler from the victim.
+type attack struct {
+	Target    target
+	Teams     []fairTeam
+	Entrance  string
+	Attackers int
+	First     int64 // the number of the first report, for its id
+}
+
+// target is where the daemon listens.
+type target struct{ HTTP, SMTP string }
+
+// fairTeam is a team with all that a client of it needs.
+type fairTeam struct {
+	Domain, Token, Address, Mailbox string
+	Session                         []*http.Cookie
+}
+
+// fairID is the place of a report's id, as long as every id.
+const fairID = "id-0000000000000000"
+
+// startAttack starts the process and returns when every attacker has struck once.
+func startAttack(ctx context.Context, a attack) (stop func() error, err error) {
+	order, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	process := exec.CommandContext(ctx, "nice", "-n", "19", os.Args[0], "-attack") //nolint:gosec // this program
+	process.Stderr = os.Stderr
+	in, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	stop = func() error { return errors.Join(in.Close(), process.Wait()) }
+	if _, err := in.Write(append(order, '\n')); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // all are at work
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
+}
+
+// runAttack reads an attack and carries it out until the input ends.
+func runAttack(ctx context.Context, in io.Reader, out io.Writer) error {
+	var a attack
+	orders := json.NewDecoder(in)
+	if err := orders.Decode(&a); err != nil {
+		return err
+	}
+	report, err := fairReport(attackRecords)
+	if err != nil {
+		return err
+	}
+	s := &strikes{attack: a, report: report, tls: []byte(fairTLS(fairID, attackRecords))}
+	s.number.Store(a.First)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var begun, attackers sync.WaitGroup
+	begun.Add(a.Attackers)
+	for n := range a.Attackers {
+		attackers.Go(func() {
+			begin := sync.OnceFunc(begun.Done)
+			defer begin()
+			for ctx.Err() == nil {
+				if err := s.strike(ctx, a.Teams[n%len(a.Teams)], n); err != nil {
+					cancel(err) // the first one is kept
+				}
+				begin()
+			}
+		})
+	}
+	begun.Wait()
+	if _, err := out.Write([]byte{'!'}); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // until the input ends
+		cancel(errAttackOver)
+	}()
+	attackers.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, errAttackOver) {
+		return cause
+	}
+	return nil
+}
+
+var errAttackOver = errors.New("the attack is over")
+
+// strikes is an attack with its material.
+type strikes struct {
+	attack
+
+	report []byte // with a place for its id
+	tls    []byte // the same for a TLS report
+	number atomic.Int64
+}
+
+// strike uses the entrance once, as the attacker of that number.
+func (s *strikes) strike(ctx context.Context, team fairTeam, attacker int) error {
+	number := s.number.Add(1)
+	switch s.Entrance {
+	case "API upload":
+		return s.Target.upload(ctx, team, numbered(s.report, number, team))
+	case "page upload":
+		return s.Target.pageUpload(ctx, team, numbered(s.report, number, team))
+	case "TLS intake":
+		return s.Target.send(ctx, team, http.MethodPost, "/tlsrpt/"+team.Mailbox, "application/tlsrpt+json", numbered(s.tls, number, team), nil)
+	case "SMTP":
+		// A refusal is one of the ways to stay fair.
+		_ = s.Target.mail(ctx, fmt.Sprintf("127.1.%d.1", attacker), team, numbered(s.report, number, team))
+		return nil
+	case "verify":
+		return s.Target.send(ctx, team, http.MethodPost, "/api/domains/"+team.Domain+"/verify", "", nil, nil)
+	case "sources":
+		// Another range each time, so that no answer is remembered.
+		path := fmt.Sprintf("/api/insights/sources?by=address&from=%d-01-01", 1000+number%1000)
+		return s.Target.send(ctx, team, http.MethodGet, path, "", nil, nil)
+	}
+	return fmt.Errorf("there is no entrance %q", s.Entrance)
+}
+
+// upload delivers a report by the API.
+func (t target) upload(ctx context.Context, team fairTeam, report []byte) error {
+	return t.send(ctx, team, http.MethodPost, "/api/reports", "application/octet-stream", report, nil)
+}
+
+// pageUpload uploads a report with the form of the page.
+func (t target) pageUpload(ctx context.Context, team fairTeam, report []byte) error {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("files", "report.xml")
+	if err != nil {
+		return err
+	}
+	if _, err := part.Write(report); err != nil {
+		return err
+	}
+	if err := form.Close(); err != nil {
+		return err
+	}
+	return t.send(ctx, team, http.MethodPost, "/app/reports/upload", form.FormDataContentType(), body.Bytes(), nil)
+}
+
+// mail delivers a report by SMTP, from an address of loopback.
+func (t target) mail(ctx context.Context, from string, team fairTeam, report []byte) error {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(ctx, "tcp", t.SMTP)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // Quit has ended it, or an error
+	client, err := smtp.NewClient(conn, "bench")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(client.Mail("dmarc@receiver.example"), client.Rcpt(team.Address)); err != nil {
+		return err
+	}
+	w, err := client.Data()
+	if err != nil {
+		return err
+	}
+	header := "From: dmarc@receiver.example\r\nSubject: Report\r\nMIME-Version: 1.0\r\nContent-Type: text/xml\r\n\r\n"
+	if _, err := w.Write(append([]byte(header), report...)); err != nil {
+		return err
+	}
+	return errors.Join(w.Close(), client.Quit())
+}
+
+// signUp accepts an invitation and returns the session.
+func (t target) signUp(ctx context.Context, path, form string) ([]*http.Cookie, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.HTTP+path, strings.NewReader(form))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	session := response.Cookies()
+	if len(session) == 0 {
+		err = fmt.Errorf("POST %s: got status %d and no session", path, response.StatusCode)
+	}
+	return session, errors.Join(err, response.Body.Close())
+}
+
+// client follows no redirects.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// send sends a request to the API with the team's token, or to the pages with
+// its session. Any answer that is not an error of the daemon will do.
+func (t target) send(ctx context.Context, team fairTeam, method, path, media string, body []byte, into any) error {
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+t.HTTP+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", media)
+	if strings.HasPrefix(path, "/api/") {
+		r.Header.Set("Authorization", "Bearer "+team.Token)
+	} else {
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		for _, cookie := range team.Session {
+			r.AddCookie(cookie)
+		}
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // read to its end
+	content, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return err
+	case into != nil && response.StatusCode == http.StatusOK:
+		return json.Unmarshal(content, into)
+	case response.StatusCode == http.StatusInternalServerError, into != nil:
+		return fmt.Errorf("%s %s: got status %d: %.200s", method, path, response.StatusCode, content)
+	}
+	return nil
+}
+
+// numbered returns a report about the team's domain with an id of its own.
+func numbered(report []byte, number int64, team fairTeam) []byte {
+	id := fmt.Sprintf("id-%016d", number)
+	return bytes.ReplaceAll(bytes.Replace(report, []byte(fairID), []byte(id), 1), []byte("fair00.example"), []byte(team.Domain))
+}

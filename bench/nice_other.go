@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// lowestPriority does nothing: threads have no priorities here.
-func lowestPriority() {}

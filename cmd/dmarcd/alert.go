@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) alertCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "alert", Short: "What the alert rules of a team sent and suppressed", Args: noArguments, RunE: showHelp}
+	cmd.AddCommand(p.alertListCommand(), p.alertTestCommand())
+	return cmd
+}
+
+func (p *program) alertListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list --team NAME",
+		Short: "List the latest alerts of a team, newest first",
+		Long: `Lists the latest alerts of a team, newest first: every event with what the rules decided,
+and why.`,
+		Example: `  dmarcd alert list --team acme --open
+  dmarcd alert list --team acme --kind spoofing.burst --json`,
+		Args: cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	asJSON := jsonFlag(cmd)
+	flags := cmd.Flags()
+	limit := flags.Int("limit", 50, "how many alerts are listed")
+	var filter dmarcd.AlertFilter
+	flags.StringVar(&filter.Domain, "domain", "", "list alerts of this domain alone")
+	flags.StringVar((*string)(&filter.Kind), "kind", "", "list alerts of this kind alone")
+	flags.BoolVar(&filter.Open, "open", false, "leave out acknowledged alerts")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if filter.Kind != "" && !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
+			return fmt.Errorf("there are no events of the kind %q; the kinds are %q", filter.Kind, dmarcd.EventKinds())
+		}
+		if *limit < 1 {
+			return errors.New("--limit must be at least 1")
+		}
+		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+			alerts, err := t.Alerts(cmd.Context(), filter, 0, *limit)
+			if err != nil {
+				return err
+			}
+			shape := func(a dmarcd.Alert) wire.Alert { return wire.NewAlert(a, cfg.BaseURL) }
+			heading := []string{"SEQ", "TIME", "LEVEL", "STATE", "KIND", "SUMMARY", "REASON"}
+			return printList(p.out, *asJSON, convert(alerts, shape), heading, func(a wire.Alert) []string {
+				return []string{fmt.Sprint(a.Seq), a.Event.At, a.Level, a.State, a.Event.Kind, a.Event.Summary, a.Reason}
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) alertTestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "test --team NAME",
+		Short: "Send a test alert to all enabled webhooks of a team",
+		Long: `Writes an event that a running daemon sends to all enabled webhooks of the team within
+seconds, whatever the rules select.`,
+		Example: "  dmarcd alert test --team acme",
+		Args:    cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			alert, err := t.TestAlert(cmd.Context())
+			if err != nil {
+				return err
+			}
+			webhooks, err := t.Webhooks(cmd.Context())
+			if err != nil {
+				return err
+			}
+			enabled := 0
+			for _, w := range webhooks {
+				if w.Enabled() {
+					enabled++
+				}
+			}
+			_, err = fmt.Fprintf(p.out, "event %d is sent to %d webhooks\n", alert.Event.Seq, enabled)
+			return err
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (a *API) listAlerts(c *call) error {
+	limit, after, err := readCursor(c)
+	if err != nil {
+		return err
+	}
+	events, err := readEventFilter(c)
+	if err != nil {
+		return err
+	}
+	values, err := query(c)
+	if err != nil {
+		return err
+	}
+	filter := dmarcd.AlertFilter{Domain: events.Domain, Kind: events.Kind, State: dmarcd.AlertState(values.Get("state"))}
+	states := []dmarcd.AlertState{dmarcd.AlertSent, dmarcd.AlertSuppressed, dmarcd.AlertWaiting, dmarcd.AlertGrouped}
+	if values.Has("state") && !slices.Contains(states, filter.State) {
+		return &dmarcd.InvalidError{Field: "state", Message: "The parameter state must be sent, suppressed, waiting or grouped."}
+	}
+	if values.Has("open") {
+		if filter.Open, err = strconv.ParseBool(values.Get("open")); err != nil {
+			return &dmarcd.InvalidError{Field: "open", Message: "The parameter open must be true or false."}
+		}
+	}
+	alerts, err := c.service.Alerts(c.r.Context(), filter, after.ID, limit+1)
+	if err != nil {
+		return err
+	}
+	page, err := wire.NewPage(alerts, limit, func(alert dmarcd.Alert) string { return wire.FormatCursor(alert.Event.At, alert.Event.Seq) },
+		func(alert dmarcd.Alert) (wire.Alert, error) { return wire.NewAlert(alert, a.baseURL), nil })
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, page)
+	return nil
+}
+
+func (a *API) acknowledgeAlert(c *call) error {
+	seq, err := strconv.ParseInt(c.params.Get("id"), 10, 64)
+	if err != nil {
+		return errNoSuchAlert
+	}
+	alert, err := c.service.AcknowledgeAlert(c.r.Context(), seq)
+	if err != nil {
+		return missing(err, errNoSuchAlert)
+	}
+	writeJSON(c.w, http.StatusOK, wire.NewAlert(alert, a.baseURL))
+	return nil
+}
+
+func (a *API) testAlert(c *call) error {
+	alert, err := c.service.TestAlert(c.r.Context())
+	if err != nil {
+		return err
+	}
+	writeJSON(c.w, http.StatusOK, wire.NewAlert(alert, a.baseURL))
+	return nil
+}
+
+func (a *API) getAlertRules(c *call) error {
+	rules, err := c.service.AlertRules(c.r.Context())
+	if err != nil {
+		return err
+	}
+	writeCacheable(c, wire.NewAlertRules(rules))
+	return nil
+}
+
+func (a *API) setAlertRules(c *call) error {
+	members, err := readObject(c, "min_level", `{"min_level": "warning"}`)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	var shape wire.AlertRules
+	decoder := json.NewDecoder(strings.NewReader(string(body)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&shape); err != nil {
+		return &dmarcd.InvalidError{Field: "min_level", Message: "The rules have an unknown member, or one of another type than the documentation says."}
+	}
+	rules, err := shape.Rules()
+	if err != nil {
+		return err
+	}
+	if err := c.service.SetAlertRules(c.r.Context(), rules); err != nil {
+		return err
+	}
+	writeJSON(c.w, http.StatusOK, wire.NewAlertRules(rules))
+	return nil
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+// tagged returns the use cases of the team, narrowed to the domains with the tag that the
+// query names, if it names one.
+func tagged(c *call) (*service.Team, error) {
+	values, err := query(c)
+	if err != nil || !values.Has("tag") {
+		return c.service, err
+	}
+	tag, err := dmarcd.ParseTag(values.Get("tag"))
+	if err != nil {
+		return nil, &dmarcd.InvalidError{Field: "tag", Message: "The parameter tag must be a tag: letters, digits, hyphens, underscores and dots."}
+	}
+	return c.service.Tagged(tag), nil
+}
+
+// listTags lists the tags of the team's domains.
+func (a *API) listTags(c *call) error {
+	tags, err := c.service.Tags(c.r.Context())
+	if err != nil {
+		return err
+	}
+	page := wire.Page[wire.Tag]{Items: []wire.Tag{}}
+	for _, t := range tags {
+		page.Items = append(page.Items, wire.Tag{Tag: t.Tag, Domains: t.Domains})
+	}
+	writeCacheable(c, page)
+	return nil
+}
+
+func (a *API) getTags(c *call) error {
+	tags, err := c.service.DomainTags(c.r.Context(), c.params.Get("domain"))
+	if err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	writeCacheable(c, wire.NewTags(tags))
+	return nil
+}
+
+func (a *API) setTags(c *call) error {
+	members, err := readObject(c, "tags", `{"tags": ["shop", "eu"]}`)
+	if err != nil {
+		return err
+	}
+	var tags []string
+	if err := json.Unmarshal(members["tags"], &tags); err != nil || tags == nil {
+		return &dmarcd.InvalidError{Field: "tags", Message: `The member "tags" is required and must be an array of strings.`}
+	}
+	if tags, err = c.service.SetTags(c.r.Context(), c.params.Get("domain"), tags); err != nil {
+		return missing(err, errNoSuchDomain)
+	}
+	writeJSON(c.w, http.StatusOK, wire.NewTags(tags))
+	return nil
+}

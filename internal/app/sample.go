@@ -1,0 +1,85 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/demo"
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
+)
+
+// sampleDays is how many days of reports the sample data of a team has.
+const sampleDays = 45
+
+// sample returns the sample data of teams: the domains of the demo's first team as they are
+// today, with their latest reports.
+func (a *App) sample() service.Sample {
+	var names []string
+	for _, domain := range demo.New(demo.Options{End: time.Now()}).Domains() {
+		if domain.Team == demo.FirstTeam {
+			names = append(names, domain.Name)
+		}
+	}
+	return service.Sample{Domains: names, Load: a.loadSample}
+}
+
+// loadSample stores the reports and the checks of the sample domains of a team.
+func (a *App) loadSample(ctx context.Context, team *store.Team) error {
+	addresses := make(map[string]string)
+	domains, err := team.Domains(ctx, "", 100)
+	if err != nil {
+		return err
+	}
+	for _, domain := range domains {
+		addresses[domain.Name] = domain.ReportAddress(demo.ReportDomain)
+	}
+	now := time.Now()
+	// Reports that were deleted a moment ago may still be there: each time has ids of its
+	// own.
+	seed := uint64(now.UnixNano())
+	scenario := demo.New(demo.Options{Seed: seed, End: now, ReportAddress: func(domain string) string { return addresses[domain] }})
+	for ago := sampleDays; ago > 0; ago-- {
+		if err := a.receiveSample(ctx, team, scenario, now.AddDate(0, 0, -ago), addresses); err != nil {
+			return fmt.Errorf("load sample reports: %w", err)
+		}
+	}
+	cfg := a.config
+	cfg.ReportDomain = demo.ReportDomain // the zone authorises reports to it
+	checker := dnscheck.New(dnscheck.Options{Resolver: scenario.Zone(now), ReportDomain: cfg.ReportDomain, Now: time.Now})
+	for _, domain := range domains {
+		if err := examine(ctx, checker, team, domain.Name, cfg, dnscheck.Requested); err != nil {
+			return fmt.Errorf("check sample domain: %w", err)
+		}
+	}
+	return nil
+}
+
+// receiveSample stores the reports about one day.
+func (a *App) receiveSample(ctx context.Context, team *store.Team, scenario *demo.Scenario, day time.Time, addresses map[string]string) error {
+	var deliveries []*dmarcd.Delivery
+	for document := range scenario.DocumentsAbout(day) {
+		if _, ours := addresses[document.Domain]; !ours || document.SentAt.After(time.Now()) {
+			continue
+		}
+		opened, err := a.acceptor.Read(ctx, intake.Message{
+			Intake: dmarcd.IntakeImport, Name: document.Name, Verdict: dmarcd.Verdict{Genuine: dmarcd.GenuineYes},
+			Content: bytes.NewReader(document.Content), Size: int64(len(document.Content)),
+		})
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		deliveries = append(deliveries, opened.Delivery)
+	}
+	if len(deliveries) == 0 {
+		return nil
+	}
+	_, err := team.Receive(ctx, deliveries)
+	return err
+}

@@ -1,0 +1,330 @@
+package auth_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+)
+
+// fakeProvider is an OpenID provider that answers as a test has it. test/oidc runs a
+// real one.
+type fakeProvider struct {
+	*httptest.Server
+	key      *ecdsa.PrivateKey
+	now      func() time.Time
+	nonce    string         // of the ID token
+	claims   map[string]any // of the ID token, beside those that every one has
+	userInfo map[string]any
+	status   int  // of the token endpoint; 0 is 200
+	tokens   bool // there is an ID token
+	asked    map[string]int
+}
+
+func newFakeProvider(t *testing.T, now func() time.Time) *fakeProvider {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &fakeProvider{key: key, now: now, tokens: true, asked: map[string]int{}}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked[r.URL.Path]++
+		w.Header().Set("Content-Type", "application/json")
+		answer := p.answer(t, r.URL.Path)
+		if r.URL.Path == "/token" && p.status != 0 {
+			w.WriteHeader(p.status)
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *fakeProvider) answer(t *testing.T, path string) map[string]any {
+	t.Helper()
+	base64 := base64.RawURLEncoding.EncodeToString
+	switch path {
+	case "/.well-known/openid-configuration":
+		return map[string]any{
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
+			"jwks_uri": p.URL + "/keys", "userinfo_endpoint": p.URL + "/userinfo", "id_token_signing_alg_values_supported": []string{"ES256"},
+		}
+	case "/keys":
+		public, err := p.key.PublicKey.Bytes() // SEC 1: 4, x, y
+		if err != nil {
+			t.Error(err)
+		}
+		return map[string]any{"keys": []any{map[string]any{
+			"kty": "EC", "crv": "P-256", "alg": "ES256", "kid": "1", "x": base64(public[1:33]), "y": base64(public[33:]),
+		}}}
+	case "/token":
+		answer := map[string]any{"access_token": "access", "token_type": "Bearer"}
+		if p.tokens {
+			answer["id_token"] = p.idToken(t)
+		}
+		return answer
+	}
+	return p.userInfo
+}
+
+// idToken returns a signed ID token (RFC 7519, RFC 7518 §3.4).
+func (p *fakeProvider) idToken(t *testing.T) string {
+	t.Helper()
+	claims := map[string]any{
+		"iss": p.URL, "sub": "subject", "aud": "id", "nonce": p.nonce,
+		"iat": p.now().Unix(), "exp": p.now().Add(time.Minute).Unix(),
+	}
+	maps.Copy(claims, p.claims)
+	body, err := json.Marshal(claims)
+	if err != nil {
+		t.Error(err)
+	}
+	base64 := base64.RawURLEncoding.EncodeToString
+	signed := base64([]byte(`{"alg":"ES256","kid":"1"}`)) + "." + base64(body)
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, p.key, digest[:])
+	if err != nil {
+		t.Error(err)
+	}
+	signature := make([]byte, 64)
+	r.FillBytes(signature[:32])
+	s.FillBytes(signature[32:])
+	return signed + "." + base64(signature)
+}
+
+// fakeIdentities remembers who was signed in.
+type fakeIdentities struct{ identity dmarcd.Identity }
+
+func (f *fakeIdentities) SignInIdentity(_ context.Context, identity dmarcd.Identity) (dmarcd.User, error) {
+	f.identity = identity
+	return dmarcd.User{ID: 7}, nil
+}
+
+// visit is a sign-in under way.
+type visit struct {
+	provider   *fakeProvider
+	identities *fakeIdentities
+	clock      *hand
+	signIn     *auth.OIDC
+	cookie     string
+	query      url.Values // what the provider sends the browser back with
+}
+
+func beginVisit(t *testing.T, next string) *visit {
+	t.Helper()
+	v := &visit{clock: newHand(), identities: &fakeIdentities{}}
+	v.provider = newFakeProvider(t, v.clock.now)
+	v.provider.claims = map[string]any{"email": "Ann@Corp.example", "email_verified": true, "name": "Ann"}
+	var err error
+	v.signIn, err = auth.NewOIDC(auth.OIDCOptions{
+		Issuer: v.provider.URL, ClientID: "id", ClientSecret: "secret", BaseURL: "https://dmarc.example/api",
+		Domains: []string{"corp.example"}, Now: v.clock.now,
+	}, v.identities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	location, cookie, err := v.signIn.Begin(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	question := to.Query()
+	if got := question.Get("redirect_uri"); got != "https://dmarc.example"+auth.CallbackPath {
+		t.Errorf("redirect_uri: got %q", got)
+	}
+	v.cookie, v.provider.nonce = cookie, question.Get("nonce")
+	v.query = url.Values{"state": {question.Get("state")}, "code": {"code"}}
+	return v
+}
+
+func TestOIDCFinish(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		change func(v *visit)
+		want   error
+		says   string // the error, for the log
+	}{
+		{name: "right"},
+		{name: "the issuer is named", change: func(v *visit) { v.query.Set("iss", v.provider.URL) }},
+		{
+			name: "another issuer", change: func(v *visit) { v.query.Set("iss", "https://other.example") },
+			want: dmarcd.ErrUnauthorized, says: "another issuer",
+		},
+		{name: "another state", change: func(v *visit) { v.query.Set("state", "x") }, want: dmarcd.ErrUnauthorized, says: "state"},
+		{name: "no state", change: func(v *visit) { v.query.Del("state") }, want: dmarcd.ErrUnauthorized, says: "state"},
+		{
+			name: "the provider refuses", change: func(v *visit) { v.query.Set("error", "access_denied") },
+			want: dmarcd.ErrUnauthorized, says: "access_denied",
+		},
+		{name: "no cookie", change: func(v *visit) { v.cookie = "" }, want: dmarcd.ErrUnauthorized, says: "malformed"},
+		{
+			name: "half a cookie", change: func(v *visit) { v.cookie, _, _ = strings.Cut(v.cookie, ".") },
+			want: dmarcd.ErrUnauthorized, says: "malformed",
+		},
+		{
+			name: "a cookie without end", change: func(v *visit) { v.cookie += strings.Repeat("A", 4096) },
+			want: dmarcd.ErrUnauthorized, says: "malformed",
+		},
+		{
+			name: "a long cookie", change: func(v *visit) { v.cookie += strings.Repeat("A", 4096-len(v.cookie)) },
+			want: dmarcd.ErrUnauthorized, says: "not ours",
+		},
+		{name: "no signature", change: func(v *visit) { v.cookie += "!" }, want: dmarcd.ErrUnauthorized, says: "not ours"},
+		{name: "a cookie of others", change: func(v *visit) { v.cookie = "x" + v.cookie }, want: dmarcd.ErrUnauthorized, says: "not ours"},
+		{name: "just in time", change: func(v *visit) { v.clock.at = v.clock.at.Add(10*time.Minute - time.Second) }},
+		{
+			name: "too late", change: func(v *visit) { v.clock.at = v.clock.at.Add(10 * time.Minute) },
+			want: dmarcd.ErrUnauthorized, says: "too old",
+		},
+		{name: "no ID token", change: func(v *visit) { v.provider.tokens = false }, want: dmarcd.ErrUnauthorized, says: "no ID token"},
+		{name: "another nonce", change: func(v *visit) { v.provider.nonce = "x" }, want: dmarcd.ErrUnauthorized, says: "not for this sign-in"},
+		{
+			name: "another client", change: func(v *visit) { v.provider.claims["aud"] = "other" },
+			want: dmarcd.ErrUnauthorized, says: "verify the ID token",
+		},
+		{
+			name: "claims of another form", change: func(v *visit) { v.provider.claims["name"] = 7 },
+			want: dmarcd.ErrUnauthorized, says: "read the ID token",
+		},
+		{name: "the code is refused", change: func(v *visit) { v.provider.status = 400 }, want: dmarcd.ErrUnauthorized, says: "change the code"},
+		{name: "the provider is broken", change: func(v *visit) { v.provider.status = 500 }, want: dmarcd.ErrTemporary, says: "change the code"},
+		{name: "the provider is away", change: func(v *visit) { v.provider.Close() }, want: dmarcd.ErrTemporary, says: "change the code"},
+		{name: "claims at UserInfo", change: func(v *visit) {
+			v.provider.userInfo = v.provider.claims
+			v.provider.userInfo["sub"], v.provider.claims = "subject", nil
+		}},
+		{name: "claims of another subject", change: func(v *visit) {
+			v.provider.userInfo = v.provider.claims
+			v.provider.userInfo["sub"], v.provider.claims = "other", nil
+		}, want: dmarcd.ErrUnauthorized, says: "another user"},
+		{name: "claims at UserInfo of another form", change: func(v *visit) {
+			v.provider.userInfo, v.provider.claims = map[string]any{"sub": "subject", "name": 7}, nil
+		}, want: dmarcd.ErrUnauthorized, says: "read the user's claims"},
+		{name: "no UserInfo", change: func(v *visit) {
+			v.provider.userInfo, v.provider.claims = map[string]any{"sub": 7}, nil
+		}, want: dmarcd.ErrTemporary, says: "ask for the person's claims"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			v := beginVisit(t, "/app/domains?search=x")
+			if test.change != nil {
+				test.change(v)
+			}
+			user, next, err := v.signIn.Finish(t.Context(), v.cookie, v.query)
+			if test.want != nil {
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("got %v, want %v with %q", err, test.want, test.says)
+				}
+				return
+			}
+			want := dmarcd.Identity{Issuer: v.provider.URL, Subject: "subject", Email: "ann@corp.example", Name: "Ann", Admit: true}
+			if err != nil || user.ID != 7 || next != "/app/domains?search=x" || v.identities.identity != want {
+				t.Errorf("got user %d, %q, %+v, %v; want %+v", user.ID, next, v.identities.identity, err, want)
+			}
+			if got := v.provider.asked["/.well-known/openid-configuration"]; got != 1 {
+				t.Errorf("the provider was discovered %d times, want once", got)
+			}
+		})
+	}
+}
+
+func TestOIDCIdentity(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		claims map[string]any
+		want   dmarcd.Identity
+	}{
+		{"verified", map[string]any{"email": "ann@corp.example", "email_verified": true}, dmarcd.Identity{Email: "ann@corp.example", Admit: true}},
+		{"verified, in a word", map[string]any{"email": "ann@corp.example", "email_verified": "true"}, dmarcd.Identity{Email: "ann@corp.example", Admit: true}},
+		{"not verified", map[string]any{"email": "ann@corp.example", "email_verified": false}, dmarcd.Identity{}},
+		{"not verified, in a word", map[string]any{"email": "ann@corp.example", "email_verified": "false"}, dmarcd.Identity{}},
+		{"verification not mentioned", map[string]any{"email": "ann@corp.example"}, dmarcd.Identity{}},
+		{"another domain", map[string]any{"email": "ann@example.com", "email_verified": true}, dmarcd.Identity{Email: "ann@example.com"}},
+		{"no address", map[string]any{"email": "ann", "email_verified": true, "name": "Ann"}, dmarcd.Identity{Name: "Ann"}},
+		{"a name that cannot be shown", map[string]any{"email": "ann@example.com", "email_verified": true, "name": "A\x00nn"}, dmarcd.Identity{Email: "ann@example.com"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			v := beginVisit(t, "")
+			v.provider.claims = test.claims
+			if _, _, err := v.signIn.Finish(t.Context(), v.cookie, v.query); err != nil {
+				t.Fatal(err)
+			}
+			test.want.Issuer, test.want.Subject = v.provider.URL, "subject"
+			if got := v.identities.identity; got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestOIDCNext checks that a link to the sign-in cannot lead on to another site.
+func TestOIDCNext(t *testing.T) {
+	t.Parallel()
+	const home = "/app/"
+	longest := home + strings.Repeat("x", 1024-len(home))
+	for name, test := range map[string]struct{ next, want string }{
+		"none":                        {"", home},
+		"a page":                      {"/app/domains/example.com?days=7", "/app/domains/example.com?days=7"},
+		"a mark behind the blank":     {"/app/!", "/app/!"},
+		"beside the pages":            {"/api/docs", home},
+		"another site":                {"https://evil.example/app/", home},
+		"another site, no scheme":     {"//evil.example/app/", home},
+		"another site by a backslash": {`/app/\evil.example`, home},
+		"a blank":                     {"/app/ x", home},
+		"a tab":                       {"/app/\t//evil.example", home},
+		"a line break":                {"/app/\r\nSet-Cookie:x", home},
+		"delete":                      {"/app/\x7f", home},
+		"as long as allowed":          {longest, longest},
+		"too long":                    {longest + "x", home},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := beginVisit(t, test.next)
+			if _, next, err := v.signIn.Finish(t.Context(), v.cookie, v.query); err != nil || next != test.want {
+				t.Errorf("got %q, %v; want %q", next, err, test.want)
+			}
+		})
+	}
+}
+
+func TestOIDCOptions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*auth.OIDCOptions){
+		"no issuer":        func(o *auth.OIDCOptions) { o.Issuer = "" },
+		"no client":        func(o *auth.OIDCOptions) { o.ClientID = "" },
+		"no secret":        func(o *auth.OIDCOptions) { o.ClientSecret = "" },
+		"no real base URL": func(o *auth.OIDCOptions) { o.BaseURL = "http://[" },
+	} {
+		options := auth.OIDCOptions{Issuer: "https://id.example", ClientID: "id", ClientSecret: "secret", BaseURL: "http://localhost/api"}
+		if _, err := auth.NewOIDC(options, nil); err != nil {
+			t.Fatal(err)
+		}
+		change(&options)
+		if _, err := auth.NewOIDC(options, nil); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}

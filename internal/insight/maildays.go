@@ -1,0 +1,153 @@
+package insight
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+)
+
+// maxMailParts is how many senders, selectors and receivers of a day are stored each, those with
+// the most messages; maxAllMailParts bounds how many are gathered for all days of a scan.
+const (
+	maxMailParts    = 50
+	maxAllMailParts = 1 << 17
+)
+
+// mailDays gathers what alerts are detected from.
+type mailDays struct {
+	*keyed
+	days  map[mailDayOf]*mailDay
+	parts int
+	// signedBy are the keys that mail of a block is signed with.
+	signedBy map[signed][]signedKey
+}
+
+type mailDayOf struct {
+	domain dmarcd.DomainID
+	day    dmarcd.Day
+}
+
+// mailDay is the mail of a domain on a day. Senders are by their place among the networks.
+type mailDay struct {
+	dmarcd.MailPart
+	unverified           int64
+	senders              map[slot]*dmarcd.MailPart
+	selectors, receivers map[string]*dmarcd.MailPart
+}
+
+// signedKey is a DKIM key of the domain, and whether the signature verifies.
+type signedKey struct {
+	name   string
+	passed bool
+}
+
+func (m *mailDays) begin(b *rollup.Block) {
+	m.keyed.begin(b)
+	clear(m.signedBy)
+}
+
+func (m *mailDays) add(share *rollup.Share, records []rollup.Record) {
+	of := mailDayOf{share.Domain, share.Day}
+	day := m.days[of]
+	if day == nil {
+		day = &mailDay{senders: make(map[slot]*dmarcd.MailPart), selectors: make(map[string]*dmarcd.MailPart), receivers: make(map[string]*dmarcd.MailPart)}
+		m.days[of] = day
+	}
+	receiver := partOf(m, day.receivers, share.Reporter)
+	for i := range records {
+		r := &records[i]
+		passes := r.Outcome.Compliant()
+		addPart(&day.MailPart, r.Count, passes)
+		if share.Unverified {
+			addMessages(&day.unverified, r.Count)
+		}
+		addPart(receiver, r.Count, passes)
+		addPart(partOf(m, day.senders, m.of(share, r)), r.Count, passes)
+		for _, key := range m.keys(share, r) {
+			addPart(partOf(m, day.selectors, key.name), r.Count, key.passed)
+		}
+	}
+}
+
+// keys returns the keys of the domain that a message is signed with.
+func (m *mailDays) keys(share *rollup.Share, r *rollup.Record) []signedKey {
+	signatures := m.block.Identities[r.Identity].Signatures
+	if len(signatures) == 0 {
+		return nil
+	}
+	of := signed{share.From, r.Identity}
+	keys, known := m.signedBy[of]
+	if !known {
+		for _, s := range signatures {
+			if s.Selector != "" && (dmarcd.Covers(s.Domain, share.From) || dmarcd.Covers(share.From, s.Domain)) {
+				keys = append(keys, signedKey{s.Selector + "._domainkey." + s.Domain, s.Passed()})
+			}
+		}
+		m.signedBy[of] = keys
+	}
+	return keys
+}
+
+// partOf returns the part with a key, nil where there are too many.
+func partOf[K comparable](m *mailDays, parts map[K]*dmarcd.MailPart, key K) *dmarcd.MailPart {
+	part := parts[key]
+	if part == nil && m.parts < maxAllMailParts {
+		m.parts++
+		if text, is := any(key).(string); is {
+			key, _ = any(strings.Clone(text)).(K)
+		}
+		part = new(dmarcd.MailPart)
+		parts[key] = part
+	}
+	return part
+}
+
+func addPart(part *dmarcd.MailPart, messages int64, passes bool) {
+	if part == nil {
+		return
+	}
+	addMessages(&part.Messages, messages)
+	if passes {
+		addMessages(&part.Passes, messages)
+	}
+}
+
+// found returns the days that were gathered.
+func (m *mailDays) found() []dmarcd.DomainDay {
+	all := make([]dmarcd.DomainDay, 0, len(m.days))
+	for of, day := range m.days {
+		var senders []dmarcd.MailPart
+		for at, part := range day.senders {
+			network := &m.senders.networks.list[at]
+			part.Key = network.key
+			part.Name, _ = network.label()
+			senders = append(senders, *part)
+		}
+		all = append(all, dmarcd.DomainDay{Domain: of.domain, MailDay: dmarcd.MailDay{
+			Day: of.day, Messages: day.Messages, Passes: day.Passes, Unverified: day.unverified,
+			Senders: largestParts(senders), Selectors: largestParts(keyedParts(day.selectors)), Receivers: largestParts(keyedParts(day.receivers)),
+		}})
+	}
+	slices.SortFunc(all, func(a, b dmarcd.DomainDay) int {
+		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Day, b.Day))
+	})
+	return all
+}
+
+func keyedParts(parts map[string]*dmarcd.MailPart) []dmarcd.MailPart {
+	var all []dmarcd.MailPart
+	for key, part := range parts {
+		part.Key, part.Name = key, key
+		all = append(all, *part)
+	}
+	return all
+}
+
+func largestParts(parts []dmarcd.MailPart) []dmarcd.MailPart {
+	return foremost(parts, maxMailParts, func(a, b dmarcd.MailPart) int {
+		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Key, b.Key))
+	})
+}

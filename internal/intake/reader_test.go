@@ -1,0 +1,87 @@
+package intake_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd/internal/intake"
+)
+
+// TestReaderReusesBuffers reads many inputs twice with one reader, and wants what Read
+// returns for each of them. The inputs are reports in containers, some of them damaged.
+func TestReaderReusesBuffers(t *testing.T) {
+	t.Parallel()
+	inputs := readerInputs(t)
+	reader := intake.NewReader(intake.DefaultLimits())
+	for range 2 {
+		for name, input := range inputs {
+			var want, got []string
+			wantErr := intake.Read(t.Context(), bytes.NewReader(input), intake.DefaultLimits(), collect(t, &want))
+			err := reader.Read(t.Context(), bytes.NewReader(input), collect(t, &got))
+			if (err == nil) != (wantErr == nil) {
+				t.Errorf("%s: got error %v, want %v", name, err, wantErr)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-Read +Reader):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// readerInputs returns inputs by name.
+func readerInputs(t *testing.T) map[string][]byte {
+	t.Helper()
+	inputs := make(map[string][]byte)
+	for _, pattern := range []string{"unpack/testdata/*.eml", "../../aggregate/testdata/*.xml", "../../tlsrpt/testdata/report/*.json"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: got %d files and error %v, want some", pattern, len(names), err)
+		}
+		for _, name := range names {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			if _, err := z.Write(content); err != nil {
+				t.Fatal(err)
+			}
+			if err := z.Close(); err != nil {
+				t.Fatal(err)
+			}
+			inputs[name] = content
+			inputs[name+".gz"] = packed.Bytes()
+			inputs[name+".gz cut off"] = packed.Bytes()[:packed.Len()*2/3]
+			inputs[name+".zip"] = archive(t, "a.xml", string(content), "b.xml", string(content))
+		}
+	}
+	return inputs
+}
+
+// collect describes items with their records.
+func collect(t *testing.T, items *[]string) intake.Visit {
+	return func(item *intake.Item) error {
+		description := describe(item)
+		if item.Aggregate != nil {
+			for record, err := range item.Aggregate.Records(t.Context()) {
+				if err != nil {
+					return err
+				}
+				text, err := json.Marshal(record)
+				if err != nil {
+					return err
+				}
+				description += "\n" + string(text)
+			}
+		}
+		*items = append(*items, description)
+		return nil
+	}
+}

@@ -1,0 +1,327 @@
+package mail_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"image/png"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-msgauth/dkim"
+	"github.com/emersion/go-smtp"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var now = time.Date(2026, 11, 17, 10, 2, 41, 0, time.UTC)
+
+// received is a message as a server got it.
+type received struct {
+	from, to string
+	data     []byte
+}
+
+// postOffice is an SMTP server that refuses mail to refused@example.com.
+type postOffice struct {
+	address  string
+	messages chan received
+}
+
+func newPostOffice(t *testing.T) *postOffice {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &postOffice{address: listener.Addr().String(), messages: make(chan received, 10)}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{office: o}, nil }))
+	server.Domain = "relay.example"
+	go func() { _ = server.Serve(listener) }() // it ends with the listener
+	t.Cleanup(func() { _ = server.Close() })
+	return o
+}
+
+type session struct {
+	office *postOffice
+	received
+}
+
+func (s *session) Mail(from string, _ *smtp.MailOptions) error { s.from = from; return nil }
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if strings.HasPrefix(to, "refused@") {
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+	}
+	s.to = to
+	return nil
+}
+
+func (s *session) Data(r io.Reader) error {
+	var err error
+	s.data, err = io.ReadAll(r)
+	s.office.messages <- s.received
+	return err
+}
+func (s *session) Reset()        {}
+func (s *session) Logout() error { return nil }
+
+func delivery(to string, e dmarcd.Event) dmarcd.ClaimedDelivery {
+	return dmarcd.ClaimedDelivery{
+		Team:     1,
+		Webhook:  dmarcd.Webhook{ID: 5, URL: "mailto:" + to, Format: dmarcd.FormatEmail, Secrets: [][]byte{[]byte("secret")}},
+		Delivery: dmarcd.WebhookDelivery{ID: 2, Event: e},
+	}
+}
+
+func event() dmarcd.Event {
+	return dmarcd.Event{
+		Seq: 7, ID: 4711, At: now, Domain: "example.com", Kind: dmarcd.RecordChanged,
+		EventData: dmarcd.EventData{Before: "v=DMARC1; p=none", After: "v=DMARC1; p=reject; <script>alert(1)</script>"},
+	}
+}
+
+func newSender(t *testing.T, settings mail.Settings) *mail.Sender {
+	t.Helper()
+	relay, err := mail.NewRelay(settings, &net.Dialer{}, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &mail.Sender{
+		Relay: relay, BaseURL: "https://dmarc.example/api", Now: func() time.Time { return now },
+		Open: func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
+		Daily: func(context.Context, dmarcd.TeamID, string, dmarcd.Days) (map[dmarcd.Day]mail.Bar, error) {
+			days := map[dmarcd.Day]mail.Bar{}
+			for i := range dmarcd.Day(30) {
+				days[dmarcd.DayOf(now)-i] = mail.Bar{Pass: 900 + 37*int64(i%7), Fail: 20 * int64(i%5)}
+			}
+			return days, nil
+		},
+	}
+}
+
+// TestMessage sends a message about an event, signed with DKIM, and reads what arrives.
+func TestMessage(t *testing.T) {
+	t.Parallel()
+	office := newPostOffice(t)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "dkim.pem")
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sender := newSender(t, mail.Settings{Relay: "smtp://" + office.address + "?tls=off", From: "dmarcd <dmarc@sender.example>", Key: key, Selector: "s1"})
+	result, err := sender.Send(t.Context(), delivery("ops@example.com", event()))
+	if err != nil || result.Status != 250 || result.Problem != "" {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	got := <-office.messages
+	if got.from != "dmarc@sender.example" || got.to != "ops@example.com" {
+		t.Errorf("got the envelope %s to %s", got.from, got.to)
+	}
+	verifications, err := dkim.VerifyWithOptions(bytes.NewReader(got.data), &dkim.VerifyOptions{LookupTXT: func(name string) ([]string, error) {
+		if name != "s1._domainkey.sender.example" {
+			return nil, errors.New("no such name")
+		}
+		return []string{"v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(public)}, nil
+	}})
+	if err != nil || len(verifications) != 1 || verifications[0].Err != nil || verifications[0].Domain != "sender.example" {
+		t.Errorf("DKIM: got %+v, %v", verifications, err)
+	}
+	message, err := netmail.ReadMessage(bytes.NewReader(got.data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", 5, []byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"Subject": "The DMARC record of example.com changed.", "To": "<ops@example.com>", "Message-Id": "<evt_3mv.whk_5@sender.example>",
+		"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "Auto-Submitted": "auto-generated",
+	} {
+		if got := message.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	parts := map[string][]byte{}
+	readParts(t, message.Header.Get("Content-Type"), message.Body, parts)
+	golden(t, "event.golden.txt", parts["text/plain"])
+	golden(t, "event.golden.html", parts["text/html"])
+	golden(t, "chart.golden.png", parts["image/png"])
+	if picture, err := png.Decode(bytes.NewReader(parts["image/png"])); err != nil || picture.Bounds().Dx() != 1072 {
+		t.Errorf("the chart: got %v, %v", picture, err)
+	}
+}
+
+// readParts collects the parts of a message by their types.
+func readParts(t *testing.T, contentType string, body io.Reader, parts map[string][]byte) {
+	t.Helper()
+	kind, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(kind, "multipart/") {
+		t.Fatalf("got a part of the type %s", kind)
+	}
+	reader := multipart.NewReader(body, parameters["boundary"])
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner, _, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(inner, "multipart/") {
+			readParts(t, part.Header.Get("Content-Type"), part, parts)
+			continue
+		}
+		var content io.Reader = part // quoted-printable is decoded already
+		if part.Header.Get("Content-Transfer-Encoding") == "base64" {
+			content = base64.NewDecoder(base64.StdEncoding, part)
+			if part.Header.Get("Content-Id") != "<chart>" {
+				t.Errorf("got the Content-Id %s", part.Header.Get("Content-Id"))
+			}
+		}
+		if parts[inner], err = io.ReadAll(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if filepath.Ext(name) != ".png" {
+		got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n"))
+	}
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s (-want +got):\n%s", file, cmp.Diff(string(want), string(got)))
+	}
+}
+
+// TestLetters compares the other messages with golden files.
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	office := newPostOffice(t)
+	relay := newSender(t, mail.Settings{Relay: "smtp://" + office.address + "?tls=off", From: "dmarc@sender.example"}).Relay
+	for name, send := range map[string]func() error{
+		"invitation": func() error {
+			return relay.SendInvitation(t.Context(), "new@example.com", "acme <&>", "https://dmarc.example/app/invitation/x")
+		},
+		"confirmation": func() error {
+			return relay.SendConfirmation(t.Context(), "ops@example.com", "acme", "https://dmarc.example/app/confirm/x")
+		},
+		"disabled": func() error {
+			w := dmarcd.Webhook{ID: 5, URL: "https://hooks.example/...", Format: dmarcd.FormatSlack, DisabledReason: "All deliveries failed for 5 days. The last failure: The endpoint answered with status 500."}
+			return relay.SendDisabled(t.Context(), "owner@example.com", "acme", w, "https://dmarc.example/app/settings/webhooks")
+		},
+	} {
+		if err := send(); err != nil {
+			t.Fatal(err)
+		}
+		message, err := netmail.ReadMessage(bytes.NewReader((<-office.messages).data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := map[string][]byte{}
+		readParts(t, message.Header.Get("Content-Type"), message.Body, parts)
+		golden(t, name+".golden.txt", parts["text/plain"])
+		golden(t, name+".golden.html", parts["text/html"])
+		if message.Header.Get("List-Unsubscribe") != "" {
+			t.Errorf("%s: it offers to unsubscribe", name)
+		}
+	}
+}
+
+// TestRefusals wants the code of the relay in the result, and no text of it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	office := newPostOffice(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, relay, to, problem string
+		status                   int
+	}{
+		{"no such user", "smtp://" + office.address + "?tls=off", "refused@example.com", "code 550", 550},
+		{"no relay", "smtp://" + closed + "?tls=off", "ops@example.com", "cannot be reached", 0},
+		{"no TLS", "smtp://" + office.address, "ops@example.com", "cannot be reached", 0},
+	} {
+		result, err := newSender(t, mail.Settings{Relay: tt.relay, From: "dmarc@sender.example"}).Send(t.Context(), delivery(tt.to, event()))
+		if err == nil || result.Status != tt.status || !strings.Contains(result.Problem, tt.problem) || strings.Contains(result.Problem, "no such user") {
+			t.Errorf("%s: got %+v, %v", tt.name, result, err)
+		}
+	}
+	if len(office.messages) > 0 {
+		t.Error("a message was sent")
+	}
+}
+
+// TestTokens wants links to work for one page of one endpoint alone.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	link, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", 5, []byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := link[strings.LastIndex(link, "/")+1:]
+	id, err := mail.ParseToken(token)
+	if err != nil || id != 5 || !mail.CheckToken(token, "unsubscribe", 5, []byte("secret")) {
+		t.Fatalf("%s: got %v, %v", token, id, err)
+	}
+	for name, ok := range map[string]bool{
+		"another page":     mail.CheckToken(token, "confirm", 5, []byte("secret")),
+		"another endpoint": mail.CheckToken(token, "unsubscribe", 6, []byte("secret")),
+		"another secret":   mail.CheckToken(token, "unsubscribe", 5, []byte("secret2")),
+		"nothing":          mail.CheckToken("", "unsubscribe", 5, []byte("secret")),
+		"the id alone":     mail.CheckToken("whk_5.", "unsubscribe", 5, []byte("secret")),
+	} {
+		if ok {
+			t.Errorf("%s: the token works", name)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
+)
+
+// Why an endpoint of the format email is disabled.
+const (
+	unconfirmed  = "The recipient has not confirmed the address yet. Enable the webhook to send the link again."
+	unsubscribed = "The recipient unsubscribed."
+)
+
+// noticeLease is how long the owners of a team are being notified.
+const noticeLease = 10 * time.Minute
+
+// trustedAddresses returns the addresses that need no confirmation: those of the members.
+func (t *Team) trustedAddresses(ctx context.Context) (map[string]bool, error) {
+	members, err := t.team.Members(ctx)
+	trusted := make(map[string]bool, len(members))
+	for _, m := range members {
+		trusted[m.User.Email] = true
+	}
+	return trusted, err
+}
+
+// askConfirmation sends the link with which a recipient confirms their address. A relay that
+// is down is in the log: enabling the webhook sends the link again.
+func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
+	options := t.service.options
+	if err := t.throttleMail(w.Address()); err != nil {
+		return err
+	}
+	secret, err := options.OpenWebhook(w, w.Secrets[0])
+	if err != nil {
+		return err
+	}
+	link, err := mail.PageLink(options.BaseURL, confirmPage, w.ID, secret)
+	if err != nil {
+		return err
+	}
+	team, err := t.service.store.TeamByID(ctx, t.team.ID())
+	if err != nil {
+		return err
+	}
+	if err := options.Mail.SendConfirmation(ctx, w.Address(), team.Name, link); err != nil {
+		options.Log.WarnContext(ctx, "confirmation not sent", "error", err, "team", t.team.ID(), "webhook", w.ID)
+	}
+	return nil
+}
+
+// throttleMail returns dmarcd.ErrLimit after too much mail of the team, or to an address.
+func (t *Team) throttleMail(address string) error {
+	return t.service.mailAttempts.Attempt(address, t.team.ID().String())
+}
+
+// mayMail returns an *dmarcd.InvalidError for the address of a recipient who does not want
+// mail.
+func (t *Team) mayMail(ctx context.Context, id dmarcd.WebhookID) error {
+	w, err := t.team.Webhook(ctx, id)
+	if err == nil && w.Format == dmarcd.FormatEmail && !w.Enabled() {
+		return &dmarcd.InvalidError{Field: "enabled", Message: "The webhook is disabled: " + w.DisabledReason}
+	}
+	return err
+}
+
+// The pages about an address that work without signing in.
+const (
+	confirmPage     = "confirm"
+	unsubscribePage = "unsubscribe"
+)
+
+// Subscription is an address that events of a team are sent to.
+type Subscription struct {
+	Address, Team string
+	Enabled       bool
+}
+
+// ConfirmableSubscription returns what the token of a link in a confirmation is about, or
+// dmarcd.ErrNotFound.
+func (s *Service) ConfirmableSubscription(ctx context.Context, token string) (Subscription, error) {
+	_, found, err := s.subscription(ctx, token, confirmPage)
+	return found, err
+}
+
+// Subscription returns what the token of a link to unsubscribe is about, or
+// dmarcd.ErrNotFound.
+func (s *Service) Subscription(ctx context.Context, token string) (Subscription, error) {
+	_, found, err := s.subscription(ctx, token, unsubscribePage)
+	return found, err
+}
+
+// Confirm enables the address that a token is about, or returns dmarcd.ErrNotFound.
+func (s *Service) Confirm(ctx context.Context, token, address string) error {
+	return s.changeSubscription(ctx, token, confirmPage, address, func(w *dmarcd.Webhook) error {
+		if w.DisabledReason == unconfirmed {
+			w.DisabledAt = time.Time{}
+		}
+		return nil
+	})
+}
+
+// Unsubscribe ends the deliveries to the address that a token is about, or returns
+// dmarcd.ErrNotFound.
+func (s *Service) Unsubscribe(ctx context.Context, token, address string) error {
+	return s.changeSubscription(ctx, token, unsubscribePage, address, func(w *dmarcd.Webhook) error {
+		w.DisabledAt, w.DisabledReason = s.options.Now(), unsubscribed
+		return nil
+	})
+}
+
+func (s *Service) changeSubscription(ctx context.Context, token, page, address string, change func(*dmarcd.Webhook) error) error {
+	t, found, err := s.subscription(ctx, token, page)
+	if err != nil {
+		return err
+	}
+	id, err := mail.ParseToken(token)
+	if err != nil {
+		return err
+	}
+	entry := dmarcd.AuditEntry{Actor: "recipient " + found.Address, Address: address, Action: "webhook." + page, Target: id.String()}
+	_, err = t.team.UpdateWebhook(ctx, id, change, entry)
+	return err
+}
+
+// subscription returns the team and the address that a token for a page is about.
+func (s *Service) subscription(ctx context.Context, token, page string) (*Team, Subscription, error) {
+	id, err := mail.ParseToken(token)
+	if err != nil {
+		return nil, Subscription{}, dmarcd.ErrNotFound
+	}
+	team, err := s.store.TeamOfWebhook(ctx, id)
+	if err != nil {
+		return nil, Subscription{}, err
+	}
+	t := s.Team(team, Actor{})
+	w, err := t.team.Webhook(ctx, id)
+	if err != nil {
+		return nil, Subscription{}, err
+	}
+	secret, err := s.options.OpenWebhook(w, w.Secrets[0])
+	if err != nil {
+		return nil, Subscription{}, err
+	}
+	if w.Format != dmarcd.FormatEmail || !mail.CheckToken(token, page, id, secret) {
+		return nil, Subscription{}, dmarcd.ErrNotFound
+	}
+	named, err := s.store.TeamByID(ctx, team)
+	return t, Subscription{Address: w.Address(), Team: named.Name, Enabled: w.Enabled()}, err
+}
+
+// NotifyOwners notifies the owners of teams by mail of webhooks that were disabled because
+// they failed. It is a chore, and reports false: it does all that is due.
+func (s *Service) NotifyOwners(ctx context.Context) (more bool, err error) {
+	if s.options.Mail == nil {
+		return false, nil
+	}
+	teams, err := s.store.NoticeTeams(ctx)
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	for _, id := range teams {
+		errs = append(errs, s.notifyOwners(ctx, id))
+	}
+	return false, errors.Join(errs...)
+}
+
+func (s *Service) notifyOwners(ctx context.Context, id dmarcd.TeamID) error {
+	team, err := s.store.TeamByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	of := s.store.Team(id)
+	members, err := of.Members(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(s.options.BaseURL)
+	if err != nil {
+		return err
+	}
+	link := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/settings/webhooks"}
+	webhooks, err := of.ClaimNotices(ctx, noticeLease)
+	if err != nil {
+		return err
+	}
+	for _, w := range webhooks {
+		if err := s.notifyOf(ctx, team, w, members, link.String()); err != nil {
+			return err // the lease ends, and it is tried again
+		}
+		if err := of.FinishNotice(ctx, w.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notifyOf notifies the owners of one webhook. It fails only if no owner could be notified:
+// a repetition would notify the others again.
+func (s *Service) notifyOf(ctx context.Context, team dmarcd.Team, w dmarcd.Webhook, members []dmarcd.Member, link string) error {
+	var failed []error
+	notified := false
+	for _, m := range members {
+		if m.Role != dmarcd.RoleOwner {
+			continue
+		}
+		if err := s.options.Mail.SendDisabled(ctx, m.User.Email, team.Name, w, link); err != nil {
+			failed = append(failed, fmt.Errorf("notify %s of team %s: %w", m.User.ID, team.ID, err))
+			continue
+		}
+		notified = true
+	}
+	err := errors.Join(failed...)
+	if err != nil && notified {
+		s.options.Log.WarnContext(ctx, "owner not notified", "error", err, "team", team.ID, "webhook", w.ID)
+		return nil
+	}
+	return err
+}

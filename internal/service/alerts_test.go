@@ -1,0 +1,35 @@
+package service_test
+
+import (
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+)
+
+// alertUses are the uses of alerts.
+var alertUses = map[string]use{
+	"Alerts": reads(func(_ *world, t *service.Team) ([]dmarcd.Alert, error) {
+		return t.Alerts(ctx, dmarcd.AlertFilter{}, 0, 10)
+	}),
+	"AlertRules": reads(func(_ *world, t *service.Team) (dmarcd.AlertRules, error) { return t.AlertRules(ctx) }),
+	"SetAlertRules": {
+		needs: remove, action: "alert.rules", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			return t.SetAlertRules(ctx, dmarcd.AlertRules{Domains: []string{"Example.COM."}, Mutes: []dmarcd.Mute{{Domain: "Example.NET"}}})
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetAlertRules(ctx, dmarcd.AlertRules{Quiet: &dmarcd.QuietHours{From: 60, To: 120, Zone: "Mars/Olympus"}})
+		},
+	},
+	"TestAlert": {
+		needs: remove, action: "alert.test",
+		team: func(_ *world, t *service.Team) error { _, err := t.TestAlert(ctx); return err },
+	},
+	"AcknowledgeAlert": {
+		needs: change, action: "alert.acknowledge", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error { _, err := t.AcknowledgeAlert(ctx, w.alert); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.AcknowledgeAlert(ctx, 1<<40)
+			return err
+		},
+	},
+}

@@ -1,0 +1,73 @@
+package service_test
+
+import (
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+)
+
+// labelUses are those of the methods about tags, sample data and searching.
+var labelUses = map[string]use{
+	"ParkedDaily": reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
+		return t.ParkedDaily(ctx, dmarcd.Days{}, 10)
+	}),
+	"TLSDaily": reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
+		return t.TLSDaily(ctx, ours, dmarcd.Days{})
+	}),
+	"Start":     reads(func(_ *world, t *service.Team) (service.Start, error) { return t.Start(ctx) }),
+	"HasSample": reads(func(_ *world, t *service.Team) (bool, error) { return t.HasSample(ctx) }),
+	"AddSample": {
+		needs: change, action: "sample.add", wants: dmarcd.ErrInvalid,
+		team: func(w *world, t *service.Team) error {
+			w.deleteDomains()
+			return t.AddSample(ctx)
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.AddSample(ctx) },
+	},
+	"DeleteSample": {
+		needs: change, action: "sample.delete", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error {
+			w.deleteDomains()
+			w.must(w.store.Team(w.team.ID).AddSampleDomains(ctx, []string{"one.example"}))
+			return t.DeleteSample(ctx)
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteSample(ctx) },
+	},
+	"Search": {
+		needs: see, wants: dmarcd.ErrInvalid, team: func(_ *world, t *service.Team) error { _, err := t.Search(ctx, "example", 10); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.Search(ctx, strings.Repeat("x", 201), 10)
+			return err
+		},
+	},
+	"Tagged": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Tagged("eu").Domains(ctx, "", 10) }),
+	"Tags":   reads(func(_ *world, t *service.Team) ([]dmarcd.TagCount, error) { return t.Tags(ctx) }),
+	"DomainTags": {
+		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { _, err := t.DomainTags(ctx, ours); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.DomainTags(ctx, "example.net")
+			return err
+		},
+	},
+	"SetTags": {
+		needs: change, action: "domain.tags", target: ours, wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error { _, err := t.SetTags(ctx, ours, []string{"eu"}); return err },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.SetTags(ctx, ours, []string{"a b"})
+			return err
+		},
+	},
+}
+
+// deleteDomains deletes the domains that the world began with and those that calls before
+// this one added.
+func (w *world) deleteDomains() {
+	w.Helper()
+	team := w.store.Team(w.team.ID)
+	domains, err := team.Domains(ctx, "", 100)
+	w.must(err)
+	for _, d := range domains {
+		w.must(team.DeleteDomain(ctx, d.Name))
+	}
+}

@@ -1,0 +1,73 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// notices are the notices to owners. Mail to some addresses fails.
+type notices struct {
+	service.Mailer
+
+	failing []string
+	sent    []string
+}
+
+func (n *notices) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook, _ string) error {
+	if slices.Contains(n.failing, to) {
+		return errors.New("550 no such mailbox")
+	}
+	n.sent = append(n.sent, to)
+	return nil
+}
+
+// TestOwnersAreNotifiedOnce wants an owner whose mailbox does not exist to cause no second
+// notice to the others.
+func TestOwnersAreNotifiedOnce(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		failing, sent []string
+		again         bool
+	}{
+		"both":    {sent: []string{"ann@example.com", "bob@example.com"}},
+		"one":     {failing: []string{"ann@example.com"}, sent: []string{"bob@example.com"}},
+		"neither": {failing: []string{"ann@example.com", "bob@example.com"}, again: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := storetest.SQLite(t)
+			w := newWorld(t, db)
+			sql := db.SQL(t)
+			for _, statement := range []string{
+				`UPDATE members SET role = 'owner'`, `UPDATE webhooks SET disabled_at = 1, disabled_reason = 'It is gone.', notify_at = 1`,
+			} {
+				if _, err := sql.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mail := &notices{failing: row.failing}
+			s := service.New(w.store, service.Options{Mail: mail, BaseURL: "https://dmarc.example/api", Log: slog.New(slog.NewTextHandler(new(bytes.Buffer), nil))})
+			if _, err := s.NotifyOwners(t.Context()); (err != nil) != row.again {
+				t.Errorf("got the error %v", err)
+			}
+			slices.Sort(mail.sent)
+			if diff := cmp.Diff(row.sent, mail.sent); diff != "" {
+				t.Errorf("notified (-want +got):\n%s", diff)
+			}
+			var waiting int
+			if err := sql.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM webhooks WHERE notify_at > 0`).Scan(&waiting); err != nil || (waiting > 0) != row.again {
+				t.Errorf("got %d notices to repeat, %v", waiting, err)
+			}
+		})
+	}
+}

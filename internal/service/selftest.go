@@ -1,0 +1,83 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// storeTime is how long a self-test waits until the report is stored.
+	storeTime = 30 * time.Second
+	// storePoll is the time between two queries for it.
+	storePoll = 250 * time.Millisecond
+)
+
+// SelfTest sends a synthetic report to the reporting address of a domain, as a receiver
+// would, and follows it until it is stored. The report has no messages, so it counts
+// nowhere, and is deleted.
+func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return dmarcd.SelfTest{}, err
+	}
+	domain, err := t.named(ctx, name)
+	if err != nil {
+		return dmarcd.SelfTest{}, err
+	}
+	address := domain.ReportAddress(t.service.options.ReportDomain)
+	if address == "" {
+		return dmarcd.SelfTest{}, &dmarcd.InvalidError{Field: "domain", Message: "This installation has no report domain, so it cannot receive mail. An operator can set DMARCD_REPORT_DOMAIN and DMARCD_SMTP_LISTEN."}
+	}
+	// It goes on when the client leaves: the report is deleted in any case.
+	ctx = context.WithoutCancel(ctx)
+	id := "selftest-" + strings.ToLower(rand.Text())
+	test := dmarcd.SelfTest{Domain: domain.Name}
+	var acknowledged bool
+	if test.Stages, acknowledged = t.service.options.SendSelfTest(ctx, address, domain.Name, id); !acknowledged {
+		return test, nil
+	}
+	began := time.Now()
+	report, err := t.awaitReport(ctx, id)
+	if err != nil {
+		return test, err
+	}
+	took := time.Since(began)
+	if report.ID == 0 {
+		test.Stages = append(test.Stages, dmarcd.SelfTestStage{
+			Name: dmarcd.StageStore, Took: took,
+			Detail: fmt.Sprintf("The report was not stored within %d seconds. See the rejected reports and the log of the daemon.", int(storeTime.Seconds())),
+		})
+		return test, nil
+	}
+	test.Stages = append(test.Stages,
+		dmarcd.SelfTestStage{Name: dmarcd.StageVerification, Passed: true, Detail: strings.TrimSpace("The message is " + string(report.Verdict.Genuine) + ". " + report.Verdict.Reason)},
+		dmarcd.SelfTestStage{Name: dmarcd.StageStore, Passed: true, Detail: "The report was stored, not counted, and deleted.", Took: took},
+	)
+	return test, t.team.DeleteReport(ctx, report.ID, t.actor.to("domain.selftest", domain.Name, ""))
+}
+
+// awaitReport returns the report with that id of its reporter, or the zero value if it is
+// not stored in time.
+func (t *Team) awaitReport(ctx context.Context, externalID string) (dmarcd.Report, error) {
+	for began := time.Now(); time.Since(began) < storeTime; {
+		reports, err := t.team.Reports(ctx, ReportFilter{ExternalID: externalID}, 0, 1)
+		if err != nil {
+			return dmarcd.Report{}, err
+		}
+		if len(reports) > 0 {
+			return reports[0], nil
+		}
+		timer := time.NewTimer(storePoll)
+		select {
+		case <-timer.C:
+		case <-t.service.options.Stopping:
+			timer.Stop()
+			return dmarcd.Report{}, nil
+		}
+	}
+	return dmarcd.Report{}, nil
+}

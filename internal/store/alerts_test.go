@@ -1,0 +1,271 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// figures makes the mail of each domain and day from counters of ours.
+func figures(days *[]dmarcd.DomainDay) store.FindSenders {
+	return func(_ context.Context, _ *store.Team, _ dmarcd.Days, _ func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
+		return saveDays(*days)
+	}
+}
+
+// TestMailDays replaces the figures of days whose records changed, and has the domains
+// judged whose figures did.
+func TestMailDays(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		ctx := in.Context()
+		in.add(ours, "example.net")
+		domains, err := in.team.Domains(ctx, "", 10)
+		in.must(err)
+		today := dmarcd.DayOf(in.clock.Now())
+		day := func(d dmarcd.Domain, messages int64) dmarcd.DomainDay {
+			part := []dmarcd.MailPart{{Key: "AS1", Name: "One", Messages: messages, Passes: 1}}
+			return dmarcd.DomainDay{Domain: d.ID, MailDay: dmarcd.MailDay{Day: today - 1, Messages: messages, Passes: 1, Senders: part}}
+		}
+		days := []dmarcd.DomainDay{day(domains[0], 10), day(domains[1], 20)}
+		update := func(id string) {
+			in.Helper()
+			in.receive(storetest.Aggregate(id, ours, today-1, storetest.Passed(ours, 1)))
+			_, err := in.store.UpdateSenders(ctx, figures(&days))
+			in.must(err)
+		}
+		scan := func() (judged []string) {
+			in.Helper()
+			in.clock.advance(20 * time.Minute) // a pass looks back behind the beginning of the last one
+			due, err := in.store.AlertTeams(ctx)
+			in.must(err)
+			claimed, ok, err := in.team.ClaimAlertScan(ctx, time.Minute)
+			in.must(err)
+			if slices.Contains(due, in.team.ID()) != ok {
+				in.Errorf("the teams due are %v, and %d is claimed: %t", due, in.team.ID(), ok)
+			}
+			if !ok {
+				return []string{"not due"}
+			}
+			if _, again, err := in.team.ClaimAlertScan(ctx, time.Minute); again || err != nil {
+				in.Errorf("claimed twice: %v", err)
+			}
+			mail, err := in.team.ScannedMail(ctx, claimed, 10)
+			in.must(err)
+			for _, m := range mail {
+				at := slices.IndexFunc(domains, func(d dmarcd.Domain) bool { return d.ID == m.ID })
+				judged = append(judged, fmt.Sprint(domains[at].Name, " ", m.Days[0].Messages, " ", m.Days[0].Senders))
+			}
+			slices.Sort(judged)
+			in.must(in.team.EndAlertScan(ctx, claimed, 0))
+			return judged
+		}
+		want := func(step string, wanted ...string) {
+			in.Helper()
+			if diff := cmp.Diff(wanted, scan()); diff != "" {
+				in.Errorf("%s (-want +got):\n%s", step, diff)
+			}
+		}
+		update("1")
+		both := []string{ours + " 10 [{AS1 One 10 1}]", "example.net 20 [{AS1 One 20 1}]"}
+		want("the first pass", both...)
+		want("nothing changed", "not due")
+		in.clock.advance(time.Hour)
+		days[0] = day(domains[0], 11)
+		if domains[0].Name != ours {
+			in.Fatal("the order of domains")
+		}
+		update("2")
+		want("one changed", ours+" 11 [{AS1 One 11 1}]")
+		in.clock.advance(time.Hour)
+		days = days[:1]
+		update("3")
+		want("one has no mail any more")
+		in.clock.advance(7 * time.Hour)
+		want("all, from time to time", ours+" 11 [{AS1 One 11 1}]")
+		in.delete(ours)
+		in.purge()
+		if got := in.rows("mail_days"); got != 0 {
+			in.Errorf("got %d rows after the purge, want none", got)
+		}
+	})
+}
+
+// TestIncidentsAreSavedOnce saves the same detection with a claim that holds, and without.
+func TestIncidentsAreSavedOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		domain := addDomain(t, team, "example.com")
+		scan, ok, err := team.ClaimAlertScan(ctx, time.Minute)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		found := []dmarcd.Detection{{
+			Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "AS1", Name: "One", Day: 20000, Measured: dmarcd.Measured{Messages: 100, Observed: 0.1, Usual: 0.9},
+		}}
+		if err := team.SaveDetections(ctx, &scan, found, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := team.SaveDetections(ctx, nil, found, nil); err == nil {
+			t.Error("the same incident was saved twice")
+		}
+		clock.advance(2 * time.Minute)
+		if _, ok, err := team.ClaimAlertScan(ctx, time.Minute); err != nil || !ok {
+			t.Fatal("the lease did not end", ok, err)
+		}
+		found[0].Day = 20100
+		if err := team.SaveDetections(ctx, &scan, found, nil); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("a claim that ended: got %v, want ErrConflict", err)
+		}
+		incidents, err := team.Incidents(ctx, 19990)
+		if err != nil || len(incidents) != 1 {
+			t.Fatalf("got %+v, %v, want one incident", incidents, err)
+		}
+		incidents[0].Last = 20003
+		if err := team.SaveDetections(ctx, nil, nil, incidents); err != nil {
+			t.Fatal(err)
+		}
+		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{Domain: "example.com", Kind: dmarcd.SenderFailing, Open: true}, 0, 10)
+		if err != nil || len(alerts) != 1 {
+			t.Fatal(alerts, err)
+		}
+		a := alerts[0]
+		if a.First != 20000 || a.Last != 20003 || a.State != dmarcd.AlertSent || a.Level != dmarcd.LevelError ||
+			!strings.Contains(a.Event.Summary(), "Mail of example.com from One fails DMARC: 10 % of 100 messages passed") {
+			t.Errorf("got %+v: %s", a, a.Event.Summary())
+		}
+		if err := team.AcknowledgeAlert(ctx, a.Event.Seq, "a@example.com"); err != nil {
+			t.Fatal(err)
+		}
+		clock.advance(time.Minute)
+		if err := team.AcknowledgeAlert(ctx, a.Event.Seq, "b@example.com"); err != nil {
+			t.Fatal(err)
+		}
+		if a, err = team.Alert(ctx, a.Event.Seq); err != nil || a.AcknowledgedBy != "a@example.com" || !a.AcknowledgedAt.Before(clock.Now()) {
+			t.Errorf("got %+v, %v", a, err)
+		}
+		if alerts, err = team.Alerts(ctx, dmarcd.AlertFilter{Open: true}, 0, 10); err != nil || len(alerts) != 0 {
+			t.Errorf("open alerts: %+v, %v", alerts, err)
+		}
+	})
+}
+
+// TestRulesDecide has events sent, suppressed, held and grouped.
+func TestRulesDecide(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock() // 09:30 UTC
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		names := []string{"a.example", "b.example", "c.example", "d.example"}
+		for _, name := range names {
+			addDomain(t, team, name)
+			happen(t, team, name, clock.Now(), "none")
+		}
+		all := addWebhook(t, team, dmarcd.Webhook{})
+		weakened := addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}})
+		rules := func(r dmarcd.AlertRules) {
+			t.Helper()
+			if err := errors.Join(r.Validate(), team.SetAlertRules(ctx, r)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := team.AlertRules(ctx); err != nil || cmp.Diff(r, got) != "" {
+				t.Fatal(err, cmp.Diff(r, got))
+			}
+		}
+		// sent returns what is delivered now, by webhook, and has it done.
+		sent := func() map[dmarcd.WebhookID][]string {
+			t.Helper()
+			got := make(map[dmarcd.WebhookID][]string)
+			for {
+				claimed := claim(t, team, 100)
+				if len(claimed) == 0 {
+					return got
+				}
+				for _, c := range claimed {
+					got[c.Webhook.ID] = append(got[c.Webhook.ID], string(c.Delivery.Event.Kind)+" "+c.Delivery.Event.Domain)
+					slices.Sort(got[c.Webhook.ID])
+					if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Status: 200}, time.Time{}, "", time.Hour); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		want := func(step string, wanted map[dmarcd.WebhookID][]string) {
+			t.Helper()
+			if _, err := s.SendAlertGroups(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(wanted, sent()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step, diff)
+			}
+		}
+		rules(dmarcd.AlertRules{MinLevel: dmarcd.LevelWarning, Mutes: []dmarcd.Mute{{Domain: "b.example", Until: clock.Now().Add(time.Hour)}}})
+		happen(t, team, "a.example", clock.advance(time.Second), "reject")
+		happen(t, team, "b.example", clock.Now(), "reject")
+		want("minimum level and mute", map[dmarcd.WebhookID][]string{all.ID: {"record.changed a.example"}})
+
+		rules(dmarcd.AlertRules{
+			Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Group: 10 * time.Minute, Quiet: &dmarcd.QuietHours{From: 9*60 + 45, To: 11 * 60, Zone: "UTC"},
+		})
+		for _, name := range names[2:] {
+			happen(t, team, name, clock.advance(time.Second), "reject")
+		}
+		want("only weakened", map[dmarcd.WebhookID][]string{})
+		for _, name := range names { // the last three wait until 09:40
+			happen(t, team, name, clock.advance(time.Second), "none")
+		}
+		want("the first of a group", map[dmarcd.WebhookID][]string{all.ID: {"policy.weakened a.example"}, weakened.ID: {"policy.weakened a.example"}})
+		clock.advance(11 * time.Minute)
+		want("the group", map[dmarcd.WebhookID][]string{all.ID: {"alerts.grouped "}, weakened.ID: {"alerts.grouped "}})
+		clock.advance(15 * time.Minute) // 09:56 is quiet
+		happen(t, team, "a.example", clock.Now(), "reject")
+		happen(t, team, "a.example", clock.advance(time.Second), "none")
+		want("quiet hours", map[dmarcd.WebhookID][]string{})
+		clock.advance(65 * time.Minute)
+		want("after quiet hours", map[dmarcd.WebhookID][]string{all.ID: {"policy.weakened a.example"}, weakened.ID: {"policy.weakened a.example"}})
+
+		rules(dmarcd.AlertRules{CoolDown: time.Hour, Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}})
+		for range 2 {
+			happen(t, team, "b.example", clock.advance(time.Second), "reject")
+			happen(t, team, "b.example", clock.advance(time.Second), "none")
+		}
+		want("cool-down", map[dmarcd.WebhookID][]string{all.ID: {"policy.weakened b.example"}, weakened.ID: {"policy.weakened b.example"}})
+		test, err := team.TestAlert(ctx)
+		if err != nil || test.State != dmarcd.AlertSent {
+			t.Fatal(test, err)
+		}
+		want("a test", map[dmarcd.WebhookID][]string{all.ID: {"alert.test "}, weakened.ID: {"alert.test "}})
+
+		alerts, err := team.Alerts(ctx, dmarcd.AlertFilter{}, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons := make(map[string]int)
+		for _, a := range alerts {
+			reasons[string(a.State)]++
+			if a.Reason == "" {
+				t.Errorf("%s: no reason", a.Event.Kind)
+			}
+		}
+		if reasons["suppressed"] == 0 || reasons["grouped"] != 3 || reasons["waiting"] != 0 {
+			t.Errorf("got states %v", reasons)
+		}
+		if grouped := alerts[slices.IndexFunc(alerts, func(a dmarcd.Alert) bool { return a.Event.Kind == dmarcd.AlertsGrouped })]; !strings.HasPrefix(
+			grouped.Event.Summary(), "3 more alerts: The DMARC policy of b.example was weakened") {
+			t.Errorf("got %q", grouped.Event.Summary())
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// NoticeTeams returns the teams whose owners are to be notified that a webhook was disabled.
+func (s *Store) NoticeTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
+	return collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM webhooks WHERE notify_at > 0 AND notify_at <= $1`, []any{unix(s.now())}, scanTeamID)
+}
+
+// ClaimNotices returns the webhooks of whose end the owners are to be notified, and leases
+// them: they are claimed again after lease unless FinishNotice is called.
+func (t *Team) ClaimNotices(ctx context.Context, lease time.Duration) ([]dmarcd.Webhook, error) {
+	now := t.store.now()
+	var claimed []dmarcd.Webhook
+	err := t.tx(ctx, func(tx tx) (err error) {
+		claimed, err = collect(ctx, tx, `UPDATE webhooks SET notify_at = $3 WHERE team_id = $1 AND notify_at > 0 AND notify_at <= $2 RETURNING `+webhookColumns,
+			[]any{t.id, unix(now), unix(now.Add(lease))}, scanWebhook(now))
+		return err
+	})
+	return claimed, err
+}
+
+// FinishNotice stores that the owners were notified.
+func (t *Team) FinishNotice(ctx context.Context, id dmarcd.WebhookID) error {
+	return t.change(ctx, nil, `UPDATE webhooks SET notify_at = 0 WHERE team_id = $1 AND id = $2`, t.id, id)
+}

@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// TestNotices wants the owners to be notified of a webhook that failed, by one process, and
+// by another when the first does not finish; not of one that a user disabled.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		failing, unwanted := addWebhook(t, team, dmarcd.Webhook{}), addWebhook(t, team, dmarcd.Webhook{})
+		_, err := team.UpdateWebhook(ctx, unwanted.ID, func(w *dmarcd.Webhook) error { w.DisabledAt = clock.Now(); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		addDomain(t, team, "example.com")
+		happen(t, team, "example.com", clock.Now(), "none") // the first check makes no events
+		happen(t, team, "example.com", clock.advance(time.Second), "reject")
+		for _, c := range claim(t, team, 1) {
+			if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "no"}, clock.Now(), "It is gone.", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(when string, n int) {
+			t.Helper()
+			teams, err := s.NoticeTeams(ctx)
+			if err != nil || len(teams) != n {
+				t.Errorf("%s: got the teams %v, %v; want %d", when, teams, err, n)
+			}
+			notices, err := team.ClaimNotices(ctx, time.Minute)
+			if err != nil || len(notices) != n || n > 0 && (notices[0].ID != failing.ID || notices[0].DisabledReason != "It is gone.") {
+				t.Errorf("%s: got %+v, %v; want %d", when, notices, err, n)
+			}
+		}
+		want("after it was disabled", 1)
+		want("while it is leased", 0)
+		clock.advance(2 * time.Minute)
+		want("after the lease", 1)
+		if err := team.FinishNotice(ctx, failing.ID); err != nil {
+			t.Fatal(err)
+		}
+		clock.advance(2 * time.Minute)
+		want("when it is done", 0)
+	})
+}

@@ -1,0 +1,304 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
+)
+
+// AlertRules returns the rules of the team.
+func (t *Team) AlertRules(ctx context.Context) (rules dmarcd.AlertRules, err error) {
+	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		rules, err = t.alertRules(ctx, read)
+		return err
+	})
+	return rules, err
+}
+
+func (t *Team) alertRules(ctx context.Context, tx tx) (dmarcd.AlertRules, error) {
+	var document string
+	err := tx.queryRow(ctx, `SELECT document FROM alert_rules WHERE team_id = $1`, []any{t.id}, &document)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return dmarcd.AlertRules{}, nil
+	}
+	if err != nil {
+		return dmarcd.AlertRules{}, err
+	}
+	return shape.DecodeAlertRules(document)
+}
+
+// SetAlertRules replaces the rules of the team. They apply to events from then on.
+func (t *Team) SetAlertRules(ctx context.Context, rules dmarcd.AlertRules, audit ...dmarcd.AuditEntry) error {
+	return t.tx(ctx, func(tx tx) error {
+		_, err := tx.exec(ctx, `INSERT INTO alert_rules (team_id, document) VALUES ($1, $2)
+			ON CONFLICT (team_id) DO UPDATE SET document = excluded.document`, t.id, shape.EncodeAlertRules(rules))
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
+	})
+}
+
+// alertSubject returns what tells alerts of one kind and domain apart.
+func alertSubject(e dmarcd.Event) string {
+	subject := cmp.Or(e.Subject, e.Finding)
+	if subject == "" && e.Webhook != 0 {
+		subject = e.Webhook.String()
+	}
+	return subject
+}
+
+// decide stores what the rules decide on new events, and sets it in them. The caller holds
+// the counter of events: no other event of the team is decided on meanwhile.
+func (t *Team) decide(ctx context.Context, tx tx, events []newEvent) error {
+	rules, err := t.alertRules(ctx, tx)
+	if err != nil {
+		return err
+	}
+	now := t.store.now()
+	recent := recentAlerts{team: t, tx: tx, same: make(map[alertKey]time.Time), kinds: make(map[dmarcd.EventKind]time.Time)}
+	var rows [][]any
+	for i := range events {
+		e := &events[i]
+		if e.test != nil {
+			continue
+		}
+		key := alertKey{e.Kind, e.domain, alertSubject(e.Event)}
+		last, err := recent.of(ctx, rules, key)
+		if err != nil {
+			return err
+		}
+		e.Decision = rules.Decide(e.Event, now, last)
+		if e.State == dmarcd.AlertSent {
+			recent.same[key], recent.kinds[e.Kind] = e.SendAt, e.SendAt
+		}
+		var day any
+		if e.detected {
+			day = e.Day
+		}
+		rows = append(rows, []any{t.id, e.Seq, e.Kind, e.domain, key.subject, day, day, e.Level(), e.State, e.Reason, unix(e.SendAt)})
+	}
+	_, err = tx.insertMany(ctx, `INSERT INTO alerts
+		(team_id, seq, kind, domain_id, subject, first_day, last_day, level, state, reason, send_at) VALUES `, rows, "")
+	return err
+}
+
+// alertKey is what the cool-down is for.
+type alertKey struct {
+	kind    dmarcd.EventKind
+	domain  dmarcd.DomainID
+	subject string
+}
+
+// recentAlerts remembers when alerts were sent last.
+type recentAlerts struct {
+	team  *Team
+	tx    tx
+	same  map[alertKey]time.Time
+	kinds map[dmarcd.EventKind]time.Time
+}
+
+// of returns what the rules need to know.
+func (r *recentAlerts) of(ctx context.Context, rules dmarcd.AlertRules, key alertKey) (recent dmarcd.RecentAlerts, err error) {
+	if rules.CoolDown > 0 {
+		if _, known := r.same[key]; !known {
+			if r.same[key], err = r.last(ctx, ` AND domain_id = $3 AND subject = $4`, key.kind, key.domain, key.subject); err != nil {
+				return recent, err
+			}
+		}
+		recent.Same = r.same[key]
+	}
+	if rules.Group > 0 {
+		if _, known := r.kinds[key.kind]; !known {
+			if r.kinds[key.kind], err = r.last(ctx, ``, key.kind); err != nil {
+				return recent, err
+			}
+		}
+		recent.Kind = r.kinds[key.kind]
+	}
+	return recent, nil
+}
+
+func (r *recentAlerts) last(ctx context.Context, condition string, args ...any) (time.Time, error) {
+	var at int64
+	err := r.tx.queryRow(ctx, `SELECT COALESCE(MAX(send_at), 0) FROM alerts WHERE team_id = $1 AND kind = $2 AND state = 'sent'`+condition,
+		append([]any{r.team.id}, args...), &at)
+	return fromUnix(at), err
+}
+
+const alertSelect = `SELECT alerts.level, alerts.state, alerts.reason, alerts.send_at, COALESCE(alerts.first_day, 0), COALESCE(alerts.last_day, 0),
+		alerts.acknowledged_at, alerts.acknowledged_by, events.seq, events.id, events.at, COALESCE(domains.name, ''), events.kind, events.document
+	FROM alerts JOIN events ON events.team_id = $1 AND events.seq = alerts.seq
+		LEFT JOIN domains ON domains.team_id = $1 AND domains.id = events.domain_id
+	WHERE alerts.team_id = $1 AND (events.domain_id IS NULL OR domains.deleted_at = 0) `
+
+func scanAlert(scan scanner) (dmarcd.Alert, error) {
+	var a dmarcd.Alert
+	var sendAt, acknowledgedAt int64
+	event, err := scanEvent(func(dest ...any) error {
+		return scan(append([]any{&a.Level, &a.State, &a.Reason, &sendAt, &a.First, &a.Last, &acknowledgedAt, &a.AcknowledgedBy}, dest...)...)
+	})
+	a.Event, a.SendAt, a.AcknowledgedAt = event, fromUnix(sendAt), fromUnix(acknowledgedAt)
+	return a, err
+}
+
+// Alerts returns up to limit alerts, newest first, of events with numbers below before; 0
+// begins with the newest.
+func (t *Team) Alerts(ctx context.Context, filter dmarcd.AlertFilter, before int64, limit int) ([]dmarcd.Alert, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return collectRead(ctx, t.store, alertSelect+`AND alerts.seq < $2 AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR alerts.kind = $4)
+			AND ($5 = '' OR alerts.state = $5) AND ($6 = 0 OR alerts.acknowledged_at = 0)
+		ORDER BY alerts.seq DESC LIMIT $7`,
+		[]any{t.id, before, filter.Domain, filter.Kind, filter.State, number(filter.Open), limit}, scanAlert)
+}
+
+// number returns 1 for true.
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Alert returns the alert of the event with that number, or ErrNotFound.
+func (t *Team) Alert(ctx context.Context, seq int64) (alert dmarcd.Alert, err error) {
+	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		alert, err = scanAlert(func(dest ...any) error {
+			return read.queryRow(ctx, alertSelect+`AND alerts.seq = $2`, []any{t.id, seq}, dest...)
+		})
+		return err
+	})
+	return alert, err
+}
+
+// AcknowledgeAlert notes that someone took note of an alert. The first one stays.
+func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64, by string, audit ...dmarcd.AuditEntry) error {
+	return t.change(ctx, audit, `UPDATE alerts SET
+			acknowledged_by = CASE WHEN acknowledged_at = 0 THEN $3 ELSE acknowledged_by END,
+			acknowledged_at = CASE WHEN acknowledged_at = 0 THEN $4 ELSE acknowledged_at END
+		WHERE team_id = $1 AND seq = $2`, t.id, seq, by, unix(t.store.now()))
+}
+
+// TestAlert writes an event that all enabled webhooks get now, and returns its alert.
+func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarcd.Alert, error) {
+	id := dmarcd.EventID(newID())
+	err := t.tx(ctx, func(tx tx) error {
+		tx.events[t.id] = append(tx.events[t.id], newEvent{Event: dmarcd.Event{ID: id, At: t.store.now(), Kind: dmarcd.AlertTest}})
+		return tx.noteAll(ctx, t.id, audit, id.String())
+	})
+	if err != nil {
+		return dmarcd.Alert{}, err
+	}
+	alerts, err := t.Alerts(ctx, dmarcd.AlertFilter{Kind: dmarcd.AlertTest}, 0, 10)
+	at := slices.IndexFunc(alerts, func(a dmarcd.Alert) bool { return a.Event.ID == id })
+	if err != nil || at < 0 {
+		return dmarcd.Alert{}, cmp.Or(err, dmarcd.ErrNotFound)
+	}
+	return alerts[at], nil
+}
+
+// Incidents returns what was detected and lasted until a day or longer.
+func (t *Team) Incidents(ctx context.Context, since dmarcd.Day) ([]dmarcd.Incident, error) {
+	return collectRead(ctx, t.store, `SELECT seq, kind, domain_id, subject, first_day, last_day FROM alerts
+		WHERE team_id = $1 AND last_day >= $2 ORDER BY seq`, []any{t.id, since}, func(scan scanner) (i dmarcd.Incident, err error) {
+		return i, scan(&i.Seq, &i.Kind, &i.Domain, &i.Subject, &i.First, &i.Last)
+	})
+}
+
+// SaveDetections writes events of what was detected first, and the last days of incidents
+// that go on. With a scan it is dmarcd.ErrConflict if the claim ended.
+func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
+	if len(fresh) == 0 && len(extended) == 0 {
+		return nil
+	}
+	return t.tx(ctx, func(tx tx) error {
+		if scan != nil {
+			held, err := tx.exec(ctx, `UPDATE alert_scans SET lease_until = $2 WHERE team_id = $1 AND lease_until = $2`, t.id, unix(scan.LeaseUntil))
+			if err == nil && held == 0 {
+				err = dmarcd.ErrConflict
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, i := range extended {
+			if _, err := tx.exec(ctx, `UPDATE alerts SET last_day = $3 WHERE team_id = $1 AND seq = $2 AND last_day < $3`, t.id, i.Seq, i.Last); err != nil {
+				return err
+			}
+		}
+		for _, d := range fresh {
+			e := d.Event()
+			e.ID, e.At = dmarcd.EventID(newID()), t.store.now()
+			tx.events[t.id] = append(tx.events[t.id], newEvent{Event: e, domain: d.Domain, detected: true})
+		}
+		return nil
+	})
+}
+
+// SendAlertGroups sends alerts that waited for others of their group, those of each kind as
+// one event. What fails for one team is done for the others all the same, see eachTeam.
+func (s *Store) SendAlertGroups(ctx context.Context) (more bool, err error) {
+	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM alerts WHERE state = 'waiting' AND send_at <= $1`, []any{unix(s.now())}, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	return s.eachTeam(ctx, "alert groups", teams, func(ctx context.Context, t *Team) (bool, error) { return false, t.sendAlertGroups(ctx) })
+}
+
+func (t *Team) sendAlertGroups(ctx context.Context) error {
+	return t.tx(ctx, func(tx tx) error {
+		due, err := collect(ctx, tx, alertSelect+`AND alerts.state = 'waiting' AND alerts.send_at <= $2 ORDER BY alerts.seq LIMIT $3`,
+			[]any{t.id, unix(t.store.now()), maxGroup}, scanAlert)
+		if err != nil {
+			return err
+		}
+		groups := make(map[dmarcd.EventKind][]dmarcd.Event)
+		for _, a := range due {
+			groups[a.Event.Kind] = append(groups[a.Event.Kind], a.Event)
+			_, err := tx.exec(ctx, `UPDATE alerts SET state = 'grouped' WHERE team_id = $1 AND seq = $2 AND state = 'waiting'`, t.id, a.Event.Seq)
+			if err != nil {
+				return err
+			}
+		}
+		for _, kind := range dmarcd.EventKinds() {
+			if of := groups[kind]; len(of) > 0 {
+				tx.events[t.id] = append(tx.events[t.id], newEvent{Event: groupEvent(kind, of, t.store.now()), standsFor: of})
+			}
+		}
+		return nil
+	})
+}
+
+// maxGroup is how many alerts one transaction groups, and maxGroupLines how many of them the
+// event names.
+const maxGroup, maxGroupLines = 500, 10
+
+// groupEvent returns the event that stands for others of a kind.
+func groupEvent(kind dmarcd.EventKind, of []dmarcd.Event, at time.Time) dmarcd.Event {
+	var lines []string
+	level := dmarcd.LevelInfo
+	for i, e := range of {
+		if i < maxGroupLines {
+			lines = append(lines, e.Summary())
+		}
+		if l := e.Level(); l == dmarcd.LevelError || l == dmarcd.LevelWarning && level == dmarcd.LevelInfo {
+			level = l
+		}
+	}
+	if len(of) > maxGroupLines {
+		lines = append(lines, fmt.Sprintf("And %d more.", len(of)-maxGroupLines))
+	}
+	return dmarcd.Event{ID: dmarcd.EventID(newID()), At: at, Kind: dmarcd.AlertsGrouped, EventData: dmarcd.EventData{
+		Level: level, Subject: string(kind), Reason: strings.Join(lines, " "), Measured: dmarcd.Measured{Messages: int64(len(of))},
+	}}
+}

@@ -1,0 +1,226 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// taggedTeam has a domain with two tags, one with one of them and one with none, each with
+// a report, an event and mail. The tags begin alike.
+func taggedTeam(t *testing.T, s *store.Store) *store.Team {
+	t.Helper()
+	team := newTeam(t, s, "a")
+	for i, d := range []struct {
+		name string
+		tags []string
+	}{{"both.example", []string{"eu", "shop"}}, {"one.example", []string{"eu"}}, {"none.example", nil}} {
+		addDomain(t, team, d.name)
+		if err := team.SetTags(t.Context(), d.name, d.tags); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, team, storetest.Aggregate(d.name, d.name, 100, storetest.Passed(d.name, int64(i+1)), storetest.Failed(d.name, 10)))
+		for n, record := range []string{"v=DMARC1; p=none", "v=DMARC1; p=reject"} {
+			check := dmarcd.Check{At: time.Unix(1e9+int64(n), 0), Asked: true, Conclusive: true, Usable: true, Record: record, Policy: strings.TrimPrefix(record, "v=DMARC1; p=")}
+			if _, err := team.SaveCheck(t.Context(), d.name, check, dmarcd.Plan{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return team
+}
+
+func TestTags(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		team := taggedTeam(t, db.Open(t, store.Options{}))
+		all, err := team.Tags(t.Context())
+		if diff := cmp.Diff([]dmarcd.TagCount{{Tag: "eu", Domains: 2}, {Tag: "shop", Domains: 1}}, all); err != nil || diff != "" {
+			t.Errorf("tags of the team: %v, -want +got\n%s", err, diff)
+		}
+		if tags, err := team.DomainTags(t.Context(), "both.example"); err != nil || !slices.Equal(tags, []string{"eu", "shop"}) {
+			t.Errorf("got %q, %v, want eu and shop", tags, err)
+		}
+		if err := team.SetTags(t.Context(), "absent.example", nil); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)
+		}
+		if err := team.DeleteDomain(t.Context(), "both.example"); err != nil {
+			t.Fatal(err)
+		}
+		if err := team.SetTags(t.Context(), "one.example", nil); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := team.Tags(t.Context()); err != nil || len(all) > 0 {
+			t.Errorf("got %v, %v, want no tags any more", all, err)
+		}
+	})
+}
+
+// TestTagged wants every list, sum and scan to be narrowed to the domains with a tag, from
+// loose records and from rollups.
+func TestTagged(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		team := taggedTeam(t, db.Open(t, store.Options{}))
+		for _, row := range []struct {
+			tag   string
+			names []string
+		}{
+			{"", []string{"both.example", "none.example", "one.example"}},
+			{"eu", []string{"both.example", "one.example"}},
+			{"shop", []string{"both.example"}},
+			{"sho", nil},
+			{"\x00", nil},
+		} {
+			if diff := cmp.Diff(row.names, listedUnder(t, team.Tagged(row.tag))); diff != "" {
+				t.Errorf("tag %q: -want +got\n%s", row.tag, diff)
+			}
+			if diff := cmp.Diff(row.names, countedUnder(t, team.Tagged(row.tag))); diff != "" {
+				t.Errorf("counted under the tag %q: -want +got\n%s", row.tag, diff)
+			}
+		}
+		named := team.Tagged("shop")
+		events, err := named.Events(t.Context(), store.EventFilter{Domain: "none.example"}, 0, 10)
+		reports, err2 := named.Reports(t.Context(), store.ReportFilter{Domain: "none.example"}, 0, 10)
+		if err := errors.Join(err, err2); err != nil || len(events) != 2 || len(reports) != 1 || len(sentLines(t, named, "none.example", dmarcd.Days{})) != 2 {
+			t.Errorf("got %d events, %d reports, %v for a domain that is named, want all of it", len(events), len(reports), err)
+		}
+	})
+}
+
+// listedUnder returns the names of the domains in each list of a view, which must agree.
+func listedUnder(t *testing.T, view *store.Team) []string {
+	t.Helper()
+	domains, err := view.Domains(t.Context(), "", 10)
+	rows, err2 := view.DomainRows(t.Context(), store.OverviewFilter{Search: "example", Policy: "reject", Sort: "-messages", Limit: 10})
+	urgent, err3 := view.UrgentDomains(t.Context(), dmarcd.Days{}, 0, 10)
+	events, err4 := view.Events(t.Context(), store.EventFilter{}, 0, 10)
+	reports, err5 := view.Reports(t.Context(), store.ReportFilter{Days: daysOf(100, 100)}, 0, 10)
+	daily, err6 := view.DailyByDomain(t.Context(), dmarcd.Days{}, store.DailyCursor{}, 10)
+	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string][]string{}
+	add := func(list, name string) { lists[list] = append(lists[list], name) }
+	for _, d := range domains {
+		add("domains", d.Name)
+	}
+	for _, r := range rows.Rows {
+		add("rows", r.Name)
+	}
+	for _, d := range urgent {
+		add("urgent", d.Name)
+	}
+	for _, e := range events {
+		add("events", e.Domain)
+	}
+	for _, r := range reports {
+		add("reports", r.Domain)
+	}
+	for _, d := range daily {
+		add("daily", d.Domain)
+	}
+	if rows.All != 3 || rows.Matching != len(rows.Rows) {
+		t.Errorf("got %d of %d domains, want %d of 3", rows.Matching, rows.All, len(rows.Rows))
+	}
+	for list, names := range lists {
+		slices.Sort(names)
+		if names = slices.Compact(names); !slices.Equal(names, lists["domains"]) {
+			t.Errorf("%s: got %q, want %q", list, names, lists["domains"])
+		}
+	}
+	return lists["domains"]
+}
+
+// countedUnder returns the names of the domains whose mail a view scans, and wants its sums
+// to be theirs.
+func countedUnder(t *testing.T, view *store.Team) (names []string) {
+	t.Helper()
+	messages := 0
+	for _, line := range sentLines(t, view, "", dmarcd.Days{}) {
+		var count int
+		name := strings.TrimSuffix(strings.Fields(line)[2], ":")
+		if _, err := fmt.Sscan(strings.Fields(line)[4], &count); err != nil {
+			t.Fatal(err)
+		}
+		messages += count
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	daily, err := view.Daily(t.Context(), dmarcd.Days{}, 10)
+	size, err2 := view.SentSize(t.Context(), "", dmarcd.Days{})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, d := range daily {
+		sum += int(d.Total())
+	}
+	if sum != messages || size != int64(messages) {
+		t.Errorf("got %d messages counted and %d to scan, want %d", sum, size, messages)
+	}
+	return names
+}
+
+// TestLockedDomains wants a parked domain with p=reject to be no trouble, and its mail to be
+// told apart.
+func TestLockedDomains(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		team := newTeam(t, db.Open(t, store.Options{}), "a")
+		for name, d := range map[string]struct{ policy, mx string }{"locked.example": {"reject", "null"}, "open.example": {"none", "none"}, "used.example": {"reject", "ok"}} {
+			addDomain(t, team, name)
+			facts := dmarcd.Facts{MX: dmarcd.MXFacts{Status: d.mx}, SPF: dmarcd.SPFFacts{Record: "v=spf1 -all"}}
+			check := dmarcd.Check{At: time.Unix(1e9, 0), Conclusive: true, Usable: true, Record: "v=DMARC1; p=" + d.policy, Policy: d.policy, Grade: "F", Facts: &facts}
+			if _, err := team.SaveCheck(t.Context(), name, check, dmarcd.Plan{}); err != nil {
+				t.Fatal(err)
+			}
+			receive(t, team, storetest.Aggregate(name, name, 100, storetest.Failed(name, 10)))
+		}
+		rows, err := team.DomainRows(t.Context(), store.OverviewFilter{Trouble: true, Sort: "name", Limit: 10})
+		parked, err2 := team.ParkedDaily(t.Context(), dmarcd.Days{}, 10)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if len(rows.Rows) != 2 || rows.Rows[0].Name != "open.example" || !rows.Rows[0].Parked || rows.Rows[1].Parked {
+			t.Errorf("got %+v in trouble, want the parked domain without a policy and the used one", rows.Rows)
+		}
+		if len(parked) != 1 || parked[0].Total() != 10 {
+			t.Errorf("got %+v, want the messages of the parked domain with p=reject", parked)
+		}
+	})
+}
+
+// TestTaggedRollups is TestTagged for records that are in rollups, and so many that these
+// are read.
+func TestTaggedRollups(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		team := newTeam(t, s, "a")
+		for _, name := range []string{"one.example", "other.example"} {
+			addDomain(t, team, name)
+			receive(t, team, storetest.Aggregate(name, name, 100, slices.Repeat([]aggregate.Record{storetest.Passed(name, 1)}, 1500)...))
+		}
+		if err := team.SetTags(t.Context(), "one.example", []string{"eu"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.BuildRollups(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if names := countedUnder(t, team.Tagged("eu")); !slices.Equal(names, []string{"one.example"}) {
+			t.Errorf("got the mail of %q, want that of the domain with the tag", names)
+		}
+	})
+}

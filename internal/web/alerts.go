@@ -1,0 +1,84 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+const alertsPath = Prefix + "/alerts"
+
+type alertsView struct {
+	Table ui.Table
+	Pager ui.Pager
+}
+
+// alertsPerPage is how many alerts a page shows.
+const alertsPerPage = 50
+
+// alerts shows what the rules decided on each event.
+func (s *Web) alerts(c *call) error {
+	part := func(after string) (found wire.Page[dmarcd.Alert], err error) {
+		before, err := parseCursor(after)
+		if err != nil {
+			return found, err
+		}
+		alerts, err := c.team.Alerts(c.r.Context(), dmarcd.AlertFilter{}, before.ID, alertsPerPage+1)
+		if err != nil {
+			return found, err
+		}
+		return wire.NewPage(alerts, alertsPerPage, func(a dmarcd.Alert) string { return wire.FormatCursor(a.Event.At, a.Event.Seq) }, asItIs)
+	}
+	if c.wantsCSV("alerts") {
+		all, err := wholeList(part)
+		if err != nil {
+			return err
+		}
+		return c.csv(alertTable(all, false))
+	}
+	query := c.r.URL.Query()
+	found, err := part(query.Get("after"))
+	if err != nil {
+		return err
+	}
+	view := alertsView{Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(query), next(found))}
+	view.Table.CSV = alertsPath + "?csv=alerts"
+	return c.render(http.StatusOK, Page{Template: "alerts", Title: "Alerts", Section: "Alerts"}, view)
+}
+
+func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {
+	t := ui.Table{
+		ID: "alerts", Caption: "Alerts",
+		Columns: []ui.Column{{Title: "When"}, {Title: "Event", Wide: true, Note: "Kind"}, {Title: "Level"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Acknowledged", Wide: true}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No alerts", Advice: "Changes of DNS records and incidents in mail and reports are listed here.", Action: ui.Link{}},
+	}
+	levels := map[dmarcd.Level]string{dmarcd.LevelError: "bad", dmarcd.LevelWarning: "warning", dmarcd.LevelInfo: "info"}
+	states := map[dmarcd.AlertState]string{dmarcd.AlertSent: "good", dmarcd.AlertSuppressed: "info", dmarcd.AlertWaiting: "info", dmarcd.AlertGrouped: "good"}
+	for _, a := range alerts {
+		button := ui.Actions()
+		if mayAcknowledge && a.AcknowledgedAt.IsZero() {
+			button = ui.Actions(ui.Action{Label: "Acknowledge", Path: alertsPath + "/" + strconv.FormatInt(a.Event.Seq, 10) + "/acknowledge"})
+		}
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.At(a.Event.At), ui.Text(a.Event.Summary()).Noted(string(a.Event.Kind)),
+			{Kind: ui.CellBadge, Text: string(a.Level), Tone: levels[a.Level]},
+			ui.Cell{Kind: ui.CellBadge, Text: string(a.State), Tone: states[a.State]}.Noted(a.Reason),
+			ui.Text(a.AcknowledgedBy), button,
+		})
+	}
+	return t
+}
+
+func (s *Web) acknowledgeAlert(c *call) error {
+	seq, err := strconv.ParseInt(c.params.Get("id"), 10, 64)
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if _, err := c.team.AcknowledgeAlert(c.r.Context(), seq); err != nil {
+		return err
+	}
+	return c.done(alertsPath, "alert-acknowledged")
+}

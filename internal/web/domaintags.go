@@ -1,0 +1,86 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+// tagChoice is the tag that a page is narrowed to, and those that it can be narrowed to.
+type tagChoice struct {
+	Value   string
+	Choices []ui.Choice // none if no domain of the team has a tag
+}
+
+// tags returns the choice of a tag for the filter of a page.
+func (c *call) tags() (tagChoice, error) {
+	all, err := c.team.Tags(c.r.Context())
+	if err != nil || len(all) == 0 && c.tag == "" {
+		return tagChoice{}, err
+	}
+	choice := tagChoice{Value: c.tag, Choices: []ui.Choice{{Value: "", Label: "any tag"}}}
+	known := false
+	for _, tag := range all {
+		choice.Choices = append(choice.Choices, ui.Choice{Value: tag.Tag, Label: tag.Tag})
+		known = known || tag.Tag == c.tag
+	}
+	if c.tag != "" && !known {
+		choice.Choices = append(choice.Choices, ui.Choice{Value: c.tag, Label: c.tag})
+	}
+	return choice, nil
+}
+
+// fields returns the choice as a field of a form, none where there is nothing to choose.
+func (t tagChoice) fields() []ui.Field {
+	if len(t.Choices) == 0 {
+		return nil
+	}
+	return []ui.Field{{Name: "tag", Label: "Tag", Type: "select", Value: t.Value, Choices: t.Choices}}
+}
+
+// tagLinks lead to the overview of the domains with each tag.
+func tagLinks(tags []string) []ui.Link {
+	links := make([]ui.Link, len(tags))
+	for i, tag := range tags {
+		links[i] = ui.Link{Text: tag, Href: ui.WithQuery(Prefix+"/", nil, "tag", tag)}
+	}
+	return links
+}
+
+func tagsForm(head DomainHead) ui.Form {
+	return ui.Form{Path: domainPath(head.Name) + "/tags", Method: "post", Submit: "Save tags", Fields: []ui.Field{{
+		Name: "tags", Label: "Tags", Type: "text", Value: strings.Join(head.Tags, " "), Autocomplete: "off", Placeholder: "shop eu",
+		Hint: "Words with spaces between them. Overview, senders, changes and reports can be narrowed to a tag.",
+	}}}
+}
+
+func (s *Web) setTags(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	page, head, err := s.domainPage(c, "domainsettings", "Settings")
+	if err != nil {
+		return err
+	}
+	words := strings.FieldsFunc(written.Get("tags"), func(r rune) bool { return r == ',' || r == ' ' })
+	if _, err := c.team.SetTags(c.r.Context(), head.Head.Name, words); err != nil {
+		form, ok := tagsForm(head.Head).Filled(written, err)
+		if !ok {
+			return err
+		}
+		return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, purposeForm(head.Head), form})
+	}
+	return c.done(domainPath(head.Head.Name)+"/settings", "tags-set")
+}
+
+// askedTag returns the tag that the query of a page names. What is no tag narrows nothing.
+func askedTag(written string) string {
+	tag, err := dmarcd.ParseTag(written)
+	if err != nil {
+		return ""
+	}
+	return tag
+}

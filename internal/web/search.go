@@ -1,0 +1,56 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+// maxHits is how many hits of a kind the page lists.
+const maxHits = 20
+
+type searchView struct {
+	Text  string
+	Table ui.Table
+}
+
+// search finds domains, senders and reports.
+func (s *Web) search(c *call) error {
+	query := c.r.URL.Query()
+	view := searchView{Text: query.Get("q")}
+	hits, err := c.team.Search(c.r.Context(), view.Text, maxHits)
+	if err != nil {
+		return err
+	}
+	view.Table = ui.Table{
+		ID: "hits", Caption: "Search results", CSV: ui.WithQuery(Prefix+"/search", query, "csv", "hits"),
+		Columns: []ui.Column{{Title: "Name", Wide: true, Note: "Detail"}, {Title: "Kind"}},
+		Empty:   ui.Empty{Title: "Nothing found", Advice: "Search for a part of a domain name, a sender, an address, a reporter or the id of a report."},
+	}
+	if view.Text == "" {
+		view.Table.Empty.Title = "Search"
+	}
+	for _, hit := range hits {
+		view.Table.Rows = append(view.Table.Rows, []ui.Cell{ui.LinkTo(hit.Title, c.link(hitPath(hit))).Noted(hit.Detail), ui.Text(string(hit.Kind))})
+	}
+	if c.wantsCSV("hits") {
+		return c.csv(view.Table)
+	}
+	return c.render(http.StatusOK, Page{Template: "search", Title: "Search"}, view)
+}
+
+// hitPath leads to what was found.
+func hitPath(hit service.Hit) string {
+	switch hit.Kind {
+	case service.HitDomain:
+		return domainPath(hit.Key)
+	case service.HitSender:
+		return Prefix + "/senders/" + string(insight.GroupNetwork) + "/" + url.PathEscape(hit.Key)
+	case service.HitAddress:
+		return Prefix + "/senders/" + string(insight.GroupAddress) + "/" + url.PathEscape(hit.Key)
+	}
+	return Prefix + "/reports/" + hit.Key
+}

@@ -1,0 +1,105 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
+)
+
+// TestAddressIsConfirmed has an owner enter the address of someone, who confirms it and
+// later unsubscribes with one click.
+func TestAddressIsConfirmed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	state := func(want string) dmarcd.Webhook {
+		t.Helper()
+		webhooks, err := s.store.Team(s.team).Webhooks(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := webhooks[len(webhooks)-1]
+		if last.URL != "mailto:ops@example.net" || !strings.HasPrefix(last.DisabledReason, want) || last.Enabled() != (want == "") {
+			t.Fatalf("got %+v, want it disabled because %q", last, want)
+		}
+		return last
+	}
+	add := func() int {
+		return s.post(owner, "/app/settings/webhooks", url.Values{"url": {"Ops@example.net"}, "format": {"email"}}).Code
+	}
+	if code := add(); code != http.StatusSeeOther {
+		t.Fatalf("got %d", code)
+	}
+	added := state("The recipient has not confirmed")
+	link := s.mail.links["ops@example.net"]
+	if link == "" {
+		t.Fatal("no confirmation was sent")
+	}
+	confirm := strings.TrimPrefix(link, "https://dmarc.example")
+	if body := s.body(t, "", confirm); !strings.Contains(body, "ops@example.net") || !strings.Contains(body, "Confirm</button>") {
+		t.Errorf("got %s", body)
+	}
+	state("The recipient has not confirmed") // opening the link changes nothing
+	if w := s.post(owner, "/app/settings/webhooks/"+added.ID.String()+"/test", nil); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("a test before the confirmation: got %d", w.Code)
+	}
+	if w := s.post(owner, "/app/settings/webhooks/"+added.ID.String(), url.Values{"enabled": {"true"}}); w.Code != http.StatusSeeOther {
+		t.Errorf("enabled by the owner: got %d", w.Code)
+	}
+	state("The recipient has not confirmed")
+	before := s.audit(t)
+	if w := s.post("", confirm, nil); w.Code != http.StatusOK {
+		t.Errorf("got %d: %s", w.Code, w.Body)
+	}
+	state("")
+
+	unsubscribe, err := mail.PageLink("https://dmarc.example/api", "unsubscribe", added.ID, added.Secrets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsubscribe = strings.TrimPrefix(unsubscribe, "https://dmarc.example")
+	if body := s.body(t, "", unsubscribe); !strings.Contains(body, "Unsubscribe</button>") {
+		t.Errorf("got %s", body)
+	}
+	state("")
+	// A mail client sends none of the headers of a browser (RFC 8058).
+	r := postForm(unsubscribe, url.Values{"List-Unsubscribe": {"One-Click"}})
+	r.Header.Del("Sec-Fetch-Site")
+	if w := s.send("", r); w.Code != http.StatusOK {
+		t.Errorf("got %d: %s", w.Code, w.Body)
+	}
+	state("The recipient unsubscribed.")
+	if w := s.post("", confirm, nil); w.Code != http.StatusOK {
+		t.Errorf("an old link to confirm: got %d", w.Code)
+	}
+	state("The recipient unsubscribed.")
+	if made := s.audit(t) - before; made != 3 {
+		t.Errorf("got %d audit entries, want 3", made)
+	}
+	for _, path := range []string{"/app/unsubscribe/whk_1", "/app/unsubscribe/" + added.ID.String() + ".x", strings.Replace(confirm, "confirm", "unsubscribe", 1), "/app/confirm/x"} {
+		if w := s.post("", path, nil); w.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, w.Code)
+		}
+	}
+}
+
+// TestMemberNeedsNoConfirmation wants the address of a member to be used at once, and an
+// invitation to be sent.
+func TestMemberNeedsNoConfirmation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if w := s.post(owner, "/app/settings/webhooks", url.Values{"url": {viewer}, "format": {"email"}}); w.Code != http.StatusSeeOther {
+		t.Fatalf("got %d", w.Code)
+	}
+	webhooks, err := s.store.Team(s.team).Webhooks(t.Context())
+	if err != nil || !webhooks[len(webhooks)-1].Enabled() || s.mail.links[viewer] != "" {
+		t.Errorf("got %+v, %v, and the link %q", webhooks, err, s.mail.links[viewer])
+	}
+	w := s.post(owner, "/app/settings/members", url.Values{"email": {"fresh@example.com"}, "role": {"viewer"}})
+	if link := s.mail.links["fresh@example.com"]; link == "" || !strings.Contains(w.Body.String(), link) || !strings.Contains(w.Body.String(), "The link was sent by email.") {
+		t.Errorf("got the link %q and %s", link, w.Body)
+	}
+}

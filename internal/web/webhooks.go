@@ -1,0 +1,328 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+const webhooksPath = Prefix + "/settings/webhooks"
+
+type webhooksView struct {
+	Tabs  []tab
+	Table ui.Table
+	Form  ui.Form
+	// Secret is that of a webhook that was just added or rotated, shown this once; "" for
+	// none.
+	Secret string
+	MayOwn bool
+}
+
+// formatNames are the names of formats for users.
+var formatNames = map[dmarcd.WebhookFormat]string{
+	dmarcd.FormatStandard: "Standard Webhooks", dmarcd.FormatJSON: "JSON", dmarcd.FormatSlack: "Slack", dmarcd.FormatTeams: "Microsoft Teams",
+	dmarcd.FormatDiscord: "Discord", dmarcd.FormatPagerDuty: "PagerDuty", dmarcd.FormatEmail: "Email",
+}
+
+func webhookForm() ui.Form {
+	var formats []ui.Choice
+	for _, format := range dmarcd.WebhookFormats() {
+		formats = append(formats, ui.Choice{Value: string(format), Label: formatNames[format]})
+	}
+	return ui.Form{Path: webhooksPath, Method: "post", Submit: "Add webhook", Fields: []ui.Field{
+		{Name: "format", Label: "Format", Type: "select", Value: string(dmarcd.FormatStandard), Choices: formats},
+		{
+			Name: "url", Label: "URL or email address", Type: "text", Required: true, Autocomplete: "off", Placeholder: "https://example.com/hooks/dmarc",
+			Hint: "The URL of a chat service is stored encrypted, and never shown again. For PagerDuty, add the integration key: https://events.pagerduty.com/v2/enqueue?routing_key=KEY.",
+		},
+		{Name: "kinds", Label: "Kinds of events", Type: "text", Autocomplete: "off", Placeholder: "policy.weakened, finding.appeared", Hint: "Separate them with commas. Leave it empty for all."},
+		{Name: "domains", Label: "Domains", Type: "text", Autocomplete: "off", Placeholder: "example.com", Hint: "Separate them with commas. Leave it empty for all."},
+	}}
+}
+
+func (s *Web) webhooks(c *call) error { return s.showWebhooks(c, http.StatusOK, webhookForm(), "") }
+
+func (s *Web) showWebhooks(c *call, status int, form ui.Form, secret string) error {
+	webhooks, err := c.team.Webhooks(c.r.Context())
+	if err != nil {
+		return err
+	}
+	view := webhooksView{
+		Tabs: settingsTabs(c.viewer, "Webhooks"), Form: form, Secret: secret, MayOwn: c.viewer.MayOwn(),
+		Table: webhookTable(webhooks, c.viewer.MayOwn()),
+	}
+	if c.wantsCSV("webhooks") {
+		return c.csv(view.Table)
+	}
+	return c.render(status, settingsFrame("webhooks", "Webhooks"), view)
+}
+
+func webhookTable(webhooks []dmarcd.Webhook, mayChange bool) ui.Table {
+	t := ui.Table{
+		ID: "webhooks", Caption: "Webhooks", CSV: webhooksPath + "?csv=webhooks",
+		Columns: []ui.Column{{Title: "URL", Wide: true, Note: "Id"}, {Title: "Format"}, {Title: "Events", Wide: true, Note: "Domains"}, {Title: "State", Wide: true, Note: "Reason"}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No webhooks", Advice: "Events can be sent to a program of yours, to Slack, Microsoft Teams, Discord or PagerDuty, or by email. An owner of the team adds the endpoint here.", Action: ui.Link{}},
+	}
+	for _, w := range webhooks {
+		state, enable := ui.Badge("active"), ui.Action{Label: "Disable", Name: "enabled", Value: "false"}
+		switch {
+		case !w.Enabled():
+			state = ui.Cell{Kind: ui.CellBadge, Text: "disabled", Tone: ui.Tone("error")}.Noted(w.DisabledReason)
+			enable = ui.Action{Label: "Enable", Name: "enabled", Value: "true"}
+		case !w.FailingSince.IsZero():
+			state = ui.Cell{Kind: ui.CellBadge, Text: "failing", Tone: ui.Tone("warning")}.Noted("since " + wire.Time(w.FailingSince))
+		}
+		path := webhooksPath + "/" + w.ID.String()
+		buttons := ui.Actions()
+		if mayChange {
+			enable.Path = path
+			buttons.Actions = append(buttons.Actions, ui.Action{Label: "Test", Path: path + "/test"}, enable)
+			if w.Format.Signed() {
+				buttons.Actions = append(buttons.Actions, ui.Action{
+					Label: "Rotate secret", Path: path + "/rotate", Danger: true,
+					Question: "Rotate the secret? Deliveries are signed with both secrets for 24 hours, then with the new one only.",
+				})
+			}
+			buttons.Actions = append(buttons.Actions, ui.Action{
+				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the webhook with the log of its deliveries?",
+			})
+		}
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.LinkTo(w.URL, path).Noted(w.ID.String()), ui.Text(formatNames[w.Format]), ui.Text(orAll(w.Kinds, "all")).Noted(orAll(w.Domains, "")), state, buttons,
+		})
+	}
+	return t
+}
+
+// orAll joins a list; all is the text for none.
+func orAll[S ~string](list []S, all string) string {
+	if list == nil {
+		return all
+	}
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// splitList returns the items of a list with commas; nil for none.
+func splitList[S ~string](text string) (list []S) {
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, S(item))
+		}
+	}
+	return list
+}
+
+// addWebhook shows the secret in its answer: it is stored sealed.
+func (s *Web) addWebhook(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	_, secret, err := c.team.AddWebhook(c.r.Context(), dmarcd.Webhook{
+		URL: endpointOf(written.Get("url"), dmarcd.WebhookFormat(written.Get("format"))), Format: dmarcd.WebhookFormat(written.Get("format")),
+		Kinds: splitList[dmarcd.EventKind](written.Get("kinds")), Domains: splitList[string](written.Get("domains")),
+	})
+	if err != nil {
+		form, ok := webhookForm().Filled(written, webhookField(err))
+		if !ok {
+			return err
+		}
+		return s.showWebhooks(c, http.StatusUnprocessableEntity, form, "")
+	}
+	if secret == "" {
+		return c.done(webhooksPath, "webhook-added")
+	}
+	return s.showWebhooks(c, http.StatusOK, webhookForm(), secret)
+}
+
+// endpointOf returns the URL of what was entered: an email address stands for itself.
+func endpointOf(text string, format dmarcd.WebhookFormat) string {
+	text = strings.TrimSpace(text)
+	if address, err := dmarcd.ParseEmail(text); err == nil && format == dmarcd.FormatEmail {
+		return "mailto:" + address
+	}
+	return text
+}
+
+// webhookField puts an error about the name of a domain at the field of the form.
+func webhookField(err error) error { return renamedField(err, map[string]string{"domain": "domains"}) }
+
+// namedWebhook returns the id of the webhook that the path names.
+func (c *call) namedWebhook() (dmarcd.WebhookID, error) {
+	id, err := dmarcd.ParseWebhookID(c.params.Get("id"))
+	if err != nil {
+		return 0, dmarcd.ErrNotFound
+	}
+	return id, nil
+}
+
+func (s *Web) enableWebhook(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	id, err := c.namedWebhook()
+	if err != nil {
+		return err
+	}
+	enabled := written.Get("enabled") == "true"
+	if _, err := c.team.UpdateWebhook(c.r.Context(), id, service.WebhookChange{Enabled: &enabled}); err != nil {
+		return err
+	}
+	if enabled {
+		return c.done(webhooksPath, "webhook-enabled")
+	}
+	return c.done(webhooksPath, "webhook-disabled")
+}
+
+func (s *Web) rotateWebhook(c *call) error {
+	id, err := c.namedWebhook()
+	if err != nil {
+		return err
+	}
+	_, secret, err := c.team.RotateWebhook(c.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return s.showWebhooks(c, http.StatusOK, webhookForm(), secret)
+}
+
+func (s *Web) removeWebhook(c *call) error {
+	id, err := c.namedWebhook()
+	if err != nil {
+		return err
+	}
+	if err := c.team.RemoveWebhook(c.r.Context(), id); err != nil {
+		return err
+	}
+	return c.done(webhooksPath, "webhook-removed")
+}
+
+// testWebhook leads to the log of deliveries, whose first line is the result.
+func (s *Web) testWebhook(c *call) error {
+	id, err := c.namedWebhook()
+	if err != nil {
+		return err
+	}
+	delivery, err := c.team.TestWebhook(c.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if delivery.Problem != "" {
+		return c.done(webhooksPath+"/"+id.String(), "webhook-test-failed")
+	}
+	return c.done(webhooksPath+"/"+id.String(), "webhook-tested")
+}
+
+type deliveriesView struct {
+	Tabs  []tab
+	Table ui.Table
+	Pager ui.Pager
+}
+
+// deliveriesPerPage is how many deliveries a page shows.
+const deliveriesPerPage = 50
+
+// deliveries shows the log of deliveries to a webhook.
+func (s *Web) deliveries(c *call) error {
+	id, err := c.namedWebhook()
+	if err != nil {
+		return err
+	}
+	part := func(after string) (found wire.Page[dmarcd.WebhookDelivery], err error) {
+		before, err := parseCursor(after)
+		if err != nil {
+			return found, err
+		}
+		deliveries, err := c.team.Deliveries(c.r.Context(), id, before.ID, deliveriesPerPage+1)
+		if err != nil {
+			return found, err
+		}
+		return wire.NewPage(deliveries, deliveriesPerPage, func(d dmarcd.WebhookDelivery) string { return wire.FormatCursor(d.CreatedAt, d.Event.Seq) }, asItIs)
+	}
+	if c.wantsCSV("deliveries") {
+		all, err := wholeList(part)
+		if err != nil {
+			return err
+		}
+		return c.csv(deliveryTable(all, false))
+	}
+	path, query := c.r.URL.Path, c.r.URL.Query()
+	found, err := part(query.Get("after"))
+	if err != nil {
+		return err
+	}
+	view := deliveriesView{
+		Tabs: settingsTabs(c.viewer, "Webhooks"), Table: deliveryTable(found.Items, c.viewer.MayOwn()),
+		Pager: ui.CursorPager(path, withoutDone(query), next(found)),
+	}
+	view.Table.CSV = path + "?csv=deliveries"
+	frame := settingsFrame("deliveries", "Deliveries")
+	frame.Trail = []ui.Link{{Text: "Webhooks", Href: webhooksPath}}
+	return c.render(http.StatusOK, frame, view)
+}
+
+// withoutDone returns the query without the word of a message.
+func withoutDone(query url.Values) url.Values {
+	query.Del("done")
+	return query
+}
+
+func deliveryTable(deliveries []dmarcd.WebhookDelivery, mayRetry bool) ui.Table {
+	t := ui.Table{
+		ID: "deliveries", Caption: "Deliveries",
+		Columns: []ui.Column{
+			{Title: "Created"},
+			{Title: "Event", Wide: true, Note: "Kind"},
+			{Title: "State", Wide: true, Note: "Reason"},
+			{Title: "Status", Numeric: true},
+			{Title: "Milliseconds", Numeric: true},
+			{Title: "Attempts", Numeric: true},
+			{Title: "Next attempt"},
+			{Title: "Actions"},
+		},
+		Empty: ui.Empty{Title: "No deliveries yet", Advice: "A delivery is listed here for 30 days. Use Test on the list of webhooks to send one now.", Action: ui.Link{Text: "Webhooks", Href: webhooksPath}},
+	}
+	tones := map[dmarcd.DeliveryState]string{dmarcd.DeliveryDelivered: "good", dmarcd.DeliveryFailed: "bad", dmarcd.DeliveryPending: "info"}
+	for _, d := range deliveries {
+		status, took, again, retry := ui.Text(""), ui.Text(""), ui.Text(""), ui.Actions()
+		if d.Status != 0 {
+			status, took = ui.Count(int64(d.Status)), ui.Count(d.Took.Milliseconds())
+		}
+		if d.State == dmarcd.DeliveryPending {
+			again = ui.At(d.NextAt)
+		} else if mayRetry {
+			retry = ui.Actions(ui.Action{Label: "Retry", Path: webhooksPath + "/" + d.Webhook.String() + "/deliveries/" + d.ID.String() + "/retry"})
+		}
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.At(d.CreatedAt), ui.Text(d.Event.Summary()).Noted(string(d.Event.Kind)),
+			ui.Cell{Kind: ui.CellBadge, Text: string(d.State), Tone: tones[d.State]}.Noted(d.Problem),
+			status, took, ui.Count(int64(d.Attempts)), again, retry,
+		})
+	}
+	return t
+}
+
+func (s *Web) retryDelivery(c *call) error {
+	id, err := c.namedWebhook()
+	if err != nil {
+		return err
+	}
+	delivery, err := dmarcd.ParseDeliveryID(c.params.Get("delivery"))
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	if _, err := c.team.RetryDelivery(c.r.Context(), id, delivery); err != nil {
+		return err
+	}
+	return c.done(webhooksPath+"/"+id.String(), "delivery-retried")
+}
