@@ -95,6 +95,7 @@ gen: ## write anew what is made from the code: the findings, the README's settin
 	go test ./internal/dnscheck -run Documented -update
 	go test ./internal/config -run README -update
 	go test ./internal/api -run Generated -update
+	go test ./internal/app -run Documented -update
 	go test ./cmd/dmarcd -update
 
 screenshots: ## draw every page of the sample team into docs/screenshots: light, dark, and as on a phone

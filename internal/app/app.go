@@ -109,6 +109,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, fmt.Errorf("record the report domain: %w", err)
 	}
 	a.metrics = newMetrics(a.store, options.Version)
+	a.metrics.registry.MustRegister(spoolCollector{a})
 	a.resolver = NewResolver(cfg, a.metrics.observeDNS, a.recovered)
 	if err := a.resolver.Err(); err != nil {
 		a.log.Warn("no DNS server configured, all checks will be inconclusive", "error", err)
@@ -121,6 +122,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.uploads = upload.NewGate(upload.DefaultLimits())
 	a.acceptor.Lanes = intake.NewLanes(runtime.GOMAXPROCS(0))
 	a.acceptor.Received = a.metrics.observeReceipts
+	a.acceptor.Took = a.metrics.observeIntake
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
 		return nil, err
 	}

@@ -27,12 +27,14 @@ func (a *App) checks() *jobs.Checks {
 			}
 			return due, err
 		},
-		Check: func(ctx context.Context, due jobs.Due) error {
+		Check: func(ctx context.Context, due jobs.Due) (err error) {
+			began := time.Now()
+			defer func() { a.metrics.observeCheck(due.Full, time.Since(began), err) }()
 			team := a.store.Team(due.Team)
 			if due.Full {
 				return examine(ctx, a.checker, team, due.Name, a.config, dnscheck.Scheduled)
 			}
-			_, _, err := a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
+			_, _, err = a.checker.Check(ctx, team, due.Name, dnscheck.Scheduled)
 			return err
 		},
 		Ended: func(ctx context.Context, due jobs.Due) error { return a.store.Team(due.Team).CheckEnded(ctx, due.Name) },

@@ -36,7 +36,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "purge expired sessions", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
 	}
 	for _, chore := range chores {
-		chore.Log, chore.Recovered = a.log, a.recovered
+		chore.Log, chore.Recovered, chore.Observe = a.log, a.recovered, a.metrics.observeJob
 	}
 	return chores
 }

@@ -106,6 +106,8 @@ func (a *App) verifyMail(ctx context.Context, entry *spool.Entry) dmarcd.Verdict
 		return dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be parsed."}
 	}
 	defer func() { _ = content.Close() }() // read-only
+	began := time.Now()
+	defer func() { a.metrics.observeIntake(stageVerify, time.Since(began)) }()
 	return a.smtpVerdict(ctx, content, entry.Envelope)
 }
 
@@ -135,6 +137,9 @@ func (a *App) storeMails(ctx context.Context, team dmarcd.TeamID, batch []*spool
 	}
 	for i, err := range a.storeRead(ctx, team, read) {
 		errs[read[i].entry] = err
+		if err == nil {
+			a.metrics.spool.Observe(time.Since(batch[read[i].entry].Envelope.ReceivedAt).Seconds())
+		}
 	}
 	return errs
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,19 +67,8 @@ func TestCrashingMailIsShownAsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(data, "spool")
-	spooled, err := spool.Open(spool.Config{Folder: folder, Limits: spool.DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := spooled.Create(spool.Envelope{Recipients: []spool.Recipient{{Mailbox: "abc", Team: team.ID}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(draft.Commit(time.Now()), spooled.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, spooled.List()[0].Name+".crashes"), []byte("3"), 0o600); err != nil {
+	name := spoolMail(t, data, team.ID, time.Now())
+	if err := os.WriteFile(filepath.Join(data, "spool", name+".crashes"), []byte("3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
@@ -95,6 +85,58 @@ func TestCrashingMailIsShownAsRejected(t *testing.T) {
 		select {
 		case <-limit:
 			t.Fatalf("got %+v want the mail rejected", rejected)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// spoolMail adds an empty mail to the spool of a daemon that does not run, and returns its name.
+func spoolMail(t *testing.T, data string, team dmarcd.TeamID, at time.Time) string {
+	t.Helper()
+	spooled, err := spool.Open(spool.Config{
+		Folder: filepath.Join(data, "spool"), Limits: spool.DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := spooled.Create(spool.Envelope{Recipients: []spool.Recipient{{Mailbox: "abc", Team: team}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(draft.Commit(at), spooled.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return spooled.List()[0].Name
+}
+
+// TestMailIsMeasured follows a mail of an hour ago from the spool to the database.
+func TestMailIsMeasured(t *testing.T) {
+	t.Parallel()
+	db, data := storetest.SQLite(t), t.TempDir()
+	if err := start(t, db).stop(); err != nil {
+		t.Fatal(err)
+	}
+	team, err := db.Open(t, store.Options{}).TeamByName(t.Context(), dmarcd.DefaultTeam)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoolMail(t, data, team.ID, time.Now().Add(-time.Hour))
+	d := start(t, db, "DMARCD_DATA="+data, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=127.0.0.1:1")
+	limit := time.After(time.Minute)
+	for {
+		_, metrics := get(t, "http://"+d.listen+"/metrics", "")
+		missing := slices.DeleteFunc([]string{
+			`dmarcd_intake_seconds_count{stage="verify"} 1`, `dmarcd_intake_seconds_count{stage="read"} 1`, `dmarcd_intake_seconds_count{stage="store"} 1`,
+			`dmarcd_spool_seconds_bucket{le="900"} 0`, `dmarcd_spool_seconds_bucket{le="+Inf"} 1`,
+			"dmarcd_spool_messages 0", "dmarcd_spool_bytes 0", "dmarcd_spool_age_seconds 0",
+			`dmarcd_job_seconds_count{name="remove expired data",outcome="done"}`,
+		}, func(want string) bool { return strings.Contains(metrics, "\n"+want) })
+		if len(missing) == 0 {
+			return
+		}
+		select {
+		case <-limit:
+			t.Fatalf("got %s want %v", metrics, missing)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

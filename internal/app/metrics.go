@@ -31,6 +31,7 @@ type metrics struct {
 	panics       *prometheus.CounterVec
 	deliveries   *prometheus.CounterVec
 	deliveryTime prometheus.Histogram
+	stages
 }
 
 func newMetrics(s *store.Store, version string) *metrics {
@@ -59,6 +60,7 @@ func newMetrics(s *store.Store, version string) *metrics {
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dmarcd_panics_total", Help: "Recovered panics by component; each is a bug and is logged with its stack.",
 		}, []string{"where"}),
+		stages: newStages(),
 	}
 	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dmarcd_webhook_deliveries_total", Help: "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.",
@@ -71,6 +73,7 @@ func newMetrics(s *store.Store, version string) *metrics {
 		Name: "dmarcd_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
+	m.register(m.registry)
 	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, build, &databaseCollector{store: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

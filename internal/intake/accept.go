@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
@@ -41,7 +42,7 @@ type DeliveryStore interface {
 }
 
 // Acceptor reads messages into deliveries. All fields except Lanes, Disk, Failure,
-// RejectForged and Received must be set, and must not change after the first use. Do not copy
+// RejectForged, Received and Took must be set, and must not change after the first use. Do not copy
 // it. Its methods are safe for concurrent use.
 type Acceptor struct {
 	// Lanes limits how many messages are read at once; nil means no limit.
@@ -62,6 +63,8 @@ type Acceptor struct {
 	Fault func(error)
 	// Received is called with the receipts of each stored delivery; nil ignores them.
 	Received func(dmarcd.Intake, []dmarcd.Receipt)
+	// Took is called with the time of each Read and Store that succeeded; nil ignores it.
+	Took func(stage string, took time.Duration)
 
 	packer packer
 }
@@ -119,13 +122,18 @@ func (a *Acceptor) Accept(ctx context.Context, store DeliveryStore, m Message) (
 // Store stores deliveries, all or none, and returns the receipts of each, in order. Every
 // delivery is stored here, so that Received sees all of them.
 func (a *Acceptor) Store(ctx context.Context, store DeliveryStore, deliveries ...*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
+	began := time.Now()
 	receipts, err := store.Receive(ctx, deliveries)
-	if err == nil && a.Received != nil {
+	if err != nil {
+		return receipts, err
+	}
+	a.took("store", began)
+	if a.Received != nil {
 		for i, d := range deliveries {
 			a.Received(d.Intake, receipts[i])
 		}
 	}
-	return receipts, err
+	return receipts, nil
 }
 
 // Read reads a message into a delivery. Items that are not usable reports become rejections. A
@@ -136,6 +144,7 @@ func (a *Acceptor) Store(ctx context.Context, store DeliveryStore, deliveries ..
 // dmarcd.ErrTemporary if the content or a temporary file failed or too many messages of the
 // team are waiting.
 func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
+	began := time.Now()
 	o, err := a.open(ctx, m)
 	if err == nil {
 		err = a.read(ctx, m, o)
@@ -159,7 +168,14 @@ func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
 	if !o.slot.heavy {
 		o.slot.release()
 	}
+	a.took("read", began)
 	return o, nil
+}
+
+func (a *Acceptor) took(stage string, began time.Time) {
+	if a.Took != nil {
+		a.Took(stage, time.Since(began))
+	}
 }
 
 // open waits for a slot. The delivery must be closed, also after an error.

@@ -23,6 +23,8 @@ type Chore struct {
 	Step func(ctx context.Context) (more bool, err error)
 	// Poll is the interval between steps when nothing is left to do.
 	Poll time.Duration
+	// Observe is called after each step; nil ignores it.
+	Observe func(name string, took time.Duration, err error)
 	// Recovered reports panics of Step.
 	Recovered recovered.Boundary
 	Log       *slog.Logger
@@ -33,10 +35,14 @@ func (c *Chore) Run(ctx context.Context) error {
 	failures := 0
 	for {
 		var more bool
+		began := time.Now()
 		err := c.Recovered.Call(c.Name, func() (err error) {
 			more, err = c.Step(ctx)
 			return err
 		})
+		if c.Observe != nil {
+			c.Observe(c.Name, time.Since(began), err)
+		}
 		report(ctx, c.Log, c.Name, err)
 		if more && err == nil && ctx.Err() == nil {
 			failures = 0

@@ -139,6 +139,18 @@ func (s *Spool) Stats() (entries int, bytes int64) {
 	return len(s.entries), s.total.bytes
 }
 
+// Age returns the age of the oldest mail in the spool, 0 if there is none.
+func (s *Spool) Age() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var age time.Duration
+	now := s.config.Now()
+	for _, e := range s.entries {
+		age = max(age, now.Sub(e.Envelope.ReceivedAt))
+	}
+	return age
+}
+
 // List returns the mails in the spool, oldest first.
 func (s *Spool) List() []*Entry {
 	s.mu.Lock()

@@ -390,6 +390,9 @@ func TestManyAtOnce(t *testing.T) {
 	if entries, bytes := s.Stats(); entries != 40 || bytes != 160 {
 		t.Errorf("got %d entries, %d bytes want 40, 160", entries, bytes)
 	}
+	if s.Age() <= 0 {
+		t.Errorf("got age %v want that of the oldest", s.Age())
+	}
 	for _, e := range s.List() {
 		if err := s.Remove(e); err != nil {
 			t.Error(err)
@@ -400,5 +403,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
 		t.Errorf("got %d entries, %d bytes want none", entries, bytes)
+	}
+	if s.Age() != 0 {
+		t.Errorf("got age %v of an empty spool want 0", s.Age())
 	}
 }

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write docs/metrics.md anew")
+
+const metricsDocument = "../../docs/metrics.md"
+
+// described takes a prometheus.Desc apart, whose fields are private.
+var described = regexp.MustCompile(`^Desc{fqName: "([^"]+)", help: "(.*)", unit: "[^"]*", constLabels: {([^}]*)}, variableLabels: {([^}]*)}}$`)
+
+// TestMetricsDocumented compares docs/metrics.md with the metrics that the daemon registers;
+// -update writes it. The dashboard and the alert rules are checked against that document.
+func TestMetricsDocumented(t *testing.T) {
+	t.Parallel()
+	a := &App{metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test")}
+	a.metrics.registry.MustRegister(spoolCollector{a})
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		a.metrics.registry.Describe(descs)
+		close(descs)
+	}()
+	var rows []string
+	for desc := range descs {
+		fields := described.FindStringSubmatch(desc.String())
+		if fields == nil {
+			t.Fatalf("got %s, want a description of the known form", desc)
+		}
+		if !strings.HasPrefix(fields[1], "dmarcd_") {
+			continue // of the Go runtime and the process
+		}
+		labels := strings.ReplaceAll(fields[4], ",", ", ")
+		if fields[3] != "" {
+			labels, _, _ = strings.Cut(fields[3], "=")
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", fields[1], labels, fields[2]))
+	}
+	slices.Sort(rows)
+	want := `# Metrics
+
+` + "`/metrics`" + ` on the HTTP listener has these metrics in the format of Prometheus, beside those of
+the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `). Times are histograms: their names are
+followed by ` + "`_bucket`, `_sum` and `_count`" + `. No label has a value that a client chooses.
+
+| metric | labels | meaning |
+|---|---|---|
+` + strings.Join(rows, "\n") + `
+
+[deploy/monitoring](../deploy/monitoring) has a dashboard for Grafana and alert rules for
+Prometheus. This list is written by ` + "`make gen`" + `.
+`
+	if *update {
+		if err := os.WriteFile(metricsDocument, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(metricsDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, []byte(want)) {
+		t.Error("docs/metrics.md does not list the metrics of the daemon; run make gen")
+	}
+}

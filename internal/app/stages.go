@@ -1,0 +1,100 @@
+package app
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// stageVerify is the stage of intake that authenticates a mail; the others are those of
+// intake.Acceptor.
+const stageVerify = "verify"
+
+// stages measures the way of a report from its arrival to the database, and background jobs.
+type stages struct {
+	intake *prometheus.HistogramVec
+	spool  prometheus.Histogram
+	jobs   *prometheus.HistogramVec
+	checks *prometheus.HistogramVec
+}
+
+func newStages() stages {
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+	return stages{
+		intake: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dmarcd_intake_seconds", Help: "Time of a stage of intake: verify authenticates a mail, read parses a message including the wait for its turn, store writes deliveries to the database.",
+			Buckets: buckets,
+		}, []string{"stage"}),
+		spool: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "dmarcd_spool_seconds", Help: "Time from the acknowledgement of a mail to its reports in the database.",
+			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600},
+		}),
+		jobs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dmarcd_job_seconds", Help: "Time of a step of a background job, by its name and outcome (done, failed).",
+			Buckets: buckets,
+		}, []string{"name", "outcome"}),
+		checks: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dmarcd_check_seconds", Help: "Time of a scheduled check of a domain, by kind (dmarc, full) and outcome (done, failed).",
+			Buckets: buckets,
+		}, []string{"kind", "outcome"}),
+	}
+}
+
+func (s stages) register(r prometheus.Registerer) {
+	r.MustRegister(s.intake, s.spool, s.jobs, s.checks)
+}
+
+func (s stages) observeIntake(stage string, took time.Duration) {
+	s.intake.WithLabelValues(stage).Observe(took.Seconds())
+}
+
+func (s stages) observeJob(job string, took time.Duration, err error) {
+	s.jobs.WithLabelValues(job, outcomeOf(err)).Observe(took.Seconds())
+}
+
+func (s stages) observeCheck(full bool, took time.Duration, err error) {
+	kind := "dmarc"
+	if full {
+		kind = "full"
+	}
+	s.checks.WithLabelValues(kind, outcomeOf(err)).Observe(took.Seconds())
+}
+
+func outcomeOf(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "done"
+}
+
+// spoolCollector exports figures of the mail spool. Without SMTP they are 0.
+type spoolCollector struct{ app *App }
+
+var (
+	spoolMessages = prometheus.NewDesc("dmarcd_spool_messages", "Acknowledged mails that are not in the database yet.", nil, nil)
+	spoolBytes    = prometheus.NewDesc("dmarcd_spool_bytes", "Bytes of the mail spool.", nil, nil)
+	spoolAge      = prometheus.NewDesc("dmarcd_spool_age_seconds", "Age of the oldest mail in the spool.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (spoolCollector) Describe(descs chan<- *prometheus.Desc) {
+	descs <- spoolMessages
+	descs <- spoolBytes
+	descs <- spoolAge
+}
+
+// Collect implements prometheus.Collector.
+func (c spoolCollector) Collect(out chan<- prometheus.Metric) {
+	var (
+		messages int
+		bytes    int64
+		age      time.Duration
+	)
+	if c.app.mail != nil {
+		messages, bytes = c.app.mail.spool.Stats()
+		age = c.app.mail.spool.Age()
+	}
+	out <- prometheus.MustNewConstMetric(spoolMessages, prometheus.GaugeValue, float64(messages))
+	out <- prometheus.MustNewConstMetric(spoolBytes, prometheus.GaugeValue, float64(bytes))
+	out <- prometheus.MustNewConstMetric(spoolAge, prometheus.GaugeValue, age.Seconds())
+}
