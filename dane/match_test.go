@@ -21,7 +21,7 @@ func TestMatch(t *testing.T) {
 	root := issue(t, nil, "root")
 	middle := issue(t, root, "middle")
 	leaf := issue(t, middle, "server", "mx.example.com").certificate
-	stranger := issue(t, nil, "stranger")
+	other := issue(t, nil, "other")
 	served := chain{leaf, middle.certificate, root.certificate}
 	names := []string{"mx.example.com", "example.com"}
 	for _, tt := range []struct {
@@ -39,14 +39,14 @@ func TestMatch(t *testing.T) {
 		{name: "3 1 0", chain: served, records: records{recordOf(3, 1, 0, leaf)}, names: names, matched: leaf},
 		{name: "usage 3 ignores dates and names", chain: chain{leaf}, records: records{recordOf(3, 0, 1, leaf)}, after: 9000 * time.Hour, matched: leaf},
 		{name: "usage 3 is not about an issuer", chain: served, records: records{recordOf(3, 1, 1, root.certificate)}, names: names, want: []dane.Kind{dane.NoMatch}},
-		{name: "the second of two records", chain: served, records: records{recordOf(3, 1, 1, stranger.certificate), recordOf(3, 1, 1, leaf)}, names: names, matched: leaf},
+		{name: "the second of two records", chain: served, records: records{recordOf(3, 1, 1, other.certificate), recordOf(3, 1, 1, leaf)}, names: names, matched: leaf},
 		{name: "2 0 1 for the root", chain: served, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, matched: root.certificate},
 		{name: "2 1 1 for an authority in between", chain: served, records: records{recordOf(2, 1, 1, middle.certificate)}, names: names, matched: middle.certificate},
 		{name: "2 1 1 for an authority without the root", chain: chain{leaf, middle.certificate}, records: records{recordOf(2, 1, 1, middle.certificate)}, names: names, matched: middle.certificate},
 		{name: "usage 2 is not about the server's own certificate", chain: served, records: records{recordOf(2, 1, 1, leaf)}, names: names, want: []dane.Kind{dane.NoMatch}},
 		{name: "usage 2 without the chain", chain: chain{leaf}, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, want: []dane.Kind{dane.ChainNotServed}},
 		{name: "usage 2 with a gap in the chain", chain: chain{leaf, root.certificate}, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
-		{name: "usage 2 with a chain that is not the server's", chain: chain{leaf, middle.certificate, stranger.certificate}, records: records{recordOf(2, 0, 1, stranger.certificate)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
+		{name: "usage 2 with a chain that is not the server's", chain: chain{leaf, middle.certificate, other.certificate}, records: records{recordOf(2, 0, 1, other.certificate)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
 		{name: "usage 2 minds dates", chain: served, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, after: 9000 * time.Hour, want: []dane.Kind{dane.ChainInvalid}},
 		{name: "usage 2 minds names", chain: served, records: records{recordOf(2, 0, 1, root.certificate)}, names: []string{"other.example.com", ""}, want: []dane.Kind{dane.NameMismatch}},
 		{name: "a record of usage 3 makes good for one of usage 2", chain: served, records: records{recordOf(2, 0, 1, root.certificate), recordOf(3, 1, 1, leaf)}, matched: leaf},

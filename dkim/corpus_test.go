@@ -22,7 +22,7 @@ func TestCorpusValidity(t *testing.T) {
 	corpustest.Table(t, "mjl-+mox/dkim-record-parse.json", &table)
 	comparison := corpustest.Compare(t, corpustest.Disagreements{
 		"dkim-record-parse-004": "the grammar of RFC 6376 §3.2 has no place for white space after the last semicolon; we say so, but the key can be read and verifiers do read it",
-		"dkim-record-parse-009": "RFC 6376 §6.1.2 asks whether the key is revoked (step 7) before it looks at the key type (step 8)",
+		"dkim-record-parse-009": "RFC 6376 §6.1.2 asks whether the key is revoked (step 7) before it compares the key type (step 8)",
 	})
 	for _, c := range table.Cases {
 		key, ok := dkim.ParseKey(c.Record)

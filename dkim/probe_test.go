@@ -160,7 +160,7 @@ func TestProbeGuessesAnew(t *testing.T) {
 	first := dkim.Probe(t.Context(), zone, "example.com", nil, 2).Wildcard.Selector
 	second := dkim.Probe(t.Context(), zone, "example.com", nil, 2).Wildcard.Selector
 	if first == "" || first == second {
-		t.Errorf("got %q and %q, want two selectors that nobody can foresee", first, second)
+		t.Errorf("got %q and %q, want two random selectors", first, second)
 	}
 }
 

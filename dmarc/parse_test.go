@@ -270,7 +270,7 @@ func TestRecordString(t *testing.T) {
 			"v=DMARC1; p=reject; sp=quarantine; np=none; adkim=s; aspf=s; psd=n; t=y; ruf=mailto:f@example.com!10M,https://example.net/; fo=1:d:s",
 		},
 		{"defaults are left out", "v=DMARC1; p=none; adkim=r; aspf=r; psd=u; t=n; fo=0", "v=DMARC1; p=none"},
-		{"what is broken is left out", "v=DMARC1;; p=reject; sp=bogus; pct=50; foo=bar; rua=nobody", "v=DMARC1; p=reject"},
+		{"what is broken is left out", "v=DMARC1;; p=reject; sp=bogus; pct=50; foo=bar; rua=unknown", "v=DMARC1; p=reject"},
 		{"no policy", "v=DMARC1;", "v=DMARC1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestDiscoverWalk(t *testing.T) {
 			walk: "mail.a.b.c.d.e.f.g.example.com c.d.e.f.g.example.com d.e.f.g.example.com e.f.g.example.com f.g.example.com g.example.com example.com com",
 		},
 		{
-			name: "53 an own record mends that",
+			name: "53 a record of its own fixes that",
 			zone: `_dmarc.example.com TXT "v=DMARC1; p=none"
 				_dmarc.mail.a.b.c.d.e.f.g.example.com TXT "v=DMARC1; p=reject"`,
 			ask:  "mail.a.b.c.d.e.f.g.example.com",

@@ -20,7 +20,7 @@ const (
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	type problems = []mtasts.Problem
-	ca, stranger := newAuthority(t), newAuthority(t)
+	ca, other := newAuthority(t), newAuthority(t)
 	for _, tt := range []struct {
 		name      string
 		authority authority // ca where it is the zero value
@@ -61,7 +61,7 @@ func TestFetch(t *testing.T) {
 			want: mtasts.FetchBadCertificate, problems: problems{{Kind: mtasts.CertificateExpired}},
 		},
 		{
-			name: "a certificate of a stranger", authority: stranger, handler: answer(200, "text/plain", goodPolicy),
+			name: "a certificate of an unknown authority", authority: other, handler: answer(200, "text/plain", goodPolicy),
 			want: mtasts.FetchBadCertificate, problems: problems{{Kind: mtasts.CertificateUntrusted, Text: "x509: certificate signed by unknown authority"}},
 		},
 		{name: "no answer", handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), want: mtasts.FetchInconclusive},

@@ -92,7 +92,7 @@ func TestParseMemory(t *testing.T) {
 		t.Errorf("got %d lines, want at least one for each of %d records", watcher.lines, manyRecords)
 	}
 	if watcher.peak <= before {
-		t.Errorf("got no more than the %d bytes in use before, want the memory looked at", before)
+		t.Errorf("got no more than the %d bytes in use before, want the memory measured", before)
 	}
 	if watcher.peak > before+allowed {
 		t.Errorf("got %d MiB in use, want at most %d", (watcher.peak-before)>>20, allowed>>20)

@@ -57,7 +57,7 @@ func TestReportVerdicts(t *testing.T) {
 	}
 	run(exitDone, "1 of 1 included\n", "report", "include", "--team", "acme", first)
 	run(exitDone, "1 report excluded\n", "report", "exclude", "--team", "acme", "--org", "A.example")
-	run(exitDone, "0 reports excluded\n", "report", "exclude", "--team", "acme", "--org", "nobody.example")
+	run(exitDone, "0 reports excluded\n", "report", "exclude", "--team", "acme", "--org", "unknown.example")
 	run(exitDone, "1 report included\n", "report", "include", "--team", "acme", "--from", "2001-01-01")
 	run(exitProblem, "0 of 1 excluded\n", "report", "exclude", "--team", "acme", "rep_zzz")
 	for _, args := range [][]string{

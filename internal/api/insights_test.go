@@ -48,7 +48,7 @@ func TestReportsAreListed(t *testing.T) {
 		}{
 			{"all", "", []string{"e", "d", "c", "b", "a"}},
 			{"about a domain", "?domain=EXAMPLE.com.", []string{"e", "d", "a"}},
-			{"about a domain of nobody", "?domain=nobody.example", []string{}},
+			{"about an unknown domain", "?domain=unknown.example", []string{}},
 			{"about an unclaimed name", "?domain=example.net", []string{}},
 			{"of a reporter, in any case", "?org=receiver.EXAMPLE", []string{"e", "b", "a"}},
 			{"of a kind", "?kind=tls", []string{"d"}},
@@ -287,7 +287,7 @@ func TestDailyCounters(t *testing.T) {
 			{"of each domain", "&by=domain", []daily{comFirst, comLast, orgFirst}},
 			{"of one domain", "&domain=example.com", []daily{comFirst, comLast}},
 			{"of one domain, by domain", "&domain=example.com&by=domain", []daily{comFirst, comLast}},
-			{"of nobody's domain", "&domain=nobody.example", []daily{}},
+			{"of an unknown domain", "&domain=unknown.example", []daily{}},
 			{"from a day", "&from=2024-10-05", []daily{teamLast}},
 			{"to a day", "&to=2024-10-05&by=domain", []daily{comFirst, orgFirst}},
 			{"of days without messages", "&from=2024-10-05&to=2024-10-05", []daily{}},

@@ -74,7 +74,7 @@ func TestSources(t *testing.T) {
 			{"by reporter, to a day", "&by=reporter&to=2024-10-04&domain=example.com", []string{
 				"Receiver.example (Receiver.example, null) 5/7, 5+0+2, dkim 5, spf 0, 2024-10-04 to 2024-10-04",
 			}},
-			{"of nobody's domain", "&domain=nobody.example", nil},
+			{"of an unknown domain", "&domain=unknown.example", nil},
 		} {
 			for _, limit := range []int{1, 100} {
 				var got []string

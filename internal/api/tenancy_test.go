@@ -57,7 +57,7 @@ func TestAnotherTeamsDomainIsNoDomain(t *testing.T) {
 			return http.StatusText(w.Code) + "\n" + strings.Join(headers, "\n") + "\n" + string(body), s.Stats().Queries - before, len(zone.Asked()) - asked
 		}
 		theirs := strings.NewReplacer("NAME", "theirs.example", "REPORT", theirReport.String(), "REJECTED", theirRejected.String())
-		unknown := strings.NewReplacer("NAME", "nobody.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String())
+		unknown := strings.NewReplacer("NAME", "unknown.example", "REPORT", (theirReport + 1).String(), "REJECTED", (theirRejected + 1).String())
 		for _, operation := range []struct{ method, path string }{
 			{"GET", "/api/domains/NAME"},
 			{"HEAD", "/api/domains/NAME"},

@@ -55,17 +55,17 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 			{"a report in gzip", "POST", mailbox, gzipped(t, report), 201, "stored"},
 			{"the same as it is", "POST", mailbox, report, 200, "duplicate"},
 			{"to the mailbox in capitals", "POST", strings.ToUpper(mailbox), report, 200, "duplicate"},
-			{"about a domain that the team does not have", "POST", mailbox, tlsJSON("1", "nobody.example"), 201, "stored"},
+			{"about a domain that the team does not have", "POST", mailbox, tlsJSON("1", "unknown.example"), 201, "stored"},
 			{"an aggregate report", "POST", mailbox, aggregateXML("2", "example.com", firstDay), 422, "only TLS reports"},
 			{"a text", "POST", mailbox, []byte("hello"), 422, "not a report"},
 			{"nothing", "POST", mailbox, nil, 400, "empty"},
 			{"too much", "POST", mailbox, bytes.Repeat([]byte("x"), maxUpload+1), 413, "4 MiB"},
-			{"to nobody", "POST", "nobody", report, 404, "mailbox"},
+			{"to an unknown mailbox", "POST", "unknown", report, 404, "mailbox"},
 			{"to no mailbox", "POST", "", report, 404, "mailbox"},
 			{"to something below", "POST", mailbox + "/x", report, 404, "mailbox"},
 			{"to what cannot be a name", "POST", "%00", report, 404, "mailbox"},
 			{"another method", "GET", mailbox, nil, 405, "Allow"},
-			{"another method to nobody", "PUT", "nobody", report, 405, "Allow"},
+			{"another method to an unknown mailbox", "PUT", "unknown", report, 405, "Allow"},
 		} {
 			got := s.deliver(tt.method, tt.mailbox, bytes.NewReader(tt.body))
 			if message := read[receipts](t, got, tt.want).Message; !strings.Contains(message, tt.says) {
@@ -87,10 +87,10 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 func TestTLSReportsHaveALimitByAddress(t *testing.T) {
 	t.Parallel()
 	s := newService(t, storetest.SQLite(t).Open(t, store.Options{}), func(o *api.Options) { o.RateLimit = 0.001 })
-	if got := s.deliver(http.MethodPost, "nobody", http.NoBody); got.status != http.StatusNotFound {
+	if got := s.deliver(http.MethodPost, "unknown", http.NoBody); got.status != http.StatusNotFound {
 		t.Fatalf("got status %d, want 404", got.status)
 	}
-	got := s.deliver(http.MethodPost, "nobody", http.NoBody)
+	got := s.deliver(http.MethodPost, "unknown", http.NoBody)
 	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
 		t.Errorf("got status %d and Retry-After %q, want 429 with it", got.status, got.header.Get("Retry-After"))
 	}

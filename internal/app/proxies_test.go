@@ -57,7 +57,7 @@ func TestBehindAProxy(t *testing.T) {
 
 			for _, try := range []struct{ name, path, token string }{
 				{"wrong tokens", "/api/domains", "wrong"},
-				{"TLS reports", "/tlsrpt/nobody", ""},
+				{"TLS reports", "/tlsrpt/unknown", ""},
 			} {
 				first := ask(t, client, http.MethodGet, origin+try.path, try.token, "")
 				again := ask(t, client, http.MethodGet, origin+try.path, try.token, "")

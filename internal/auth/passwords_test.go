@@ -50,8 +50,8 @@ func TestPasswords(t *testing.T) {
 		{"an empty one", good, "", false},
 		{"one without end", good, strings.Repeat("x", 1<<20), false},
 		{"typed on another keyboard", hash(composed), decomposed, true},
-		{"nobody's", "", "correct horse battery", false},
-		{"nobody's, empty", "", "", false},
+		{"no user", "", "correct horse battery", false},
+		{"no user, empty", "", "", false},
 		{"other parameters", weaker, "correct horse battery", true},
 		{"other parameters, a wrong one", weaker, "correct horse batterY", false},
 	} {

@@ -89,7 +89,7 @@ func TestBadValues(t *testing.T) {
 		{"proxies with too many bits", "trusted-proxies", "10.0.0.0/33", `trusted_proxies = "10.0.0.0/33" (flag --trusted-proxies): ` + wantProxies},
 		{"proxy with a zone", "trusted-proxies", "fe80::1%eth0", `trusted_proxies = "fe80::1%eth0" (flag --trusted-proxies): ` + wantProxies},
 		{
-			"proxies that would match nobody", "trusted-proxies", "::ffff:10.0.0.0/104",
+			"proxies that would match no client", "trusted-proxies", "::ffff:10.0.0.0/104",
 			`trusted_proxies = "::ffff:10.0.0.0/104" (flag --trusted-proxies): ` + wantProxies,
 		},
 

@@ -21,7 +21,7 @@ func TestMailSettings(t *testing.T) {
 		{"smtps://user:hunter-22@[2001:db8::1]:465", "dmarc@example.com", true},
 		{"smtp://127.0.0.1:25?tls=off", "dmarc@example.com", true},
 		{"smtp://mail.example.com", "", false},
-		{"smtp://mail.example.com", "nobody", false},
+		{"smtp://mail.example.com", "no address", false},
 		{"mail.example.com:25", "dmarc@example.com", false},
 		{"http://mail.example.com", "dmarc@example.com", false},
 		{"smtp://user:hunter-22@mail.example.com?tls=off", "dmarc@example.com", false},

@@ -225,7 +225,7 @@ func TestWhatTheReportsTell(t *testing.T) {
 		{"the good one is good", "harbourlight.example", 60, 1, 0.97, 0.9999},
 		{"before the support software", "tinwhistle.example", 300, 220, 0.85, 0.97},
 		{"with the support software", "tinwhistle.example", 200, 130, 0.65, 0.86},
-		{"with the support software mended", "tinwhistle.example", 90, 30, 0.88, 0.98},
+		{"with the support software fixed", "tinwhistle.example", 90, 30, 0.88, 0.98},
 		{"with a broken SPF record", "tinwhistle.example", 20, 1, 0.70, 0.87},
 		{"nothing of the parked one is real", "oldmill.example", 365, 300, 0, 0},
 		{"the spoofed one", "brightpay.example", 120, 1, 0.4, 0.75},

@@ -51,7 +51,7 @@ func TestStepsFitTogether(t *testing.T) {
 	}
 	for _, d := range scenario().Domains() {
 		if !there[in{d.Team, d.Name}] {
-			t.Errorf("%s: got nobody who adds it to %s", d.Name, d.Team)
+			t.Errorf("%s: got no member who adds it to %s", d.Name, d.Team)
 		}
 	}
 	for _, role := range []dmarcd.Role{dmarcd.RoleOwner, dmarcd.RoleEditor, dmarcd.RoleViewer} {
@@ -64,7 +64,7 @@ func TestStepsFitTogether(t *testing.T) {
 		}
 	}
 	if owner := (in{demo.SecondTeam, demo.Ada}); roles[owner] != dmarcd.RoleOwner || roles[in{demo.FirstTeam, demo.Ada}] != dmarcd.RoleOwner {
-		t.Error("got nobody who owns both teams")
+		t.Error("got no member who owns both teams")
 	}
 }
 

@@ -129,8 +129,8 @@ func TestZone(t *testing.T) {
 		{"a record", dns.Question{Name: "harbourlight.example", Type: dns.MX}, dns.Data, true},
 		{"another type", dns.Question{Name: "tinwhistle.example", Type: dns.AAAA}, dns.NoData, false},
 		{"a name that has only names below", question("_domainkey.tinwhistle.example"), dns.NoData, false},
-		{"no such name", question("nobody.tinwhistle.example"), dns.NoSuchName, false},
-		{"no such name in a signed zone", question("nobody.harbourlight.example"), dns.NoSuchName, true},
+		{"no such name", question("unknown.tinwhistle.example"), dns.NoSuchName, false},
+		{"no such name in a signed zone", question("unknown.harbourlight.example"), dns.NoSuchName, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +166,7 @@ func TestServer(t *testing.T) {
 		{Name: "mail3.harbourlight.example", Type: dns.AAAA},
 		{Name: "1.2.0.192.in-addr.arpa", Type: dns.PTR},
 		{Name: "99.2.0.192.in-addr.arpa", Type: dns.PTR},
-		{Name: "nobody.oldmill.example", Type: dns.TXT},
+		{Name: "unknown.oldmill.example", Type: dns.TXT},
 		{Name: "_dmarc.example", Type: dns.TXT},
 		{Name: "example.com", Type: dns.A},
 	} {

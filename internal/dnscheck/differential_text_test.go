@@ -92,11 +92,11 @@ func recordText(r *rand.Rand) string {
 
 var goodDestinations = []string{
 	"rua=mailto:dmarc@example.net", "rua=mailto:a@example.net,mailto:b@example.org!10m", "RUA = mailto:a%2Cb@example.net",
-	"rua=https://reports.example.net/dmarc", "rua=nobody@example.net, mailto:d@example.net", "rua=MAILTO:D@EXAMPLE.NET!5",
+	"rua=https://reports.example.net/dmarc", "rua=unknown@example.net, mailto:d@example.net", "rua=MAILTO:D@EXAMPLE.NET!5",
 }
 
 var badDestinations = []string{
-	"rua=nobody@example.net", "rua=", "rua=mailto:", "rua=mailto:a@example.net!10p", "rua=,", "rua=mailto:nowhere", "rua=see our page",
+	"rua=unknown@example.net", "rua=", "rua=mailto:", "rua=mailto:a@example.net!10p", "rua=,", "rua=mailto:nowhere", "rua=see our page",
 }
 
 // missText returns a text that is nearly a record.

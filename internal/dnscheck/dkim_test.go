@@ -41,10 +41,10 @@ func dkimCases(t *testing.T) []findingCase {
 	return []findingCase{
 		{name: "no keys at all", zone: without("_domainkey"), want: []string{"dkim.no-keys"}, not: []string{"dkim.not-found"}},
 		{
-			name: "keys under selectors that nobody knows", zone: without("_domainkey") + `x7f3._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`,
+			name: "keys under unknown selectors", zone: without("_domainkey") + `x7f3._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`,
 			want: []string{"dkim.not-found"}, not: []string{"dkim.no-keys"}, says: "It may still have keys",
 		},
-		{name: "a selector that nobody can tell about", zone: sound + "google._domainkey.example.com INCONCLUSIVE", want: []string{"dkim.inconclusive"}},
+		{name: "a selector whose lookup fails", zone: sound + "google._domainkey.example.com INCONCLUSIVE", want: []string{"dkim.inconclusive"}},
 		{name: "a wildcard", zone: without("_domainkey") + `*._domainkey.example.com TXT "v=DKIM1; ` + ed25519Key + `"`, want: []string{"dkim.wildcard"}, not: []string{"dkim.found"}},
 		{name: "a wildcard that revokes all other keys", zone: sound + `*._domainkey.example.com TXT "v=DKIM1; p="`, want: []string{"dkim.found"}, not: []string{"dkim.wildcard", "dkim.revoked"}},
 		{

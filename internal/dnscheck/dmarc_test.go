@@ -244,7 +244,7 @@ var destinationCases = []findingCase{
 		not: []string{"dmarc.destination-refused", "dmarc.destination-without-mail"},
 	},
 	{
-		name: "a destination that nobody can tell about",
+		name: "a destination whose lookup fails",
 		zone: own("v=DMARC1; p=reject; rua=mailto:d@reports.example.net") + "reports.example.net MX 10 mx.example.net\n" +
 			"example.com._report._dmarc.reports.example.net INCONCLUSIVE",
 		want: []string{"dmarc.destination-unknown"}, not: []string{"dmarc.destination-refused"},

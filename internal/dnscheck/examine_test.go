@@ -159,7 +159,7 @@ func TestGradeAndNextStep(t *testing.T) {
 			zone: without("_dmarc") + `_dmarc.example.com TXT "v=DMARC1; p=none; rua=mailto:dmarc@example.com"`,
 		},
 		{name: "no DMARC record", zone: without("_dmarc"), grade: "F", next: "dmarc.missing"},
-		{name: "nobody can tell", zone: without("_dmarc") + "_dmarc.example.com INCONCLUSIVE", grade: "", next: "mta-sts.missing"},
+		{name: "failed lookup", zone: without("_dmarc") + "_dmarc.example.com INCONCLUSIVE", grade: "", next: "mta-sts.missing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +182,7 @@ func TestExamineIsRepeatable(t *testing.T) {
 	c := findingCase{zone: sound + stsRecord, files: enforced}
 	first, second := c.examine(t, web), c.examine(t, web)
 	if diff := diffFacts(first, second); diff != "" {
-		t.Errorf("two looks at the same zone differ (-first +second):\n%s", diff)
+		t.Errorf("two checks of the same zone differ (-first +second):\n%s", diff)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestSetup(t *testing.T) {
 	}{
 		{name: "no report domain", domain: domain("", "")},
 		{
-			name: "nobody has looked", domain: dmarcd.Domain{Name: "mail.example.com", ReportMailbox: "box"}, reportDomain: "reports.example.net",
+			name: "no check yet", domain: dmarcd.Domain{Name: "mail.example.com", ReportMailbox: "box"}, reportDomain: "reports.example.net",
 			want: []step{{dmarcd.SetupDMARC, "v=DMARC1; p=none; rua=mailto:" + address, false, false}, consent, tls},
 		},
 		{

@@ -171,10 +171,10 @@ func TestEndedContext(t *testing.T) {
 
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
-	const nobody = "127.0.0.1:1"
-	r := newResolver(t, resolver.Config{Servers: []string{nobody}})
+	const closedPort = "127.0.0.1:1"
+	r := newResolver(t, resolver.Config{Servers: []string{closedPort}})
 	got := r.Resolve(t.Context(), text("a.example.org"))
-	const want = nobody + " cannot be asked: connection refused"
+	const want = closedPort + " cannot be asked: connection refused"
 	if got.Outcome != dns.Inconclusive || got.Reason != want {
 		t.Errorf("got %s, reason %q want inconclusive, %q", got.Outcome, got.Reason, want)
 	}

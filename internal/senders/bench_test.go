@@ -26,7 +26,7 @@ func BenchmarkIdentify(b *testing.B) {
 	for name, clues := range map[string]senders.Clues{
 		"host":    {Host: "a48-117.smtp-out.amazonses.com"},
 		"network": {Host: "unknown.example", Network: 11377},
-		"nobody":  {Host: "mail.customer.example", Network: 64496, Domains: []string{"customer.example"}},
+		"unknown": {Host: "mail.customer.example", Network: 64496, Domains: []string{"customer.example"}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -52,7 +52,7 @@ func TestFirstClaimCounts(t *testing.T) {
 	if got, ok := catalogue.Sender("Ours"); !ok || got.Name != "Ours" {
 		t.Errorf("got %q, %t, want the sender with the key", got.Name, ok)
 	}
-	if _, ok := catalogue.Sender("nobody"); ok {
+	if _, ok := catalogue.Sender("unknown"); ok {
 		t.Error("got a sender for a key that none has")
 	}
 	if got, want := len(catalogue.Senders()), len(senders.Known())+1; got != want {

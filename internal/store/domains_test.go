@@ -198,11 +198,11 @@ func TestSaveCheck(t *testing.T) {
 			{"nothing is found", dmarcd.Check{Conclusive: true}, false, "", false},
 			{"a record appears", found, true, record, true},
 			{"the same again", found, true, record, false},
-			{"nobody answers", dmarcd.Check{Reason: "timeout"}, true, record, false},
+			{"no answer", dmarcd.Check{Reason: "timeout"}, true, record, false},
 			{"unusable now", dmarcd.Check{Conclusive: true, Record: "v=DMARC1"}, false, "v=DMARC1", true},
 			{"a report domain, another address", at(found), false, record, true},
 			{"its own mailbox", at(found, child.ReportMailbox), true, record, true},
-			{"its parent's, behind a stranger's", at(found, "stranger", parent.ReportMailbox), true, record, false},
+			{"its parent's, behind another address", at(found, "other", parent.ReportMailbox), true, record, false},
 			{"a mailbox of an unrelated domain", at(found, other.ReportMailbox), false, record, true},
 			{"gone", dmarcd.Check{Conclusive: true}, false, "", true},
 		}

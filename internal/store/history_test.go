@@ -47,10 +47,10 @@ func TestWhatTheScheduleSeesIsDoubted(t *testing.T) {
 			{"another change is doubted too", time.Minute, found("quarantine"), "reject", nil},
 			{"back to the old: nothing happened", time.Minute, found("reject"), "reject", nil},
 			{"doubted again", time.Minute, found("none"), "reject", nil},
-			{"nobody answers", time.Minute, dmarcd.Check{Reason: "timeout"}, "reject", nil},
+			{"no answer", time.Minute, dmarcd.Check{Reason: "timeout"}, "reject", nil},
 			{"two looks agree", time.Minute, found("none"), "none", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyWeakened}},
 			{"the TTL has run out", time.Hour, found("reject"), "reject", []dmarcd.EventKind{dmarcd.RecordChanged, dmarcd.PolicyStrengthened}},
-			{"somebody asked", time.Minute, asked(found("")), "", []dmarcd.EventKind{dmarcd.RecordRemoved, dmarcd.PolicyWeakened}},
+			{"a requested check", time.Minute, asked(found("")), "", []dmarcd.EventKind{dmarcd.RecordRemoved, dmarcd.PolicyWeakened}},
 			{"and asked again", time.Minute, asked(found("none")), "none", []dmarcd.EventKind{dmarcd.RecordAppeared}},
 		} {
 			now := clock.advance(step.wait)

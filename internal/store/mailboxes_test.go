@@ -164,7 +164,7 @@ func TestMailboxStateAndStatus(t *testing.T) {
 		step("a bad look", team.SaveMailboxStatus(t.Context(), want.ID, want.Error))
 		clock.advance(time.Minute)
 		want.Error, want.ErrorAt, want.SeenAt = "", time.Time{}, clock.Now()
-		step("a good look again", team.SaveMailboxStatus(t.Context(), want.ID, ""))
+		step("another good check", team.SaveMailboxStatus(t.Context(), want.ID, ""))
 		step("another secret", team.SaveMailboxSecret(t.Context(), want.ID, []byte("new")))
 		if err := team.RemoveMailbox(t.Context(), want.ID); err != nil {
 			t.Fatal(err)

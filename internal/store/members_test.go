@@ -57,7 +57,7 @@ func TestMembers(t *testing.T) {
 			t.Error("a removed member is still there")
 		}
 		for name, err := range map[string]error{
-			"role of nobody": view.SetRole(ctx, ann.ID, dmarcd.RoleViewer), "removal of nobody": view.RemoveMember(ctx, ann.ID),
+			"role of an unknown user": view.SetRole(ctx, ann.ID, dmarcd.RoleViewer), "removal of an unknown user": view.RemoveMember(ctx, ann.ID),
 		} {
 			if !errors.Is(err, dmarcd.ErrNotFound) {
 				t.Errorf("%s: got %v, want ErrNotFound", name, err)
@@ -110,7 +110,7 @@ func TestTeamInvitations(t *testing.T) {
 		for name, spoil := range map[string]func(*dmarcd.Invitation){
 			"an operator": func(i *dmarcd.Invitation) { i.Operator = true },
 			"anybody":     func(i *dmarcd.Invitation) { i.Email = "" },
-			"by nobody":   func(i *dmarcd.Invitation) { i.CreatedBy = 0 },
+			"by no user":  func(i *dmarcd.Invitation) { i.CreatedBy = 0 },
 		} {
 			bad := invitation
 			spoil(&bad)
@@ -168,7 +168,7 @@ func TestIdentities(t *testing.T) {
 			email    string
 		}{
 			{"no verified address", person("1", ""), dmarcd.ErrForbidden, ""},
-			{"nobody invited them", person("2", "stranger@example.com"), dmarcd.ErrNotFound, ""},
+			{"no invitation", person("2", "outsider@example.com"), dmarcd.ErrNotFound, ""},
 			{"a user", person("1", known.Email), nil, known.Email},
 			{"invited", person("3", "invited@example.com"), nil, "invited@example.com"},
 			{"admitted", admitted, nil, "admitted@example.com"},
@@ -186,7 +186,7 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("roles (-want +got):\n%s", diff)
 		}
 		if _, hash, err := w.Password(ctx, known.Email); err != nil || hash != "" || !w.ended(session) {
-			t.Errorf("who made the user with somebody's address stays in: %q, %v", hash, err)
+			t.Errorf("the user who took an address of another stays signed in: %q, %v", hash, err)
 		}
 	})
 }
@@ -226,7 +226,7 @@ func TestUserNames(t *testing.T) {
 			{"a name", user.ID, " Ann Example ", nil},
 			{"too long a name", user.ID, strings.Repeat("a", 101), dmarcd.ErrInvalid},
 			{"a name that cannot be printed", user.ID, "a\x00b", dmarcd.ErrInvalid},
-			{"nobody", 1, "Ann", dmarcd.ErrNotFound},
+			{"unknown user", 1, "Ann", dmarcd.ErrNotFound},
 		} {
 			if err := w.SetUserName(t.Context(), test.user, test.to); !errors.Is(err, test.want) {
 				t.Errorf("%s: got %v, want %v", test.name, err, test.want)

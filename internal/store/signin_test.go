@@ -154,7 +154,7 @@ func TestSessions(t *testing.T) {
 			t.Error("an ended session goes on")
 		}
 		if err := w.CreateSession(ctx, dmarcd.NewSession{Hash: w.hash(), User: 12345}); !errors.Is(err, dmarcd.ErrNotFound) {
-			t.Errorf("a session of nobody: got %v, want ErrNotFound", err)
+			t.Errorf("an unknown session: got %v, want ErrNotFound", err)
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestInvitations(t *testing.T) {
 				user: known.Email, role: dmarcd.RoleOwner,
 			},
 			{
-				name:       "a link for somebody else",
+				name:       "a link for another user",
 				invitation: dmarcd.Invitation{Email: "else@example.com", Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{User: known.ID}, want: dmarcd.ErrForbidden,
 			},
 			{
@@ -237,7 +237,7 @@ func TestInvitations(t *testing.T) {
 			},
 			{
 				name:       "a link for anybody who tells no address",
-				invitation: dmarcd.Invitation{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: "nobody", PasswordHash: "x"}, want: dmarcd.ErrInvalid,
+				invitation: dmarcd.Invitation{Role: dmarcd.RoleOwner}, claim: dmarcd.Claim{Email: "no address", PasswordHash: "x"}, want: dmarcd.ErrInvalid,
 			},
 		} {
 			test.invitation.Team = team.ID
@@ -350,7 +350,7 @@ func TestFirstInvitationHappensOnce(t *testing.T) {
 		}
 		w.clock.advance(dmarcd.InvitationLife)
 		if !again() {
-			t.Error("nobody used the link in time, and there is no other")
+			t.Error("the link expired unused, and there is no other")
 		}
 		hash := w.hash()
 		w.clock.advance(dmarcd.InvitationLife)

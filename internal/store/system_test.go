@@ -45,7 +45,7 @@ func TestCredential(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if n := s.Stats().Queries - before; n != 1 {
-			t.Errorf("the look-up took %d queries, want 1", n)
+			t.Errorf("the lookup took %d queries, want 1", n)
 		}
 		if err := s.SetAPI(ctx, "a", false); err != nil {
 			t.Fatal(err)
@@ -433,7 +433,7 @@ func TestTemporaryErrors(t *testing.T) {
 	})
 	t.Run("no PostgreSQL there", func(t *testing.T) {
 		t.Parallel()
-		_, err := store.Open(t.Context(), "postgres://nobody:hunter2@127.0.0.1:1/none", store.Options{})
+		_, err := store.Open(t.Context(), "postgres://unknown:hunter2@127.0.0.1:1/none", store.Options{})
 		if !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("got %v, want ErrTemporary", err)
 		}
@@ -441,7 +441,7 @@ func TestTemporaryErrors(t *testing.T) {
 			t.Errorf("the password is in the error: %v", err)
 		}
 	})
-	t.Run("a PostgreSQL that lets nobody in", func(t *testing.T) {
+	t.Run("a PostgreSQL that rejects every login", func(t *testing.T) {
 		t.Parallel()
 		if testing.Short() {
 			return

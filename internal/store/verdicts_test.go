@@ -262,7 +262,7 @@ func TestSetReportsCounted(t *testing.T) {
 			changed int
 			left    int64
 		}{
-			{store.ReportFilter{Organization: "nobody.example"}, false, 0, 1230},
+			{store.ReportFilter{Organization: "unknown.example"}, false, 0, 1230},
 			{store.ReportFilter{Organization: "RECEIVER.EXAMPLE"}, false, 230, 1000},
 			{store.ReportFilter{Organization: "receiver.example"}, false, 0, 1000},
 			{store.ReportFilter{Organization: "receiver.example", Days: dmarcd.Days{To: &yesterday}}, true, 115, 1115},

@@ -17,7 +17,7 @@ func TestPolicyBadge(t *testing.T) {
 		applied    string
 		text, note string
 	}{
-		{"not looked at", dmarcd.Domain{}, "", "unknown", ""},
+		{"not checked", dmarcd.Domain{}, "", "unknown", ""},
 		{"no record", dmarcd.Domain{KnownAt: known}, "", "no policy", ""},
 		{"as the record says", dmarcd.Domain{KnownAt: known, Policy: "reject"}, "reject", "reject", ""},
 		{"in testing", dmarcd.Domain{KnownAt: known, Policy: "quarantine", Record: "v=DMARC1; p=quarantine; t=y"}, "none", "quarantine (testing)", ""},

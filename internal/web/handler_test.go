@@ -78,7 +78,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/domains/example.com/purpose", url.Values{"purpose": {"war"}}, `id="error-purpose"`},
 		{"/app/domains/example.com/tags", url.Values{"tags": {"a/b"}}, `id="error-tags"`},
 		{"/app/settings/tokens", url.Values{"name": {"x"}, "scope": {"all"}}, `id="error-scope"`},
-		{"/app/settings/members", url.Values{"email": {"nobody"}, "role": {"viewer"}}, `id="error-email"`},
+		{"/app/settings/members", url.Values{"email": {"no address"}, "role": {"viewer"}}, `id="error-email"`},
 		{"/app/settings/members", url.Values{"email": {"x@example.com"}, "role": {"king"}}, `id="error-role"`},
 		{"/app/settings/mailboxes", mailbox("server", ""), `id="error-server"`},
 		{"/app/settings/mailboxes", mailbox("server", "imap.example.org:imaps"), `id="error-server"`},

@@ -15,7 +15,7 @@ import (
 type role int
 
 const (
-	stranger role = iota
+	anonymous role = iota
 	viewer
 	editor
 	owner
@@ -112,7 +112,7 @@ var places = []place{
 
 // accountForms are what users may change of their own account only.
 var accountForms = []place{
-	{path: "/app/account/name", need: viewer, form: url.Values{"name": {"Somebody Else"}}},
+	{path: "/app/account/name", need: viewer, form: url.Values{"name": {"Another Name"}}},
 	{path: "/app/account/password", need: viewer, form: url.Values{"current": {password}, "password": {"another few words in a row"}}},
 	{path: "/app/account/sessions/end", need: viewer, form: url.Values{}},
 	{path: "/app/account/sessions/{session}/end", need: viewer, form: url.Values{}},
@@ -179,11 +179,11 @@ func TestWhoIsRefusedWhat(t *testing.T) {
 	t.Parallel()
 	c := foundCompany(t, `_dmarc.example.com. TXT "v=DMARC1; p=none"`)
 	before := c.state()
-	nobody := c.visitor(t)
+	signedOut := c.visitor(t)
 	for _, p := range places {
 		name := p.method() + " " + p.path
-		if got := c.try(nobody, p); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/app/sign-in") {
-			t.Errorf("%s as a stranger: got status %d to %q want the sign-in page", name, got.status, got.header.Get("Location"))
+		if got := c.try(signedOut, p); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/app/sign-in") {
+			t.Errorf("%s signed out: got status %d to %q want the sign-in page", name, got.status, got.header.Get("Location"))
 		}
 		got := c.try(c.viewer, p)
 		if want := http.StatusOK; p.need == viewer && got.status != want {
@@ -195,13 +195,13 @@ func TestWhoIsRefusedWhat(t *testing.T) {
 		c.tryAsAnother(p)
 	}
 	for _, p := range accountForms {
-		if got := c.try(nobody, p); got.status != http.StatusSeeOther || got.header.Get("Location") != "/app/sign-in?why=form" {
-			t.Errorf("%s as a stranger: got status %d to %q want the sign-in page", p.path, got.status, got.header.Get("Location"))
+		if got := c.try(signedOut, p); got.status != http.StatusSeeOther || got.header.Get("Location") != "/app/sign-in?why=form" {
+			t.Errorf("%s signed out: got status %d to %q want the sign-in page", p.path, got.status, got.header.Get("Location"))
 		}
 	}
 	for _, v := range []*visitor{c.viewer, c.another} {
 		if got := c.try(v, accountForms[len(accountForms)-1]); got.status != http.StatusNotFound {
-			t.Errorf("the session of somebody else: got status %d want 404", got.status)
+			t.Errorf("the session of another user: got status %d want 404", got.status)
 		}
 	}
 	if after := c.state(); after != before {

@@ -46,7 +46,7 @@ func TestFirstSteps(t *testing.T) {
 
 	b.visit("/", http.StatusOK)
 	if got := b.path(); !strings.HasPrefix(got, "/app/sign-in") {
-		t.Errorf("a stranger: got %s want the sign-in page", got)
+		t.Errorf("signed out: got %s want the sign-in page", got)
 	}
 	b.acceptInvitation(s.link, "ada@example.com")
 	b.says("Get started")

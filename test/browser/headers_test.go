@@ -17,12 +17,12 @@ var securityHeaders = map[string]string{
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	c := foundCompany(t, "")
-	nobody := c.visitor(t)
+	signedOut := c.visitor(t)
 	anybody := []place{
 		{path: "/app/sign-in"}, {path: "/app/invitation/unknown"}, {path: "/app/oidc/start"}, {path: "/app/nothing"}, {path: "/app/static/none.css"},
 	}
 	for _, p := range append(anybody, places...) {
-		for name, v := range map[string]*visitor{"a stranger": nobody, "a viewer": c.viewer} {
+		for name, v := range map[string]*visitor{"signed out": signedOut, "a viewer": c.viewer} {
 			got := c.try(v, p)
 			where := p.method() + " " + p.path + " for " + name
 			for header, want := range securityHeaders {

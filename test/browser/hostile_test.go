@@ -170,7 +170,7 @@ func TestStoredScript(t *testing.T) {
 		"/app/reports/rejected", "/app/settings/audit", "/app/builder",
 	} {
 		if !seen[want] {
-			t.Errorf("got no look at %s want every page looked at", want)
+			t.Errorf("got no visit of %s want every page visited", want)
 		}
 	}
 	b.unveiled("/app/reports?kind=aggregate", "org", "comment", "selector", "dkimdomain", "spfdomain", "extra", "address")
@@ -193,7 +193,7 @@ func (b *tab) unhurt() {
 	b.t.Helper()
 	const foreign = `[...document.querySelectorAll("[data-hostile], a[href^='javascript:' i], [onload], [onerror]")].map((e) => e.outerHTML)`
 	for _, element := range read(b, evaluate[[]string](foreign)) {
-		b.t.Errorf("%s: got the element %s of a stranger want text", b.path(), element)
+		b.t.Errorf("%s: got the element %s of an outsider want text", b.path(), element)
 	}
 }
 

@@ -99,15 +99,15 @@ var shownPages = []shown{
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	s := serveDemo(t)
-	stranger := s.open(t)
-	stranger.visit(s.link, http.StatusOK)
-	stranger.inspect("invitation")
-	stranger.acceptInvitation(s.link, demo.Ada)
-	stranger.lookAround()
-	stranger.visit("/app/nothing", http.StatusNotFound)
-	stranger.inspect("not-found")
-	stranger.signOut()
-	stranger.inspect("sign-in")
+	visitor := s.open(t)
+	visitor.visit(s.link, http.StatusOK)
+	visitor.inspect("invitation")
+	visitor.acceptInvitation(s.link, demo.Ada)
+	visitor.lookAround()
+	visitor.visit("/app/nothing", http.StatusNotFound)
+	visitor.inspect("not-found")
+	visitor.signOut()
+	visitor.inspect("sign-in")
 
 	const tabs = 3
 	for worker := range tabs {

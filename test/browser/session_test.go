@@ -54,7 +54,7 @@ func TestSessions(t *testing.T) {
 	// Signing out ends the session at the server, and this one alone.
 	v.post("/app/sign-out", nil)
 	thief.hold(second)
-	thief.wantIn("with the secret of somebody who signed out", false)
+	thief.wantIn("with the secret of a user who signed out", false)
 	victim.wantIn("on another browser", true)
 
 	// So does time.
@@ -129,8 +129,8 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 	guess := func(email string) answer {
 		return v.post("/app/sign-in", url.Values{"email": {email}, "password": {"a guess, and a wrong one"}})
 	}
-	known, unknown := guess("ada@example.com"), guess("nobody@example.com")
-	if strings.ReplaceAll(known.body, "ada@", "nobody@") != unknown.body || known.status != unknown.status {
+	known, unknown := guess("ada@example.com"), guess("unknown@example.com")
+	if strings.ReplaceAll(known.body, "ada@", "unknown@") != unknown.body || known.status != unknown.status {
 		t.Error("a wrong password and an unknown address: got answers that differ want the same")
 	}
 	const many = 30

@@ -30,7 +30,7 @@ func TestSingleSignOn(t *testing.T) {
 		{"ada", http.StatusOK, "Settings"},
 		{"mallory", http.StatusForbidden, "You have not been invited"},
 		{"liar", http.StatusForbidden, "Your email address is not verified"},
-		{"nobody", http.StatusUnauthorized, "The sign-in was not completed"},
+		{"unknown", http.StatusUnauthorized, "The sign-in was not completed"},
 	} {
 		t.Run(row.account, func(t *testing.T) {
 			b := s.open(t, strings.TrimPrefix(provider.Issuer, "http://"))

@@ -18,10 +18,10 @@ func TestWatch(t *testing.T) {
 		want               string // a part of the problem; "" for none
 	}{
 		{name: "a good page", page: `<p>Nothing is wrong.</p>`},
-		{name: "a script of a stranger", page: `<script>alert("here")</script>`, want: `a script said "here" by alert`},
+		{name: "a script of an outsider", page: `<script>alert("here")</script>`, want: `a script said "here" by alert`},
 		{name: "an image elsewhere", page: `<img src="http://hostile.example/x.png">`, want: "asked another host for http://hostile.example/x.png"},
 		{name: "a violation of the policy", policy: "script-src 'self'", page: `<script>alert("here")</script>`, want: "Content Security Policy"},
-		{name: "an error that nobody caught", page: `<script>throw new Error("lost")</script>`, want: "lost"},
+		{name: "an error that no handler caught", page: `<script>throw new Error("lost")</script>`, want: "lost"},
 		{name: "an error in the console", page: `<script>console.error("told")</script>`, want: "told"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

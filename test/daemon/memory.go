@@ -49,9 +49,6 @@ func meter(pid int, net int64, ended <-chan struct{}) *Meter {
 	return m
 }
 
-// Now returns the bytes of the latest sample.
-func (m *Meter) Now() int64 { return m.now.Load() }
-
 // Peak returns the most bytes since the start, or since the latest Reset.
 func (m *Meter) Peak() int64 { return m.peak.Load() }
 

@@ -108,7 +108,7 @@ func TestActiveByTheReportingAddress(t *testing.T) {
 			{"its own, by discovery", "mail.example.com", "example.com", "mailto:" + address["mail.example.com"], true},
 			{"no rua", "mail.example.com", "mail.example.com", "", false},
 			{"elsewhere", "mail.example.com", "mail.example.com", "mailto:dmarc@example.com", false},
-			{"nobody's address here", "mail.example.com", "mail.example.com", "mailto:nobody@reports.example", false},
+			{"an unknown address here", "mail.example.com", "mail.example.com", "mailto:unknown@reports.example", false},
 			{"its address at another domain", "mail.example.com", "mail.example.com", "mailto:" + strings.Replace(address["mail.example.com"], "reports.example", "reports.example.net", 1), false},
 			{"its sibling's", "mail.example.com", "mail.example.com", "mailto:" + address["news.example.com"], false},
 			{"its child's", "example.com", "example.com", "mailto:" + address["mail.example.com"], false},

@@ -108,9 +108,9 @@ func TestAdditionsOfAnotherTeamAreLikeNone(t *testing.T) {
 					query = strings.Replace(query, "?", "&", 1)
 				}
 				got := s.get(e.path + query)
-				want := s.get(append(additions(nobody), endpoint{http.MethodGet, "/events?domain=" + nobody, false})[i].path + query)
+				want := s.get(append(additions(unknown), endpoint{http.MethodGet, "/events?domain=" + unknown, false})[i].path + query)
 				if diff := cmp.Diff(want.comparable(), got.comparable()); diff != "" {
-					t.Errorf("%s%s (-of nobody +of another team):\n%s", e, query, diff)
+					t.Errorf("%s%s (-unknown +of another team):\n%s", e, query, diff)
 				}
 			}
 		}
@@ -137,9 +137,9 @@ func TestDeletionTakesTheAdditionsAway(t *testing.T) {
 		}
 		s.remove("example.com")
 		for i, e := range additions("example.com") {
-			want := s.get(additions("nobody.example")[i].path)
+			want := s.get(additions("unknown.example")[i].path)
 			if diff := cmp.Diff(want.comparable(), s.get(e.path).comparable()); diff != "" {
-				t.Errorf("%s (-of nobody +deleted):\n%s", e, diff)
+				t.Errorf("%s (-unknown +deleted):\n%s", e, diff)
 			}
 		}
 		s.get("/events?domain=example.com").wantBody(t, `{"items":[],"next":null}`)

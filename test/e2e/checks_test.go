@@ -185,7 +185,7 @@ func TestLatestCheckOfAKnownZone(t *testing.T) {
 			t.Errorf("dmarc (-want +got):\n%s", diff)
 		}
 		if got.SPF.Status != "ok" || got.SPF.Record != "v=spf1 mx -all" || got.SPF.Lookups != 1 {
-			t.Errorf("spf: got %+v want one look-up of v=spf1 mx -all", got.SPF)
+			t.Errorf("spf: got %+v want one lookup of v=spf1 mx -all", got.SPF)
 		}
 		wantFindings := []string{
 			"warning dmarc.policy-none", "info mta-sts.missing", "info tls-rpt.missing", "info dnssec.unsigned",
@@ -218,7 +218,7 @@ func TestNoCheckWithoutAnAnswer(t *testing.T) {
 		s.add("example.com")
 		latest := s.get("/domains/example.com/checks/latest")
 		latest.wantStatus(t, http.StatusNotFound)
-		if missing := s.get("/domains/nobody.example/checks/latest"); missing.text() == latest.text() {
+		if missing := s.get("/domains/unknown.example/checks/latest"); missing.text() == latest.text() {
 			t.Errorf("a domain without a check is told like one that is not there: %s", latest.body)
 		}
 		s.get("/domains/example.com/checks").wantBody(t, `{"items":[],"next":null}`)
@@ -331,7 +331,7 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 			t.Errorf("got the policy %q, SPF %q and grade %s want reject, ok and A", next.DMARC.Policy, next.SPF.Status, next.Grade)
 		}
 		if !slices.Contains(next.Changes, change{"spf.status", "multiple", "ok"}) {
-			t.Errorf("changes: got %v want the mended SPF among them", next.Changes)
+			t.Errorf("changes: got %v want the fixed SPF among them", next.Changes)
 		}
 		resolved := 0
 		for _, h := range s.happened("example.com") {
@@ -340,7 +340,7 @@ func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 			}
 		}
 		if resolved != 1 {
-			t.Errorf("events: got %v want one mended finding", s.happened("example.com"))
+			t.Errorf("events: got %v want one resolved finding", s.happened("example.com"))
 		}
 	})
 }

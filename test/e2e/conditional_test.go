@@ -43,7 +43,7 @@ func TestConditionalRequests(t *testing.T) {
 					path, a.status, a.header.Get("ETag"), tags[path])
 			}
 		}
-		s.ifNoneMatch("/domains/nobody.example", "*").wantStatus(t, http.StatusNotFound)
+		s.ifNoneMatch("/domains/unknown.example", "*").wantStatus(t, http.StatusNotFound)
 	})
 }
 
@@ -61,8 +61,8 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 		s := in.serve()
 		s.add("example.com")
 		for _, path := range []string{
-			"/domains", "/domains?limit=1", "/domains?limit=0", "/domains/example.com", "/domains/nobody.example",
-			"/reports", "/reports/example.com", "/reports/nobody.example", "/reports?from=x", "/no/such/path",
+			"/domains", "/domains?limit=1", "/domains?limit=0", "/domains/example.com", "/domains/unknown.example",
+			"/reports", "/reports/example.com", "/reports/unknown.example", "/reports?from=x", "/no/such/path",
 			"/openapi.json", "/docs",
 		} {
 			get := s.get(path)

@@ -14,7 +14,7 @@ import (
 func TestBadConfigurationStopsTheStart(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
-		broken := mintToken("broken")[:38] + mintToken("mended")[38:]
+		broken := mintToken("broken")[:38] + mintToken("other")[38:]
 		in.remember(broken)
 		rows := []struct{ name, setting, names string }{
 			{"listen", "DMARCD_LISTEN=nonsense", "listen"},

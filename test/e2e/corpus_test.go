@@ -142,7 +142,7 @@ func wantCorpusReports(t *testing.T, s *server, index corpusIndex) {
 		}](t, s.get("/insights/reports/"+r.ID)).Report
 		want, ok := index.reports[full.key()]
 		if !ok {
-			t.Errorf("got a report %+v that nobody sent", full)
+			t.Errorf("got a report %+v that was never sent", full)
 			continue
 		}
 		found++

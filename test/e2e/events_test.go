@@ -172,7 +172,7 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 				t.Errorf("%s, without a limit: got %v want all", row.query, got)
 			}
 		}
-		for _, query := range []string{"domain=nobody.example", "kind=finding.resolved"} {
+		for _, query := range []string{"domain=unknown.example", "kind=finding.resolved"} {
 			s.get("/events?"+query).wantBody(t, `{"items":[],"next":null}`)
 		}
 	})
@@ -194,9 +194,9 @@ func TestBadQueriesOfTheAdditions(t *testing.T) {
 		s := in.serve()
 		s.add("example.com")
 		for path, queries := range map[string][]string{
-			"/events":                        slices.Concat(cursors, filters),
-			"/domains/example.com/checks":    cursors,
-			"/domains/nobody.example/checks": cursors, // 422 comes before 404
+			"/events":                         slices.Concat(cursors, filters),
+			"/domains/example.com/checks":     cursors,
+			"/domains/unknown.example/checks": cursors, // 422 comes before 404
 		} {
 			for _, query := range queries {
 				if a := s.get(path + "?" + query); a.status != http.StatusUnprocessableEntity {

@@ -64,13 +64,13 @@ func mailCases() []mailCase {
 		{"signed and changed", func(t *testing.T, mail string) string {
 			return strings.Replace(signed(t, mail, "reporter.example"), "A report is", "A report was", 1)
 		}, reporter, "no", "no"},
-		{"signed by somebody else", func(t *testing.T, mail string) string {
-			return signed(t, mail, "stranger.example")
+		{"signed by another domain", func(t *testing.T, mail string) string {
+			return signed(t, mail, "outsider.example")
 		}, reporter, "no", "unknown"},
 		{"sent from the right server", func(_ *testing.T, mail string) string {
 			return strings.Replace(mail, "noreply@reporter.example", "noreply@listed.example", 1)
 		}, listed, "yes", "unknown"},
-		{"sent from the server of somebody else", asIs, listed, "no", "unknown"},
+		{"sent from the server of another domain", asIs, listed, "no", "unknown"},
 	}
 }
 

@@ -71,7 +71,7 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 			}
 			want, got := s.send(unknown.request(other)), s.send(e.request(other))
 			if diff := cmp.Diff(want.comparable(), got.comparable()); diff != "" {
-				t.Errorf("%s (-of nobody +of another team):\n%s", e, diff)
+				t.Errorf("%s (-unknown +of another team):\n%s", e, diff)
 			}
 		}
 	})

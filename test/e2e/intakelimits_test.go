@@ -33,11 +33,11 @@ func TestIntakeLimits(t *testing.T) {
 		if got := smtpCode(err); got != 552 {
 			t.Errorf("a mail that is too large: got %v want 552", err)
 		}
-		err = s.tryMail("bounce@reporter.example", "nobody@reports.example", mail)
+		err = s.tryMail("bounce@reporter.example", "unknown@reports.example", mail)
 		if got := smtpCode(err); got != 550 {
 			t.Errorf("an unknown recipient: got %v want 550", err)
 		}
-		err = s.tryMail("bounce@reporter.example", "somebody@example.net", mail)
+		err = s.tryMail("bounce@reporter.example", "someone@example.net", mail)
 		if got := smtpCode(err); got != 550 {
 			t.Errorf("a recipient elsewhere: got %v want 550", err)
 		}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // parallelism is how many tests run at once: most of the time they wait for
 // processes, clocks and a silent DNS.
-const parallelism = "4"
+const parallelism = "8"
 
 func buildAndRun(m *testing.M) int {
 	flag.Parse()

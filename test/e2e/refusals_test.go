@@ -10,7 +10,7 @@ import (
 var tooLarge = strings.Repeat("x", 64<<10+1)
 
 // unknownToken is well-formed but unknown.
-var unknownToken = mintToken("nobody")
+var unknownToken = mintToken("unknown")
 
 // errorFixture is the tokens with which requests are refused.
 type errorFixture struct {
@@ -153,18 +153,18 @@ func TestOrderOfRefusals(t *testing.T) {
 			{"403 of the whitelist before 405", cast.denied, "PUT", "/domains", nil, "", 403},
 			{"403 of the whitelist before 415 and 413", cast.denied, "POST", "/domains", text, tooLarge, 403},
 			{"403 of the whitelist before 422", cast.denied, "GET", "/reports?from=x", nil, "", 403},
-			{"403 of the whitelist before 404 of the domain", cast.denied, "GET", "/domains/nobody.example", nil, "", 403},
+			{"403 of the whitelist before 404 of the domain", cast.denied, "GET", "/domains/unknown.example", nil, "", 403},
 			{"404 of the path before 403 of the token", cast.read, "POST", "/no/such", text, tooLarge, 404},
 			{"405 before 403 of the token", cast.read, "PUT", "/domains", text, tooLarge, 405},
 			{"405 before 415", cast.write, "PUT", "/domains", text, tooLarge, 405},
-			{"405 before 404 of the domain", cast.write, "PUT", "/domains/nobody.example", nil, "", 405},
-			{"405 of a verification", cast.write, "GET", "/domains/nobody.example/verify", nil, "", 405},
+			{"405 before 404 of the domain", cast.write, "PUT", "/domains/unknown.example", nil, "", 405},
+			{"405 of a verification", cast.write, "GET", "/domains/unknown.example/verify", nil, "", 405},
 			{"403 of the token before 415", cast.read, "POST", "/domains", text, tooLarge, 403},
 			{"403 of the token before 413", cast.read, "POST", "/domains", json, tooLarge, 403},
 			{"403 of the token before 400", cast.read, "POST", "/domains", json, "{", 403},
 			{"403 of the token before 422", cast.read, "POST", "/domains", json, "{}", 403},
-			{"403 of the token before 404 of the domain", cast.read, "DELETE", "/domains/nobody.example", nil, "", 403},
-			{"403 of the token before 404 of a verification", cast.read, "POST", "/domains/nobody.example/verify", nil, "", 403},
+			{"403 of the token before 404 of the domain", cast.read, "DELETE", "/domains/unknown.example", nil, "", 403},
+			{"403 of the token before 404 of a verification", cast.read, "POST", "/domains/unknown.example/verify", nil, "", 403},
 			{"403 of the token before 409", cast.read, "POST", "/domains", json, `{"domain":"example.com"}`, 403},
 			{"415 of the type before 413", cast.write, "POST", "/domains", text, tooLarge, 415},
 			{"415 of the encoding before 413", cast.write, "POST", "/domains", packed, tooLarge, 415},
@@ -178,9 +178,9 @@ func TestOrderOfRefusals(t *testing.T) {
 			{"400 before 422", cast.write, "POST", "/domains", json, `{"domain":5} more`, 400},
 			{"400 before 422, no object", cast.write, "POST", "/domains", json, `[1] more`, 400},
 			{"400 before 409", cast.write, "POST", "/domains", json, `{"domain":"example.com"} more`, 400},
-			{"422 of the query before 404 of the domain", cast.write, "GET", "/reports/nobody.example?from=x", nil, "", 422},
+			{"422 of the query before 404 of the domain", cast.write, "GET", "/reports/unknown.example?from=x", nil, "", 422},
 			{"422 of the query before 404 of a bad name", cast.write, "GET", "/reports/bad_name?to=x", nil, "", 422},
-			{"404 of the domain", cast.write, "GET", "/reports/nobody.example?from=2026-01-01", nil, "", 404},
+			{"404 of the domain", cast.write, "GET", "/reports/unknown.example?from=2026-01-01", nil, "", 404},
 			{"409 comes last", cast.write, "POST", "/domains", json, `{"domain":"EXAMPLE.com.","active":0}`, 409},
 		}
 		for _, row := range rows {

@@ -37,7 +37,7 @@ func (in *installation) finish() {
 	}
 	for _, sign := range []string{"DATA RACE", "panic", `"status":500`} {
 		if strings.Contains(places["a log"], sign) {
-			in.t.Errorf("a log tells of a %s:\n%s", sign, linesWith(places["a log"], sign))
+			in.t.Errorf("a log has a %s:\n%s", sign, linesWith(places["a log"], sign))
 		}
 	}
 	if !in.mayLogErrors {

@@ -37,7 +37,7 @@ func TestSelfTest(t *testing.T) {
 		if list := s.get("/insights/reports").text(); strings.Contains(list, "self-test") {
 			t.Errorf("it is listed: %s", list)
 		}
-		s.post("/domains/nobody.example/selftest", "").wantStatus(t, http.StatusNotFound)
+		s.post("/domains/unknown.example/selftest", "").wantStatus(t, http.StatusNotFound)
 		s.post("/domains/example.com/selftest?x=1", "").wantStatus(t, http.StatusUnprocessableEntity)
 	})
 }

@@ -14,13 +14,13 @@ import (
 
 // The two names are equally long, so that not even a length tells them apart.
 const (
-	theirs = "theirs.example"
-	nobody = "nobody.example"
+	theirs  = "theirs.example"
+	unknown = "unknown.example"
 )
 
 const tenantZone = `
 	_dmarc.theirs.example. TXT "v=DMARC1; p=reject"
-	_dmarc.nobody.example. TXT "v=DMARC1; p=reject"
+	_dmarc.unknown.example. TXT "v=DMARC1; p=reject"
 `
 
 // comparable returns the answer without what differs between any two answers.
@@ -65,17 +65,17 @@ func TestAnotherTeamsDomainIsLikeNone(t *testing.T) {
 				continue
 			}
 			for _, query := range queries {
-				got, want := e.request(token), endpoints(nobody)[i].request(token)
+				got, want := e.request(token), endpoints(unknown)[i].request(token)
 				got.path += query
 				want.path += query
 				if diff := cmp.Diff(s.send(want).comparable(), s.send(got).comparable()); diff != "" {
-					t.Errorf("%s%s (-of nobody +of another team):\n%s", e, query, diff)
+					t.Errorf("%s%s (-unknown +of another team):\n%s", e, query, diff)
 				}
 			}
-			got, want := e.request(token), endpoints(nobody)[i].request(token)
+			got, want := e.request(token), endpoints(unknown)[i].request(token)
 			got.method, want.method = http.MethodHead, http.MethodHead
 			if diff := cmp.Diff(s.send(want).comparable(), s.send(got).comparable()); diff != "" {
-				t.Errorf("HEAD %s (-of nobody +of another team):\n%s", e.path, diff)
+				t.Errorf("HEAD %s (-unknown +of another team):\n%s", e.path, diff)
 			}
 		}
 	})
@@ -89,8 +89,8 @@ func TestListsAndSummariesAreTheTeamsOwn(t *testing.T) {
 		s.get("/domains?limit=10&after=a.example").wantBody(t, `[]`)
 		s.get("/reports").wantBody(t, zeros)
 
-		s.add(nobody)
-		if diff := cmp.Diff([]string{nobody}, s.list()); diff != "" {
+		s.add(unknown)
+		if diff := cmp.Diff([]string{unknown}, s.list()); diff != "" {
 			t.Errorf("domains of the team (-want +got):\n%s", diff)
 		}
 		a := s.send(request{method: http.MethodGet, path: "/domains", token: other})
@@ -99,7 +99,7 @@ func TestListsAndSummariesAreTheTeamsOwn(t *testing.T) {
 		}
 		s.send(request{method: http.MethodGet, path: "/reports", token: other}).
 			wantBody(t, `{"total":10,"compliant":7,"non_compliant":3}`)
-		s.get("/reports/"+nobody).wantBody(t, zeros)
+		s.get("/reports/"+unknown).wantBody(t, zeros)
 	})
 }
 
@@ -108,13 +108,13 @@ func TestTwoTeamsHaveTheSameDomain(t *testing.T) {
 		s := in.serve()
 		other := withOtherTeam(in, s)
 
-		taken, free := s.send(adding(in.token, theirs)), s.send(adding(in.token, nobody))
+		taken, free := s.send(adding(in.token, theirs)), s.send(adding(in.token, unknown))
 		taken.wantStatus(t, http.StatusCreated)
-		renamed := strings.ReplaceAll(taken.text(), theirs, nobody)
+		renamed := strings.ReplaceAll(taken.text(), theirs, unknown)
 		got, want := readDomain(t, []byte(renamed)), readDomain(t, free.body)
 		got.CreatedAt, got.UpdatedAt = want.CreatedAt, want.UpdatedAt
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("a domain that another team has (-of nobody +of another team):\n%s", diff)
+			t.Errorf("a domain that another team has (-unknown +of another team):\n%s", diff)
 		}
 		s.get("/reports/"+theirs).wantBody(t, zeros)
 
@@ -152,9 +152,9 @@ func TestAnotherTeamsDomainCostsLikeNone(t *testing.T) {
 			if !strings.Contains(e.path, theirs) {
 				continue
 			}
-			got, want := cost(e.request(in.token)), cost(endpoints(nobody)[i].request(in.token))
+			got, want := cost(e.request(in.token)), cost(endpoints(unknown)[i].request(in.token))
 			if got != want || want == 0 {
-				t.Errorf("%s: got %d queries want %d, as for a domain of nobody", e, got, want)
+				t.Errorf("%s: got %d queries want %d, as for an unknown domain", e, got, want)
 			}
 		}
 	})

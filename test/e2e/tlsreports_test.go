@@ -63,7 +63,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 		s.reporter(http.MethodPost, path, packed, gzipped(t, first), http.StatusCreated)
 		s.reporter(http.MethodPost, path, plain, first, http.StatusOK)
 		s.reporter(http.MethodPost, path, plain, second, http.StatusCreated)
-		s.reporter(http.MethodPost, "/tlsrpt/nobody", plain, second, http.StatusNotFound)
+		s.reporter(http.MethodPost, "/tlsrpt/unknown", plain, second, http.StatusNotFound)
 		s.reporter(http.MethodPost, path+"/", plain, second, http.StatusNotFound)
 		s.reporter(http.MethodGet, path, plain, "", http.StatusMethodNotAllowed)
 		s.reporter(http.MethodPost, path, plain, `{"policies": 1}`, http.StatusUnprocessableEntity)

@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"invited", http.StatusSeeOther, "team of invited@example.com"},
 		{"colleague", http.StatusSeeOther, "You are in no team"},
-		{"stranger", http.StatusForbidden, "Sign in with Example Login"},
+		{"outsider", http.StatusForbidden, "Sign in with Example Login"},
 		{"liar", http.StatusForbidden, "Sign in with Example Login"},
 	} {
 		t.Run(row.account, func(t *testing.T) {

@@ -23,7 +23,7 @@ var people = []oidc.Account{
 	{Subject: "known", Email: "Known@Example.com", Verified: true, Name: "Known Person"},
 	{Subject: "invited", Email: "invited@example.com", Verified: true, Name: "Invited Person"},
 	{Subject: "colleague", Email: "colleague@corp.example", Verified: true, Name: "A Colleague"},
-	{Subject: "stranger", Email: "stranger@example.net", Verified: true},
+	{Subject: "outsider", Email: "outsider@example.net", Verified: true},
 	{Subject: "liar", Email: "known@example.com", Verified: false},
 	{Subject: "nameless", Email: "", Verified: true},
 }
@@ -82,8 +82,8 @@ func TestSignIn(t *testing.T) {
 			}{
 				{account: "liar", want: dmarcd.ErrForbidden},
 				{account: "nameless", want: dmarcd.ErrForbidden},
-				{account: "stranger", want: dmarcd.ErrNotFound},
-				{account: "nobody", want: dmarcd.ErrUnauthorized},
+				{account: "outsider", want: dmarcd.ErrNotFound},
+				{account: "unknown", want: dmarcd.ErrUnauthorized},
 				{account: "known", email: "known@example.com", teams: 1},
 				{account: "known", email: "known@example.com", teams: 1},
 				{account: "invited", email: "invited@example.com", teams: 1},

@@ -32,7 +32,7 @@ func TestAuthoritativeServer(t *testing.T) {
 		{name: "aliases", ask: "toalias.example.test", of: dns.TXT, want: data("plain text").via("alias.example.test", "plain.example.test")},
 		{name: "alias of a missing name", ask: "tomissing.example.test", of: dns.TXT, want: noSuchName().via("missing.example.test")},
 		{name: "alias into another of its zones", ask: "tounsigned.example.test", of: dns.TXT, want: data("unsigned text").via("plain.unsigned.test")},
-		{name: "alias into a zone of somebody else", ask: "toforeign.example.test", of: dns.TXT, reason: k.address.String() + " answered REFUSED"},
+		{name: "alias into a zone of another server", ask: "toforeign.example.test", of: dns.TXT, reason: k.address.String() + " answered REFUSED"},
 		{name: "aliases in a circle", ask: "circle1.example.test", of: dns.TXT, reason: "the aliases of circle1.example.test lead in a circle"},
 		{name: "as many aliases as are followed", ask: "chain8.example.test", of: dns.TXT, want: data("the end of the chain").via(chainBelow(8)...)},
 		{name: "one alias more", ask: "chain9.example.test", of: dns.TXT, reason: "chain9.example.test has more than 8 aliases in a row"},
@@ -41,7 +41,7 @@ func TestAuthoritativeServer(t *testing.T) {
 		// Without the DO bit there is no NSEC record whose meaning could be bent:
 		// the same zone says through a recursive server that the name exists.
 		{name: "compact, no such name", ask: "missing.compact.test", of: dns.TXT, want: noSuchName()},
-		{name: "zone of somebody else", ask: "www.example.org", of: dns.TXT, reason: k.address.String() + " answered REFUSED"},
+		{name: "zone of another server", ask: "www.example.org", of: dns.TXT, reason: k.address.String() + " answered REFUSED"},
 		{name: "zone that it delegates", ask: "www.child.parent.test", of: dns.TXT, reason: k.address.String() + " sent a referral instead of an answer"},
 	})
 }

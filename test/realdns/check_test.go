@@ -145,7 +145,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("DNSSEC (-want +got):\n%s", diff)
 	}
 	if got.Facts.SPF.Lookups != 2 || got.Facts.MTASTS.Policy != policy {
-		t.Errorf("got %d look-ups of SPF, MTA-STS policy %q want 2, %q", got.Facts.SPF.Lookups, got.Facts.MTASTS.Policy, policy)
+		t.Errorf("got %d lookups of SPF, MTA-STS policy %q want 2, %q", got.Facts.SPF.Lookups, got.Facts.MTASTS.Policy, policy)
 	}
 }
 

@@ -82,7 +82,7 @@ _dmarc.forgery CNAME _dmarc.forged.test.
 		},
 		{name: "forged zone", ask: "forged.test", reason: "SERVFAIL"},
 		{name: "alias into a forged zone", ask: "forgery.example.test", reason: "SERVFAIL"},
-		{name: "zone that nobody answers for", ask: "example.org", reason: "SERVFAIL"},
+		{name: "zone without a server", ask: "example.org", reason: "SERVFAIL"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

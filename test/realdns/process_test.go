@@ -72,11 +72,11 @@ func unprivileged(t *testing.T) *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	nobody, err := user.Lookup("nobody")
+	account, err := user.Lookup("nobody")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &syscall.Credential{Uid: number(t, nobody.Uid), Gid: number(t, nobody.Gid)}
+	return &syscall.Credential{Uid: number(t, account.Uid), Gid: number(t, account.Gid)}
 }
 
 func number(t *testing.T, id string) uint32 {

@@ -50,7 +50,7 @@ func TestRecursiveServer(t *testing.T) {
 		{name: "alias into an unsigned zone", ask: "tounsigned.example.test", of: dns.TXT, want: data("unsigned text").via("plain.unsigned.test")},
 		{name: "alias from an unsigned zone", ask: "tosigned.unsigned.test", of: dns.TXT, want: data("plain text").via("plain.example.test")},
 		{name: "alias into a forged zone", ask: "toforged.example.test", of: dns.TXT, reason: "answered SERVFAIL"},
-		{name: "alias of a name that nobody answers for", ask: "toforeign.example.test", of: dns.TXT, reason: "answered SERVFAIL"},
+		{name: "alias of a name without a server", ask: "toforeign.example.test", of: dns.TXT, reason: "answered SERVFAIL"},
 		{name: "aliases in a circle", ask: "circle1.example.test", of: dns.TXT, reason: "answered SERVFAIL"},
 		{name: "as many aliases as are followed", ask: "chain8.example.test", of: dns.TXT, want: data("the end of the chain").via(chainBelow(8)...).authentic()},
 		{name: "one alias more", ask: "chain9.example.test", of: dns.TXT, reason: "chain9.example.test has more than 8 aliases in a row"},
@@ -64,7 +64,7 @@ func TestRecursiveServer(t *testing.T) {
 		{name: "forged, no such name", ask: "missing.forged.test", of: dns.TXT, reason: n.unbound.address.String() + " answered SERVFAIL"},
 		{name: "compact, data", ask: "plain.compact.test", of: dns.TXT, want: data("signed when asked").authentic()},
 		{name: "compact, a missing name exists without data", ask: "missing.compact.test", of: dns.TXT, want: noData().authentic()},
-		{name: "nobody answers for it", ask: "www.example.org", of: dns.TXT, reason: n.unbound.address.String() + " answered SERVFAIL"},
+		{name: "no server for it", ask: "www.example.org", of: dns.TXT, reason: n.unbound.address.String() + " answered SERVFAIL"},
 	})
 }
 

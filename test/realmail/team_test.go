@@ -96,5 +96,5 @@ func TestMailboxOfATeam(t *testing.T) {
 	if err := team.RemoveMailbox(t.Context(), added.ID); err != nil {
 		t.Fatal(err)
 	}
-	daemon.Eventually(t, mailLimit, "nobody reads a mailbox that was removed", func() bool { return len(d.sessions(t)) == 0 })
+	daemon.Eventually(t, mailLimit, "no reader of a mailbox that was removed", func() bool { return len(d.sessions(t)) == 0 })
 }

@@ -119,7 +119,7 @@ func TestSMTP(t *testing.T) {
 		{"no DNS for SPF, but signed", sign(t, mail, reporter), withMailFrom("a@slow.reporter.example"), outcome(yes, "pass", "temperror", "pass"), "valid signature"},
 
 		{"nothing", mail, forged, outcome(no, "none", "fail", "fail"), "there is no signature, SPF for bounces.reporter.example is fail"},
-		{"somebody else signs", sign(t, mail, signing{domain: "sender.example"}), withMailFrom("a@sender.example"), outcome(no, "pass", "pass", "fail"), "only a signature of sender.example"},
+		{"another domain signs", sign(t, mail, signing{domain: "sender.example"}), withMailFrom("a@sender.example"), outcome(no, "pass", "pass", "fail"), "only a signature of sender.example"},
 		{"body was changed", sign(t, mail, reporter) + "more\r\n", forged, outcome(no, "fail", "fail", "fail"), "body hash did not verify"},
 		{"header was changed", strings.Replace(sign(t, mail, reporter), "Subject: Report", "Subject: Other", 1), forged, outcome(no, "fail", "fail", "fail"), "signature did not verify"},
 		{"other key", sign(t, mail, signing{domain: "reporter.example", key: otherKey()}), forged, outcome(no, "fail", "fail", "fail"), "signature did not verify"},
@@ -133,7 +133,7 @@ func TestSMTP(t *testing.T) {
 		{"client without a name", mail, genuine.Envelope{RemoteIP: forged.RemoteIP, Helo: "[203.0.113.9]"}, outcome(no, "none", "none", "fail"), "is none"},
 
 		{"no DNS for the key", sign(t, mail, signing{domain: "reporter.example", selector: "slow"}), forged, outcome(unknown, "temperror", "fail", "temperror"), "DNS query needed"},
-		{"no DNS for the key of somebody else", sign(t, mail, signing{domain: "sender.example", selector: "slow"}), forged, outcome(no, "temperror", "fail", "fail"), "sender.example"},
+		{"no DNS for the key of another domain", sign(t, mail, signing{domain: "sender.example", selector: "slow"}), forged, outcome(no, "temperror", "fail", "fail"), "sender.example"},
 		{"no DNS for SPF", mail, withMailFrom("a@slow.reporter.example"), outcome(unknown, "none", "temperror", "temperror"), "DNS query needed"},
 
 		{
@@ -194,9 +194,9 @@ func TestMail(t *testing.T) {
 	}{
 		{"signed", sign(t, mail, reporter), outcome(yes, "pass", "", "pass"), "valid signature"},
 		{"body was changed", sign(t, mail, reporter) + "more\r\n", outcome(no, "fail", "", ""), "is invalid: body hash"},
-		{"changed, and signed anew by somebody else", sign(t, sign(t, mail, reporter)+"more\r\n", signing{domain: "sender.example"}), outcome(no, "fail", "", ""), "is invalid"},
+		{"changed, and signed again by another domain", sign(t, sign(t, mail, reporter)+"more\r\n", signing{domain: "sender.example"}), outcome(no, "fail", "", ""), "is invalid"},
 		{"changed, but another signature fits", sign(t, sign(t, mail, signing{domain: "reporter.example", key: otherKey()}), reporter), outcome(yes, "pass", "", "pass"), "valid signature"},
-		{"signature of somebody else was broken", sign(t, mail, signing{domain: "sender.example"}) + "more\r\n", outcome(unknown, "fail", "", ""), "sender.example"},
+		{"signature of another domain was broken", sign(t, mail, signing{domain: "sender.example"}) + "more\r\n", outcome(unknown, "fail", "", ""), "sender.example"},
 		{"no signature", mail, outcome(unknown, "none", "", ""), "there is no signature"},
 		{"key is gone", sign(t, mail, signing{domain: "reporter.example", selector: "none"}), outcome(unknown, "permerror", "", ""), "no usable key"},
 		{"expired", sign(t, mail, signing{domain: "reporter.example", expires: time.Now().Add(-time.Hour)}), outcome(unknown, "permerror", "", ""), "expired"},
@@ -233,7 +233,7 @@ func TestManySignatures(t *testing.T) {
 		before int
 		want   dmarcd.Genuine
 	}{
-		{"the last that is looked at", 9, dmarcd.GenuineYes},
+		{"the last that is verified", 9, dmarcd.GenuineYes},
 		{"one behind it", 10, dmarcd.GenuineUnknown},
 	}
 	for _, test := range tests {
@@ -303,7 +303,7 @@ func FuzzMail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := v.Mail(t.Context(), strings.NewReader(string(data)))
 		if got.Genuine == dmarcd.GenuineYes {
-			t.Errorf("got %+v for a mail that nobody has signed", got)
+			t.Errorf("got %+v for a mail without a signature", got)
 		}
 		if (got.Genuine == "") != (got.Reason == "") {
 			t.Errorf("got %+v want a reason for every verdict and no other", got)

@@ -134,10 +134,10 @@ func TestTrySaysWhatIsWrong(t *testing.T) {
 	}{
 		{name: "nothing", change: func(*imap.Reader) {}},
 		{name: "the password", change: func(r *imap.Reader) { r.Login.Password = "wrong" }, says: "the server rejected the login"},
-		{name: "the user", change: func(r *imap.Reader) { r.Mailbox.Username = "nobody" }, says: "the server rejected the login"},
+		{name: "the user", change: func(r *imap.Reader) { r.Mailbox.Username = "unknown" }, says: "the server rejected the login"},
 		{name: "the folder", change: func(r *imap.Reader) { r.Mailbox.Folder = "Reports" }, says: `open the folder "Reports": NO [NONEXISTENT] No such mailbox`},
 		{name: "the host", faults: faults{dial: func() error { return errors.New("no such host") }}, change: func(*imap.Reader) {}, says: "connect to imap.example.org:143: no such host"},
-		{name: "the port: nobody speaks", faults: faults{wire: silentAfter(0)}, change: func(*imap.Reader) {}, says: "the server timed out"},
+		{name: "the port: no greeting", faults: faults{wire: silentAfter(0)}, change: func(*imap.Reader) {}, says: "the server timed out"},
 		{name: "a server that hangs up", faults: faults{wire: cutAfter(0)}, change: func(*imap.Reader) {}, says: "greet imap.example.org:143"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

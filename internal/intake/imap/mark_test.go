@@ -28,7 +28,7 @@ func TestReaderMarksWhatWasRead(t *testing.T) {
 		{name: "kept", after: dmarcd.AfterKeep, caps: allCaps(), create: true, inbox: folder{3, 3, 1}},
 		{name: "flagged", after: dmarcd.AfterFlag, caps: allCaps(), create: true, inbox: folder{3, 1, 1}},
 		{name: "deleted", after: dmarcd.AfterDelete, caps: allCaps(), create: true, inbox: folder{1, 1, 1}},
-		{name: "deleted without UIDPLUS: nobody else's are expunged", after: dmarcd.AfterDelete, caps: plain, create: true, inbox: folder{3, 3, 3}},
+		{name: "deleted without UIDPLUS: no other messages are expunged", after: dmarcd.AfterDelete, caps: plain, create: true, inbox: folder{3, 3, 3}},
 		{name: "moved", after: dmarcd.AfterMove, caps: allCaps(), create: true, inbox: folder{1, 1, 1}, read: folder{2, 2, 0}},
 		{name: "moved to a folder that was missing", after: dmarcd.AfterMove, caps: allCaps(), inbox: folder{1, 1, 1}, read: folder{2, 2, 0}},
 		{name: "moved without MOVE", after: dmarcd.AfterMove, caps: uidplus, create: true, inbox: folder{1, 1, 1}, read: folder{2, 2, 0}},

@@ -102,7 +102,7 @@ func TestMailIsSpooled(t *testing.T) {
 			name: "another recipient was refused", want: report, to: teamOne,
 			send: func(c *client) {
 				c.begin("abc")
-				c.say("RCPT TO:<nobody@report.example>", "550 5.1.1")
+				c.say("RCPT TO:<unknown@report.example>", "550 5.1.1")
 				c.say("DATA", "354 ")
 				c.say(report+".", "250 2.0.0")
 			},

@@ -50,7 +50,7 @@ func TestReplies(t *testing.T) {
 		lines []string // only the last reply is checked
 		want  string
 	}{
-		{"unknown mailbox", []string{mail, "RCPT TO:<nobody@report.example>"}, "550 5.1.1"},
+		{"unknown mailbox", []string{mail, "RCPT TO:<unknown@report.example>"}, "550 5.1.1"},
 		{"no mailbox has a tag", []string{mail, "RCPT TO:<abc+tag@report.example>"}, "550 5.1.1"},
 		{"postmaster", []string{mail, "RCPT TO:<postmaster@report.example>"}, "550 5.1.1"},
 		{"mailbox beyond all measure", []string{mail, "RCPT TO:<" + strings.Repeat("x", 500) + "@report.example>"}, "550 5.1.1"},
@@ -115,7 +115,7 @@ func TestGuessingEnds(t *testing.T) {
 	c := s.greet(t)
 	c.begin("abc")
 	for range 10 {
-		c.say("RCPT TO:<nobody@report.example>", "550 5.1.1")
+		c.say("RCPT TO:<unknown@report.example>", "550 5.1.1")
 	}
 	c.say("RCPT TO:<abc@report.example>", "421 4.7.0")
 	c.expect("421 ")

@@ -79,11 +79,11 @@ func TestSignature(t *testing.T) {
 			t.Errorf("%s: another body was verified", name)
 		}
 	}
-	stranger, err := standard.NewWebhook(webhook.FormatSecret(webhook.NewSecret()))
+	other, err := standard.NewWebhook(webhook.FormatSecret(webhook.NewSecret()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stranger.Verify(got.body, got.header); err == nil {
+	if err := other.Verify(got.body, got.header); err == nil {
 		t.Error("another secret verified the delivery")
 	}
 	if got.header.Get("webhook-id") != event.ID.String() {
