@@ -80,6 +80,7 @@ var packages = map[string][]string{
 
 	"internal/config":                {"."},
 	"internal/wire":                  join(protocols, "."),
+	"internal/export":                {".", "internal/wire"},
 	"internal/store":                 join(protocols, ".", "internal/fair", "internal/recovered", "internal/rollup", "internal/store/shape"),
 	"internal/store/shape":           join(protocols, "."),
 	"internal/rollup":                join(protocols, "."),
@@ -146,7 +147,7 @@ var confined = []struct {
 	{"github.com/pressly/goose", []string{"internal/store"}},
 	{"github.com/miekg/dns", []string{"internal/resolver"}},
 	{"github.com/spf13", []string{"cmd/dmarcd"}},
-	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/notify"}},
+	{module + "/internal/wire", []string{"cmd/dmarcd", "internal/api", "internal/web", "internal/export", "internal/notify"}},
 	{module + "/internal/store", []string{"internal/store", "internal/service", "internal/app"}},
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/export"
 )
 
 // completeTimeout bounds the lookup of team names.
@@ -43,6 +44,7 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 		"role":     {string(dmarcd.RoleOwner), string(dmarcd.RoleEditor), string(dmarcd.RoleViewer)},
 		"kind":     convert(dmarcd.ReportKinds(), func(k dmarcd.ReportKind) string { return string(k) }),
 		"security": {string(dmarcd.SecurityTLS), string(dmarcd.SecuritySTARTTLS), string(dmarcd.SecurityNone)},
+		"format":   convert(export.Formats(), func(f export.Format) string { return string(f) }),
 		"after":    {string(dmarcd.AfterKeep), string(dmarcd.AfterFlag), string(dmarcd.AfterMove) + ":", string(dmarcd.AfterDelete)},
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -51,7 +53,7 @@ func (p *program) completeCommand(cmd *cobra.Command) {
 			offer(cmd, f.Name, p.completeTeams)
 		case words[f.Name] != nil:
 			offer(cmd, f.Name, cobra.FixedCompletions(words[f.Name], cobra.ShellCompDirectiveNoFileComp))
-		case !strings.HasSuffix(f.Name, "-file"):
+		case f.Name != "output" && !strings.HasSuffix(f.Name, "-file"):
 			offer(cmd, f.Name, cobra.NoFileCompletions)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/export"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/wire"
 	"github.com/dmarcd/dmarcd/tlsrpt"
@@ -90,7 +91,7 @@ func (c *csvReports) row(file string, item *intake.Item, s summary, r csvRow) er
 		r.source, strconv.FormatInt(r.count, 10), r.compliant, r.disposition, r.dkim, r.spf,
 		r.headerFrom, r.envelopeFrom, r.envelopeTo, r.dkimResults, r.spfResults, r.reasons, r.policyType, r.result,
 	}
-	return c.out.Write(convert(fields, noFormula))
+	return c.out.Write(convert(fields, export.NoFormula))
 }
 
 // end prints the header even without reports.
@@ -100,14 +101,6 @@ func (c *csvReports) end() error {
 	}
 	c.out.Flush()
 	return c.out.Error()
-}
-
-// noFormula escapes fields that a spreadsheet would evaluate as a formula.
-func noFormula(field string) string {
-	if field != "" && strings.ContainsRune("=+-@\t\r", rune(field[0])) {
-		return "'" + field
-	}
-	return field
 }
 
 // csvTime formats a time; 0 is "".

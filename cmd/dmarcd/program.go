@@ -102,7 +102,7 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 		flags.String(s.Flag(), "", fmt.Sprintf("%s (%s; default: %s)", s.Help, s.Env(), s.Default))
 	}
 	root.AddCommand(
-		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.adviseCommand(), p.selfTestCommand(), p.parseCommand(), p.importCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
+		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.adviseCommand(), p.selfTestCommand(), p.parseCommand(), p.importCommand(), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
 		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.alertCommand(), p.webhookCommand(), p.userCommand(),
 		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
 	)

@@ -251,6 +251,13 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Records": reads(func(w *world, t *service.Team) ([]service.Record, error) {
 		return t.Records(ctx, w.report, service.RecordCursor{}, 10)
 	}),
+	"ExportRecords": reads(func(_ *world, t *service.Team) ([]service.ReportRecord, error) {
+		export, err := t.ExportRecords(ctx, service.RecordFilter{Domain: ours}, service.RecordPosition{})
+		if err != nil {
+			return nil, err
+		}
+		return export.Next(ctx)
+	}),
 	"ReportOriginal": reads(func(w *world, t *service.Team) (dmarcd.KeptOriginal, error) {
 		return t.ReportOriginal(ctx, w.report)
 	}),

@@ -291,3 +291,62 @@ func heap() uint64 {
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
 }
+
+// TestReportsFromEndsBeforeWhatIsUnfinished checks that a list of settled reports ends before
+// those that are too young, and before one that is still being written.
+func TestReportsFromEndsBeforeWhatIsUnfinished(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		created, err := s.CreateTeam(t.Context(), "acme", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		team := s.Team(created.ID)
+		var ids []dmarcd.ReportID
+		for _, id := range []string{"1", "2", "3"} {
+			receipts, err := team.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, "example.com", 20000, storetest.Passed("example.com", 1)))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, receipts[0][0].ID)
+		}
+		list := func(from dmarcd.ReportID, settled time.Time) []dmarcd.ReportID {
+			t.Helper()
+			reports, err := team.ReportsFrom(t.Context(), store.ReportFilter{}, from, settled, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed := []dmarcd.ReportID{}
+			for _, r := range reports {
+				if r.Detail.Aggregate == nil {
+					t.Errorf("report %s has no detail", r.ID)
+				}
+				listed = append(listed, r.ID)
+			}
+			return listed
+		}
+		later := time.Now().Add(time.Hour)
+		for _, tt := range []struct {
+			name      string
+			got, want []dmarcd.ReportID
+		}{
+			{"all", list(0, time.Time{}), ids},
+			{"from the second", list(ids[1], later), ids[1:]},
+			{"before the third is settled", list(0, time.UnixMicro(int64(ids[2])>>11)), ids[:2]},
+		} {
+			if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+			}
+		}
+		if _, err := db.SQL(t).ExecContext(t.Context(), `UPDATE reports SET state = 'deleted', pending_until = $1 WHERE id = $2`, later.Unix(), ids[1]); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ids[:1], list(0, later)); diff != "" {
+			t.Errorf("while the second is written (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]dmarcd.ReportID{ids[0], ids[2]}, list(0, time.Time{})); diff != "" {
+			t.Errorf("all that is there (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
@@ -127,20 +128,42 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 		ORDER BY reports.id DESC LIMIT $3`, args, scanReport)
 }
 
-// Report returns a report with its detail, or ErrNotFound.
-func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
+// ReportsFrom returns up to limit reports with their details, the first received first, from
+// that id on. With a time, the list ends before reports that were received since, and before
+// one that is still being written: a later call never finds a report between those returned.
+func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd.ReportID, settled time.Time, limit int) ([]dmarcd.Report, error) {
+	conditions, args := filter.conditions(t.id, 4)
+	args = append([]any{t.id, from, limit}, args...)
+	if !settled.IsZero() {
+		n := len(args)
+		conditions += fmt.Sprintf(` AND reports.id < $%d AND NOT EXISTS (SELECT 1 FROM reports AS unfinished
+			WHERE unfinished.team_id = $1 AND unfinished.state = 'deleted' AND unfinished.id < reports.id AND unfinished.pending_until > $%d)`, n+1, n+2)
+		args = append(args, settled.UnixMicro()<<randomBits, t.store.options.Now().Unix())
+	}
+	return collectRead(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
+		WHERE reports.team_id = $1 AND reports.id >= $2 AND `+visibleReport+conditions+`
+		ORDER BY reports.id LIMIT $3`, args, scanFullReport)
+}
+
+// scanFullReport is scanReport with the document of the report in the last column.
+func scanFullReport(scan scanner) (dmarcd.Report, error) {
 	var document string
-	report, err := scanReport(func(dest ...any) error {
-		return t.store.queryRow(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
-			WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, append(dest, &document)...)
-	})
+	report, err := scanReport(func(dest ...any) error { return scan(append(dest, &document)...) })
 	if err != nil {
 		return report, err
 	}
 	if report.Detail, err = shape.DecodeDetail(report.Kind, document); err != nil {
-		return report, fmt.Errorf("read report %s: %w", id, err)
+		return report, fmt.Errorf("read report %s: %w", report.ID, err)
 	}
 	return report, nil
+}
+
+// Report returns a report with its detail, or ErrNotFound.
+func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
+	return scanFullReport(func(dest ...any) error {
+		return t.store.queryRow(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
+			WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, dest...)
+	})
 }
 
 // RecordCursor is a place in the records of a report: after the record of that

@@ -184,6 +184,15 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		_, err := other.Report(ctx, v.report)
 		return wantNotFound(err)
 	},
+	"ReportsFrom": func(ctx context.Context, other *store.Team, v victim) error {
+		for _, filter := range []store.ReportFilter{{}, {Domain: v.domain.Name}} {
+			reports, err := other.ReportsFrom(ctx, filter, 0, time.Unix(1e10, 0), 100)
+			if err := wantNone(len(reports), err); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"Records": func(ctx context.Context, other *store.Team, v victim) error {
 		records, err := other.Records(ctx, v.report, store.RecordCursor{}, 100)
 		return wantNone(len(records), err)

@@ -87,24 +87,24 @@ type AggregateRecord struct {
 
 // AggregateReason is why a receiver overrode the policy.
 type AggregateReason struct {
-	Type    string `json:"type"`
-	Comment string `json:"comment"`
+	Type    string `json:"type" parquet:"type,dict"`
+	Comment string `json:"comment" parquet:"comment,dict"`
 }
 
 // DKIMResult is the result of one signature.
 type DKIMResult struct {
-	Domain      string `json:"domain"`
-	Selector    string `json:"selector"`
-	Result      string `json:"result"`
-	HumanResult string `json:"human_result"`
+	Domain      string `json:"domain" parquet:"domain,dict"`
+	Selector    string `json:"selector" parquet:"selector,dict"`
+	Result      string `json:"result" parquet:"result,dict"`
+	HumanResult string `json:"human_result" parquet:"human_result,dict"`
 }
 
 // SPFResult is the result of one SPF check.
 type SPFResult struct {
-	Domain      string `json:"domain"`
-	Scope       string `json:"scope"`
-	Result      string `json:"result"`
-	HumanResult string `json:"human_result"`
+	Domain      string `json:"domain" parquet:"domain,dict"`
+	Scope       string `json:"scope" parquet:"scope,dict"`
+	Result      string `json:"result" parquet:"result,dict"`
+	HumanResult string `json:"human_result" parquet:"human_result,dict"`
 }
 
 // FailureReport is a failure report without local parts of addresses. Missing values are null.

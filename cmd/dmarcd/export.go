@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/export"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/wire"
+)
+
+func (p *program) exportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export --team NAME",
+		Short: "Export records of aggregate reports as Parquet, NDJSON or CSV",
+		Long: `Writes the records of aggregate reports with all columns, in the order in which their
+reports were received: those that count for a domain of the team, or with --all also those
+that do not. docs/export.md describes the columns.
+
+The format follows from the name of the output (.parquet, .ndjson, .jsonl, .csv), else it
+is NDJSON. A file appears under its name when it is complete. In CSV, texts that a
+spreadsheet would treat as a formula start with '.`,
+		Example: `  dmarcd export --team acme --output records.parquet
+  dmarcd export --team acme --domain example.com --from 2026-10-01 --to 2026-10-31 --output october.csv
+  dmarcd export --team acme --format ndjson | gzip > records.ndjson.gz`,
+		Args: cobra.NoArgs,
+	}
+	teamFlag(cmd)
+	var filter service.RecordFilter
+	flags := cmd.Flags()
+	flags.StringVar(&filter.Domain, "domain", "", "only records of this domain of the team")
+	from := flags.String("from", "", "only reports that begin on this day (YYYY-MM-DD) or later")
+	to := flags.String("to", "", "only reports that begin on this day or earlier")
+	flags.BoolVar(&filter.All, "all", false, "include records that count nowhere: of excluded, held and replaced reports, and without a domain")
+	format := flags.String("format", "", "parquet, ndjson or csv")
+	output := flags.String("output", "-", "file to write; - is standard output")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		if filter.Days.From, err = dayFlag("from", *from); err != nil {
+			return err
+		}
+		if filter.Days.To, err = dayFlag("to", *to); err != nil {
+			return err
+		}
+		chosen := export.Format(*format)
+		if chosen == "" {
+			chosen = formatOf(*output)
+		}
+		if *output == "-" && chosen == export.Parquet && isTerminal(p.out) {
+			return errors.New("Parquet is not for a terminal; use --output FILE")
+		}
+		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
+			return p.exportFile(cmd.Context(), t, filter, chosen, *output)
+		})
+	}
+	return cmd
+}
+
+// formatOf returns the format that the name of a file suggests.
+func formatOf(file string) export.Format {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".parquet":
+		return export.Parquet
+	case ".csv":
+		return export.CSV
+	}
+	return export.NDJSON
+}
+
+// exportFile writes records to a file. It exists under its name only when it is complete.
+func (p *program) exportFile(ctx context.Context, t *service.Team, filter service.RecordFilter, format export.Format, output string) (err error) {
+	out, done := p.out, func() error { return nil }
+	if output != "-" {
+		file, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+".*")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(file.Name()) }() // it is renamed unless something failed
+		defer func() { _ = file.Close() }()           // closed before unless something failed
+		out, done = file, func() error {
+			return errors.Join(file.Close(), os.Rename(file.Name(), output))
+		}
+	}
+	n, err := p.exportRecords(ctx, t, filter, format, out)
+	if err != nil {
+		return err
+	}
+	if err := done(); err != nil {
+		return err
+	}
+	if output != "-" {
+		p.notify("%s exported to %s\n", number(n, "record"), printable(output))
+	}
+	return nil
+}
+
+// exportRecords writes records and returns how many there were.
+func (p *program) exportRecords(ctx context.Context, t *service.Team, filter service.RecordFilter, format export.Format, out io.Writer) (n int, err error) {
+	writer, err := export.NewWriter(format, out)
+	if err != nil {
+		return 0, err
+	}
+	records, err := t.ExportRecords(ctx, filter, service.RecordPosition{})
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return 0, fmt.Errorf("the team has no domain %q: %w", filter.Domain, err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	advance, done, err := p.exportProgress(ctx, t, filter)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	for {
+		batch, err := records.Next(ctx)
+		if err != nil {
+			return n, err
+		}
+		if len(batch) == 0 {
+			return n, writer.Close()
+		}
+		for _, r := range batch {
+			if err := writer.Write(exportedColumns(r), r.Report); err != nil {
+				return n, err
+			}
+		}
+		n += len(batch)
+		advance(batch[len(batch)-1].Report.ID)
+	}
+}
+
+func exportedColumns(r service.ReportRecord) wire.ExportedColumns {
+	return wire.NewExportedColumns(wire.FormatRecordID(r.Report.ID, r.Cursor.Share, r.Cursor.N), r.Domain, r.Report, r.Record.Record)
+}
+
+// exportProgress shows how far an export is: reports are read by their ids, which grow with
+// time.
+func (p *program) exportProgress(ctx context.Context, t *service.Team, filter service.RecordFilter) (advance func(dmarcd.ReportID), done func(), err error) {
+	if !isTerminal(p.err) {
+		return func(dmarcd.ReportID) {}, func() {}, nil
+	}
+	list := service.ReportFilter{Kind: dmarcd.KindAggregate, Domain: filter.Domain, Days: filter.Days}
+	newest, err := t.Reports(ctx, list, 0, 1)
+	if err != nil || len(newest) == 0 {
+		return func(dmarcd.ReportID) {}, func() {}, err
+	}
+	const steps = 1000
+	first, at := dmarcd.ReportID(0), 0
+	bar, done := p.progress(steps, 0, "exporting")
+	return func(id dmarcd.ReportID) {
+		if first == 0 {
+			first = id
+		}
+		now := int(float64(id-first) / max(1, float64(newest[0].ID-first)) * steps)
+		bar(max(0, now-at))
+		at = now
+	}, done, nil
+}

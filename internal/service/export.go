@@ -1,0 +1,159 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// exportReports is the number of reports per query of an export, exportRecords that of
+	// records.
+	exportReports, exportRecords = 100, 1000
+	// exportBytes is the memory of a batch in the budget of large reads: a thousand records
+	// with long texts, decoded and encoded.
+	exportBytes = 8 << 20
+	// settleTime is how long after its receipt a report is final: the transaction that stores
+	// it takes less, and clocks of replicas differ less.
+	settleTime = 10 * time.Second
+)
+
+// RecordFilter selects records of aggregate reports.
+type RecordFilter struct {
+	// Domain is a domain of the team, "" for all.
+	Domain string
+	// Days are the days that the records count on: those on which their reports begin.
+	Days dmarcd.Days
+	// All includes records that count nowhere: of reports that are excluded, held or replaced,
+	// and about names without a domain of the team.
+	All bool
+	// Settled leaves out reports of the last seconds and those after one that is still being
+	// written. Then a later export from the last position misses nothing.
+	Settled bool
+}
+
+// RecordPosition is a position in an export: after a record of a report. The zero value is the
+// start.
+type RecordPosition struct {
+	Report dmarcd.ReportID
+	Record RecordCursor
+}
+
+// ReportRecord is a record with its report.
+type ReportRecord struct {
+	Report *dmarcd.Report
+	Record
+}
+
+// Position returns the position after the record.
+func (r ReportRecord) Position() RecordPosition {
+	return RecordPosition{Report: r.Report.ID, Record: r.Cursor}
+}
+
+// RecordExport reads records in batches, in the order in which their reports were received. It
+// is for one goroutine, and holds no resources between batches.
+type RecordExport struct {
+	team   *Team
+	filter RecordFilter
+	// reports are those to read next, and after is the position in the first. from is the
+	// first id that follows them; ended means that none do.
+	reports []dmarcd.Report
+	after   RecordPosition
+	from    dmarcd.ReportID
+	ended   bool
+}
+
+// ExportRecords starts an export after a position. A domain that the team does not have is
+// dmarcd.ErrNotFound.
+func (t *Team) ExportRecords(ctx context.Context, filter RecordFilter, after RecordPosition) (*RecordExport, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	if filter.Domain != "" {
+		domain, err := t.named(ctx, filter.Domain)
+		if err != nil {
+			return nil, err
+		}
+		filter.Domain = domain.Name
+	}
+	return &RecordExport{team: t, filter: filter, after: after, from: after.Report}, nil
+}
+
+// Next returns the next batch, none at the end. It waits for memory like other large reads, and
+// may return memory.ErrBusy; it can be called again after an error.
+func (e *RecordExport) Next(ctx context.Context) ([]ReportRecord, error) {
+	if e.team.service.stopping() {
+		return nil, fmt.Errorf("%w: the process stops", dmarcd.ErrTemporary)
+	}
+	release, err := e.team.service.options.Memory.Acquire(ctx, e.team.team.ID(), exportBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var batch []ReportRecord
+	for len(batch) < exportRecords/2 && (len(e.reports) > 0 || !e.ended) {
+		if len(e.reports) == 0 {
+			err = e.list(ctx)
+		} else {
+			batch, err = e.read(ctx, batch)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if len(batch) > 0 {
+		return batch, nil // the next call meets the error again
+	}
+	return nil, err
+}
+
+// list lists the next reports.
+func (e *RecordExport) list(ctx context.Context) (err error) {
+	filter := ReportFilter{Kind: dmarcd.KindAggregate, Domain: e.filter.Domain, Days: e.filter.Days}
+	if !e.filter.All {
+		filter.State = dmarcd.ReportCounted
+	}
+	var settled time.Time
+	if e.filter.Settled {
+		settled = e.team.service.options.Now().Add(-settleTime)
+	}
+	e.reports, err = e.team.team.ReportsFrom(ctx, filter, e.from, settled, exportReports)
+	if err != nil {
+		return err
+	}
+	if n := len(e.reports); n > 0 {
+		e.from = e.reports[n-1].ID + 1
+	}
+	e.ended = len(e.reports) < exportReports
+	return nil
+}
+
+// read appends records of the first report to the batch.
+func (e *RecordExport) read(ctx context.Context, batch []ReportRecord) ([]ReportRecord, error) {
+	report := &e.reports[0]
+	var after RecordCursor
+	if e.after.Report == report.ID {
+		after = e.after.Record
+	}
+	limit := exportRecords - len(batch)
+	records, err := e.team.team.Records(ctx, report.ID, after, limit)
+	if err != nil {
+		return batch, err
+	}
+	for _, r := range records {
+		e.after = RecordPosition{Report: report.ID, Record: r.Cursor}
+		wanted := e.filter.All || r.Domain != ""
+		if e.filter.Domain != "" {
+			wanted = r.Domain == e.filter.Domain
+		}
+		if wanted {
+			batch = append(batch, ReportRecord{Report: report, Record: r})
+		}
+	}
+	if len(records) < limit {
+		e.reports = e.reports[1:]
+	}
+	return batch, nil
+}

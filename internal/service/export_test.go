@@ -1,0 +1,104 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// export returns the positions of all exported records, with the sum of their counts.
+func (w *world) export(t *service.Team, filter service.RecordFilter, after service.RecordPosition) (positions []service.RecordPosition, sum int64) {
+	w.Helper()
+	export, err := t.ExportRecords(ctx, filter, after)
+	w.must(err)
+	for {
+		batch, err := export.Next(ctx)
+		w.must(err)
+		if len(batch) == 0 {
+			return positions, sum
+		}
+		for _, r := range batch {
+			positions = append(positions, r.Position())
+			sum += r.Count
+		}
+	}
+}
+
+func TestExportOfRecords(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db) // it has a report with 7 messages
+		const second = "second.example"
+		stored, day := w.store.Team(w.team.ID), dmarcd.DayOf(time.Now())-1
+		_, err := stored.AddDomain(ctx, second, time.Now().Add(time.Hour))
+		w.must(err)
+		// More reports and more records in one report than a batch has.
+		var long []aggregate.Record
+		for range 1100 {
+			long = append(long, storetest.Passed(ours, 1), storetest.Failed(second, 1))
+		}
+		deliveries := []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate("long", ours, day, long...))}
+		for i := range 120 {
+			reports := []dmarcd.NewReport{storetest.Aggregate(fmt.Sprint("short", i), "unknown.example", day-1, storetest.Passed(ours, 10), storetest.Passed("unknown.example", 5))}
+			deliveries = append(deliveries, storetest.Delivery(reports...))
+		}
+		for part := range slices.Chunk(deliveries, 50) {
+			_, err := stored.Receive(ctx, part)
+			w.must(err)
+		}
+		held := storetest.Aggregate("held", ours, day, storetest.Passed(ours, 1000))
+		held.HeldReason = "implausible"
+		_, err = stored.Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(held)})
+		w.must(err)
+
+		team := w.service.Team(w.team.ID, service.CommandLine())
+		days := dmarcd.Days{From: &day, To: &day}
+		for _, tt := range []struct {
+			name    string
+			filter  service.RecordFilter
+			records int
+			sum     int64
+		}{
+			{"all that counts", service.RecordFilter{}, 1 + 2200 + 120, 7 + 2200 + 1200},
+			{"a domain", service.RecordFilter{Domain: second}, 1100, 1100},
+			{"a day", service.RecordFilter{Days: days}, 1 + 2200, 7 + 2200},
+			{"a domain and a day", service.RecordFilter{Domain: ours, Days: days}, 1 + 1100, 7 + 1100},
+			{"also what counts nowhere", service.RecordFilter{All: true}, 1 + 2200 + 240 + 1, 7 + 2200 + 1800 + 1000},
+		} {
+			positions, sum := w.export(team, tt.filter, service.RecordPosition{})
+			if len(positions) != tt.records || sum != tt.sum {
+				t.Errorf("%s: got %d records with %d messages, want %d and %d", tt.name, len(positions), sum, tt.records, tt.sum)
+			}
+			// The counters agree.
+			if !tt.filter.All {
+				counted, err := team.Summary(ctx, tt.filter.Days)
+				if tt.filter.Domain != "" {
+					counted, err = team.DomainSummary(ctx, tt.filter.Domain, tt.filter.Days)
+				}
+				w.must(err)
+				if counted.Total() != sum {
+					t.Errorf("%s: got %d messages, the summary has %d", tt.name, sum, counted.Total())
+				}
+			}
+			// An export can be resumed anywhere.
+			for _, at := range []int{0, len(positions) - 2, len(positions) - 1} {
+				rest, _ := w.export(team, tt.filter, positions[at])
+				if diff := cmp.Diff(positions[at+1:], append([]service.RecordPosition{}, rest...)); diff != "" {
+					t.Errorf("%s: resumed after record %d (-want +got):\n%s", tt.name, at, diff)
+				}
+			}
+		}
+		if _, err := team.ExportRecords(ctx, service.RecordFilter{Domain: "other.example"}, service.RecordPosition{}); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Errorf("a domain of another team: got %v, want ErrNotFound", err)
+		}
+	})
+}
