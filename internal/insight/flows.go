@@ -13,6 +13,8 @@ import (
 type Flow struct {
 	// Sender is the name of a known sender or network, or OtherSenders.
 	Sender string
+	// Key is the key of the sender among networks, "" for OtherSenders.
+	Key string
 	// SPF and DKIM tell which of them passed, aligned.
 	SPF, DKIM bool
 	// Disposition is what receivers did: none, quarantine or reject.
@@ -49,13 +51,13 @@ func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
 	}
 	var flows []Flow
 	for _, s := range senders[:told] {
-		flows = appendFlows(flows, s.Name, s.sum)
+		flows = appendFlows(flows, s.Name, s.Key, s.sum)
 	}
 	others := of.rest
 	for _, s := range senders[told:] {
 		others.merge(s.sum)
 	}
-	flows = appendFlows(flows, OtherSenders, &others)
+	flows = appendFlows(flows, OtherSenders, "", &others)
 	slices.SortFunc(flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Sender, b.Sender),
 			compareBools(a.SPF, b.SPF), compareBools(a.DKIM, b.DKIM), cmp.Compare(a.Disposition, b.Disposition))
@@ -63,12 +65,12 @@ func (m *Mail) Flows(ctx context.Context, q Query) ([]Flow, error) {
 	return flows, nil
 }
 
-func appendFlows(flows []Flow, sender string, of *sum) []Flow {
+func appendFlows(flows []Flow, sender, key string, of *sum) []Flow {
 	for o, messages := range of.messages {
 		outcome := dmarcd.Outcome(o)
 		if messages > 0 {
 			flows = append(flows, Flow{
-				Sender: sender, SPF: outcome.SPF(), DKIM: outcome.DKIM(), Disposition: outcome.Disposition(), Messages: messages,
+				Sender: sender, Key: key, SPF: outcome.SPF(), DKIM: outcome.DKIM(), Disposition: outcome.Disposition(), Messages: messages,
 			})
 		}
 	}

@@ -177,12 +177,12 @@ func TestFlows(t *testing.T) {
 	t.Parallel()
 	m := readMail(t, usual(), dmarcd.Days{})
 	want := []insight.Flow{
-		{"Network One", true, true, "none", 50},
-		{"Network One", false, true, "none", 50},
-		{"Post Office", true, false, "none", 30},
-		{"Network Two", false, false, "reject", 20},
-		{"Newsletters", false, false, "quarantine", 10},
-		{"Unknown network", false, false, "none", 6},
+		{"Network One", "AS64496", true, true, "none", 50},
+		{"Network One", "AS64496", false, true, "none", 50},
+		{"Post Office", "Post Office", true, false, "none", 30},
+		{"Network Two", "AS64497", false, false, "reject", 20},
+		{"Newsletters", "Newsletters", false, false, "quarantine", 10},
+		{"Unknown network", "-", false, false, "none", 6},
 	}
 	if diff := cmp.Diff(want, flowsOf(t, m, insight.Query{})); diff != "" {
 		t.Errorf("all: -want +got\n%s", diff)

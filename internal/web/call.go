@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,6 +99,16 @@ func (c *call) referer() string {
 // link, and with some changes; see ui.WithQuery.
 func (c *call) link(path string, changes ...string) string {
 	return ui.WithQuery(path, carried(c.r.URL.Query()), changes...)
+}
+
+// carrying returns a form that takes along the period and the tag of the page.
+func (c *call) carrying(form ui.Form) ui.Form {
+	for _, kept := range ui.Kept(carried(c.r.URL.Query())) {
+		if !slices.ContainsFunc(form.Fields, func(f ui.Field) bool { return f.Name == kept.Value }) {
+			form.Fields = append(form.Fields, ui.Field{Name: kept.Value, Type: "hidden", Value: kept.Label})
+		}
+	}
+	return form
 }
 
 // carried returns the part of a query that follows links: which days and which tag the page

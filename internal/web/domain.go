@@ -22,9 +22,6 @@ type DomainHead struct {
 	Tags []string
 }
 
-// TagLinks lead to the domains with the same tags.
-func (d DomainHead) TagLinks() []ui.Link { return tagLinks(d.Tags) }
-
 // domainHead returns the domain that the address of the page names.
 func (c *call) domainHead() (DomainHead, error) {
 	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
@@ -85,6 +82,10 @@ type tab struct {
 type domainView struct {
 	Head DomainHead
 	Tabs []tab
+	// Settings and Guide lead to the settings and to the setup guide of the domain, TagLinks
+	// to the domains with the same tags.
+	Settings, Guide string
+	TagLinks        []ui.Link
 }
 
 // domainPage loads the head of a domain, and frames the page called title.
@@ -93,7 +94,8 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 	if err != nil {
 		return Page{}, domainView{}, err
 	}
-	view := domainView{Head: head}
+	path := domainPath(head.Name)
+	view := domainView{Head: head, Settings: c.link(path + "/settings"), Guide: c.link(path + "/setup"), TagLinks: c.tagLinks(head.Tags)}
 	for _, t := range []struct{ title, path string }{
 		{"Summary", ""},
 		{"Senders", "/senders"},
@@ -101,7 +103,7 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 		{"Changes", "/changes"},
 		{"Reports", "/reports"},
 	} {
-		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: c.link(domainPath(head.Name) + t.path)}, t.title == title})
+		view.Tabs = append(view.Tabs, tab{ui.Link{Text: t.title, Href: c.link(path + t.path)}, t.title == title})
 	}
 	return Page{
 		Template: template, Title: title + " · " + head.Name, Section: "Overview",

@@ -41,10 +41,10 @@ func (t tagChoice) fields() []ui.Field {
 }
 
 // tagLinks lead to the overview of the domains with each tag.
-func tagLinks(tags []string) []ui.Link {
+func (c *call) tagLinks(tags []string) []ui.Link {
 	links := make([]ui.Link, len(tags))
 	for i, tag := range tags {
-		links[i] = ui.Link{Text: tag, Href: ui.WithQuery(Prefix+"/", nil, "tag", tag)}
+		links[i] = ui.Link{Text: tag, Href: c.link(Prefix+"/", "tag", tag)}
 	}
 	return links
 }

@@ -18,15 +18,20 @@ func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.
 }
 
 // flowChart shows the way of mail from sender to what receivers did.
-func flowChart(flows []insight.Flow, csv string) ui.Chart {
+func flowChart(flows []insight.Flow, asked mailQuery, csv string) ui.Chart {
 	chart := ui.Chart{
 		Kind: "flow", ID: "flow", Title: "From sender to inbox", CSV: csv,
 		Summary: "How mail came from its senders, what authentication said, and what receivers did with it.",
 		Labels:  []string{"Sender", "Authentication", "Receivers", "Messages"},
 	}
+	asked.Group = insight.GroupNetwork
 	for _, f := range flows {
+		sender := ui.ChartStop{Text: f.Sender, Tone: "quiet"}
+		if f.Key != "" {
+			sender.Href = sourcePath(asked, f.Key)
+		}
 		chart.Flows = append(chart.Flows, ui.ChartFlow{
-			Stops:    []ui.ChartStop{{Text: f.Sender, Tone: "quiet"}, authentication(f), fate(f)},
+			Stops:    []ui.ChartStop{sender, authentication(f), fate(f)},
 			Messages: f.Messages,
 		})
 	}

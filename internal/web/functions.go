@@ -39,6 +39,7 @@ func formatFuncs(a *assets) template.FuncMap {
 		"minus":      func(a, b int) int { return a - b },
 		"last":       func(list []string) int { return len(list) - 1 },
 		"isName":     ui.IsName,
+		"names":      ui.Names,
 		"zoneLine":   newZoneLine,
 		"seen":       func(seen *bool) bool { return seen != nil && *seen },
 		"trimSuffix": func(s, suffix string) string { return strings.TrimSpace(strings.TrimSuffix(s, suffix)) },

@@ -90,10 +90,10 @@ func TestNamesCanBeCopied(t *testing.T) {
 	s := newSite(t)
 	report := "/app/reports/" + s.aggregate.String()
 	for _, row := range []struct{ path, want string }{
-		{"/app/", `<a href="/app/domains/example.com" data-copy>example.com</a>`},
-		{"/app/senders?group=address", `data-copy>192.0.2.17</a>`},
+		{"/app/", `<a href="/app/domains/example.com" data-copy="example.com">example.com</a>`},
+		{"/app/senders?group=address", `data-copy="192.0.2.17">192.0.2.17</a>`},
 		{report, `<code data-copy>192.0.2.17`},
-		{report, `<bdi data-copy>example.com</bdi></h1>`},
+		{report, `<bdi data-copy="example.com">example.com</bdi></h1>`},
 	} {
 		if !strings.Contains(s.body(t, viewer, row.path), row.want) {
 			t.Errorf("%s: got no %s, want it", row.path, row.want)

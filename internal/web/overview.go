@@ -24,6 +24,8 @@ type Overview struct {
 	// Parked is how many messages of parked domains are left out of both, all rejected.
 	Parked int64
 	service.DomainList
+	// Marks are changes of policies in the period.
+	Marks []ui.Mark
 	// News is what changed since yesterday, the latest first.
 	News []dmarcd.Event
 	// Actions are what to do next, the most urgent first; Troubled is how many domains
@@ -36,6 +38,8 @@ const (
 	// maxNews and maxActions bound what the overview shows beside its table.
 	maxNews    = 20
 	maxActions = 6
+	// maxMarkEvents is how many events are searched for changes of policies.
+	maxMarkEvents = 200
 )
 
 func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview, error) {
@@ -51,6 +55,11 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	if found.News, err = c.news(); err != nil {
 		return Overview{}, err
 	}
+	changed, err := c.team.Events(ctx, service.EventFilter{Until: dayTime(period.To + 1)}, 0, maxMarkEvents)
+	if err != nil {
+		return Overview{}, err
+	}
+	found.Marks = c.policyMarks(since(changed, dayTime(period.From)))
 	found.Actions, found.Troubled, err = c.actions()
 	return found, err
 }
@@ -75,7 +84,7 @@ func (c *call) actions() (actions []adviceView, troubled int, err error) {
 	}
 	for _, advice := range all {
 		if advice.Action != nil && len(actions) < maxActions {
-			actions = append(actions, newAdviceView(advice))
+			actions = append(actions, c.adviceView(advice))
 		}
 	}
 	return actions, worst.Matching, nil
@@ -134,7 +143,7 @@ func (s *Web) overview(c *call) error {
 			Kept:     ui.Kept(query, "search", "policy", "trouble", "tag"),
 		},
 		Period: ui.NewPeriodChoice(path, query, period, s.options.Now()),
-		Chart:  messageChart(countsSentence(found.Counts), found.Days, nil),
+		Chart:  messageChart(countsSentence(found.Counts), found.Days, found.Marks),
 		Table:  c.domainTable(found, period, order),
 		Pager:  ui.NumberedPager(path, query, page, domainsPerPage, found.Matching),
 	}
@@ -144,6 +153,7 @@ func (s *Web) overview(c *call) error {
 	if view.Start, err = c.start(); err != nil {
 		return err
 	}
+	view.Chart.LinkDays(Prefix+"/reports", carried(query), "kind", string(dmarcd.KindAggregate))
 	view.AllTroubled = c.link(path, "trouble", "yes")
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", view.Chart.ID)
 	switch {
@@ -184,7 +194,7 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			name, ui.Grade(d.Grade).Linked(c.link(domainPath(d.Name) + "/dns")), policy, ui.Count(d.Counts.Total()),
-			passing, ui.Spark(trendOf(d.Days, period)), ui.Links(tagLinks(d.Tags)...),
+			passing, ui.Spark(trendOf(d.Days, period)), ui.Links(c.tagLinks(d.Tags)...),
 		})
 	}
 	if !slices.ContainsFunc(found.Rows, func(d service.DomainRow) bool { return len(d.Tags) > 0 }) {

@@ -80,7 +80,7 @@ func (s *Web) policy(c *call) error {
 		return err
 	}
 	view := policyView{
-		domainView: head, Form: policyForm(path, query), Result: result, Name: dmarc.QueryName(name), Record: result.Record,
+		domainView: head, Form: c.carrying(policyForm(path, query)), Result: result, Name: dmarc.QueryName(name), Record: result.Record,
 		Period:  ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Handled: handledTable(result, ui.WithQuery(path, query, "csv", "handled")),
 	}
@@ -90,7 +90,7 @@ func (s *Web) policy(c *call) error {
 			affected = append(affected, sender)
 		}
 	}
-	view.Affected = affectedTable(affected, name, period)
+	view.Affected = affectedTable(affected, s.sourceQuery(query, name))
 	view.Affected.CSV = ui.WithQuery(path, query, "csv", "affected")
 	for _, t := range []ui.Table{view.Handled, view.Affected} {
 		if c.wantsCSV(t.ID) {
@@ -122,8 +122,8 @@ func handledTable(result service.Simulation, csv string) ui.Table {
 }
 
 // affectedTable lists the senders whose mail would be quarantined or rejected.
-func affectedTable(senders []insight.SimulatedSender, domain string, period ui.Period) ui.Table {
-	t := senderTable("affected", "Senders that are affected", senders, domain, period)
+func affectedTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table {
+	t := senderTable("affected", "Senders that are affected", senders, asked)
 	t.Columns[3].Title = "Affected"
 	for i, sender := range senders {
 		t.Rows[i][3] = ui.Count(sender.Affected)
@@ -146,6 +146,7 @@ func (s *Web) setSenderClass(c *call) error {
 	if err := c.team.SetSenderClass(c.r.Context(), domain.Name, key, dmarcd.Class(form.Get("class"))); err != nil {
 		return err
 	}
-	asked := mailQuery{Domain: domain.Name, Period: ui.PeriodOf(nil, s.options.Now()), Query: insight.Query{Group: insight.GroupNetwork}}
+	asked := s.sourceQuery(c.r.URL.Query(), domain.Name)
+	asked.Group = insight.GroupNetwork
 	return c.redirect(sourcePath(asked, key) + "&done=class-set")
 }

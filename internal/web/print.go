@@ -7,9 +7,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// printedDays is the period of a printed report.
-const printedDays = 30
-
 // printedView is a report of one page, for people who do not use dmarcd.
 type printedView struct {
 	// Subject is the domain or team that it is about.
@@ -25,11 +22,6 @@ type printedView struct {
 	Senders        ui.Table
 }
 
-func (s *Web) printedPeriod() ui.Period {
-	today := dmarcd.DayOf(s.options.Now())
-	return ui.Period{From: today - printedDays + 1, To: today}
-}
-
 func printedFrame(subject string) Page {
 	return Page{Template: "printed", Title: "Report about " + subject, Section: "Overview"}
 }
@@ -40,7 +32,7 @@ func (s *Web) printedDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	period := s.printedPeriod()
+	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
 	found, err := c.timeline(domain.Name, period)
 	if err != nil {
 		return err
@@ -53,23 +45,23 @@ func (s *Web) printedDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	shown := newAdviceView(advice)
+	shown := c.adviceView(advice)
 	// The evidence and the causes would not fit on the sheet.
-	top := topSenderTable(senders, domain.Name, period).Without("Cause")
+	top := topSenderTable(senders, s.sourceQuery(c.r.URL.Query(), domain.Name)).Without("Cause")
 	for _, row := range top.Rows {
 		row[1].Note = ""
 	}
-	top.CSV = domainPath(domain.Name) + "?csv=senders"
+	top.CSV = c.link(domainPath(domain.Name), "csv", "senders")
 	return c.render(http.StatusOK, printedFrame(domain.Name), printedView{
 		Subject: domain.Name, Period: period, Advice: &shown, Counts: found.Counts, Before: found.Before,
 		Classes: countClasses(senders, domain.Name, nil), Senders: top,
-		Chart: messageChart(countsSentence(found.Counts), found.Days, timelineMarks(found.Events)),
+		Chart: messageChart(countsSentence(found.Counts), found.Days, found.Marks),
 	})
 }
 
 // printedTeam is the report about all domains of the team.
 func (s *Web) printedTeam(c *call) error {
-	period := s.printedPeriod()
+	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
 	counted, sum, before, _, err := c.teamSeries(period)
 	if err != nil {
 		return err
@@ -82,7 +74,7 @@ func (s *Web) printedTeam(c *call) error {
 		return err
 	}
 	for _, advice := range all {
-		view.Actions = append(view.Actions, newAdviceView(advice))
+		view.Actions = append(view.Actions, c.adviceView(advice))
 	}
 	return c.render(http.StatusOK, printedFrame(view.Subject), view)
 }

@@ -59,6 +59,15 @@ type reportView struct {
 // recordsPerPage is how many records of a report the page shows at once.
 const recordsPerPage = 250
 
+// backToReports leads to the list that a report was opened from: that of the domain which
+// the query names, or that of the team.
+func (c *call) backToReports() ui.Link {
+	if domain := normalDomain(c.r.URL.Query().Get("domain")); domain != "" {
+		return ui.Link{Text: "Reports of " + domain, Href: c.link(domainPath(domain) + "/reports")}
+	}
+	return ui.Link{Text: "Reports", Href: c.link(Prefix + "/reports")}
+}
+
 func (s *Web) report(c *call) error {
 	query := c.r.URL.Query()
 	after, limit := query.Get("after"), recordsPerPage
@@ -82,7 +91,7 @@ func (s *Web) report(c *call) error {
 	}
 	return c.render(http.StatusOK, Page{
 		Template: "report", Title: "Report by " + found.Organization, Section: "Reports",
-		Trail: []ui.Link{{Text: "Reports", Href: c.link(Prefix + "/reports")}},
+		Trail: []ui.Link{c.backToReports()},
 	}, view)
 }
 

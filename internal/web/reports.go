@@ -139,6 +139,7 @@ func (c *call) tlsChart(domain string, asked reportQuery) (ui.Chart, error) {
 	for _, d := range days {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})
 	}
+	chart.LinkDays(domainPath(domain)+"/reports", carried(c.r.URL.Query()), "kind", string(dmarcd.KindTLS))
 	return chart, nil
 }
 
@@ -158,12 +159,12 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 		}
 	}
 	view := reportsView{
-		Query: asked, Filter: reportFilter(path, asked, tags), MayEdit: c.viewer.MayEdit(),
+		Query: asked, Filter: c.carrying(reportFilter(path, asked, tags)), MayEdit: c.viewer.MayEdit(),
 		Table: c.reportTable(found.Items, ui.WithQuery(path, query, "csv", "reports", "after", "")),
 		Pager: ui.CursorPager(path, query, next(found)),
 	}
 	view.Exclude = ui.WithQuery(excludePath, url.Values{}, "reporter", asked.OrganizationPart, "from", asked.Period.From.String(), "to", asked.Period.To.String())
-	view.Table.Empty = asked.nothing(path)
+	view.Table.Empty = asked.nothing(path, c)
 	if view.Table.Empty.Action.Href == uploadPath {
 		view.Table.Empty = view.Table.Empty.OfferedTo(view.MayEdit)
 	}
@@ -174,12 +175,12 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 }
 
 // nothing says why there may be no report, and what to do about it.
-func (q reportQuery) nothing(path string) ui.Empty {
+func (q reportQuery) nothing(path string, c *call) ui.Empty {
 	switch {
 	case q.OrganizationPart != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
-		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose more days.", Action: ui.Link{Text: "Show all reports", Href: path}}
+		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose more days.", Action: ui.Link{Text: "Show all reports", Href: c.link(path)}}
 	case q.Domain != "":
-		return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, or see in the setup guide which record asks for them.", Action: ui.Link{Text: "Setup guide", Href: domainPath(q.Domain) + "/setup"}}
+		return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, or see in the setup guide which record asks for them.", Action: ui.Link{Text: "Setup guide", Href: c.link(domainPath(q.Domain) + "/setup")}}
 	}
 	return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, upload a report, or see the setup guide of a domain.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
@@ -227,7 +228,7 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 			genuine = genuine.Noted(string(r.State) + ", not counted")
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
-			ui.At(r.ReceivedAt).Linked(c.link(Prefix + "/reports/" + r.ID.String())), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
+			ui.At(r.ReceivedAt).Linked(c.link(Prefix+"/reports/"+r.ID.String(), "domain", c.params.Get("domain"))), ui.Text(string(r.Kind)), ui.Text(r.Organization).Noted(r.ExternalID),
 			ui.Text(r.Domain), ui.Text(dmarcd.DayOf(r.Begin).String()), ui.Count(int64(r.Records)), ui.Count(r.Messages), ui.Share(r.Compliant, r.Messages),
 			genuine, ui.Count(int64(len(r.Quirks))),
 		})

@@ -81,9 +81,18 @@ func (s *Web) source(c *call) error {
 	path := Prefix + "/senders/" + string(asked.Group) + "/" + url.PathEscape(asked.Key)
 	view.Source = found
 	view.Period = ui.NewPeriodChoice(path, query, asked.Period, s.options.Now())
-	view.Chart = messageChart(countsSentence(found.Counts), found.Days, nil)
-	view.Flow = flowChart(flows, ui.WithQuery(path, query, "csv", "flow"))
-	view.Record = recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", ""))
+	var marks []ui.Mark
+	reports := Prefix + "/reports"
+	if asked.Domain != "" {
+		reports = domainPath(asked.Domain) + "/reports"
+		if marks, err = c.dnsMarks(asked.Domain, asked.Period); err != nil {
+			return err
+		}
+	}
+	view.Chart = messageChart(countsSentence(found.Counts), found.Days, marks)
+	view.Chart.LinkDays(reports, carried(query), "kind", string(dmarcd.KindAggregate))
+	view.Flow = flowChart(flows, asked, ui.WithQuery(path, query, "csv", "flow"))
+	view.Record = c.recordTable(sentRecords(records.Records), ui.WithQuery(path, query, "csv", "records", "after", ""))
 	view.Pager = ui.CursorPager(path, query, records.Next)
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Parts = partTables(found.Parts, asked, path, query)
@@ -119,7 +128,7 @@ func (c *call) addAssessment(view *sourceView) error {
 	if !c.viewer.MayEdit() {
 		return nil
 	}
-	path := domainPath(asked.Domain) + "/senders/" + url.PathEscape(asked.Key)
+	path := c.link(domainPath(asked.Domain) + "/senders/" + url.PathEscape(asked.Key))
 	for _, choice := range []struct {
 		label string
 		class dmarcd.Class
@@ -176,11 +185,11 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 
 // recordTable shows rows of aggregate reports, each with the report that it stands
 // in.
-func recordTable(records []Record, csv string) ui.Table {
+func (c *call) recordTable(records []Record, csv string) ui.Table {
 	t := reportRecordTable(records, csv)
 	t.Columns = append(t.Columns, ui.Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
 	for i, r := range records {
-		t.Rows[i] = append(t.Rows[i], ui.LinkTo(r.Reporter, Prefix+"/reports/"+r.Report).Noted(dmarcd.DayOf(r.Begin).String()))
+		t.Rows[i] = append(t.Rows[i], ui.LinkTo(r.Reporter, c.link(Prefix+"/reports/"+r.Report)).Noted(dmarcd.DayOf(r.Begin).String()))
 	}
 	return t
 }

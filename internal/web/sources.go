@@ -112,7 +112,9 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if asked.Search != "" || asked.Failing || asked.Tag != "" {
 		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "tag", "", "after", "")
 	}
-	if domain == "" {
+	if domain != "" {
+		view.Kept = ui.Kept(query, "search", "failing")
+	} else {
 		var err error
 		if view.Tags, err = c.tags(); err != nil {
 			return sourcesView{}, err
@@ -139,7 +141,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if view.Class == "" {
 		view.Pager = ui.CursorPager(path, query, found.Next)
 	}
-	view.Flow = flowChart(flows, ui.WithQuery(path, query, "csv", "flow"))
+	view.Flow = flowChart(flows, asked, ui.WithQuery(path, query, "csv", "flow"))
 	if view.Class == "" {
 		view.Table = sourceTable(found.Sources, asked, order)
 	}
@@ -149,7 +151,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		view.Table.Empty = ui.Empty{Title: "No sender matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all senders", Href: view.Clear}}
 	case domain != "":
 		view.Table.Empty.Advice = "No report lists mail in this period. Choose more days, or see in the setup guide whether reports are sent here."
-		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: domainPath(domain) + "/setup"}
+		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: c.link(domainPath(domain) + "/setup")}
 	}
 	return view, nil
 }
@@ -169,7 +171,7 @@ func (c *call) addClasses(view *sourcesView, query url.Values) error {
 		}
 		view.Class = count.Title()
 		senders = slices.DeleteFunc(senders, func(s insight.SimulatedSender) bool { return s.Class != wanted })
-		view.Table = senderTable("sources", "Senders of the class "+view.Class, senders, view.Query.Domain, view.Query.Period)
+		view.Table = senderTable("sources", "Senders of the class "+view.Class, senders, view.Query)
 		view.Clear = ui.WithQuery(view.Path, query, "class", "")
 	}
 	return nil

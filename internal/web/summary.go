@@ -39,10 +39,10 @@ type adviceView struct {
 	Policy, Print string
 }
 
-func newAdviceView(advice dmarcd.Advice) adviceView {
+func (c *call) adviceView(advice dmarcd.Advice) adviceView {
 	return adviceView{
 		Advice: advice, Name: dmarc.QueryName(advice.Domain),
-		Policy: domainPath(advice.Domain) + "/policy?p=reject", Print: domainPath(advice.Domain) + "/print",
+		Policy: c.link(domainPath(advice.Domain)+"/policy", "p", "reject"), Print: c.link(domainPath(advice.Domain) + "/print"),
 	}
 }
 
@@ -144,17 +144,19 @@ func (s *Web) summary(c *call) error {
 		return err
 	}
 	view := summaryView{
-		domainView: head, Timeline: found, Advice: newAdviceView(advice),
+		domainView: head, Timeline: found, Advice: c.adviceView(advice),
 		Period:      ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Classes:     countClasses(senders, name, query),
-		Chart:       messageChart(countsSentence(found.Counts), found.Days, timelineMarks(found.Events)),
+		Chart:       messageChart(countsSentence(found.Counts), found.Days, found.Marks),
 		Disposition: dispositionChart(found),
-		Senders:     topSenderTable(senders, name, period),
+		Senders:     topSenderTable(senders, s.sourceQuery(query, name)),
 		Empty: ui.Empty{
 			Title: "No messages were reported", Advice: "Choose more days, or see in the setup guide whether reports are sent here.",
-			Action: ui.Link{Text: "Setup guide", Href: path + "/setup"},
+			Action: ui.Link{Text: "Setup guide", Href: head.Guide},
 		},
 	}
+	view.Chart.LinkDays(path+"/reports", carried(query), "kind", string(dmarcd.KindAggregate))
+	view.Disposition.LinkDays(path+"/reports", carried(query), "kind", string(dmarcd.KindAggregate))
 	view.Chart.CSV = ui.WithQuery(path, query, "csv", "messages")
 	view.Disposition.CSV = ui.WithQuery(path, query, "csv", "disposition")
 	view.Senders.CSV = ui.WithQuery(path, query, "csv", "senders")
@@ -175,12 +177,12 @@ func (c *call) senders(domain string, period ui.Period) ([]insight.SimulatedSend
 }
 
 // topSenderTable lists the senders with the most messages, by class.
-func topSenderTable(senders []insight.SimulatedSender, domain string, period ui.Period) ui.Table {
+func topSenderTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table {
 	top := slices.Clone(senders[:min(len(senders), topSenders)])
 	slices.SortStableFunc(top, func(a, b insight.SimulatedSender) int {
 		return cmp.Or(cmp.Compare(classRank(a.Class), classRank(b.Class)), cmp.Compare(b.Messages, a.Messages))
 	})
-	return senderTable("senders", "Top senders", top, domain, period)
+	return senderTable("senders", "Top senders", top, asked)
 }
 
 func classRank(class dmarcd.Class) int {
@@ -193,7 +195,7 @@ func classRank(class dmarcd.Class) int {
 }
 
 // senderTable lists senders of a domain with their classes, and why their mail fails.
-func senderTable(id, caption string, senders []insight.SimulatedSender, domain string, period ui.Period) ui.Table {
+func senderTable(id, caption string, senders []insight.SimulatedSender, asked mailQuery) ui.Table {
 	t := ui.Table{
 		ID: id, Caption: caption,
 		Columns: []ui.Column{
@@ -203,9 +205,9 @@ func senderTable(id, caption string, senders []insight.SimulatedSender, domain s
 			{Title: "Pass DMARC", Numeric: true},
 			{Title: "Cause", Wide: true, Note: "Fix"},
 		},
-		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: domainPath(domain) + "/reports"}},
+		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: domainPath(asked.Domain) + "/reports"}},
 	}
-	asked := mailQuery{Domain: domain, Period: period, Query: insight.Query{Group: insight.GroupNetwork}}
+	asked.Group = insight.GroupNetwork
 	for _, sender := range senders {
 		class := classBadge(sender.Class)
 		if len(sender.Evidence) > 0 {

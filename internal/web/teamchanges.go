@@ -54,7 +54,7 @@ func (s *Web) teamChanges(c *call) error {
 	if err != nil {
 		return err
 	}
-	view := teamChangesView{Table: c.teamEventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: changesFilter(path, query, tags)}
+	view := teamChangesView{Table: c.teamEventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: c.carrying(changesFilter(path, query, tags))}
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "events", "after", "")
 	return c.render(http.StatusOK, Page{Template: "changes", Title: "Changes", Section: "Changes"}, view)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
-	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
@@ -16,12 +15,9 @@ type Timeline struct {
 	// of the period before it.
 	Days           []insight.DayCounts
 	Counts, Before dmarcd.Counts
-	// Events are those of the period, the latest first.
-	Events []dmarcd.Event
+	// Marks are the changes of DNS and of the policy in the period.
+	Marks []ui.Mark
 }
-
-// maxTimelineEvents bounds the events of a timeline.
-const maxTimelineEvents = 200
 
 func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 	var found Timeline
@@ -30,9 +26,7 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 		return found, err
 	}
 	found.Days, found.Counts, found.Before = series(counted, period)
-	filter := service.EventFilter{Domain: domain, Until: dayTime(period.To + 1)}
-	events, err := c.team.Events(c.r.Context(), filter, 0, maxTimelineEvents)
-	found.Events = since(events, dayTime(period.From))
+	found.Marks, err = c.dnsMarks(domain, period)
 	return found, err
 }
 
@@ -48,34 +42,6 @@ func dispositionChart(found Timeline) ui.Chart {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{delivered, d.Quarantined, d.Rejected}})
 	}
 	return chart
-}
-
-// timelineMarks are the changes of the policy and of records, the earliest first.
-func timelineMarks(events []dmarcd.Event) []ui.Mark {
-	var marks []ui.Mark
-	for i := len(events) - 1; i >= 0; i-- {
-		e := events[i]
-		mark := ui.Mark{Day: dmarcd.DayOf(e.At)}
-		switch e.Kind {
-		case dmarcd.PolicyWeakened, dmarcd.PolicyStrengthened:
-			mark.Text = orNothing(e.Before) + " → " + orNothing(e.After)
-		case dmarcd.RecordAppeared:
-			mark.Text = "record published"
-		case dmarcd.RecordRemoved:
-			mark.Text = "record removed"
-		default:
-			continue
-		}
-		marks = append(marks, mark)
-	}
-	return marks
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
 }
 
 func eventTable(events []dmarcd.Event) ui.Table {

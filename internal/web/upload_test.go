@@ -46,7 +46,7 @@ func TestUpload(t *testing.T) {
 	s := newSite(t)
 	w := s.send(editor, uploadOf(t, map[string]string{"a.xml": sampleReport(t), "b.zip": "PK"}))
 	body := w.Body.String()
-	for _, want := range []string{"<html", "Result", "receiver.example", `<td class="wide">a.xml`, `<td class="wide">b.zip`} {
+	for _, want := range []string{"<html", "Result", "receiver.example", `class="wide">a.xml`, `class="wide">b.zip`} {
 		if w.Code != 200 || !strings.Contains(body, want) {
 			t.Errorf("got %d without %s, want the page with a receipt for each file", w.Code, want)
 		}

@@ -177,8 +177,21 @@ const blankCharts = `[...document.querySelectorAll("figure:has(.numbers)")].filt
 // tooWide names the elements that make the page wider than a screen of that width. A
 // phone's browser would zoom out, so that it cannot be asked for its width.
 const tooWide = `document.documentElement.scrollWidth <= %[1]d ? [] : ["the page", ...[...document.querySelectorAll("body *")]
-	.filter((element) => element.getBoundingClientRect().right > %[1]d + 1 && !element.closest(".table, .tabs, nav.main, .skip"))
+	.filter((element) => element.getBoundingClientRect().right > %[1]d + 1 && !element.closest(".skip"))
 	.slice(0, 5).map((element) => element.outerHTML.slice(0, 120))]`
+
+// scrollBoxes names the elements within the page that can be scrolled.
+const scrollBoxes = `[...document.querySelectorAll("body *:not(textarea, select)")].filter((element) => {
+	const { overflowX, overflowY } = getComputedStyle(element);
+	return /auto|scroll/.test(overflowX + overflowY);
+}).map((element) => element.outerHTML.slice(0, 120))`
+
+// missingCells names the cells of rows that have something in them and are not seen.
+const missingCells = `[...document.querySelectorAll("main tbody td")].filter((cell) => {
+	const { left, right, height } = cell.getBoundingClientRect();
+	return cell.checkVisibility({ contentVisibilityAuto: false }) !== !cell.closest("details:not([open])") ||
+		cell.innerText.trim() !== "" && (height < 1 || left < 0 || right > %[1]d + 1);
+}).slice(0, 5).map((cell) => cell.outerHTML.slice(0, 120))`
 
 // tooLong is by how much the page goes on below its end.
 const tooLong = `document.documentElement.scrollHeight -
@@ -188,12 +201,21 @@ const tooLong = `document.documentElement.scrollHeight -
 // (WCAG 1.4.10).
 var narrow = look{name: "narrow", scheme: "light", width: 320, height: 256}
 
+// tablet is a screen between a phone and a desk.
+var tablet = look{name: "tablet", scheme: "light", width: 820, height: 1180}
+
 // fits wants the page to be as wide and as long as what it shows.
 func (b *tab) fits(name string, l look) {
 	b.t.Helper()
 	l.wear(b)
 	for _, element := range read(b, evaluate[[]string](fmt.Sprintf(tooWide, l.width))) {
 		b.t.Errorf("%s, %s: wider than the screen: %s", name, l.name, element)
+	}
+	for _, element := range read(b, evaluate[[]string](scrollBoxes)) {
+		b.t.Errorf("%s, %s: can be scrolled within the page: %s", name, l.name, element)
+	}
+	for _, cell := range read(b, evaluate[[]string](fmt.Sprintf(missingCells, l.width))) {
+		b.t.Errorf("%s, %s: a cell of a row is not seen: %s", name, l.name, cell)
 	}
 	if long := read(b, evaluate[int](tooLong)); long > 1 {
 		b.t.Errorf("%s, %s: got %d pixels below the end of the page want none", name, l.name, long)
@@ -204,6 +226,7 @@ func (b *tab) fits(name string, l look) {
 func (b *tab) inspect(name string) {
 	b.t.Helper()
 	b.fits(name, narrow)
+	b.fits(name, tablet)
 	for _, l := range looks {
 		l.wear(b)
 		if blank := read(b, evaluate[int](blankCharts)); blank > 0 {

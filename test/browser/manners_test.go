@@ -15,7 +15,7 @@ import (
 )
 
 // TestManyDomainsWithLongNames checks a list that is longer and wider than the
-// screen: it moves in its place, and the page does not.
+// screen: it breaks, and the page does not move sideways.
 func TestManyDomainsWithLongNames(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")

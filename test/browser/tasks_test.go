@@ -3,6 +3,7 @@ package browser_test
 import (
 	"bytes"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -48,6 +49,8 @@ func TestTasks(t *testing.T) {
 	}
 	b.oneReport()
 	b.findByKey()
+	b.clickChart(spoofed, "days", `^/app/domains/brightpay\.example/reports\?from=(\S+)&kind=aggregate&to=(\S+)$`)
+	b.clickChart(spoofed+"/senders", "flow", `^/app/senders/network/`)
 	for _, path := range []string{"/app/print", spoofed + "/print"} {
 		b.visit(path, http.StatusOK)
 		b.printsOn(1)
@@ -77,6 +80,25 @@ func (b *tab) findByKey() {
 	b.load(chromedp.KeyEvent("bright" + kb.Enter))
 	b.click(`main a[href="/app/domains/brightpay.example"]`)
 	b.says("brightpay.example")
+}
+
+// clickChart clicks into a chart of a page: a day leads to its reports, a sender to the
+// sender.
+func (b *tab) clickChart(path, kind, want string) {
+	b.t.Helper()
+	b.visit(path, http.StatusOK)
+	// The centre of a chart of days is a day; a flow has its senders on the left.
+	at := read(b, evaluate[[]float64](`(() => {
+		const plot = document.querySelector("figure[data-chart=`+kind+`] .plot");
+		plot.scrollIntoView({ block: "center" });
+		const { left, top, width, height } = plot.getBoundingClientRect();
+		return [left + (plot.closest("[data-chart=flow]") ? 10 : width / 2), top + (plot.closest("[data-chart=flow]") ? height / 4 : height / 2)];
+	})()`))
+	b.load(chromedp.MouseClickXY(at[0], at[1]))
+	found := regexp.MustCompile(want).FindStringSubmatch(b.path())
+	if found == nil || len(found) == 3 && found[1] != found[2] {
+		b.t.Errorf("%s: a click into the chart leads to %s, want %s", path, b.path(), want)
+	}
 }
 
 // printsOn wants the page to fit on so many sheets of A4.

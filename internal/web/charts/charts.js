@@ -21,6 +21,16 @@ function draw(figure) {
   const chart = init(plot);
   const paint = () => chart.setOption(option(figure, palette(figure), plot.clientWidth), { notMerge: true });
   paint();
+  const go = (address) => address && location.assign(address);
+  if (figure.dataset.chart === "flow") {
+    chart.on("click", (event) => go(figure.follow(event)));
+  } else {
+    // Anywhere above a day, since bars can be too small to be hit.
+    const dayAt = ({ offsetX, offsetY }) =>
+      chart.containPixel("grid", [offsetX, offsetY]) ? figure.follow(chart.convertFromPixel({ xAxisIndex: 0 }, offsetX)) : undefined;
+    chart.getZr().on("click", (event) => go(dayAt(event)));
+    chart.getZr().on("mousemove", (event) => chart.getZr().setCursorStyle(dayAt(event) ? "pointer" : "default"));
+  }
   new ResizeObserver(() => {
     chart.resize();
     paint();

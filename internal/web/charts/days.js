@@ -31,14 +31,30 @@ export function daysOption(figure, colours, width) {
   const marks = [...figure.querySelectorAll(".marks time")].map((time, i) => ({
     xAxis: days.findLast((day) => day <= time.dateTime),
     label: { formatter: String(i + 1) },
+    text: time.nextElementSibling?.textContent ?? "",
   }));
+  const links = new Map([...table.querySelectorAll("tbody a:has(time)")].map((link) => [link.querySelector("time").dateTime, link.href]));
+  // A click on a day leads to what it is made of, on a week to that of all its days.
+  figure.follow = (index) => {
+    const link = links.get(days[index]);
+    if (link && weekly) {
+      const whole = new URL(link);
+      whole.searchParams.set("to", ends[days[index]]);
+      return whole.href;
+    }
+    return link;
+  };
   return {
     ...base(colours),
     tooltip: {
       ...base(colours).tooltip,
       trigger: "axis",
-      axisPointer: { type: "shadow", label: { formatter: ({ value }) => (weekly ? `${value} to ${ends[value]}` : value) } },
-      valueFormatter: (value) => numbers.format(value),
+      axisPointer: { type: "shadow" },
+      formatter: (bars) => [
+        weekly ? `${bars[0].name} to ${ends[bars[0].name]}` : bars[0].name,
+        ...bars.map(({ marker, seriesName, value }) => `${marker}${seriesName}: ${numbers.format(value)}`),
+        ...marks.filter((mark) => mark.xAxis === bars[0].name).map((mark) => `${mark.label.formatter}: ${mark.text}`),
+      ].join("\n"),
     },
     legend: { top: 0, right: 0, icon: "roundRect", itemWidth: 12, itemHeight: 12, textStyle: { color: colours.text } },
     grid: { left: 4, right: 8, top: marks.length > 0 || weekly ? 56 : 36, bottom: 4, containLabel: true },

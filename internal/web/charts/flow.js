@@ -17,6 +17,9 @@ export function flowOption(figure, colours, width) {
       }
     }
   }
+  const senders = new Map([...figure.querySelectorAll("tbody td:first-child a")].map((link) => [`0 ${link.textContent}`, link.href]));
+  // A click on a sender or on mail of it leads to the sender.
+  figure.follow = ({ name, data }) => senders.get(data.source ?? name);
   const label = (stop) => stop.slice(stop.indexOf(" ") + 1);
   const narrow = width < 560;
   return {

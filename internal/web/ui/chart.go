@@ -1,6 +1,10 @@
 package ui
 
-import "github.com/dmarcd/dmarcd"
+import (
+	"net/url"
+
+	"github.com/dmarcd/dmarcd"
+)
 
 // Chart is a figure: a table, and what a script needs to draw it.
 type Chart struct {
@@ -27,6 +31,8 @@ type Chart struct {
 type ChartDay struct {
 	Day    dmarcd.Day
 	Values []int64
+	// Href leads to what the day is made of, "" where nothing does.
+	Href string
 }
 
 // ChartFlow is an amount that goes along some stops.
@@ -35,13 +41,24 @@ type ChartFlow struct {
 	Messages int64
 }
 
-// ChartStop is a place on the way, with its colour.
-type ChartStop struct{ Text, Tone string }
+// ChartStop is a place on the way, with its colour. Href leads to it, "" where nothing does.
+type ChartStop struct{ Text, Tone, Href string }
 
 // Mark is something that happened on a day.
 type Mark struct {
 	Day  dmarcd.Day
 	Text string
+	// Href leads to more about it, "" where nothing does.
+	Href string
+}
+
+// LinkDays makes each day a link to what that day is made of. The path gets the day as its
+// period.
+func (c *Chart) LinkDays(path string, query url.Values, changes ...string) {
+	for i, d := range c.Days {
+		day := d.Day.String()
+		c.Days[i].Href = WithQuery(path, query, append(changes, "days", "", "from", day, "to", day)...)
+	}
 }
 
 // Table returns the numbers of a chart by day, for CSV.

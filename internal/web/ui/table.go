@@ -24,6 +24,19 @@ type Table struct {
 	More int
 }
 
+// Density says how much room the table needs beside the screen: "" for few columns, some or
+// many. With less it is shown as cards.
+func (t Table) Density() string {
+	const some, many = 5, 8 // columns
+	switch n := len(t.Columns); {
+	case n > many:
+		return "many"
+	case n > some:
+		return "some"
+	}
+	return ""
+}
+
 // Column is the head of a column.
 type Column struct {
 	Title string

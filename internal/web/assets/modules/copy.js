@@ -4,14 +4,16 @@ function addCopyButtons(root) {
     if (element.nextElementSibling?.matches("button.copy")) {
       continue;
     }
+    // Where more is shown than is to be copied, the attribute has what is.
+    const text = element.dataset.copy || element.textContent;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
     button.textContent = "Copy";
-    button.setAttribute("aria-label", `Copy ${element.textContent.slice(0, 80)}`);
+    button.setAttribute("aria-label", `Copy ${text.slice(0, 80)}`);
     button.addEventListener("click", async () => {
       try {
-        await navigator.clipboard.writeText(element.textContent);
+        await navigator.clipboard.writeText(text);
         button.textContent = "Copied";
       } catch {
         // Without https there is no clipboard: select it for the reader.

@@ -1,0 +1,87 @@
+package web_test
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dmarcd/dmarcd/internal/service"
+)
+
+var (
+	// aboutMail matches the pages that are about some days and the domains with a tag.
+	aboutMail = regexp.MustCompile(`^/app/($|(senders|changes|reports|print|search)$|senders/|reports/rep_\w+$|domains/[^/]+\.[^/]+(/(senders|dns|changes|reports|policy|print|setup|settings))?$)`)
+	anchor    = regexp.MustCompile(`(?s)<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>`)
+	getForm   = regexp.MustCompile(`(?s)<form[^>]* method="get" action="([^"]*)".*?</form>`)
+)
+
+// TestPeriodAndTagFollowEveryLink opens every page with a period and a tag: the links and
+// forms to pages that are about mail keep both.
+func TestPeriodAndTagFollowEveryLink(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if _, err := s.service.Team(s.team, service.CommandLine()).SetTags(t.Context(), sampleDomain, []string{"shop"}); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, page := range s.allPages() {
+		address, err := url.Parse(page.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.user != operator || !aboutMail.MatchString(address.Path) {
+			continue
+		}
+		query := address.Query()
+		query.Set("from", "2026-11-01")
+		query.Set("to", "2026-11-15")
+		query.Set("tag", "shop")
+		body := s.body(t, operator, address.Path+"?"+query.Encode())
+		for _, link := range anchor.FindAllStringSubmatch(body, -1) {
+			target, err := url.Parse(html.UnescapeString(link[1]))
+			if err != nil || !aboutMail.MatchString(target.Path) || target.Query().Has("csv") {
+				continue
+			}
+			seen[target.Path] = true
+			got := target.Query()
+			cleared := link[2] == "Clear" || strings.HasPrefix(link[2], "Show all")
+			if got.Get("tag") != "shop" && !cleared {
+				t.Errorf("%s: the tag does not follow the link to %s", page.name, target)
+			}
+			if got.Get("days") == "" && (got.Get("from") == "" || got.Get("to") == "") {
+				t.Errorf("%s: the period does not follow the link to %s", page.name, target)
+			}
+		}
+		for _, form := range getForm.FindAllStringSubmatch(body, -1) {
+			if !aboutMail.MatchString(form[1]) {
+				continue
+			}
+			for _, name := range []string{"from", "to", "tag"} {
+				if !strings.Contains(form[0], ` name="`+name+`"`) {
+					t.Errorf("%s: the form for %s does not send %s", page.name, form[1], name)
+				}
+			}
+		}
+	}
+	const enough = 20
+	if len(seen) < enough {
+		t.Errorf("got links to %d pages, want at least %d: %v", len(seen), enough, seen)
+	}
+}
+
+// TestInternationalDomain shows a domain in Unicode, with its A-labels beside it.
+func TestInternationalDomain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if _, err := s.service.Team(s.team, service.CommandLine()).AddDomain(t.Context(), "bücher.example"); err != nil {
+		t.Fatal(err)
+	}
+	const domain = "/app/domains/xn--bcher-kva.example"
+	for _, path := range []string{"/app/", "/app/search?q=xn--b", "/app/print", domain, domain + "/senders", domain + "/dns", domain + "/policy", domain + "/print", domain + "/setup"} {
+		if body := s.body(t, operator, path); !strings.Contains(body, "bücher.example (xn--bcher-kva.example)") {
+			t.Errorf("%s: the name is not shown in both forms", path)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+// maxMarks bounds the marks of a chart.
+const maxMarks = 30
+
+// markedFacts are the changes of DNS that charts mark, with their words.
+var markedFacts = map[dmarcd.FactName]string{
+	dmarcd.FactDMARCRecord:  "DMARC record",
+	dmarcd.FactSPFRecord:    "SPF record",
+	dmarcd.FactSPFIncluded:  "SPF record of",
+	dmarcd.FactDKIMRecord:   "DKIM key",
+	dmarcd.FactMXHost:       "mail server",
+	dmarcd.FactMTASTSRecord: "MTA-STS record",
+	dmarcd.FactTLSRPTRecord: "TLS-RPT record",
+	dmarcd.FactBIMIRecord:   "BIMI record",
+}
+
+// dnsMarks are the days of a period on which the DNS or the policy of a domain changed, the
+// earliest first.
+func (c *call) dnsMarks(domain string, period ui.Period) ([]ui.Mark, error) {
+	checks, err := c.team.Checks(c.r.Context(), dmarcd.Domain{Name: domain}, service.Cursor{At: dayTime(period.To + 1)}, maxMarks)
+	if err != nil {
+		return nil, err
+	}
+	var marks []ui.Mark
+	for _, check := range slices.Backward(checks) {
+		text := markText(check.Changes)
+		if text == "" || check.FirstAt.Before(dayTime(period.From)) {
+			continue
+		}
+		day := dmarcd.DayOf(check.FirstAt)
+		if last := len(marks) - 1; last >= 0 && marks[last].Day == day {
+			marks[last].Text += "; " + text
+			continue
+		}
+		marks = append(marks, ui.Mark{Day: day, Text: text, Href: c.link(domainPath(domain) + "/changes")})
+	}
+	return marks, nil
+}
+
+// markText puts the changes of a check into words, the policy first.
+func markText(changes []dmarcd.Change) string {
+	var policy, others []string
+	for _, change := range changes {
+		words, marked := markedFacts[change.Fact]
+		switch {
+		case change.Fact == dmarcd.FactDMARCApplied:
+			policy = append(policy, "policy "+orNothing(change.Before)+" → "+orNothing(change.After))
+		case marked:
+			others = append(others, strings.Join(strings.Fields(words+" "+change.Of+" "+changeVerb(change)), " "))
+		}
+	}
+	return strings.Join(append(policy, others...), ", ")
+}
+
+func changeVerb(change dmarcd.Change) string {
+	switch {
+	case change.Before == "":
+		return "added"
+	case change.After == "":
+		return "removed"
+	}
+	return "changed"
+}
+
+// policyMarks are the latest changes of policies among events, which are the latest first.
+func (c *call) policyMarks(events []dmarcd.Event) []ui.Mark {
+	var marks []ui.Mark
+	for _, e := range events {
+		if e.Kind != dmarcd.PolicyWeakened && e.Kind != dmarcd.PolicyStrengthened || len(marks) == maxMarks {
+			continue
+		}
+		text := e.Domain + ": policy " + orNothing(e.Before) + " → " + orNothing(e.After)
+		marks = append(marks, ui.Mark{Day: dmarcd.DayOf(e.At), Text: text, Href: c.link(domainPath(e.Domain) + "/changes")})
+	}
+	slices.Reverse(marks)
+	return marks
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
