@@ -22,10 +22,10 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server adversary test-short soak mutate lint fuzz bench vuln gen screenshots
+.PHONY: help build run demo test with-server test-pgbouncer adversary test-short soak mutate lint fuzz bench vuln gen screenshots
 
 help:
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the static binary bin/dmarcd
 	scripts/build-assets.sh
@@ -53,8 +53,13 @@ with-server: # the part of test that needs a PostgreSQL, the longest packages fi
 	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(RACE) -timeout=60m ./test/e2e ./internal/store ./test/browser \
 		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) ./test/adversary)")
 	go test $(SEQUENTIAL)
+	$(MAKE) test-pgbouncer
 	$(MAKE) adversary # measures memory, so without the race detector
 	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
+
+test-pgbouncer: ## run the store's tests through PgBouncer in transaction mode
+	scripts/need-servers.sh
+	scripts/with-postgres.sh scripts/with-pgbouncer.sh go test -count=1 -timeout=30m -skip '/^sqlite$$' ./internal/store
 
 adversary: ## attack the built binary as outsiders and tenants could, on both engines
 	scripts/need-compiler.sh

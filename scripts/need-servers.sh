@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that there are the servers which tests start: Knot DNS and Unbound
-# (test/realdns), Exim and Dovecot (test/realmail). As root, on Debian and its kin,
-# missing ones are installed. Nothing of them runs afterwards, nor after the next boot.
+# (test/realdns), Exim and Dovecot (test/realmail), and PgBouncer. As root, on Debian and
+# its kin, missing ones are installed. Nothing of them runs afterwards, nor after the next boot.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A user's PATH need not hold the folders of servers.
@@ -14,6 +14,7 @@ missing() {
 	{ command -v unbound && command -v unbound-control; } >/dev/null || echo unbound
 	command -v exim4 >/dev/null || echo exim4-daemon-light
 	{ command -v dovecot && [ -x /usr/lib/dovecot/imap ]; } >/dev/null || echo dovecot-imapd
+	command -v pgbouncer >/dev/null || echo pgbouncer
 }
 
 # service_of prints the name of the service that a package brings.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
@@ -28,14 +27,15 @@ func copyRowsPostgres(ctx context.Context, conn *sql.Conn, table string, columns
 }
 
 func copyInto(ctx context.Context, driverConn any, table string, columns []string, values []any) error {
-	c, ok := driverConn.(*stdlib.Conn)
+	c, ok := driverConn.(*postgresConn)
 	if !ok {
 		return fmt.Errorf("copy into %s: the driver is %T", table, driverConn)
 	}
-	if c.Conn().PgConn().TxStatus() != 'T' { // outside a transaction the copy could not be rolled back
+	conn := c.Conn.Conn()
+	if conn.PgConn().TxStatus() != 'T' { // outside a transaction the copy could not be rolled back
 		return errors.Join(fmt.Errorf("copy into %s: the transaction has ended", table), ctx.Err())
 	}
-	_, err := c.Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, &copySource{width: len(columns), rest: values})
+	_, err := conn.CopyFrom(ctx, pgx.Identifier{table}, columns, &copySource{width: len(columns), rest: values})
 	return err
 }
 

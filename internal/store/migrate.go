@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -24,9 +24,6 @@ var ErrNewer = errors.New("the database is from a newer dmarcd")
 // release, whose schema cannot be migrated.
 var ErrTooOld = errors.New("the database is from a dmarcd before the first release, and cannot be migrated; " +
 	"name another file or an empty database with DMARCD_DATABASE, and read the reports in again with `dmarcd import`")
-
-// errDiscard makes database/sql close a connection; see lockMigration.
-var errDiscard = driver.ErrBadConn
 
 // Migrate brings the schema to the version that this program knows and returns
 // how many steps that took. Replicas that start together take turns. A database
@@ -147,27 +144,28 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// lockMigration waits until no other replica migrates. The lock belongs to its own connection.
+// lockMigration waits until no other replica migrates. The lock belongs to a transaction: a
+// connection may be that of a pooler, which hands it to other clients.
 func (s *Store) lockMigration(ctx context.Context) (unlock func() error, err error) {
 	if s.dialect.lockMigration == "" {
 		return func() error { return nil }, nil
 	}
-	conn, err := s.writer.Conn(ctx)
+	lock, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, s.kind(err)
 	}
-	// The wait may exceed the usual timeouts.
-	for _, statement := range []string{`SET statement_timeout = 0`, `SET lock_timeout = 0`, s.dialect.lockMigration} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return nil, errors.Join(s.kind(err), conn.Close())
+	// The wait and the migration may exceed the usual timeouts.
+	for _, statement := range []string{
+		`SET LOCAL statement_timeout = 0`, `SET LOCAL lock_timeout = 0`, `SET LOCAL idle_in_transaction_session_timeout = 0`, s.dialect.lockMigration,
+	} {
+		if _, err := lock.ExecContext(ctx, statement); err != nil {
+			return nil, errors.Join(s.kind(err), lock.Rollback())
 		}
 	}
 	return func() error {
-		// Close the connection instead of returning it to the pool with its lock and settings.
-		err := conn.Raw(func(any) error { return errDiscard })
-		if errors.Is(err, errDiscard) {
-			return nil
+		if err := lock.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) { // done after the end of ctx
+			return s.kind(err)
 		}
-		return err
+		return nil
 	}, nil
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ var postgresDialect = dialect{
 	lockRow:       ` FOR UPDATE`,
 	shareRow:      ` FOR SHARE`,
 	skipLocked:    ` FOR UPDATE SKIP LOCKED`,
-	lockMigration: `SELECT pg_advisory_lock(` + migrationLock + `)`,
+	lockMigration: `SELECT pg_advisory_xact_lock(` + migrationLock + `)`,
 	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
 	beginSnapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 	maxParameters: 1000,
@@ -40,33 +42,61 @@ const (
 	postgresConnectTimeout = 3 * time.Second
 )
 
-// postgresSettings are default timeouts, which the URL can override.
+// postgresSettings are default timeouts, which the URL can override. They are set in each
+// transaction: PgBouncer refuses them at the start of a connection, and a connection of it
+// serves one client after another.
 var postgresSettings = map[string]string{
-	"application_name":                    "dmarcd",
 	"statement_timeout":                   "30s",
 	"lock_timeout":                        "5s",
 	"idle_in_transaction_session_timeout": "60s",
 }
 
-func openPostgres(dsn string) (*sql.DB, error) {
+// openPostgres returns a pool for a URL, with the timeout of statements outside transactions,
+// and the statements that set those of a transaction.
+func openPostgres(dsn string) (db *sql.DB, statementTimeout time.Duration, settings string, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The library's error masks the password.
-		return nil, fmt.Errorf("read the database URL: %w", err)
+		return nil, 0, "", fmt.Errorf("read the database URL: %w", err)
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = postgresConnectTimeout
 	}
-	for name, value := range postgresSettings {
-		if _, set := config.RuntimeParams[name]; !set {
-			config.RuntimeParams[name] = value
-		}
+	if _, set := config.RuntimeParams["application_name"]; !set {
+		config.RuntimeParams["application_name"] = "dmarcd"
 	}
-	db := stdlib.OpenDB(*config)
+	for _, name := range slices.Sorted(maps.Keys(postgresSettings)) {
+		value, set := config.RuntimeParams[name]
+		if !set {
+			value = postgresSettings[name]
+		}
+		delete(config.RuntimeParams, name)
+		timeout, err := postgresTimeout(value)
+		if err != nil {
+			return nil, 0, "", fmt.Errorf("read the database URL: %s: %w", name, err)
+		}
+		if name == "statement_timeout" {
+			statementTimeout = timeout
+		}
+		settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
+	}
+	db = sql.OpenDB(postgresConnector{Connector: stdlib.GetConnector(*config), begin: settings})
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db, nil
+	return db, statementTimeout, settings, nil
+}
+
+// postgresTimeout reads a duration as PostgreSQL does: milliseconds, or a number with a unit.
+func postgresTimeout(value string) (time.Duration, error) {
+	if ms, err := strconv.ParseInt(value, 10, 32); err == nil && ms >= 0 {
+		return time.Duration(ms) * time.Millisecond, nil
+	}
+	timeout, err := time.ParseDuration(strings.Replace(strings.ReplaceAll(value, " ", ""), "min", "m", 1))
+	if err != nil || timeout < 0 {
+		return 0, fmt.Errorf("%q must be milliseconds or a duration, such as 30s", value)
+	}
+	return timeout, nil
 }
 
 func isUniquePostgres(err error) bool {

@@ -148,7 +148,7 @@ func (s *Store) snapshot(ctx context.Context, f func(read tx) error) (err error)
 		}
 		defer func() { _ = conn.Close() }() // returns it to the pool
 		// BeginTx would take the write lock on SQLite.
-		if _, err := conn.ExecContext(ctx, s.dialect.beginSnapshot); err != nil {
+		if _, err := conn.ExecContext(ctx, s.dialect.beginSnapshot+s.settings); err != nil {
 			return s.kind(err)
 		}
 		defer func() {
@@ -199,12 +199,24 @@ func (t *Team) change(ctx context.Context, audit []dmarcd.AuditEntry, query stri
 	})
 }
 
+// limit bounds the time of a statement outside a transaction. Inside of one the server does.
+func (t tx) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.store.timeout == 0 || t.conn != nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, t.store.timeout)
+}
+
 func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	ctx, cancel := t.limit(ctx)
+	defer cancel()
 	t.store.begin(query)
 	return t.store.kind(t.run.QueryRowContext(ctx, query, args...).Scan(dest...))
 }
 
 func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	ctx, cancel := t.limit(ctx)
+	defer cancel()
 	t.store.begin(query)
 	result, err := t.run.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -219,6 +231,8 @@ type scanner func(dest ...any) error
 
 // collect runs a query and scans every row.
 func collect[T any](ctx context.Context, t tx, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
+	ctx, cancel := t.limit(ctx)
+	defer cancel()
 	t.store.begin(query)
 	rows, err := t.run.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -40,6 +40,8 @@ type Store struct {
 	read           runner        // reader, with prepared statements if that helps
 	readers        chan struct{} // one slot per read outside a transaction; see pointRead
 	dialect        dialect
+	timeout        time.Duration // of a statement outside a transaction, 0 for none
+	settings       string        // of a transaction, after its BEGIN
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
@@ -61,7 +63,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	var err error
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect
-		s.writer, err = openPostgres(dsn)
+		s.writer, s.timeout, s.settings, err = openPostgres(dsn)
 		s.reader, s.read = s.writer, s.writer // the driver prepares by itself
 		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: postgresConns * 3 / 4, PerKey: postgresConns / 2})
 	} else {

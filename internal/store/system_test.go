@@ -381,14 +381,7 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 		SELECT n, team_id, id, n, n, 'A', repeat('x', 10000), '', '' FROM domains, generate_series(1, 3000) AS n`); err != nil {
 		t.Fatal(err)
 	}
-	hasty, err := url.Parse(db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := hasty.Query()
-	query.Set("statement_timeout", "250ms")
-	hasty.RawQuery = query.Encode()
-	s, err := store.Open(t.Context(), hasty.String(), store.Options{})
+	s, err := store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "250ms"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,6 +399,21 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 	if err != nil || !waited {
 		t.Errorf("got %v, waited %t; want a backup past the limit of a statement", err, waited)
 	}
+}
+
+// withSettings adds pairs of names and values to the query of a URL.
+func withSettings(t *testing.T, dsn string, settings ...string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	for i := 0; i < len(settings); i += 2 {
+		query.Set(settings[i], settings[i+1])
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 func TestTemporaryErrors(t *testing.T) {
@@ -453,6 +461,42 @@ func TestTemporaryErrors(t *testing.T) {
 		dsn.User = url.User("no_such_role")
 		if _, err := store.Open(t.Context(), dsn.String(), store.Options{}); !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("got %v, want ErrTemporary", err)
+		}
+	})
+	t.Run("PostgreSQL rows that stay locked", func(t *testing.T) {
+		t.Parallel()
+		if testing.Short() {
+			return
+		}
+		db := storetest.Postgres(t)
+		newTeam(t, db.Open(t, store.Options{}), "a")
+		s, err := store.Open(t.Context(), withSettings(t, db.DSN, "statement_timeout", "300", "lock_timeout", "100ms"), store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() }) // nothing was written
+		lock, err := db.SQL(t).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lock.Rollback() }()
+		if _, err := lock.ExecContext(t.Context(), `LOCK TABLE teams`); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.TeamByName(t.Context(), "a")
+		if !errors.Is(err, dmarcd.ErrTemporary) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("outside a transaction: got %v, want ErrTemporary after statement_timeout", err)
+		}
+		_, err = s.CreateTeam(t.Context(), "b", false)
+		if !errors.Is(err, dmarcd.ErrTemporary) || !strings.Contains(err.Error(), "lock timeout") {
+			t.Errorf("inside: got %v, want ErrTemporary after lock_timeout", err)
+		}
+	})
+	t.Run("a timeout that is none", func(t *testing.T) {
+		t.Parallel()
+		_, err := store.Open(t.Context(), "postgres://127.0.0.1:1/none?lock_timeout=soon", store.Options{})
+		if err == nil || !strings.Contains(err.Error(), `lock_timeout: "soon" must be`) {
+			t.Errorf("got %v, want what the setting must be", err)
 		}
 	})
 	t.Run("a folder that is not there", func(t *testing.T) {

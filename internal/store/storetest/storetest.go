@@ -26,6 +26,10 @@ import (
 // server on which tests may create databases.
 const ServerVariable = "DMARCD_TEST_POSTGRES"
 
+// PoolerVariable names the environment variable with the URL of a PgBouncer in front of that
+// server, if the stores of tests are to connect through it. Its database is of no meaning.
+const PoolerVariable = "DMARCD_TEST_PGBOUNCER"
+
 // DB is a database for one test.
 type DB struct {
 	Engine string // "sqlite" or "postgres"
@@ -112,6 +116,9 @@ func createPostgres(t testing.TB, server, options string) DB {
 			t.Error(err)
 		}
 	})
+	if pooler := os.Getenv(PoolerVariable); pooler != "" {
+		server = pooler
+	}
 	dsn, err := onServer(server, name)
 	if err != nil {
 		t.Fatal(err)
