@@ -10,6 +10,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
+// lowDisk is the job that every replica does.
+const lowDisk = "detect low disk space"
+
 // storeSenders updates when senders were first and last seen.
 func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
@@ -17,7 +20,8 @@ func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	})
 }
 
-// chores are the maintenance jobs of the store.
+// chores are the maintenance jobs of the store. Replicas take turns at them, except at those
+// that are about their own disk.
 func (a *App) chores() []*jobs.Chore {
 	keep := a.retention()
 	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, keep) }
@@ -29,7 +33,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "detect alerts", Step: (&alert.Scanner{Source: alertSource{a.store}, Now: time.Now}).Step, Poll: jobs.Minutely},
 		{Name: "send grouped alerts", Step: a.store.SendAlertGroups, Poll: jobs.Soon},
 		{Name: "detect failing mailboxes", Step: a.detectMailboxes, Poll: jobs.Minutely},
-		{Name: "detect low disk space", Step: a.detectLowDisk, Poll: jobs.Minutely},
+		{Name: lowDisk, Step: a.detectLowDisk, Poll: jobs.Minutely},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
@@ -37,6 +41,9 @@ func (a *App) chores() []*jobs.Chore {
 	}
 	for _, chore := range chores {
 		chore.Log, chore.Recovered, chore.Observe = a.log, a.recovered, a.metrics.observeJob
+		if chore.Name != lowDisk {
+			chore.Leases = a.store
+		}
 	}
 	return chores
 }

@@ -14,6 +14,7 @@ import (
 var backupTables = []struct{ name, columns string }{
 	{"teams", "id, name, api, created_at, keep_originals, keep_records, keep_counters, quota_domains, quota_stored, quota_unreadable, quota_reports, quota_mailboxes"},
 	{"installation", "name, value"},
+	{"job_leases", "name, holder, lease_until, due_at"},
 	{"team_locks", "team_id"},
 	{"tokens", "id, team_id, name, hash, scope, created_at, expires_at, used_at, revoked_at"},
 	{"domains", "id, team_id, name, active, record, record_domain, policy, purpose, report_mailbox, compliant, non_compliant, created_at, updated_at, grade, checked_at, known_at, known_until, failures, reason, doubted, full_at, next_full_at, next_check_at, deleted_at, unfinished, tags, parked, sample"},

@@ -45,6 +45,7 @@ type Store struct {
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
+	holder         int64                        // of leases
 	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
 	rests          rests
 	added          announcements // of events
@@ -59,7 +60,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{options: options}
+	s := &Store{options: options, holder: newID()}
 	var err error
 	if IsPostgres(dsn) {
 		s.dialect = postgresDialect
