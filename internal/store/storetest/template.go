@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -94,9 +93,7 @@ func migrate(dsn string) error {
 
 // migrationsHash identifies the PostgreSQL schema.
 func migrationsHash() (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	folder := filepath.Join(filepath.Dir(here), "..", "migrations", "postgres")
-	files, err := os.ReadDir(folder)
+	folder, files, err := migrationFiles()
 	if err != nil {
 		return "", err
 	}
@@ -109,4 +106,18 @@ func migrationsHash() (string, error) {
 		hash.Write(content)
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
+
+// migrationFiles finds the migrations from the folder of the test, which is in the module:
+// with -trimpath the program does not know where its source is.
+func migrationFiles() (folder string, files []os.DirEntry, err error) {
+	at, err := os.Getwd()
+	for err == nil {
+		folder = filepath.Join(at, "internal", "store", "migrations", "postgres")
+		if files, err = os.ReadDir(folder); err == nil || filepath.Dir(at) == at {
+			return folder, files, err
+		}
+		at, err = filepath.Dir(at), nil
+	}
+	return "", nil, err
 }
