@@ -58,10 +58,10 @@ const (
 )
 
 func severityOf(e dmarcd.Event) severity {
-	switch e.Kind {
-	case dmarcd.RecordRemoved, dmarcd.FindingAppeared, dmarcd.WebhookDisabled:
+	switch e.Level() {
+	case dmarcd.LevelError:
 		return severityError
-	case dmarcd.PolicyWeakened, dmarcd.ChecksSuspended, dmarcd.HeldReport:
+	case dmarcd.LevelWarning:
 		return severityWarning
 	}
 	return severityInfo
