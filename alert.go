@@ -52,10 +52,11 @@ type AlertFilter struct {
 // AlertRules decide which events of a team are sent to its webhooks, and when. The zero
 // value sends all at once.
 type AlertRules struct {
-	// Kinds and Domains are the events that are sent; nil is all. Events that are about no
-	// domain are sent whatever the domains are.
-	Kinds   []EventKind
-	Domains []string
+	// Kinds, Domains and Tags are the events that are sent: those of the domains, and those
+	// of domains with one of the tags; nil is all. Events that are about no domain are sent
+	// whatever the domains are.
+	Kinds         []EventKind
+	Domains, Tags []string
 	// MinLevel is the least level that is sent: LevelError, LevelWarning or LevelInfo; "" is
 	// the last.
 	MinLevel Level
@@ -95,7 +96,7 @@ const (
 var levels = []Level{LevelInfo, LevelWarning, LevelError}
 
 // Validate returns an *InvalidError if the rules cannot be right. Domains must have the
-// form that ParseName returns.
+// form that ParseName returns, and tags that of ParseTag.
 func (r AlertRules) Validate() error {
 	for _, kind := range r.Kinds {
 		if err := validateKind("kinds", kind); err != nil {
@@ -103,8 +104,8 @@ func (r AlertRules) Validate() error {
 		}
 	}
 	switch {
-	case r.Kinds != nil && len(r.Kinds) == 0 || r.Domains != nil && len(r.Domains) == 0:
-		return &InvalidError{Field: "kinds", Message: "An empty list would match no event. Use null for all kinds or all domains."}
+	case r.Kinds != nil && len(r.Kinds) == 0 || r.Domains != nil && len(r.Domains) == 0 || r.Tags != nil && len(r.Tags) == 0:
+		return &InvalidError{Field: "kinds", Message: "An empty list would match no event. Use null for all kinds, domains or tags."}
 	case r.MinLevel != "" && !slices.Contains(levels, r.MinLevel):
 		return &InvalidError{Field: "min_level", Message: "The minimum level must be info, warning or error."}
 	case r.Group < 0 || r.Group > MaxAlertWait:
@@ -172,6 +173,8 @@ type RecentAlerts struct {
 	// Same is when the last event of the same kind about the same domain and subject was
 	// sent, Kind the last of the same kind; the zero value is never.
 	Same, Kind time.Time
+	// Tags are those of the domain, if the rules have tags.
+	Tags []string
 }
 
 // Decide returns whether and when an event is sent.
@@ -179,12 +182,17 @@ func (r AlertRules) Decide(e Event, now time.Time, recent RecentAlerts) Decision
 	if e.Kind == AlertTest {
 		return Decision{AlertSent, "A user tested the alerts.", now}
 	}
-	grouped := e.Kind == AlertsGrouped // what it stands for was let through already
-	if reason := r.suppresses(e, now, recent); reason != "" && !grouped {
+	// What grouped alerts stand for was let through already, and digests are for those who
+	// ask for them.
+	always := e.Kind == AlertsGrouped || e.Kind.IsDigest()
+	if reason := r.suppresses(e, now, recent); reason != "" && !always {
 		return Decision{AlertSuppressed, reason, now}
 	}
 	d := Decision{AlertSent, "It matches the rules.", now}
-	if until := recent.Kind.Add(r.Group); r.Group > 0 && !recent.Kind.IsZero() && until.After(now) && !grouped {
+	if e.Kind.IsDigest() {
+		d.Reason = "The rules do not apply to digests."
+	}
+	if until := recent.Kind.Add(r.Group); r.Group > 0 && !recent.Kind.IsZero() && until.After(now) && !always {
 		d = Decision{AlertWaiting, fmt.Sprintf("Another alert of this kind was sent at %s; later ones are sent together.", clock(recent.Kind)), until}
 	}
 	if r.Quiet != nil {
@@ -210,7 +218,7 @@ func (r AlertRules) suppresses(e Event, now time.Time, recent RecentAlerts) stri
 	switch {
 	case r.Kinds != nil && !slices.Contains(r.Kinds, e.Kind):
 		return "Suppressed: the rules do not include events of this kind."
-	case r.Domains != nil && e.Domain != "" && !slices.Contains(r.Domains, e.Domain):
+	case !r.includes(e.Domain, recent.Tags):
 		return "Suppressed: the rules do not include this domain."
 	case slices.Index(levels, e.Level()) < slices.Index(levels, least):
 		return fmt.Sprintf("Suppressed: its level %s is below %s.", e.Level(), least)
@@ -218,6 +226,12 @@ func (r AlertRules) suppresses(e Event, now time.Time, recent RecentAlerts) stri
 		return fmt.Sprintf("Suppressed: the same alert was sent at %s, and the cool-down lasts until %s.", clock(recent.Same), clock(recent.Same.Add(r.CoolDown)))
 	}
 	return ""
+}
+
+// includes reports whether events of a domain with some tags are sent.
+func (r AlertRules) includes(domain string, tags []string) bool {
+	return domain == "" || r.Domains == nil && r.Tags == nil || slices.Contains(r.Domains, domain) ||
+		slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(r.Tags, tag) })
 }
 
 // scope says what a mute is about.

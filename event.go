@@ -48,6 +48,7 @@ func EventKinds() []EventKind {
 		ChecksSuspended, HeldReport, WebhookDisabled, WebhookTest,
 		SenderNew, SenderFailing, SelectorFailing, PassRateDropped, VolumeSpike, SpoofingBurst,
 		ReportsStopped, ReportsUnreadable, ReportsUnverified, TLSFailing, MailboxFailing, DiskLow, AlertsGrouped, AlertTest,
+		DigestDaily, DigestWeekly, DigestMonthly,
 	}
 }
 
@@ -93,7 +94,7 @@ type EventData struct {
 	Reason string
 	// Level is how much the event matters, "" where the kind decides.
 	Level Level
-	// Day is the day of what was detected; 0 is none. Subject is what the event is about
+	// Day is the day of what was detected, of a digest the last one; 0 is none. Subject is what the event is about
 	// within the domain, SubjectName its name for people.
 	Day                  Day
 	Subject, SubjectName string
@@ -107,7 +108,7 @@ type Measured struct {
 	Messages int64
 	// Observed and Usual are what was measured, and its median before: the part of messages
 	// that passes or of sessions that fails, a number of messages, or the days without a
-	// report.
+	// report. In a digest Usual is that of the previous period.
 	Observed, Usual float64
 }
 
@@ -144,6 +145,8 @@ func (e Event) Summary() string {
 		return fmt.Sprintf("Webhook %s was disabled: %s", e.Webhook, e.Reason)
 	case WebhookTest:
 		return fmt.Sprintf("This is a test of webhook %s.", e.Webhook)
+	case DigestDaily, DigestWeekly, DigestMonthly:
+		return e.digest()
 	}
 	return e.detected()
 }

@@ -1,6 +1,9 @@
 package dmarcd
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // FormatNumber writes a whole number with a comma between its thousands, such as 12,345.
 func FormatNumber(n int64) string {
@@ -13,4 +16,23 @@ func FormatNumber(n int64) string {
 		text = text[:at] + "," + text[at:]
 	}
 	return text
+}
+
+// FormatShare writes a share so that only all is 100 % and only nothing is 0 %.
+func FormatShare(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	tenths := math.Round(float64(part) / float64(whole) * 1000)
+	switch {
+	case part == whole:
+		return "100 %"
+	case part == 0:
+		return "0 %"
+	case tenths >= 1000:
+		return "> 99.9 %"
+	case tenths < 1:
+		return "< 0.1 %"
+	}
+	return strconv.FormatFloat(tenths/10, 'f', 1, 64) + " %"
 }

@@ -74,8 +74,11 @@ func (w Webhook) SecretContext() string { return "webhook " + w.ID.String() }
 // Address returns the email address of a webhook of the format email.
 func (w Webhook) Address() string { return strings.TrimPrefix(w.URL, mailto) }
 
-// Wants reports whether the webhook receives the event.
+// Wants reports whether the webhook receives the event. Digests must be asked for.
 func (w Webhook) Wants(e Event) bool {
+	if w.Kinds == nil && e.Kind.IsDigest() {
+		return false
+	}
 	return w.Enabled() && (w.Kinds == nil || slices.Contains(w.Kinds, e.Kind)) && (w.Domains == nil || slices.Contains(w.Domains, e.Domain))
 }
 
@@ -96,6 +99,9 @@ func (w Webhook) Validate() error {
 		if !slices.Contains(EventKinds(), kind) {
 			return &InvalidError{Field: "kinds", Message: "There are no events of the kind " + strconv.Quote(string(kind)) + ". The documentation lists all kinds."}
 		}
+	}
+	if w.Domains != nil && slices.ContainsFunc(w.Kinds, EventKind.IsDigest) {
+		return &InvalidError{Field: "domains", Message: "A digest is about all domains. Remove the domains, or use another webhook for the digest."}
 	}
 	if w.Kinds != nil && len(w.Kinds) == 0 || w.Domains != nil && len(w.Domains) == 0 {
 		return &InvalidError{Field: "kinds", Message: "An empty list would match no event. Use null for all kinds or all domains."}

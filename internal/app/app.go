@@ -30,6 +30,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/notify"
+	mailer "github.com/dmarcd/dmarcd/internal/notify/mail"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/recovered"
 	"github.com/dmarcd/dmarcd/internal/resolver"
@@ -85,6 +86,7 @@ type App struct {
 	listener      net.Listener
 	server        *http.Server
 	stopping      atomic.Bool
+	lowDisk       atomic.Bool    // what detectLowDisk found last
 	ending        chan struct{}  // closed when no new requests are accepted
 	requests      sync.WaitGroup // running requests
 }
@@ -220,7 +222,10 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, a.log)
+	digest := func(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) (mailer.Content, error) {
+		return a.service.DigestContent(ctx, team, e)
+	}
+	a.deliveries = newDeliveries(a.store, a.config, a.dialer, relay, digest, a.log)
 	a.deliveries.Observe, a.deliveries.Recovered = a.metrics.observeDelivery, a.recovered
 	options := withMailboxes(service.Options{
 		Checker: a.checker, Acceptor: a.acceptor, Insight: a.sources, Memory: a.memory, Verify: a.uploadVerdict,

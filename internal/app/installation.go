@@ -67,7 +67,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	options = withWebhooks(options, cfg, dialer, relay, newDeliveries(s, cfg, dialer, relay, log))
+	options = withWebhooks(options, cfg, dialer, relay, newDeliveries(s, cfg, dialer, relay, nil, log))
 	options = withSelfTest(options, cfg, asks, func() string { return cfg.SMTPListen })
 	return &Installation{
 		Config: cfg, Service: service.New(s, options), Engine: s.Stats().Engine,

@@ -31,6 +31,7 @@ type metrics struct {
 	panics       *prometheus.CounterVec
 	deliveries   *prometheus.CounterVec
 	deliveryTime prometheus.Histogram
+	lowDisk      prometheus.Gauge
 	stages
 }
 
@@ -69,12 +70,15 @@ func newMetrics(s *store.Store, version string) *metrics {
 		Name: "dmarcd_webhook_answer_seconds", Help: "Time until the endpoint of a webhook answered.",
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 	})
+	m.lowDisk = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "dmarcd_disk_low", Help: "1 if less than twice the minimum of disk space is free (limit.free_disk), else 0.",
+	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "dmarcd_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	m.register(m.registry)
-	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, build, &databaseCollector{store: s},
+	m.registry.MustRegister(m.requests, m.requestTime, m.dnsQuestions, m.dnsTime, m.mails, m.reports, m.panics, m.deliveries, m.deliveryTime, m.lowDisk, build, &databaseCollector{store: s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -17,11 +17,11 @@ import (
 )
 
 // newDeliveries returns what delivers events to webhooks; relay is nil where no mail is
-// sent.
-func newDeliveries(s *store.Store, cfg config.Config, dialer *outbound.Dialer, relay *mailer.Relay, log *slog.Logger) *notify.Worker {
+// sent. digest returns what a digest says; it is nil where only tests are delivered.
+func newDeliveries(s *store.Store, cfg config.Config, dialer *outbound.Dialer, relay *mailer.Relay, digest digestContent, log *slog.Logger) *notify.Worker {
 	post := &webhook.Sender{Client: dialer.EndpointClient(nil), BaseURL: cfg.BaseURL, Now: time.Now, Open: openWebhook(cfg)}
 	letters := &mailer.Sender{
-		Relay: relay, BaseURL: cfg.BaseURL, Now: time.Now, Open: openWebhook(cfg),
+		Relay: relay, BaseURL: cfg.BaseURL, Now: time.Now, Open: openWebhook(cfg), Digest: digest,
 		Daily: func(ctx context.Context, team dmarcd.TeamID, domain string, days dmarcd.Days) (map[dmarcd.Day]mailer.Bar, error) {
 			found, err := s.Team(team).DomainDaily(ctx, domain, days, maxChartDays)
 			bars := make(map[dmarcd.Day]mailer.Bar, len(found))
@@ -39,6 +39,8 @@ func newDeliveries(s *store.Store, cfg config.Config, dialer *outbound.Dialer, r
 	}
 	return &notify.Worker{Outbox: outbox{s}, Send: send, Now: time.Now, Log: log}
 }
+
+type digestContent = func(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) (mailer.Content, error)
 
 // maxChartDays is more than a chart in a message shows.
 const maxChartDays = 366

@@ -58,6 +58,11 @@ func (t *Team) SetAlertRules(ctx context.Context, rules dmarcd.AlertRules) error
 			return err
 		}
 	}
+	for i, tag := range rules.Tags {
+		if rules.Tags[i], err = dmarcd.ParseTag(tag); err != nil {
+			return err
+		}
+	}
 	for i, m := range rules.Mutes {
 		if m.Domain == "" {
 			continue

@@ -266,7 +266,9 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"RejectedOriginal": reads(func(w *world, t *service.Team) (dmarcd.KeptOriginal, error) {
 		return t.RejectedOriginal(ctx, w.rejected)
 	}),
-	"Daily": reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) { return t.Daily(ctx, dmarcd.Days{}, 10) }),
+	"Daily":  reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) { return t.Daily(ctx, dmarcd.Days{}, 10) }),
+	"Series": reads(func(_ *world, t *service.Team) (service.Series, error) { return t.Series(ctx, 1, 2) }),
+	"Digest": reads(func(_ *world, t *service.Team) (service.Digest, error) { return t.Digest(ctx, 1, 2) }),
 	"DomainDaily": reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
 		return t.DomainDaily(ctx, ours, dmarcd.Days{}, 10)
 	}),

@@ -243,6 +243,17 @@ func TestRulesDecide(t *testing.T) {
 			happen(t, team, "b.example", clock.advance(time.Second), "none")
 		}
 		want("cool-down", map[dmarcd.WebhookID][]string{all.ID: {"policy.weakened b.example"}, weakened.ID: {"policy.weakened b.example"}})
+
+		rules(dmarcd.AlertRules{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Domains: []string{"a.example"}, Tags: []string{"shop"}})
+		if err := team.SetTags(ctx, "c.example", []string{"eu", "shop"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names[:3] {
+			happen(t, team, name, clock.advance(time.Second), "reject")
+			happen(t, team, name, clock.advance(time.Second), "none")
+		}
+		tagged := []string{"policy.weakened a.example", "policy.weakened c.example"}
+		want("a domain and a tag", map[dmarcd.WebhookID][]string{all.ID: tagged, weakened.ID: tagged})
 		test, err := team.TestAlert(ctx)
 		if err != nil || test.State != dmarcd.AlertSent {
 			t.Fatal(test, err)

@@ -29,3 +29,12 @@ func (t *Team) ClaimNotices(ctx context.Context, lease time.Duration) ([]dmarcd.
 func (t *Team) FinishNotice(ctx context.Context, id dmarcd.WebhookID) error {
 	return t.change(ctx, nil, `UPDATE webhooks SET notify_at = 0 WHERE team_id = $1 AND id = $2`, t.id, id)
 }
+
+// DigestTeams returns the teams that have an enabled webhook for a kind of digest, added before
+// the digest was due, and whose digest until a day is not written yet.
+func (s *Store) DigestTeams(ctx context.Context, kind dmarcd.EventKind, last dmarcd.Day, due time.Time) ([]dmarcd.TeamID, error) {
+	return collectRead(ctx, s, `SELECT DISTINCT webhooks.team_id + 0 FROM webhooks
+		WHERE webhooks.disabled_at = 0 AND webhooks.created_at < $3 AND REPLACE(webhooks.kinds, $1, '') <> webhooks.kinds
+			AND NOT EXISTS (SELECT 1 FROM alerts WHERE alerts.team_id = webhooks.team_id AND alerts.domain_id = 0 AND alerts.kind = $1
+				AND alerts.subject = '' AND alerts.first_day = $2)`, []any{kind, last, unix(due)}, scanTeamID)
+}

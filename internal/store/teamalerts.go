@@ -64,7 +64,7 @@ func (t *Team) decide(ctx context.Context, tx tx, events []newEvent) error {
 		return err
 	}
 	now := t.store.now()
-	recent := recentAlerts{team: t, tx: tx, same: make(map[alertKey]time.Time), kinds: make(map[dmarcd.EventKind]time.Time)}
+	recent := recentAlerts{team: t, tx: tx, same: make(map[alertKey]time.Time), kinds: make(map[dmarcd.EventKind]time.Time), tags: make(map[dmarcd.DomainID][]string)}
 	var rows [][]any
 	for i := range events {
 		e := &events[i]
@@ -98,12 +98,13 @@ type alertKey struct {
 	subject string
 }
 
-// recentAlerts remembers when alerts were sent last.
+// recentAlerts remembers when alerts were sent last, and the tags of domains.
 type recentAlerts struct {
 	team  *Team
 	tx    tx
 	same  map[alertKey]time.Time
 	kinds map[dmarcd.EventKind]time.Time
+	tags  map[dmarcd.DomainID][]string
 }
 
 // of returns what the rules need to know.
@@ -123,6 +124,16 @@ func (r *recentAlerts) of(ctx context.Context, rules dmarcd.AlertRules, key aler
 			}
 		}
 		recent.Kind = r.kinds[key.kind]
+	}
+	if rules.Tags != nil && key.domain != 0 {
+		if _, known := r.tags[key.domain]; !known {
+			var text string
+			if err := r.tx.queryRow(ctx, `SELECT tags FROM domains WHERE team_id = $1 AND id = $2`, []any{r.team.id, key.domain}, &text); err != nil {
+				return recent, err
+			}
+			r.tags[key.domain] = strings.Fields(text)
+		}
+		recent.Tags = r.tags[key.domain]
 	}
 	return recent, nil
 }

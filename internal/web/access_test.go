@@ -43,6 +43,8 @@ func (s *site) forms() []formCase {
 		{report + "/counted", editor, url.Values{"counted": {"false"}}, 1},
 		{report + "/delete", editor, nil, 1},
 		{"/app/alerts/" + s.alert + "/acknowledge", editor, nil, 1},
+		{"/app/alerts/test", owner, nil, 1},
+		{"/app/alerts/rules", owner, url.Values{"min_level": {"warning"}, "tags": {"shop"}, "group_minutes": {"30"}, "cool_down_minutes": {"0"}}, 1},
 		{"/app/settings/tokens", owner, url.Values{"name": {"x"}, "scope": {"read"}, "days": {"30"}}, 1},
 		{"/app/settings/tokens/" + s.token + "/revoke", owner, nil, 1},
 		{"/app/settings/members", owner, url.Values{"email": {"c@example.com"}, "role": {"viewer"}}, 1},

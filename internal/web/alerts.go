@@ -14,13 +14,26 @@ const alertsPath = Prefix + "/alerts"
 type alertsView struct {
 	Table ui.Table
 	Pager ui.Pager
+	// Rules is the form to change the rules, Mutes how many mutes they have, which only the
+	// API changes.
+	Rules  ui.Form
+	Mutes  int
+	MayOwn bool
 }
 
 // alertsPerPage is how many alerts a page shows.
 const alertsPerPage = 50
 
-// alerts shows what the rules decided on each event.
+// alerts shows what the rules decided on each event, and the rules.
 func (s *Web) alerts(c *call) error {
+	rules, err := c.team.AlertRules(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return s.showAlerts(c, http.StatusOK, rulesForm(rules), len(rules.Mutes))
+}
+
+func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 	part := func(after string) (found wire.Page[dmarcd.Alert], err error) {
 		before, err := parseCursor(after)
 		if err != nil {
@@ -44,9 +57,12 @@ func (s *Web) alerts(c *call) error {
 	if err != nil {
 		return err
 	}
-	view := alertsView{Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(query), next(found))}
+	view := alertsView{
+		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(query), next(found)),
+		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
+	}
 	view.Table.CSV = alertsPath + "?csv=alerts"
-	return c.render(http.StatusOK, Page{Template: "alerts", Title: "Alerts", Section: "Alerts"}, view)
+	return c.render(status, Page{Template: "alerts", Title: "Alerts", Section: "Alerts"}, view)
 }
 
 func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {

@@ -32,6 +32,8 @@ var doneMessages = map[string]string{
 	"webhook-test-failed":  "The test failed. The reason is in the first line.",
 	"delivery-retried":     "The delivery is tried again within seconds.",
 	"alert-acknowledged":   "The alert was acknowledged.",
+	"alert-tested":         "A test alert was sent to all enabled webhooks.",
+	"alert-rules-set":      "The rules were saved. They apply to events from now on.",
 	"retention-set":        "The retention was saved. What is older is deleted in the background.",
 	"team-created":         "The team was created.",
 	"whitelist-changed":    "The whitelist was changed.",

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -17,12 +16,8 @@ const domainsPerPage = 50
 
 // Overview is what the first page shows.
 type Overview struct {
-	// Days counts all domains of the team, a value for each day of the period.
-	Days []insight.DayCounts
-	// Counts is the period's sum, Before that of the period before it.
-	Counts, Before dmarcd.Counts
-	// Parked is how many messages of parked domains are left out of both, all rejected.
-	Parked int64
+	// Series counts all domains of the team.
+	service.Series
 	service.DomainList
 	// Marks are changes of policies in the period.
 	Marks []ui.Mark
@@ -49,7 +44,7 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	if found.DomainList, err = c.team.DomainRows(ctx, filter); err != nil {
 		return Overview{}, err
 	}
-	if found.Days, found.Counts, found.Before, found.Parked, err = c.teamSeries(period); err != nil {
+	if found.Series, err = c.team.Series(ctx, period.From, period.To); err != nil {
 		return Overview{}, err
 	}
 	if found.News, err = c.news(); err != nil {

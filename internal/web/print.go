@@ -62,13 +62,12 @@ func (s *Web) printedDomain(c *call) error {
 // printedTeam is the report about all domains of the team.
 func (s *Web) printedTeam(c *call) error {
 	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
-	counted, sum, before, _, err := c.teamSeries(period)
+	found, err := c.team.Series(c.r.Context(), period.From, period.To)
 	if err != nil {
 		return err
 	}
-	view := printedView{Subject: c.viewer.Team.Name, Period: period}
-	view.Counts, view.Before = sum, before
-	view.Chart = messageChart(countsSentence(sum), counted, nil)
+	view := printedView{Subject: c.viewer.Team.Name, Period: period, Counts: found.Counts, Before: found.Before}
+	view.Chart = messageChart(countsSentence(found.Counts), found.Days, nil)
 	all, err := c.team.TopAdvice(c.r.Context())
 	if err != nil {
 		return err

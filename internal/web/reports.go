@@ -134,9 +134,10 @@ func (c *call) tlsChart(domain string, asked reportQuery) (ui.Chart, error) {
 	if err != nil || len(counted) == 0 {
 		return chart, err
 	}
-	days, sum, _ := series(counted, asked.Period)
+	found := service.NewSeries(counted, asked.Period.From, asked.Period.To)
+	sum := found.Counts
 	chart.Summary = dmarcd.FormatNumber(sum.Total()) + " sessions were reported, of which " + ui.Percent(sum.Compliant, sum.Total()) + " were encrypted as required."
-	for _, d := range days {
+	for _, d := range found.Days {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})
 	}
 	chart.LinkDays(domainPath(domain)+"/reports", carried(c.r.URL.Query()), "kind", string(dmarcd.KindTLS))

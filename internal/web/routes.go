@@ -81,6 +81,8 @@ func (s *Web) routes() []route {
 		{post, "/reports/{id}/delete", AccessEdit, s.deleteReport},
 
 		{get, "/alerts", AccessView, s.alerts},
+		{post, "/alerts/rules", AccessOwn, s.setAlertRules},
+		{post, "/alerts/test", AccessOwn, s.testAlert},
 		{post, "/alerts/{id}/acknowledge", AccessEdit, s.acknowledgeAlert},
 		{get, "/builder", AccessView, s.builder},
 

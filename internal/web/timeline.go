@@ -5,16 +5,13 @@ import (
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
 // Timeline is how the messages of a domain moved, and what happened to it.
 type Timeline struct {
-	// Days has a value for each day of the period, Counts their sum, Before that
-	// of the period before it.
-	Days           []insight.DayCounts
-	Counts, Before dmarcd.Counts
+	service.Series
 	// Marks are the changes of DNS and of the policy in the period.
 	Marks []ui.Mark
 }
@@ -25,7 +22,7 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 	if err != nil {
 		return found, err
 	}
-	found.Days, found.Counts, found.Before = series(counted, period)
+	found.Series = service.NewSeries(counted, period.From, period.To)
 	found.Marks, err = c.dnsMarks(domain, period)
 	return found, err
 }

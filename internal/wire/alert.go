@@ -37,6 +37,7 @@ func NewAlert(a dmarcd.Alert, baseURL string) Alert {
 type AlertRules struct {
 	Kinds           []string    `json:"kinds"`   // null for all
 	Domains         []string    `json:"domains"` // null for all
+	Tags            []string    `json:"tags"`    // null for all
 	MinLevel        string      `json:"min_level"`
 	QuietHours      *QuietHours `json:"quiet_hours"`
 	GroupMinutes    int         `json:"group_minutes"`
@@ -61,7 +62,7 @@ type Mute struct {
 // NewAlertRules returns the shape of rules.
 func NewAlertRules(r dmarcd.AlertRules) AlertRules {
 	shape := AlertRules{
-		Domains: r.Domains, MinLevel: string(r.MinLevel), GroupMinutes: int(r.Group / time.Minute), CoolDownMinutes: int(r.CoolDown / time.Minute), Mutes: []Mute{},
+		Domains: r.Domains, Tags: r.Tags, MinLevel: string(r.MinLevel), GroupMinutes: int(r.Group / time.Minute), CoolDownMinutes: int(r.CoolDown / time.Minute), Mutes: []Mute{},
 	}
 	for _, kind := range r.Kinds {
 		shape.Kinds = append(shape.Kinds, string(kind))
@@ -81,7 +82,7 @@ func NewAlertRules(r dmarcd.AlertRules) AlertRules {
 // Rules returns what the shape says. A time that cannot be read is an *dmarcd.InvalidError.
 func (s AlertRules) Rules() (dmarcd.AlertRules, error) {
 	r := dmarcd.AlertRules{
-		Domains: s.Domains, MinLevel: dmarcd.Level(s.MinLevel),
+		Domains: s.Domains, Tags: s.Tags, MinLevel: dmarcd.Level(s.MinLevel),
 		Group: time.Duration(s.GroupMinutes) * time.Minute, CoolDown: time.Duration(s.CoolDownMinutes) * time.Minute,
 	}
 	if s.Kinds != nil {

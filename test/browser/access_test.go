@@ -51,6 +51,8 @@ var places = []place{
 	{path: "/app/senders", need: viewer},
 	{path: "/app/senders/address/192.0.2.10", need: viewer},
 	{path: "/app/reports", need: viewer},
+	{path: "/app/alerts/test", need: owner, form: url.Values{}},
+	{path: "/app/alerts/rules", need: owner, form: url.Values{"group_minutes": {"0"}, "cool_down_minutes": {"0"}}},
 	{path: "/app/reports/upload", need: editor},
 	{path: "/app/reports/rejected", need: viewer},
 	{path: "/app/reports/rejected/{rejected}/original", need: viewer},

@@ -25,6 +25,8 @@ type Sender struct {
 	Open func(w dmarcd.Webhook, sealed []byte) ([]byte, error)
 	// Daily returns the messages of a domain by day.
 	Daily func(ctx context.Context, team dmarcd.TeamID, domain string, days dmarcd.Days) (map[dmarcd.Day]Bar, error)
+	// Digest returns what the message with a digest says, except its footer.
+	Digest func(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) (Content, error)
 	// BaseURL is where clients see the API, for links.
 	BaseURL string
 	Now     func() time.Time
@@ -73,10 +75,15 @@ func (s *Sender) message(ctx context.Context, c dmarcd.ClaimedDelivery) (Message
 // content returns what a message about an event says.
 func (s *Sender) content(ctx context.Context, c dmarcd.ClaimedDelivery) (Content, error) {
 	e := c.Delivery.Event
+	footer := fmt.Sprintf("You get this message because %s is subscribed to %s events of dmarcd.", c.Webhook.Address(), e.Kind)
+	if e.Kind.IsDigest() {
+		content, err := s.Digest(ctx, c.Team, e)
+		content.Footer = footer
+		return content, err
+	}
 	event := wire.NewEvent(e, s.BaseURL)
 	content := Content{
-		Subject: event.Summary, Title: event.Summary, Details: e.Details(), Action: Link{Text: "Open in dmarcd", URL: event.Data.Link},
-		Footer: fmt.Sprintf("You get this message because %s is subscribed to %s events of dmarcd.", c.Webhook.Address(), event.Kind),
+		Subject: event.Summary, Title: event.Summary, Details: e.Details(), Action: Link{Text: "Open in dmarcd", URL: event.Data.Link}, Footer: footer,
 	}
 	if e.Domain == "" {
 		return content, nil

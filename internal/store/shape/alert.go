@@ -68,6 +68,7 @@ type alertRulesV1 struct {
 	V        int      `json:"v"`
 	Kinds    []string `json:"kinds,omitempty"`
 	Domains  []string `json:"domains,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
 	MinLevel string   `json:"min_level,omitempty"`
 	Quiet    *quietV1 `json:"quiet,omitempty"`
 	Group    int64    `json:"group,omitempty"`
@@ -90,7 +91,7 @@ type muteV1 struct {
 // EncodeAlertRules returns the document of rules.
 func EncodeAlertRules(r dmarcd.AlertRules) string {
 	s := alertRulesV1{
-		V: 1, Kinds: convert(r.Kinds, func(k dmarcd.EventKind) string { return string(k) }), Domains: r.Domains, MinLevel: string(r.MinLevel),
+		V: 1, Kinds: convert(r.Kinds, func(k dmarcd.EventKind) string { return string(k) }), Domains: r.Domains, Tags: r.Tags, MinLevel: string(r.MinLevel),
 		Group: int64(r.Group / time.Second), CoolDown: int64(r.CoolDown / time.Second),
 		Mutes: convert(r.Mutes, func(m dmarcd.Mute) muteV1 {
 			mute := muteV1{Kind: string(m.Kind), Domain: m.Domain}
@@ -113,7 +114,7 @@ func DecodeAlertRules(document string) (dmarcd.AlertRules, error) {
 
 func (s alertRulesV1) value() dmarcd.AlertRules {
 	r := dmarcd.AlertRules{
-		Kinds: convert(s.Kinds, func(k string) dmarcd.EventKind { return dmarcd.EventKind(k) }), Domains: s.Domains, MinLevel: dmarcd.Level(s.MinLevel),
+		Kinds: convert(s.Kinds, func(k string) dmarcd.EventKind { return dmarcd.EventKind(k) }), Domains: s.Domains, Tags: s.Tags, MinLevel: dmarcd.Level(s.MinLevel),
 		Group: time.Duration(s.Group) * time.Second, CoolDown: time.Duration(s.CoolDown) * time.Second,
 		Mutes: convert(s.Mutes, func(m muteV1) dmarcd.Mute {
 			mute := dmarcd.Mute{Kind: dmarcd.EventKind(m.Kind), Domain: m.Domain}

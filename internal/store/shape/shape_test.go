@@ -194,7 +194,7 @@ func TestMailDay(t *testing.T) {
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	golden(t, "alertrules", 1, dmarcd.AlertRules{
-		Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Domains: []string{"example.com"}, MinLevel: dmarcd.LevelWarning,
+		Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened}, Domains: []string{"example.com"}, Tags: []string{"shop"}, MinLevel: dmarcd.LevelWarning,
 		Quiet: &dmarcd.QuietHours{From: 22 * 60, To: 7 * 60, Zone: "Europe/Berlin"}, Group: 10 * time.Minute, CoolDown: time.Hour,
 		Mutes: []dmarcd.Mute{{Kind: dmarcd.SenderNew, Domain: "example.com", Until: time.Unix(1794909761, 0).UTC()}},
 	}, shape.EncodeAlertRules, shape.DecodeAlertRules)

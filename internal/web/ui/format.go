@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,24 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Percent writes a share so that only all is 100 % and only nothing is 0 %.
-func Percent(part, whole int64) string {
-	if whole == 0 {
-		return "–"
-	}
-	tenths := math.Round(float64(part) / float64(whole) * 1000)
-	switch {
-	case part == whole:
-		return "100 %"
-	case part == 0:
-		return "0 %"
-	case tenths >= 1000:
-		return "> 99.9 %"
-	case tenths < 1:
-		return "< 0.1 %"
-	}
-	return strconv.FormatFloat(tenths/10, 'f', 1, 64) + " %"
-}
+// Percent writes a share; see dmarcd.FormatShare.
+func Percent(part, whole int64) string { return dmarcd.FormatShare(part, whole) }
 
 // ShareWidth is the length of a bar, of a hundred.
 func ShareWidth(part, whole int64) string {

@@ -1,0 +1,180 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
+)
+
+// What a digest lists at most.
+const (
+	digestDomains = 10
+	digestActions = 3
+	digestAlerts  = 5
+	// recentAlerts is among how many alerts those of the period are looked for.
+	recentAlerts = 200
+)
+
+// Digest is what the overview shows about a period that has ended.
+type Digest struct {
+	From, To dmarcd.Day
+	Series
+	// Domains are those with the most messages.
+	Domains DomainList
+	// Alerts are the newest of the period that no one acknowledged, Actions what to do next.
+	Alerts  []dmarcd.Alert
+	Actions []dmarcd.Advice
+}
+
+// Digest returns the figures of a period.
+func (t *Team) Digest(ctx context.Context, from, to dmarcd.Day) (Digest, error) {
+	d := Digest{From: from, To: to}
+	var err error
+	if d.Series, err = t.Series(ctx, from, to); err != nil {
+		return Digest{}, err
+	}
+	d.Domains, err = t.DomainRows(ctx, DomainFilter{Days: dmarcd.Days{From: &from, To: &to}, Sort: "-messages", Limit: digestDomains})
+	if err != nil {
+		return Digest{}, err
+	}
+	alerts, err := t.Alerts(ctx, dmarcd.AlertFilter{Open: true}, 0, recentAlerts)
+	if err != nil {
+		return Digest{}, err
+	}
+	for _, a := range alerts {
+		if day := dmarcd.DayOf(a.Event.At); a.Level != dmarcd.LevelInfo && day >= from && day <= to && len(d.Alerts) < digestAlerts {
+			d.Alerts = append(d.Alerts, a)
+		}
+	}
+	advice, err := t.TopAdvice(ctx)
+	for _, a := range advice {
+		if a.Action != nil && len(d.Actions) < digestActions {
+			d.Actions = append(d.Actions, a)
+		}
+	}
+	return d, err
+}
+
+// QueueDigests writes the events of digests that are due, for the teams that have a webhook
+// for them. It is a chore, and reports false: it does all that is due. Each digest has one
+// event, in the transaction that marks it as written, so that replicas and restarts do not
+// repeat it.
+func (s *Service) QueueDigests(ctx context.Context) (more bool, err error) {
+	var errs []error
+	for _, kind := range dmarcd.Digests() {
+		last, due := kind.LastDigest(s.options.Now())
+		teams, err := s.store.DigestTeams(ctx, kind, last, due)
+		errs = append(errs, err)
+		for _, id := range teams {
+			if err := s.queueDigest(ctx, id, dmarcd.Event{Kind: kind, EventData: dmarcd.EventData{Day: last}}); err != nil {
+				errs = append(errs, fmt.Errorf("digest of team %s: %w", id, err))
+			}
+		}
+	}
+	return false, errors.Join(errs...)
+}
+
+func (s *Service) queueDigest(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) error {
+	from, to := e.DigestPeriod()
+	series, err := s.asViewer(team).Series(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	detection := dmarcd.Detection{Kind: e.Kind, Day: e.Day, Measured: measured(series)}
+	err = s.store.Team(team).SaveDetections(ctx, nil, []dmarcd.Detection{detection}, nil)
+	if errors.Is(err, dmarcd.ErrConflict) { // another replica was faster
+		return nil
+	}
+	return err
+}
+
+// asViewer returns the use cases of a team for its own messages.
+func (s *Service) asViewer(team dmarcd.TeamID) *Team {
+	return s.Team(team, Actor{role: dmarcd.RoleViewer})
+}
+
+// measured returns the figures of a digest's event.
+func measured(s Series) dmarcd.Measured {
+	share := func(c dmarcd.Counts) float64 { return float64(c.Compliant) / float64(max(c.Total(), 1)) }
+	return dmarcd.Measured{Messages: s.Counts.Total(), Observed: share(s.Counts), Usual: share(s.Before)}
+}
+
+// DigestContent returns what the message with a digest says: the figures as they are now,
+// which late reports may have changed since its event.
+func (s *Service) DigestContent(ctx context.Context, team dmarcd.TeamID, e dmarcd.Event) (mail.Content, error) {
+	from, to := e.DigestPeriod()
+	d, err := s.asViewer(team).Digest(ctx, from, to)
+	if err != nil {
+		return mail.Content{}, err
+	}
+	named, err := s.store.TeamByID(ctx, team)
+	if err != nil {
+		return mail.Content{}, err
+	}
+	base, err := url.Parse(s.options.BaseURL)
+	if err != nil {
+		return mail.Content{}, err
+	}
+	page := url.URL{Scheme: base.Scheme, Host: base.Host, Path: "/app/", RawQuery: url.Values{"from": {from.String()}, "to": {to.String()}}.Encode()}
+	e.Measured = measured(d.Series)
+	content := mail.Content{
+		Subject: named.Name + ": " + e.Summary(), Title: e.Summary(), Paragraphs: d.paragraphs(), Figures: d.figures(), Table: d.table(), Details: d.details(),
+		Action: mail.Link{Text: "Open the overview", URL: page.String()},
+	}
+	bars := make([]mail.Bar, len(d.Days))
+	for i, day := range d.Days {
+		bars[i] = mail.Bar{Pass: day.Compliant, Fail: day.NonCompliant}
+	}
+	if len(bars) > 1 {
+		content.Chart, err = mail.NewChart(bars, fmt.Sprintf("of the team %s from %s to %s", named.Name, from, to))
+	}
+	return content, err
+}
+
+// figures are those of the overview, under the same names.
+func (d Digest) figures() []mail.Figure {
+	c := d.Counts
+	return []mail.Figure{
+		{Value: dmarcd.FormatNumber(c.Total()), Label: "Messages"},
+		{Value: dmarcd.FormatShare(c.Compliant, c.Total()), Label: "Compliant"},
+		{Value: dmarcd.FormatNumber(c.NonCompliant), Label: "Not compliant"},
+		{Value: dmarcd.FormatNumber(c.Quarantined + c.Rejected), Label: "Quarantined or rejected"},
+	}
+}
+
+func (d Digest) paragraphs() []string {
+	b := d.Before
+	all := []string{fmt.Sprintf("Previous period: %s messages, %s compliant.", dmarcd.FormatNumber(b.Total()), dmarcd.FormatShare(b.Compliant, b.Total()))}
+	if d.Parked > 0 {
+		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains, which receivers reject.", dmarcd.FormatNumber(d.Parked)))
+	}
+	return all
+}
+
+func (d Digest) table() *mail.Table {
+	rows := slices.DeleteFunc(slices.Clone(d.Domains.Rows), func(r DomainRow) bool { return r.Counts.Total() == 0 })
+	if len(rows) == 0 {
+		return nil
+	}
+	t := &mail.Table{Head: []string{"Domain", "Messages", "Compliant"}}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, []string{r.Name, dmarcd.FormatNumber(r.Counts.Total()), dmarcd.FormatShare(r.Counts.Compliant, r.Counts.Total())})
+	}
+	return t
+}
+
+func (d Digest) details() []dmarcd.EventDetail {
+	var all []dmarcd.EventDetail
+	for _, a := range d.Alerts {
+		all = append(all, dmarcd.EventDetail{Name: "Alert of " + dmarcd.DayOf(a.Event.At).String(), Value: a.Event.Summary()})
+	}
+	for _, a := range d.Actions {
+		all = append(all, dmarcd.EventDetail{Name: "What to do next for " + a.Domain, Value: a.Action.Title + ". " + a.Action.Reason})
+	}
+	return all
+}

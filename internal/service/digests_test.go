@@ -1,0 +1,131 @@
+package service_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/notify/mail"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// digestService returns a second service over the store of a world, at another time.
+func digestService(w *world, now time.Time) *service.Service {
+	return service.New(w.store, service.Options{
+		BaseURL: "https://dmarc.example/api", Now: func() time.Time { return now },
+		Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil),
+	})
+}
+
+// TestDigestsAreWrittenOnce has several replicas write the digests of a week: there is one
+// event and one delivery, to the webhook that asks for it.
+func TestDigestsAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		w := newWorld(t, db)
+		team := w.store.Team(w.team.ID)
+		asks, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "mailto:ann@example.com", Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestWeekly}},
+			func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
+		w.must(err)
+		if _, err := digestService(w, time.Now()).QueueDigests(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.digests(); len(got) != 0 {
+			t.Fatalf("got %v, want none for a period before the webhook", got)
+		}
+		later := time.Now().Add(8 * 24 * time.Hour)
+		var replicas sync.WaitGroup
+		for range 4 {
+			replicas.Go(func() {
+				if _, err := digestService(w, later).QueueDigests(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		replicas.Wait()
+		found := w.digests()
+		if len(found) != 1 || found[0].Kind != dmarcd.DigestWeekly {
+			t.Fatalf("got the digests %+v, want one", found)
+		}
+		for id, want := range map[dmarcd.WebhookID]int{asks.ID: 1, w.webhook: 0} {
+			deliveries, err := team.Deliveries(t.Context(), id, 0, 100)
+			w.must(err)
+			got := 0
+			for _, d := range deliveries {
+				if d.Event.Kind.IsDigest() {
+					got++
+				}
+			}
+			if got != want {
+				t.Errorf("webhook %s: got %d deliveries of digests, want %d", id, got, want)
+			}
+		}
+		if _, err := digestService(w, later.Add(7*24*time.Hour)).QueueDigests(t.Context()); err != nil || len(w.digests()) != 2 {
+			t.Errorf("got %d digests after another week, want 2: %v", len(w.digests()), err)
+		}
+	})
+}
+
+// digests returns the events of digests.
+func (w *world) digests() (found []dmarcd.Event) {
+	w.Helper()
+	events, err := w.store.Team(w.team.ID).EventsSince(w.Context(), service.EventFilter{}, 0, 100)
+	w.must(err)
+	for _, e := range events {
+		if e.Kind.IsDigest() {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// TestDigestHasTheFiguresOfThePage compares the message with what the overview reads.
+func TestDigestHasTheFiguresOfThePage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.store.Team(w.team.ID)
+	last, due := dmarcd.DigestWeekly.LastDigest(time.Now().Add(-14 * 24 * time.Hour)) // before the report of the world
+	for i, day := range []dmarcd.Day{last - 7, last - 6, last - 3, last, last + 1} {
+		n := int64(i + 1)
+		delivery := storetest.Delivery(storetest.Aggregate(string(rune('a'+i)), ours, day, storetest.Passed(ours, 1000*n), storetest.Failed(ours, 100*n)))
+		_, err := team.Receive(t.Context(), []*dmarcd.Delivery{delivery})
+		w.must(err)
+	}
+	of := w.service.Team(w.team.ID, service.CommandLine())
+	from, to := last-6, last
+	sum, err := of.Summary(t.Context(), dmarcd.Days{From: &from, To: &to})
+	w.must(err)
+	if sum.Compliant != 9000 || sum.NonCompliant != 900 {
+		t.Fatalf("the summary is %+v", sum)
+	}
+	content, err := digestService(w, due).DigestContent(t.Context(), w.team.ID, dmarcd.Event{Kind: dmarcd.DigestWeekly, EventData: dmarcd.EventData{Day: last}})
+	w.must(err)
+	want := []mail.Figure{
+		{Value: dmarcd.FormatNumber(sum.Total()), Label: "Messages"},
+		{Value: dmarcd.FormatShare(sum.Compliant, sum.Total()), Label: "Compliant"},
+		{Value: dmarcd.FormatNumber(sum.NonCompliant), Label: "Not compliant"},
+		{Value: "900", Label: "Quarantined or rejected"},
+	}
+	if diff := cmp.Diff(want, content.Figures); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([][]string{{ours, "9,900", "90.9 %"}}, content.Table.Rows); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	if want := "9,900 messages, 90.9 % of them pass DMARC."; !strings.HasSuffix(content.Title, want) {
+		t.Errorf("got the title %q, want the end %q", content.Title, want)
+	}
+	if want := "Previous period: 1,100 messages, 90.9 % compliant."; content.Paragraphs[0] != want {
+		t.Errorf("got %q, want %q", content.Paragraphs[0], want)
+	}
+	if want := "9,000 pass DMARC (green), 900 fail (red)"; content.Chart == nil || !strings.Contains(content.Chart.Alt, want) {
+		t.Errorf("got the chart %+v, want %q", content.Chart, want)
+	}
+}
