@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// What is being handled is noted in a file before, so that a mail that ends the whole
-// process is known at the next start, and its crashes are counted in another:
+// Messages in progress are recorded on disk, so that after a crash the next start knows
+// which messages may have caused it, and how often:
 //
-//	<slot>.busy     the names of the mails in one batch, a line each
-//	<name>.crashes  how often the handling of a mail has crashed, in decimal
+//	<slot>.busy     the names of the messages in one batch, one per line
+//	<name>.crashes  the number of crashes while the message was in progress, in decimal
 
-// maxCrashes is how often the handling of a mail may crash before the mail is rejected.
+// maxCrashes is the number of crashes after which a message is rejected.
 const maxCrashes = 3
 
-// slot is a place for one batch under way.
+// slot is the .busy file of one running batch.
 type slot struct {
-	file *os.File // nil where it cannot be made
+	file *os.File // nil if it could not be created
 }
 
-// occupy notes a batch. A note that cannot be written is left out: the disk may be
-// full, and mails that are handled make room.
+// occupy records a batch as in progress. Write errors are only logged: if the disk is
+// full, handling messages is what frees space.
 func (s *Spool) occupy(b *batch) *slot {
 	sl := s.freeSlot()
 	if sl.file == nil {
@@ -41,7 +41,7 @@ func (s *Spool) occupy(b *batch) *slot {
 	return sl
 }
 
-// vacate removes the note.
+// vacate clears the record of a batch and returns its slot.
 func (s *Spool) vacate(sl *slot) {
 	if sl.file != nil {
 		if err := sl.file.Truncate(0); err != nil {
@@ -53,7 +53,7 @@ func (s *Spool) vacate(sl *slot) {
 	s.slots = append(s.slots, sl)
 }
 
-// freeSlot returns a slot that is not in use.
+// freeSlot returns an unused slot, or creates one.
 func (s *Spool) freeSlot() *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,22 +71,22 @@ func (s *Spool) freeSlot() *slot {
 	return &slot{file: f}
 }
 
-// closeSlots removes the files of all slots. No batch may be under way.
+// closeSlots removes the files of all slots. No batch may be running.
 func (s *Spool) closeSlots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sl := range s.slots {
 		if sl.file != nil {
-			_ = os.Remove(sl.file.Name()) // an empty one does no harm
-			_ = sl.file.Close()           // it has nothing to lose
+			_ = os.Remove(sl.file.Name()) // harmless if it stays: it is empty
+			_ = sl.file.Close()           // empty
 		}
 	}
 	s.slots = nil
 }
 
-// takeNotes returns how often the handling of each mail has crashed. The mails that an
-// earlier process was handling when it ended are counted, and its notes removed.
-func (s *Spool) takeNotes(files []fs.DirEntry) (crashes map[string]int, err error) {
+// recoverCrashes returns the number of crashes by message name. A message that was in
+// progress when the last process ended gets one more. It removes the .busy files.
+func (s *Spool) recoverCrashes(files []fs.DirEntry) (crashes map[string]int, err error) {
 	crashes = make(map[string]int)
 	busy := make(map[string]bool)
 	for _, file := range files {
@@ -100,7 +100,7 @@ func (s *Spool) takeNotes(files []fs.DirEntry) (crashes map[string]int, err erro
 			return nil, err
 		}
 		if suffix == crashSuffix {
-			// One that was not written to its end counts as the first crash.
+			// A truncated file counts as one crash.
 			n, err := strconv.Atoi(string(text))
 			if err != nil {
 				n = 1
@@ -131,12 +131,13 @@ func (s *Spool) takeNotes(files []fs.DirEntry) (crashes map[string]int, err erro
 	return crashes, nil
 }
 
-// crashed counts a crash of a mail's handling.
+// crashed counts a crash while a message was in progress.
 func (s *Spool) crashed(e *Entry) error {
 	return s.saveCrashes(e.Name, int(e.crashes.Add(1)))
 }
 
-// saveCrashes writes the number of crashes of a mail, if the mail is there.
+// saveCrashes writes the number of crashes of a message, or removes it if the message is
+// gone.
 func (s *Spool) saveCrashes(name string, crashes int) error {
 	if _, err := os.Stat(s.path(name + mailSuffix)); errors.Is(err, fs.ErrNotExist) {
 		return removeFile(s.path(name + crashSuffix))
@@ -147,16 +148,17 @@ func (s *Spool) saveCrashes(name string, crashes int) error {
 	return nil
 }
 
-// bury puts a mail aside that cannot even be rejected: its file stays for the operator.
-func (s *Spool) bury(e *Entry) error {
+// setAside renames a message that cannot even be rejected to .damaged, for the operator,
+// and removes it from the spool.
+func (s *Spool) setAside(e *Entry) error {
 	s.config.Log.Error("spooled message set aside after repeated crashes", "entry", e.Name)
 	if err := os.Rename(e.path, s.path(e.Name+damagedSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return temporary("put a mail aside", err)
+		return temporary("set a message aside", err)
 	}
 	return s.Remove(e)
 }
 
-// removeFile removes a file, which may be gone.
+// removeFile removes a file if it exists.
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return temporary("remove a spool file", err)

@@ -14,8 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// TestCrashingMailIsRejected has the handling of one mail of a batch panic, with a new
-// process after each attempt.
+// TestCrashingMailIsRejected makes Handle panic for one message of a batch, within one
+// process and with a restart after each attempt.
 func TestCrashingMailIsRejected(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -74,7 +74,7 @@ func TestCrashingMailIsRejected(t *testing.T) {
 	}
 }
 
-// TestMailThatCannotBeRejected has the rejection panic as well.
+// TestMailThatCannotBeRejected makes Reject panic as well.
 func TestMailThatCannotBeRejected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestMailThatCannotBeRejected(t *testing.T) {
 			t.Errorf("got %d attempts to reject want 1", got)
 		}
 		if got := files(t, folder, ".damaged"); len(got) != 1 {
-			t.Errorf("got %q want the mail put aside", got)
+			t.Errorf("got %q want the message set aside", got)
 		}
 		if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
 			t.Errorf("got %d entries, %d bytes want none", entries, bytes)
@@ -99,8 +99,8 @@ func TestMailThatCannotBeRejected(t *testing.T) {
 	})
 }
 
-// TestProcessEndsWhileAMailIsHandled copies the folder in the middle of handling, which
-// is what a process that ends then leaves behind.
+// TestProcessEndsWhileAMailIsHandled simulates a crash: it copies the folder while a
+// message is in progress and opens the copy.
 func TestProcessEndsWhileAMailIsHandled(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{"verify", "store"} {
@@ -136,10 +136,10 @@ func TestProcessEndsWhileAMailIsHandled(t *testing.T) {
 						break
 					}
 					if attempts++; attempts > 3 {
-						t.Fatal("it is tried for ever")
+						t.Fatal("got a fourth attempt want a rejection")
 					}
 					if stage == "verify" && attempts == 3 {
-						// The third attempt does without verification, and ends well.
+						// The third attempt skips verification, so it succeeds.
 						if diff := cmp.Diff([]string{"bad for team_7"}, r.all()); diff != "" {
 							t.Errorf("(-want +got):\n%s", diff)
 						}
@@ -156,7 +156,7 @@ func TestProcessEndsWhileAMailIsHandled(t *testing.T) {
 	}
 }
 
-// TestVerificationPanics wants the mail stored with a verdict that says so.
+// TestVerificationPanics checks that the message is stored with an unknown verdict.
 func TestVerificationPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

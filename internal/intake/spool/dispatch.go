@@ -7,15 +7,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// A mail passes through the queues in this order:
+// A message passes through these queues:
 //
-//	verification  one job, for the first of its teams
-//	storing       one job for each of its teams
-//	suspects      in place of both, after a crash
+//	verification  one job, charged to its first team
+//	storing       one job per team
+//	suspects      instead of both, after a crash
 //
-// and waits among the delayed before it is tried again.
+// Retries wait in delayed first.
 
-// delayed are the jobs that wait for a time, the earliest first: a heap.
+// delayed is a heap of jobs, the earliest first.
 type delayed []delayedJob
 
 type delayedJob struct {
@@ -26,7 +26,7 @@ type delayedJob struct {
 func (d delayed) Len() int           { return len(d) }
 func (d delayed) Less(i, j int) bool { return d[i].until.Before(d[j].until) }
 func (d delayed) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
-func (d *delayed) Push(x any)        { *d = append(*d, x.(delayedJob)) } //nolint:forcetypeassert // pushed below alone
+func (d *delayed) Push(x any)        { *d = append(*d, x.(delayedJob)) } //nolint:forcetypeassert // only delay pushes
 
 // Pop implements heap.Interface.
 func (d *delayed) Pop() any {
@@ -37,12 +37,12 @@ func (d *delayed) Pop() any {
 	return x
 }
 
-// add enters a mail and has it handled. The caller has counted its space.
+// add adds an entry and schedules it. Its space must be reserved already.
 func (s *Spool) add(e *Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries[e.Name] = e
-	e.open = len(e.Envelope.Recipients)
+	e.remaining = len(e.Envelope.Recipients)
 	crashes := e.crashes.Load()
 	if crashes == 0 {
 		s.verification.push(&job{entry: e, team: e.Envelope.Recipients[0].Team})
@@ -54,7 +54,7 @@ func (s *Spool) add(e *Entry) {
 	}
 }
 
-// verified sets the verdict on a mail and has it stored for each of its teams.
+// verified sets the verdict and schedules the message to be stored for each team.
 func (s *Spool) verified(e *Entry, v dmarcd.Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,26 +64,26 @@ func (s *Spool) verified(e *Entry, v dmarcd.Verdict) {
 	}
 }
 
-// later has a job done after a time.
+// later schedules a job after a delay.
 func (s *Spool) later(j *job, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay(j, wait)
 }
 
-// delay is later for a caller that holds the mutex.
+// delay is later for callers that hold s.mu.
 func (s *Spool) delay(j *job, wait time.Duration) {
 	heap.Push(&s.delayed, delayedJob{j, s.config.Now().Add(wait)})
 }
 
-// next begins a batch. Where there is none it returns how long it is until there may be
-// one, 0 if only a signal can bring one.
+// next starts the next batch. If there is none, it returns nil and the time until the next
+// delayed job, 0 if there is no delayed job either.
 func (s *Spool) next() (*batch, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.Now()
 	for len(s.delayed) > 0 && !s.delayed[0].until.After(now) {
-		j := heap.Pop(&s.delayed).(delayedJob).job //nolint:forcetypeassert // pushed above alone
+		j := heap.Pop(&s.delayed).(delayedJob).job //nolint:forcetypeassert // only delay pushes
 		if j.entry.crashes.Load() > 0 {
 			s.suspects.push(j)
 		} else {
@@ -101,14 +101,14 @@ func (s *Spool) next() (*batch, time.Duration) {
 	return nil, s.delayed[0].until.Sub(now)
 }
 
-// giveBack returns jobs of a batch to the queue.
+// giveBack is batch.giveBack for callers that do not hold s.mu.
 func (s *Spool) giveBack(b *batch, jobs []*job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.giveBack(jobs)
 }
 
-// end ends a batch.
+// end ends a batch and wakes the worker.
 func (s *Spool) end(b *batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,20 +116,21 @@ func (s *Spool) end(b *batch) {
 	s.signal()
 }
 
-// signal wakes the worker. The caller holds the mutex.
+// signal wakes the worker.
 func (s *Spool) signal() {
 	select {
 	case s.changed <- struct{}{}:
-	default: // it has not yet noticed the one before
+	default: // a signal is already pending
 	}
 }
 
-// finish ends the work on a mail for a team, and removes a mail that all teams have.
+// finish marks a message as stored for one team, and removes it after the last one. It
+// may be called again after an error.
 func (s *Spool) finish(j *job) error {
 	s.mu.Lock()
-	last := j.entry.open <= 1
+	last := j.entry.remaining <= 1
 	if !last {
-		j.entry.open--
+		j.entry.remaining--
 	}
 	s.mu.Unlock()
 	if !last {

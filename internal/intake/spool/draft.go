@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// freeCheckInterval is how many bytes of a draft are written between two checks of
-// what is free on the disk.
+// freeCheckInterval is the number of bytes written to a draft between two checks of the
+// free disk space.
 const freeCheckInterval = 1 << 20
 
-// errFinished is the error of a draft that was committed or discarded.
+// errFinished is Draft.err after Commit or Discard.
 var errFinished = errors.New("the draft is finished")
 
-// Draft is a mail that is being written. It is not safe for concurrent use. Its creator
-// calls Discard in the end, also after a commit.
+// Draft is a message that is being written. The caller must call Discard, even after
+// Commit, so it can be deferred. A Draft is not safe for concurrent use.
 type Draft struct {
 	spool    *Spool
 	envelope Envelope
@@ -22,12 +22,12 @@ type Draft struct {
 	file     file
 	path     string
 	size     int64
-	// err is what makes the draft useless: part of it may be missing.
+	// err is the first error, after which the content may be incomplete, or errFinished.
 	err error
 }
 
-// Create begins a mail with an envelope, of which only the time is still open. Its
-// errors are a dmarcd.ErrTemporary, ErrFull among them.
+// Create begins a message. Commit sets the time of the envelope. Errors are a
+// dmarcd.ErrTemporary; ErrFull is one of them.
 func (s *Spool) Create(envelope Envelope) (*Draft, error) {
 	if err := s.checkFree(); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func (s *Spool) Create(envelope Envelope) (*Draft, error) {
 	return &Draft{spool: s, envelope: envelope, holders: holders, file: f, path: path}, nil
 }
 
-// Write adds to the mail. Its errors are a dmarcd.ErrTemporary, ErrFull among them,
-// and stay: the draft can only be discarded.
+// Write implements io.Writer. Errors are a dmarcd.ErrTemporary; ErrFull is one of them.
+// After an error the draft can only be discarded: further calls return the same error.
 func (d *Draft) Write(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
@@ -61,7 +61,7 @@ func (d *Draft) Write(p []byte) (int, error) {
 	return n, d.err
 }
 
-// reserve makes room for n more bytes.
+// reserve reserves space for n more bytes.
 func (d *Draft) reserve(n int) error {
 	more := int64(n)
 	if d.size/freeCheckInterval != (d.size+more)/freeCheckInterval {
@@ -76,9 +76,9 @@ func (d *Draft) reserve(n int) error {
 	return nil
 }
 
-// Commit adds the envelope and makes the mail durable. When it returns nil the mail
-// will be handled, whatever happens to the machine. Otherwise nothing is kept; the
-// error is a dmarcd.ErrTemporary, or a dmarcd.ErrLimit for an envelope out of bounds.
+// Commit writes the envelope and syncs the message to disk. After nil the message is
+// durable and will be handled. After an error it is not accepted, and Discard deletes it;
+// the error is a dmarcd.ErrTemporary, or dmarcd.ErrLimit if the envelope is too long.
 func (d *Draft) Commit(receivedAt time.Time) error {
 	if d.err == nil {
 		d.envelope.ReceivedAt = receivedAt
@@ -110,24 +110,24 @@ func (d *Draft) commit() error {
 		return temporary("name a spool file", err)
 	}
 	d.path = entry.path
-	// The new name must be on disk too before the sender gets its 250.
+	// The rename must be durable too before the client gets its 250.
 	if err := s.disk.syncFolder(s.config.Folder); err != nil {
 		return temporary("make the spool durable", err)
 	}
 
-	_ = d.file.Close() // all of it is on disk
-	s.add(entry)       // which has the space of the draft
+	_ = d.file.Close() // synced above
+	s.add(entry)       // takes over the space reserved by the draft
 	return nil
 }
 
-// Discard drops the mail unless it was committed. It may be called again.
+// Discard deletes the draft unless it was committed. It is idempotent.
 func (d *Draft) Discard() {
 	if errors.Is(d.err, errFinished) {
 		return
 	}
-	_ = d.file.Close() // nothing of it is wanted
-	// One that stays is removed by the next Open, unless it has the name of a mail
-	// already: then it is whole, and handled though its sender will send it again.
+	_ = d.file.Close() // deleted below
+	// If this fails, the next Open deletes the draft. A draft that Commit has already
+	// renamed is complete: it is handled then, and the client's retry is a duplicate.
 	if err := os.Remove(d.path); err != nil {
 		d.spool.config.Log.Warn("could not delete spool draft", "error", err)
 	}

@@ -15,51 +15,52 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
-// Recipient is a mailbox of ours that a mail was sent to.
+// Recipient is one of our reporting addresses.
 type Recipient struct {
 	// Mailbox is the local part of the address in lower case.
 	Mailbox string `json:"mailbox"`
-	// Team is whose mailbox it is.
+	// Team owns the mailbox.
 	Team dmarcd.TeamID `json:"team"`
 }
 
-// Envelope is what the sender of a mail said beside it, and where it came from.
+// Envelope is the SMTP envelope of a message, with the client and the time.
 type Envelope struct {
 	RemoteIP netip.Addr `json:"remote_ip"`
 	Helo     string     `json:"helo"`
-	// MailFrom is the reverse-path without angle brackets, "" for the null one.
+	// MailFrom is the reverse-path without angle brackets, "" if it is null.
 	MailFrom string `json:"mail_from"`
-	// Recipients are of different teams; each gets the mail.
+	// Recipients has at least one element and at most one per team. The message is stored
+	// for each of them.
 	Recipients []Recipient `json:"recipients"`
 	ReceivedAt time.Time   `json:"received_at"`
 }
 
-// Entry is a mail in the spool.
+// Entry is a committed message.
 type Entry struct {
-	// Name names the entry in the spool; names sort by age.
+	// Name is unique in the spool; names sort by age.
 	Name     string
 	Envelope Envelope
-	// Size is the length of the mail in bytes.
+	// Size is the length of the message in bytes, without its envelope.
 	Size int64
-	// Verdict is set before the mail is stored.
+	// Verdict is set before Worker.Handle is called.
 	Verdict dmarcd.Verdict
 
 	path       string
 	isVerified bool
-	open       int          // teams that do not have it yet
-	crashes    atomic.Int32 // of its handling
+	remaining  int // teams it is not stored for yet
+	crashes    atomic.Int32
 }
 
-// network returns the network of the client that sent the mail.
+// network returns the network of the client that sent the message.
 func (e *Entry) network() netip.Prefix { return clientaddr.SiteOf(e.Envelope.RemoteIP) }
 
-// Mail is the mail of an entry, opened: the bytes as they were sent.
+// Mail reads the bytes of a message as they were sent.
 type Mail struct {
 	*io.SectionReader
 	file *os.File
 }
 
-// Open opens the mail. The caller closes it.
+// Open opens the message. The caller must close it. Errors are a dmarcd.ErrTemporary.
 func (e *Entry) Open() (*Mail, error) {
 	f, err := os.Open(e.path)
 	if err != nil {
@@ -68,22 +69,22 @@ func (e *Entry) Open() (*Mail, error) {
 	return &Mail{SectionReader: io.NewSectionReader(f, 0, e.Size), file: f}, nil
 }
 
-// Close closes the mail.
+// Close implements io.Closer.
 func (m *Mail) Close() error { return m.file.Close() }
 
 const (
-	// magic ends every mail, with the version of the format. The length of the
-	// envelope stands before it, in four bytes.
+	// magic ends every file and contains the version of the format.
 	magic      = "dmarcd-spool-1\n"
 	footerSize = 4 + len(magic)
-	// maxEnvelope bounds what is read of a file that may hold anything.
+	// maxEnvelope limits how much a damaged length makes readEntry read.
 	maxEnvelope = 1 << 20
 )
 
-// errDamaged means that a file is none that this package has written.
+// errDamaged means that a file does not have the format of this package.
 var errDamaged = errors.New("damaged spooled message")
 
-// appendTrailer appends what follows a mail in its file.
+// appendTrailer appends the envelope, its length and the magic. It returns
+// dmarcd.ErrLimit if the envelope is too long.
 func appendTrailer(b []byte, envelope Envelope) ([]byte, error) {
 	text, err := json.Marshal(envelope)
 	if err != nil {
@@ -97,10 +98,10 @@ func appendTrailer(b []byte, envelope Envelope) ([]byte, error) {
 	return append(b, magic...), nil
 }
 
-// readEntry reads all of an entry but its name. It returns errDamaged for a file that
-// this package has not written.
+// readEntry reads the envelope and the size of a message. The caller sets the name. It
+// returns errDamaged if the file does not have the format of this package.
 func readEntry(path string) (*Entry, error) {
-	f, err := os.Open(path) //nolint:gosec // the path is of our making
+	f, err := os.Open(path) //nolint:gosec // in the spool folder
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +114,14 @@ func readEntry(path string) (*Entry, error) {
 	var footer [footerSize]byte
 	beforeFooter := info.Size() - int64(footerSize)
 	if beforeFooter < 0 {
-		return nil, fmt.Errorf("%w: it is too short", errDamaged)
+		return nil, fmt.Errorf("%w: too short", errDamaged)
 	}
 	if _, err := f.ReadAt(footer[:], beforeFooter); err != nil {
 		return nil, err
 	}
 	length := int64(binary.BigEndian.Uint32(footer[:]))
 	if string(footer[4:]) != magic || length > min(maxEnvelope, beforeFooter) {
-		return nil, fmt.Errorf("%w: it has no footer", errDamaged)
+		return nil, fmt.Errorf("%w: no footer", errDamaged)
 	}
 	text := make([]byte, length)
 	if _, err := f.ReadAt(text, beforeFooter-length); err != nil {
@@ -131,7 +132,7 @@ func readEntry(path string) (*Entry, error) {
 		return nil, fmt.Errorf("%w: envelope: %w", errDamaged, err)
 	}
 	if len(entry.Envelope.Recipients) == 0 {
-		return nil, fmt.Errorf("%w: it has no recipient", errDamaged)
+		return nil, fmt.Errorf("%w: no recipient", errDamaged)
 	}
 	return entry, nil
 }

@@ -2,18 +2,20 @@ package spool
 
 import "os"
 
-// Faults are what a disk does wrong. The zero value is a disk without fault.
+// Faults are injected disk errors. The zero value injects none.
 type Faults struct {
-	// FullDevice has every file be one on a device that is full.
+	// FullDevice replaces new files by /dev/full.
 	FullDevice bool
+	// Sync, Rename and SyncFolder are the errors of these operations.
 	Sync       error
 	Rename     error
 	SyncFolder error
-	FreeBytes  *int64
+	// FreeBytes replaces the free disk space unless it is nil.
+	FreeBytes *int64
 }
 
-// OpenFaulty opens a spool on a disk that has faults. They can be changed while no
-// other method runs.
+// OpenFaulty opens a spool with injected disk errors. The caller may change them while no
+// method of the spool runs.
 func OpenFaulty(config Config, faults *Faults) (*Spool, error) {
 	d := realDisk()
 	d.create = func(path string) (file, error) {
@@ -22,7 +24,7 @@ func OpenFaulty(config Config, faults *Faults) (*Spool, error) {
 			return nil, err
 		}
 		if faults.FullDevice {
-			_ = f.Close() // its name stays, as that of a draft does
+			_ = f.Close() // empty; the file stays, as a draft does
 			return os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		}
 		return faultyFile{f, faults}, nil

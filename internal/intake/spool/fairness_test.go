@@ -12,9 +12,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
-// TestSlowMailsDelayNoOther floods the spool with mails whose verification waits for a
-// DNS server that does not answer, or that take long to store, and wants a mail of
-// another team, or of the same team from another network, stored soon.
+// TestSlowMailsDelayNoOther floods the spool with messages that take long to verify or to
+// store. A message for another team, or for the same team from another network, must not
+// wait for them.
 func TestSlowMailsDelayNoOther(t *testing.T) {
 	t.Parallel()
 	const (
@@ -26,7 +26,7 @@ func TestSlowMailsDelayNoOther(t *testing.T) {
 		name   string
 		flood  func(n int) spool.Envelope
 		victim spool.Envelope
-		within map[string]time.Duration // by stage
+		within map[string]time.Duration // how long the victim may wait, by stage
 	}{
 		{"another team", func(int) spool.Envelope { return mailTo("192.0.2.1", 1) }, mailTo("198.51.100.1", 2), nil},
 		{"another team, from the same network", func(int) spool.Envelope { return mailTo("192.0.2.1", 1) }, mailTo("192.0.2.2", 2), nil},
@@ -72,12 +72,12 @@ func TestSlowMailsDelayNoOther(t *testing.T) {
 					time.Sleep(test.within[stage])
 					synctest.Wait()
 					if got := r.all(); !slices.Contains(got, fmt.Sprint("victim for ", test.victim.Recipients[0].Team)) {
-						t.Errorf("got %d mails stored after %s, not that of the other", len(got), test.within[stage])
+						t.Errorf("got %d messages stored after %s want the victim among them", len(got), test.within[stage])
 					}
-					time.Sleep(2 * time.Hour) // nothing is forgotten
+					time.Sleep(2 * time.Hour) // the flood is stored too
 					synctest.Wait()
 					if got := len(r.all()); got != flood+1 {
-						t.Errorf("got %d mails stored want %d", got, flood+1)
+						t.Errorf("got %d messages stored want %d", got, flood+1)
 					}
 				})
 			})

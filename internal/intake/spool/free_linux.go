@@ -2,8 +2,7 @@ package spool
 
 import "syscall"
 
-// FreeBytes returns how much an unprivileged user can still write to the disk of a
-// folder.
+// FreeBytes returns the disk space available to unprivileged users in a folder.
 func FreeBytes(folder string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(folder, &disk); err != nil {

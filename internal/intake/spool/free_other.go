@@ -4,5 +4,6 @@ package spool
 
 import "math"
 
-// FreeBytes knows nothing on this system: a full disk is noticed when a write fails.
+// FreeBytes is not implemented on this system and returns math.MaxInt64. A full disk is
+// detected when a write fails.
 func FreeBytes(string) (int64, error) { return math.MaxInt64, nil }

@@ -4,7 +4,7 @@ package spool
 
 import "os"
 
-// lockFile opens a file. On this system nothing keeps a second process away.
+// lockFile only opens the file: locking is not implemented on this system.
 func lockFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the path is of our making
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in the spool folder
 }

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// lockFile opens a file that one process at a time can have open. The lock goes with
-// the process: a crash leaves none behind.
+// lockFile opens a file and locks it exclusively. It returns errLocked if another process
+// has the lock. The kernel releases the lock when the process ends.
 func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the path is of our making
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in the spool folder
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func lockFile(path string) (*os.File, error) {
 		err = errLocked
 	}
 	if err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // empty
 		return nil, err
 	}
 	return f, nil

@@ -7,43 +7,43 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// job is a mail that is to be handled for one of its teams.
+// job is one message to handle for one team.
 type job struct {
 	entry    *Entry
 	team     dmarcd.TeamID
-	failures int // in a row, since the start of the process
+	failures int // consecutive, in this process
 }
 
-// bounds are the limits of a queue. They count batches.
+// bounds are the limits of a queue.
 type bounds struct {
-	// running is how many may be under way in all, perTeam for one team, perNetwork
-	// from one network, perLane for one team from one network.
+	// The maximum number of running batches: in total, per team, per network, and per
+	// team and network.
 	running, perTeam, perNetwork, perLane int
-	// entries and bytes bound a batch. The first job of a batch may have more bytes.
+	// The maximum number of messages in a batch, and of bytes. A single message may be
+	// larger.
 	entries int
 	bytes   int64
 }
 
-// queue hands out jobs fairly: of the teams that wait the one with the fewest batches
-// under way goes first, and among equals they take turns; within a team the same holds
-// for the networks of the clients. It is not safe for concurrent use.
+// queue schedules jobs fairly. Among waiting teams, the one with the fewest running
+// batches goes first; ties go round-robin. Within a team the same applies to client
+// networks. It is not safe for concurrent use.
 type queue struct {
 	bounds  bounds
-	running int
-	// tenants are in the order of their turns. Those that neither wait nor run are
-	// dropped, and so are lanes.
+	running int // batches, here and below
+	// tenants and their lanes are in round-robin order. Idle ones are removed.
 	tenants    []*tenant
-	perNetwork map[netip.Prefix]int
+	perNetwork map[netip.Prefix]int // running batches
 }
 
-// tenant is a team in a queue.
+// tenant is a team with waiting or running jobs.
 type tenant struct {
 	team    dmarcd.TeamID
 	running int
-	lanes   []*lane // in the order of their turns
+	lanes   []*lane
 }
 
-// lane is the jobs of one team that came from one network, oldest first.
+// lane contains the waiting jobs of one team from one network, oldest first.
 type lane struct {
 	network netip.Prefix
 	running int
@@ -54,7 +54,7 @@ func newQueue(b bounds) *queue {
 	return &queue{bounds: b, perNetwork: make(map[netip.Prefix]int)}
 }
 
-// batch is jobs of one lane that are under way.
+// batch is a group of running jobs from one lane.
 type batch struct {
 	queue  *queue
 	tenant *tenant
@@ -62,7 +62,7 @@ type batch struct {
 	jobs   []*job
 }
 
-// push adds a job behind the others of its lane.
+// push appends a job to its lane.
 func (q *queue) push(j *job) {
 	at := slices.IndexFunc(q.tenants, func(t *tenant) bool { return t.team == j.team })
 	if at < 0 {
@@ -78,7 +78,7 @@ func (q *queue) push(j *job) {
 	t.lanes[at].jobs = append(t.lanes[at].jobs, j)
 }
 
-// next begins the batch whose turn it is. It returns nil if nothing may begin now.
+// next starts the next batch. It returns nil if no job waits or the limits allow none.
 func (q *queue) next() *batch {
 	if q.running >= q.bounds.running {
 		return nil
@@ -100,13 +100,12 @@ func (q *queue) next() *batch {
 	}
 	b.jobs = q.take(b.lane)
 	q.count(b, 1)
-	// Both go to the end of their line.
 	toEnd(q.tenants, b.tenant)
 	toEnd(b.tenant.lanes, b.lane)
 	return b
 }
 
-// nextLane returns the lane of a team whose turn it is, nil if none may run.
+// nextLane returns the lane of a team that goes next, nil if none may run.
 func (q *queue) nextLane(t *tenant) (next *lane) {
 	for _, l := range t.lanes {
 		if len(l.jobs) == 0 || l.running >= q.bounds.perLane || q.perNetwork[l.network] >= q.bounds.perNetwork {
@@ -119,7 +118,7 @@ func (q *queue) nextLane(t *tenant) (next *lane) {
 	return next
 }
 
-// take takes the jobs of one batch off a lane.
+// take removes the jobs of one batch from a lane.
 func (q *queue) take(l *lane) []*job {
 	var bytes int64
 	n := 0
@@ -131,7 +130,7 @@ func (q *queue) take(l *lane) []*job {
 		n++
 	}
 	taken := slices.Clone(l.jobs[:n])
-	clear(l.jobs[:n]) // the rest shares their memory
+	clear(l.jobs[:n]) // lets the entries be collected: l.jobs keeps the array
 	l.jobs = l.jobs[n:]
 	return taken
 }
@@ -141,7 +140,7 @@ func (b *batch) giveBack(jobs []*job) {
 	b.lane.jobs = slices.Insert(b.lane.jobs, 0, jobs...)
 }
 
-// end ends a batch.
+// end marks a batch as finished and removes its lane and tenant if they are idle.
 func (b *batch) end() {
 	q := b.queue
 	q.count(b, -1)
@@ -153,6 +152,7 @@ func (b *batch) end() {
 	}
 }
 
+// count adds n to the counters of running batches.
 func (q *queue) count(b *batch, n int) {
 	q.running += n
 	b.tenant.running += n
@@ -162,7 +162,7 @@ func (q *queue) count(b *batch, n int) {
 	}
 }
 
-// toEnd moves an element to the end of a slice.
+// toEnd moves e, which must be in s, to the end of s.
 func toEnd[E comparable](s []E, e E) {
 	at := slices.Index(s, e)
 	copy(s[at:], s[at+1:])

@@ -7,14 +7,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 )
 
-// holder is what the space of the spool is shared between: a team, or the network of a
-// client. The other field is zero.
+// holder identifies who uses space in the spool: a team or a client network. The other
+// field is zero.
 type holder struct {
 	team    dmarcd.TeamID
 	network netip.Prefix
 }
 
-// usage is space in the spool.
 type usage struct {
 	entries int
 	bytes   int64
@@ -24,8 +23,8 @@ func (u usage) plus(entries int, bytes int64) usage {
 	return usage{u.entries + entries, u.bytes + bytes}
 }
 
-// holdersOf returns whom the space of a mail is counted for: the teams of its
-// recipients, each in full, and the client's network.
+// holdersOf returns the holders that a message is charged to: each recipient's team, in
+// full, and the client network.
 func holdersOf(e Envelope) []holder {
 	holders := make([]holder, 0, len(e.Recipients)+1)
 	for _, r := range e.Recipients {
@@ -34,9 +33,9 @@ func holdersOf(e Envelope) []holder {
 	return append(holders, holder{network: clientaddr.SiteOf(e.RemoteIP)})
 }
 
-// reserve counts more entries and bytes for holders. It returns ErrFull, and counts
-// nothing, if one of them would then hold more than is left: a flood stops at half of
-// the space, the next one at half of the rest.
+// reserve charges entries and bytes to all holders. It returns ErrFull and charges nothing
+// if a holder would then have more than the space that is left. So one flooding holder
+// gets at most half of the space, a second one half of the rest, and so on.
 func (s *Spool) reserve(holders []holder, entries int, bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,14 +51,15 @@ func (s *Spool) reserve(holders []holder, entries int, bytes int64) error {
 	return nil
 }
 
-// release takes entries and bytes out of the count.
+// release undoes reserve.
 func (s *Spool) release(holders []holder, entries int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(holders, -entries, -bytes)
 }
 
-// count changes what holders have. The caller holds the mutex.
+// count adds entries and bytes, which may be negative, to the usage of holders. The caller
+// holds s.mu.
 func (s *Spool) count(holders []holder, entries int, bytes int64) {
 	s.total = s.total.plus(entries, bytes)
 	for _, h := range holders {
@@ -71,7 +71,7 @@ func (s *Spool) count(holders []holder, entries int, bytes int64) {
 	}
 }
 
-// checkFree returns ErrFull if too little is free on the disk.
+// checkFree updates s.free and returns ErrFull if it is below Limits.FreeBytes.
 func (s *Spool) checkFree() error {
 	free, err := s.disk.freeBytes(s.config.Folder)
 	if err != nil {

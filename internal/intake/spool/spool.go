@@ -1,17 +1,19 @@
-// Package spool keeps mails on disk between the moment in which a sender is told
-// that we have them and the moment in which their reports are stored. A mail that
-// was committed survives the end of the process and of the machine; one that was
-// not leaves nothing behind.
+// Package spool stores accepted messages on disk until their reports are in the
+// database. A committed message survives a crash of the process or the machine; an
+// uncommitted one leaves nothing behind.
 //
-// A mail is one file: its bytes as they were sent, then its envelope, then a footer
-// that says where the envelope begins. The file is written under the name of a
-// draft, made durable, and only then renamed, so that whatever has the name of a mail
-// is whole. A Worker has the mails verified and stored; the same mail may be stored
-// twice if the machine ends between the storing and the removal.
+// Each message is one file:
 //
-// Teams and the networks of clients share everything fairly: the space (share.go), and
-// the work (queue.go). What a mail means, who may send one, and how one is verified and
-// stored is left to others.
+//	file   = message envelope length magic
+//	length = the size of envelope, 4 bytes, big-endian
+//
+// It is written as a draft, synced, and then renamed, so a file with the suffix .mail is
+// always complete. A Worker verifies and stores the messages. Delivery is at least once:
+// after a crash between storing and removal, a message is stored again.
+//
+// Disk space (share.go) and workers (queue.go) are shared fairly between teams and
+// between client networks. Callers decide who may send a message, how it is verified and
+// how it is stored.
 package spool
 
 import (
@@ -30,73 +32,70 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// ErrFull means that the spool or its disk has no room for another mail. It is a
+// ErrFull means that the spool or its disk has no space for another message. It is a
 // dmarcd.ErrTemporary.
 var ErrFull = fmt.Errorf("the spool is full: %w", dmarcd.ErrTemporary)
 
-// errLocked means that another process uses the folder.
 var errLocked = errors.New("it is in use by another process")
 
-// Limits bound what the spool takes. All of them must be set.
+// Limits are the limits of a spool. Bytes and Entries must be positive.
 type Limits struct {
-	// Bytes bounds the mails in the spool together, those still being written
-	// included; Entries bounds their number.
+	// Bytes is the total size of all messages, Entries their number. Drafts count.
 	Bytes   int64
 	Entries int
-	// FreeBytes is what must remain free on the disk: the database needs room to
-	// work off what is in the spool.
+	// FreeBytes is the disk space that must stay free: the database needs it to store
+	// the spooled messages.
 	FreeBytes int64
 }
 
-// DefaultLimits returns limits that hold a day's reports of many domains.
+// DefaultLimits returns limits for a day of reports about many domains.
 func DefaultLimits() Limits {
 	return Limits{Bytes: 4 << 30, Entries: 100_000, FreeBytes: 256 << 20}
 }
 
-// Config is what a spool needs. All fields must be set.
+// Config configures a spool. All fields are required.
 type Config struct {
-	// Folder is made where it is missing. No other process may use it.
+	// Folder is created if it is missing. Only one process may use it at a time.
 	Folder string
 	Limits Limits
 	Log    *slog.Logger
 	Now    func() time.Time
 }
 
-// The endings of the names of files in the folder. What stands before them is a
-// number that grows with time.
+// The suffixes of file names. The part before them is an increasing number.
 const (
 	draftSuffix   = ".draft"   // being written
 	mailSuffix    = ".mail"    // committed
-	damagedSuffix = ".damaged" // was a mail, and cannot be read or handled
+	damagedSuffix = ".damaged" // set aside: unreadable, or it crashes every attempt
 	busySuffix    = ".busy"    // see busy.go
-	crashSuffix   = ".crashes"
+	crashSuffix   = ".crashes" // see busy.go
 	lockName      = "lock"
 )
 
-// Spool is a folder of mails. It is safe for concurrent use.
+// Spool is a folder of messages. It is safe for concurrent use.
 type Spool struct {
 	config Config
 	disk   disk
 	lock   *os.File
-	// changed is signalled when there may be work.
+	// changed wakes the worker when there may be work.
 	changed chan struct{}
 
 	mu      sync.Mutex
 	entries map[string]*Entry // by name
-	serial  int64             // the last number that a name was made of
+	serial  int64             // number in the newest name
 
-	total usage // of entries and drafts
+	total usage // entries and drafts
 	held  map[holder]usage
 	free  int64 // free bytes at the last check
 
 	verification, storing, suspects *queue
 	delayed                         delayed
-	slots                           []*slot // those that are not in use
+	slots                           []*slot // unused ones
 	slotCount                       int
 }
 
-// Open opens the spool in a folder. It takes over the mails that are there, removes
-// unfinished drafts, and puts aside, under another name, files that cannot be read.
+// Open opens the spool in a folder and recovers the messages in it. It deletes drafts and
+// renames unreadable messages to .damaged.
 func Open(config Config) (*Spool, error) {
 	return open(config, realDisk())
 }
@@ -110,7 +109,7 @@ func open(config Config, d disk) (_ *Spool, err error) {
 	if err := os.MkdirAll(config.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the spool: %w", err)
 	}
-	// The files of a folder are as durable as its own name.
+	// Files are durable only if the directory entry of their folder is.
 	if err := d.syncFolder(filepath.Dir(config.Folder)); err != nil {
 		return nil, fmt.Errorf("sync the spool: %w", err)
 	}
@@ -124,22 +123,22 @@ func open(config Config, d disk) (_ *Spool, err error) {
 	return s, nil
 }
 
-// Close lets another process use the folder. Drafts must be finished, and a worker
-// must have ended, before.
+// Close releases the lock on the folder. All drafts must be committed or discarded, and
+// the worker must have returned.
 func (s *Spool) Close() error {
 	s.closeSlots()
 	return s.lock.Close()
 }
 
-// Stats returns the number of mails in the spool, and their bytes together with those
-// of mails that are being written.
+// Stats returns the number of committed messages, and the size of all messages including
+// drafts.
 func (s *Spool) Stats() (entries int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.entries), s.total.bytes
 }
 
-// Age returns the age of the oldest mail in the spool, 0 if there is none.
+// Age returns the age of the oldest committed message, 0 if there is none.
 func (s *Spool) Age() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,15 +150,15 @@ func (s *Spool) Age() time.Duration {
 	return age
 }
 
-// List returns the mails in the spool, oldest first.
+// List returns the committed messages, oldest first.
 func (s *Spool) List() []*Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(s.entries), func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Remove removes a mail. That need not be durable: a mail that comes back after a crash
-// is stored again, and its reports are known by then.
+// Remove deletes a message; one that is already gone is not an error. The deletion is not
+// synced: a message that reappears after a crash is handled again as a duplicate.
 func (s *Spool) Remove(entry *Entry) error {
 	if err := removeFile(entry.path); err != nil {
 		return err
@@ -178,13 +177,13 @@ func (s *Spool) Remove(entry *Entry) error {
 	return nil
 }
 
-// recover takes what an earlier process left.
+// recover reads what an earlier process left in the folder.
 func (s *Spool) recover() error {
 	files, err := os.ReadDir(s.config.Folder)
 	if err != nil {
 		return err
 	}
-	crashes, err := s.takeNotes(files)
+	crashes, err := s.recoverCrashes(files)
 	if err != nil {
 		return err
 	}
@@ -198,7 +197,7 @@ func (s *Spool) recover() error {
 			}
 		case mailSuffix:
 			name := strings.TrimSuffix(base, mailSuffix)
-			if err := s.take(name, crashes[name]); err != nil {
+			if err := s.recoverEntry(name, crashes[name]); err != nil {
 				return err
 			}
 		}
@@ -206,9 +205,9 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// take adds a mail that is on disk. One that cannot be read, or cannot even be rejected
-// after too many crashes, is left to the operator under another name.
-func (s *Spool) take(name string, crashes int) error {
+// recoverEntry adds a message that is on disk. It sets aside one that is unreadable, or
+// that has crashed even while it was being rejected.
+func (s *Spool) recoverEntry(name string, crashes int) error {
 	entry, err := readEntry(s.path(name + mailSuffix))
 	if errors.Is(err, errDamaged) {
 		s.config.Log.Error("could not read spooled message", "entry", name, "error", err)
@@ -218,17 +217,17 @@ func (s *Spool) take(name string, crashes int) error {
 		return err
 	}
 	entry.Name = name
-	entry.crashes.Store(int32(crashes)) //nolint:gosec // as many as there were starts
+	entry.crashes.Store(int32(crashes)) //nolint:gosec // small: one per crash
 	if crashes > maxCrashes {
-		return s.bury(entry)
+		return s.setAside(entry)
 	}
 	s.count(holdersOf(entry.Envelope), 1, entry.Size)
 	s.add(entry)
 	return nil
 }
 
-// newName returns a name that sorts behind all that were given before, also where
-// the clock was put back.
+// newName returns a name that sorts after all earlier ones, even if the clock was set
+// back.
 func (s *Spool) newName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +235,7 @@ func (s *Spool) newName() string {
 	return fmt.Sprintf("%019d", s.serial)
 }
 
-// serialOf returns the number that a file's name was made of, 0 if it is none of ours.
+// serialOf returns the number in a file name, 0 if there is none.
 func serialOf(base string) int64 {
 	serial, err := strconv.ParseInt(strings.TrimSuffix(base, filepath.Ext(base)), 10, 64)
 	if err != nil {
@@ -247,7 +246,7 @@ func serialOf(base string) int64 {
 
 func (s *Spool) path(base string) string { return filepath.Join(s.config.Folder, base) }
 
-// temporary marks an error of the disk as one that may pass.
+// temporary wraps a disk error in ErrFull or dmarcd.ErrTemporary.
 func temporary(doing string, err error) error {
 	if isFull(err) {
 		return fmt.Errorf("%s: %w: %w", doing, ErrFull, err)

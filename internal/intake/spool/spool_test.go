@@ -40,7 +40,7 @@ func configuration(folder string) spool.Config {
 	}
 }
 
-// open opens a spool for the time of the test.
+// open opens a spool that is closed when the test ends.
 func open(t *testing.T, config spool.Config) *spool.Spool {
 	t.Helper()
 	return openFaulty(t, config, &spool.Faults{})
@@ -52,7 +52,7 @@ func openFaulty(t *testing.T, config spool.Config, faults *spool.Faults) *spool.
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() }) // fails where the test has closed it
+	t.Cleanup(func() { _ = s.Close() }) // fails if the test has closed it
 	return s
 }
 
@@ -66,7 +66,7 @@ func envelope(helo string) spool.Envelope {
 	}
 }
 
-// put spools a mail.
+// put writes and commits a message.
 func put(s *spool.Spool, text string, e spool.Envelope) error {
 	draft, err := s.Create(e)
 	if err != nil {
@@ -100,7 +100,7 @@ func contents(t *testing.T, e *spool.Entry) string {
 	return string(text)
 }
 
-// texts returns the mails in a spool.
+// texts returns the content of all messages in a spool.
 func texts(t *testing.T, s *spool.Spool) []string {
 	t.Helper()
 	all := []string{}
@@ -110,7 +110,7 @@ func texts(t *testing.T, s *spool.Spool) []string {
 	return all
 }
 
-// files returns the names in a folder that end in one of ours.
+// files returns the paths in a folder with a suffix.
 func files(t *testing.T, folder, ending string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*"+ending))
@@ -160,7 +160,7 @@ func TestOldestComesFirst(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	config := configuration(folder)
-	// The clock stands still, then goes back: the order must not depend on it.
+	// The clock stops, then is set back: the order must not depend on it.
 	now := time.Unix(1_800_000_000, 0)
 	config.Now = func() time.Time { return now }
 	s := open(t, config)
@@ -257,7 +257,9 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 	defer draft.Discard()
 	if second, err := spool.Open(configuration(folder)); err == nil {
 		_ = second.Close()
-		t.Error("got a second spool on the same folder, want an error")
+		t.Error("got a second spool on the same folder want an error")
+	} else if !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("got %v want that the folder is in use", err)
 	}
 	if err := draft.Commit(time.Now()); err != nil {
 		t.Errorf("got %v want the draft untouched", err)
@@ -306,7 +308,7 @@ func TestRejections(t *testing.T) {
 				t.Errorf("got %d entries, %d bytes want 1, 10", entries, bytes)
 			}
 
-			// Once there is room again, all is well.
+			// After the fault, messages are accepted again.
 			faults = spool.Faults{}
 			if err := s.Remove(s.List()[0]); err != nil {
 				t.Fatal(err)
@@ -316,7 +318,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// mustPutWithFree spools a mail on a disk with all the room that is asked for.
+// mustPutWithFree commits a message on a disk with enough free space.
 func mustPutWithFree(t *testing.T, s *spool.Spool, faults *spool.Faults) {
 	t.Helper()
 	plenty := int64(1 << 40)

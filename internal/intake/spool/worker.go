@@ -11,55 +11,52 @@ import (
 	"github.com/dmarcd/dmarcd/internal/recovered"
 )
 
-// What is under way at once. Verification mostly waits for DNS, which may be that of an
-// attacker; what is stored reads one mail after the other and writes one transaction,
-// for which a batch must be large enough to pay and small enough to be short. Most
-// batches under way wait, those with large mails for each other: there are so many that
-// a dozen busy teams leave some to another one.
+// verificationBounds allows many batches: verification mostly waits for DNS servers,
+// which an attacker may control.
 func verificationBounds() bounds {
 	return bounds{running: 64, perTeam: 16, perNetwork: 16, perLane: 8, entries: 1}
 }
 
+// storingBounds keeps transactions short: each batch is one. Batches with large messages
+// wait for each other, so there are enough of them that a dozen busy teams leave some for
+// others.
 func storingBounds() bounds {
 	return bounds{running: 32, perTeam: 2, perNetwork: 8, perLane: 1, entries: 20, bytes: 4 << 20}
 }
 
-// suspectBounds are for mails that were being handled when something crashed. They are
-// handled one at a time, so that the next crash names the one that causes it.
+// suspectBounds allows one message at a time, so that the next crash identifies its cause.
 func suspectBounds() bounds {
 	return bounds{running: 1, perTeam: 1, perNetwork: 1, perLane: 1, entries: 1}
 }
 
-// The delays between two attempts to handle a mail, each twice the one before, and after
-// each crash.
 const (
+	// After an error the retry delay doubles from firstRetry to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
+	// crashDelay is the retry delay after a crash.
 	crashDelay = 2 * time.Second
 )
 
-// Worker has the mails of a spool verified and stored, several at once and fairly by
-// team and by the network of the client. All fields but Boundary must be set. Its
-// functions are called concurrently.
+// Worker verifies and stores spooled messages, concurrently and fairly by team and client
+// network. All fields except Boundary are required. The functions are called
+// concurrently.
 type Worker struct {
 	Spool *Spool
-	// Verify decides whether a mail is genuine. It must bound its own time; a mail whose
-	// verification fails is stored with a verdict that says so.
+	// Verify decides whether a message is genuine. It must limit its own duration. If it
+	// panics, the message is stored with GenuineUnknown.
 	Verify func(ctx context.Context, entry *Entry) dmarcd.Verdict
-	// Handle stores mails, whose Verdict is set, for one team. It returns an error for
-	// each of them, nil for those that are done, or only for the first ones if they took
-	// long: the others are handed over again in their turn. Whatever the error is, the
-	// mail is handled again later: nothing is dropped. It must expect a mail that it has
-	// stored before.
+	// Handle stores messages, whose Verdict is set, for one team. It returns one error
+	// per message, in order, and may stop early with fewer: the rest is queued again.
+	// Every error leads to a retry; no message is dropped. Handle must be idempotent.
 	Handle func(ctx context.Context, team dmarcd.TeamID, batch []*Entry) []error
-	// Reject stores a mail whose handling has crashed several times as rejected.
+	// Reject stores a message that crashed Handle several times as rejected.
 	Reject func(ctx context.Context, team dmarcd.TeamID, entry *Entry, reason string) error
-	// Boundary reports panics of the functions.
+	// Boundary reports panics in Verify, Handle and Reject.
 	Boundary recovered.Boundary
 }
 
-// Run works until ctx ends, and returns nil then. It begins with what is in the spool,
-// and sees a mail as soon as it is committed. Only one worker may run.
+// Run handles the messages in the spool, and new ones as soon as they are committed. It
+// blocks until ctx ends and returns nil. A spool may have only one running worker.
 func (w *Worker) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -74,8 +71,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// sleep returns when there may be something to do, when ctx ends, or after a time; 0 is
-// without end.
+// sleep waits for a signal, the end of ctx, or the timeout; 0 means no timeout.
 func (w *Worker) sleep(ctx context.Context, wait time.Duration) {
 	var later <-chan time.Time
 	if wait > 0 {
@@ -90,7 +86,6 @@ func (w *Worker) sleep(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// run does a batch.
 func (w *Worker) run(ctx context.Context, b *batch) {
 	s := w.Spool
 	defer s.end(b)
@@ -106,19 +101,19 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 	}
 }
 
-// verify verifies a mail and passes it on to be stored.
+// verify verifies a message and schedules it to be stored.
 func (w *Worker) verify(ctx context.Context, entry *Entry) {
 	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be verified because of an internal error."}
 	_ = w.Boundary.Call("mail verification", func() error { // reported there
 		verdict = w.Verify(ctx, entry)
 		return nil
 	})
-	if ctx.Err() == nil { // else it was interrupted, and is verified after the next start
+	if ctx.Err() == nil { // otherwise it is verified after the next start
 		w.Spool.verified(entry, verdict)
 	}
 }
 
-// handle stores mails of one team. It returns those that were left out.
+// handle stores messages of one team. It returns those that Handle left out.
 func (w *Worker) handle(ctx context.Context, jobs []*job) (rest []*job) {
 	entries := make([]*Entry, len(jobs))
 	for i, j := range jobs {
@@ -141,8 +136,8 @@ func (w *Worker) handle(ctx context.Context, jobs []*job) (rest []*job) {
 	return jobs[len(errs):]
 }
 
-// suspect handles a mail by itself that may have caused a crash before. After too many
-// crashes it is rejected.
+// suspect handles one message that may have caused a crash, or rejects it after
+// maxCrashes.
 func (w *Worker) suspect(ctx context.Context, j *job) {
 	if j.entry.crashes.Load() < maxCrashes {
 		if !j.entry.isVerified {
@@ -162,12 +157,13 @@ func (w *Worker) suspect(ctx context.Context, j *job) {
 		w.settle(ctx, j, err)
 		return
 	}
-	if err := w.Spool.bury(j.entry); err != nil {
+	if err := w.Spool.setAside(j.entry); err != nil {
 		w.settle(ctx, j, err)
 	}
 }
 
-// verifySuspect verifies a mail unless that may be what has crashed twice.
+// verifySuspect verifies a message. The last attempt skips verification, in case that is
+// what crashes.
 func (w *Worker) verifySuspect(ctx context.Context, entry *Entry) {
 	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message was not verified because handling it has failed before."}
 	if entry.crashes.Load() < maxCrashes-1 {
@@ -179,23 +175,23 @@ func (w *Worker) verifySuspect(ctx context.Context, entry *Entry) {
 	entry.Verdict, entry.isVerified = verdict, true
 }
 
-// crash counts a crash of a mail's handling and has it handled by itself later.
+// crash counts a crash of a message and retries it as a suspect.
 func (w *Worker) crash(ctx context.Context, j *job, crash error) {
 	if err := w.Spool.crashed(j.entry); err != nil {
 		crash = errors.Join(crash, err)
 	}
-	w.Spool.config.Log.Log(ctx, slog.LevelError, "handling a spooled mail crashed",
+	w.Spool.config.Log.Log(ctx, slog.LevelError, "handling a spooled message crashed",
 		"entry", j.entry.Name, "crashes", j.entry.crashes.Load(), "error", crash)
 	w.Spool.later(j, crashDelay)
 }
 
-// settle removes a mail that was stored, and has one that was not handled again.
+// settle finishes a job without an error and retries one with an error.
 func (w *Worker) settle(ctx context.Context, j *job, err error) {
 	if err == nil {
 		err = w.Spool.finish(j)
 	}
 	if err == nil || ctx.Err() != nil {
-		return // what was interrupted did not fail
+		return // an interrupted job has not failed
 	}
 	level := slog.LevelError
 	if errors.Is(err, dmarcd.ErrTemporary) {
@@ -203,15 +199,14 @@ func (w *Worker) settle(ctx context.Context, j *job, err error) {
 	}
 	wait := j.fail()
 	w.Spool.later(j, wait)
-	w.Spool.config.Log.Log(ctx, level, "spooled mail waits for another attempt",
+	w.Spool.config.Log.Log(ctx, level, "spooled message will be retried",
 		"entry", j.entry.Name, "team", j.team, "wait", wait, "error", err)
 }
 
-// fail counts a failure and returns how long the next attempt has to wait.
+// fail counts a failure and returns the delay before the next attempt.
 func (j *job) fail() time.Duration {
 	wait := lastRetry
-	// Shifting further would only pass the bound, and in the end the integer.
-	if j.failures < 16 {
+	if j.failures < 16 { // larger shifts overflow
 		wait = min(firstRetry<<j.failures, lastRetry)
 	}
 	j.failures++

@@ -16,11 +16,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
 )
 
-// recorder is what a worker calls; it remembers that.
+// recorder implements the functions of a Worker and records their calls.
 type recorder struct {
 	t *testing.T
-	// answer returns the error for the n-th handling of a mail for a team, from 1. It
-	// may block or panic.
+	// answer returns the error of the n-th attempt to store a message for a team,
+	// starting at 1. It may block or panic.
 	answer func(text string, team dmarcd.TeamID, n int) error
 	// verify may block or panic.
 	verify func(text string)
@@ -52,8 +52,7 @@ func (r *recorder) Handle(_ context.Context, team dmarcd.TeamID, batch []*spool.
 	var errs []error
 	start := time.Now()
 	for _, e := range batch {
-		text := contents(r.t, e)
-		texts = append(texts, text)
+		texts = append(texts, contents(r.t, e))
 	}
 	r.mu.Lock()
 	r.batches = append(r.batches, texts)
@@ -76,7 +75,7 @@ func (r *recorder) Handle(_ context.Context, team dmarcd.TeamID, batch []*spool.
 			r.t.Errorf("got the verdict %+v on %q", v, text)
 		}
 		if time.Since(start) > 0 {
-			break // the others have to be handed over again
+			break // tests that the rest is queued again
 		}
 	}
 	return errs
@@ -96,7 +95,7 @@ func (r *recorder) Reject(_ context.Context, team dmarcd.TeamID, e *spool.Entry,
 	return nil
 }
 
-// all returns what was stored so far, sorted.
+// all returns the elements of stored, sorted.
 func (r *recorder) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +113,7 @@ func work(t *testing.T, s *spool.Spool, r *recorder) (stop func()) {
 		t.Helper()
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("got %v want the worker to end in peace", err)
+			t.Errorf("got %v want no error", err)
 		}
 	}
 }
@@ -137,7 +136,7 @@ func TestWorkerTakesWhatACrashLeft(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if got := files(t, folder, ".mail"); len(got) != 0 {
-			t.Errorf("got %q want the mail removed", got)
+			t.Errorf("got %q want the message removed", got)
 		}
 	})
 }
@@ -152,9 +151,9 @@ func TestWorkerSeesACommitAtOnce(t *testing.T) {
 		for i := range 3 {
 			synctest.Wait() // the worker sleeps
 			mustPut(t, s, fmt.Sprint("mail ", i))
-			synctest.Wait() // without any time passing
+			synctest.Wait() // no time passes
 			if got := len(r.all()); got != i+1 {
-				t.Errorf("got %d mails stored want %d", got, i+1)
+				t.Errorf("got %d messages stored want %d", got, i+1)
 			}
 		}
 	})
@@ -165,7 +164,7 @@ func TestWorkerWorksInBatches(t *testing.T) {
 	tests := []struct {
 		name  string
 		sizes []int
-		want  []int // mails in each batch
+		want  []int // messages in each batch
 	}{
 		{"by number", make([]int, 45), []int{20, 20, 5}},
 		{"by size", []int{3 << 20, 1 << 20, 1 << 20, 5 << 20, 1}, []int{2, 1, 1, 1}},
@@ -239,10 +238,10 @@ func TestWorkerTriesAgain(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				attempts := slices.Delete(slices.Clone(r.times), 1, 2) // that of the good one
+				attempts := slices.Delete(slices.Clone(r.times), 1, 2) // without that of "good"
 				for i := range 12 {
 					if got, want := attempts[i+1].Sub(attempts[i]), min(time.Second<<i, 5*time.Minute); got != want {
-						t.Errorf("attempt %d: got it after %s want %s", i+2, got, want)
+						t.Errorf("attempt %d: got a delay of %s want %s", i+2, got, want)
 					}
 				}
 				if got := texts(t, s); len(got) != 0 {
@@ -281,7 +280,7 @@ func TestWorkerKeepsWhatWasInterrupted(t *testing.T) {
 	}
 }
 
-// TestEachTeamHasItsOwnAttempts sends a mail to two teams of which one cannot store it.
+// TestEachTeamHasItsOwnAttempts sends a message to two teams; storing fails for one.
 func TestEachTeamHasItsOwnAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -303,7 +302,7 @@ func TestEachTeamHasItsOwnAttempts(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if got := texts(t, s); len(got) != 1 {
-			t.Errorf("got %q want the mail in the spool", got)
+			t.Errorf("got %q want the message in the spool", got)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
