@@ -50,7 +50,7 @@ type Passwords struct {
 
 // NewPasswords returns a Passwords.
 func NewPasswords() *Passwords {
-	return &Passwords{slots: fair.New[string](fair.Options{Capacity: maxHashes, PerKey: 1, Waiting: maxWaiting, Memory: time.Minute})}
+	return &Passwords{slots: fair.New[string](fair.Options{Capacity: maxHashes, PerKey: 1, Waiting: maxWaiting, HalfLife: time.Minute})}
 }
 
 // Hash returns the argon2id hash of a password with its parameters. A password shorter

@@ -1,6 +1,6 @@
 // Package fair limits work that outsiders can cause, fairly by key. The key is a team or a
-// client network, and the unit is a slot or a byte. Apart from Options.Memory it has no
-// state for idle keys.
+// client network, and the unit is a slot or a byte. Idle keys use no memory, except for
+// up to 256 keys with past use (see Options.HalfLife).
 package fair
 
 import (
@@ -24,13 +24,13 @@ type Options struct {
 	PerKey int64
 	// Waiting is the number of callers that may wait per key; 0 means unlimited.
 	Waiting int
-	// Memory is the half-life of past use: a quiet key goes before keys that use the
-	// limiter all the time, however many these are. 0 means that only held units count.
-	Memory time.Duration
+	// HalfLife is the half-life of past use. It lets a quiet key go before any number of
+	// keys that use the limiter all the time. 0 means that only held units count.
+	HalfLife time.Duration
 }
 
 // Limiter admits work up to a capacity. Among waiting keys, the one with the fewest held
-// units goes first, then the one with the least recent use (see Options.Memory), then the
+// units goes first, then the one with the lowest past use (see Options.HalfLife), then the
 // one that has waited longest; within a key the order is FIFO. It is safe for concurrent
 // use.
 type Limiter[K comparable] struct {
@@ -39,8 +39,8 @@ type Limiter[K comparable] struct {
 	mu   sync.Mutex
 	held int64
 	keys map[K]*account
-	// arrivals numbers the waiters, again when one becomes the first of its key, so that
-	// keys with equal use alternate.
+	// arrivals numbers the waiters. A waiter that becomes the first of its key gets a new
+	// number, so that keys with equal use alternate.
 	arrivals uint64
 }
 
@@ -48,7 +48,7 @@ type Limiter[K comparable] struct {
 type account struct {
 	held    int64
 	waiting []*waiter
-	// used is the past use in unit-seconds, as of usedAt.
+	// used is the past use in unit-seconds, decayed up to usedAt.
 	used   float64
 	usedAt time.Time
 }
@@ -71,27 +71,26 @@ func New[K comparable](options Options) *Limiter[K] {
 }
 
 // Acquire waits until weight units are available for key, and returns an idempotent
-// release function. A weight above the limit of a key counts as that limit. It returns the
-// error of ctx if that ends first, and ErrTemporary if too many callers are already
-// waiting for the key.
+// release function. A weight above PerKey counts as PerKey. It returns the error of ctx if
+// that ends first, and dmarcd.ErrTemporary if too many callers already wait for the key.
 func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	weight = min(max(weight, 0), l.options.PerKey)
 	l.mu.Lock()
-	of := l.keys[key]
-	if of == nil {
-		of = &account{}
-		l.keys[key] = of
+	a := l.keys[key]
+	if a == nil {
+		a = &account{}
+		l.keys[key] = a
 	}
-	if l.options.Waiting > 0 && len(of.waiting) >= l.options.Waiting {
+	if l.options.Waiting > 0 && len(a.waiting) >= l.options.Waiting {
 		l.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d requests are already waiting", dmarcd.ErrTemporary, l.options.Waiting)
 	}
 	l.arrivals++
 	w := &waiter{weight: weight, arrival: l.arrivals, admitted: make(chan struct{})}
-	of.waiting = append(of.waiting, w)
+	a.waiting = append(a.waiting, w)
 	l.admit()
 	l.mu.Unlock()
 
@@ -107,8 +106,8 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 	return sync.OnceFunc(func() { l.release(key, weight, began) }), nil
 }
 
-// admit admits waiters while they fit. No other key overtakes the first in line, even with
-// a smaller weight: otherwise a large one could starve.
+// admit admits waiters while capacity lasts. The first in line is never overtaken by a
+// smaller weight, so that a large one does not starve. The caller holds l.mu.
 func (l *Limiter[K]) admit() {
 	for {
 		next := l.next()
@@ -121,8 +120,7 @@ func (l *Limiter[K]) admit() {
 		l.held += w.weight
 		close(w.admitted)
 		if len(next.waiting) > 0 {
-			// The key goes to the end of the line, so that a key with many early waiters
-			// does not go first repeatedly.
+			// The key goes to the end of the line.
 			l.arrivals++
 			next.waiting[0].arrival = l.arrivals
 		}
@@ -133,38 +131,38 @@ func (l *Limiter[K]) admit() {
 func (l *Limiter[K]) next() *account {
 	var next *account
 	now := time.Now()
-	for _, of := range l.keys {
-		if len(of.waiting) == 0 || of.held+of.waiting[0].weight > l.options.PerKey {
+	for _, a := range l.keys {
+		if len(a.waiting) == 0 || a.held+a.waiting[0].weight > l.options.PerKey {
 			continue
 		}
-		if next == nil || cmp.Or(cmp.Compare(of.held, next.held), cmp.Compare(l.usedBy(of, now), l.usedBy(next, now)),
-			cmp.Compare(of.waiting[0].arrival, next.waiting[0].arrival)) < 0 {
-			next = of
+		if next == nil || cmp.Or(cmp.Compare(a.held, next.held), cmp.Compare(l.usedBy(a, now), l.usedBy(next, now)),
+			cmp.Compare(a.waiting[0].arrival, next.waiting[0].arrival)) < 0 {
+			next = a
 		}
 	}
 	return next
 }
 
 // usedBy returns the decayed past use of a key.
-func (l *Limiter[K]) usedBy(of *account, now time.Time) float64 {
-	if of.used == 0 {
+func (l *Limiter[K]) usedBy(a *account, now time.Time) float64 {
+	if a.used == 0 {
 		return 0
 	}
-	return of.used * math.Exp2(-float64(now.Sub(of.usedAt))/float64(l.options.Memory))
+	return a.used * math.Exp2(-float64(now.Sub(a.usedAt))/float64(l.options.HalfLife))
 }
 
 // withdraw removes a waiter and reports whether it was still waiting.
 func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.keys[key]
-	for i, other := range of.waiting {
+	a := l.keys[key]
+	for i, other := range a.waiting {
 		if other == w {
-			of.waiting = append(of.waiting[:i], of.waiting[i+1:]...)
-			if i == 0 && len(of.waiting) > 0 {
-				of.waiting[0].arrival = w.arrival // the key keeps its place in the line
+			a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+			if i == 0 && len(a.waiting) > 0 {
+				a.waiting[0].arrival = w.arrival // the key keeps its place in line
 			}
-			l.forget(key, of)
+			l.forget(key, a)
 			l.admit() // those behind it may fit
 			return true
 		}
@@ -175,14 +173,14 @@ func (l *Limiter[K]) withdraw(key K, w *waiter) bool {
 func (l *Limiter[K]) release(key K, weight int64, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.keys[key]
-	of.held -= weight
+	a := l.keys[key]
+	a.held -= weight
 	l.held -= weight
-	if now := time.Now(); l.options.Memory > 0 {
-		of.used = l.usedBy(of, now) + float64(weight)*now.Sub(began).Seconds()
-		of.usedAt = now
+	if now := time.Now(); l.options.HalfLife > 0 {
+		a.used = l.usedBy(a, now) + float64(weight)*now.Sub(began).Seconds()
+		a.usedAt = now
 	}
-	l.forget(key, of)
+	l.forget(key, a)
 	l.admit()
 }
 
@@ -193,31 +191,31 @@ const (
 	negligible = 0.001
 )
 
-// forget drops an idle key unless its use is remembered. If there are too many, the keys
-// with the least use are dropped.
-func (l *Limiter[K]) forget(key K, of *account) {
-	if of.held > 0 || len(of.waiting) > 0 {
+// forget drops the state of an idle key without past use. If more than maxRemembered idle
+// keys are left, it drops the one with the lowest use.
+func (l *Limiter[K]) forget(key K, a *account) {
+	if a.held > 0 || len(a.waiting) > 0 {
 		return
 	}
 	now := time.Now()
-	if l.usedBy(of, now) < negligible {
+	if l.usedBy(a, now) < negligible {
 		delete(l.keys, key)
 		return
 	}
 	idle := 0
 	least, leastUsed := key, math.Inf(1)
-	for other, account := range l.keys {
-		if account.held > 0 || len(account.waiting) > 0 {
+	for k, other := range l.keys {
+		if other.held > 0 || len(other.waiting) > 0 {
 			continue
 		}
-		used := l.usedBy(account, now)
+		used := l.usedBy(other, now)
 		if used < negligible {
-			delete(l.keys, other)
+			delete(l.keys, k)
 			continue
 		}
 		idle++
 		if used < leastUsed {
-			least, leastUsed = other, used
+			least, leastUsed = k, used
 		}
 	}
 	if idle > maxRemembered {

@@ -16,12 +16,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
-// hold acquires, and fails the test if that is impossible.
+// hold acquires units. It may be called from any goroutine.
 func hold(t *testing.T, l *fair.Limiter[string], key string, weight int64) (release func()) {
 	t.Helper()
 	release, err := l.Acquire(t.Context(), key, weight)
 	if err != nil {
-		t.Fatalf("acquire %d for %s: %v", weight, key, err)
+		t.Errorf("acquire %d for %s: %v", weight, key, err)
+		return func() {}
 	}
 	return release
 }
@@ -61,31 +62,33 @@ func TestTheKeyThatHoldsLeastGoesFirst(t *testing.T) {
 
 func TestOneKeyLeavesUnitsToOthers(t *testing.T) {
 	t.Parallel()
-	l := fair.New[string](fair.Options{Capacity: 4, PerKey: 3})
-	for range 3 {
-		defer hold(t, l, "busy", 1)()
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error)
-	go func() {
-		_, err := l.Acquire(ctx, "busy", 1)
-		stopped <- err
-	}()
-	defer hold(t, l, "quiet", 1)()
-	cancel()
-	if err := <-stopped; !errors.Is(err, context.Canceled) {
-		t.Errorf("the fourth of one key: got %v, want context.Canceled", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 4, PerKey: 3})
+		for range 3 {
+			defer hold(t, l, "busy", 1)()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error)
+		go func() {
+			_, err := l.Acquire(ctx, "busy", 1)
+			stopped <- err
+		}()
+		synctest.Wait() // the fourth waits, although a unit is free
+		defer hold(t, l, "quiet", 1)()
+		cancel()
+		if err := <-stopped; !errors.Is(err, context.Canceled) {
+			t.Errorf("the fourth of one key: got %v, want context.Canceled", err)
+		}
+	})
 }
 
-// TestAQuietKeyGoesBeforeManyBusyOnes has 50 keys use a limiter in turn, each with one
-// caller that waits. A key that was quiet is next all the same, but only while use is
-// remembered.
+// TestAQuietKeyGoesBeforeManyBusyOnes keeps a limiter busy with 50 keys. A quiet key goes
+// next if past use counts; otherwise it waits for all of them.
 func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 	t.Parallel()
-	for memory, want := range map[time.Duration]int{0: 50, time.Minute: 1} {
+	for halfLife, want := range map[time.Duration]int{0: 50, time.Minute: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			l := fair.New[string](fair.Options{Capacity: 1, Memory: memory})
+			l := fair.New[string](fair.Options{Capacity: 1, HalfLife: halfLife})
 			ctx, cancel := context.WithCancel(t.Context())
 			var served atomic.Int64
 			var busy sync.WaitGroup
@@ -106,7 +109,7 @@ func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 			before := served.Load()
 			release := hold(t, l, "quiet", 1)
 			if got := int(served.Load() - before); got != want {
-				t.Errorf("memory %v: got %d busy keys before the quiet one, want %d", memory, got, want)
+				t.Errorf("half-life %v: got %d busy keys before the quiet one, want %d", halfLife, got, want)
 			}
 			release()
 			cancel()
@@ -115,11 +118,11 @@ func TestAQuietKeyGoesBeforeManyBusyOnes(t *testing.T) {
 	}
 }
 
-// TestUseIsForgotten counts on equal terms once the use was long ago.
+// TestUseIsForgotten checks that use long ago no longer counts against a key.
 func TestUseIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := fair.New[string](fair.Options{Capacity: 1, Memory: time.Second})
+		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Second})
 		release := hold(t, l, "once busy", 1)
 		time.Sleep(time.Minute)
 		release()
@@ -192,7 +195,7 @@ func TestAnEndedContextIsNotAdmitted(t *testing.T) {
 	hold(t, l, "b", 1)()
 }
 
-// TestTheBoundsHold has many keys acquire, wait, give up and release at random.
+// TestTheBoundsHold acquires, cancels and releases at random for several keys.
 func TestTheBoundsHold(t *testing.T) {
 	t.Parallel()
 	const capacity, perKey, keys = 7, 4, 5
@@ -212,10 +215,10 @@ func TestTheBoundsHold(t *testing.T) {
 					continue
 				}
 				if held := all.Add(weight); held > capacity {
-					t.Errorf("%d units are held, of %d", held, capacity)
+					t.Errorf("got %d held units, want at most %d", held, capacity)
 				}
 				if held := each[key].Add(weight); held > perKey {
-					t.Errorf("%d units are held for one key, of %d", held, perKey)
+					t.Errorf("got %d held units of one key, want at most %d", held, perKey)
 				}
 				each[key].Add(-weight)
 				all.Add(-weight)
@@ -226,28 +229,13 @@ func TestTheBoundsHold(t *testing.T) {
 	group.Wait()
 	release, err := l.Acquire(t.Context(), 0, perKey)
 	if err != nil {
-		t.Fatalf("acquire after all was released: %v", err)
+		t.Fatalf("acquire after everything was released: %v", err)
 	}
 	release()
 }
 
-func BenchmarkAcquire(b *testing.B) {
-	for _, keys := range []int{1, 100} {
-		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			l := fair.New[int](fair.Options{Capacity: 1 << 20})
-			for key := range keys {
-				_, _ = l.Acquire(b.Context(), key, 1)
-			}
-			for b.Loop() {
-				release, _ := l.Acquire(b.Context(), 0, 1)
-				release()
-			}
-		})
-	}
-}
-
-// Keys take turns even where only one of them can hold anything: one with many waiters
-// that came early does not go first with all of them.
+// TestKeysTakeTurns checks that keys alternate even with a capacity of 1: a key with many
+// early waiters does not go first with all of them.
 func TestKeysTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,4 +266,19 @@ func TestKeysTakeTurns(t *testing.T) {
 			t.Errorf("got %q, want %q", order, want)
 		}
 	})
+}
+
+func BenchmarkAcquire(b *testing.B) {
+	for _, keys := range []int{1, 100} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			l := fair.New[int](fair.Options{Capacity: 1 << 20})
+			for key := range keys {
+				_, _ = l.Acquire(b.Context(), key, 1)
+			}
+			for b.Loop() {
+				release, _ := l.Acquire(b.Context(), 0, 1)
+				release()
+			}
+		})
+	}
 }

@@ -74,7 +74,7 @@ const turnMemory = time.Minute
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	turns := fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), Memory: turnMemory}
+	turns := fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), HalfLife: turnMemory}
 	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns)}
 }
 

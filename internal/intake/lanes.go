@@ -42,8 +42,8 @@ func NewLanes(cores int) *Lanes {
 	light := int64(max(4, 2*cores))
 	heavy := int64(max(1, cores/2)) // the others stay free for light messages and requests
 	return &Lanes{
-		light: fair.New[payer](fair.Options{Capacity: light, PerKey: light / 2, Waiting: maxWaiting, Memory: memory}),
-		heavy: fair.New[payer](fair.Options{Capacity: heavy, PerKey: (heavy + 1) / 2, Waiting: maxWaiting, Memory: memory}),
+		light: fair.New[payer](fair.Options{Capacity: light, PerKey: light / 2, Waiting: maxWaiting, HalfLife: memory}),
+		heavy: fair.New[payer](fair.Options{Capacity: heavy, PerKey: (heavy + 1) / 2, Waiting: maxWaiting, HalfLife: memory}),
 	}
 }
 

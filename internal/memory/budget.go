@@ -1,11 +1,10 @@
-// Package memory bounds the memory of the process: a soft limit for the garbage collector,
-// from the configuration or the cgroup, and a budget that large reads share, fairly by
-// team. Callers estimate the size of a read and must stay within the estimate.
+// Package memory limits the memory of the process in two ways: a soft limit for the
+// garbage collector, from the configuration or the cgroup, and a budget that large reads
+// share, fairly by team. The budget counts what callers declare; it measures nothing.
 package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -32,7 +31,7 @@ type Budget struct {
 	limiter *fair.Limiter[dmarcd.TeamID]
 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of that many bytes. It panics if bytes is not positive.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{fair.New[dmarcd.TeamID](fair.Options{Capacity: bytes, PerKey: max(bytes/2, 1), Waiting: maxWaiting})}
 }
@@ -47,22 +46,21 @@ func (b *Budget) Acquire(ctx context.Context, team dmarcd.TeamID, bytes int64) (
 	waiting, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	release, err = b.limiter.Acquire(waiting, team, bytes)
-	switch {
-	case err == nil:
+	if err == nil {
 		return release, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, dmarcd.ErrTemporary):
-		return nil, ErrBusy
 	}
-	return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, ErrBusy // waited for maxWait, or too many waiting
 }
 
-// heldKey marks a context with held bytes.
+// heldKey marks the context of a request that already holds the maximum.
 type heldKey struct{}
 
-// AcquireAll acquires the maximum of one team, for a request that may need it at any
-// point. Under the returned context, Acquire does nothing.
+// AcquireAll acquires the maximum of one team, for a request whose reads are not known in
+// advance. Acquire with the returned context succeeds without acquiring more. Errors are
+// those of Acquire.
 func (b *Budget) AcquireAll(ctx context.Context, team dmarcd.TeamID) (held context.Context, release func(), err error) {
 	release, err = b.Acquire(ctx, team, math.MaxInt64)
 	return context.WithValue(ctx, heldKey{}, true), release, err

@@ -1,4 +1,4 @@
 package memory
 
-// FindLimitIn is FindLimit with another environment and file system.
+// FindLimitIn is FindLimit with a value of GOMEMLIMIT and a root file system.
 var FindLimitIn = findLimit

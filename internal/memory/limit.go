@@ -16,9 +16,8 @@ const defaultLimit = 384 << 20
 // Limit is the soft limit of the garbage collector: near it memory is freed earlier, at
 // the cost of CPU time. It is not a hard limit.
 type Limit struct {
-	Bytes int64
-	// Source is its origin: GOMEMLIMIT, configuration, cgroup or default.
-	Source string
+	Bytes  int64
+	Source string // one of the constants below
 }
 
 // The values of Limit.Source.
@@ -35,7 +34,7 @@ func FindLimit(configured int64) Limit {
 	return findLimit(configured, os.Getenv("GOMEMLIMIT"), os.DirFS("/"))
 }
 
-// SetLimit sets the limit in the Go runtime.
+// SetLimit sets the limit in the Go runtime, unless the runtime has it from GOMEMLIMIT.
 func SetLimit(l Limit) {
 	if l.Source != FromEnvironment {
 		debug.SetMemoryLimit(l.Bytes)
@@ -55,8 +54,8 @@ func findLimit(configured int64, environment string, root fs.FS) Limit {
 	return Limit{defaultLimit, FromDefault}
 }
 
-// unlimited is the value of an unlimited cgroup v1: the largest number of whole pages.
-// Values near it mean no limit.
+// unlimited is a lower bound of "no limit" in cgroup v1, which writes it as the largest
+// multiple of the page size below 2^63.
 const unlimited = 1 << 60
 
 // cgroupLimit returns the smallest memory limit of the cgroup of this process and its
@@ -68,7 +67,7 @@ func cgroupLimit(root fs.FS) int64 {
 		return least // not Linux, or no /proc
 	}
 	for line := range strings.Lines(string(groups)) {
-		// hierarchy:controllers:path, with 0 and no controllers in version 2
+		// hierarchy:controllers:path; in version 2 the hierarchy is 0 and there are no controllers
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue

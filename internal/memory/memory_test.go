@@ -16,11 +16,10 @@ import (
 func TestFindLimit(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name        string
-		configured  int64
-		environment string
-		files       map[string]string
-		want        memory.Limit
+		name       string
+		configured int64
+		files      map[string]string
+		want       memory.Limit
 	}{
 		{name: "nothing", want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
 		{name: "configuration", configured: 1000, files: map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 1000, Source: memory.FromConfiguration}},
@@ -34,28 +33,28 @@ func TestFindLimit(t *testing.T) {
 		for name, text := range test.files {
 			root[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if got := memory.FindLimitIn(test.configured, test.environment, root); got != test.want {
+		if got := memory.FindLimitIn(test.configured, "", root); got != test.want {
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
 	}
 	if got := memory.FindLimitIn(1000, "1GiB", fstest.MapFS{}); got.Source != memory.FromEnvironment {
-		t.Errorf("GOMEMLIMIT: got %v, want that the runtime's own limit stays", got)
+		t.Errorf("GOMEMLIMIT: got %v, want the limit of the runtime", got)
 	}
 }
 
-// TestBudgetIsFair has one team ask for far more than the budget: another one is admitted
-// at once, and the first is told to come back.
+// TestBudgetIsFair lets one team ask for far more than the budget. Another team is admitted
+// at once; the first one gets ErrBusy.
 func TestBudgetIsFair(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const greedy, modest = dmarcd.TeamID(1), dmarcd.TeamID(2)
 		budget := memory.NewBudget(100)
-		var refused atomic.Int64
+		var rejected atomic.Int64
 		for range 80 {
 			go func() {
 				release, err := budget.Acquire(t.Context(), greedy, 1000)
 				if errors.Is(err, memory.ErrBusy) && errors.Is(err, dmarcd.ErrTemporary) {
-					refused.Add(1)
+					rejected.Add(1)
 					return
 				}
 				time.Sleep(time.Minute)
@@ -63,7 +62,7 @@ func TestBudgetIsFair(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		began := time.Now()
+		start := time.Now()
 		for range 10 {
 			release, err := budget.Acquire(t.Context(), modest, 50)
 			if err != nil {
@@ -71,22 +70,43 @@ func TestBudgetIsFair(t *testing.T) {
 			}
 			release()
 		}
-		if waited := time.Since(began); waited > 0 {
-			t.Errorf("the other team waited for %v, want not at all", waited)
+		if waited := time.Since(start); waited > 0 {
+			t.Errorf("the other team waited %v, want no wait", waited)
 		}
-		if got := refused.Load(); got != 80-1-64 {
-			t.Errorf("got %d refusals at once, want those beyond the 64 that may wait", got)
+		if got := rejected.Load(); got != 80-1-64 {
+			t.Errorf("got %d rejections at once, want all but the one admitted and the 64 waiting", got)
 		}
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
-		if got := refused.Load(); got != 79 {
-			t.Errorf("got %d refusals after 11 s, want all but the first", got)
+		if got := rejected.Load(); got != 79 {
+			t.Errorf("got %d rejections after 11 s, want all but the first", got)
 		}
 		time.Sleep(time.Minute)
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := budget.Acquire(cancelled, modest, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the error of the context", err)
+		}
+	})
+}
+
+// TestAcquireAll checks that reads of a request that holds the maximum need no more.
+func TestAcquireAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		budget := memory.NewBudget(100)
+		held, release, err := budget.AcquireAll(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		again, err := budget.Acquire(held, 1, 50)
+		if err != nil {
+			t.Fatalf("a read of the same request: %v", err)
+		}
+		again()
+		if _, err := budget.Acquire(t.Context(), 1, 1); !errors.Is(err, memory.ErrBusy) {
+			t.Errorf("another request of the team: got %v, want ErrBusy", err)
 		}
 	})
 }

@@ -99,7 +99,7 @@ const (
 
 // newTurns returns turns that leave half of the processors to others.
 func newTurns() *turns {
-	return fair.New[netip.Prefix](fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), Memory: turnMemory})
+	return fair.New[netip.Prefix](fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), HalfLife: turnMemory})
 }
 
 // awaitMail waits for bytes of a mail, and for the turn to process them.
