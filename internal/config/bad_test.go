@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// TestBadValues gives one bad value by a flag and expects one line about it.
+// TestBadValues sets one invalid value by a flag and expects an error of one line.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	const (
@@ -28,7 +28,7 @@ func TestBadValues(t *testing.T) {
 	)
 	tests := []struct {
 		name, flag, value string
-		want              string // all of the line
+		want              string // the whole line
 	}{
 		{
 			"database of another kind", "database", "mysql://root@db/x",
@@ -121,7 +121,7 @@ func TestBadValues(t *testing.T) {
 		{"rate_limit in words", "rate-limit", "many", `rate_limit = "many" (flag --rate-limit): ` + wantRate},
 		{"rate_limit below zero", "rate-limit", "-1", `rate_limit = "-1" (flag --rate-limit): ` + wantRate},
 		{"rate_limit not a number", "rate-limit", "NaN", `rate_limit = "NaN" (flag --rate-limit): ` + wantRate},
-		{"rate_limit without end", "rate-limit", "Inf", `rate_limit = "+Inf" (flag --rate-limit): ` + wantRate},
+		{"rate_limit infinite", "rate-limit", "Inf", `rate_limit = "+Inf" (flag --rate-limit): ` + wantRate},
 		{"rate_limit too high", "rate-limit", "1000001", `rate_limit = "1000001" (flag --rate-limit): ` + wantRate},
 
 		{"log.level unknown", "log-level", "loud", `log.level = "loud" (flag --log-level): must be one of debug, info, warn, error`},
@@ -246,7 +246,7 @@ func TestValidateByHand(t *testing.T) {
 		want   string
 	}{
 		{"no change", func(*config.Config) {}, ""},
-		{"what follows may be empty", func(c *config.Config) { c.Database, c.BaseURL = "", "" }, ""},
+		{"derived values may be empty", func(c *config.Config) { c.Database, c.BaseURL = "", "" }, ""},
 		{
 			"not a number", func(c *config.Config) { c.RateLimit = math.NaN() },
 			`rate_limit = "NaN": must be a number from 0 (off) to 1000000`,

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
@@ -21,7 +23,7 @@ func TestBadFiles(t *testing.T) {
 		{"case counts", "a.yaml", "Listen: :80", `file FILE: unknown key "Listen": did you mean "listen"?`},
 		{"section below a setting", "a.yaml", "listen: {port: 80}", `file FILE: unknown key "listen.port"`},
 		{"text for a section", "a.toml", `http = "x"`, `file FILE: "http" is a section: write its settings below it`},
-		{"truth for text", "a.yaml", "listen: true", `file FILE: "listen" must be text, a number, or a list of text`},
+		{"boolean for text", "a.yaml", "listen: true", `file FILE: "listen" must be text, a number, or a list of text`},
 		{"date for text", "a.toml", "listen = 2026-11-15", `file FILE: "listen" must be text, a number, or a list of text`},
 		{"list of numbers", "a.yaml", "dns: [1, 2]", `file FILE: "dns" must be text, a number, or a list of text`},
 		{"list of tables", "a.toml", "[[dns]]\nhost = \"x\"", `file FILE: "dns" must be text, a number, or a list of text`},
@@ -45,8 +47,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles leaves the words to the libraries: one line that names the
-// file and shows no secret is enough.
+// TestBrokenFiles checks syntax errors, whose text comes from the libraries: one line that
+// names the file and contains no secret.
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, file, content string }{
@@ -89,7 +91,7 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-func TestFilesThatSayNothing(t *testing.T) {
+func TestEmptyFiles(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, file, content string }{
 		{"empty TOML", "a.toml", ""},
@@ -105,8 +107,8 @@ func TestFilesThatSayNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := load(t, config.Input{File: writeFile(t, tt.file, tt.content)}).Config
-			if got.Listen != want.Listen || got.HTTP.ReadTimeout != want.HTTP.ReadTimeout {
-				t.Errorf("got %+v, want the defaults", got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("defaults (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// intakeTexts has a value for every setting of the ways in and of the web page, other
-// than its default.
+// intakeTexts contains a value other than the default for every setting in the sections
+// that withIntake sets.
 var intakeTexts = [][2]string{
 	{"quota.domains", "1000"},
 	{"quota.stored", "2000"},
@@ -65,7 +65,7 @@ var intakeTexts = [][2]string{
 	{"mail.dkim_selector", "s1"},
 }
 
-// withIntake returns the configuration with the values of intakeTexts.
+// withIntake returns c with the values of intakeTexts.
 func withIntake(c config.Config) config.Config {
 	c.Mail = config.Mail{
 		Relay: "smtps://user:secret@mail.example.com:465", From: "dmarcd <dmarc@example.com>", DKIMKey: "/etc/dmarcd/dkim.pem", DKIMSelector: "s1",
@@ -94,7 +94,7 @@ func withIntake(c config.Config) config.Config {
 	return c
 }
 
-// intakeLines writes intakeTexts as lines, each by a format for key and value.
+// intakeLines formats each key and value of intakeTexts as a line.
 func intakeLines(format string) string {
 	var b strings.Builder
 	for _, text := range intakeTexts {
@@ -111,7 +111,7 @@ func intakeEnviron() []string {
 	return environ
 }
 
-// intakeFlags adds intakeTexts to flags.
+// intakeFlags adds intakeTexts to flags and returns them.
 func intakeFlags(flags map[string]string) map[string]string {
 	for _, text := range intakeTexts {
 		flags[strings.NewReplacer(".", "-", "_", "-").Replace(text[0])] = text[1]
@@ -136,7 +136,7 @@ func TestBadIntakeValues(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags map[string]string
-		want  string // all of the line
+		want  string // the whole line
 	}{
 		{
 			"an upload of nothing",
@@ -154,12 +154,12 @@ func TestBadIntakeValues(t *testing.T) {
 			`limit.time = "0s" (flag --limit-time): must be a duration from 1s to 1h`,
 		},
 		{
-			"another word for forged reports",
+			"an unknown word for forged reports",
 			map[string]string{"intake-forged": "drop"},
 			`intake.forged = "drop" (flag --intake-forged): must be one of mark, refuse`,
 		},
 		{
-			"a team that cannot be",
+			"an invalid team name",
 			map[string]string{"intake-folder-team": "a\tb"},
 			`intake.folder_team = "a\tb" (flag --intake-folder-team): must be the name of a team, 1 to 100 printable characters`,
 		},
@@ -176,7 +176,7 @@ func TestBadIntakeValues(t *testing.T) {
 				`the certificate file of the key`,
 		},
 		{
-			"a host name that is none",
+			"an invalid host name",
 			map[string]string{"smtp-hostname": "mx"},
 			`smtp.hostname = "mx" (flag --smtp-hostname): must be a domain name, such as reports.example.com`,
 		},

@@ -26,8 +26,7 @@ func textKind() kind[string] {
 	}
 }
 
-// nameKind is a domain name, normalised like those of the API. No name at all
-// is one too.
+// nameKind is a domain name, normalised as in the API, or empty.
 func nameKind() kind[string] {
 	k := textKind()
 	k.parse = func(text string) (string, bool) {
@@ -40,7 +39,7 @@ func nameKind() kind[string] {
 	return k
 }
 
-// urlKind is text to which paths are appended.
+// urlKind is a URL to which paths are appended, so it removes a trailing slash.
 func urlKind() kind[string] {
 	k := textKind()
 	k.parse = func(text string) (string, bool) { return strings.TrimSuffix(text, "/"), true }
@@ -63,8 +62,8 @@ func listKind() kind[[]string] {
 	}
 }
 
-// networksKind is a list of networks. An address means the network with only that address,
-// and is printed as written.
+// networksKind is a list of networks. A single address is allowed, and printed without a
+// prefix length.
 func networksKind() kind[[]netip.Prefix] {
 	return kind[[]netip.Prefix]{
 		name: listKind().name,
@@ -116,8 +115,7 @@ func durationKind() kind[time.Duration] {
 	}
 }
 
-// printDuration writes 1h and 2m where the standard library writes 1h0m0s and
-// 2m0s.
+// printDuration is d.String without trailing zero units: 1h instead of 1h0m0s.
 func printDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -26,8 +26,7 @@ type Effective struct {
 // Value is the value of one setting in a form that may be shown.
 type Value struct {
 	Setting Setting
-	// Text is the value as it would be written in the environment, masked
-	// where it is secret.
+	// Text is the value as it would be written in the environment, with secrets masked.
 	Text string
 	// Origin is "default", "file NAME", "environment NAME" or "flag --NAME".
 	Origin string

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,11 +15,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// goodToken has the form of a token; nothing in this package checks its
-// checksum.
+// goodToken has the form of a token. This package does not verify the checksum.
 const goodToken = "dmd_0123456789abcdefghijABCDEFGHIJ0123456789"
 
-// writeFile puts a configuration file into a folder of the test's own.
+// writeFile writes a configuration file to a temporary folder and returns its path.
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -28,7 +28,7 @@ func writeFile(t *testing.T, name, content string) string {
 	return path
 }
 
-// load returns what Load makes of in, which must be right.
+// load calls Load and fails the test on an error.
 func load(t *testing.T, in config.Input) config.Effective {
 	t.Helper()
 	e, err := config.Load(in)
@@ -36,6 +36,16 @@ func load(t *testing.T, in config.Input) config.Effective {
 		t.Fatalf("Load: %v", err)
 	}
 	return e
+}
+
+// valueOf returns the value of the setting with a flag.
+func valueOf(t *testing.T, e config.Effective, flag string) config.Value {
+	t.Helper()
+	i := slices.IndexFunc(e.Values, func(v config.Value) bool { return v.Setting.Flag() == flag })
+	if i < 0 {
+		t.Fatalf("got no setting with the flag %s", flag)
+	}
+	return e.Values[i]
 }
 
 func TestDefaults(t *testing.T) {
@@ -228,7 +238,7 @@ schedule:
 		"schedule-interval":      "15m",
 		"schedule-full-interval": "12h",
 		"schedule-rate":          "2.5",
-		"json":                   "true", // a flag of a command, no setting
+		"json":                   "true", // a flag of a command, not a setting
 	}
 	tomlFile := writeFile(t, "dmarcd.toml", intakeLines("%s = %q")+toml)
 	yamlFile := writeFile(t, "dmarcd.yaml", yaml+intakeLines("%s: %s"))
@@ -257,7 +267,7 @@ schedule:
 				}
 			}
 			if err := got.Config.Validate(); err != nil {
-				t.Errorf("got %v, want what was loaded to be valid", err)
+				t.Errorf("got %v, want a valid configuration", err)
 			}
 		})
 	}
@@ -290,12 +300,12 @@ func TestPrecedence(t *testing.T) {
 			"127.0.0.1:8080", "flag --listen",
 		},
 		{
-			"the first of two variables with one name counts",
+			"the first of two variables with the same name applies",
 			config.Input{Environ: []string{"DMARCD_LISTEN=:5", "DMARCD_LISTEN=:6"}},
 			":5", "environment DMARCD_LISTEN",
 		},
 		{
-			"a bad value that is overridden does no harm",
+			"an invalid value that is overridden is ignored",
 			config.Input{Environ: []string{"DMARCD_LISTEN=nonsense"}, Flags: flags},
 			"127.0.0.1:4", "flag --listen",
 		},
@@ -307,11 +317,8 @@ func TestPrecedence(t *testing.T) {
 			if got.Config.Listen != tt.want {
 				t.Errorf("got listen %q, want %q", got.Config.Listen, tt.want)
 			}
-			for _, v := range got.Values {
-				want := config.Value{Setting: v.Setting, Text: tt.want, Origin: tt.origin}
-				if v.Setting.Key == "listen" && (v.Text != want.Text || v.Origin != want.Origin) {
-					t.Errorf("got %q from %q, want %q from %q", v.Text, v.Origin, want.Text, want.Origin)
-				}
+			if v := valueOf(t, got, "listen"); v.Text != tt.want || v.Origin != tt.origin {
+				t.Errorf("got %q from %q, want %q from %q", v.Text, v.Origin, tt.want, tt.origin)
 			}
 		})
 	}
@@ -338,9 +345,10 @@ func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
 		"dns":                "192.0.2.1:53,192.0.2.2:53",
 		"quota-domains":      "7",
 	}
-	for _, v := range load(t, config.Input{Flags: texts}).Values {
-		if want, given := texts[v.Setting.Flag()]; given && v.Text != want {
-			t.Errorf("%s: got %q, want %q", v.Setting.Key, v.Text, want)
+	e := load(t, config.Input{Flags: texts})
+	for flag, want := range texts {
+		if got := valueOf(t, e, flag).Text; got != want {
+			t.Errorf("%s: got %q, want %q", flag, got, want)
 		}
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// TestMailSettings wants mail to be sent with TLS wherever there is a password, and the
-// password to be in no message.
+// TestMailSettings checks that a password requires TLS, and that no error contains it.
 func TestMailSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

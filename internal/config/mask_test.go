@@ -31,14 +31,9 @@ func TestSecretsAreMasked(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := config.Load(config.Input{Flags: map[string]string{tt.flag: tt.value}})
-			if err != nil {
-				t.Fatalf("Load: %v", err)
-			}
-			for _, v := range e.Values {
-				if v.Setting.Flag() == tt.flag && v.Text != tt.want {
-					t.Errorf("got %q, want %q", v.Text, tt.want)
-				}
+			e := load(t, config.Input{Flags: map[string]string{tt.flag: tt.value}})
+			if got := valueOf(t, e, tt.flag).Text; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// withClient returns flags with all that an issuer needs.
+// withClient returns the flags for an issuer with valid client credentials.
 func withClient(issuer string) map[string]string {
 	return map[string]string{"oidc-issuer": issuer, "oidc-client-id": "dmarcd", "oidc-client-secret": "open sesame"}
 }
@@ -20,15 +20,15 @@ func TestBadPageValues(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags map[string]string
-		want  string // all of the line
+		want  string // the whole line
 	}{
 		{
-			"an issuer that is no address",
+			"an issuer that is not a URL",
 			withClient("login.example.com"),
 			`oidc.issuer = "login.example.com" (flag --oidc-issuer): ` + wantIssuer,
 		},
 		{
-			"an issuer in the clear",
+			"an issuer without TLS",
 			withClient("http://login.example.com"),
 			`oidc.issuer = "http://login.example.com" (flag --oidc-issuer): ` + wantIssuer,
 		},
@@ -62,7 +62,7 @@ func TestIssuerOnTheSameMachine(t *testing.T) {
 	t.Parallel()
 	for _, issuer := range []string{"http://127.0.0.1:3000", "http://localhost:3000/oidc", "http://[::1]:3000"} {
 		if _, err := config.Load(config.Input{Flags: withClient(issuer)}); err != nil {
-			t.Errorf("%s: got %v, want it taken", issuer, err)
+			t.Errorf("%s: got %v, want no error", issuer, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of settings into the README")
 
-// TestREADMEHasEverySetting holds the table of the README to the settings.
+// TestREADMEHasEverySetting compares the table in the README with the settings.
 func TestREADMEHasEverySetting(t *testing.T) {
 	t.Parallel()
 	const file, begin, end = "../../README.md", "<!-- settings", "<!-- /settings -->"
@@ -24,11 +24,11 @@ func TestREADMEHasEverySetting(t *testing.T) {
 	marker, rest, hasMarker := strings.Cut(rest, "\n")
 	table, after, hasEnd := strings.Cut(rest, end)
 	if !found || !hasMarker || !hasEnd {
-		t.Fatal("the README has no place for the settings")
+		t.Fatal("the README has no markers for the settings")
 	}
 	if want := settingsTable(); table != want {
 		if !*update {
-			t.Fatalf("the table of the README is not that of the settings; write it anew with\n\tgo test ./internal/config -run README -update\ngot:\n%s\nwant:\n%s", table, want)
+			t.Fatalf("the table in the README is outdated; update it with\n\tgo test ./internal/config -run README -update\ngot:\n%s\nwant:\n%s", table, want)
 		}
 		if err := os.WriteFile(file, []byte(before+begin+marker+"\n"+want+end+after), 0o600); err != nil {
 			t.Fatal(err)

@@ -14,14 +14,14 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// rule defines the valid values of a type, as text and as code.
+// rule defines the valid values of a setting.
 type rule[T any] struct {
-	want  string
+	want  string // completes the error "must be ..."
 	valid func(T) bool
-	words []string // all right values, where they are a few words
+	words []string // all valid values, for a setting of the kind "word"
 }
 
-// durationFrom allows the durations from least to most.
+// durationFrom allows durations from least to most.
 func durationFrom(least, most time.Duration) rule[time.Duration] {
 	return rule[time.Duration]{
 		want:  "a duration from " + printDuration(least) + " to " + printDuration(most),
@@ -29,7 +29,7 @@ func durationFrom(least, most time.Duration) rule[time.Duration] {
 	}
 }
 
-// ageFrom allows the durations from least to most, and 0 for things that do not age.
+// ageFrom allows durations from least to most, and 0 for "forever".
 func ageFrom(least, most time.Duration) rule[time.Duration] {
 	within := durationFrom(least, most)
 	return rule[time.Duration]{
@@ -38,7 +38,7 @@ func ageFrom(least, most time.Duration) rule[time.Duration] {
 	}
 }
 
-// numberUpTo allows the numbers from 0 to most. NaN is none of them.
+// numberUpTo allows numbers from 0 to most, but not NaN. zero is the meaning of 0.
 func numberUpTo(most float64, zero string) rule[float64] {
 	return rule[float64]{
 		want:  "a number from 0 (" + zero + ") to " + strconv.FormatFloat(most, 'f', -1, 64),
@@ -46,7 +46,7 @@ func numberUpTo(most float64, zero string) rule[float64] {
 	}
 }
 
-// oneOf allows a few words.
+// oneOf allows these words.
 func oneOf(words ...string) rule[string] {
 	return rule[string]{
 		want:  "one of " + strings.Join(words, ", "),
@@ -55,7 +55,7 @@ func oneOf(words ...string) rule[string] {
 	}
 }
 
-// each allows the lists all of whose items the rule r allows.
+// each allows lists whose items r allows. It replaces the want of r.
 func each(r rule[string], want string) rule[[]string] {
 	return rule[[]string]{
 		want: want,
@@ -65,12 +65,12 @@ func each(r rule[string], want string) rule[[]string] {
 	}
 }
 
-// orEmpty allows the empty string besides what r allows.
+// orEmpty allows the empty string in addition to r.
 func orEmpty(r rule[string]) rule[string] {
 	return rule[string]{want: r.want, valid: func(v string) bool { return v == "" || r.valid(v) }}
 }
 
-// wholeBetween allows the whole numbers from least to most.
+// wholeBetween allows whole numbers from least to most. note follows least in the error.
 func wholeBetween(least, most int, note string) rule[int] {
 	return rule[int]{
 		want:  "a whole number from " + strconv.Itoa(least) + note + " to " + strconv.Itoa(most),
@@ -78,8 +78,7 @@ func wholeBetween(least, most int, note string) rule[int] {
 	}
 }
 
-// anyLevel allows every level, because only the four that have a word can be
-// written.
+// anyLevel allows every level: levelKind accepts only the four with a name.
 func anyLevel() rule[slog.Level] {
 	words := []string{"debug", "info", "warn", "error"}
 	return rule[slog.Level]{
@@ -89,7 +88,7 @@ func anyLevel() rule[slog.Level] {
 	}
 }
 
-// anyNetworks allows every list, because only networks can be written in one.
+// anyNetworks allows every list: networksKind accepts only networks.
 func anyNetworks() rule[[]netip.Prefix] {
 	return rule[[]netip.Prefix]{
 		want:  "a comma-separated list of addresses and networks, such as 127.0.0.1,10.1.2.0/24,2001:db8::/64",
@@ -97,20 +96,20 @@ func anyNetworks() rule[[]netip.Prefix] {
 	}
 }
 
-// path allows what can be the name of a file or folder.
-func path() rule[string] {
+// folder allows every path without a zero byte. It does not check that the path exists.
+func folder() rule[string] {
 	return rule[string]{
 		want:  "the path of a folder",
 		valid: func(v string) bool { return v != "" && !strings.ContainsRune(v, 0) },
 	}
 }
 
-// file allows what can be the name of a file.
+// file allows the same paths as folder.
 func file() rule[string] {
-	return rule[string]{want: "the path of a file", valid: path().valid}
+	return rule[string]{want: "the path of a file", valid: folder().valid}
 }
 
-// teamName allows a name in the form of dmarcd.ParseTeamName.
+// teamName allows names that dmarcd.ParseTeamName returns unchanged.
 func teamName() rule[string] {
 	return rule[string]{
 		want: "the name of a team, 1 to 100 printable characters",
@@ -121,8 +120,7 @@ func teamName() rule[string] {
 	}
 }
 
-// listenAddress allows host:port where the host may be empty (every address)
-// and the port may be 0 (a free one).
+// listenAddress allows host:port. An empty host means all addresses, port 0 a free port.
 func listenAddress(want string) rule[string] {
 	return rule[string]{want: want, valid: func(v string) bool {
 		host, port, err := net.SplitHostPort(v)
@@ -138,8 +136,8 @@ func serverAddress() rule[string] {
 	}}
 }
 
-// hostPattern is generous: names on private networks may have underscores and
-// a single label.
+// hostPattern is permissive: host names on private networks may contain underscores or
+// have a single label.
 var hostPattern = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]*[0-9A-Za-z.])?$`)
 
 // isHost rejects zones ("fe80::1%eth0"), which are invalid in a base URL.
@@ -153,8 +151,8 @@ func isPort(v string, least uint64) bool {
 	return err == nil && n >= least
 }
 
-// tokenPattern is the form of a token; its last six characters are a checksum
-// that package auth knows.
+// tokenPattern matches tokens. Package auth verifies the checksum in the last six
+// characters.
 var tokenPattern = regexp.MustCompile(`^dmd_[0-9A-Za-z]{40}$`)
 
 func token() rule[string] {
@@ -176,20 +174,20 @@ func database() rule[string] {
 				u, err := url.Parse(v)
 				return err == nil && (u.Host != "" || u.Query().Get("host") != "")
 			}
-			// SQLite's special names are no files: each connection to
-			// ":memory:" would get a database of its own.
-			return path().valid(v) && !strings.Contains(v, "://") && !keywordPattern.MatchString(v) &&
+			// Special names of SQLite are not files: each connection to ":memory:"
+			// would get its own database.
+			return file().valid(v) && !strings.Contains(v, "://") && !keywordPattern.MatchString(v) &&
 				!strings.HasPrefix(v, ":") && !strings.HasPrefix(v, "file:") && !strings.Contains(v, "?")
 		},
 	}
 }
 
-// pathPattern allows the characters that stand for themselves in a URL
-// (RFC 3986 §2.3), so that the prefix is compared byte for byte.
+// pathPattern allows only unreserved characters (RFC 3986 §2.3), so that the prefix can be
+// compared byte by byte.
 var pathPattern = regexp.MustCompile(`^(/[0-9A-Za-z._~-]+)*/?$`)
 
-// baseURL allows an absolute URL whose path leaves alone what the server
-// answers outside the API.
+// baseURL allows absolute URLs whose path does not collide with the other endpoints of the
+// server.
 func baseURL() rule[string] {
 	taken := []string{"app", "healthz", "readyz", "metrics", "tlsrpt"}
 	return rule[string]{
@@ -207,8 +205,7 @@ func baseURL() rule[string] {
 	}
 }
 
-// origin allows what a browser sends in the field Origin (RFC 6454 §6.2), and
-// "*" for every origin.
+// origin allows values of the header field Origin (RFC 6454 §6.2), and "*" for all origins.
 func origin() rule[string] {
 	return rule[string]{want: "an origin", valid: func(v string) bool {
 		u, err := url.Parse(v)
@@ -216,14 +213,15 @@ func origin() rule[string] {
 	}}
 }
 
-// isOrigin reports whether u has the scheme and the host of a web server.
+// isOrigin reports whether u is an http or https URL with a valid host and port, and
+// without a user. It ignores the path.
 func isOrigin(u *url.URL) bool {
 	port := u.Port()
 	return (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && isHost(u.Hostname()) &&
 		!strings.HasSuffix(u.Host, ":") && (port == "" || isPort(port, 0))
 }
 
-// domainName allows a domain name in the form of dmarcd.ParseName.
+// domainName allows names that dmarcd.ParseName returns unchanged.
 func domainName() rule[string] {
 	return rule[string]{
 		want: "a domain name, such as reports.example.com",

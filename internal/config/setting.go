@@ -4,13 +4,11 @@ import "strings"
 
 // Setting describes a setting. Settings returns them all; the zero value is not useful.
 type Setting struct {
-	// Key is the name in a file, with the section in front: "listen",
-	// "http.read_timeout".
+	// Key is the name in a file, with its section: "listen", "http.read_timeout".
 	Key string
-	// Kind is one word for the form of the value: text, list, duration,
-	// number or word.
+	// Kind is text, list, duration, number or word.
 	Kind string
-	// Words are the values that a setting of the kind word may have.
+	// Words are the valid values of a setting of the kind word, nil for other kinds.
 	Words []string
 	// Default is the default value, or a description of how it is derived.
 	Default string
@@ -19,25 +17,23 @@ type Setting struct {
 	// Secret reports that the value must never be shown.
 	Secret bool
 
-	fallback string // the text if no layer has one
-	set      func(c *Config, text string) (ok bool)
-	text     func(c Config) string
-	rules    []rule[Config] // the first is for the value alone
+	fallback string                                 // the text if every layer is empty
+	set      func(c *Config, text string) (ok bool) // parses text; c is unchanged if !ok
+	text     func(c Config) string                  // the value as text
+	rules    []rule[Config]                         // the first concerns only this setting
 }
 
-// Env returns the name of the environment variable, such as
-// DMARCD_HTTP_READ_TIMEOUT.
+// Env returns the name of the environment variable, such as DMARCD_HTTP_READ_TIMEOUT.
 func (s Setting) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
 }
 
-// Flag returns the name of the flag without its dashes, such as
-// http-read-timeout.
+// Flag returns the name of the flag without leading dashes, such as http-read-timeout.
 func (s Setting) Flag() string {
 	return strings.NewReplacer(".", "-", "_", "-").Replace(s.Key)
 }
 
-// masked returns text in a form that may be shown.
+// masked returns text without secrets.
 func (s Setting) masked(text string) string {
 	if text == "" {
 		return ""
@@ -61,7 +57,7 @@ func (s Setting) defaulting(words string) Setting {
 	return s
 }
 
-// needing returns s with an additional rule about other settings.
+// needing returns s with an additional rule that involves other settings.
 func (s Setting) needing(r rule[Config]) Setting {
 	s.rules = append(s.rules, r)
 	return s
@@ -73,7 +69,8 @@ func (s Setting) secret() Setting {
 	return s
 }
 
-// define makes a setting from a kind, a rule, and the field that holds it.
+// define returns the setting that is stored in a field of Config. fallback is the text of
+// its default value.
 func define[T any](key string, k kind[T], fallback string, r rule[T], field func(*Config) *T, help string) Setting {
 	return Setting{
 		Key:      key,

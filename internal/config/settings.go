@@ -10,8 +10,8 @@ import (
 // envPrefix is the prefix of all environment variables.
 const envPrefix = "DMARCD_"
 
-// Settings returns every setting in the order in which it is documented. The
-// slice belongs to the caller.
+// Settings returns all settings in the order of the documentation. The caller may modify
+// the slice.
 func Settings() []Setting {
 	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings(), pageSettings(), mailSettings())
 }
@@ -22,7 +22,7 @@ func generalSettings() []Setting {
 			func(c *Config) *string { return &c.Database },
 			"SQLite file, or postgres://user:password@host:port/database").
 			defaulting("dmarcd.db in the data folder"),
-		define("data", textKind(), "./data", path(),
+		define("data", textKind(), "./data", folder(),
 			func(c *Config) *string { return &c.Data },
 			"data folder"),
 		define("listen", textKind(), "127.0.0.1:8080", listenAddress("host:port, such as 127.0.0.1:8080 or :8080"),
@@ -98,7 +98,7 @@ func sectionSettings() []Setting {
 			"how long to wait for a DNS server before the next attempt"),
 		define("outbound.allow", networksKind(), "", anyNetworks(),
 			func(c *Config) *[]netip.Prefix { return &c.Outbound.Allow },
-			"comma-separated private or reserved networks that mailboxes, MTA-STS and BIMI may connect to").
+			"comma-separated private or reserved networks that mailboxes, MTA-STS, BIMI and webhooks may connect to").
 			defaulting("empty = public addresses only"),
 		define("schedule.interval", durationKind(), "1h", durationFrom(time.Second, 30*24*time.Hour),
 			func(c *Config) *time.Duration { return &c.Schedule.Interval },

@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 )
 
-// TestNames holds the names that installations rely on.
+// TestNames pins the names that installations depend on.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -109,15 +109,15 @@ func TestEverySettingIsExplained(t *testing.T) {
 			t.Errorf("%s: got help %q, want one short line without a full stop", s.Key, s.Help)
 		}
 		if s.Default == "" {
-			t.Errorf("%s: got no default, want its value or words for it", s.Key)
+			t.Errorf("%s: got no default, want a value or a description", s.Key)
 		}
 		if !slices.Contains(kinds, s.Kind) {
 			t.Errorf("%s: got kind %q, want one of %v", s.Key, s.Kind, kinds)
 		}
 		if (s.Kind == "word") != (len(s.Words) > 1) {
-			t.Errorf("%s: got the words %q, want some for the kind word alone", s.Key, s.Words)
+			t.Errorf("%s: got the words %q, want some only for the kind word", s.Key, s.Words)
 		}
-		// http.max and http_max would share a variable.
+		// http.max and http_max would have the same variable.
 		if slices.Contains(envs, s.Env()) {
 			t.Errorf("%s: got variable %s twice, want one each", s.Key, s.Env())
 		}

@@ -89,7 +89,7 @@ func folderSettings() []Setting {
 		define("intake.failure_body", wordKind(), BodyDrop, oneOf(BodyDrop, BodyKeep),
 			func(c *Config) *string { return &c.Intake.FailureBody },
 			"whether message bodies in failure reports are dropped or kept"),
-		define("intake.folder", textKind(), "", orEmpty(path()),
+		define("intake.folder", textKind(), "", orEmpty(folder()),
 			func(c *Config) *string { return &c.Intake.Folder },
 			"folder whose files are imported as reports, then moved to its subfolder done or refused").
 			defaulting("empty = off"),

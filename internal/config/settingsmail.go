@@ -8,7 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// mailSettings returns the settings of mail that is sent.
+// mailSettings returns the settings for sending mail.
 func mailSettings() []Setting {
 	return []Setting{
 		define("mail.relay", textKind(), "", orEmpty(relay()),
@@ -38,7 +38,7 @@ func mailSettings() []Setting {
 	}
 }
 
-// relay allows smtp and smtps URLs. A password is never sent without TLS.
+// relay allows smtp and smtps URLs. A user and password require TLS.
 func relay() rule[string] {
 	return rule[string]{
 		want: "smtp://user:password@host:port (with STARTTLS), smtps://user:password@host:port, or smtp://host:port?tls=off without user and password",
@@ -69,7 +69,7 @@ func sender() rule[string] {
 	}
 }
 
-// selector allows one or more labels.
+// selector allows one or more DNS labels.
 func selector() rule[string] {
 	return rule[string]{want: "a DKIM selector, such as s1", valid: hostPattern.MatchString}
 }

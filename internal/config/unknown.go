@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// UnknownName is a name that means nothing to us, with the known name that was
-// probably meant.
+// UnknownName is an unknown name and the known name that was probably meant.
 type UnknownName struct {
 	Name string
-	// Nearest is empty where no known name is similar.
+	// Nearest is empty if no known name is similar.
 	Nearest string
 }
 
-// UnknownEnvironment returns the variables of environ, which has the form of
-// os.Environ, that begin like ours and are no setting: most are misspelt. They
-// are ordered by name. The variables that only tests read are passed over.
+// UnknownEnvironment returns the variables in environ, in the form of os.Environ, that
+// start with DMARCD_ but are not settings. They are sorted by name and probably misspelt.
+// Variables of the tests are left out.
 func UnknownEnvironment(environ []string) []UnknownName {
 	names := []string{"DMARCD_TEST_POSTGRES", "DMARCD_CORPUS"}
 	for _, s := range Settings() {
@@ -31,9 +30,9 @@ func UnknownEnvironment(environ []string) []UnknownName {
 	return unknown
 }
 
-// nearest returns the name that takes the fewest edits to reach from name, or
-// "" where that would be more than a third of it. The first shared bytes of
-// all names do not count.
+// nearest returns the name with the smallest edit distance, or "" if the distance exceeds
+// a third of the length of name. The length does not include the first shared bytes, the
+// common prefix of all names.
 func nearest(name string, names []string, shared int) string {
 	best, fewest := "", (len(name)-shared)/3+1
 	for _, candidate := range names {
@@ -44,8 +43,7 @@ func nearest(name string, names []string, shared int) string {
 	return best
 }
 
-// edits is the Levenshtein distance: how many bytes must be inserted, deleted
-// or replaced to make b from a.
+// edits returns the Levenshtein distance of a and b in bytes.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

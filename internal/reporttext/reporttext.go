@@ -1,10 +1,11 @@
-// Package reporttext parses values of reports in the formats that reporters use,
-// including those that the specifications do not allow: addresses, times, domain names in
-// U-labels, and documents in UTF-16 and UTF-32. The readers of each kind of report name
-// the deviations.
+// Package reporttext parses values in reports: IP addresses, times, domain names in
+// U-labels, and documents in UTF-16 and UTF-32. It accepts what reporters send, also if
+// the specifications do not allow it. Its callers, the parsers of each kind of report,
+// record such deviations as quirks.
 package reporttext
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ import (
 )
 
 const (
-	maxName = 253 // bytes of a name in A-labels
+	maxName = 253 // length of a domain name in A-labels, in bytes
 	// maxLabel is the length limit of a U-label, in characters. Its A-label is at least
 	// as long plus "xn--", and at most 63 bytes (RFC 5890 §2.3.2.1).
 	maxLabel = 59
@@ -56,13 +57,13 @@ func isASCII(s string) bool {
 // decimal numbers with leading zeros. IPv4-mapped addresses become IPv4, zones are
 // removed. A range such as 192.0.2.0/24 is not an address.
 func Address(text string) (netip.Addr, bool) {
-	const longest = 128 // longer texts are not addresses
+	const maxBytes = 128
 	text = strings.TrimSpace(text)
-	if len(text) > longest {
+	if len(text) > maxBytes {
 		return netip.Addr{}, false
 	}
-	for _, read := range []func(string) (netip.Addr, error){netip.ParseAddr, literal, withPort, withPrefix} {
-		if addr, err := read(text); err == nil {
+	for _, parse := range []func(string) (netip.Addr, error){netip.ParseAddr, literal, withPort, withPrefix} {
+		if addr, err := parse(text); err == nil {
 			return addr.Unmap().WithZone(""), true
 		}
 	}
@@ -72,7 +73,7 @@ func Address(text string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// literal parses an address in brackets or with the IPv6 tag.
+// literal parses an address in brackets or with the tag "IPv6:".
 func literal(text string) (netip.Addr, error) {
 	const tag = "ipv6:"
 	text = strings.Trim(text, "[]")
@@ -82,6 +83,7 @@ func literal(text string) (netip.Addr, error) {
 	return netip.ParseAddr(strings.TrimSpace(text))
 }
 
+// withPort parses an address and a port. It allows brackets around IPv4 too.
 func withPort(text string) (netip.Addr, error) {
 	if v4, port, ok := strings.Cut(text, "]:"); ok && strings.Contains(v4, ".") && !strings.Contains(v4, ":") {
 		text = strings.TrimPrefix(v4, "[") + ":" + port
@@ -90,26 +92,28 @@ func withPort(text string) (netip.Addr, error) {
 	return both.Addr(), err
 }
 
+var errNetwork = errors.New("a network, not an address")
+
 // withPrefix parses an address with the prefix length of a single address.
 func withPrefix(text string) (netip.Addr, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err == nil && !prefix.IsSingleIP() {
-		return netip.ParseAddr(text) // fails
+		err = errNetwork
 	}
 	return prefix.Addr(), err
 }
 
-// withoutZeros removes leading zeros from the numbers of an IPv4 address and keeps what
-// follows it.
+// withoutZeros removes the leading zeros of every decimal number: 010.000.002.001:25
+// becomes 10.0.2.1:25.
 func withoutZeros(text string) string {
 	var b strings.Builder
-	number := false // true after the first digit of the number
+	inNumber := false // the last byte written is a digit
 	for i := range len(text) {
 		c := text[i]
-		if c == '0' && !number && i+1 < len(text) && isDigit(text[i+1]) {
+		if c == '0' && !inNumber && i+1 < len(text) && isDigit(text[i+1]) {
 			continue
 		}
-		number = isDigit(c)
+		inNumber = isDigit(c)
 		b.WriteByte(c)
 	}
 	return b.String()

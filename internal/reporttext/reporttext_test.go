@@ -125,7 +125,7 @@ func TestUnicode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		head string
-		want string // the document in UTF-8, "" for any other encoding
+		want string // the head in UTF-8, "" if the encoding is neither UTF-16 nor UTF-32
 		mark bool
 	}{
 		{"", "", false},

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// Earliest is 2011-01-01 in seconds since 1970, when the first reports were sent.
-	// Earlier times are errors.
+	// Earliest is the earliest plausible time of a report, 2011-01-01 UTC, in Unix
+	// seconds. Reports did not exist before.
 	Earliest = 1_293_840_000
-	// Ahead is how far in the future the time of a report may be, because clocks and time
-	// zones differ.
+	// Ahead is how far in the future the time of a report may be. It allows for wrong
+	// clocks and time zones.
 	Ahead = 48 * time.Hour
 )
 
-// timeForms are the formats of times. Those without a zone are in UTC.
-var timeForms = []struct {
+// timeLayouts are tried in order. Those without a zone are in UTC.
+var timeLayouts = []struct {
 	layout string
 	zoned  bool
 }{
@@ -42,8 +42,8 @@ var timeForms = []struct {
 	{"Mon Jan 2 15:04:05 2006", false},
 }
 
-// zones are the offsets of the zones in RFC 822 §5.1 and of UTC. The standard library
-// treats all names as UTC.
+// zones are the zone names of RFC 822 §5.1, and UTC. time.Parse does not know their
+// offsets.
 var zones = map[string]string{
 	"UT": "+0000", "UTC": "+0000", "GMT": "+0000",
 	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
@@ -54,20 +54,20 @@ var zones = map[string]string{
 // and asctime. ok is false for any other text. A time without a zone is in UTC, and zoned
 // is false.
 func Time(text string) (t time.Time, zoned, ok bool) {
-	const longest = 64
+	const maxBytes = 64
 	text = strings.TrimSpace(text)
-	if len(text) > longest {
+	if len(text) > maxBytes {
 		return time.Time{}, false, false
 	}
 	if text != "" && '0' <= text[0] && text[0] <= '9' {
-		text = strings.ToUpper(text) // RFC 3339 §5.6 allows t and z
+		text = strings.ToUpper(text) // RFC 3339 §5.6 allows t and z in lower case
 	}
 	if i := strings.LastIndexByte(text, ' ') + 1; i > 0 {
 		if offset, ok := zones[strings.ToUpper(text[i:])]; ok {
 			text = text[:i] + offset
 		}
 	}
-	for _, form := range timeForms {
+	for _, form := range timeLayouts {
 		if t, err := time.Parse(form.layout, text); err == nil {
 			return t.UTC(), form.zoned, true
 		}
@@ -75,8 +75,8 @@ func Time(text string) (t time.Time, zoned, ok bool) {
 	return time.Time{}, false, false
 }
 
-// Plausible reports whether a time in seconds since 1970 is plausible for a report: not
-// before Earliest, and not after latest unless that is 0.
+// Plausible reports whether a time in Unix seconds is plausible for a report: not before
+// Earliest, and not after latest. A latest of 0 means no upper limit.
 func Plausible(seconds, latest int64) bool {
 	return seconds >= Earliest && (latest == 0 || seconds <= latest)
 }

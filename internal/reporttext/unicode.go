@@ -8,11 +8,11 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// HeadBytes is the number of bytes that Unicode needs.
+// HeadBytes is how much of a document Unicode reads.
 const HeadBytes = 4
 
-// wide are the multi-byte encodings with the bytes that their documents start with.
-// UTF-32 comes first, because one of its marks starts with that of UTF-16.
+// wide lists the byte order marks of UTF-32 and UTF-16. UTF-32 comes first, because one of
+// its marks starts with one of UTF-16. ExpectBOM takes the byte order from the mark.
 var wide = []struct {
 	mark     string
 	encoding encoding.Encoding
@@ -23,17 +23,17 @@ var wide = []struct {
 	{"\xff\xfe", unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM)},
 }
 
-// Unicode returns the encoding of a document in UTF-16 or UTF-32, nil for any other, and
-// whether it starts with a byte order mark. Without a mark it is detected by the zero
-// bytes around the first character, which is ASCII in XML and JSON (XML 1.0 appendix F,
-// RFC 4627 §3).
+// Unicode returns the encoding of a document in UTF-16 or UTF-32, by its first HeadBytes
+// bytes, and whether it starts with a byte order mark. It returns nil for every other
+// encoding. Without a mark, the zero bytes around the first character decide, which is
+// ASCII in XML and JSON (XML 1.0 appendix F, RFC 4627 §3).
 func Unicode(head []byte) (e encoding.Encoding, mark bool) {
 	for _, w := range wide {
 		if bytes.HasPrefix(head, []byte(w.mark)) {
 			return w.encoding, true
 		}
 	}
-	var zeros uint // one bit for each of the first bytes
+	var zeros uint // bit i is set if byte i is 0
 	for i := range min(len(head), HeadBytes) {
 		if head[i] == 0 {
 			zeros |= 1 << i
@@ -54,5 +54,6 @@ func Unicode(head []byte) (e encoding.Encoding, mark bool) {
 	return nil, false
 }
 
-// isFirst reports whether XML or JSON may start with the character.
+// isFirst reports whether a report may start with c: XML, a JSON object or array, or white
+// space.
 func isFirst(c byte) bool { return bytes.IndexByte([]byte("<{[ \t\r\n"), c) >= 0 }
