@@ -18,12 +18,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestBombs sends what is made to exhaust a reader. Each must be refused by a
-// limit in under 5 s with less than 96 MiB of memory: all that is allocated on
-// the way is counted, freed or not. It is not parallel because of that count.
-// The race detector makes decompression ten times slower, so that an eighth of the
-// usual limit for expanded bytes must do, and it empties pools at random, which takes
-// a third of this memory.
+// TestBombs sends input that is made to exhaust a parser. A limit must reject each within
+// 5 s and 96 MiB of memory. The test counts all allocations, freed or not, so it is not
+// parallel. The race detector slows decompression down ten times and empties pools at
+// random, so with it the limit on expanded bytes is an eighth.
 func TestBombs(t *testing.T) {
 	limits := unpack.DefaultLimits()
 	limits.Expanded /= 8
@@ -32,7 +30,7 @@ func TestBombs(t *testing.T) {
 	for _, bomb := range []struct {
 		name string
 		make func(t *testing.T) io.Reader
-		want unpack.Limit // or the words of another reason
+		want unpack.Limit // or the text of another reason
 	}{
 		{"4 GiB of zeros in gzip", zeros, "not a report"},
 		{"4 GiB of zeros in a report in gzip", zerosInReport, unpack.LimitRatio},
@@ -78,7 +76,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestAbsurdSizes checks that what an archive declares is not believed.
+// TestAbsurdSizes checks that declared sizes are not trusted.
 func TestAbsurdSizes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -104,7 +102,7 @@ func TestAbsurdSizes(t *testing.T) {
 	}
 }
 
-// zeros streams 4 GiB of zeros through gzip.
+// zeros returns 4 GiB of zeros in gzip, as a stream.
 func zeros(t *testing.T) io.Reader { return packedStream(t, "", 4<<30) }
 
 func zerosInReport(t *testing.T) io.Reader { return packedStream(t, report, 4<<30) }
@@ -115,7 +113,7 @@ func zerosInMailbox(t *testing.T) io.Reader {
 	return packedStream(t, "From x Mon Nov  3 10:00:00 2025\nSubject: zeros\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n", 4<<30)
 }
 
-// packedStream compresses a text and zeros behind it while it is read.
+// packedStream returns a text followed by zeros, compressed while it is read.
 func packedStream(t *testing.T, text string, length int64) io.Reader {
 	t.Helper()
 	r, w := io.Pipe()
@@ -131,7 +129,7 @@ func packedStream(t *testing.T, text string, length int64) io.Reader {
 		w.CloseWithError(errors.Join(err, z.Close()))
 	}()
 	t.Cleanup(func() {
-		_ = r.Close() // ends the writer
+		_ = r.Close() // stops the writer
 		<-done
 	})
 	return r
@@ -218,7 +216,7 @@ func endlessHeader(*testing.T) io.Reader {
 	return io.MultiReader(strings.NewReader("Subject: long\nContent-Type: "), neverEnding('x'))
 }
 
-// neverEnding yields one byte for ever.
+// neverEnding returns one byte endlessly.
 type neverEnding byte
 
 func (b neverEnding) Read(p []byte) (int, error) {

@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// budget counts what a walk has used of its limits.
+// budget tracks how much of its limits a walk has used.
 type budget struct {
 	limits   Limits
 	stopped  func() error // the Err method of the walk's context
 	expanded int64
 	members  int
-	// fatal is the error that ends the walk, once there is one: no reader of
-	// this walk yields anything after it.
+	// fatal is the error that ended the walk. After it, no reader of this walk returns
+	// data.
 	fatal error
 }
 
@@ -29,7 +29,7 @@ func (b *budget) exceeded(limit Limit, maximum int64) error {
 	return b.fail(&LimitError{Limit: limit, Max: maximum})
 }
 
-// alive returns the error that has ended the walk, or nil.
+// alive returns the error that ended the walk, or nil.
 func (b *budget) alive() error {
 	if b.fatal != nil {
 		return b.fatal
@@ -57,9 +57,8 @@ func (b *budget) member() error {
 	return nil
 }
 
-// refuses tells the errors of reading that are ours, or of the caller's reader,
-// from those that only mean that a container is damaged, for which it returns
-// nil.
+// refuses returns the error that ended the walk, or err if it is a LimitError. It returns
+// nil if err only means that a container is damaged.
 func (b *budget) refuses(err error) error {
 	if b.fatal != nil {
 		return b.fatal
@@ -71,8 +70,8 @@ func (b *budget) refuses(err error) error {
 	return nil
 }
 
-// input reads what was given to Walk, up to the limit. Its errors are the
-// caller's and end the walk: a connection that broke is not a damaged report.
+// input reads the reader given to Walk, up to the limit. Errors of that reader end the
+// walk: a broken connection is not a damaged report.
 type input struct {
 	r      io.Reader
 	budget *budget
@@ -83,7 +82,7 @@ func (in *input) Read(p []byte) (int, error) {
 	if err := in.budget.alive(); err != nil {
 		return 0, err
 	}
-	// One byte more than allowed may be asked for, to see that it is there.
+	// One byte more than allowed may be read, to detect that the limit is exceeded.
 	if left := in.budget.limits.Input - in.n + 1; int64(len(p)) > left {
 		p = p[:left]
 	}
@@ -98,7 +97,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counter counts the compressed bytes that a decompressor has taken.
+// counter counts the compressed bytes that a decompressor has consumed.
 type counter struct {
 	r io.Reader
 	n int64
@@ -110,13 +109,13 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// meter counts the bytes that one container yields.
+// meter counts the bytes that one container expands to.
 type meter struct {
 	r      io.Reader
 	from   *counter
 	budget *budget
 	n      int64
-	err    error // the limit that this container alone has exceeded
+	err    error // a limit exceeded by this container only
 }
 
 func (m *meter) Read(p []byte) (int, error) {

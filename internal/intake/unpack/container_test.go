@@ -179,7 +179,7 @@ func TestContainers(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("got (+) against want (-):\n%s", diff)
 			}
-			// A stream must give the same as a file.
+			// A stream must give the same result as a file.
 			got, err = list(t.Context(), iotest.OneByteReader(bytes.NewReader(test.data)), unpack.DefaultLimits())
 			if err != nil {
 				t.Fatalf("stream: got error %v, want none", err)
@@ -215,7 +215,7 @@ func changed(data []byte, at int) []byte {
 	return data
 }
 
-// withoutDirectory cuts an archive before its directory.
+// withoutDirectory truncates an archive before its directory.
 func withoutDirectory(archive []byte) []byte {
 	members, _, _ := bytes.Cut(archive, []byte("PK\x01\x02"))
 	return members
@@ -229,12 +229,11 @@ func inUTF32(text string) []byte {
 	return data
 }
 
-// emlx returns a mail as Apple Mail stores it.
+// emlx returns a mail in the format of Apple Mail.
 func emlx(mail string) []byte {
 	return fmt.Appendf(nil, "%-10d\n%s<?xml version=\"1.0\"?>\n<plist version=\"1.0\"><dict/></plist>\n", len(mail), mail)
 }
 
-// uuencoded returns a file in uuencode.
 func uuencoded(name, content string) []byte {
 	const perLine = 45
 	b := []byte("begin 644 " + name + "\n")
@@ -254,7 +253,7 @@ func uuencoded(name, content string) []byte {
 	return append(b, "`\nend\n"...)
 }
 
-// withoutTrailingBlanks returns a text as some gateways pass it on.
+// withoutTrailingBlanks removes trailing spaces, as some gateways do.
 func withoutTrailingBlanks(text []byte) []byte {
 	lines := bytes.Split(text, []byte("\n"))
 	for i := range lines {

@@ -7,26 +7,26 @@ import (
 	"io"
 )
 
-// walker goes through one input.
+// walker walks through one input.
 type walker struct {
 	*Walker
 
 	budget *budget
 	visit  Visit
-	parts  int // how many were handed to visit
+	parts  int // number passed to visit
 }
 
-// place is where a content was found.
+// place is the position of a piece of content.
 type place struct {
 	path   string
-	depth  int // how many containers are around it
+	depth  int // number of enclosing containers
 	media  string
-	mail   *mail // the mail around it, nil if none
-	inside bool  // it is the body of a part of that mail, not of an archive in it
-	damage error // what is wrong with the container around it
+	mail   *mail // innermost enclosing mail, nil if none
+	inside bool  // content is the body of a part of that mail, not in an archive
+	damage error // damage of the enclosing container
 }
 
-// in returns the place of what a container at this place holds.
+// in returns the place of a member of the container at this place.
 func (at place) in(name string) place {
 	at.path = joinPath(at.path, name)
 	at.depth++
@@ -34,7 +34,6 @@ func (at place) in(name string) place {
 	return at
 }
 
-// part returns a part at this place.
 func (at place) part(kind Kind) *Part {
 	p := &Part{Kind: kind, Path: at.path, MediaType: at.media, damage: at.damage}
 	if at.mail != nil {
@@ -43,7 +42,7 @@ func (at place) part(kind Kind) *Part {
 	return p
 }
 
-// hand gives a part to the visitor.
+// hand passes a part to the visitor.
 func (w *walker) hand(p *Part) error {
 	w.parts++
 	p.budget = w.budget
@@ -53,15 +52,15 @@ func (w *walker) hand(p *Part) error {
 	return w.budget.alive()
 }
 
-// reject hands over a part that cannot be read.
+// reject passes on a part that cannot be read.
 func (w *walker) reject(at place, reason error) error {
 	p := at.part(Rejected)
 	p.Err = reason
 	return w.hand(p)
 }
 
-// content finds out what r is, and hands it over or opens it. Like all methods
-// of walker it returns only errors that end the walk.
+// content detects the format of r, and passes it on or opens it. Like all methods of
+// walker, it only returns errors that end the walk.
 func (w *walker) content(r io.Reader, at place) error {
 	buffered := w.buffer(r)
 	defer w.release(buffered)
@@ -129,7 +128,7 @@ func (w *walker) open(f format, r io.Reader, buffered *bufio.Reader, at place) e
 	}
 }
 
-// document hands over a report.
+// document passes on a report.
 func (w *walker) document(kind Kind, r io.Reader, at place) error {
 	p := at.part(kind)
 	p.content = r

@@ -12,8 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// corpusFile is an entry of the index of the corpus, as far as it concerns
-// containers.
+// corpusFile is an entry in the index of the corpus.
 type corpusFile struct {
 	File   string
 	Kind   string
@@ -32,9 +31,9 @@ type corpusFile struct {
 	}
 }
 
-// corpusFiles reads the index of the corpus, a collection of other projects'
-// reports that is not part of this repository. Without it the test is
-// skipped: what it shows is tested elsewhere with files of our own.
+// corpusFiles reads the index of the corpus, a collection of reports from other projects
+// outside this repository. The test is skipped without it; our own files cover the same
+// cases.
 func corpusFiles(t *testing.T) (root string, files []corpusFile) {
 	t.Helper()
 	root = corpustest.Dir(t)
@@ -49,7 +48,7 @@ func corpusFiles(t *testing.T) (root string, files []corpusFile) {
 	return root, all.Files
 }
 
-// found is a part after it was read.
+// found is a part after it is read.
 type found struct {
 	kind  unpack.Kind
 	path  string
@@ -83,8 +82,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// wanted returns the parts that the index lists; -1 stands for a length that
-// it does not tell.
+// wanted returns the parts in the index; -1 is an unknown length.
 func (f *corpusFile) wanted() []found {
 	if f.Kind == "failure" && f.Facts.Container == nil {
 		return []found{{unpack.Failure, "", 0}}

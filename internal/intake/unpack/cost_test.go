@@ -12,8 +12,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestCost checks that an input that is eight times as long takes about eight times
-// as long, whatever is in it. Like TestBombs it is not parallel.
+// TestCost checks that the time grows linearly: eight times the input takes about eight
+// times as long. Like TestBombs it is not parallel.
 func TestCost(t *testing.T) {
 	const (
 		length = 96 << 10
@@ -48,8 +48,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestFoldingCost checks that a field in many lines takes no longer than one in a
-// few: the length of a field is limited, the number of fields is not.
+// TestFoldingCost checks that a field with many lines takes no longer than one with few:
+// the length of a field is limited, the number of lines is not.
 func TestFoldingCost(t *testing.T) {
 	mail := func(line string) string {
 		const field, parts = 14 << 10, 50
@@ -59,10 +59,10 @@ func TestFoldingCost(t *testing.T) {
 	costtest.AtMost(t, 30, walking(t, mail(" "+strings.Repeat("a", 400)+"\n")), walking(t, mail(" a\n")))
 }
 
-// boundary returns boundaries of one length that differ in the last bytes.
+// boundary returns boundaries of equal length that differ only in the last bytes.
 func boundary(n int) string { return strings.Repeat("b", 40) + fmt.Sprintf("%03d", n) }
 
-// multiparts begins a mail of n multiparts inside each other.
+// multiparts returns the start of a mail with n nested multiparts.
 func multiparts(n int) string {
 	var b strings.Builder
 	b.WriteString("Subject: x\nContent-Type: multipart/mixed; boundary=" + boundary(0) + "\n\n")
@@ -72,13 +72,11 @@ func multiparts(n int) string {
 	return b.String()
 }
 
-// storedMember returns a member of an archive whose header does not tell its
-// length.
+// storedMember returns a member of an archive whose header has no length.
 func storedMember(length int) string {
 	return "PK\x03\x04\x14\x00\x08\x00\x00\x00" + strings.Repeat("\x00", 16) + "\x01\x00\x00\x00a" + strings.Repeat("a", length)
 }
 
-// walking walks through an input and reads every part.
 func walking(t *testing.T, input string) func() {
 	t.Helper()
 	return func() {

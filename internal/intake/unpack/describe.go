@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// foreign are formats that turn up where a report should be, so that a person
-// can be told what was sent.
+// foreign lists formats that are sometimes sent instead of a report, with descriptions
+// for the rejection.
 var foreign = []struct{ magic, words string }{
 	{"%PDF", "a PDF document"},
 	{"\xd0\xcf\x11\xe0", "an Outlook message or Office document"},
@@ -26,14 +26,14 @@ var foreign = []struct{ magic, words string }{
 	{"\x30\x82", "a signature or certificate"},
 }
 
-// describe says in words what an unknown content is.
+// describe returns a description of unknown content.
 func describe(head []byte) string {
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			return f.words
 		}
 	}
-	const tar = 257 // where the magic of a tar archive is
+	const tar = 257 // offset of the magic in a tar archive
 	if len(head) > tar && bytes.HasPrefix(head[tar:], []byte("ustar")) {
 		return "a tar archive"
 	}
@@ -41,7 +41,7 @@ func describe(head []byte) string {
 	if markup.Match(text) {
 		return "a web page"
 	}
-	// The last rune may be cut by the length of head.
+	// The end of head may split the last rune.
 	for range utf8.UTFMax - 1 {
 		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
 			break

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// emlxLine finds the first line of an emlx file: the length of the mail.
+// emlxLine matches the first line of an emlx file: the length of the mail.
 var emlxLine = regexp.MustCompile(`^\d{1,15}[ \t]*\r?\n`)
 
 // isEmlx reports whether text begins like an emlx file.
@@ -18,8 +18,8 @@ func isEmlx(text []byte) bool {
 	return line != nil && isMail(text[len(line):])
 }
 
-// emlx walks through a mail as Apple Mail stores it: a line with its length, the mail,
-// and a property list, which is passed over.
+// emlx walks through a mail in the format of Apple Mail: a line with its length, the
+// mail, and a property list, which is ignored.
 func (w *walker) emlx(r *bufio.Reader, at place) error {
 	line, err := r.ReadSlice('\n')
 	for err == nil && len(bytes.TrimSpace(line)) == 0 {

@@ -12,12 +12,12 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// joined finds the beginning of a report of its own.
+// joined matches the beginning of a separate report.
 var joined = regexp.MustCompile(`(?i)^(<\?xml\b|<([\w.-]+:)?feedback\b|\{\s*"(organization-name|date-range|contact-info|report-id)"\s*:)`)
 
-// gzip walks through gzip data (RFC 1952). Several members are one content, as
-// §2.2 says, unless a member begins like a document of its own: then a gateway
-// has joined reports. Bytes behind the last member are passed over.
+// gzip walks through gzip data (RFC 1952). Several members are one content (§2.2), unless
+// a member starts like a document: then a gateway has concatenated reports. Bytes after
+// the last member are ignored.
 func (w *walker) gzip(r io.Reader, at place) error {
 	stream := w.gunzip(r)
 	defer func() { w.gzips = append(w.gzips, stream) }()
@@ -33,10 +33,9 @@ func (w *walker) gzip(r io.Reader, at place) error {
 		if err := w.content(content, at.in(name)); err != nil {
 			return err
 		}
-		// A part need not be read to its end to be understood, the next one
-		// begins only there.
+		// The visitor may not have read all of the part; the next one starts at its end.
 		if _, err := io.Copy(io.Discard, content); err != nil {
-			return w.budget.alive() // damage or a limit was told to the reader
+			return w.budget.alive() // the reader has already seen the damage or limit
 		}
 		if !stream.another {
 			return nil
@@ -67,14 +66,14 @@ func (w *walker) bzip2(r io.Reader, at place) error {
 	return w.content(&meter{r: bzip2.NewReader(from), from: from, budget: w.budget}, at.in(""))
 }
 
-// gzipStream reads the members of gzip data up to the next document.
+// gzipStream reads gzip members up to the start of the next document.
 type gzipStream struct {
 	from   *counter
 	packed *bufio.Reader // over from
 	z      *gzip.Reader
-	member *bufio.Reader // over z, to see how a member begins
+	member *bufio.Reader // over z, to peek at the start of a member
 	opened bool          // the first member has been opened
-	// another says that reading has stopped because a new document begins.
+	// another is set if reading stopped at the start of a new document.
 	another bool
 }
 
@@ -99,7 +98,7 @@ func (s *gzipStream) Read(p []byte) (int, error) {
 		}
 		n, err := s.member.Read(p)
 		if n > 0 || err == nil {
-			return n, nil // an error comes back with the next Read
+			return n, nil // the next Read returns an error
 		}
 		if !errors.Is(err, io.EOF) {
 			return 0, err
@@ -122,10 +121,9 @@ func (s *gzipStream) first() error {
 	return nil
 }
 
-// next opens the member behind one that has ended. It returns io.EOF if there
-// is none.
+// next opens the following member. It returns io.EOF if there is none.
 func (s *gzipStream) next() error {
-	magic, _ := s.packed.Peek(len(magicGzip)) // too short means that nothing follows
+	magic, _ := s.packed.Peek(len(magicGzip)) // a short read means that nothing follows
 	if string(magic) != string(magicGzip) {
 		return io.EOF
 	}
@@ -134,13 +132,12 @@ func (s *gzipStream) next() error {
 	}
 	s.z.Multistream(false)
 	s.member.Reset(s.z)
-	head, _ := s.member.Peek(sniffBytes) // an error comes back with the next Read
+	head, _ := s.member.Peek(sniffBytes) // the next Read returns an error
 	s.another = joined.Match(plain(head))
 	return nil
 }
 
-// noEOF turns an end in the middle of something into an error: io.EOF would
-// mean that all is well.
+// noEOF turns an unexpected io.EOF into io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// maxHeaderField is how much of one header field is kept.
+// maxHeaderField is the number of bytes stored of a header field.
 const maxHeaderField = 16 << 10
 
-// header holds the fields that matter here, by their names in lower case
-// without hyphens. Of a repeated field the first counts.
+// header contains the relevant fields, by name in lower case without hyphens. The first
+// of a repeated field applies.
 type header map[string]string
 
-// headerBuilder collects the fields of a header. A folded field has many lines, so
-// its value is a slice that grows and not a string that is copied for each line.
+// headerBuilder collects header fields. Values are growing slices, because a folded field
+// may have many lines.
 type headerBuilder map[string]*[]byte
 
-// wantedFields are the fields that a header keeps. Reporters write
-// "ContentType" and "Content_Type", so hyphens do not count.
+// wantedFields are the fields that a header stores. Hyphens are ignored: reporters write
+// "ContentType" and "Content_Type".
 var wantedFields = map[string]bool{
 	"from": true, "subject": true, "messageid": true, "date": true,
 	"contenttype": true, "contenttransferencoding": true, "contentdisposition": true,
@@ -26,9 +26,8 @@ var wantedFields = map[string]bool{
 
 var fieldSpelling = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "")
 
-// header reads a header up to the empty line behind it. Lines that are no
-// fields are passed over, but for one that shows that the body has begun
-// without an empty line before it.
+// header reads a header up to and including the empty line. It skips lines that are not
+// fields, except for one that shows that the body starts without an empty line.
 func (s *scanner) header() (header, error) {
 	b := make(headerBuilder)
 	err := s.fields(b)
@@ -41,8 +40,8 @@ func (s *scanner) header() (header, error) {
 
 // fields adds the fields of a header to b.
 func (s *scanner) fields(b headerBuilder) error {
-	field := ""       // the field that a folded line goes on with
-	lineStart := true // a long line comes in pieces
+	field := ""       // the field that a folded line continues
+	lineStart := true // false in later pieces of a long line
 	for first := true; !s.ended; first = false {
 		line, err := s.next()
 		if err != nil {
@@ -67,7 +66,7 @@ func (s *scanner) fields(b headerBuilder) error {
 			s.take(line)
 			return nil
 		case first:
-			line = bytes.Clone(line) // looking ahead may overwrite it
+			line = bytes.Clone(line) // peeking may overwrite it
 			if !s.fieldFollows() {
 				s.take(line)
 				return nil
@@ -81,11 +80,11 @@ func (s *scanner) fields(b headerBuilder) error {
 
 // fieldFollows reports whether the next line is a header field.
 func (s *scanner) fieldFollows() bool {
-	ahead, _ := s.r.Peek(sniffBytes / 4) // an error comes back with the next line
+	ahead, _ := s.r.Peek(sniffBytes / 4) // the next line returns an error
 	return headerLine.Match(ahead)
 }
 
-// add stores a field, and returns its name if it does.
+// add stores a wanted field and returns its name, "" for others.
 func (b headerBuilder) add(line []byte) string {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	field := fieldSpelling.Replace(strings.ToLower(string(name)))
@@ -97,7 +96,7 @@ func (b headerBuilder) add(line []byte) string {
 	return field
 }
 
-// extend adds a folded line to a field.
+// extend appends a folded line to a field.
 func (b headerBuilder) extend(field string, text []byte) {
 	value, ok := b[field]
 	if ok && len(*value)+len(text) < maxHeaderField {
@@ -105,7 +104,7 @@ func (b headerBuilder) extend(field string, text []byte) {
 	}
 }
 
-// about returns the fields that people want to see.
+// about returns the fields that are shown to users.
 func (h header) about() *Mail {
 	return &Mail{
 		From:      decoded(h["from"]),
@@ -115,8 +114,8 @@ func (h header) about() *Mail {
 	}
 }
 
-// mediaType returns the media type, "text/plain" where none is told (RFC 2045
-// §5.2), with its parameters.
+// mediaType returns the media type, by default "text/plain" (RFC 2045 §5.2), and its
+// parameters.
 func (h header) mediaType() (string, map[string]string) {
 	media, params := parameters(h["contenttype"])
 	if media == "" {
@@ -125,7 +124,7 @@ func (h header) mediaType() (string, map[string]string) {
 	return media, params
 }
 
-// name returns the name of the file in a part, "" if it has none.
+// name returns the file name of a part, "" if it has none.
 func (h header) name() string {
 	_, disposition := parameters(h["contentdisposition"])
 	_, params := parameters(h["contenttype"])
@@ -137,9 +136,8 @@ func (h header) name() string {
 	return ""
 }
 
-// parameters reads a field of the form "value; name=value". The standard
-// library knows RFC 2231; where it refuses, the pieces between semicolons are
-// taken as they stand.
+// parameters parses a field of the form "value; name=value". If the standard library,
+// which supports RFC 2231, rejects it, the field is split at semicolons.
 func parameters(field string) (value string, params map[string]string) {
 	value, params, err := mime.ParseMediaType(field)
 	if err == nil {
@@ -157,7 +155,7 @@ func parameters(field string) (value string, params map[string]string) {
 	return strings.ToLower(strings.TrimSpace(pieces[0])), params
 }
 
-// splitUnquoted splits at the semicolons outside of quotes.
+// splitUnquoted splits at semicolons outside quotes.
 func splitUnquoted(field string) []string {
 	quoted := false
 	return strings.FieldsFunc(field+" ;", func(r rune) bool {

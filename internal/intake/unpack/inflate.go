@@ -28,7 +28,7 @@ func take[T any](idle *[]*T) *T {
 	return last
 }
 
-// buffer returns a reader of r that release takes back.
+// buffer returns a reader of r. Call release when done.
 func (w *Walker) buffer(r io.Reader) *bufio.Reader {
 	b := take(&w.buffers)
 	if b == nil {
@@ -38,7 +38,7 @@ func (w *Walker) buffer(r io.Reader) *bufio.Reader {
 	return b
 }
 
-// release takes back a reader that is no longer used.
+// release returns a reader for reuse.
 func (w *Walker) release(b *bufio.Reader) {
 	b.Reset(nil)
 	w.buffers = append(w.buffers, b)
@@ -61,7 +61,7 @@ func (w *Walker) inflate(r io.Reader) io.ReadCloser {
 	return z
 }
 
-// Close takes the inflater back. It must not be read after that.
+// Close returns the inflater for reuse. It must not be read afterwards.
 func (z *inflater) Close() error {
 	z.w.inflaters = append(z.w.inflaters, z)
 	return nil

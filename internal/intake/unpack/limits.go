@@ -6,33 +6,32 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Limits bound one walk. All of them but Progress must be set: a limit of zero lets nothing
-// through. Time is bounded by the context, or by Progress.
+// Limits are the limits of one walk. All except Progress and Folder are required: zero
+// allows nothing. The context, or Progress, limits the time.
 type Limits struct {
-	// Input is how many bytes may be read from the reader given to Walk.
+	// Input is the number of bytes read from the reader given to Walk.
 	Input int64
-	// Expanded is how many bytes all containers together may yield, those
-	// inside others included.
+	// Expanded is the number of bytes that all containers together expand to, including
+	// nested ones.
 	Expanded int64
-	// Ratio is how many times its size one compressed stream may expand to.
-	// It applies from RatioFrom expanded bytes on: less does no harm, and
-	// short texts that repeat themselves compress very well.
+	// Ratio is the maximum expansion of one compressed stream. It applies from RatioFrom
+	// expanded bytes on: smaller output is harmless, and short repetitive texts compress
+	// very well.
 	Ratio     int64
 	RatioFrom int64
-	// Members is how many files of archives, parts of mails, messages of
-	// mailboxes and further documents of files there may be in all.
+	// Members is the total number of files in archives, parts of mails, messages in
+	// mailboxes, and further documents in files.
 	Members int
-	// Nesting is how many containers may be around a report.
+	// Nesting is the number of containers around a report.
 	Nesting int
-	// Folder is where temporary files go; "" is the system's folder for them.
+	// Folder is the folder for temporary files; "" is that of the system.
 	Folder string
-	// Progress, unless it is nil, is called before each read with the number of bytes
-	// that containers have yielded so far. It may wait; its error ends the walk.
+	// Progress, if not nil, is called before each read with the number of expanded bytes
+	// so far. It may block; its error ends the walk.
 	Progress func(expanded int64) error
 }
 
-// DefaultLimits returns the limits that serve every report seen in the wild
-// with room to spare.
+// DefaultLimits returns limits well above every report seen in practice.
 func DefaultLimits() Limits {
 	return Limits{
 		Input:     32 << 20,
@@ -56,7 +55,7 @@ const (
 	LimitNesting  Limit = "nesting"
 )
 
-// LimitError says which limit was exceeded. It is a dmarcd.ErrLimit.
+// LimitError names the limit that was exceeded. It is a dmarcd.ErrLimit.
 type LimitError struct {
 	Limit Limit
 	Max   int64
@@ -67,5 +66,5 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("over the limit of %d for %s", e.Max, e.Limit)
 }
 
-// Is makes errors.Is(err, dmarcd.ErrLimit) hold.
+// Is implements errors.Is for dmarcd.ErrLimit.
 func (e *LimitError) Is(target error) bool { return target == dmarcd.ErrLimit }

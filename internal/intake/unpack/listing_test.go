@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// report is the beginning of an aggregate report, enough to be known as one.
+// report is the beginning of an aggregate report, long enough to be recognized.
 const report = `<?xml version="1.0" encoding="UTF-8"?>
 <feedback>
   <report_metadata>
@@ -30,7 +30,7 @@ const report = `<?xml version="1.0" encoding="UTF-8"?>
 // tlsReport is the beginning of a TLS report.
 const tlsReport = `{"organization-name": "Example Receiver", "report-id": "2", "policies": []}`
 
-// list walks through r and describes every part in a line.
+// list walks through r and describes each part in one line.
 func list(ctx context.Context, r io.Reader, limits unpack.Limits) ([]string, error) {
 	var lines []string
 	err := unpack.Walk(ctx, r, limits, func(p *unpack.Part) error {
@@ -69,14 +69,13 @@ func list(ctx context.Context, r io.Reader, limits unpack.Limits) ([]string, err
 	return lines, err
 }
 
-// zipped makes a zip archive of pairs of a name and a content.
+// zipped returns a zip archive of names and contents.
 func zipped(t testing.TB, namesAndContents ...string) []byte {
 	t.Helper()
 	return zippedBy(t, zip.Deflate, namesAndContents)
 }
 
-// storedZip makes one of files that are not compressed, and whose lengths stand
-// behind them.
+// storedZip returns a zip archive of uncompressed files whose lengths follow the data.
 func storedZip(t testing.TB, namesAndContents ...string) []byte {
 	t.Helper()
 	return zippedBy(t, zip.Store, namesAndContents)
@@ -101,7 +100,7 @@ func zippedBy(t testing.TB, method uint16, namesAndContents []string) []byte {
 	return b.Bytes()
 }
 
-// zippedWith makes a zip archive of one member whose header is changed.
+// zippedWith returns a zip archive of one member with a changed header.
 func zippedWith(t testing.TB, name, content string, change func(*zip.FileHeader)) []byte {
 	t.Helper()
 	var b bytes.Buffer

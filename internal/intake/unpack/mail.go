@@ -10,27 +10,26 @@ import (
 )
 
 const (
-	// maxMultiparts is how many multiparts may be open inside each other in
-	// one mail. They are no containers in the sense of Limits.Nesting: every
-	// mail program makes three or four.
+	// maxMultiparts is the number of nested multiparts in one mail. They do not count as
+	// containers for Limits.Nesting: usual mail has three or four.
 	maxMultiparts = 16
-	// maxFailurePiece is how much of each piece of a failure report is kept.
+	// maxFailurePiece is the number of bytes stored of each piece of a failure report.
 	maxFailurePiece = 256 << 10
 )
 
-// mail is a mail that is being walked through.
+// mail is the state of a walk through one mail.
 type mail struct {
 	about *Mail
 	scan  *scanner
-	parts int // how many have been met, for the names of those without one
-	// report says that the mail declares itself a feedback report (RFC 5965
-	// §2), and failure collects it.
+	parts int // number so far, to name parts without a name
+	// report is set if the mail declares itself a feedback report (RFC 5965 §2); failure
+	// collects its pieces.
 	report  bool
 	failure failure.Message
 }
 
-// mail walks through a mail. If it holds nothing that could be a report, that
-// is said once for the outermost mail.
+// mail walks through a mail. If no part could be a report, it rejects the outermost mail
+// once.
 func (w *walker) mail(r io.Reader, at place) error {
 	m := &mail{scan: newScanner(r, w.budget)}
 	h, err := m.scan.header()
@@ -56,7 +55,7 @@ func (w *walker) mail(r io.Reader, at place) error {
 	}
 	switch {
 	case m.scan.damage != nil:
-		// There may have been more than was found.
+		// More parts may follow the damage.
 		return w.reject(inner, m.scan.damage)
 	case w.parts == before && outermost:
 		return w.reject(inner, ErrNoReport)
@@ -65,14 +64,14 @@ func (w *walker) mail(r io.Reader, at place) error {
 	}
 }
 
-// entity walks through what a header stands before: a multipart or a body.
+// entity walks through what follows a header: a multipart or a body.
 func (w *walker) entity(h header, at place) error {
 	media, params := h.mediaType()
 	if strings.HasPrefix(media, "multipart/") {
 		if params["boundary"] != "" {
 			return w.multipart(media, params, at)
 		}
-		media = "text/plain" // RFC 2046 §5.1.1 demands one
+		media = "text/plain" // RFC 2046 §5.1.1 requires a boundary
 	}
 	name := h.name()
 	if name == "" && at.mail.parts > 0 {
@@ -97,8 +96,7 @@ func (w *walker) multipart(media string, params map[string]string, at place) err
 	s.open = append(s.open, params["boundary"])
 	defer func() { s.open = s.open[:level] }()
 	for {
-		// Before the first part this is the preamble, later what a part's
-		// visitor has left.
+		// This skips the preamble, or what the visitor left of a part.
 		if err := s.skip(); err != nil {
 			return w.cutOff(err, at)
 		}
@@ -119,7 +117,7 @@ func (w *walker) multipart(media string, params map[string]string, at place) err
 		}
 	}
 	if s.met == level {
-		// The epilogue: it lasts until the boundary of a multipart around.
+		// Skip the epilogue, up to a boundary of an enclosing multipart.
 		s.begin()
 		s.open = s.open[:level]
 		if err := s.skip(); err != nil {
@@ -136,13 +134,13 @@ func (w *walker) body(h header, at place) error {
 	content := bufio.NewReaderSize(transferDecoder(h["contenttransferencoding"], encoded), sniffBytes)
 	switch {
 	case isOriginal(at.media) && (m.report || m.failure.Feedback != nil):
-		// The mail that a failure report is about. It may itself be, or
-		// claim to be, a report: it was not sent to us.
+		// This is the mail that a failure report describes. It was not sent to us, so it
+		// is not searched for reports.
 		return w.keep(&m.failure.Original, content, at)
 	case at.media == "message/feedback-report":
 		return w.feedback(content, at)
 	case at.media == "text/plain" && m.failure.Text == nil:
-		head, _ := content.Peek(sniffBytes) // an error comes back with the next Read
+		head, _ := content.Peek(sniffBytes) // the next Read returns an error
 		if failure.IsText(head) {
 			return w.keep(&m.failure.Text, content, at)
 		}
@@ -152,12 +150,12 @@ func (w *walker) body(h header, at place) error {
 	return w.content(content, at)
 }
 
-// feedback keeps the machine-readable piece of a failure report for the mail
-// around it, or hands it over if there is none.
+// feedback stores the machine-readable piece of a failure report in the enclosing mail,
+// or passes it on if there is none.
 func (w *walker) feedback(r io.Reader, at place) error {
 	if at.mail != nil {
 		if at.mail.failure.Feedback != nil {
-			return nil // RFC 5965 §2 allows one
+			return nil // RFC 5965 §2 allows only one
 		}
 		return w.keep(&at.mail.failure.Feedback, r, at)
 	}
@@ -168,7 +166,7 @@ func (w *walker) feedback(r io.Reader, at place) error {
 	return w.hand(p)
 }
 
-// keep reads a piece of a failure report, the first of its sort.
+// keep stores a piece of a failure report, unless there is one of its kind already.
 func (w *walker) keep(piece *[]byte, r io.Reader, at place) error {
 	if *piece != nil {
 		return nil
@@ -181,7 +179,7 @@ func (w *walker) keep(piece *[]byte, r io.Reader, at place) error {
 	return nil
 }
 
-// cutOff deals with a limit that ends the mail before its end.
+// cutOff handles a limit that ends the mail early.
 func (w *walker) cutOff(err error, at place) error {
 	if err := w.budget.alive(); err != nil {
 		return err
@@ -189,16 +187,15 @@ func (w *walker) cutOff(err error, at place) error {
 	return w.reject(at, err)
 }
 
-// isOriginal reports whether a media type is that of a mail or of its header
-// alone. It is spelt in many ways: message/rfc822, text/rfc822-headers (RFC
-// 6522 §4), text/rfc-822-headers, message/rfc822-header.
+// isOriginal reports whether a media type is a mail or its header. Reporters use
+// message/rfc822, text/rfc822-headers (RFC 6522 §4), text/rfc-822-headers and
+// message/rfc822-header.
 func isOriginal(media string) bool {
 	return strings.Contains(strings.ReplaceAll(media, "-", ""), "rfc822") || media == "message/global"
 }
 
-// wanted reports whether the body of a part should be handed over or opened.
-// The greeting, the pictures and the signature around a report are no failures
-// to read one.
+// wanted reports whether the body of a part is passed on or opened. Greetings, pictures
+// and signatures next to a report must not be rejected as unreadable reports.
 func wanted(f format, sure bool, media string) bool {
 	if !isBesides(media) {
 		return true
@@ -211,8 +208,8 @@ func wanted(f format, sure bool, media string) bool {
 	}
 }
 
-// isBesides reports whether a part of this media type usually stands beside a
-// report. What is in it may still be one.
+// isBesides reports whether parts of this media type usually accompany a report. They may
+// still be one.
 func isBesides(media string) bool {
 	switch media {
 	case "text/plain", "text/html", "application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature":

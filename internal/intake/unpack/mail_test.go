@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestMails compares the parts of the mails in testdata with the listings
-// beside them.
+// TestMails compares the parts of the mails in testdata with their golden files.
 func TestMails(t *testing.T) {
 	t.Parallel()
 	for _, file := range mailFiles(t) {
@@ -49,8 +48,8 @@ func TestMails(t *testing.T) {
 	}
 }
 
-// TestMailsOnTheWire sends the same mails with the line endings that they have
-// on the wire, in pieces: that changes lengths of text and nothing else.
+// TestMailsOnTheWire reads the same mails with CRLF line endings, in pieces. Only the
+// lengths of text may change.
 func TestMailsOnTheWire(t *testing.T) {
 	t.Parallel()
 	lengths := regexp.MustCompile(`\d+( bytes|,| and )`)

@@ -10,19 +10,18 @@ import (
 	"strconv"
 )
 
-// quotedFrom finds a line that was changed so that it does not look like the
-// beginning of a message.
+// quotedFrom matches a "From " line of the content, quoted so that it does not start a
+// message.
 var quotedFrom = regexp.MustCompile(`^>+From `)
 
-// IsMbox reports whether a content that begins with head is a mailbox in the
-// mbox format (RFC 4155).
+// IsMbox reports whether content that starts with head is a mailbox in mbox format (RFC
+// 4155).
 func IsMbox(head []byte) bool { return mboxLine.Match(head) }
 
-// Messages yields the mails of a mailbox in the mbox format, one after the
-// other, each as it was before it was put there. A mail is valid until the next
-// one is asked for, and need not be read to its end. There is no limit: a
-// mailbox may be of any length, and takes no more memory for it. An error of r
-// is yielded once, at the end.
+// Messages returns the messages of a mailbox in mbox format, with quoted lines restored.
+// A message is valid until the next iteration and does not have to be read completely.
+// There is no size limit, and memory is constant. An error of r is returned once, at the
+// end.
 func Messages(r io.Reader) iter.Seq2[io.Reader, error] {
 	return func(yield func(io.Reader, error) bool) {
 		box := &mailbox{r: bufio.NewReaderSize(r, sniffBytes), lineStart: true, afterEmpty: true}
@@ -50,7 +49,7 @@ func (w *walker) mbox(r io.Reader, at place) error {
 			if limit := w.budget.refuses(err); limit != nil {
 				return w.reject(at, limit)
 			}
-			return w.reject(at, damaged(err)) // there may have been more
+			return w.reject(at, damaged(err)) // more messages may follow
 		}
 		if err := w.budget.member(); err != nil {
 			return err
@@ -68,8 +67,8 @@ func (w *walker) mbox(r io.Reader, at place) error {
 	return nil
 }
 
-// untilDamage ends a message where the container around its mailbox is damaged:
-// that is told for the mailbox.
+// untilDamage ends a message where the container of its mailbox is damaged. The damage is
+// reported once, for the mailbox.
 type untilDamage struct {
 	r      io.Reader
 	budget *budget
@@ -83,19 +82,19 @@ func (u *untilDamage) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mailbox reads one message of an mbox after the other.
+// mailbox reads the messages of an mbox.
 type mailbox struct {
 	r          *bufio.Reader
 	lineStart  bool
-	afterEmpty bool   // the line before was empty, or there was none
-	held       []byte // that empty line: it may belong to what follows
-	ended      bool   // the message is over
+	afterEmpty bool   // the previous line was empty, or there is none
+	held       []byte // that empty line, which may belong to the separator
+	ended      bool   // at the end of the message
 	line       []byte
 	rest       []byte
 	err        error
 }
 
-// next goes to the next message.
+// next advances to the next message.
 func (b *mailbox) next() (bool, error) {
 	for !b.ended && b.err == nil {
 		b.fill()
@@ -108,7 +107,7 @@ func (b *mailbox) next() (bool, error) {
 	return more, nil
 }
 
-// Read reads the message.
+// Read implements io.Reader for the current message.
 func (b *mailbox) Read(p []byte) (int, error) {
 	for len(b.rest) == 0 {
 		if b.ended {
@@ -124,7 +123,7 @@ func (b *mailbox) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads a line, or a piece of a long one.
+// fill reads a line, or a piece of a long line.
 func (b *mailbox) fill() {
 	line, err := b.r.ReadSlice('\n')
 	if len(line) == 0 {

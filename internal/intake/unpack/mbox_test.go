@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("got (+) against want (-):\n%s", diff)
 			}
-			// A message that is not read is passed over.
+			// Unread messages are skipped.
 			count := 0
 			for range unpack.Messages(strings.NewReader(test.mbox)) {
 				count++

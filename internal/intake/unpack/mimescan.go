@@ -7,29 +7,27 @@ import (
 	"io"
 )
 
-// scanner reads a mail from top to bottom, line by line: a header, then a body
-// that ends before the next boundary of any multipart that is open (RFC 2046
-// §5.1.2 lets an outer boundary end everything inside). One pass serves any
-// depth.
+// scanner reads a mail line by line in one pass: a header, then a body up to the next
+// boundary of any open multipart. An outer boundary ends all inner multiparts (RFC 2046
+// §5.1.2).
 //
-// The libraries for this refuse a part with a broken header line together with
-// all that follow, or hold the whole mail in memory; reports come in such mails,
-// and mails come without end.
+// MIME libraries drop a part with a broken header line and all parts after it, or keep
+// the whole mail in memory. Real reports arrive in such mail.
 type scanner struct {
 	r      *bufio.Reader
 	budget *budget
-	open   []string // the boundaries, outermost first
+	open   []string // boundaries, outermost first
 
 	atLineStart bool
-	held        []byte // the line ending that may belong to a boundary
+	held        []byte // line ending that may belong to a boundary
 	line        []byte
-	rest        []byte // what is left of line
-	ended       bool   // the body is over
-	// met is the index in open of the boundary that ended the body, -1 at the
-	// end of the mail; closing says that it ends its multipart.
+	rest        []byte // unread part of line
+	ended       bool   // at the end of the body
+	// met is the index in open of the boundary that ended the body, -1 at the end of the
+	// mail. closing means that it ends its multipart.
 	met     int
 	closing bool
-	// damage says that the mail ends before its end.
+	// damage is set if the mail is truncated.
 	damage error
 }
 
@@ -45,7 +43,7 @@ func (s *scanner) begin() {
 	s.met = -1
 }
 
-// Read reads the body.
+// Read implements io.Reader for the body.
 func (s *scanner) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if s.ended {
@@ -56,7 +54,7 @@ func (s *scanner) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if s.ended {
-			s.rest = s.held // no boundary follows that it could belong to
+			s.rest = s.held // no boundary follows
 			continue
 		}
 		s.take(line)
@@ -66,14 +64,13 @@ func (s *scanner) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next line, or a piece of a long one. At the end of the mail
-// it returns nothing and the body has ended; where the container around the
-// mail is damaged, the mail ends there. Errors are limits and those that end
-// the walk.
+// next returns the next line, or a piece of a long one. At the end of the mail, or where
+// its container is damaged, it returns nil and ends the body. Errors are limits and
+// errors that end the walk.
 func (s *scanner) next() ([]byte, error) {
 	line, err := s.r.ReadSlice('\n')
 	if len(line) > 0 {
-		return line, nil // an error comes back with the next line
+		return line, nil // the next line returns an error
 	}
 	s.ended = true
 	s.rest = nil
@@ -84,8 +81,8 @@ func (s *scanner) next() ([]byte, error) {
 	return nil, limit
 }
 
-// take makes a line part of the body, unless it ends it. The line ending before
-// a boundary belongs to the boundary (RFC 2046 §5.1.1).
+// take adds a line to the body, or ends the body at a boundary. The line ending before a
+// boundary belongs to the boundary (RFC 2046 §5.1.1).
 func (s *scanner) take(line []byte) {
 	if s.atLineStart && s.boundary(line) {
 		s.ended = true
@@ -103,7 +100,7 @@ func (s *scanner) take(line []byte) {
 	s.rest = s.line
 }
 
-// boundary reports whether a line is a boundary, and notes which.
+// boundary reports whether a line is a boundary, and sets met and closing.
 func (s *scanner) boundary(line []byte) bool {
 	text := bytes.TrimRight(line, " \t\r\n")
 	if !bytes.HasPrefix(text, []byte("--")) {
@@ -123,7 +120,7 @@ func (s *scanner) boundary(line []byte) bool {
 	return false
 }
 
-// skip reads over the rest of the body.
+// skip discards the rest of the body.
 func (s *scanner) skip() error {
 	s.rest = nil
 	for !s.ended {

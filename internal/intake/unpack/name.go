@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	maxName  = 255  // bytes of one name in a path
-	maxPath  = 1024 // bytes of a whole path
-	maxField = 998  // bytes of a header field for people, RFC 5322 §2.1.1
+	maxName  = 255  // of one name in a path, in bytes
+	maxPath  = 1024 // of a path, in bytes
+	maxField = 998  // of a header field shown to users, in bytes (RFC 5322 §2.1.1)
 )
 
-// joinPath adds a name to a path of names. The name is not trusted: it loses
-// what would lead out of a folder, and what a terminal or a page would obey.
+// joinPath appends an untrusted name to a path. It removes path traversal and control
+// characters.
 func joinPath(parent, name string) string {
 	name = clean(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
@@ -30,7 +30,7 @@ func joinPath(parent, name string) string {
 	}
 }
 
-// decoded returns a header field as people read it.
+// decoded returns a header field as readable text.
 func decoded(field string) string {
 	if text, err := new(mime.WordDecoder).DecodeHeader(field); err == nil {
 		field = text
@@ -38,8 +38,7 @@ func decoded(field string) string {
 	return shorten(strings.TrimSpace(clean(field)), maxField)
 }
 
-// clean drops everything that does not print, and replaces bytes that are not
-// UTF-8.
+// clean removes unprintable characters and replaces invalid UTF-8.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -49,7 +48,7 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, "�"))
 }
 
-// shorten cuts a text to a number of bytes, between runes.
+// shorten truncates a text to a number of bytes, between runes.
 func shorten(s string, maxBytes int) string {
 	if len(s) <= maxBytes {
 		return s

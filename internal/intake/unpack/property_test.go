@@ -16,8 +16,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestMultipartsOfTheStandardLibrary builds mails of random structure with the
-// writers of the standard library: every report must come out as it went in.
+// TestMultipartsOfTheStandardLibrary writes mails of random structure with mime/multipart
+// and checks that every report is found unchanged.
 func TestMultipartsOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,7 +48,7 @@ func TestMultipartsOfTheStandardLibrary(t *testing.T) {
 	})
 }
 
-// fill writes random parts, and remembers the reports among them.
+// fill writes random parts, and appends the reports among them to reports.
 func fill(t *rapid.T, w *multipart.Writer, depth int, reports *[]string) {
 	for range rapid.IntRange(1, 4).Draw(t, "parts") {
 		kind := rapid.SampledFrom([]string{"7bit", "base64", "quoted-printable", "text", "multipart"}).Draw(t, "kind")
@@ -63,10 +63,10 @@ func fill(t *rapid.T, w *multipart.Writer, depth int, reports *[]string) {
 			must(t, writePart(w, "text/plain", "", "Some words.\r\n-- \r\nand -- dashes\r\n"))
 			continue
 		}
-		// A document whose lines begin and end in every awkward way.
+		// Lines start and end in awkward ways.
 		content := report + rapid.StringMatching("([ =\t\r\n<.x-]|--)*").Draw(t, "tail")
 		if kind == "quoted-printable" {
-			content += "." // the encoding does not keep blanks at the end
+			content += "." // the encoding drops trailing spaces
 		}
 		*reports = append(*reports, content)
 		must(t, writePart(w, "text/xml", kind, content))

@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
 
-// TestQuotedLongLines puts every awkward sequence at every place around the end of
-// the reader's buffer, in lines that are longer than it.
+// TestQuotedLongLines puts each awkward sequence at every position around the end of the
+// reader's buffer, in longer lines.
 func TestQuotedLongLines(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,7 +50,7 @@ func TestQuotedLongLines(t *testing.T) {
 	}
 }
 
-// brief shortens the letters that fill a body.
+// brief shortens the filler of a body.
 func brief(body string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(body, strings.Repeat("x", 50), ""), strings.Repeat("y", 50), "")
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 )
 
-// sniffBytes is how many bytes are read to detect the format.
+// sniffBytes is the number of bytes used to detect the format.
 const sniffBytes = 4096
 
-// format is what a content looks like.
 type format uint8
 
 const (
@@ -42,31 +41,32 @@ var (
 )
 
 var (
-	// reportXML finds the elements that only an aggregate report has.
+	// reportXML matches elements that only aggregate reports have.
 	reportXML = regexp.MustCompile(`(?i)<\s*([\w.-]+:)?(feedback|report_metadata|policy_published|policy_evaluated)\b`)
-	// reportJSON finds the members that only a TLS report has (RFC 8460 §4.4).
+	// reportJSON matches members that only TLS reports have (RFC 8460 §4.4).
 	reportJSON = regexp.MustCompile(`(?i)"(organization-name|date-range|policies|report-id|policy-type)"\s*:`)
-	// markup finds the beginning of a web page.
+	// markup matches the beginning of a web page.
 	markup = regexp.MustCompile(`(?i)^<(!doctype\s+html|html|head|body|div|p|br|table|span|meta|style|center|font)\b`)
-	// mboxLine finds the line that begins a message of an mbox (RFC 4155):
-	// the word, an address, and a date with a time.
+	// mboxLine matches the separator of an mbox message (RFC 4155): "From", an address,
+	// and a date with a time.
 	mboxLine = regexp.MustCompile(`^From [^\n]*\d\d:\d\d`)
-	// mailField finds a header field that makes the lines around it a mail.
+	// mailField matches a header field that identifies a mail.
 	mailField = regexp.MustCompile(`(?im)^(from|to|subject|date|received|message-id|mime-version|content-?type|return-path|delivered-to|dkim-signature|x-original-to|authentication-results|arc-seal)[ \t]*:`)
-	// list finds the beginning of a list of objects.
+	// list matches the beginning of a list of objects.
 	list = regexp.MustCompile(`^\[\s*\{`)
-	// bzip2 finds the beginning of bzip2 data: the header and a block, or the end.
+	// magicBzip2 matches the beginning of bzip2 data: the header, and a block or the end
+	// of the stream.
 	magicBzip2 = regexp.MustCompile(`^BZh[1-9](1AY&SY|\x17rE8P\x90)`)
-	// headerLine finds a line of the form of a header field (RFC 5322 §2.2).
+	// headerLine matches a line in the form of a header field (RFC 5322 §2.2).
 	headerLine = regexp.MustCompile(`^[!-9;-~]+[ \t]*:`)
 )
 
-// minBase64 is how long a text must be for base64 not to be a word.
+// minBase64 is the minimum length of base64: shorter text may be a word.
 const minBase64 = 24
 
-// sniff tells what a content is from its first bytes, and whether it surely is
-// that: text that merely begins like XML or JSON is a report in an archive, but
-// need not be one in the text of a mail.
+// sniff detects the format of content from its first bytes. sure is false if the content
+// only starts like XML or JSON: that is a report in an archive, but not necessarily in
+// the text of a mail.
 func sniff(head []byte) (f format, sure bool) {
 	switch {
 	case len(head) == 0:
@@ -83,8 +83,8 @@ func sniff(head []byte) (f format, sure bool) {
 	if f, sure := sniffText(head); f != formatUnknown {
 		return f, sure
 	}
-	// Self-extracting archives and careless gateways put bytes before a zip,
-	// and people put words before a report.
+	// Self-extracting archives and gateways put bytes before a zip, and people write text
+	// before a report.
 	switch {
 	case bytes.Contains(head, magicZip):
 		return formatZip, true
@@ -96,15 +96,15 @@ func sniff(head []byte) (f format, sure bool) {
 	return formatUnknown, false
 }
 
-// sniffText tells the formats that are text.
+// sniffText detects text formats.
 func sniffText(head []byte) (f format, sure bool) {
 	text := plain(head)
 	switch {
 	case bytes.HasPrefix(text, []byte("<?xml ")):
-		return formatXML, true // without trying the expressions below
+		return formatXML, true // fast path
 	case len(text) == 0:
 		if bytes.IndexByte(head, 0) >= 0 {
-			return formatUnknown, false // zeros are something
+			return formatUnknown, false // not empty: it contains zeros
 		}
 		return formatEmpty, true
 	case bytes.EqualFold(bytes.TrimSpace(text), []byte("unused")):
@@ -127,8 +127,8 @@ func sniffText(head []byte) (f format, sure bool) {
 	return formatUnknown, false
 }
 
-// plain returns the text without a byte order mark and blanks before it, and
-// without the zeros of UTF-16 and UTF-32, which is enough to find ASCII words in it.
+// plain returns the text without a leading byte order mark and white space, and without
+// the zero bytes of UTF-16 and UTF-32, which is enough to match ASCII words.
 func plain(head []byte) []byte {
 	head = bytes.TrimPrefix(bytes.TrimPrefix(head, bomUTF8), bomUTF32BE)
 	if bytes.HasPrefix(head, bomUTF16BE) || bytes.HasPrefix(head, bomUTF16LE) {
@@ -140,9 +140,9 @@ func plain(head []byte) []byte {
 	return bytes.TrimLeft(head, " \t\r\n")
 }
 
-// isZlib reports whether head begins with a header of RFC 1950 §2.2: deflate, a
-// window of at most 32 KiB, no dictionary, and a check that is a multiple of 31.
-// The ASCII letters that also pass it, such as "x^", are followed by no text.
+// isZlib reports whether head starts with a zlib header (RFC 1950 §2.2): deflate, a
+// window of at most 32 KiB, no dictionary, and a valid checksum. ASCII text can start
+// with the same bytes, such as "x^", but deflate data is not text.
 func isZlib(head []byte) bool {
 	if len(head) < 6 || head[0]&0x0f != 8 || head[0]>>4 > 7 || head[1]&0x20 != 0 {
 		return false
@@ -150,11 +150,11 @@ func isZlib(head []byte) bool {
 	return (uint(head[0])<<8|uint(head[1]))%31 == 0 && bytes.IndexFunc(head[2:], isBinary) >= 0
 }
 
-// isBinary reports whether a rune has no place in a text.
+// isBinary reports whether a rune does not occur in text.
 func isBinary(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == '�' }
 
-// isMail reports whether text begins with the header of a mail. Broken lines
-// among the fields are forgiven, the first line must be a field.
+// isMail reports whether text starts with the header of a mail. The first line must be a
+// field; other lines may be malformed.
 func isMail(text []byte) bool {
 	if !headerLine.Match(text) {
 		return false
@@ -163,18 +163,17 @@ func isMail(text []byte) bool {
 	return mailField.Match(header)
 }
 
-// isBase64 reports whether text is nothing but base64, and of something that is
-// a report or holds one.
+// isBase64 reports whether text is base64 that decodes to a report or a container.
 func isBase64(text []byte) bool {
 	if len(text) < minBase64 || bytes.ContainsFunc(text, isNoBase64) {
 		return false
 	}
 	inner := make([]byte, minBase64/4*3)
-	n, _ := (&base64Reader{r: bytes.NewReader(text)}).Read(inner) // an end is no failure
+	n, _ := (&base64Reader{r: bytes.NewReader(text)}).Read(inner) // io.EOF is fine
 	return beginsReport(inner[:n])
 }
 
-// isNoBase64 reports whether a rune has no place in lines of base64.
+// isNoBase64 reports whether a rune does not occur in base64 lines.
 func isNoBase64(r rune) bool {
 	if r == '=' || r == '\r' || r == '\n' || r == ' ' || r == '\t' {
 		return false
@@ -183,8 +182,8 @@ func isNoBase64(r rune) bool {
 	return !ok
 }
 
-// beginsReport reports whether head is the beginning of a report, or of data
-// that may hold one. It is quick, and good enough to tell that from base64.
+// beginsReport is a fast check whether head is the beginning of a report or container. It
+// is accurate enough to recognize base64.
 func beginsReport(head []byte) bool {
 	if bytes.HasPrefix(head, magicGzip) || bytes.HasPrefix(head, magicZip) || isZlib(head) {
 		return true

@@ -7,18 +7,17 @@ import (
 	"os"
 )
 
-// spoolInMemory is how many bytes are kept in memory before a temporary file is
-// made: nearly every archive of a report is smaller.
+// spoolInMemory is the number of bytes kept in memory before a temporary file is created.
+// Nearly all archives with reports are smaller.
 const spoolInMemory = 256 << 10
 
-// sized is content that can be read at any offset.
 type sized interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// guarded reads at any offset, and ends the walk where that fails: a disk that
-// cannot be read is no damage of the report.
+// guarded is an io.ReaderAt whose errors end the walk: a disk error is not a damaged
+// report.
 type guarded struct {
 	r      io.ReaderAt
 	budget *budget
@@ -35,23 +34,22 @@ func (g guarded) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// inPlace returns content that can be read at any offset, guarded.
+// inPlace returns a guarded reader of r.
 func (w *walker) inPlace(r io.ReaderAt, size int64) *io.SectionReader {
 	return io.NewSectionReader(guarded{r, w.budget}, 0, size)
 }
 
-// spooled is content that was read from a stream.
+// spooled is the content of a stream, readable at any offset.
 type spooled struct {
 	*io.SectionReader
 
 	file *os.File // nil if it is in memory
-	// damage says that the stream broke before its end.
+	// damage is set if the stream is truncated.
 	damage error
 }
 
-// spool reads r to its end so that it can be read at any offset. How much that
-// may be is bounded by the readers below r. The errors it returns end the walk,
-// but for a LimitError that concerns this stream alone.
+// spool reads all of r. The readers below r limit its size. Errors end the walk, except
+// for a LimitError that concerns only this stream.
 func (w *walker) spool(r io.Reader) (*spooled, error) {
 	var s spooled
 	head, err := io.ReadAll(io.LimitReader(r, spoolInMemory))
@@ -72,8 +70,7 @@ func (w *walker) spoolFile(head []byte, r io.Reader) (*spooled, error) {
 		return nil, w.budget.fail(err)
 	}
 	s := &spooled{file: file}
-	// The data lives as long as the file is open. Without a name nothing stays
-	// behind, however the process ends.
+	// The file has no name, so it disappears with the process.
 	if err := os.Remove(file.Name()); err != nil {
 		s.release()
 		return nil, w.budget.fail(err)
@@ -91,8 +88,7 @@ func (w *walker) spoolFile(head []byte, r io.Reader) (*spooled, error) {
 	return s, nil
 }
 
-// note keeps an error that only says that the stream is damaged, and returns
-// any other.
+// note stores an error that means a damaged stream, and returns all others.
 func (s *spooled) note(err error, b *budget) error {
 	if err == nil {
 		return nil
@@ -104,15 +100,15 @@ func (s *spooled) note(err error, b *budget) error {
 	return nil
 }
 
-// release gives the space back.
+// release frees the memory or the file.
 func (s *spooled) release() {
 	if s.file != nil {
-		_ = s.file.Close() // nothing of it is needed any more
+		_ = s.file.Close() // already removed
 	}
 }
 
-// fileWriter ends the walk where a temporary file cannot be written: a full
-// disk is no damage of the report.
+// fileWriter ends the walk if a temporary file cannot be written: a full disk is not a
+// damaged report.
 type fileWriter struct {
 	file   *os.File
 	budget *budget

@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// transferDecoder undoes a Content-Transfer-Encoding (RFC 2045 §6). It takes
-// what can be taken: the decoders of the standard library stop at the first
-// wrong byte, and reporters do send them.
+// transferDecoder decodes a Content-Transfer-Encoding (RFC 2045 §6). It tolerates invalid
+// bytes, which reporters do send; the decoders of the standard library do not.
 func transferDecoder(encoding string, r *bufio.Reader) io.Reader {
 	encoding, _, _ = strings.Cut(strings.ToLower(encoding), ";")
 	switch strings.TrimSpace(encoding) {
 	case "base64":
-		// Some label data as base64 that was never encoded.
-		head, _ := r.Peek(sniffBytes) // an error comes back with the next Read
+		// Some reporters declare base64 but do not encode.
+		head, _ := r.Peek(sniffBytes) // the next Read returns an error
 		if beginsReport(head) {
 			return r
 		}
@@ -28,13 +27,13 @@ func transferDecoder(encoding string, r *bufio.Reader) io.Reader {
 	}
 }
 
-// base64Reader decodes base64, in the alphabets of RFC 4648 §4 and §5, and
-// passes over every other byte as RFC 2045 §6.8 asks. Padding may be missing,
-// or stand in the middle where pieces were joined.
+// base64Reader decodes base64 in the alphabets of RFC 4648 §4 and §5. It ignores all
+// other bytes (RFC 2045 §6.8). Padding may be missing, or be in the middle of
+// concatenated pieces.
 type base64Reader struct {
 	r     io.ByteReader
 	bits  uint32
-	count int // how many bits wait
+	count int // number of pending bits
 }
 
 func (d *base64Reader) Read(p []byte) (int, error) {
@@ -43,7 +42,7 @@ func (d *base64Reader) Read(p []byte) (int, error) {
 		c, err := d.r.ReadByte()
 		if err != nil {
 			if n > 0 {
-				return n, nil // the error comes back with the next byte
+				return n, nil // the next byte returns the error
 			}
 			return 0, err
 		}
@@ -59,14 +58,14 @@ func (d *base64Reader) Read(p []byte) (int, error) {
 		d.count += 6
 		if d.count >= 8 {
 			d.count -= 8
-			p[n] = byte(d.bits >> d.count) //nolint:gosec // the upper bits were written before
+			p[n] = byte(d.bits >> d.count) //nolint:gosec // upper bits are already written
 			n++
 		}
 	}
 	return n, nil
 }
 
-// sextet returns the value of a letter of base64.
+// sextet returns the value of a base64 character.
 func sextet(c rune) (uint32, bool) {
 	switch {
 	case c >= 'A' && c <= 'Z':
@@ -83,14 +82,14 @@ func sextet(c rune) (uint32, bool) {
 	return 0, false
 }
 
-// quotedReader decodes quoted-printable (RFC 2045 §6.7). An equals sign that
-// begins no valid sequence stays as it is, as §6.7 proposes.
+// quotedReader decodes quoted-printable (RFC 2045 §6.7). An equals sign that starts no
+// valid sequence is kept, as §6.7 recommends.
 type quotedReader struct {
 	r       *bufio.Reader
-	line    []byte // the line, or the piece of a long one, that is being decoded
-	held    int    // the bytes at the end of line that are not decoded yet
+	line    []byte // the current line, or a piece of a long one
+	held    int    // number of undecoded bytes at the end of line
 	decoded []byte
-	rest    []byte // what is left of decoded
+	rest    []byte // unread part of decoded
 }
 
 func (d *quotedReader) Read(p []byte) (int, error) {
@@ -112,9 +111,9 @@ func (d *quotedReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// undecided returns how many bytes at the end of a piece of a line depend on what
-// follows: an escape that is not complete, and blanks, which count unless the line
-// ends behind them. More than a buffer of blanks counts in any case.
+// undecided returns the number of bytes at the end of a piece that depend on what
+// follows: an incomplete escape, and white space, which is dropped at the end of a line.
+// A buffer full of white space is always kept.
 func undecided(piece []byte) int {
 	text := bytes.TrimRight(piece, " \t\r")
 	n := len(piece) - len(text)
@@ -134,7 +133,7 @@ func unquote(decoded, line []byte) []byte {
 	text := bytes.TrimRight(line, "\r\n")
 	end := line[len(text):]
 	if len(end) > 0 {
-		text = bytes.TrimRight(text, " \t") // added on the way, says §6.7 (3)
+		text = bytes.TrimRight(text, " \t") // added in transit (§6.7, rule 3)
 	}
 	if len(end) > 0 && bytes.HasSuffix(text, []byte("=")) {
 		text, end = text[:len(text)-1], nil // a soft line break

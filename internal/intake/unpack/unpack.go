@@ -1,18 +1,16 @@
-// Package unpack finds the reports in whatever a reporter sent: bare XML or
-// JSON, gzip, bzip2, zlib, zip, bare base64, uuencode, whole mails of any MIME
-// structure, mbox, emlx, and these inside each other. How something is packed and whether it is a
-// report is told from its content, never from names and media types: reporters
-// label gzip as zip and zip as text (RFC 9990 asks for gzip, much else is sent).
-// A media type only tells which parts of a mail are mails themselves, and which
-// stand beside a report and need not be one, such as its text and its pictures.
+// Package unpack finds the reports in an input: bare XML or JSON, gzip, bzip2, zlib, zip,
+// bare base64, uuencode, mail of any MIME structure, mbox, emlx, and nested combinations.
+// It detects formats by content, never by names or media types, because reporters label
+// gzip as zip and zip as text (RFC 9990 asks for gzip, but other formats are common). A
+// media type only decides which parts of a mail are mails, and which accompany a report,
+// such as text and pictures.
 //
-// Memory stays constant: content is streamed, and what needs random access is
-// spooled to a temporary file. Every limit is counted while data comes out,
-// never taken from what a header declares. One odd member does not stop the
-// rest: it is handed over as a Rejected part with the reason.
+// Memory is constant: content is streamed, and spooled to a temporary file if it needs
+// random access. Limits apply to the actual output, never to declared sizes. A bad member
+// does not stop the walk: it becomes a Rejected part with a reason.
 //
-// Reading the reports is left to the packages aggregate, tlsrpt and failure,
-// folders and Maildir to the caller.
+// The packages aggregate, tlsrpt and failure parse the reports. Callers handle folders
+// and Maildir.
 package unpack
 
 import (
@@ -24,23 +22,22 @@ import (
 	"github.com/dmarcd/dmarcd/failure"
 )
 
-// Kind says what a part looks like.
+// Kind is the kind of a part, by its appearance.
 type Kind uint8
 
 const (
-	// Rejected means that the part holds no report that can be read; see
-	// Part.Err.
+	// Rejected is a part that cannot be read as a report; see Part.Err.
 	Rejected Kind = iota
-	// Aggregate means XML that should be a DMARC aggregate report.
+	// Aggregate is XML that should be a DMARC aggregate report.
 	Aggregate
-	// TLS means JSON that should be a TLS report (RFC 8460).
+	// TLS is JSON that should be a TLS report (RFC 8460).
 	TLS
-	// Failure means a feedback report (RFC 5965) or a failure report in plain
-	// text; Part.Failure holds it.
+	// Failure is a feedback report (RFC 5965) or a failure report in plain text; see
+	// Part.Failure.
 	Failure
 )
 
-// String returns the word used in logs and lists.
+// String returns the name for logs and lists.
 func (k Kind) String() string {
 	switch k {
 	case Aggregate:
@@ -54,32 +51,28 @@ func (k Kind) String() string {
 	}
 }
 
-// The reasons of rejected parts. They are tested with errors.Is; a LimitError
-// is a reason too.
+// The reasons of rejected parts, for errors.Is. A LimitError is also a reason.
 var (
-	// ErrEmpty means that there is nothing in it.
+	// ErrEmpty means that there is no content.
 	ErrEmpty = errors.New("the content is empty")
-	// ErrUnused means that the content is the word "unused", which some
-	// reporters send in place of a report.
+	// ErrUnused means that the content is the word "unused", which some reporters send
+	// instead of a report.
 	ErrUnused = errors.New(`the content is the word "unused" in place of a report`)
-	// ErrNoReport means a mail or an archive without anything in it that could
-	// be a report.
+	// ErrNoReport means that nothing in a mail or archive could be a report.
 	ErrNoReport = errors.New("it contains no report")
-	// ErrUnknown means content that is no report and no container.
+	// ErrUnknown means that the content is neither a report nor a container.
 	ErrUnknown = errors.New("the content is not a report")
-	// ErrDamaged means a container that breaks before its content begins, and,
-	// from Part.Damage, one that breaks later.
+	// ErrDamaged means that a container is damaged: for a Rejected part before its
+	// content starts, in Part.Damage later.
 	ErrDamaged = errors.New("the container is damaged")
-	// ErrEncrypted means a member of an archive that needs a password.
+	// ErrEncrypted means that a member of an archive needs a password.
 	ErrEncrypted = errors.New("the archive is encrypted")
-	// ErrMethod means a member of a zip archive that is compressed by a method
-	// which is not read.
+	// ErrMethod means that a zip member has an unsupported compression method.
 	ErrMethod = errors.New("the compression method of the zip member is not supported")
 )
 
-// Mail holds the header fields of the mail that a part came in, decoded
-// (RFC 2047) and cut to a length for people to read. They are what the sender
-// claims, and no proof of anything.
+// Mail contains header fields of the mail around a part, decoded (RFC 2047) and truncated
+// for display. The sender chooses them; they prove nothing.
 type Mail struct {
 	From      string
 	Subject   string
@@ -87,23 +80,22 @@ type Mail struct {
 	Date      string
 }
 
-// Part is one report, or one thing that cannot be read as such. It reads its
-// content: for Aggregate and TLS the document, for the other kinds nothing. It
-// is valid until the function that was given it returns.
+// Part is a report, or something that cannot be read as one. Its Read method returns the
+// document of Aggregate and TLS, and nothing for other kinds. It is valid until the Visit
+// function returns.
 type Part struct {
 	Kind Kind
-	// Path says where it was found, as names joined by slashes, such as
-	// "reports.zip/2026/example.xml". Names are cleaned and shortened; they are
-	// for people, and are not fit to open a file with.
+	// Path is the location, as names joined by slashes, such as
+	// "reports.zip/2026/example.xml". Names are cleaned and truncated for display; do not
+	// open files with them.
 	Path string
-	// MediaType is what the mail says the part is, in lower case, "" outside
-	// of mails.
+	// MediaType is the declared media type in lower case, "" outside mails.
 	MediaType string
-	// Mail is the innermost mail around the part, nil if there is none.
+	// Mail is the innermost enclosing mail, nil if there is none.
 	Mail *Mail
-	// Failure holds the pieces of a Failure part.
+	// Failure contains the pieces of a Failure part.
 	Failure failure.Message
-	// Err says why a Rejected part cannot be read.
+	// Err is the reason of a Rejected part.
 	Err error
 
 	content io.Reader
@@ -111,10 +103,10 @@ type Part struct {
 	damage  error
 }
 
-// Read reads the content. A container that is cut off or fails its checksum
-// ends the content where it breaks, with io.EOF, because reports can be read up
-// to there; Damage then tells. Other errors are a *LimitError, the error of the
-// context, or one of the reader that was given to Walk.
+// Read reads the content. If the container is truncated or fails its checksum, Read
+// returns io.EOF at that point, because reports can be read up to there; see Damage.
+// Other errors are a *LimitError, the error of the context, or that of the reader given
+// to Walk.
 func (p *Part) Read(b []byte) (int, error) {
 	if p.content == nil {
 		return 0, io.EOF
@@ -132,35 +124,32 @@ func (p *Part) Read(b []byte) (int, error) {
 }
 
 // AnotherDocument counts another report in the content as a member of the input. It
-// returns the *LimitError that ends the walk where there are too many.
+// returns a *LimitError, which ends the walk, if there are too many.
 func (p *Part) AnotherDocument() error { return p.budget.member() }
 
-// Damage returns what is wrong with the container, as far as the content was
-// read: an error that wraps ErrDamaged, or nil.
+// Damage returns an error that wraps ErrDamaged if the container is damaged in the
+// content read so far, otherwise nil.
 func (p *Part) Damage() error { return p.damage }
 
-// Visit is called for every part, in the order in which they are found. An
-// error of it ends the walk.
+// Visit is called for every part, in order. Its error ends the walk.
 type Visit func(p *Part) error
 
-// Walk hands every report in r, and everything that should be one and is not,
-// to visit. It calls visit at least once unless it returns an error.
+// Walk calls visit for every report in r, and for everything that should be one but is
+// not. It calls visit at least once unless it returns an error.
 //
-// It returns a *LimitError if r is too long, expands to too much or has too
-// many members; parts visited before that are sound. Limits that concern one
-// member alone, Ratio and Nesting, do not end the walk: the member is Rejected,
-// or, where its content is being read, Read returns the *LimitError. A mail or
-// mailbox that ends early because of damage is told as a Rejected part after
-// what was found in it. Walk also ends with the error of ctx, of r, or of visit.
+// It returns a *LimitError if r is too long, expands to too much, or has too many
+// members; parts visited before are valid. Limits on one member, Ratio and Nesting, do
+// not end the walk: the member is Rejected, or its Read returns the *LimitError. A
+// damaged mail or mailbox is reported as a Rejected part after the parts found in it.
+// Walk also returns errors of ctx, r and visit.
 //
-// A zip archive in r is read in place if r has the methods of io.ReaderAt and
-// Size() int64, as *bytes.Reader and *io.SectionReader do, and stands at its
-// beginning.
+// A zip archive in r is read in place if r is at its beginning and implements io.ReaderAt
+// and Size() int64, as *bytes.Reader and *io.SectionReader do.
 func Walk(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
 	return new(Walker).Walk(ctx, r, limits, visit)
 }
 
-// Walk is the function Walk with the buffers of earlier walks.
+// Walk is the function Walk, with reused buffers.
 func (buffers *Walker) Walk(ctx context.Context, r io.Reader, limits Limits, visit Visit) error {
 	b := &budget{limits: limits, stopped: ctx.Err}
 	if s, ok := r.(sized); ok && s.Size() > limits.Input {
@@ -174,7 +163,6 @@ func (buffers *Walker) Walk(ctx context.Context, r io.Reader, limits Limits, vis
 	return b.fatal
 }
 
-// damaged wraps the error of a container's reader.
 func damaged(err error) error {
 	if errors.Is(err, ErrDamaged) {
 		return err

@@ -7,11 +7,11 @@ import (
 	"regexp"
 )
 
-// uuBegin finds the line before a file in uuencode, and the first line of it: a
-// length, and characters from the blank to the grave accent.
+// uuBegin matches the begin line of a uuencoded file and its first line: a length, and
+// characters from the space to the grave accent.
 var uuBegin = regexp.MustCompile("(?m)^begin [0-7]{3,4} ([^\\r\\n]+)\\r?\\n[!-M`][ -`]*\\r?$")
 
-// uu walks through a text with files in uuencode. Words may stand around them.
+// uu walks through a text with uuencoded files. Other text may surround them.
 func (w *walker) uu(r *bufio.Reader, at place) error {
 	before := w.parts
 	for {
@@ -20,7 +20,7 @@ func (w *walker) uu(r *bufio.Reader, at place) error {
 			if stop := w.budget.refuses(err); stop != nil {
 				return w.cutOff(stop, at)
 			}
-			break // damage was told to the reader of the last file
+			break // the reader of the last file has already seen the damage
 		}
 		name, ok := uuName(line)
 		if !ok {
@@ -33,9 +33,9 @@ func (w *walker) uu(r *bufio.Reader, at place) error {
 		if err := w.content(file, at.in(name)); err != nil {
 			return err
 		}
-		// The next file begins behind this one.
+		// The next file starts after this one.
 		if _, err := io.Copy(io.Discard, file); err != nil {
-			return w.budget.alive() // damage or a limit was told to the reader
+			return w.budget.alive() // the reader has already seen the damage or limit
 		}
 	}
 	if w.parts == before {
@@ -44,7 +44,7 @@ func (w *walker) uu(r *bufio.Reader, at place) error {
 	return nil
 }
 
-// uuName returns the name of the file that begins behind a line.
+// uuName returns the name of the file after a begin line.
 func uuName(line []byte) (string, bool) {
 	mode, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("begin "))
 	if !ok {
@@ -54,12 +54,12 @@ func uuName(line []byte) (string, bool) {
 	return string(name), ok && len(bytes.Trim(mode, "01234567")) == 0
 }
 
-// uuReader decodes a file in uuencode up to its end.
+// uuReader decodes one uuencoded file.
 type uuReader struct {
 	r       *bufio.Reader
 	decoded [64]byte
-	rest    []byte // what is left of decoded
-	err     error  // comes behind rest
+	rest    []byte // unread part of decoded
+	err     error  // returned after rest
 }
 
 func (d *uuReader) Read(p []byte) (int, error) {
@@ -79,8 +79,8 @@ func (d *uuReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line decodes a line: its length in bytes, and four characters for each three bytes.
-// Blanks at the end may be missing, unless the file is cut off there.
+// line decodes a line: its length in bytes, then four characters for each three bytes.
+// Trailing spaces may be missing, except at the end of a truncated file.
 func (d *uuReader) line(whole []byte) {
 	line := bytes.TrimRight(whole, "\r\n")
 	switch {

@@ -79,7 +79,7 @@ func TestWalkEndsWithTheErrorOf(t *testing.T) {
 	})
 }
 
-// brokenFile can be read from its beginning only.
+// brokenFile can only be read from the beginning.
 type brokenFile struct {
 	*bytes.Reader
 
@@ -96,8 +96,8 @@ func TestLimits(t *testing.T) {
 		name  string
 		data  []byte
 		set   func(*unpack.Limits)
-		want  unpack.Limit // "" if it holds
-		parts int          // that were handed over
+		want  unpack.Limit // "" if no limit is exceeded
+		parts int          // number of visited parts
 	}{
 		{"input that just fits", []byte(report), func(l *unpack.Limits) { l.Input = int64(len(report)) }, "", 1},
 		{"input a byte too long", []byte(report), func(l *unpack.Limits) { l.Input = int64(len(report)) - 1 }, unpack.LimitInput, 0},
@@ -145,8 +145,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestOneBombDoesNotStopTheRest checks that a limit of one member is told for
-// that member.
+// TestOneBombDoesNotStopTheRest checks that a limit on one member is reported for that
+// member only.
 func TestOneBombDoesNotStopTheRest(t *testing.T) {
 	t.Parallel()
 	bomb := report + strings.Repeat(" ", 4<<20)
@@ -164,7 +164,7 @@ func largeArchive(t *testing.T) []byte {
 	t.Helper()
 	noise := make([]byte, 1<<20)
 	random := rand.NewChaCha8([32]byte{})
-	_, _ = random.Read(noise) // it never fails
+	_, _ = random.Read(noise) // never fails
 	return zipped(t, "noise", string(noise), "a.xml", report)
 }
 
@@ -189,8 +189,8 @@ func TestLargeArchiveFromStream(t *testing.T) {
 	}
 }
 
-// TestStoredMembersOfCutArchive finds the member behind a stored one whose length is
-// unknown, wherever the blocks that are searched end.
+// TestStoredMembersOfCutArchive finds the member after a stored one of unknown length, at
+// every position relative to the block size.
 func TestStoredMembersOfCutArchive(t *testing.T) {
 	t.Parallel()
 	const block = 32 << 10
@@ -207,8 +207,7 @@ func TestStoredMembersOfCutArchive(t *testing.T) {
 	}
 }
 
-// TestPartsNeedNotBeRead checks that what a visitor leaves does not hide what
-// follows.
+// TestPartsNeedNotBeRead checks that an unread part does not hide the next one.
 func TestPartsNeedNotBeRead(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("testdata", "several-reports.eml"))

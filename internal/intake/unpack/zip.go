@@ -14,25 +14,23 @@ import (
 	"github.com/klauspost/compress/zip"
 )
 
-// zipEntry begins every entry of the directory of a zip archive.
+// zipEntry is the signature of a directory entry.
 var zipEntry = []byte("PK\x01\x02")
 
-// errCutOff is the damage of an archive whose directory is missing.
+// errCutOff means that an archive has no directory.
 var errCutOff = errors.New("the archive has no directory, it is truncated")
 
-// flagEncrypted is the bit of a member's flags that says it needs a password.
 const flagEncrypted = 0x1
 
-// methodBzip2 is the number of bzip2 among the methods of zip.
 const methodBzip2 = 12
 
-// methods names the compressions of zip that are not read (APPNOTE 4.4.5).
+// methods names the unsupported compression methods (APPNOTE 4.4.5).
 var methods = map[uint16]string{
 	1: "Shrink", 6: "Implode", 9: "Deflate64", 10: "PKWARE DCL Implode", methodBzip2: "bzip2", 14: "LZMA", 19: "LZ77",
 	20: "Zstandard", 93: "Zstandard", 95: "XZ", 98: "PPMd", 99: "AES encryption",
 }
 
-// unread returns the reason for which a member of that method is not read.
+// unread returns the reason why a method is not supported.
 func unread(method uint16) error {
 	name, ok := methods[method]
 	if !ok {
@@ -41,8 +39,8 @@ func unread(method uint16) error {
 	return fmt.Errorf("%w: %s", ErrMethod, name)
 }
 
-// zipStream walks through a zip archive that can only be read once. Its
-// directory is at its end, so it is spooled first.
+// zipStream walks through a zip archive in a stream. It spools the archive first, because
+// the directory is at the end.
 func (w *walker) zipStream(r io.Reader, at place) error {
 	s, err := w.spool(r)
 	if err != nil {
@@ -118,10 +116,10 @@ func (w *walker) zipMember(f *zip.File, from *counter, at place) error {
 	return w.content(&meter{r: content, from: from, budget: w.budget}, at)
 }
 
-// countEntries refuses an archive with too many members before its directory is
-// read, which takes memory for each of them. The number that the directory
-// declares proves nothing, so its entries are counted. Those of archives that
-// are stored inside count too: their members would be counted later anyway.
+// countEntries rejects an archive with too many members before its directory is read,
+// which needs memory for each of them. It counts the entries, because the declared number
+// may be wrong. Entries of archives stored inside count too: their members would count
+// later anyway.
 func (w *walker) countEntries(archive io.ReaderAt, size int64) error {
 	left := w.budget.limits.Members - w.budget.members
 	r := bufio.NewReaderSize(io.NewSectionReader(archive, 0, size), int(min(size+1, 64<<10)))
@@ -140,15 +138,15 @@ func (w *walker) countEntries(archive io.ReaderAt, size int64) error {
 			}
 			return nil
 		}
-		// An entry may begin in this window and end in the next.
+		// An entry may cross the end of the window.
 		if _, err := r.Discard(len(window) - len(zipEntry) + 1); err != nil {
 			return w.budget.fail(fmt.Errorf("read archive: %w", err))
 		}
 	}
 }
 
-// isClutter reports whether a file is one that archivers add by themselves:
-// folders, the resource forks of macOS, and the settings of file managers.
+// isClutter reports whether archivers add a file by themselves: folders, resource forks
+// of macOS, and settings of file managers.
 func isClutter(name string) bool {
 	name = strings.ReplaceAll(name, `\`, "/")
 	base := path.Base(name)

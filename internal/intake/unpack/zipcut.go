@@ -10,26 +10,24 @@ import (
 	"github.com/klauspost/compress/zip"
 )
 
-// localHeader is the length of the fixed part of what stands before every
-// member of a zip archive (APPNOTE 4.3.7).
+// localHeader is the size of the fixed part of a local header (APPNOTE 4.3.7).
 const localHeader = 30
 
-// member is what a local header says.
+// member is a local header.
 type member struct {
 	name      string
 	method    uint16
 	encrypted bool
-	data      int64 // where the content begins
-	packed    int64 // its length, 0 if not told
+	data      int64 // offset of the content
+	packed    int64 // its length, 0 if unknown
 }
 
-// zipDescriptor begins what stands behind a member whose header does not tell
-// its length (APPNOTE 4.3.9).
+// zipDescriptor starts the data descriptor after a member whose header has no length
+// (APPNOTE 4.3.9).
 var zipDescriptor = []byte("PK\x07\x08")
 
-// zipWithoutDirectory walks through an archive whose directory is missing or
-// broken, going from one local header to the next. What was complete before the
-// cut is read in full, the rest as far as it goes.
+// zipWithoutDirectory walks through an archive with a missing or broken directory, from
+// one local header to the next. The last member may be incomplete.
 func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause error) error {
 	if at.damage == nil {
 		at.damage = damaged(errCutOff)
@@ -48,7 +46,7 @@ func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause 
 			return err
 		}
 		if m.method == zip.Store && m.packed == 0 {
-			// Deflate data tells its end, stored data does not.
+			// Deflate data has an end mark, stored data does not.
 			if m.packed, err = storedLength(archive, m.data, block); err != nil {
 				return w.budget.fail(err)
 			}
@@ -65,7 +63,7 @@ func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause 
 	return nil
 }
 
-// looseMember walks through one member and returns where it ends.
+// looseMember walks through one member and returns its end.
 func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end int64, err error) {
 	length := archive.Size() - m.data
 	if m.packed > 0 && m.packed < length {
@@ -83,7 +81,7 @@ func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end
 	case m.method != zip.Deflate:
 		return m.data + m.packed, w.reject(at, unread(m.method))
 	}
-	// A ByteReader is never read beyond the end of the compressed data.
+	// An io.ByteReader is never read beyond the compressed data.
 	from := &counter{r: section}
 	packed := bufio.NewReader(from)
 	inflater := w.inflate(packed)
@@ -96,15 +94,14 @@ func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end
 		return m.data + m.packed, nil
 	}
 	if _, err := io.Copy(io.Discard, content); err != nil {
-		// Damage or a limit was told to the reader; the search goes on behind
-		// what was taken.
+		// The reader has already seen the damage or limit. Continue the search after the
+		// consumed data.
 		return m.data + from.n, w.budget.alive()
 	}
 	return m.data + from.n - int64(packed.Buffered()), nil
 }
 
-// nextMember finds the first local header at or behind offset, reading a block
-// at a time.
+// nextMember finds the first local header at or after offset.
 func nextMember(archive *io.SectionReader, offset int64, block []byte) (m member, found bool, err error) {
 	start, err := find(archive, offset, block, magicZip)
 	if err != nil || start < 0 {
@@ -130,15 +127,15 @@ func nextMember(archive *io.SectionReader, offset int64, block []byte) (m member
 		encrypted: h[6]&flagEncrypted != 0,
 		data:      min(start+localHeader+nameLength+extraLength, archive.Size()),
 	}
-	// Bit 3 says that the length stands behind the data (APPNOTE 4.4.4).
+	// Bit 3 means that the length follows the data (APPNOTE 4.4.4).
 	if packed := binary.LittleEndian.Uint32(h[18:]); h[6]&0x8 == 0 && packed != 0xffffffff {
 		m.packed = int64(packed)
 	}
 	return m, true, nil
 }
 
-// storedLength returns the length of stored data at offset, which lasts until
-// the next thing that begins.
+// storedLength returns the length of stored data at offset: it ends at the next
+// signature.
 func storedLength(archive *io.SectionReader, offset int64, block []byte) (int64, error) {
 	end, err := find(archive, offset, block, zipDescriptor, magicZip)
 	if err != nil {
@@ -150,9 +147,9 @@ func storedLength(archive *io.SectionReader, offset int64, block []byte) (int64,
 	return end - offset, nil
 }
 
-// find returns the offset of the first of the marks, which are equally long, at or
-// behind offset, -1 if there is none. It reads a block at a time and nothing beyond
-// the block in which a mark is: an archive may have a thousand members.
+// find returns the offset of the first mark at or after offset, -1 if there is none. All
+// marks have the same length. It reads block by block and stops at the block with a mark,
+// because an archive may have a thousand members.
 func find(archive *io.SectionReader, offset int64, block []byte, marks ...[]byte) (int64, error) {
 	for offset < archive.Size() {
 		n, err := archive.ReadAt(block, offset)
@@ -171,7 +168,7 @@ func find(archive *io.SectionReader, offset int64, block []byte, marks ...[]byte
 		if n < len(block) {
 			break
 		}
-		// A mark may begin in this block and end in the next.
+		// A mark may cross the end of the block.
 		offset += int64(n - len(marks[0]) + 1)
 	}
 	return -1, nil
