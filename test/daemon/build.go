@@ -9,22 +9,22 @@ import (
 	"runtime"
 )
 
-// raceFlags builds with the race detector, except SQLite: it works on memory
-// that the detector does not watch, and would take ten times as long. The
-// Makefile has the same flags.
+// raceFlags enable the race detector, except for SQLite: it uses memory that the detector
+// does not watch, and would take ten times as long. Keep them equal to those in the
+// Makefile.
 var raceFlags = []string{
 	"-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc/...=-race=false", "-gcflags=modernc.org/memory=-race=false",
 }
 
-// Build puts the daemon into a folder and returns the path of the binary.
+// Build builds the daemon in a folder and returns the path of the binary.
 func Build(folder string) (string, error) { return build(folder, "dmarcd") }
 
 // BuildRace is Build with the race detector. It needs a C compiler.
 func BuildRace(folder string) (string, error) { return build(folder, "dmarcd-race", raceFlags...) }
 
-// build compiles into .cache/daemon, where go build links only after a change,
-// so that the packages of one test run share the work. The test gets a copy:
-// a later build must not replace a program in the middle of its test.
+// build compiles into .cache/daemon, where go build links only after a change, so that
+// the packages of one test run share the work. It returns a copy: a later build must not
+// replace a running binary.
 func build(folder, name string, flags ...string) (program string, err error) {
 	_, here, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(here), "..", "..")

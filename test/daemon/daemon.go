@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// Daemon is a process that serves.
+// Daemon is a running server process.
 type Daemon struct {
-	// HTTP and SMTP are the host:port of the listeners, once Await has returned. SMTP
-	// is empty where the settings have none.
+	// HTTP and SMTP are the host:port of the listeners, set by Await. SMTP is empty if
+	// the settings enable none.
 	HTTP, SMTP string
-	// Memory measures the process with its children. It is nil where the
-	// installation has no MemoryNet.
+	// Memory measures the process and its children. It is nil without
+	// Installation.MemoryNet.
 	Memory *Meter
 
 	t       testing.TB
 	process *exec.Cmd
-	mail    bool // there is an SMTP listener
+	mail    bool // the settings enable SMTP
 	stdout  *Output
 	log     *Output
-	ended   chan struct{} // closed when the process is gone
+	ended   chan struct{} // closed when the process has ended
 }
 
-// Serve starts a daemon and returns when it serves.
+// Serve starts a daemon and waits until it is ready.
 func (in Installation) Serve(t testing.TB) *Daemon {
 	t.Helper()
 	d := in.Start(t, "serve")
@@ -36,7 +36,7 @@ func (in Installation) Serve(t testing.TB) *Daemon {
 }
 
 // Start starts a command that serves, without waiting for it. The process is killed at
-// the end of the test unless it has ended before.
+// the end of the test.
 func (in Installation) Start(t testing.TB, command string) *Daemon {
 	t.Helper()
 	d := &Daemon{t: t, stdout: &Output{}, log: &Output{}, ended: make(chan struct{})}
@@ -71,7 +71,7 @@ func (in Installation) Start(t testing.TB, command string) *Daemon {
 	return d
 }
 
-// Await returns when the daemon serves.
+// Await waits until the daemon is ready.
 func (d *Daemon) Await() {
 	d.t.Helper()
 	Eventually(d.t, StartLimit, "the daemon serves", func() bool {
@@ -86,7 +86,7 @@ func (d *Daemon) Await() {
 	})
 }
 
-// logged returns the address in a message of the log, or "".
+// logged returns the address in a log message, or "".
 func (d *Daemon) logged(message string) string {
 	for line := range strings.Lines(d.log.String()) {
 		var entry struct{ Msg, Address string }
@@ -97,7 +97,7 @@ func (d *Daemon) logged(message string) string {
 	return ""
 }
 
-// Running reports whether the process is still there.
+// Running reports whether the process is running.
 func (d *Daemon) Running() bool {
 	select {
 	case <-d.ended:
@@ -110,11 +110,10 @@ func (d *Daemon) Running() bool {
 // PID returns the id of the process.
 func (d *Daemon) PID() int { return d.process.Process.Pid }
 
-// Log returns what the daemon wrote to standard error, the end of it where it
-// was a lot.
+// Log returns the standard error of the daemon; see Output for the limit.
 func (d *Daemon) Log() string { return d.log.String() }
 
-// Printed returns what the daemon wrote to standard output.
+// Printed returns the standard output of the daemon.
 func (d *Daemon) Printed() string { return d.stdout.String() }
 
 // Signal sends a signal to the process, which must be running.
@@ -125,15 +124,15 @@ func (d *Daemon) Signal(signal os.Signal) {
 	}
 }
 
-// Stop ends the process as an operator does and fails the test if it takes too
-// long or ends with an error.
+// Stop sends SIGTERM, and fails the test if the process takes too long or exits with an
+// error.
 func (d *Daemon) Stop() {
 	d.t.Helper()
 	d.Signal(syscall.SIGTERM)
 	d.Stopped()
 }
 
-// Stopped waits for the end of a process that has received SIGTERM.
+// Stopped waits for a process that has received SIGTERM; see Stop.
 func (d *Daemon) Stopped() {
 	d.t.Helper()
 	select {
@@ -148,14 +147,13 @@ func (d *Daemon) Stopped() {
 	}
 }
 
-// Kill ends the process at once.
+// Kill kills the process and waits for its end.
 func (d *Daemon) Kill() {
-	_ = d.process.Process.Kill() // it may be gone
+	_ = d.process.Process.Kill() // may have ended already
 	<-d.ended
 }
 
-// Refused waits for the end of a daemon that must not start, and returns its exit
-// status and its log.
+// Refused waits for a daemon that must not start, and returns its exit status and log.
 func (d *Daemon) Refused() (status int, log string) {
 	d.t.Helper()
 	select {
@@ -166,8 +164,7 @@ func (d *Daemon) Refused() (status int, log string) {
 	return d.process.ProcessState.ExitCode(), d.log.String()
 }
 
-// Eventually returns when the condition holds, and fails the test if that takes
-// longer than limit.
+// Eventually waits until the condition holds, and fails the test after limit.
 func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
 	const longest = 50 * time.Millisecond

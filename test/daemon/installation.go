@@ -1,8 +1,7 @@
-// Package daemon runs the real binary for black-box tests. It builds it once,
-// starts it with settings, waits until it serves, measures the memory of the
-// process with its children, and stops it. It knows the operating contract
-// (commands, settings, log lines that name the listeners, signals) and nothing
-// of the inside.
+// Package daemon runs the real binary for black-box tests. It builds it once, starts it
+// with settings, waits until it is ready, measures its memory, and stops it. It depends
+// only on the operating contract: commands, settings, signals, and the log lines with the
+// listener addresses.
 package daemon
 
 import (
@@ -17,25 +16,23 @@ import (
 )
 
 const (
-	// StartLimit bounds a start, also that of the demo, which makes a year of reports.
-	// It is generous: the machine may be busy.
+	// StartLimit limits a start, including the demo, which generates a year of reports.
+	// It is generous, because the machine may be busy.
 	StartLimit = 5 * time.Minute
-	// StopLimit is three times what the operating contract promises for SIGTERM, for
-	// the same reason.
+	// StopLimit is three times the guaranteed time after SIGTERM, for the same reason.
 	StopLimit = 30 * time.Second
-	// CommandLimit bounds a command other than serve.
+	// CommandLimit limits commands other than serve.
 	CommandLimit = 2 * time.Minute
 )
 
 // Installation is a binary with a database and a data folder.
 type Installation struct {
 	Program string
-	// Settings are NAME=value pairs. They are the whole environment of the
-	// processes: nothing comes from that of the test. Of two values the later
-	// one holds.
+	// Settings are NAME=value pairs. They are the whole environment of the process. The
+	// last value of a name applies.
 	Settings []string
-	// MemoryNet is the resident memory in bytes at which a daemon is killed: a bug must
-	// not take the machine with it. 0 is no limit.
+	// MemoryNet is the resident memory in bytes at which a daemon is killed, to protect
+	// the machine from bugs. 0 means no limit.
 	MemoryNet int64
 }
 
@@ -45,13 +42,13 @@ func (in Installation) With(settings ...string) Installation {
 	return in
 }
 
-// Result is what a command left behind.
+// Result is the result of a command.
 type Result struct {
 	Stdout, Stderr string
 	Status         int
 }
 
-// Run runs a command of the binary to its end.
+// Run runs a command of the binary and waits for its end.
 func (in Installation) Run(t testing.TB, stdin string, args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), CommandLimit)
@@ -72,8 +69,8 @@ func (in Installation) Run(t testing.TB, stdin string, args ...string) Result {
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Status: process.ProcessState.ExitCode()}
 }
 
-// Do runs a command that must succeed and returns its standard output without
-// the last line break.
+// Do runs a command that must succeed, and returns its standard output without the
+// trailing newline.
 func (in Installation) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	r := in.Run(t, "", args...)
@@ -83,7 +80,7 @@ func (in Installation) Do(t testing.TB, args ...string) string {
 	return strings.TrimSpace(r.Stdout)
 }
 
-// List runs a command that must succeed and decodes the JSON that it prints.
+// List runs a command that must succeed, and decodes its JSON output.
 func (in Installation) List(t testing.TB, into any, args ...string) {
 	t.Helper()
 	args = append(args, "--json")

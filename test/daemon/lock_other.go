@@ -2,7 +2,8 @@
 
 package daemon
 
-// lock does nothing: here packages must not build at the same time (go test -p 1).
+// lock does nothing: on this system, packages must not be built concurrently (go test -p
+// 1).
 func lock(string) (unlock func() error, err error) {
 	return func() error { return nil }, nil
 }

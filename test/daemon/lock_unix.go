@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lock waits until no other process has the lock of a file.
+// lock waits for an exclusive lock on a file.
 func lock(name string) (unlock func() error, err error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

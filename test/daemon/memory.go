@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// sampleInterval is how often the memory of a daemon is read.
+// sampleInterval is the interval between memory samples.
 const sampleInterval = 20 * time.Millisecond
 
-// Meter samples the resident memory of a process together with its children,
-// from /proc. Where there is no /proc it reads 0. It is safe for concurrent
-// use.
+// Meter samples the resident memory of a process and its children from /proc. Without
+// /proc it reads 0. It is safe for concurrent use.
 type Meter struct {
 	now    atomic.Int64
 	peak   atomic.Int64
@@ -23,8 +22,7 @@ type Meter struct {
 	done   chan struct{}
 }
 
-// meter samples until the process has ended, and kills it when it has more than
-// net bytes.
+// meter samples until the process ends, and kills it above net bytes.
 func meter(pid int, net int64, ended <-chan struct{}) *Meter {
 	m := &Meter{done: make(chan struct{})}
 	go func() {
@@ -42,7 +40,7 @@ func meter(pid int, net int64, ended <-chan struct{}) *Meter {
 			m.peak.Store(max(m.peak.Load(), used))
 			if used > net {
 				m.killed.Store(true)
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+				_ = syscall.Kill(pid, syscall.SIGKILL) // may have ended already
 			}
 		}
 	}()
@@ -55,10 +53,10 @@ func (m *Meter) Peak() int64 { return m.peak.Load() }
 // Reset forgets the peak.
 func (m *Meter) Reset() { m.peak.Store(m.now.Load()) }
 
-// Killed reports whether the process was killed because of its memory.
+// Killed reports whether the process exceeded its memory limit and was killed.
 func (m *Meter) Killed() bool { return m.killed.Load() }
 
-// resident returns the resident bytes of a process and of all below it.
+// resident returns the resident bytes of a process and its descendants.
 func resident(pid int) int64 {
 	folder := filepath.Join("/proc", strconv.Itoa(pid))
 	statm, err := os.ReadFile(filepath.Join(folder, "statm"))

@@ -2,6 +2,6 @@ package daemon
 
 import "syscall"
 
-// DieWithParent has the kernel kill a process when the test process is gone:
-// one that panics or runs out of time ends without its cleanups.
+// DieWithParent makes the kernel kill a process when the test process ends: after a panic
+// or a timeout, cleanups do not run.
 func DieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

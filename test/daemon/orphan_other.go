@@ -4,5 +4,5 @@ package daemon
 
 import "syscall"
 
-// DieWithParent does nothing: only Linux can.
+// DieWithParent does nothing: only Linux supports it.
 func DieWithParent(*syscall.SysProcAttr) {}

@@ -5,11 +5,10 @@ import (
 	"sync"
 )
 
-// maxOutput is how much of the output of a process is stored.
+// maxOutput is the number of bytes stored of an output.
 const maxOutput = 64 << 20
 
-// Output stores the end of what a process writes. It is safe for concurrent
-// use.
+// Output stores the end of an output, up to maxOutput. It is safe for concurrent use.
 type Output struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -25,7 +24,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.buffer.Write(p)
 }
 
-// String returns what is stored.
+// String returns the stored output.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

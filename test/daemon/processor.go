@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CPU returns the processor time that the process has used.
+// CPU returns the CPU time of the process.
 func (d *Daemon) CPU() time.Duration {
 	d.t.Helper()
 	used, err := ProcessorTime(d.PID())
@@ -19,13 +19,13 @@ func (d *Daemon) CPU() time.Duration {
 	return used
 }
 
-// ProcessorTime returns the processor time that a process has used, from /proc.
+// ProcessorTime returns the CPU time of a process, from /proc.
 func ProcessorTime(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name of the program may hold blanks
+	_, rest, _ := strings.Cut(string(stat), ") ") // the program name may contain spaces
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("got %s, want the line that proc(5) describes", stat)
