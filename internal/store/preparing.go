@@ -132,7 +132,7 @@ func (t *preparingTx) QueryContext(ctx context.Context, query string, args ...an
 func (t *preparingTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	statement, err := t.prepare(ctx, query) //nolint:sqlclosecheck // the transaction closes it
 	if err != nil {
-		return t.Tx.QueryRowContext(ctx, query, args...) // which tells the error
+		return t.Tx.QueryRowContext(ctx, query, args...) // which returns the error
 	}
 	return statement.QueryRowContext(ctx, args...)
 }

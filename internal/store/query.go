@@ -238,7 +238,7 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 	if err != nil {
 		return nil, t.store.kind(err)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err tells
+	defer func() { _ = rows.Close() }() // rows.Err returns it
 	var all []T
 	for rows.Next() {
 		one, err := scan(rows.Scan)

@@ -23,7 +23,7 @@ func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("give free pages back: %w", s.kind(err))
 	}
-	defer func() { _ = rows.Close() }() // rows.Err tells
+	defer func() { _ = rows.Close() }() // rows.Err returns it
 	for rows.Next() {
 		continue
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Retention is how long data is stored; 0 is for ever.
+// Retention is how long data is stored; 0 means forever.
 type Retention struct {
 	// Originals is for the original bytes.
 	Originals time.Duration

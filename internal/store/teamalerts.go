@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// AlertRules returns the rules of the team.
+// AlertRules returns the alert rules of the team.
 func (t *Team) AlertRules(ctx context.Context) (rules dmarcd.AlertRules, err error) {
 	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
 		rules, err = t.alertRules(ctx, read)
@@ -35,7 +35,7 @@ func (t *Team) alertRules(ctx context.Context, tx tx) (dmarcd.AlertRules, error)
 	return shape.DecodeAlertRules(document)
 }
 
-// SetAlertRules replaces the rules of the team. They apply to events from then on.
+// SetAlertRules replaces the alert rules. They apply to new events only.
 func (t *Team) SetAlertRules(ctx context.Context, rules dmarcd.AlertRules, audit ...dmarcd.AuditEntry) error {
 	return t.tx(ctx, func(tx tx) error {
 		_, err := tx.exec(ctx, `INSERT INTO alert_rules (team_id, document) VALUES ($1, $2)
@@ -47,7 +47,7 @@ func (t *Team) SetAlertRules(ctx context.Context, rules dmarcd.AlertRules, audit
 	})
 }
 
-// alertSubject returns what tells alerts of one kind and domain apart.
+// alertSubject returns the subject that distinguishes alerts of the same kind and domain.
 func alertSubject(e dmarcd.Event) string {
 	subject := cmp.Or(e.Subject, e.Finding)
 	if subject == "" && e.Webhook != 0 {
@@ -56,8 +56,8 @@ func alertSubject(e dmarcd.Event) string {
 	return subject
 }
 
-// decide stores what the rules decide on new events, and sets it in them. The caller holds
-// the counter of events: no other event of the team is decided on meanwhile.
+// decide stores the decision of the rules on new events, and sets it in them. The caller
+// holds the row of event_counters, so that events of the team are decided in order.
 func (t *Team) decide(ctx context.Context, tx tx, events []newEvent) error {
 	rules, err := t.alertRules(ctx, tx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *Team) decide(ctx context.Context, tx tx, events []newEvent) error {
 	return err
 }
 
-// alertKey is what the cool-down is for.
+// alertKey identifies alerts for the cool-down.
 type alertKey struct {
 	kind    dmarcd.EventKind
 	domain  dmarcd.DomainID
@@ -162,7 +162,7 @@ func scanAlert(scan scanner) (dmarcd.Alert, error) {
 }
 
 // Alerts returns up to limit alerts, newest first, of events with numbers below before; 0
-// begins with the newest.
+// starts at the newest.
 func (t *Team) Alerts(ctx context.Context, filter dmarcd.AlertFilter, before int64, limit int) ([]dmarcd.Alert, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -181,7 +181,7 @@ func number(b bool) int {
 	return 0
 }
 
-// Alert returns the alert of the event with that number, or ErrNotFound.
+// Alert returns the alert of the event with a number, or ErrNotFound.
 func (t *Team) Alert(ctx context.Context, seq int64) (alert dmarcd.Alert, err error) {
 	err = t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
 		alert, err = scanAlert(func(dest ...any) error {
@@ -192,7 +192,7 @@ func (t *Team) Alert(ctx context.Context, seq int64) (alert dmarcd.Alert, err er
 	return alert, err
 }
 
-// AcknowledgeAlert notes that someone took note of an alert. The first one stays.
+// AcknowledgeAlert records who acknowledged an alert. The first acknowledgement stays.
 func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64, by string, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE alerts SET
 			acknowledged_by = CASE WHEN acknowledged_at = 0 THEN $3 ELSE acknowledged_by END,
@@ -200,7 +200,7 @@ func (t *Team) AcknowledgeAlert(ctx context.Context, seq int64, by string, audit
 		WHERE team_id = $1 AND seq = $2`, t.id, seq, by, unix(t.store.now()))
 }
 
-// TestAlert writes an event that all enabled webhooks get now, and returns its alert.
+// TestAlert writes an event for all enabled webhooks, and returns its alert.
 func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarcd.Alert, error) {
 	id := dmarcd.EventID(newID())
 	err := t.tx(ctx, func(tx tx) error {
@@ -218,7 +218,7 @@ func (t *Team) TestAlert(ctx context.Context, audit ...dmarcd.AuditEntry) (dmarc
 	return alerts[at], nil
 }
 
-// Incidents returns what was detected and lasted until a day or longer.
+// Incidents returns the incidents that lasted until since or longer.
 func (t *Team) Incidents(ctx context.Context, since dmarcd.Day) ([]dmarcd.Incident, error) {
 	return collectRead(ctx, t.store, `SELECT seq, kind, domain_id, subject, first_day, last_day FROM alerts
 		WHERE team_id = $1 AND last_day >= $2 ORDER BY seq`, []any{t.id, since}, func(scan scanner) (i dmarcd.Incident, err error) {
@@ -226,8 +226,8 @@ func (t *Team) Incidents(ctx context.Context, since dmarcd.Day) ([]dmarcd.Incide
 	})
 }
 
-// SaveDetections writes events of what was detected first, and the last days of incidents
-// that go on. With a scan it is dmarcd.ErrConflict if the claim ended.
+// SaveDetections writes events for new incidents, and extends the last day of known ones.
+// With a scan whose claim has ended it is dmarcd.ErrConflict.
 func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh []dmarcd.Detection, extended []dmarcd.Incident) error {
 	if len(fresh) == 0 && len(extended) == 0 {
 		return nil
@@ -256,8 +256,8 @@ func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh
 	})
 }
 
-// SendAlertGroups sends alerts that waited for others of their group, those of each kind as
-// one event. What fails for one team is done for the others all the same, see eachTeam.
+// SendAlertGroups sends waiting alerts, those of each kind as one event. Errors of one
+// team do not affect others, see eachTeam.
 func (s *Store) SendAlertGroups(ctx context.Context) (more bool, err error) {
 	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM alerts WHERE state = 'waiting' AND send_at <= $1`, []any{unix(s.now())}, scanTeamID)
 	if err != nil {
@@ -290,11 +290,11 @@ func (t *Team) sendAlertGroups(ctx context.Context) error {
 	})
 }
 
-// maxGroup is how many alerts one transaction groups, and maxGroupLines how many of them the
-// event names.
+// maxGroup is the number of alerts grouped in one transaction, maxGroupLines the number
+// of them listed in the event.
 const maxGroup, maxGroupLines = 500, 10
 
-// groupEvent returns the event that stands for others of a kind.
+// groupEvent returns the event that replaces others of a kind.
 func groupEvent(kind dmarcd.EventKind, of []dmarcd.Event, at time.Time) dmarcd.Event {
 	var lines []string
 	level := dmarcd.LevelInfo

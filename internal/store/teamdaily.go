@@ -26,14 +26,14 @@ func (t *Team) Daily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyC
 		ORDER BY day LIMIT $4`, []any{t.id, from, to, limit}, scanDaily)
 }
 
-// ParkedDaily is Daily for the parked domains whose mail receivers reject: none of it is
-// the team's.
+// ParkedDaily is Daily for parked domains with p=reject: none of their mail is the
+// team's.
 func (t *Team) ParkedDaily(ctx context.Context, days dmarcd.Days, limit int) ([]DailyCounts, error) {
 	return t.sumDaily(ctx, days, limit, ` AND `+locked)
 }
 
-// TLSDaily returns the sessions that TLS reports count for a domain by day, in order:
-// those that were encrypted as required are compliant. An unknown domain has none.
+// TLSDaily returns the sessions in TLS reports about a domain by day, in order. Sessions
+// that were encrypted as required are compliant. It is empty for an unknown domain.
 func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	return collectRead(ctx, t.store, `SELECT shares.day, `+saturating(`reports.compliant`)+`, `+saturating(`(reports.messages - reports.compliant)`)+`
@@ -48,7 +48,7 @@ func (t *Team) TLSDaily(ctx context.Context, name string, days dmarcd.Days) ([]D
 	})
 }
 
-// sumDaily is Daily for the domains with the tag of the view, and with a condition.
+// sumDaily is Daily with an additional condition on domains.
 func (t *Team) sumDaily(ctx context.Context, days dmarcd.Days, limit int, condition string) ([]DailyCounts, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to, limit})

@@ -46,12 +46,12 @@ func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dm
 	})
 }
 
-// changeMember changes the row of one member, and sees to it that the team keeps
-// an owner where the change takes that role.
+// changeMember changes the row of one member. If disowns is set, it ensures that the team
+// keeps another owner.
 func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns bool, audit []dmarcd.AuditEntry, change func(tx) (int64, error)) error {
 	err := t.tx(ctx, func(tx tx) error {
-		// All owners are locked, in one order: two of them who remove each
-		// other at the same moment take turns.
+		// Lock all owners in a fixed order, so that two owners who remove each other
+		// concurrently are serialized.
 		owners, err := collect(ctx, tx, `SELECT user_id FROM members WHERE team_id = $1 AND role = $2 ORDER BY user_id`+
 			t.store.dialect.lockRow, []any{t.id, dmarcd.RoleOwner}, scanUserID)
 		if err != nil {
@@ -66,7 +66,7 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 				return err
 			}
 		}
-		// The address names the member in the audit log, also after they are gone.
+		// The audit log names members by address, even after they are removed.
 		var email string
 		if err := tx.queryRow(ctx, `SELECT email FROM users WHERE id = $1`, []any{user}, &email); err != nil {
 			return err
@@ -92,9 +92,9 @@ func scanUserID(scan scanner) (dmarcd.UserID, error) {
 	return id, err
 }
 
-// Invite stores an invitation of a member, whom invitation.CreatedBy names, into the
-// team. The hash is the SHA-256 of the secret in the link. A member cannot make
-// an operator: that is a mistake of the caller's and ErrForbidden.
+// Invite stores an invitation to the team from the member invitation.CreatedBy. The hash
+// is the SHA-256 of the secret in the link. Members cannot invite operators: that is
+// ErrForbidden.
 func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invitation, audit ...dmarcd.AuditEntry) error {
 	if invitation.CreatedBy == 0 || invitation.Email == "" || invitation.Operator {
 		return fmt.Errorf("invite into a team: %w", dmarcd.ErrForbidden)
@@ -108,16 +108,15 @@ func (t *Team) Invite(ctx context.Context, hash [32]byte, invitation dmarcd.Invi
 	})
 }
 
-// Invitations returns the invitations into the team that can still be used, ordered by
-// e-mail address.
+// Invitations returns the open invitations to the team, ordered by email address.
 func (t *Team) Invitations(ctx context.Context) ([]dmarcd.Invitation, error) {
 	return collectRead(ctx, t.store, `SELECT `+invitationColumns+` FROM invites
 		WHERE team_id = $1 AND used_at = 0 AND expires_at > $2 ORDER BY email, expires_at`,
 		[]any{t.id, unix(t.store.now())}, scanInvitation)
 }
 
-// CancelInvitation makes all invitations into the team for an address void. None is
-// ErrNotFound.
+// CancelInvitation voids all invitations to the team for an address. If there are none it
+// is ErrNotFound.
 func (t *Team) CancelInvitation(ctx context.Context, email string, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `DELETE FROM invites WHERE team_id = $1 AND email = $2 AND used_at = 0`, t.id, email)
 }

@@ -10,22 +10,21 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// OverviewFilter says which domains are listed, and how; what is empty is any.
+// OverviewFilter selects and sorts domains; empty fields match all.
 type OverviewFilter struct {
-	// Days is when the messages were sent, by the reports.
+	// Days are the days of the counted messages.
 	Days dmarcd.Days
-	// Search is a part of the name, in any case.
+	// Search is a substring of the name, ignoring case.
 	Search string
-	// Policy is none, quarantine, reject, missing for no policy, or unknown where the
-	// DNS has not given an answer yet.
+	// Policy is none, quarantine, reject, missing for no policy, or unknown if DNS has
+	// not answered yet.
 	Policy string
-	// Trouble asks for domains for which something is to be done: those without an
-	// active record, without a policy that is enforced, or with a bad grade.
+	// Trouble selects domains that need attention: without an active record, without
+	// enforcement, or with a bad grade.
 	Trouble bool
-	// Sort is name, grade, policy, messages or passing, with "-" before it for
-	// descending. Anything else is name.
-	Sort string
-	// Offset and Limit are the part of the list.
+	// Sort is name, grade, policy, messages or passing, with the prefix "-" for
+	// descending order. The default is name.
+	Sort          string
 	Offset, Limit int
 }
 
@@ -33,37 +32,36 @@ type OverviewFilter struct {
 type DomainRow struct {
 	Name, Grade, Policy string
 	Active              bool
-	// Record is the DMARC record that applies, and RecordDomain publishes it.
+	// Record is the DMARC record that applies; RecordDomain publishes it.
 	Record, RecordDomain string
-	// Known tells that the DNS has given an answer, Parked that the domain takes and sends
-	// no mail.
+	// Known means that DNS has answered, Parked that the domain neither accepts nor sends
+	// mail.
 	Known  bool
 	Parked bool
 	Tags   []string
 	Counts dmarcd.Counts
-	// Days has the messages of those days that have any, in order.
+	// Days are the days with messages, in order.
 	Days []dmarcd.DayCount
 
 	id dmarcd.DomainID
 }
 
-// Overview is a part of the domains.
+// Overview is a page of domains.
 type Overview struct {
 	Rows []DomainRow
-	// Matching is how many domains the filter leaves, All how many the team has.
+	// Matching is the number of domains that match the filter, All that of the team.
 	Matching, All int
 }
 
-// locked is the condition that a domain is parked and receivers reject all mail that uses
-// its name: that is all there is to do.
+// locked selects parked domains with p=reject, which need no further action.
 const locked = `(domains.parked = TRUE AND domains.policy = 'reject')`
 
-// troubled is the condition that something is to be done for a domain. A domain without
-// a full check has no grade.
+// troubled selects domains that need attention. A domain without a full check has no
+// grade.
 const troubled = `(NOT ` + locked + ` AND (domains.active = FALSE OR domains.policy NOT IN ('quarantine', 'reject') OR domains.grade IN ('C', 'D', 'E', 'F')))`
 
-// DomainRows returns the domains that the filter asks for, with what was counted for
-// each. Messages are added up for all domains only where the order depends on them.
+// DomainRows returns a page of the domains that match the filter, with their counts. It
+// sums the messages of all domains only if the order depends on them.
 func (t *Team) DomainRows(ctx context.Context, filter OverviewFilter) (Overview, error) {
 	var found Overview
 	conditions, args := t.overviewConditions(filter)
@@ -78,15 +76,15 @@ func (t *Team) DomainRows(ctx context.Context, filter OverviewFilter) (Overview,
 	return found, t.addDays(ctx, filter.Days, found.Rows)
 }
 
-// overviewConditions returns what the filter asks for as SQL, and its arguments, of which
-// $1 is the team.
+// overviewConditions returns the SQL conditions of the filter and their arguments; $1 is
+// the team.
 func (t *Team) overviewConditions(f OverviewFilter) (string, []any) {
 	var b strings.Builder
 	tagged, args := t.tagged([]any{t.id})
 	b.WriteString(tagged)
 	if f.Search != "" {
 		args = append(args, plain(strings.ToLower(f.Search)))
-		fmt.Fprintf(&b, ` AND replace(domains.name, $%d, '') <> domains.name`, len(args)) // there is no LIKE that both engines take alike
+		fmt.Fprintf(&b, ` AND replace(domains.name, $%d, '') <> domains.name`, len(args)) // LIKE differs between the engines
 	}
 	switch f.Policy {
 	case "":
@@ -104,8 +102,8 @@ func (t *Team) overviewConditions(f OverviewFilter) (string, []any) {
 	return b.String(), args
 }
 
-// overviewOrders are what the domains can be ordered by; NULL is a domain without a
-// value, and comes last in both directions. DAYS stands for the condition of the days.
+// overviewOrders are the SQL sort keys. Domains with NULL come last in both directions.
+// DAYS is replaced by the condition on days.
 var overviewOrders = map[string]string{
 	"name":   `domains.name`,
 	"grade":  `CASE domains.grade WHEN 'A+' THEN 0 WHEN 'A' THEN 1 WHEN 'B' THEN 2 WHEN 'C' THEN 3 WHEN 'D' THEN 4 WHEN 'E' THEN 5 WHEN 'F' THEN 6 END`,
@@ -116,7 +114,7 @@ var overviewOrders = map[string]string{
 		WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND DAYS)`,
 }
 
-// order returns the filter's order as SQL, and its arguments from $first on.
+// order returns the sort order as SQL, and its arguments from $first on.
 func (f OverviewFilter) order(first int) (string, []any) {
 	word, descending := strings.CutPrefix(f.Sort, "-")
 	order, known := overviewOrders[word]
@@ -135,7 +133,7 @@ func (f OverviewFilter) order(first int) (string, []any) {
 	return order + ` NULLS LAST, domains.name`, args
 }
 
-// pageOfDomains returns the rows without what was counted.
+// pageOfDomains returns the rows without counts.
 func (t *Team) pageOfDomains(ctx context.Context, filter OverviewFilter) ([]DomainRow, error) {
 	conditions, args := t.overviewConditions(filter)
 	order, days := filter.order(len(args) + 1)
@@ -153,17 +151,16 @@ func (t *Team) pageOfDomains(ctx context.Context, filter OverviewFilter) ([]Doma
 		})
 }
 
-// rowsPerQuery is for how many domains one query adds up.
+// rowsPerQuery is the number of domains per query.
 const rowsPerQuery = 90
 
-// domainDay is what was counted for a domain in a day.
 type domainDay struct {
 	domain dmarcd.DomainID
 	day    dmarcd.Day
 	dmarcd.Counts
 }
 
-// addDays adds what was counted to the rows.
+// addDays adds the counts by day to the rows.
 func (t *Team) addDays(ctx context.Context, days dmarcd.Days, rows []DomainRow) error {
 	from, to := bounds(days)
 	for some := range slices.Chunk(rows, rowsPerQuery) {

@@ -10,16 +10,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Receive keeps what was sent: reports with their records and counters, what was
-// refused with the reason, and the bytes of both; all of it or, if it returns an
-// error, nothing. It returns what became of each report and each refusal of each
-// delivery, in that order.
+// Receive stores deliveries: reports with their records and counters, rejections with
+// their reasons, and the original bytes; all of it or, if it returns an error, nothing.
+// For each delivery it returns the receipts of its reports, then of its rejections.
 //
-// What is small is written in one transaction. What is large is written ahead of it, in
-// short transactions that leave turns to other writers, and becomes visible with it.
+// Small deliveries are written in one transaction. Large ones are written ahead, in short
+// transactions between which other writers get their turn, and become visible with the
+// last one.
 //
-// It may be called with the same delivery again, by any number of processes: a
-// report that is known is a duplicate.
+// It is idempotent, also across processes: a known report is a duplicate.
 func (t *Team) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	for attempt := 1; ; attempt++ {
 		receipts, err := t.receive(ctx, deliveries)
@@ -32,7 +31,7 @@ func (t *Team) Receive(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]
 	}
 }
 
-// receiveAttempts is how often deliveries are written ahead: what turned out to be a
+// receiveAttempts is how often deliveries are written ahead: a report that makes one a
 // duplicate may be deleted before the last transaction.
 const receiveAttempts = 3
 
@@ -51,7 +50,7 @@ func (t *Team) receive(ctx context.Context, deliveries []*dmarcd.Delivery) (rece
 	return receipts, err
 }
 
-// reception is one transaction that keeps deliveries.
+// reception is a transaction that stores deliveries.
 type reception struct {
 	team    *Team
 	tx      tx
@@ -60,17 +59,17 @@ type reception struct {
 	owners  *attribution
 	locks   *domainLocks
 	changes tally
-	// quota is what the team may have, usage what it had before.
+	// quota is the quota of the team, usage its usage before.
 	quota   dmarcd.Quota
 	usage   dmarcd.Usage
 	signers selectors
-	// shares and records hold rows of several reports: many at once are faster.
+	// shares and records collect the rows of several reports: bulk inserts are faster.
 	shares, records *bulk
-	// originals are stored together, too.
+	// originals are also stored together.
 	originals     []pendingOriginal
 	originalBytes int
-	// inserted are the reports whose rows were inserted before their turn, or 0 where
-	// there was another version.
+	// inserted maps reports whose rows are already inserted to their ids, 0 if there is
+	// another version.
 	inserted map[*dmarcd.NewReport]dmarcd.ReportID
 }
 
@@ -81,15 +80,13 @@ func (t *Team) newReception(ctx context.Context, tx tx) *reception {
 	}
 }
 
-// The columns that are inserted into.
 const (
 	shareColumns  = `team_id, report_id, n, domain_id, kind, day, header_from, from_path, policy_path, records, ` + countColumns
 	recordColumns = `team_id, report_id, share, n, count, source, disposition, dkim, spf, details`
 )
 
 func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
-	// A share that is written as unclaimed now is found by the transaction that adds its
-	// domain next.
+	// A share stored as unclaimed is found by the next transaction that adds its domain.
 	if err := r.team.shareLock(ctx, r.tx); err != nil {
 		return nil, err
 	}
@@ -136,8 +133,8 @@ func (r *reception) run(ctx context.Context, deliveries []*dmarcd.Delivery) ([][
 	return receipts, r.team.count(ctx, r.tx, r.changes, r.locks)
 }
 
-// lockOwners locks the domains that shares count for, in one order, so that none of them
-// is deleted meanwhile.
+// lockOwners locks the domains of shares in a fixed order, so that none is deleted
+// meanwhile.
 func (r *reception) lockOwners(ctx context.Context, owners []owner) error {
 	ids := make(map[dmarcd.DomainID]struct{})
 	for _, owner := range owners {
@@ -150,10 +147,10 @@ func (r *reception) lockOwners(ctx context.Context, owners []owner) error {
 	return err
 }
 
-// keep keeps one delivery.
+// keep stores one delivery.
 func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmarcd.Receipt, error) {
 	var receipts []dmarcd.Receipt
-	needed := false // a duplicate needs no second copy of its bytes
+	needed := false // a duplicate does not store its bytes again
 	for i := range delivery.Reports {
 		report := &delivery.Reports[i]
 		receipt, err := r.keepReport(ctx, delivery, report)
@@ -166,7 +163,7 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 	full := r.quota.Check(r.usage, dmarcd.QuotaUnreadable)
 	for i, refusal := range delivery.Rejections {
 		bytes := int64(rejectedBytes)
-		if i == 0 && full == nil { // the others came with the same bytes
+		if i == 0 && full == nil { // the others have the same bytes
 			bytes += delivery.Original.PackedSize
 		}
 		whole, err := r.reject(ctx, delivery, refusal, bytes, full)
@@ -184,11 +181,11 @@ func (r *reception) keep(ctx context.Context, delivery *dmarcd.Delivery) ([]dmar
 	return receipts, nil
 }
 
-// acknowledged reports whether a delivery can no longer be refused: the sender of the
-// mail was told that it is stored. Who told so asked Admit before.
+// acknowledged reports whether a delivery can no longer be refused: the SMTP client
+// already has its 250. The SMTP server calls Admit before.
 func acknowledged(d *dmarcd.Delivery) bool { return d.Intake == dmarcd.IntakeSMTP }
 
-// admit returns a *dmarcd.QuotaError if a quota of the team is used up.
+// admit returns a *dmarcd.QuotaError if a quota of the team is exhausted.
 func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (err error) {
 	r.quota, r.usage, err = r.team.admit(ctx, r.tx)
 	var full *dmarcd.QuotaError
@@ -198,10 +195,10 @@ func (r *reception) admit(ctx context.Context, deliveries []*dmarcd.Delivery) (e
 	return err
 }
 
-// reject stores a refusal, which accounts for some bytes; the same sent again is one
-// row. It reports whether the original is to be stored with it. Where full says that the
-// quota for what could not be read is used up, a mail is listed without its original, and
-// anything else is refused.
+// reject stores a rejection and charges bytes for it; a repeated one is stored once. It
+// reports whether the original is to be stored. If full is set, the quota for unreadable
+// content is exhausted: a mail is then listed without its original, anything else is an
+// error.
 func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refusal dmarcd.Rejection, bytes int64, full error) (whole bool, err error) {
 	id := r.team.store.nextID()
 	var stored int64
@@ -212,7 +209,7 @@ func (r *reception) reject(ctx context.Context, delivery *dmarcd.Delivery, refus
 		genuine(delivery.Verdict), formatVerdict(delivery.Verdict), unix(r.now), delivery.Original.Hash[:], bytes,
 	}, &stored)
 	if err != nil || stored != id {
-		return err == nil, err // it is known
+		return err == nil, err // already stored
 	}
 	r.tx.charge(r.team.id, used{stored: rejectedBytes, unreadable: bytes})
 	r.usage[dmarcd.QuotaUnreadable] += bytes

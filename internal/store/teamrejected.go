@@ -7,8 +7,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Rejected returns up to limit things that were rejected, the last first, that came
-// before the given one; 0 is the beginning of the list.
+// Rejected returns up to limit rejected items, newest first, older than before; 0 starts
+// at the newest.
 func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int) ([]dmarcd.Rejected, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -17,7 +17,7 @@ func (t *Team) Rejected(ctx context.Context, before dmarcd.RejectedID, limit int
 		WHERE rejected.team_id = $1 AND rejected.id < $2 ORDER BY rejected.id DESC LIMIT $3`, []any{t.id, before, limit}, scanRejected)
 }
 
-// RejectedByID returns one of them, or ErrNotFound.
+// RejectedByID returns a rejected item, or ErrNotFound.
 func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error) {
 	return scanRejected(func(dest ...any) error {
 		return t.store.queryRow(ctx, `SELECT `+rejectedColumns+` WHERE rejected.team_id = $1 AND rejected.id = $2`, []any{t.id, id}, dest...)
@@ -38,16 +38,14 @@ func scanRejected(scan scanner) (dmarcd.Rejected, error) {
 	return r, err
 }
 
-// SettleRejected removes something rejected from the list, after it could be used,
-// and its bytes unless something else came with it; what is not there is
-// ErrNotFound.
+// SettleRejected removes a rejected item after a successful retry, and its original
+// unless another item uses it. An unknown item is ErrNotFound.
 func (t *Team) SettleRejected(ctx context.Context, id dmarcd.RejectedID) error {
 	return t.retryTx(ctx, func(tx tx) error { return t.dropRejected(ctx, tx, id) })
 }
 
-// removeRejected removes what was rejected and meets a condition on the columns of
-// rejected, whose arguments begin with $2, and the bytes that nothing else came with. It
-// returns how many rows these were.
+// removeRejected removes the rejected items that match a condition, whose arguments start
+// at $2, and originals that are no longer used. It returns the number of items.
 func (t *Team) removeRejected(ctx context.Context, tx tx, condition string, args ...any) (int, error) {
 	type gone struct {
 		original []byte

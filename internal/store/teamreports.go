@@ -13,8 +13,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
-// visibleReport is the condition that a report is about something that the team
-// has: a domain, or a name that waits for one.
+// visibleReport selects reports with a share of an existing domain, or an unclaimed
+// share.
 const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND ` + visibleShare + `))`
 
 const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
@@ -34,31 +34,29 @@ func scanReport(scan scanner) (dmarcd.Report, error) {
 	return r, err
 }
 
-// ReportFilter narrows a list of reports; what is empty is any.
+// ReportFilter selects reports; empty fields match all.
 type ReportFilter struct {
-	// Domain is a domain of the team that the report is about.
+	// Domain is a domain of the team.
 	Domain string
-	// Organization is the reporter's name, and OrganizationPart a part of it, in any
-	// case.
+	// Organization is the name of the reporter, OrganizationPart a substring of it,
+	// ignoring case.
 	Organization, OrganizationPart string
-	// ExternalID is the reporter's own id of the report.
+	// ExternalID is the reporter's id of the report.
 	ExternalID string
 	Kind       dmarcd.ReportKind
 	Quirk      string
-	// Quirks asks for reports with any quirk.
+	// Quirks selects reports with any quirk.
 	Quirks  bool
 	Genuine dmarcd.Genuine
-	// Days is when the report begins.
+	// Days limits the first day of the report.
 	Days dmarcd.Days
-	// Unclaimed asks for reports with records that are about no domain of the
-	// team.
+	// Unclaimed selects reports with records that belong to no domain of the team.
 	Unclaimed bool
-	// State is whether the report counts.
-	State dmarcd.ReportState
+	State     dmarcd.ReportState
 }
 
-// conditions returns what the filter asks for as SQL, and its arguments from $first
-// on. What is not asked for is left out: the engines plan a query by its text.
+// conditions returns the SQL conditions of the filter, and their arguments from $first
+// on. It omits unused conditions: the engines plan a query by its text.
 func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) {
 	var b strings.Builder
 	var args []any
@@ -109,8 +107,8 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 	return b.String(), args
 }
 
-// Reports returns up to limit reports, the last received first, that came before
-// the given one; 0 is the beginning of the list. Detail is left out.
+// Reports returns up to limit reports without Detail, newest first, older than before; 0
+// starts at the newest.
 func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -166,25 +164,25 @@ func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, e
 	})
 }
 
-// RecordCursor is a place in the records of a report: after the record of that
-// number in that share. The zero value is before the first.
+// RecordCursor is a position in the records of a report: after that record of that share.
+// The zero value is the start.
 type RecordCursor struct {
 	Share, N int
-	// Begun tells the place after the very first record from the beginning.
+	// Begun distinguishes the position after the very first record from the start.
 	Begun bool
 }
 
-// Record is a record of a report as it is kept.
+// Record is a stored record of a report.
 type Record struct {
 	Cursor RecordCursor
-	// Domain is the team's domain that it counts for, "" if none.
+	// Domain is the team's domain that the record counts for, "" if unclaimed.
 	Domain string
 	aggregate.Record
 }
 
-// Records returns up to limit records of an aggregate report, after the cursor;
-// those of one From domain together. Addr is not set: Source has its text. Records
-// go before their report does, by age.
+// Records returns up to limit records of an aggregate report after the cursor, grouped by
+// From domain. Addr is not set; Source is its text. Records may expire before their
+// report.
 func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) ([]Record, error) {
 	if !after.Begun {
 		after.Share, after.N = -1, -1

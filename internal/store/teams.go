@@ -17,9 +17,9 @@ func scanTeam(scan scanner) (dmarcd.Team, error) {
 	return team, err
 }
 
-// CreateTeam makes a team with that name, on the API whitelist or not. A name
-// that is taken is ErrConflict. The team dmarcd.DefaultTeam has no quotas, others have
-// those of the installation.
+// CreateTeam creates a team. api adds it to the API whitelist. An existing name is
+// ErrConflict. The team dmarcd.DefaultTeam has no quotas; others have those of the
+// installation.
 func (s *Store) CreateTeam(ctx context.Context, name string, api bool, audit ...dmarcd.AuditEntry) (dmarcd.Team, error) {
 	var team dmarcd.Team
 	err := s.tx(ctx, func(t tx) (err error) {
@@ -64,8 +64,7 @@ func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error
 	})
 }
 
-// SetAPI puts the team with that name on the API whitelist or takes it off; no
-// such team is ErrNotFound.
+// SetAPI adds a team to the API whitelist or removes it. An unknown team is ErrNotFound.
 func (s *Store) SetAPI(ctx context.Context, name string, allowed bool, audit ...dmarcd.AuditEntry) error {
 	return s.tx(ctx, func(t tx) error {
 		changed, err := t.exec(ctx, `UPDATE teams SET api = $1 WHERE name = $2`, allowed, name)

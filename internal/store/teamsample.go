@@ -8,9 +8,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// AddSampleDomains adds domains whose data is made up. It is a *dmarcd.InvalidError if the
-// team has domains: sample data is never mixed with other data. Adding any other domain
-// deletes it.
+// AddSampleDomains adds domains for sample data. If the team has domains it is a
+// *dmarcd.InvalidError: sample data is never mixed with other data. Adding another domain
+// deletes the sample.
 func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dmarcd.AuditEntry) error {
 	err := t.tx(ctx, func(tx tx) error {
 		if err := t.lock(ctx, tx); err != nil {
@@ -39,7 +39,6 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 	return nil
 }
 
-// HasSample reports whether the domains of the team are sample domains.
 func (t *Team) HasSample(ctx context.Context) (bool, error) {
 	var sample bool
 	err := t.store.queryRow(ctx, `SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1`, []any{t.id}, &sample)

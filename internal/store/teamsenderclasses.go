@@ -7,11 +7,11 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// maxSenderClasses bounds how many senders of a domain a team gives a class.
+// maxSenderClasses limits the overridden senders of a domain.
 const maxSenderClasses = 10_000
 
-// SetSenderClass says what a sender, named by its key, is to a domain; "" takes the word
-// back. It is a *dmarcd.InvalidError where too many senders have a class.
+// SetSenderClass overrides the class of a sender, by its key, for a domain; "" removes
+// the override. It is a *dmarcd.InvalidError if too many senders have one.
 func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class dmarcd.Class, audit ...dmarcd.AuditEntry) error {
 	return t.tx(ctx, func(tx tx) error {
 		var id dmarcd.DomainID
@@ -38,7 +38,7 @@ func (t *Team) SetSenderClass(ctx context.Context, domain, sender string, class 
 	})
 }
 
-// SenderClasses returns what the team says senders are to a domain, by their keys.
+// SenderClasses returns the overridden classes of a domain by sender key.
 func (t *Team) SenderClasses(ctx context.Context, domain string) (map[string]dmarcd.Class, error) {
 	type row struct {
 		sender string
@@ -58,9 +58,9 @@ func (t *Team) SenderClasses(ctx context.Context, domain string) (map[string]dma
 	return classes, err
 }
 
-// UrgentDomains returns domains, those first whose DMARC needs attention most: without a
-// policy, then with p=none, then the others, and among equals those with the most
-// messages in some days that fail. offset is how many are left out.
+// UrgentDomains returns domains in order of urgency: without a policy, then with p=none,
+// then the others; among equals, those with the most failing messages in the given days
+// first.
 func (t *Team) UrgentDomains(ctx context.Context, days dmarcd.Days, offset, limit int) ([]dmarcd.Domain, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to, limit, offset})

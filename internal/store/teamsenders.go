@@ -9,12 +9,13 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// FindSenders finds the senders of the mail of a team in some days, and calls save with
-// them, some at a time, and saveDays with all mail of these days.
+// FindSenders finds the senders of a team's mail in the given days. It calls save with
+// some of them at a time, and saveDays with all mail of these days.
 type FindSenders func(ctx context.Context, t *Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error
 
-// UpdateSenders stores the senders of days whose records changed, with the figures that
-// alerts are detected from, and reports whether there may be more. What fails for one team is done for the others all the same, see eachTeam.
+// UpdateSenders stores the senders of changed days, and the figures for alerts, and
+// reports whether there may be more. Errors of one team do not affect others, see
+// eachTeam.
 func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool, err error) {
 	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM team_days WHERE in_senders <> changes`, nil, scanTeamID)
 	if err != nil {
@@ -25,18 +26,17 @@ func (s *Store) UpdateSenders(ctx context.Context, find FindSenders) (more bool,
 	})
 }
 
-// senderDay is a day whose senders are to be stored.
 type senderDay struct {
 	day     dmarcd.Day
 	changes int64
-	// removed tells that records went that should not have counted.
+	// removed means that records were removed that should not have counted.
 	removed bool
 }
 
-// updateSenders adds the senders of days that changed. If records were removed, it first
-// takes back what may be known from them alone, and then finds the senders of all days:
-// the next day of a sender may be any. A job that ends before its last transaction is done
-// again.
+// updateSenders adds the senders of changed days. If records were removed, it first
+// shortens the spans of senders that may depend on them, and then finds the senders of
+// all days, because any day may be the next day of a sender. If the job is interrupted
+// before its last transaction, it runs again.
 func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
 	changed, err := collectRead(ctx, t.store, `SELECT day, changes, in_senders >= 0 AND removed > in_senders AND NOT expired
 		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
@@ -73,10 +73,10 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
 	return t.tx(ctx, func(tx tx) error { return t.finishSenders(ctx, tx, changed, len(removed) > 0) })
 }
 
-// maxPeriod is how many days are read at once.
+// maxPeriod is the number of days read at once.
 const maxPeriod = 30
 
-// periods returns days, which ascend, as periods without other days.
+// periods joins ascending days to periods of consecutive days.
 func periods(days []dmarcd.Day) (all []dmarcd.Days) {
 	for from := 0; from < len(days); {
 		to := from
@@ -89,8 +89,8 @@ func periods(days []dmarcd.Day) (all []dmarcd.Days) {
 	return all
 }
 
-// takeBackSenders makes the time of senders shorter that began or ended on one of some
-// days, which ascend. To add the senders of all days makes it as long as it is.
+// takeBackSenders shortens the spans of senders that start or end on one of the ascending
+// days. Adding the senders of all days extends them again.
 func (t *Team) takeBackSenders(ctx context.Context, tx tx, days []dmarcd.Day) error {
 	for _, day := range days {
 		for _, step := range []string{
@@ -118,8 +118,8 @@ func (t *Team) addSenders(ctx context.Context, tx tx, found []dmarcd.Sender) err
 	return err
 }
 
-// finishSenders notes which changes of days are done. If there were removals, the senders
-// of the team are made from those of its domains: one of them may be gone.
+// finishSenders marks the changes of days as done. After removals it recomputes the
+// senders of the team from those of its domains: one of them may be gone.
 func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, removals bool) error {
 	if removals {
 		if _, err := tx.exec(ctx, `DELETE FROM senders WHERE team_id = $1 AND domain_id = 0`, t.id); err != nil {
@@ -141,12 +141,12 @@ func (t *Team) finishSenders(ctx context.Context, tx tx, days []senderDay, remov
 	return nil
 }
 
-// keysPerQuery is how many senders one query looks for.
+// keysPerQuery is the number of senders per query.
 const keysPerQuery = 90
 
-// Senders returns the first and the last day, over all time, of the senders with those
-// keys: of the mail of one domain, or where name is "" of all present domains of the view. An unknown
-// domain has none, and neither has a sender that is not stored yet.
+// Senders returns the first and last day, over all time, of the senders with these keys
+// in the mail of a domain, or of all domains of the view if name is "". Unknown domains
+// and senders are missing in the result.
 func (t *Team) Senders(ctx context.Context, name string, keys []string) (map[string]dmarcd.SeenDays, error) {
 	var domain dmarcd.DomainID
 	if name != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/rollup"
 )
 
-// SentSize returns how many records Scan has to read at most: it takes each message of
-// the days that are not in a rollup for a record.
+// SentSize returns an upper bound of the records that Scan reads: messages of days
+// without a rollup count as a record each.
 func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (records int64, err error) {
 	from, to := bounds(days)
 	err = t.store.queryRow(ctx, `SELECT CAST(COALESCE(SUM(
@@ -33,7 +33,7 @@ func (t *Team) SentSize(ctx context.Context, name string, days dmarcd.Days) (rec
 	return min(records, sum.Total()), err
 }
 
-// taggedMessages returns how many messages the domains with the tag of the view have.
+// taggedMessages returns the number of messages of the domains with the tag of the view.
 func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, error) {
 	from, to := bounds(days)
 	tagged, args := t.tagged([]any{t.id, from, to})
@@ -44,9 +44,9 @@ func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, err
 	return sum.sum(), err
 }
 
-// Scan calls visit with the records that count in the given days, in no order: of one
-// domain, or of all present domains of the team where name is "". An unknown domain has
-// none. What it visits is the state of one moment. An error of visit ends it.
+// Scan calls visit with the counted records of the given days, in no particular order:
+// those of one domain, or of all domains of the view if name is "". An unknown domain has
+// none. It reads a consistent snapshot. An error of visit ends the scan.
 func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, visit func(rollup.Part) error) error {
 	from, to := bounds(days)
 	return t.store.snapshot(ctx, func(read tx) error {
@@ -55,13 +55,12 @@ func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, visit fu
 	})
 }
 
-// mailScan reads the records of some days.
 type mailScan struct {
 	team     *Team
 	read     tx
 	from, to dmarcd.Day
-	// domain is the name of one domain, "" for all of the view; domains are its ids, nil
-	// for all of the team.
+	// domain is the name of one domain, "" for all domains of the view; domains are its
+	// ids, nil for all domains of the team.
 	domain  string
 	domains map[dmarcd.DomainID]bool
 	visit   func(rollup.Part) error
@@ -87,8 +86,8 @@ func (s *mailScan) run(ctx context.Context) error {
 	if err := s.scanRollups(ctx); err != nil {
 		return err
 	}
-	// What is missing in the rollups: newer reports, and all of the days without one,
-	// in as few queries as there are gaps between those that have one.
+	// Read what the rollups lack: newer reports, and the days without a rollup, with one
+	// query per gap.
 	for i := 0; i < len(days); i++ {
 		missing := looseShares{from: days[i].day, to: days[i].day, after: days[i].newest}
 		switch {
@@ -109,13 +108,12 @@ func (s *mailScan) run(ctx context.Context) error {
 // mailDay is a day with mail.
 type mailDay struct {
 	day dmarcd.Day
-	// hasRollup tells that there is a rollup to read, isCurrent that it misses nothing.
+	// hasRollup means that there is a rollup to read, isCurrent that it lacks nothing.
 	hasRollup, isCurrent bool
-	// newest is the newest report in the rollup.
-	newest dmarcd.ReportID
+	newest               dmarcd.ReportID
 }
 
-// days returns the days with mail, and how many records of them are in rollups.
+// days returns the days with mail, and the number of their records in rollups.
 func (s *mailScan) days(ctx context.Context) (days []mailDay, inRollups int64, err error) {
 	days, err = collect(ctx, s.read, `SELECT team_days.day, team_days.in_rollup, team_days.changes, team_days.newest_report,
 			(SELECT COALESCE(SUM(day_rollups.records), 0) FROM day_rollups WHERE `+currentRollup+`)
@@ -132,17 +130,17 @@ func (s *mailScan) days(ctx context.Context) (days []mailDay, inRollups int64, e
 }
 
 const (
-	// fewLoose records of a domain are read one by one without thinking about it, and
-	// manyLoose never if there are rollups.
+	// Up to fewLoose records of a domain are always read one by one, more than manyLoose
+	// never if there are rollups.
 	fewLoose  = 1000
 	manyLoose = 300_000
-	// rollupGain is how many records in rollups, most of them of other domains, are
-	// passed over in the time that it takes to read one without.
+	// rollupGain is the number of records in rollups, most of them of other domains, that
+	// are skipped in the time of reading one row.
 	rollupGain = 200
 )
 
-// isLoose tells whether the records of the domains are read faster without rollups. An
-// unknown domain has no record to read.
+// isLoose reports whether the records of the domains are read faster without rollups. An
+// unknown domain has no records.
 func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
 	condition, args := looseShares{from: s.from, to: s.to, domain: s.domain, tag: s.tag()}.condition(s.team.id)
 	var records int64
@@ -150,7 +148,7 @@ func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
 	return records <= fewLoose || records <= manyLoose && records*rollupGain < inRollups, err
 }
 
-// tag is the tag of the domains that are read, "" if one domain is named.
+// tag is the tag of the domains to read, "" for a named domain.
 func (s *mailScan) tag() string {
 	if s.domain != "" {
 		return ""
@@ -158,7 +156,7 @@ func (s *mailScan) tag() string {
 	return s.team.tag
 }
 
-// ids returns the ids of the domains that are read.
+// ids returns the ids of the domains to read.
 func (s *mailScan) ids(ctx context.Context) (map[dmarcd.DomainID]bool, error) {
 	condition, args := hasTag(s.tag(), []any{s.team.id})
 	if s.domain != "" {
@@ -179,7 +177,7 @@ func (s *mailScan) ids(ctx context.Context) (map[dmarcd.DomainID]bool, error) {
 func (s *mailScan) scanRollups(ctx context.Context) error {
 	_, err := collect(ctx, s.read, `SELECT day_rollups.block FROM team_days JOIN day_rollups ON `+currentRollup+`
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
-		ORDER BY day_rollups.day, day_rollups.build, day_rollups.n`, // so that all replicas read in one order
+		ORDER BY day_rollups.day, day_rollups.build, day_rollups.n`, // the same order in all replicas
 		[]any{s.team.id, s.from, s.to}, func(scan scanner) (none struct{}, err error) {
 			var block sql.RawBytes
 			if err := scan(&block); err != nil {
@@ -199,11 +197,10 @@ func (s *mailScan) scanLoose(ctx context.Context, of looseShares) error {
 	return w.flush()
 }
 
-// placesPerQuery is how many records one query looks for.
+// placesPerQuery is the number of records per query.
 const placesPerQuery = 30
 
-// SentRecords returns the records at those places, in their order, without those
-// that are not there any more.
+// SentRecords returns the records at these places, in order, without removed ones.
 func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error) {
 	found := make(map[dmarcd.SentPlace]dmarcd.SentRecord, len(places))
 	for rest := places; len(rest) > 0; rest = rest[min(len(rest), placesPerQuery):] {
@@ -211,7 +208,7 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 		var wanted []string
 		for _, place := range rest[:min(len(rest), placesPerQuery)] {
 			wanted = append(wanted, fmt.Sprintf("(CAST($%d AS BIGINT), CAST($%d AS INTEGER), CAST($%d AS INTEGER))",
-				len(args)+1, len(args)+2, len(args)+3)) // PostgreSQL takes them for text by themselves
+				len(args)+1, len(args)+2, len(args)+3)) // PostgreSQL would treat them as text
 			args = append(args, place.Report, place.Share, place.N)
 		}
 		records, err := collectRead(ctx, t.store, `SELECT shares.report_id, reports.organization, shares.day,

@@ -10,17 +10,17 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Tagged returns the view of the team that is narrowed to the domains with a tag, "" for
-// all: the lists of domains, events and reports, the counts by day, and the mail that Scan,
-// SentSize and Senders read. What names a domain is not narrowed.
+// Tagged returns a view of the team with only the domains that have a tag, or all for "".
+// It applies to lists of domains, events and reports, daily counts, and the mail in Scan,
+// SentSize and Senders. Methods that take a domain ignore it.
 func (t *Team) Tagged(tag string) *Team { return &Team{store: t.store, id: t.id, tag: tag} }
 
-// tagged returns the condition that a domain has the tag of the view, and the arguments of
-// its query with the tag.
+// tagged returns the condition that a domain has the tag of the view, and args with its
+// argument.
 func (t *Team) tagged(args []any) (condition string, with []any) { return hasTag(t.tag, args) }
 
-// hasTag is tagged for any tag. What is not asked for is left out: the engines plan a query
-// by its text.
+// hasTag is tagged for any tag. Without a tag it returns no condition: the engines plan a
+// query by its text.
 func hasTag(tag string, args []any) (condition string, with []any) {
 	if tag == "" {
 		return "", args
@@ -29,8 +29,8 @@ func hasTag(tag string, args []any) (condition string, with []any) {
 	return fmt.Sprintf(` AND replace(domains.tags, $%d, '') <> domains.tags`, len(args)), args
 }
 
-// formatTags writes tags with a space before and after each, so that one can be found in
-// the text.
+// formatTags writes tags with a space before and after each, so that one can be found by
+// substring.
 func formatTags(tags []string) string {
 	if len(tags) == 0 {
 		return ""
@@ -38,8 +38,7 @@ func formatTags(tags []string) string {
 	return " " + strings.Join(tags, " ") + " "
 }
 
-// SetTags gives a domain tags, as dmarcd.ParseTags returns them, in place of those that it
-// has.
+// SetTags replaces the tags of a domain; tags are as dmarcd.ParseTags returns them.
 func (t *Team) SetTags(ctx context.Context, name string, tags []string, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE domains SET tags = $1 WHERE team_id = $2 AND name = $3 AND deleted_at = 0`,
 		formatTags(tags), t.id, name)
@@ -52,7 +51,7 @@ func (t *Team) DomainTags(ctx context.Context, name string) ([]string, error) {
 	return strings.Fields(text), err
 }
 
-// Tags returns the tags of the team's domains, in order.
+// Tags returns the tags of the team's domains, sorted.
 func (t *Team) Tags(ctx context.Context) ([]dmarcd.TagCount, error) {
 	type row struct {
 		tags    string

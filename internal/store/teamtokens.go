@@ -25,7 +25,7 @@ func scanToken(scan scanner) (dmarcd.Token, error) {
 	return token, err
 }
 
-// NewToken is what is stored of a token that was just made.
+// NewToken is the stored part of a new token.
 type NewToken struct {
 	Name      string
 	Scope     dmarcd.Scope
@@ -63,15 +63,14 @@ func (t tx) createToken(ctx context.Context, team dmarcd.TeamID, n NewToken) (dm
 	return token, nil
 }
 
-// Tokens returns the tokens of the team, revoked and expired ones too, oldest
+// Tokens returns the tokens of the team, including revoked and expired ones, oldest
 // first.
 func (t *Team) Tokens(ctx context.Context) ([]dmarcd.Token, error) {
 	return collectRead(ctx, t.store, `SELECT `+tokenColumns+` FROM tokens
 		WHERE team_id = $1 ORDER BY created_at, id`, []any{t.id}, scanToken)
 }
 
-// RevokeToken ends a token of the team for good; one that is revoked already
-// stays as it is.
+// RevokeToken revokes a token of the team. It is idempotent.
 func (t *Team) RevokeToken(ctx context.Context, id dmarcd.TokenID, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE tokens
 		SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END

@@ -8,11 +8,11 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// SetReportCounted includes a report in the counters or excludes it, writes the entry
-// into the audit log, and reports whether anything changed; if not, there is no entry.
-// A report that is included becomes the current version: a held one is released, and
-// another version that was current is replaced. A report that is not counted anyway
-// cannot be excluded, and stays what it is. An unknown report is ErrNotFound.
+// SetReportCounted includes a report in the counters or excludes it, with the audit
+// entries, and reports whether anything changed; if not, there is no entry. An included
+// report becomes the current version: a held one is released, and another current version
+// is replaced. Excluding a report that does not count changes nothing. An unknown report
+// is ErrNotFound.
 func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted bool, audit ...dmarcd.AuditEntry) (changed bool, err error) {
 	n, err := t.changeReports(ctx, audit, func(tx tx) ([]stateChange, error) {
 		var identity []byte
@@ -37,10 +37,9 @@ func (t *Team) SetReportCounted(ctx context.Context, id dmarcd.ReportID, counted
 	return n > 0, err
 }
 
-// DeleteReport hides a report, takes its messages out of the counters and removes its
-// original, unless another report or rejected item came in the same delivery; then the
-// original goes with the last of them. The rows go later; see Purge. An unknown report
-// is ErrNotFound.
+// DeleteReport hides a report, subtracts its messages from the counters, and removes its
+// original unless another item of the same delivery still uses it. Purge removes the rows
+// later. An unknown report is ErrNotFound.
 func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, audit ...dmarcd.AuditEntry) error {
 	var original []byte
 	_, err := t.changeReports(ctx, audit, func(tx tx) ([]stateChange, error) {
@@ -52,14 +51,13 @@ func (t *Team) DeleteReport(ctx context.Context, id dmarcd.ReportID, audit ...dm
 	return err
 }
 
-// reportsPerStep is how many reports one transaction of SetReportsCounted changes.
+// reportsPerStep is the number of reports per transaction of SetReportsCounted.
 const reportsPerStep = 100
 
-// SetReportsCounted excludes all counted reports that the filter finds, or includes all
-// excluded ones, and returns how many it changed. Held and replaced reports are left
-// alone: which version of a report counts is decided for each. It takes several short
-// transactions, the first with the entries for the audit log; after an error some reports
-// may have been changed.
+// SetReportsCounted excludes all counted reports that match the filter, or includes all
+// excluded ones, and returns the number of changes. Held and replaced reports are not
+// changed: users decide these one by one. It uses several short transactions, the first
+// with the audit entries; after an error some reports may be changed.
 func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, counted bool, audit ...dmarcd.AuditEntry) (changed int, err error) {
 	filter.State = dmarcd.ReportCounted
 	to := dmarcd.ReportExcluded
@@ -80,7 +78,7 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 		})
 		changed += n
 		if n > 0 {
-			audit = nil // it was written with the first step
+			audit = nil // written in the first step
 		}
 		if err != nil || len(found) < reportsPerStep {
 			return changed, err
@@ -89,9 +87,9 @@ func (t *Team) SetReportsCounted(ctx context.Context, filter ReportFilter, count
 	}
 }
 
-// changeReports changes the states of the reports that find returns, and what they
-// count, in one transaction with the audit entry and whatever else is to be done. It
-// returns how many were changed.
+// changeReports changes the states of the reports that find returns, and the counters, in
+// one transaction with the audit entries and more. It returns the number of changed
+// reports.
 func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, find func(tx) ([]stateChange, error), more ...func(tx) error) (changed int, err error) {
 	err = t.retryTx(ctx, func(tx tx) error {
 		changed = 0
@@ -126,7 +124,7 @@ func (t *Team) changeReports(ctx context.Context, audit []dmarcd.AuditEntry, fin
 	return changed, err
 }
 
-// lockDomainsOf locks the domains that reports count for, in one order.
+// lockDomainsOf locks the domains that reports count for, in a fixed order.
 func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, reports []stateChange) error {
 	ids := make(map[dmarcd.DomainID]struct{})
 	for _, report := range reports {
@@ -146,9 +144,8 @@ func (t *Team) lockDomainsOf(ctx context.Context, tx tx, locks *domainLocks, rep
 	return err
 }
 
-// DeleteRejected removes a rejected item, and its original unless something else came
-// in the same delivery, and writes the entry into the audit log. An unknown item is
-// ErrNotFound.
+// DeleteRejected removes a rejected item with the audit entries, and its original unless
+// another item of the same delivery uses it. An unknown item is ErrNotFound.
 func (t *Team) DeleteRejected(ctx context.Context, id dmarcd.RejectedID, audit ...dmarcd.AuditEntry) error {
 	return t.retryTx(ctx, func(tx tx) error {
 		if err := t.dropRejected(ctx, tx, id); err != nil {

@@ -11,7 +11,6 @@ import (
 
 const webhookColumns = `id, url, format, kinds, domains, secret, old_secret, old_until, created_at, disabled_at, disabled_reason, failing_since`
 
-// scanWebhook returns a function that reads webhookColumns at a time.
 func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
 	return func(scan scanner) (dmarcd.Webhook, error) {
 		var w dmarcd.Webhook
@@ -31,7 +30,6 @@ func scanWebhook(now time.Time) func(scanner) (dmarcd.Webhook, error) {
 	}
 }
 
-// lines returns the lines of a text, nil for "".
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -39,7 +37,6 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// joinLines returns a text with a line for each of a list.
 func joinLines[T ~string](list []T) string {
 	texts := make([]string, len(list))
 	for i, item := range list {
@@ -49,7 +46,7 @@ func joinLines[T ~string](list []T) string {
 }
 
 // changeWebhooks runs f in a transaction during which no event of the team is written:
-// each event is delivered to the webhooks before the change, or to those after it.
+// each event is delivered to the webhooks either before or after the change.
 func (t *Team) changeWebhooks(ctx context.Context, f func(tx) error) error {
 	return t.tx(ctx, func(tx tx) error {
 		_, err := tx.exec(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, 0)
@@ -61,8 +58,8 @@ func (t *Team) changeWebhooks(ctx context.Context, f func(tx) error) error {
 	})
 }
 
-// AddWebhook stores a webhook as w describes it, enabled or not, and returns it with its id. seal is given
-// it then, and returns its secret sealed for that id. One webhook too many is an
+// AddWebhook stores a webhook, enabled or not, and returns it with its id. seal receives
+// it with the id, and returns the secret encrypted for that id. Too many webhooks are an
 // *dmarcd.InvalidError.
 func (t *Team) AddWebhook(ctx context.Context, w dmarcd.Webhook, seal func(dmarcd.Webhook) ([]byte, error), audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
 	if err := w.Validate(); err != nil {
@@ -125,9 +122,9 @@ func (t *Team) webhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.
 	})
 }
 
-// UpdateWebhook changes where a webhook leads and what is delivered, and enables or
-// disables it. A webhook that is enabled begins without failures. The secret is changed
-// where it is the URL; RotateWebhook changes others.
+// UpdateWebhook changes the target and the subscriptions of a webhook, and enables or
+// disables it. Enabling it resets its failures. If the secret is the URL, it changes too;
+// RotateWebhook changes other secrets.
 func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change func(*dmarcd.Webhook) error, audit ...dmarcd.AuditEntry) (dmarcd.Webhook, error) {
 	var changed dmarcd.Webhook
 	err := t.changeWebhooks(ctx, func(tx tx) error {
@@ -159,7 +156,7 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change fu
 	return changed, err
 }
 
-// RotateWebhook gives a webhook another sealed secret. The old one signs too until a time.
+// RotateWebhook replaces the encrypted secret. The old one also signs until oldUntil.
 func (t *Team) RotateWebhook(ctx context.Context, id dmarcd.WebhookID, sealed []byte, oldUntil time.Time, audit ...dmarcd.AuditEntry) error {
 	return t.change(ctx, audit, `UPDATE webhooks SET secret = $3, old_secret = secret, old_until = $4 WHERE team_id = $1 AND id = $2`,
 		t.id, id, sealed, unix(oldUntil))
@@ -182,8 +179,8 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...
 	})
 }
 
-// TeamOfWebhook returns the team that a webhook belongs to, or ErrNotFound: an operator
-// names a webhook by its id alone.
+// TeamOfWebhook returns the team of a webhook, or ErrNotFound: operators name a webhook
+// by its id only.
 func (s *Store) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
 	var team dmarcd.TeamID
 	err := s.queryRow(ctx, `SELECT team_id FROM webhooks WHERE id = $1`, []any{id}, &team)

@@ -8,8 +8,8 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// plain returns text from outside as both engines can store it: valid UTF-8 without
-// NUL, which PostgreSQL refuses.
+// plain returns text that both engines can store: valid UTF-8 without NUL, which
+// PostgreSQL rejects.
 func plain(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -27,13 +27,13 @@ func uncontrolled(text string) string {
 	}, plain(text))
 }
 
-// line returns text that stays on one line.
+// line returns text on a single line.
 func line(text string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(plain(text))
 }
 
-// formatQuirks writes quirks with a line break before and after each name, so that
-// one can be found in the text.
+// formatQuirks writes quirks with a line break before and after each name, so that one
+// can be found by substring.
 func formatQuirks(quirks []dmarcd.Quirk) string {
 	var b strings.Builder
 	for _, quirk := range quirks {
@@ -42,7 +42,7 @@ func formatQuirks(quirks []dmarcd.Quirk) string {
 	return b.String()
 }
 
-// quirkMark is what the text of quirks holds if the named one is among them.
+// quirkMark is the substring of formatQuirks for a quirk.
 func quirkMark(name string) string { return "\n" + name + " " }
 
 func parseQuirks(text string) []dmarcd.Quirk {
@@ -56,7 +56,7 @@ func parseQuirks(text string) []dmarcd.Quirk {
 	return quirks
 }
 
-// genuine is the answer as it is stored.
+// genuine is the stored verdict.
 func genuine(v dmarcd.Verdict) dmarcd.Genuine {
 	if v.Genuine == "" {
 		return dmarcd.GenuineUnknown
@@ -64,7 +64,7 @@ func genuine(v dmarcd.Verdict) dmarcd.Genuine {
 	return v.Genuine
 }
 
-// formatVerdict writes what led to the answer, a line each.
+// formatVerdict writes the evidence of the verdict, one item per line.
 func formatVerdict(v dmarcd.Verdict) string {
 	return strings.Join([]string{line(v.From), line(v.DKIM), line(v.SPF), line(v.DMARC), line(v.Reason), line(v.Domain)}, "\n")
 }

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// timeIDs draws ids that grow with time, for rows that are many and are read in the
-// order in which they came: they lie together on disk, and the id is the order. They
-// tell when a row was made, and nothing of how many others there are.
+// timeIDs generates ids that increase with time, for tables with many rows that are read
+// in order of creation: rows are adjacent on disk, and the id is the order. An id reveals
+// when a row was created, but not how many others there are.
 type timeIDs struct {
 	mu   sync.Mutex
 	last int64
 }
 
-// randomBits is how many bits of an id are drawn: two processes that make a row in
-// the same microsecond rarely draw the same. The rest lasts until the year 2112.
+// randomBits is the number of random bits in an id, so that two processes rarely generate
+// the same id in the same microsecond. The remaining bits last until the year 2112.
 const randomBits = 11
 
-// nextID draws an id for a report or for something rejected.
+// nextID returns an id for a report or a rejected item.
 func (s *Store) nextID() int64 { return s.ids.next(s.options.Now()) }
 
-// next returns an id that is greater than all before it in this process.
+// next returns an id greater than all earlier ones of this process.
 func (t *timeIDs) next(now time.Time) int64 {
 	var b [2]byte
 	_, _ = rand.Read(b[:]) // never fails

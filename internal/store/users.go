@@ -12,8 +12,8 @@ import (
 const userColumns = `users.id, users.email, users.name, users.password_hash <> '', users.operator,
 	users.created_at, users.signed_in_at`
 
-// userFields returns where the columns of a user are scanned to, and what makes
-// the user of them afterwards.
+// userFields returns the scan destinations of a user, and a function that completes the
+// user afterwards.
 func userFields(user *dmarcd.User) (dest []any, finish func()) {
 	var createdAt, signedInAt int64
 	dest = []any{&user.ID, &user.Email, &user.Name, &user.Password, &user.Operator, &createdAt, &signedInAt}
@@ -28,13 +28,13 @@ func scanUser(scan scanner) (dmarcd.User, error) {
 	return user, err
 }
 
-// Users returns all users, ordered by e-mail address.
+// Users returns all users, ordered by email address.
 func (s *Store) Users(ctx context.Context) ([]dmarcd.User, error) {
 	return collectRead(ctx, s, `SELECT `+userColumns+` FROM users ORDER BY email`, nil, scanUser)
 }
 
-// UserByEmail returns the user with that address, as dmarcd.ParseEmail returns
-// it, or ErrNotFound.
+// UserByEmail returns the user with an address, as dmarcd.ParseEmail returns it, or
+// ErrNotFound.
 func (s *Store) UserByEmail(ctx context.Context, email string) (found dmarcd.User, err error) {
 	err = s.pointRead(ctx, func(ctx context.Context, read tx) error {
 		found, err = read.userByEmail(ctx, email)
@@ -55,15 +55,15 @@ func (t tx) user(ctx context.Context, id dmarcd.UserID) (dmarcd.User, error) {
 	})
 }
 
-// Password returns the user with that address and the hash of their password,
-// which is "" where they have none, or ErrNotFound.
+// Password returns the id and password hash of the user with an address, or ErrNotFound.
+// The hash is "" if the user has no password.
 func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, hash string, err error) {
 	err = s.queryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, []any{email}, &id, &hash)
 	return id, hash, err
 }
 
-// SetPassword gives a user another password and ends all their sessions but the
-// one with the hash keep: an attacker who knew the old password is signed out.
+// SetPassword changes the password of a user and ends all their sessions except the one
+// with the hash keep, so that an attacker who knew the old password is signed out.
 func (s *Store) SetPassword(ctx context.Context, user dmarcd.UserID, passwordHash string, keep [32]byte, audit ...dmarcd.AuditEntry) error {
 	return s.tx(ctx, func(t tx) error {
 		if err := t.setPassword(ctx, user, passwordHash, keep); err != nil {
@@ -84,8 +84,8 @@ func (t tx) setPassword(ctx context.Context, user dmarcd.UserID, passwordHash st
 	return t.endSessions(ctx, user, keep)
 }
 
-// SetUserName gives a user another name, "" for none. One that cannot be shown is
-// an InvalidError; no such user is ErrNotFound.
+// SetUserName changes the name of a user, "" for none. An invalid name is an
+// InvalidError, an unknown user ErrNotFound.
 func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string, audit ...dmarcd.AuditEntry) error {
 	name, err := dmarcd.ParseUserName(name)
 	if err != nil {
@@ -103,8 +103,7 @@ func (s *Store) SetUserName(ctx context.Context, user dmarcd.UserID, name string
 	})
 }
 
-// createUser makes a user who is no operator. The hash of the password may be
-// "".
+// createUser creates a user who is not an operator. passwordHash may be "".
 func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (dmarcd.User, error) {
 	name, err := dmarcd.ParseUserName(name)
 	if err != nil {
@@ -137,9 +136,9 @@ func scanMembership(scan scanner) (dmarcd.Membership, error) {
 	return m, err
 }
 
-// RemoveUser removes a user with their sessions and memberships, and every link
-// that was made for them or by them and is not used yet. It returns the names of
-// the teams that are left without an owner. No such user is ErrNotFound.
+// RemoveUser removes a user with their sessions, memberships, and unused links for or
+// from them. It returns the names of teams without an owner. An unknown user is
+// ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarcd.AuditEntry) (ownerless []string, err error) {
 	err = s.tx(ctx, func(t tx) error {
 		user, err := t.user(ctx, id)

@@ -12,45 +12,45 @@ import (
 )
 
 const (
-	// inlineRows is how many records and shares are written in the transaction that
-	// makes a delivery visible. What is more is written ahead of it.
+	// inlineRows is the maximum number of records and shares in the transaction that
+	// makes a delivery visible. Larger deliveries are written ahead.
 	inlineRows = 10_000
-	// aheadRows is how many rows one transaction writes ahead: few enough that other
-	// writers, which take turns, hardly notice.
+	// aheadRows is the number of rows per transaction ahead, few enough not to delay
+	// other writers.
 	aheadRows = 2_000
-	// aheadLease is how long what is written ahead is left alone after the last
-	// transaction; the purge removes it then.
+	// aheadLease is how long rows written ahead are protected from the purge after the
+	// last transaction.
 	aheadLease = 10 * time.Minute
-	// discardTimeout bounds the note that something written ahead is not needed.
+	// discardTimeout limits discard.
 	discardTimeout = 5 * time.Second
 )
 
 // ahead is what was written before the transaction that makes it visible: large reports,
-// which are in the state deleted until then, and the chunks of large originals. If the
-// process ends in between, the purge removes them after their lease.
+// in the state deleted until then, and the chunks of large originals. If the process
+// dies, the purge removes them after the lease.
 type ahead struct {
 	team      *Team
 	reports   map[*dmarcd.NewReport]*reportAhead
 	originals map[dmarcd.Hash]*originalAhead
 }
 
-// reportAhead is a report that is too large to be written in one transaction. It has no
-// id if it was known, so that nothing was written.
+// reportAhead is a report that is too large for one transaction. Its id is 0 if the
+// report is known and nothing was written.
 type reportAhead struct {
 	id      dmarcd.ReportID
 	owners  []owner
 	signers selectors
 }
 
-// originalAhead is an original of several chunks. It has no key if it was known, so that
-// nothing was written.
+// originalAhead is an original of several chunks. Its key is empty if the original is
+// known and nothing was written.
 type originalAhead struct {
 	first []byte
 	key   []byte
 }
 
-// writeAhead writes what is large about deliveries, in short transactions. What it
-// returns is to be discarded, even with an error.
+// writeAhead writes the large parts of deliveries in short transactions. The caller must
+// discard the result, even after an error.
 func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*ahead, error) {
 	a := &ahead{team: t, reports: make(map[*dmarcd.NewReport]*reportAhead), originals: make(map[dmarcd.Hash]*originalAhead)}
 	left := inlineRows
@@ -61,7 +61,7 @@ func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*
 				left -= rows
 				continue
 			}
-			if err := t.Admit(ctx); err != nil { // before many rows are written in vain
+			if err := t.Admit(ctx); err != nil { // before writing many rows in vain
 				return a, err
 			}
 			if err := a.writeReport(ctx, delivery, report); err != nil {
@@ -75,7 +75,7 @@ func (t *Team) writeAhead(ctx context.Context, deliveries []*dmarcd.Delivery) (*
 	return a, nil
 }
 
-// discard hands what is not needed to the purge. What was made visible is not touched.
+// discard leaves what is not needed to the purge. It does not affect visible rows.
 func (a *ahead) discard(ctx context.Context) {
 	if len(a.reports) == 0 && len(a.originals) == 0 {
 		return
@@ -95,12 +95,12 @@ func (a *ahead) discard(ctx context.Context) {
 		}
 		return nil
 	})
-	if err != nil { // the lease ends by itself
+	if err != nil { // the lease ends anyway
 		a.team.store.options.Log.WarnContext(ctx, "rows written ahead are removed later", "team", a.team.id, "error", err)
 	}
 }
 
-// known reports whether a report of the same content is stored.
+// known reports whether a report with the same content is stored.
 func (t *Team) known(ctx context.Context, report *dmarcd.NewReport) (bool, error) {
 	var id dmarcd.ReportID
 	err := t.store.queryRow(ctx, `SELECT id FROM reports WHERE team_id = $1 AND identity = $2 AND content = $3 AND `+visibleReport,
@@ -111,7 +111,7 @@ func (t *Team) known(ctx context.Context, report *dmarcd.NewReport) (bool, error
 	return err == nil, err
 }
 
-// writeReport writes a report with its shares and records, invisible.
+// writeReport writes a report with its shares and records, still invisible.
 func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport) error {
 	written := &reportAhead{signers: make(selectors)}
 	a.reports[report] = written
@@ -135,8 +135,8 @@ func (a *ahead) writeReport(ctx context.Context, delivery *dmarcd.Delivery, repo
 	return a.writeRecords(ctx, report, written)
 }
 
-// writeShares writes some shares of a report, and the row of the report before the
-// first. It locks the domains that they count for, so that none is deleted meanwhile.
+// writeShares writes some shares of a report, and the row of the report with the first
+// ones. It locks their domains, so that none is deleted meanwhile.
 func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, report *dmarcd.NewReport, id dmarcd.ReportID, from, to int) ([]owner, error) {
 	var owners []owner
 	err := a.team.retryTx(ctx, func(tx tx) error {
@@ -147,7 +147,7 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 		if from == 0 {
 			inserted, err := r.insertReport(ctx, id, delivery, report, place{state: deleted, pendingUntil: r.now.Add(aheadLease)})
 			if err == nil && !inserted {
-				err = errMoved // another process drew the same id
+				err = errMoved // another process generated the same id
 			}
 			if err != nil {
 				return err
@@ -173,7 +173,6 @@ func (a *ahead) writeShares(ctx context.Context, delivery *dmarcd.Delivery, repo
 	return owners, err
 }
 
-// writeRecords writes the records of a report.
 func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, written *reportAhead) error {
 	numbers := make(map[string]int, len(report.Shares))
 	for n, share := range report.Shares {
@@ -208,8 +207,8 @@ func (a *ahead) writeRecords(ctx context.Context, report *dmarcd.NewReport, writ
 	return flush()
 }
 
-// beat extends the lease of a report that is written ahead. It is errMoved if the lease
-// ended and the purge took the report.
+// beat extends the lease of a report. It is errMoved if the lease ended and the purge
+// took the report.
 func (a *ahead) beat(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	alive, err := tx.exec(ctx, `UPDATE reports SET pending_until = $1 WHERE team_id = $2 AND id = $3 AND state = 'deleted' AND pending_until > 0`,
 		unix(a.team.store.now().Add(aheadLease)), a.team.id, id)
@@ -219,7 +218,7 @@ func (a *ahead) beat(ctx context.Context, tx tx, id dmarcd.ReportID) error {
 	return err
 }
 
-// writeOriginal writes the chunks of an original, if it has more than one and is needed.
+// writeOriginal writes the chunks of an original that has more than one and is needed.
 func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) error {
 	hash := delivery.Original.Hash
 	if a.originals[hash] != nil {
@@ -267,8 +266,8 @@ func (a *ahead) writeOriginal(ctx context.Context, delivery *dmarcd.Delivery) er
 	return nil
 }
 
-// needsOriginal reports whether the original of a delivery will be stored: neither is it
-// there, nor is everything in the delivery known.
+// needsOriginal reports whether the original of a delivery will be stored: it is not
+// stored yet, and not everything in the delivery is a duplicate.
 func (a *ahead) needsOriginal(ctx context.Context, delivery *dmarcd.Delivery) (bool, error) {
 	var one int
 	err := a.team.store.queryRow(ctx, `SELECT 1 FROM originals WHERE team_id = $1 AND hash = $2`, []any{a.team.id, delivery.Original.Hash[:]}, &one)
@@ -291,8 +290,8 @@ func nextChunk(r io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, chunkBytes))
 }
 
-// publish makes a report visible that was written ahead, unless it is known by now, and
-// returns its place among its versions.
+// publish makes a report visible that was written ahead, unless it is a duplicate by now,
+// and returns its place among its versions.
 func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delivery *dmarcd.Delivery, report *dmarcd.NewReport, written *reportAhead) (place, error) {
 	found := wantedPlace(report)
 	versions, err := r.versions(ctx, report)
@@ -305,7 +304,7 @@ func (r *reception) publish(ctx context.Context, receipt *dmarcd.Receipt, delive
 		}
 	}
 	if written.id == 0 {
-		return found, errMoved // the version that made it a duplicate went meanwhile
+		return found, errMoved // the version that made it a duplicate is gone
 	}
 	published, err := r.tx.exec(ctx, `UPDATE reports SET state = $1, held_reason = $2, pending_until = 0
 		WHERE team_id = $3 AND id = $4 AND state = 'deleted' AND pending_until > 0`, found.state, found.heldReason, r.team.id, written.id)
