@@ -39,6 +39,7 @@ func (t *Team) AddSampleDomains(ctx context.Context, names []string, audit ...dm
 	return nil
 }
 
+// HasSample reports whether the team has sample domains.
 func (t *Team) HasSample(ctx context.Context) (bool, error) {
 	var sample bool
 	err := t.store.queryRow(ctx, `SELECT sample FROM domains WHERE team_id = $1 AND deleted_at = 0 LIMIT 1`, []any{t.id}, &sample)

@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// roles are the users of the team, from the least to the most powerful.
+// roles are the users of the team, from least to most powerful.
 var roles = []string{viewer, editor, owner, operator}
 
-// formCase is a form that can be sent.
+// formCase is a form to send.
 type formCase struct {
 	path string
 	// need is the least powerful user who may send it.
 	need string
 	form url.Values
-	// entries is how many audit entries it leaves.
+	// entries is the number of audit entries it writes.
 	entries int
 }
 
@@ -71,8 +71,8 @@ func (s *site) forms() []formCase {
 	}
 }
 
-// TestForms sends every form as every role: it is done, with its audit entry, or refused
-// without a trace.
+// TestForms sends every form as every role. It must succeed with its audit entries, or be
+// rejected without any.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	for n := range newSite(t).forms() {
@@ -113,7 +113,7 @@ func TestForeignForms(t *testing.T) {
 	}
 }
 
-// TestTenancy asks for everything of one team as the owner of another.
+// TestTenancy requests everything of one team as the owner of another.
 func TestTenancy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -146,7 +146,7 @@ func TestStrangers(t *testing.T) {
 	s := newSite(t)
 	for _, page := range s.allPages() {
 		if page.user == "" {
-			continue // for all
+			continue // public
 		}
 		for _, session := range []string{"", strings.Repeat("A", 26)} {
 			r := httptest.NewRequest(http.MethodGet, page.path, http.NoBody)
@@ -184,7 +184,7 @@ func TestViewerPages(t *testing.T) {
 	}
 }
 
-// TestOfferedToWhoMay looks for what an empty page offers.
+// TestOfferedToWhoMay checks the actions that an empty page offers.
 func TestOfferedToWhoMay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -200,7 +200,7 @@ func TestOfferedToWhoMay(t *testing.T) {
 	}
 }
 
-// TestInvitationsAreForOwners hides from viewers and editors who was invited.
+// TestInvitationsAreForOwners checks that viewers and editors do not see invitations.
 func TestInvitationsAreForOwners(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -13,11 +13,10 @@ import (
 type accountView struct {
 	User           dmarcd.User
 	Name, Password ui.Form
-	// Provider is how the identity provider is called.
+	// Provider is the display name of the identity provider.
 	Provider string
 	Sessions ui.Table
-	// EndOthers ends all sessions but this one; its label is "" where there are no
-	// others.
+	// EndOthers ends all other sessions; its label is "" if there are none.
 	EndOthers ui.Action
 }
 
@@ -36,7 +35,6 @@ func (s *Web) passwordForm() ui.Form {
 	}}
 }
 
-// newPasswordField asks for a password to sign in with from now on.
 func (s *Web) newPasswordField(label string) ui.Field {
 	return ui.Field{
 		Name: "password", Label: label, Type: "password", Autocomplete: "new-password", Required: true,
@@ -44,12 +42,11 @@ func (s *Web) newPasswordField(label string) ui.Field {
 	}
 }
 
-// account shows the page as it is, without anything wrong in its forms.
 func (s *Web) account(c *call) error {
 	return s.showAccount(c, http.StatusOK, func(*accountView) {})
 }
 
-// showAccount shows the page after edit has put in what was wrong.
+// showAccount renders the page after edit has added errors.
 func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 	sessions, err := c.account.Sessions(c.r.Context())
 	if err != nil {

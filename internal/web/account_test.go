@@ -53,7 +53,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestInvitation follows a link to a new account.
+// TestInvitation creates an account with a link.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -78,7 +78,7 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// TestInvitationOfAMember follows a link of an owner to a user who has an account.
+// TestInvitationOfAMember follows an owner's link as a user with an account.
 func TestInvitationOfAMember(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -104,7 +104,7 @@ func TestInvitationOfAMember(t *testing.T) {
 	}
 }
 
-// actor returns a user of the team as the service knows them.
+// actor returns a user of the team as an actor of the service.
 func (s *site) actor(t *testing.T, email string) service.Actor {
 	t.Helper()
 	user, err := s.store.UserByEmail(t.Context(), email)
@@ -139,7 +139,7 @@ func TestAccountForms(t *testing.T) {
 	}
 }
 
-// TestOwnPassword changes a password: all other sessions end.
+// TestOwnPassword changes a password, which ends all other sessions.
 func TestOwnPassword(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -202,7 +202,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestAccountWithoutATeam is of a user in no team: they can still change their account.
+// TestAccountWithoutATeam checks that a user without a team can still change their
+// account.
 func TestAccountWithoutATeam(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -219,7 +220,7 @@ func TestAccountWithoutATeam(t *testing.T) {
 	}
 }
 
-// TestChooseTeam switches between teams: an operator may see all, a member their own.
+// TestChooseTeam switches between teams: operators see all, members only their own.
 func TestChooseTeam(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -235,13 +236,13 @@ func TestChooseTeam(t *testing.T) {
 	}
 }
 
-// TestSessionThatEnded is of a user whose session has ended.
+// TestSessionThatEnded sends requests after the session has ended.
 func TestSessionThatEnded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for _, row := range []struct {
 		name, method, path, referer, accept string
-		had                                 bool // a session
+		had                                 bool // had a session
 		want                                int
 		location, says                      string
 	}{

@@ -21,7 +21,6 @@ type alertsView struct {
 	MayOwn bool
 }
 
-// alertsPerPage is how many alerts a page shows.
 const alertsPerPage = 50
 
 // alerts shows what the rules decided on each event, and the rules.

@@ -18,14 +18,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/httproute"
 )
 
-// assetSources holds our own style sheets and modules, which are served as they
-// are written.
+// assetSources contains our style sheets and modules, which are served unchanged.
 //
 //go:embed assets
 var assetSources embed.FS
 
-// builtAssets holds what scripts/build-assets.sh made, if it ran. The folder
-// always has a file, so that the program builds without.
+// builtAssets contains the output of scripts/build-assets.sh, if it ran. The folder
+// always contains a file, so that the program builds without it.
 //
 //go:embed all:built
 var builtAssets embed.FS
@@ -38,23 +37,21 @@ const (
 	licenseText  = "licenses.txt"
 )
 
-// asset is a file that never changes: its content is part of its name.
+// asset is an immutable file: its name contains a hash of its content.
 type asset struct {
 	name    string // with the hash
 	mime    string
 	content []byte
-	packed  func() []byte // by gzip, made when it is first asked for
+	packed  func() []byte // compressed with gzip on first use
 }
 
-// assets are the static files.
 type assets struct {
-	byName   map[string]asset // by the name with the hash
-	bySource map[string]asset // by the name that templates use
+	byName   map[string]asset // by name with the hash
+	bySource map[string]asset // by name in templates
 }
 
-// loadAssets makes the static files. Our style sheets are joined to one file,
-// and so are our modules: they import nothing, and each stands in a block of
-// its own.
+// loadAssets reads the static files. It concatenates our style sheets, and our modules:
+// they import nothing, and each is in its own block.
 func loadAssets() (*assets, error) {
 	a := &assets{byName: map[string]asset{}, bySource: map[string]asset{}}
 	style, err := joinFiles("assets/style", "", "")
@@ -127,7 +124,7 @@ func mimeOf(extension string) string {
 	}
 }
 
-// url returns where an asset is, or "" where it was not built.
+// url returns the path of an asset, or "" if it was not built.
 func (a *assets) url(source string) string {
 	file, ok := a.bySource[source]
 	if !ok {
@@ -136,8 +133,7 @@ func (a *assets) url(source string) string {
 	return Prefix + "/static/" + file.name
 }
 
-// static serves an asset. It may be kept for ever: another content has another
-// name.
+// static serves an asset. Browsers may cache it forever: other content has another name.
 func (s *Web) static(c *call) error {
 	file, ok := s.assets.byName[c.params.Get("name")]
 	if !ok {
@@ -161,6 +157,6 @@ func (s *Web) static(c *call) error {
 	}
 	h.Set("Content-Type", file.mime)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = c.w.Write(body) // a client that left cannot be told
+	_, _ = c.w.Write(body) // the client may be gone
 	return nil
 }

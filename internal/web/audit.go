@@ -18,16 +18,15 @@ type auditView struct {
 	Pager   ui.Pager
 }
 
-// auditPerPage is how many entries of the audit log a page shows.
 const auditPerPage = 100
 
-// audit shows the changes of the team.
+// audit shows the audit log of the team.
 func (s *Web) audit(c *call) error {
 	view := auditView{Heading: "Settings", Tabs: settingsTabs(c.viewer, "Audit log")}
 	return c.showAudit(settingsFrame("audit", "Audit log"), view, auditTable, c.team.Audit)
 }
 
-// installationAudit shows the changes of all teams, and those of the installation.
+// installationAudit shows the audit log of the installation and all teams.
 func (s *Web) installationAudit(c *call) error {
 	teams, err := c.system.Teams(c.r.Context())
 	if err != nil {
@@ -42,7 +41,7 @@ func (s *Web) installationAudit(c *call) error {
 	return c.showAudit(installationFrame("audit", "Audit log"), view, table, c.system.Audit)
 }
 
-// auditReader reads entries of an audit log, the latest first, older than a cursor.
+// auditReader reads audit entries older than a cursor, newest first.
 type auditReader func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error)
 
 func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
@@ -88,7 +87,7 @@ func auditTable(entries []dmarcd.AuditEntry) ui.Table {
 	return t
 }
 
-// installationAuditTable is auditTable with the teams.
+// installationAuditTable is auditTable with a column for teams.
 func installationAuditTable(entries []dmarcd.AuditEntry, teams map[dmarcd.TeamID]string) ui.Table {
 	t := auditTable(entries)
 	t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Team"})
@@ -98,7 +97,7 @@ func installationAuditTable(entries []dmarcd.AuditEntry, teams map[dmarcd.TeamID
 	return t
 }
 
-// auditActions puts what was done into words.
+// auditActions are the descriptions of actions.
 var auditActions = map[string]string{
 	"domain.add":           "added a domain",
 	"domain.delete":        "deleted a domain",
@@ -140,7 +139,7 @@ var auditActions = map[string]string{
 	"webhook.update":       "changed a webhook",
 }
 
-// actionWords returns the words of an action, or its name where it has none.
+// actionWords returns the description of an action, or its name.
 func actionWords(action string) string {
 	if words, ok := auditActions[action]; ok {
 		return words

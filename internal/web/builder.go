@@ -11,30 +11,30 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// exampleDomain is what a record is read for where no domain is named.
+// exampleDomain is the default domain of the builder.
 const exampleDomain = "example.com"
 
 type builderView struct {
 	Form  ui.Form
 	Paste ui.Form
-	// Domain is the name that the record is for.
+	// Domain is the domain of the record.
 	Domain string
-	// Record is what stands in the form, or was pasted.
+	// Record is the record from the form, or the pasted one.
 	Record string
-	// IsRecord is false for a text that receivers pass over.
+	// IsRecord is false if receivers ignore the text.
 	IsRecord bool
 	State    string
 	Tags     ui.Table
 	Problems []string
-	// Views is what receivers do, by whose mail it is.
+	// Views shows the actions of receivers, by the From domain.
 	Views ui.Table
 }
 
-// maxRecord bounds a pasted record, in bytes; DNS can carry 64 KiB in all.
+// maxRecord limits a pasted record, in bytes; DNS allows 64 KiB in total.
 const maxRecord = 4096
 
-// builder makes a record of the answers to its form, or explains one that is
-// pasted. All of it stands in the address, so that it can be shared.
+// builder builds a record from its form, or explains a pasted one. The URL contains the
+// whole state, so it can be shared.
 func (s *Web) builder(c *call) error {
 	const path = Prefix + "/builder"
 	query := c.r.URL.Query()
@@ -79,8 +79,8 @@ func (s *Web) builder(c *call) error {
 	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
 }
 
-// buildRecord writes down what the form says. Tags that only say the default
-// are left out.
+// buildRecord returns the record for the form, without tags that have their default
+// value.
 func buildRecord(query url.Values) string {
 	var b strings.Builder
 	b.WriteString("v=DMARC1; p=" + oneOf(query.Get("p"), "none", "quarantine", "reject"))
@@ -98,13 +98,13 @@ func buildRecord(query url.Values) string {
 	add("rua", destinations(query.Get("rua")), "")
 	ruf := destinations(query.Get("ruf"))
 	add("ruf", ruf, "")
-	if ruf != "" { // without destinations fo is ignored (RFC 9989 §4.7)
+	if ruf != "" { // fo is ignored without ruf (RFC 9989 §4.7)
 		add("fo", oneOf(query.Get("fo"), "0", "1", "d", "s", "1:d:s"), "0")
 	}
 	return b.String()
 }
 
-// oneOf returns the word if it is allowed, else the first of the allowed.
+// oneOf returns word if it is allowed, otherwise the first allowed word.
 func oneOf(word string, allowed ...string) string {
 	for _, a := range allowed {
 		if a == word {
@@ -114,8 +114,8 @@ func oneOf(word string, allowed ...string) string {
 	return allowed[0]
 }
 
-// destinations makes URIs of addresses, however they are separated. What would
-// end the tag or the record is left out.
+// destinations converts addresses with any separators to URIs. It drops characters that
+// would end the tag or the record.
 func destinations(written string) string {
 	var uris []string
 	for _, address := range strings.FieldsFunc(written, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == ';' }) {

@@ -13,29 +13,27 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// call is one request on its way through the pages.
+// call is one request.
 type call struct {
 	web     *Web
 	w       http.ResponseWriter
 	r       *http.Request
 	params  httproute.Params
-	session string // the secret; "" on a route for anybody
+	session string // the secret; "" on public routes
 
-	// The user, and what they can do; nil on a route for anybody.
+	// The user and their use cases; nil on public routes.
 	account *service.Account
 	viewer  Viewer
-	team    *service.Team // narrowed to the tag
+	team    *service.Team // limited to the tag
 	system  *service.System
-	// tag is the tag of the domains that the page is about, "" for all.
-	tag string
-	// mail is what the page reads of records.
+	// tag is the tag that the page is limited to, "" for all domains.
+	tag  string
 	mail mailReader
 }
 
-// maxForm bounds the body of a form. Files have a limit of their own.
+// maxForm limits the body of a form, in bytes. Files have their own limit.
 const maxForm = 64 << 10
 
-// form reads the body as a form.
 func (c *call) form() (url.Values, error) {
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
 	if err := c.r.ParseForm(); err != nil {
@@ -44,22 +42,22 @@ func (c *call) form() (url.Values, error) {
 	return c.r.PostForm, nil
 }
 
-// redirect leads to a page of ours after a form was taken.
+// redirect redirects to one of our pages after a form.
 func (c *call) redirect(target string) error {
 	c.w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(c.w, c.r, target, http.StatusSeeOther)
 	return nil
 }
 
-// done leads to a page that then says what was done; see doneMessages.
+// done redirects to a page that shows what was done; see doneMessages.
 func (c *call) done(path, what string) error {
 	return c.redirect(path + "?" + url.Values{"done": {what}}.Encode())
 }
 
-// wantsCSV reports whether the table of the page is asked for.
+// wantsCSV reports whether the request asks for a table of the page as CSV.
 func (c *call) wantsCSV(table string) bool { return c.r.URL.Query().Get("csv") == table }
 
-// csv answers with a table as a file.
+// csv sends a table as a CSV file.
 func (c *call) csv(t ui.Table) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
@@ -67,17 +65,17 @@ func (c *call) csv(t ui.Table) error {
 	h.Set("Cache-Control", "no-store")
 	out := csv.NewWriter(c.w)
 	for _, fields := range t.Lines() {
-		_ = out.Write(fields) // what fails is told by Error below
+		_ = out.Write(fields) // Error below returns it
 	}
 	out.Flush()
 	if out.Error() != nil {
-		panic(http.ErrAbortHandler) // a short file must not look like a whole one
+		panic(http.ErrAbortHandler) // a truncated file must not look complete
 	}
 	return nil
 }
 
-// ownPath returns the path that a request asks to be redirected to, or the first page if
-// it is not a path of the pages: a redirect never leaves the host.
+// ownPath returns the path of a redirect, or the first page if it is not one of our
+// pages: a redirect never leaves the host.
 func ownPath(path string) string {
 	if !strings.HasPrefix(path, Prefix+"/") || strings.ContainsAny(path, "\\\r\n") {
 		return Prefix + "/"
@@ -85,8 +83,8 @@ func ownPath(path string) string {
 	return path
 }
 
-// referer returns the page of ours that a form was sent from, or the first page
-// where the browser does not tell.
+// referer returns our page that sent a form, or the first page if the browser does not
+// send it.
 func (c *call) referer() string {
 	from, err := url.Parse(c.r.Referer())
 	if err != nil || from.Host != c.r.Host {
@@ -95,8 +93,8 @@ func (c *call) referer() string {
 	return ownPath(from.RequestURI())
 }
 
-// link returns the path with the period and the tag of the page, so that they follow the
-// link, and with some changes; see ui.WithQuery.
+// link returns the path with the period and the tag of the page, and with changes to the
+// query; see ui.WithQuery.
 func (c *call) link(path string, changes ...string) string {
 	return ui.WithQuery(path, carried(c.r.URL.Query()), changes...)
 }
@@ -111,8 +109,7 @@ func (c *call) carrying(form ui.Form) ui.Form {
 	return form
 }
 
-// carried returns the part of a query that follows links: which days and which tag the page
-// is about.
+// carried returns the parameters that links keep: the period and the tag.
 func carried(query url.Values) url.Values {
 	kept := url.Values{}
 	for _, name := range []string{"days", "from", "to", "tag"} {
@@ -123,11 +120,10 @@ func carried(query url.Values) url.Values {
 	return kept
 }
 
-// wantsFragment reports whether a script asks, which puts a part of a page in its
-// place.
+// wantsFragment reports whether a script asks for a part of a page.
 func (c *call) wantsFragment() bool { return strings.Contains(c.r.Header.Get("Accept"), "fragment") }
 
-// pageNumber reads which page of a list is asked for, from 1.
+// pageNumber returns the number of the requested page, starting at 1.
 func pageNumber(query url.Values) int {
 	n, err := strconv.Atoi(query.Get("page"))
 	if err != nil || n < 1 {

@@ -7,13 +7,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// changeLine is a difference between two checks as a person reads it.
+// changeLine is the text of a difference between two checks.
 type changeLine struct {
-	// What says in words what is different; Before and After are its values.
+	// What describes the change; Before and After are the values.
 	What, Before, After string
 }
 
-// changeLines returns what changed, without what only repeats another change.
+// changeLines returns the changes, without those that repeat another one.
 func changeLines(changes []wire.Change) []changeLine {
 	var lines []changeLine
 	for _, change := range changes {
@@ -24,7 +24,7 @@ func changeLines(changes []wire.Change) []changeLine {
 	return lines
 }
 
-// repeats reports whether another change of the same check tells the same.
+// repeats reports whether another change of the same check implies this one.
 func repeats(change wire.Change, all []wire.Change) bool {
 	has := func(holds func(other wire.Change) bool) bool { return slices.ContainsFunc(all, holds) }
 	record := func(of string) bool {
@@ -40,7 +40,7 @@ func repeats(change wire.Change, all []wire.Change) bool {
 			return other.Path == "dmarc.policy" && other.Before == change.Before && other.After == change.After
 		})
 	case strings.HasPrefix(change.Path, "dkim.") && member != "record":
-		// A key that came or went is told by its record.
+		// The record shows that a key was added or removed.
 		return record(part) && has(func(other wire.Change) bool { return other.Path == part+".selector" })
 	case strings.Contains(change.Path, ".destinations."):
 		part, _, _ = strings.Cut(change.Path, ".")
@@ -51,7 +51,7 @@ func repeats(change wire.Change, all []wire.Change) bool {
 	return false
 }
 
-// changeTitles are the words for members that there is one of.
+// changeTitles describe members that occur once.
 var changeTitles = map[string]string{
 	"grade":                              "Grade",
 	"dmarc.status":                       "DMARC record, its state",
@@ -85,8 +85,8 @@ var changeTitles = map[string]string{
 	"dnssec.zone":                        "Zone",
 }
 
-// changeFamilies are the words for members that there are several of, by what stands
-// before and behind the name of the one concerned, or its value where nothing does.
+// changeFamilies describe members that occur several times, by the prefix and suffix of
+// the path, with the name or value between them.
 var changeFamilies = []struct{ before, behind, words, more string }{
 	{"spf.tree.", ".record", "", " now lists"},
 	{"findings.", "", "Finding ", ""},
@@ -108,8 +108,7 @@ var changeFamilies = []struct{ before, behind, words, more string }{
 	{"dane.hosts.", ".host", "DANE of ", ", the host"},
 }
 
-// changeTitle returns the words for the path of a member, or the path where there are
-// none.
+// changeTitle returns the description of a path, or the path.
 func changeTitle(path string) string {
 	if words, ok := changeTitles[path]; ok {
 		return words

@@ -13,35 +13,34 @@ import (
 
 type checkView struct {
 	domainView
-	// Check is nil where the domain has not been checked yet.
+	// Check is nil before the first check of the domain.
 	Check  *wire.KeptCheck
 	Groups []findingGroup
 	Parts  ui.Table
-	// Points are those of the findings, each sort counted once; Legend is the scale of
-	// grades in words.
+	// Points are the points of the findings, each kind counted once; Legend describes the
+	// scale of grades.
 	Points int
 	Legend string
-	// MaxLookups and MaxVoids are the limits of receivers for SPF.
+	// MaxLookups and MaxVoids are the SPF limits.
 	MaxLookups, MaxVoids int
 }
 
-// The limits of receivers (RFC 7208 §4.6.4).
+// The SPF limits of receivers (RFC 7208 §4.6.4).
 const (
 	maxSPFLookups = 10
 	maxSPFVoids   = 2
 )
 
-// findingGroup is the findings of one level.
 type findingGroup struct {
 	Title    string
 	Level    string
 	Findings []wire.Finding
 }
 
-// checkPart is what a check saw of one protocol.
+// checkPart is the result for one protocol.
 type checkPart struct {
 	Name, Status string
-	// Text is the record, or what was found instead.
+	// Text is the record, or the result without one.
 	Text   string
 	Reason string
 }
@@ -69,7 +68,7 @@ func (s *Web) check(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// gradePoints adds up the points of findings. Each sort of finding counts once.
+// gradePoints sums the points of findings, each kind counted once.
 func gradePoints(findings []wire.Finding) (points int) {
 	counted := map[string]bool{}
 	for _, f := range findings {
@@ -81,7 +80,7 @@ func gradePoints(findings []wire.Finding) (points int) {
 	return points
 }
 
-// gradeLegend says how many points each grade allows.
+// gradeLegend describes the points of each grade.
 func gradeLegend() string {
 	var b strings.Builder
 	for i, step := range dmarcd.Grades() {
@@ -94,8 +93,8 @@ func gradeLegend() string {
 	return b.String() + ", " + dmarcd.WorstGrade + " for more."
 }
 
-// groupFindings puts the findings of each level together, the worst first. The next
-// step is not among them: it stands above all.
+// groupFindings groups the findings by level, worst first, without the next step, which
+// is shown above.
 func groupFindings(check wire.KeptCheck) []findingGroup {
 	groups := []findingGroup{
 		{Title: "Fix now", Level: string(dmarcd.LevelError)},
@@ -155,7 +154,6 @@ func findingTable(findings []wire.Finding) ui.Table {
 	return t
 }
 
-// verify checks the DNS now.
 func (s *Web) verify(c *call) error {
 	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {

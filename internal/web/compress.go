@@ -9,11 +9,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/httproute"
 )
 
-// minCompressed is the size below which compression gains nothing.
+// minCompressed is the size in bytes from which compression pays off.
 const minCompressed = 1024
 
-// writeCompressed answers with a body, as gzip where the client takes it and
-// it is worth it.
+// writeCompressed writes a response, in gzip if the client accepts it and it pays off.
 func writeCompressed(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
@@ -23,12 +22,12 @@ func writeCompressed(w http.ResponseWriter, r *http.Request, status int, body []
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that left cannot be told
+	_, _ = w.Write(body) // the client may be gone
 }
 
 func compress(body []byte, level int) []byte {
 	var packed bytes.Buffer
-	// Neither the level nor a buffer can be wrong.
+	// The level is valid, and a buffer never fails.
 	out, _ := gzip.NewWriterLevel(&packed, level)
 	_, _ = out.Write(body)
 	_ = out.Close()

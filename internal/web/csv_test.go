@@ -13,10 +13,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// csvLink finds the links to tables as files.
+// csvLink matches the links to CSV files.
 var csvLink = regexp.MustCompile(`href="(/app/[^"]*csv=[^"]*)"`)
 
-// table requests a table as a file.
+// table requests a table as CSV.
 func (s *site) table(t *testing.T, path string) [][]string {
 	t.Helper()
 	w := s.get(operator, path)
@@ -30,7 +30,7 @@ func (s *site) table(t *testing.T, path string) [][]string {
 	return rows
 }
 
-// column returns what is in a table under a head.
+// column returns the values below a header.
 func column(t *testing.T, rows [][]string, head string) []string {
 	t.Helper()
 	n := slices.Index(rows[0], head)
@@ -44,8 +44,7 @@ func column(t *testing.T, rows [][]string, head string) []string {
 	return fields
 }
 
-// TestCSV follows every link to a table as a file, from every page, and looks for a link
-// at each table.
+// TestCSV follows every CSV link on every page, and checks that each table has one.
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -80,7 +79,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestNumbersAgree asks all pages about the same mail.
+// TestNumbersAgree compares the numbers of the same mail on all pages.
 func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -126,7 +125,7 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// TestFilesAreWhole asks for lists of which a page shows a part.
+// TestFilesAreWhole downloads lists that are longer than a page.
 func TestFilesAreWhole(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -5,7 +5,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// parseCursor reads a place in a list that is ordered by time; "" is its beginning.
+// parseCursor parses a position in a list ordered by time; "" is the start.
 func parseCursor(after string) (service.Cursor, error) {
 	if after == "" {
 		return service.Cursor{}, nil
@@ -14,7 +14,7 @@ func parseCursor(after string) (service.Cursor, error) {
 	return service.Cursor{At: at, ID: id}, err
 }
 
-// parseRecordCursor reads a place in a report; "" is its beginning.
+// parseRecordCursor parses a position in a report; "" is the start.
 func parseRecordCursor(after string) (cursor service.RecordCursor, err error) {
 	if after != "" {
 		cursor.Begun = true
@@ -23,5 +23,5 @@ func parseRecordCursor(after string) (cursor service.RecordCursor, err error) {
 	return cursor, err
 }
 
-// asItIs is for lists of what pages show as the service returns it.
+// asItIs is the identity, for lists that pages show unchanged.
 func asItIs[T any](item T) (T, error) { return item, nil }

@@ -9,10 +9,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// newDocument returns a report as it can be read, without its records.
+// newDocument returns a report for display, without its records.
 func newDocument(report dmarcd.Report) ReportDocument {
 	document := ReportDocument{Report: report}
-	switch r := wire.NewReport("", report).(type) { // nil where it is past its time
+	switch r := wire.NewReport("", report).(type) { // nil if it has expired
 	case wire.AggregateReport:
 		document.Facts = aggregateFacts(r)
 	case wire.FailureReport:
@@ -23,7 +23,7 @@ func newDocument(report dmarcd.Report) ReportDocument {
 	return document
 }
 
-// facts collects what a report states.
+// facts collects the facts in a report.
 type facts []insight.Fact
 
 func (f *facts) add(name string, value *string) {

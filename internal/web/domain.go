@@ -8,21 +8,19 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// DomainHead is what stands above every page of a domain.
+// DomainHead is the head of every page of a domain.
 type DomainHead struct {
 	dmarcd.Domain
-	// ReportAddress is where its reports are sent, "" where the installation has
-	// no report domain.
+	// ReportAddress is its reporting address, "" if the installation has no report
+	// domain.
 	ReportAddress string
-	// Applied is the policy that receivers apply, which for a subdomain may come
-	// from the record of a domain above and in testing is one level less; ""
-	// where there is none.
+	// Applied is the policy that receivers apply, "" if there is none. A subdomain may
+	// inherit it, and test mode weakens it by one level.
 	Applied string
-	// Tags are those of the domain.
-	Tags []string
+	Tags    []string
 }
 
-// domainHead returns the domain that the address of the page names.
+// domainHead returns the domain in the path.
 func (c *call) domainHead() (DomainHead, error) {
 	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
@@ -34,8 +32,8 @@ func (c *call) domainHead() (DomainHead, error) {
 	}, err
 }
 
-// applied returns the policy that receivers apply to a domain by its record, "" where
-// there is none that they can use.
+// applied returns the policy that receivers apply to a domain, "" if it has no usable
+// record.
 func applied(domain dmarcd.Domain) string {
 	record, ok := dmarc.Parse(domain.Record)
 	if !ok {
@@ -49,7 +47,7 @@ func applied(domain dmarcd.Domain) string {
 	return record.Applied(policy).String()
 }
 
-// Meaning says in a sentence what the policy means for mail.
+// Meaning explains the policy in a sentence.
 func (d DomainHead) Meaning() string {
 	var by string
 	if d.RecordDomain != "" && d.RecordDomain != d.Name {
@@ -72,13 +70,12 @@ func (d DomainHead) Meaning() string {
 	return "Not protected: there is no DMARC record, so anyone can spoof this domain, and no receiver sends reports."
 }
 
-// tab is one of the pages of a domain.
 type tab struct {
 	ui.Link
 	Current bool
 }
 
-// domainView is what every page of a domain shows.
+// domainView is the part that all pages of a domain share.
 type domainView struct {
 	Head DomainHead
 	Tabs []tab
@@ -88,7 +85,7 @@ type domainView struct {
 	TagLinks        []ui.Link
 }
 
-// domainPage loads the head of a domain, and frames the page called title.
+// domainPage loads the head of a domain and returns the page with that title.
 func (s *Web) domainPage(c *call, template, title string) (Page, domainView, error) {
 	head, err := c.domainHead()
 	if err != nil {
@@ -111,12 +108,12 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 	}, view, nil
 }
 
-// Known reports whether the DNS has given an answer. Before, nothing can be said of
-// the policy or of where reports go.
+// Known reports whether DNS has answered. Before, the policy and the destination of
+// reports are unknown.
 func (d DomainHead) Known() bool { return !d.KnownAt.IsZero() }
 
-// PolicyBadge is the policy that applies, or that of the record with "(testing)" where
-// receivers are asked to apply one level less.
+// PolicyBadge is the policy that applies, or that of the record with "(testing)" in test
+// mode.
 func (d DomainHead) PolicyBadge() ui.Cell {
 	if !d.Known() {
 		return ui.Badge("unknown")

@@ -62,7 +62,7 @@ func (s *Web) setPurpose(c *call) error {
 	return c.done(domainPath(head.Head.Name)+"/settings", "purpose-set")
 }
 
-// deleteDomain wants the name written out: nothing brings the data back.
+// deleteDomain requires the name as confirmation: the data cannot be restored.
 func (s *Web) deleteDomain(c *call) error {
 	written, err := c.form()
 	if err != nil {

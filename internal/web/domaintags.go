@@ -8,13 +8,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// tagChoice is the tag that a page is narrowed to, and those that it can be narrowed to.
+// tagChoice is the selected tag and all available tags.
 type tagChoice struct {
 	Value   string
-	Choices []ui.Choice // none if no domain of the team has a tag
+	Choices []ui.Choice // empty if no domain of the team has a tag
 }
 
-// tags returns the choice of a tag for the filter of a page.
+// tags returns the available tags for the filter of a page.
 func (c *call) tags() (tagChoice, error) {
 	all, err := c.team.Tags(c.r.Context())
 	if err != nil || len(all) == 0 && c.tag == "" {
@@ -32,7 +32,7 @@ func (c *call) tags() (tagChoice, error) {
 	return choice, nil
 }
 
-// fields returns the choice as a field of a form, none where there is nothing to choose.
+// fields returns a select field, or none if there is nothing to choose.
 func (t tagChoice) fields() []ui.Field {
 	if len(t.Choices) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (t tagChoice) fields() []ui.Field {
 	return []ui.Field{{Name: "tag", Label: "Tag", Type: "select", Value: t.Value, Choices: t.Choices}}
 }
 
-// tagLinks lead to the overview of the domains with each tag.
+// tagLinks are links to the overview of the domains with each tag.
 func (c *call) tagLinks(tags []string) []ui.Link {
 	links := make([]ui.Link, len(tags))
 	for i, tag := range tags {
@@ -76,7 +76,7 @@ func (s *Web) setTags(c *call) error {
 	return c.done(domainPath(head.Head.Name)+"/settings", "tags-set")
 }
 
-// askedTag returns the tag that the query of a page names. What is no tag narrows nothing.
+// askedTag returns the tag in a query, "" if it is invalid.
 func askedTag(written string) string {
 	tag, err := dmarcd.ParseTag(written)
 	if err != nil {

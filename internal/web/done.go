@@ -1,8 +1,7 @@
 package web
 
-// doneMessages say what a form did, by the word in the address of the page
-// after it. The words are ours alone: an address cannot make the page say
-// anything else.
+// doneMessages are the messages after a form, by a word in the URL of the next page. They
+// are fixed texts, so that a URL cannot inject others.
 var doneMessages = map[string]string{
 	"domains-added":        "The domains were added. Open one to see what to publish.",
 	"domain-added":         "The domain was added. Follow the guide below to have its reports sent here.",

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// failure is an error with a page of its own: what happened, and what to do.
+// failure is an error with its own page: what happened, and what to do.
 type failure struct {
 	status        int
 	title, advice string
@@ -34,10 +34,10 @@ var (
 	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, tell the operator the request id below."}
 )
 
-// retryAfter is what a client is told to wait for the database, in seconds.
+// retryAfter is the Retry-After of temporary errors, in seconds.
 const retryAfter = "5"
 
-// pageOf returns the failure to show for an error: its own, or that of its kind.
+// pageOf returns the failure for an error: its own, or that of its kind.
 func pageOf(err error) *failure {
 	var f *failure
 	var invalid *dmarcd.InvalidError
@@ -70,18 +70,17 @@ func pageOf(err error) *failure {
 	return errInternal
 }
 
-// errorPage is what the page of a failure shows.
 type errorPage struct {
 	Status        int
 	Title, Advice string
-	// RequestID is what the log calls the request, "" where it has no id.
+	// RequestID is the request id in the log, "" if there is none.
 	RequestID string
-	// Back leads to the page whose form was refused, "" where nothing was sent.
+	// Back is the page with the rejected form, "" if no form was sent.
 	Back string
 }
 
-// fail answers a call with the page of an error. Of a fault of ours the reader
-// learns the request id, and the log the rest.
+// fail renders an error page. For internal errors it shows only the request id; the log
+// contains the error.
 func (s *Web) fail(c *call, err error) {
 	page := pageOf(err)
 	if page.status == http.StatusServiceUnavailable {

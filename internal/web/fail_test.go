@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// TestFailures shows errors of every kind.
+// TestFailures renders errors of every kind.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	pages, err := New(Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
@@ -83,7 +83,7 @@ func TestBrowserNames(t *testing.T) {
 	}
 }
 
-// TestDaysOfAPage reads the days that an address asks for.
+// TestDaysOfAPage parses the period of a URL.
 func TestDaysOfAPage(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)

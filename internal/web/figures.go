@@ -5,7 +5,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// messageChart shows the messages of each day, stacked by whether they passed.
+// messageChart shows the messages of each day, stacked by result.
 func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.Chart {
 	chart := ui.Chart{
 		Kind: "days", ID: "messages", Title: "Messages per day", Summary: summary, Marks: marks,
@@ -17,7 +17,7 @@ func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.
 	return chart
 }
 
-// flowChart shows the way of mail from sender to what receivers did.
+// flowChart shows the flow of mail from senders to the actions of receivers.
 func flowChart(flows []insight.Flow, asked mailQuery, csv string) ui.Chart {
 	chart := ui.Chart{
 		Kind: "flow", ID: "flow", Title: "From sender to inbox", CSV: csv,

@@ -12,8 +12,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// formatFuncs are what templates call. None returns HTML of its own making, so
-// that all of it is escaped.
+// formatFuncs are the template functions. None returns HTML, so that all output is
+// escaped.
 func formatFuncs(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":      a.url,

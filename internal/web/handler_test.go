@@ -117,7 +117,6 @@ func TestTheme(t *testing.T) {
 	}
 }
 
-// stylePath finds the style sheet in a page.
 var stylePath = regexp.MustCompile(`/app/static/style-[0-9a-f]+\.css`)
 
 func TestStatic(t *testing.T) {
@@ -159,7 +158,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// maxPage is what a page with all its files may weigh, compressed.
+// maxPage is the maximum size of a page with all assets, compressed.
 const maxPage = 400_000
 
 func TestWeight(t *testing.T) {

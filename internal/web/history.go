@@ -15,13 +15,12 @@ type historyView struct {
 	CSV    string
 }
 
-// historyEntry is a check with what changed, in words.
+// historyEntry is a check with a description of its changes.
 type historyEntry struct {
 	wire.KeptCheck
 	Lines []changeLine
 }
 
-// checksPerPage is how many checks of a history a page shows.
 const checksPerPage = 20
 
 // latestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
@@ -33,8 +32,7 @@ func (c *call) latestCheck(domain string) (wire.KeptCheck, error) {
 	return wire.NewKeptCheck(kept), nil
 }
 
-// checkHistory returns a part of the checks of a domain, the latest first, from a cursor
-// on.
+// checkHistory returns a page of the checks of a domain after a cursor, newest first.
 func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[wire.KeptCheck], err error) {
 	before, err := parseCursor(after)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestPagesAreInert holds every page against what the Content-Security-Policy
-// and a screen reader need, with hostile text wherever it can occur.
+// TestPagesAreInert checks every page for the requirements of the Content-Security-Policy
+// and of screen readers, with hostile text wherever it can occur.
 func TestPagesAreInert(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -31,7 +31,7 @@ func TestPagesAreInert(t *testing.T) {
 	}
 }
 
-// document is what is known of a page before its elements are checked.
+// document is the state of a page check.
 type document struct {
 	ids, labels map[string]bool
 }

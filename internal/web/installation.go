@@ -27,7 +27,7 @@ func installationFrame(template, title string) Page {
 	return Page{Template: template, Title: title, Section: "Installation"}
 }
 
-// recentDays is over how many days the messages of teams are counted.
+// recentDays is the period of the message counts of teams, in days.
 const recentDays = 30
 
 func teamForm() ui.Form {

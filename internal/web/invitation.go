@@ -12,7 +12,7 @@ import (
 type invitationView struct {
 	Invitation service.Invitation
 	Form       ui.Form
-	// SignIn leads to the sign-in page, and from there back.
+	// SignIn is the sign-in page, which leads back here.
 	SignIn string
 }
 
@@ -76,7 +76,7 @@ func (s *Web) acceptInvitation(c *call) error {
 	return c.redirect(Prefix + "/")
 }
 
-// invitationError says what to do about a link that does not work.
+// invitationError explains what to do about an invalid link.
 func invitationError(err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrNotFound):

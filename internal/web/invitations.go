@@ -7,8 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// invitationTable shows the invitations that can still be used, and which of the members
-// made them.
+// invitationTable shows the open invitations and who created them.
 func invitationTable(invitations []dmarcd.Invitation, members []dmarcd.Member) ui.Table {
 	t := ui.Table{
 		ID: "invitations", Caption: "Open invitations", CSV: Prefix + "/settings/members?csv=invitations",
@@ -20,7 +19,7 @@ func invitationTable(invitations []dmarcd.Invitation, members []dmarcd.Member) u
 		by[member.User.ID] = member.User.Email
 	}
 	for _, invitation := range invitations {
-		// Links of members who have left are void, so this one is an operator's.
+		// Invitations of former members are void, so this one is from an operator.
 		maker := cmp.Or(by[invitation.CreatedBy], "operator")
 		whom := ui.Code(invitation.Email)
 		if invitation.Email == "" {

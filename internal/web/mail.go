@@ -5,26 +5,25 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// mailQuery selects mail, and what a page shows of it.
+// mailQuery selects mail and its grouping.
 type mailQuery struct {
-	// Domain narrows it to one domain of the team, "" is all. Tag is the tag of the page,
-	// which links take along.
+	// Domain limits it to one domain of the team, "" for all. Tag is the tag of the page,
+	// which links keep.
 	Domain, Tag string
 	Period      ui.Period
 	insight.Query
 }
 
-// mailReader reads the mail of a page. What several parts of a page ask of the same mail
-// is read once.
+// mailReader reads the mail of a page. Several parts of a page share one read.
 type mailReader struct {
 	read   *insight.Mail // nil before the first read
 	domain string
 	period ui.Period
-	// reserved gives back the memory that was reserved, nil if none was.
+	// reserved releases the reserved memory, nil if none is reserved.
 	reserved func()
 }
 
-// release gives back the memory of the page.
+// release releases the memory of the page.
 func (m *mailReader) release() {
 	if m.read != nil {
 		m.read.Close()
@@ -36,8 +35,7 @@ func (m *mailReader) release() {
 	}
 }
 
-// mailOf returns the mail that a query is about. A domain that the team does not have is
-// dmarcd.ErrNotFound.
+// mailOf returns the mail of a query. An unknown domain is dmarcd.ErrNotFound.
 func (c *call) mailOf(query mailQuery) (*insight.Mail, error) {
 	m := &c.mail
 	if m.read != nil && m.domain == query.Domain && m.period == query.Period {

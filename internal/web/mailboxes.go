@@ -104,8 +104,7 @@ func (s *Web) addMailbox(c *call) error {
 	return c.done(Prefix+"/settings/mailboxes", "mailbox-added")
 }
 
-// newMailbox reads the form. The server is a host, with a port where it is not the usual
-// one.
+// newMailbox parses the form. The server is a host, optionally with a port.
 func newMailbox(written url.Values) (dmarcd.Mailbox, error) {
 	mailbox := dmarcd.Mailbox{
 		Host: strings.TrimSpace(written.Get("server")), Security: dmarcd.Security(written.Get("security")),
@@ -126,13 +125,12 @@ func newMailbox(written url.Values) (dmarcd.Mailbox, error) {
 	return mailbox, nil
 }
 
-// mailboxFields are the fields of the form by what package dmarcd calls them.
+// mailboxFields maps field names of package dmarcd to those of the form.
 var mailboxFields = map[string]string{"host": "server", "port": "server", "user": "username"}
 
-// atField puts an error about a mailbox at the field of the form that it is about.
 func atField(err error) error { return renamedField(err, mailboxFields) }
 
-// renamedField puts an error at the field of a form, by the names of package dmarcd.
+// renamedField renames the field of an InvalidError to that of the form.
 func renamedField(err error, fields map[string]string) error {
 	var invalid *dmarcd.InvalidError
 	if !errors.As(err, &invalid) {

@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 )
 
-// TestUnknownIsNotMissing sees a domain before the DNS has answered.
+// TestUnknownIsNotMissing shows a domain before DNS has answered.
 func TestUnknownIsNotMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -31,7 +31,7 @@ func TestUnknownIsNotMissing(t *testing.T) {
 	}
 }
 
-// TestWatching checks a domain only where that was not done a moment ago.
+// TestWatching checks a domain only if the last check is not recent.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -48,7 +48,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestSetupGuide ticks off what is published.
+// TestSetupGuide checks that published records are marked as done.
 func TestSetupGuide(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -64,7 +64,7 @@ func TestSetupGuide(t *testing.T) {
 	}
 }
 
-// TestFilterKeepsTheRest sends a filter from a page whose address says more.
+// TestFilterKeepsTheRest checks that a filter keeps other parameters.
 func TestFilterKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -84,7 +84,7 @@ func TestFilterKeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestNamesCanBeCopied looks for what copy.js adds its buttons to.
+// TestNamesCanBeCopied checks the elements to which copy.js adds buttons.
 func TestNamesCanBeCopied(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -101,7 +101,7 @@ func TestNamesCanBeCopied(t *testing.T) {
 	}
 }
 
-// TestFailuresLeadBack sends a form that is refused, and looks for the way back to it.
+// TestFailuresLeadBack checks that the error page of a rejected form links back.
 func TestFailuresLeadBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -121,7 +121,7 @@ func TestFailuresLeadBack(t *testing.T) {
 	}
 }
 
-// TestHistory shows what the second check of the sample found changed.
+// TestHistory shows the changes found by the second check of the sample.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -146,7 +146,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestNextStepIsShownOnce counts what a check wants done next.
+// TestNextStepIsShownOnce counts the next step of a check.
 func TestNextStepIsShownOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,10 +11,10 @@ import (
 type membersView struct {
 	Tabs  []tab
 	Table ui.Table
-	// Invitations are for owners alone: they may join the team as anything.
+	// Invitations are shown only to owners.
 	Invitations ui.Table
 	Form        ui.Form
-	// Invitation is the new one, whose link is shown this once; nil for none.
+	// Invitation is a new invitation, whose link is shown only once; nil for none.
 	Invitation *service.SentInvitation
 	MayOwn     bool
 }
@@ -80,7 +80,7 @@ func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 	return t
 }
 
-// inviteMember shows the link in its answer: it is not stored.
+// inviteMember shows the link in its response, because it is not stored.
 func (s *Web) inviteMember(c *call) error {
 	written, err := c.form()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Web) inviteMember(c *call) error {
 	return s.showMembers(c, http.StatusOK, invitationForm(), &invitation)
 }
 
-// userByID returns the user that the address of the form names.
+// userByID returns the user id in the path.
 func (c *call) userByID() (dmarcd.UserID, error) {
 	id, err := dmarcd.ParseUserID(c.params.Get("id"))
 	if err != nil {

@@ -53,10 +53,10 @@ func (s *Web) addDomain(c *call) error {
 	return c.done(domainPath(domain.Name)+"/setup", "domain-added")
 }
 
-// maxUnreadable is how many of the words that are no names an error lists.
+// maxUnreadable is the number of invalid names that an error lists.
 const maxUnreadable = 5
 
-// refuseDomains shows the form again with what is wrong.
+// refuseDomains shows the form again with an error.
 func refuseDomains(c *call, written url.Values, err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):

@@ -11,26 +11,25 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// domainsPerPage is how many domains the overview shows at once.
 const domainsPerPage = 50
 
-// Overview is what the first page shows.
+// Overview is the data of the first page.
 type Overview struct {
 	// Series counts all domains of the team.
 	service.Series
 	service.DomainList
 	// Marks are changes of policies in the period.
 	Marks []ui.Mark
-	// News is what changed since yesterday, the latest first.
+	// News are the events since yesterday, newest first.
 	News []dmarcd.Event
-	// Actions are what to do next, the most urgent first; Troubled is how many domains
-	// need something done.
+	// Actions are the next actions, most urgent first; Troubled is the number of domains
+	// that need attention.
 	Actions  []adviceView
 	Troubled int
 }
 
 const (
-	// maxNews and maxActions bound what the overview shows beside its table.
+	// maxNews and maxActions limit the lists above the table.
 	maxNews    = 20
 	maxActions = 6
 	// maxMarkEvents is how many events are searched for changes of policies.
@@ -59,15 +58,15 @@ func (c *call) overview(filter service.DomainFilter, period ui.Period) (Overview
 	return found, err
 }
 
-// news returns what happened since yesterday began.
+// news returns the events since the start of yesterday.
 func (c *call) news() ([]dmarcd.Event, error) {
 	yesterday := dayTime(dmarcd.DayOf(c.web.options.Now()) - 1)
 	events, err := c.team.Events(c.r.Context(), service.EventFilter{}, 0, maxNews)
 	return since(events, yesterday), err
 }
 
-// actions returns the domains for which something is to be done, the most urgent first,
-// and how many there are.
+// actions returns the next actions of domains, most urgent first, and the number of
+// domains that need attention.
 func (c *call) actions() (actions []adviceView, troubled int, err error) {
 	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true, Limit: 1})
 	if err != nil {
@@ -92,9 +91,9 @@ type overviewView struct {
 	Chart  ui.Chart
 	Table  ui.Table
 	Pager  ui.Pager
-	// Start is the guide for the first hour, nil for a team that has received a report.
+	// Start is the getting-started guide, nil if the team has received a report.
 	Start *startView
-	// AllTroubled leads to the domains with something to do.
+	// AllTroubled is the list of domains that need attention.
 	AllTroubled string
 }
 
@@ -103,8 +102,8 @@ type overviewFilter struct {
 	Trouble        bool
 	Policies       []ui.Choice
 	Tag            tagChoice
-	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
-	// where nothing is filtered.
+	// Kept are parameters that the filter keeps; Clear is the page without a filter, ""
+	// if there is none.
 	Kept  []ui.Choice
 	Clear string
 }
@@ -198,7 +197,7 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 	return t
 }
 
-// rowPolicy is the policy that applies to a domain of the list.
+// rowPolicy is the policy that applies to a domain.
 func rowPolicy(d service.DomainRow) ui.Cell {
 	domain := dmarcd.Domain{Name: d.Name, Policy: d.Policy, Record: d.Record, RecordDomain: d.RecordDomain}
 	if d.Known {
@@ -214,10 +213,10 @@ func policyCell(policy string) ui.Cell {
 	return ui.Badge(policy)
 }
 
-// domainPath is where the pages of a domain begin.
+// domainPath is the path of the pages of a domain.
 func domainPath(name string) string { return Prefix + "/domains/" + url.PathEscape(name) }
 
-// countsSentence tells what a chart of messages comes to.
+// countsSentence summarizes a chart of messages.
 func countsSentence(c dmarcd.Counts) string {
 	if c.Total() == 0 {
 		return "No messages were reported in this period."

@@ -13,16 +13,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// page is a page of the sample.
 type page struct {
 	name, path string
-	// user sees it: the operator, or someone in the empty team.
+	// user views it: the operator, or a member of the empty team.
 	user string
-	// golden tells that the page is compared with a file.
+	// golden means that the page is compared with a golden file.
 	golden bool
 }
 
-// pages are all pages of the sample.
+// allPages returns all pages of the sample.
 func (s *site) allPages() []page {
 	const domain = "/app/domains/example.com"
 	report := func(id interface{ String() string }) string { return "/app/reports/" + id.String() }
@@ -86,8 +85,8 @@ func (s *site) allPages() []page {
 	)
 }
 
-// What differs from one run to the next: the hashes in the names of assets, what is there
-// only where the charts were built, and what the store draws.
+// varying matches what differs between runs: hashes of assets, elements that depend on
+// built charts, and random ids.
 var varying = []struct {
 	pattern *regexp.Regexp
 	with    string

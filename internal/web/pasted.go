@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// readPasted returns the record in a pasted text: the record itself, or
-// a line of a zone as programs print it, with the record in quotes and perhaps in
-// several pieces (RFC 1035 §5.1). owner is the name that such a line begins with, ""
-// where there is none.
+// readPasted returns the record in a pasted text. The text is the record itself, or a
+// line of a zone file, with the record in quotes and possibly in several strings (RFC
+// 1035 §5.1). owner is the name at the start of such a line, "" if there is none.
 func readPasted(text string) (owner, record string) {
 	text = strings.TrimSpace(text)
 	before, quoted, isQuoted := strings.Cut(text, `"`)
@@ -24,7 +23,7 @@ func readPasted(text string) (owner, record string) {
 		return "", record
 	}
 	if !strings.EqualFold(fields[len(fields)-1], "TXT") {
-		return "", text // something else than a line of a zone
+		return "", text // not a line of a zone file
 	}
 	if len(fields) > 1 {
 		owner = fields[0]
@@ -32,9 +31,8 @@ func readPasted(text string) (owner, record string) {
 	return owner, record
 }
 
-// unquote joins the pieces of a text that begins behind its first quote. A backslash
-// stands before a character that is meant as it is, or before the three digits of a
-// byte (RFC 1035 §5.1).
+// unquote joins the strings of a text that starts after its first quote. A backslash
+// escapes a character or three decimal digits (RFC 1035 §5.1).
 func unquote(s string) string {
 	var b strings.Builder
 	inside := true
@@ -58,7 +56,7 @@ func unquote(s string) string {
 	return b.String()
 }
 
-// decimalEscape returns the byte whose number is in the first three digits of s.
+// decimalEscape returns the byte in the first three digits of s.
 func decimalEscape(s string) (byte, bool) {
 	const digits = 3
 	if len(s) < digits || strings.Trim(s[:digits], "0123456789") != "" {
@@ -68,10 +66,10 @@ func decimalEscape(s string) (byte, bool) {
 	return byte(code), err == nil
 }
 
-// zoneLine is a record in the parts that the forms of DNS providers ask for.
+// zoneLine is a record in the fields that DNS providers ask for.
 type zoneLine struct{ Name, Type, Value string }
 
-// newZoneLine takes a line of a zone apart; nil for what is none.
+// newZoneLine parses a line of a zone file; nil if it is invalid.
 func newZoneLine(line string) *zoneLine {
 	fields := strings.SplitN(line, " ", 3)
 	if len(fields) < 3 || !strings.HasSuffix(fields[0], ".") || fields[1] != strings.ToUpper(fields[1]) {

@@ -15,15 +15,16 @@ type policyView struct {
 	domainView
 	Period ui.PeriodChoice
 	Form   ui.Form
-	// Result is what receivers would have done under the policy of the form.
+	// Result is what receivers would have done under the policy in the form.
 	Result service.Simulation
-	// Name and Record are what to publish for it.
+	// Name and Record are the DNS record to publish for it.
 	Name, Record string
 	Handled      ui.Table
 	Affected     ui.Table
 }
 
-// policies are the choices of a policy; "" keeps that of the record.
+// policyChoices are the choices of a policy; "" keeps that of the record, with none as
+// its label.
 func policyChoices(none string) []ui.Choice {
 	return []ui.Choice{{Value: "", Label: none}, {Value: "none", Label: "none"}, {Value: "quarantine", Label: "quarantine"}, {Value: "reject", Label: "reject"}}
 }
@@ -46,7 +47,7 @@ func policyForm(path string, query url.Values) ui.Form {
 	return form
 }
 
-// policyChange reads the form. What cannot be read is left as it is.
+// policyChange parses the form. Invalid values change nothing.
 func policyChange(query url.Values) service.PolicyChange {
 	var change service.PolicyChange
 	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
@@ -66,7 +67,7 @@ func policyChange(query url.Values) service.PolicyChange {
 	return change
 }
 
-// policy tries out a policy on the mail of the period.
+// policy simulates a policy on the mail of the period.
 func (s *Web) policy(c *call) error {
 	page, head, err := s.domainPage(c, "policy", "Try a policy")
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// printedView is a report of one page, for people who do not use dmarcd.
+// printedView is a one-page report for readers who do not use dmarcd.
 type printedView struct {
-	// Subject is the domain or team that it is about.
+	// Subject is the domain or team.
 	Subject string
 	Period  ui.Period
-	// Advice is the conclusion about a domain, nil in the report of a team; Actions are
-	// those about the domains of a team.
+	// Advice is the conclusion about a domain, nil in a team report; Actions are the next
+	// actions of a team's domains.
 	Advice         *adviceView
 	Actions        []adviceView
 	Counts, Before dmarcd.Counts
@@ -26,7 +26,7 @@ func printedFrame(subject string) Page {
 	return Page{Template: "printed", Title: "Report about " + subject, Section: "Overview"}
 }
 
-// printedDomain is the report about a domain.
+// printedDomain renders the report about a domain.
 func (s *Web) printedDomain(c *call) error {
 	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Web) printedDomain(c *call) error {
 		return err
 	}
 	shown := c.adviceView(advice)
-	// The evidence and the causes would not fit on the sheet.
+	// Evidence and causes do not fit on the page.
 	top := topSenderTable(senders, s.sourceQuery(c.r.URL.Query(), domain.Name)).Without("Cause")
 	for _, row := range top.Rows {
 		row[1].Note = ""
@@ -59,7 +59,7 @@ func (s *Web) printedDomain(c *call) error {
 	})
 }
 
-// printedTeam is the report about all domains of the team.
+// printedTeam renders the report about all domains of the team.
 func (s *Web) printedTeam(c *call) error {
 	period := ui.PeriodOf(c.r.URL.Query(), s.options.Now())
 	found, err := c.team.Series(c.r.Context(), period.From, period.To)

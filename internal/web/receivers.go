@@ -9,24 +9,23 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// receiverView is what receivers do with failing mail of one sort of name.
+// receiverView is what receivers do with failing mail from one kind of name.
 type receiverView struct {
-	// Name is an example, What says which names it stands for.
+	// Name is an example, What describes the kind.
 	Name, What string
-	// New is what receivers of RFC 9989 do, Old what those of RFC 7489 do.
+	// New is the action under RFC 9989, Old that under RFC 7489.
 	New, Old receiverAction
 }
 
-// receiverAction is what is asked of a receiver.
+// receiverAction is the requested action.
 type receiverAction struct {
 	// Policy is none, quarantine, reject or "" for no policy.
 	Policy string
 	Why    string
 }
 
-// receiverViews asks package dmarc what either sort of receiver makes of the
-// record, by letting it look for the policy in a DNS that holds the record and
-// nothing else.
+// receiverViews evaluates the record under both RFCs, with a DNS that contains only this
+// record.
 func receiverViews(ctx context.Context, domain, record string) []receiverView {
 	views := []receiverView{
 		{Name: domain, What: "the domain itself"},
@@ -41,7 +40,7 @@ func receiverViews(ctx context.Context, domain, record string) []receiverView {
 	return views
 }
 
-// receiverTable shows what either sort of receiver does.
+// receiverTable shows the actions under both RFCs.
 func receiverTable(views []receiverView, csv string) ui.Table {
 	t := ui.Table{
 		ID: "receivers", Caption: "What receivers do", CSV: csv,
@@ -94,8 +93,8 @@ func legacyAction(d dmarc.LegacyDiscovery) receiverAction {
 	return a
 }
 
-// recordZone is a DNS in which one domain has one DMARC record and one
-// subdomain. It implements dns.Resolver.
+// recordZone is a DNS in which one domain has a DMARC record and one subdomain. It
+// implements dns.Resolver.
 type recordZone struct{ domain, record, exists string }
 
 // Resolve implements dns.Resolver.

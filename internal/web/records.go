@@ -6,7 +6,7 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 )
 
-// newRecord returns a record as pages show it, without the report that it is in.
+// newRecord returns a record for display, without its report.
 func newRecord(r aggregate.Record) Record {
 	record := Record{
 		Address: r.Source, Messages: r.Count, Disposition: string(r.Disposition), DKIM: string(r.DKIM), SPF: string(r.SPF),
@@ -28,8 +28,7 @@ func newRecord(r aggregate.Record) Record {
 	return record
 }
 
-// resultText writes a result with what it is about, such as "pass (example.com,
-// s1)".
+// resultText returns a result with its details, such as "pass (example.com, s1)".
 func resultText(result string, about ...string) string {
 	var told []string
 	for _, word := range about {

@@ -11,7 +11,7 @@ import (
 type rejectedView struct {
 	Table ui.Table
 	Pager ui.Pager
-	// What became of one that was read again.
+	// The result of a retry.
 	receiptsView
 }
 
@@ -21,10 +21,9 @@ func rejectedFrame() Page {
 
 const rejectedPath = Prefix + "/reports/rejected"
 
-// rejectedPerPage is how many items a page shows.
 const rejectedPerPage = 50
 
-// rejectedList returns a part of the list, from a cursor on.
+// rejectedList returns a page of the list after a cursor.
 func (c *call) rejectedList(after string) (wire.Page[dmarcd.Rejected], error) {
 	var page wire.Page[dmarcd.Rejected]
 	before, err := parseCursor(after)
@@ -51,7 +50,7 @@ func (s *Web) rejected(c *call) error {
 	return s.showRejected(c, receiptsView{})
 }
 
-// showRejected shows a part of the list, below what became of one of it.
+// showRejected shows a page of the list, below the result of a retry.
 func (s *Web) showRejected(c *call, receipts receiptsView) error {
 	query := c.r.URL.Query()
 	found, err := c.rejectedList(query.Get("after"))
@@ -115,7 +114,7 @@ func (s *Web) rejectedOriginal(c *call) error {
 	return c.download(id.String(), original)
 }
 
-// retry reads it again, and shows what came of it above the list.
+// retry retries a rejected item, and shows the result above the list.
 func (s *Web) retry(c *call) error {
 	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// templateSources holds a template for each page, those of parts that several
-// pages have in parts, and the frame around all in layout.
+// templateSources contains a template for each page, shared templates in parts, and the
+// frame of all pages in layout.
 //
 //go:embed templates
 var templateSources embed.FS
 
-// templates are the pages, parsed once.
+// templates are the parsed pages.
 type templates struct {
 	byName map[string]*template.Template
 }
 
-// parseTemplates reads every page together with the layout and the parts.
+// parseTemplates parses every page with the layout and the parts.
 func parseTemplates(a *assets) (*templates, error) {
 	base, err := template.New("layout").Funcs(formatFuncs(a)).ParseFS(templateSources, "templates/layout/*.tmpl", "templates/parts/*.tmpl")
 	if err != nil {
@@ -50,53 +50,52 @@ func parseTemplates(a *assets) (*templates, error) {
 	return t, nil
 }
 
-// Page is what the frame of a page shows.
+// Page describes the frame of a page.
 type Page struct {
-	// Template names the page.
+	// Template is the name of the template.
 	Template string
-	// Title stands in the browser's tab and, where the page has no heading of
-	// its own, above the content.
+	// Title is the title of the browser tab and, if the page has no heading of its own,
+	// the heading.
 	Title string
-	// Section is the entry of the navigation that the page belongs to.
+	// Section is the navigation entry of the page.
 	Section string
-	// Trail leads from the first page to this one, which is not in it.
+	// Trail is the breadcrumb trail, without this page.
 	Trail []ui.Link
-	// Charts tells that the page has charts and needs the script for them.
+	// Charts means that the page needs the chart script.
 	Charts bool
-	// Bare leaves out the navigation, for those who are not signed in.
+	// Bare omits the navigation, for users who are not signed in.
 	Bare bool
 }
 
-// frame is what a template is executed with.
+// frame is the data of a template.
 type frame struct {
 	Page
 	Viewer       Viewer
 	Theme        string
 	Path         string // of the request, with its query
-	Done         string // what the form before it did
+	Done         string // message about the last form
 	Navigation   []navigationEntry
 	Attributions []ui.Link
 	APIDocs      string
-	// Carried is the query that links to other pages take along, with its question mark.
+	// Carried is the query that links to other pages keep, with its question mark.
 	Carried template.URL
 	Data    any
-	// MaySearch tells that the page has the search field, Searched is what is in it;
-	// CarriedFields are what it sends along.
+	// MaySearch shows the search field, which contains Searched; CarriedFields are its
+	// hidden fields.
 	MaySearch bool
-	// Sample tells that the data of the team is made up.
+	// Sample means that the team has sample data.
 	Sample        bool
 	Searched      string
 	CarriedFields []ui.Choice
 }
 
-// navigationEntry is one of the main parts of the page.
 type navigationEntry struct {
 	ui.Link
 	Current bool
 }
 
-// render answers with a page. It is made whole before the first byte is sent,
-// so that a fault in it can still be told.
+// render writes a page. It executes the template before it sends the first byte, so that
+// an error still gets an error page.
 func (c *call) render(status int, page Page, data any) error {
 	t, ok := c.web.templates.byName[page.Template]
 	if !ok {
@@ -117,7 +116,7 @@ func (c *call) render(status int, page Page, data any) error {
 	return nil
 }
 
-// fragment answers with a part of a page, for a script that puts it in place.
+// fragment writes a part of a page, for a script that inserts it.
 func (c *call) fragment(page Page, name string, data any) error {
 	var body bytes.Buffer
 	if err := c.web.templates.byName[page.Template].ExecuteTemplate(&body, name, c.frame(page, data)); err != nil {
@@ -130,8 +129,8 @@ func (c *call) fragment(page Page, name string, data any) error {
 func (c *call) html(status int, body []byte) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	c.mail.release() // before a slow client takes its time
-	// After signing out the button back must show nothing.
+	c.mail.release() // a slow client must not hold the memory
+	// After sign-out, the back button must not show old pages.
 	h.Set("Cache-Control", "no-store")
 	writeCompressed(c.w, c.r, status, body)
 }

@@ -14,23 +14,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// ReportDocument is a report as it can be read.
+// ReportDocument is a report for display.
 type ReportDocument struct {
 	dmarcd.Report
-	// Facts is what the report says of itself and of the policy, in its order.
+	// Facts are the metadata and the policy of the report, in order.
 	Facts []insight.Fact
-	// Records are those of an aggregate report, as many as were asked for; Next is
-	// the place behind them, "" at the end.
+	// Records are the records of an aggregate report, up to the limit; Next is the cursor
+	// after them, "" at the end.
 	Records []Record
 	Next    string
-	// Policies are those of a TLS report.
+	// Policies are the policies of a TLS report.
 	Policies []TLSPolicy
-	// Message is what a failure report shows of the message: its header, after
-	// redaction.
+	// Message is the redacted message header in a failure report.
 	Message string
 }
 
-// TLSPolicy is a policy in a TLS report, and how sessions did under it.
+// TLSPolicy is a policy in a TLS report, with its sessions.
 type TLSPolicy struct {
 	Type, Domain        string
 	Successful, Failed  int64
@@ -38,25 +37,22 @@ type TLSPolicy struct {
 	Policy, MailServers []string
 }
 
-// TLSFailure is a sort of failed session.
+// TLSFailure is a kind of failed session.
 type TLSFailure struct {
 	Result, Server, Address string
 	Sessions                int64
 }
 
 type reportView struct {
-	Report ReportDocument
-	Table  ui.Table
-	// Policies are those of a TLS report.
+	Report   ReportDocument
+	Table    ui.Table
 	Policies ui.Table
-	// Failures are those of a TLS report.
 	Failures ui.Table
 	Original string
 	Actions  []ui.Action
 	Pager    ui.Pager
 }
 
-// recordsPerPage is how many records of a report the page shows at once.
 const recordsPerPage = 250
 
 // backToReports leads to the list that a report was opened from: that of the domain which
@@ -95,7 +91,7 @@ func (s *Web) report(c *call) error {
 	}, view)
 }
 
-// reportByID returns the report that the address of the page names.
+// reportByID returns the report in the path.
 func (c *call) reportByID() (dmarcd.Report, error) {
 	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
@@ -104,7 +100,7 @@ func (c *call) reportByID() (dmarcd.Report, error) {
 	return c.team.Report(c.r.Context(), id)
 }
 
-// reportDocument returns that report with up to limit of its records, from a cursor on.
+// reportDocument returns that report with up to limit records after a cursor.
 func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
 	place, err := parseRecordCursor(after)
 	if err != nil {
@@ -189,7 +185,7 @@ func (s *Web) original(c *call) error {
 	return c.download(report.ID.String(), original)
 }
 
-// download sends content from outside, as a file whatever its type.
+// download sends untrusted content, always as a file.
 func (c *call) download(name string, original dmarcd.KeptOriginal) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
@@ -200,7 +196,7 @@ func (c *call) download(name string, original dmarcd.KeptOriginal) error {
 		return nil
 	}
 	if _, err := io.Copy(c.w, intake.Unpack(original.Packed)); err != nil {
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+		panic(http.ErrAbortHandler) // a truncated file must not look complete
 	}
 	return nil
 }

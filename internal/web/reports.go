@@ -13,7 +13,7 @@ import (
 
 const reportsPerPage = 50
 
-// reportQuery selects a part of the list of reports.
+// reportQuery selects a page of the list of reports.
 type reportQuery struct {
 	service.ReportFilter
 	Period ui.Period
@@ -43,7 +43,7 @@ type reportsView struct {
 	Table   ui.Table
 	Pager   ui.Pager
 	MayEdit bool
-	// Exclude leads to the form that excludes the listed reports.
+	// Exclude is the form that excludes the listed reports.
 	Exclude string
 }
 
@@ -69,8 +69,8 @@ func (s *Web) reportQuery(query url.Values, domain string) reportQuery {
 	return q
 }
 
-// normalDomain returns a domain of a filter as it is stored. What is not a domain name
-// stays as it is, and matches nothing.
+// normalDomain normalizes a domain of a filter. An invalid name is returned unchanged and
+// matches nothing.
 func normalDomain(written string) string {
 	if name, err := dmarcd.ParseName(written); err == nil {
 		return name
@@ -94,7 +94,7 @@ func (s *Web) reports(c *call) error {
 type domainReportsView struct {
 	domainView
 	reportsView
-	// TLS is the trend of sessions in TLS reports, without days where none are asked for.
+	// TLS is the trend of TLS sessions, empty if the list has no TLS reports.
 	TLS ui.Chart
 }
 
@@ -121,7 +121,7 @@ func (s *Web) domainReports(c *call) error {
 	return c.render(http.StatusOK, page, domainReportsView{head, view, trend})
 }
 
-// tlsChart shows the sessions that TLS reports count by day, if the list may have some.
+// tlsChart shows the TLS sessions by day, if the list may have TLS reports.
 func (c *call) tlsChart(domain string, asked reportQuery) (ui.Chart, error) {
 	chart := ui.Chart{
 		Kind: "days", ID: "sessions", Title: "TLS sessions per day", CSV: ui.WithQuery(domainPath(domain)+"/reports", c.r.URL.Query(), "csv", "sessions"),
@@ -175,7 +175,7 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	return view, nil
 }
 
-// nothing says why there may be no report, and what to do about it.
+// nothing explains why the list is empty, and what to do.
 func (q reportQuery) nothing(path string, c *call) ui.Empty {
 	switch {
 	case q.OrganizationPart != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
@@ -186,7 +186,7 @@ func (q reportQuery) nothing(path string, c *call) ui.Empty {
 	return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, upload a report, or see the setup guide of a domain.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
 
-// reportFilter is the form that narrows the list.
+// reportFilter is the form that filters the list.
 func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	fields := []ui.Field{
 		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportKinds()...)...)},

@@ -59,7 +59,7 @@ func (s *Web) setRetention(c *call) error {
 	return c.done(Prefix+"/settings/retention", "retention-set")
 }
 
-// maxRetention bounds a number of days: a century.
+// maxRetention limits a number of days: a century.
 const maxRetention = 36525
 
 func readRetention(written url.Values) (service.Retention, error) {

@@ -2,18 +2,18 @@ package web
 
 import "net/http"
 
-// route is one page, or one thing that a page can do.
+// route is one page or action.
 type route struct {
 	method string
-	path   string // below Prefix; {name} stands for one segment
+	path   string // below Prefix; {name} is one segment
 	access Access
 	handle func(c *call) error
 }
 
-// name is what the access log and the metrics call the route.
+// name is the name of the route in the access log and metrics.
 func (r *route) name() string { return r.method + " " + Prefix + r.path }
 
-// routes is every page, and everything that a page can do.
+// routes returns all pages and actions.
 func (s *Web) routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{

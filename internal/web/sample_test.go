@@ -14,8 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// makeSample fills a database with a team that has some of everything, with texts of an
-// outsider wherever they can be, and a team that has nothing.
+// makeSample fills a database with a team that has data of every kind, with hostile text
+// wherever possible, and an empty team.
 func makeSample(t *testing.T, file string) sample {
 	t.Helper()
 	s := openSite(t, file)
@@ -40,7 +40,7 @@ func makeSample(t *testing.T, file string) sample {
 	return s.sample
 }
 
-// makeHistory adds the domain, and checks it under two states of the DNS.
+// makeHistory adds the domain, and checks it with two DNS states.
 func (s *site) makeHistory(t *testing.T, team *service.Team) {
 	t.Helper()
 	domain, err := team.AddDomain(t.Context(), sampleDomain)
@@ -72,8 +72,8 @@ func (s *site) makeHistory(t *testing.T, team *service.Team) {
 	}
 }
 
-// makeReports uploads a report of each kind, one that is full of hostile texts, and
-// something that is no report.
+// makeReports uploads a report of each kind, one with hostile text, and one that is
+// rejected.
 func (s *site) makeReports(t *testing.T, team *service.Team) {
 	t.Helper()
 	s.clock = now.Add(-3 * time.Hour)
@@ -96,7 +96,7 @@ func (s *site) makeReports(t *testing.T, team *service.Team) {
 	s.rejected = rejected[0].ID
 }
 
-// upload uploads a file, and returns the id of the report in it.
+// upload uploads a file, and returns the id of its report.
 func (s *site) upload(t *testing.T, team *service.Team, name, content string) dmarcd.ReportID {
 	t.Helper()
 	body, err := s.service.ReceiveUpload(strings.NewReader(content), 1<<20)
@@ -113,7 +113,7 @@ func (s *site) upload(t *testing.T, team *service.Team, name, content string) dm
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }
 
@@ -171,7 +171,7 @@ func tlsJSON() string {
 "failure-details":[{"result-type":"certificate-expired","sending-mta-ip":"192.0.2.4","receiving-mx-hostname":"<b>mx1</b>.mail.example.com","failed-session-count":303}]}]}`
 }
 
-// secretPath is in the URL of a chat service, and on no page.
+// secretPath is part of a chat URL and must not appear on any page.
 const secretPath = "T000-B000-XXXX"
 
 // makeSettings adds a token, a mailbox and webhooks.
@@ -197,7 +197,7 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock = s.clock.Add(time.Second) // they are listed by time
+	s.clock = s.clock.Add(time.Second) // listed by time
 	chat, _, err := team.AddWebhook(t.Context(), dmarcd.Webhook{URL: "https://chat.example/services/" + secretPath, Format: dmarcd.FormatSlack, Domains: []string{sampleDomain}})
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,8 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 	s.alert = fmt.Sprint(alerts[0].Event.Seq)
 }
 
-// makeUsers lets the users in, all with one password, signs them in, and invitations two more.
+// makeUsers creates users with the same password and signs them in, and creates two
+// invitations.
 func (s *site) makeUsers(t *testing.T) {
 	t.Helper()
 	hash, err := auth.NewPasswords().Hash(t.Context(), "", samplePassword)
@@ -256,7 +257,7 @@ func (s *site) makeUsers(t *testing.T) {
 	}
 }
 
-// letIn makes a user by an invitation.
+// letIn creates a user by an invitation.
 func (s *site) letIn(t *testing.T, invitation dmarcd.Invitation, passwordHash string) dmarcd.User {
 	t.Helper()
 	_, secret := auth.NewInvitation()

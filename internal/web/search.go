@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// maxHits is how many hits of a kind the page lists.
+// maxHits is the number of results listed per kind.
 const maxHits = 20
 
 type searchView struct {
@@ -17,7 +17,6 @@ type searchView struct {
 	Table ui.Table
 }
 
-// search finds domains, senders and reports.
 func (s *Web) search(c *call) error {
 	query := c.r.URL.Query()
 	view := searchView{Text: query.Get("q")}
@@ -42,7 +41,7 @@ func (s *Web) search(c *call) error {
 	return c.render(http.StatusOK, Page{Template: "search", Title: "Search"}, view)
 }
 
-// hitPath leads to what was found.
+// hitPath is the page of a result.
 func hitPath(hit service.Hit) string {
 	switch hit.Kind {
 	case service.HitDomain:

@@ -13,7 +13,7 @@ type selfTestView struct {
 	Table ui.Table
 }
 
-// selfTest shows how far a synthetic report gets.
+// selfTest shows the progress of a synthetic report.
 func (s *Web) selfTest(c *call) error {
 	page, head, err := s.domainPage(c, "selftest", "Self-test")
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// dayTime returns when a day begins.
+// dayTime returns the start of a day.
 func dayTime(day dmarcd.Day) time.Time {
 	return time.Unix(int64(day)*int64(24*time.Hour/time.Second), 0).UTC()
 }
 
-// trendOf spreads days with messages over the period.
+// trendOf returns a value for each day of the period.
 func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	trend := make([]int64, p.Len())
 	for _, c := range counted {
@@ -22,8 +22,8 @@ func trendOf(counted []dmarcd.DayCount, p ui.Period) []int64 {
 	return trend
 }
 
-// since returns the events from a moment on. Events are listed as they were committed, and
-// those of a slow check happened before others that stand below them.
+// since returns the events from a time on. Events are in commit order, so an event of a
+// slow check may have happened before those below it.
 func since(events []dmarcd.Event, moment time.Time) []dmarcd.Event {
 	return slices.DeleteFunc(events, func(e dmarcd.Event) bool { return e.At.Before(moment) })
 }

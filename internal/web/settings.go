@@ -2,12 +2,12 @@ package web
 
 import "github.com/dmarcd/dmarcd/internal/web/ui"
 
-// settingsFrame frames one of the settings of the team.
+// settingsFrame returns the page of a team setting.
 func settingsFrame(template, title string) Page {
 	return Page{Template: template, Title: title, Section: "Settings"}
 }
 
-// settingsTabs lead to the settings of the team.
+// settingsTabs are the tabs of the team settings.
 func settingsTabs(v Viewer, current string) []tab {
 	var tabs []tab
 	for _, t := range []struct {

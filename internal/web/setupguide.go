@@ -10,15 +10,15 @@ import (
 type setupView struct {
 	domainView
 	Setup wire.Setup
-	// Reported tells that a report came in.
+	// Reported means that a report has arrived.
 	Reported bool
-	// Complete tells that all records were seen.
+	// Complete means that all records are published.
 	Complete bool
-	// Watch is where the steps are asked for again, by a script.
+	// Watch is the path that a script polls.
 	Watch string
 }
 
-// setup shows which records to publish, and ticks off those that were seen.
+// setup shows the records to publish, and which of them are published.
 func (s *Web) setup(c *call) error {
 	page, view, err := s.loadSetup(c)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Web) setup(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// setupSteps is the part of the guide that updates itself.
+// setupSteps renders the part of the guide that a script updates.
 func (s *Web) setupSteps(c *call) error {
 	if err := c.team.Watch(c.r.Context(), c.params.Get("domain")); err != nil {
 		return err

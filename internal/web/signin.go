@@ -10,18 +10,17 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// client returns the browser that the call came from.
+// client returns the client of the request.
 func (c *call) client() service.Client {
 	return service.Client{Address: clientaddr.Of(c.r), UserAgent: c.r.UserAgent(), Session: heldSession(c.r)}
 }
 
-// signInView is what the sign-in page shows.
 type signInView struct {
 	Form ui.Form
 	Next string
-	// Why says why the user has to sign in again, "" at the first sign-in.
+	// Why explains why the user has to sign in again, "" at the first sign-in.
 	Why string
-	// SingleSignOn leads to the identity provider; its text is "" for none.
+	// SingleSignOn links to the identity provider; its text is "" if there is none.
 	SingleSignOn ui.Link
 }
 
@@ -40,8 +39,8 @@ func signInFrame() Page {
 	return Page{Template: "signin", Title: "Sign in", Bare: true}
 }
 
-// signInReasons say why a user has to sign in again, by the word in the address.
-// As with doneMessages the words are ours alone.
+// signInReasons explain why a user has to sign in again, by a word in the URL. Like
+// doneMessages they are fixed texts.
 var signInReasons = map[string]string{
 	"session": "Your session has ended. Sign in to continue.",
 	"form":    "Your session has ended, and the form was not sent. Sign in, and send it again.",
@@ -64,7 +63,7 @@ func (s *Web) signIn(c *call) error {
 	view.Form.Fields[0].Value = form.Get("email")
 	switch {
 	case errors.Is(err, dmarcd.ErrUnauthorized):
-		// The same words whether the address is known or not.
+		// The text does not reveal whether the account exists.
 		view.Form.Error = "Incorrect email or password. Try again, or ask an owner of your team for a new link."
 		return c.render(http.StatusUnauthorized, signInFrame(), view)
 	case errors.Is(err, dmarcd.ErrLimit):
@@ -77,7 +76,7 @@ func (s *Web) signIn(c *call) error {
 	return c.redirect(ownPath(form.Get("next")))
 }
 
-// signOut is open to all: a user in no team can sign out too.
+// signOut is allowed for all users, even without a team.
 func (s *Web) signOut(c *call) error {
 	if err := s.options.Service.SignOut(c.r.Context(), heldSession(c.r)); err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// singleSignOnCookie holds the state that a browser keeps while the user is at the
-// identity provider.
+// singleSignOnCookie stores the state of a sign-in at the identity provider.
 const singleSignOnCookie = "dmarcd_oidc"
 
 func (s *Web) startSingleSignOn(c *call) error {
@@ -31,10 +30,10 @@ func (s *Web) finishSingleSignOn(c *call) error {
 	if cookie, err := c.r.Cookie(singleSignOnCookie); err == nil {
 		kept = cookie.Value
 	}
-	s.setCookie(c, singleSignOnCookie, "") // one sign-in uses it up
+	s.setCookie(c, singleSignOnCookie, "") // valid for one sign-in
 	session, next, err := s.options.Service.FinishSingleSignOn(c.r.Context(), kept, c.r.URL.Query(), c.client())
 	if err != nil {
-		// The page tells the person what to do, and the log the operator why.
+		// The page shows what to do, the log contains the reason.
 		s.options.Log.WarnContext(c.r.Context(), "sign-in by the identity provider refused", "error", err)
 		return singleSignOnError(err)
 	}
@@ -42,7 +41,7 @@ func (s *Web) finishSingleSignOn(c *call) error {
 	return c.redirect(ownPath(next))
 }
 
-// singleSignOnError tells a person what to do next.
+// singleSignOnError explains what to do next.
 func singleSignOnError(err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrUnauthorized):

@@ -35,43 +35,43 @@ import (
 const (
 	sampleDomain   = "example.com"
 	samplePassword = "correct horse battery"
-	// hostile is what an outsider may put into any text of a report or record.
+	// hostile is text that an outsider may put into a report or record.
 	hostile = `"><script>alert('x')</script><img src=x onerror=alert(1)> javascript:alert(1)`
 	formula = `=HYPERLINK("https://evil.example/","click")`
 )
 
-// The users of the sample. All but zoe are members of the team with data; the operator is
-// in the empty team too.
+// The users of the sample. All except zoe are members of the team with data; the operator
+// is also in the empty team.
 const (
 	viewer   = "viewer@example.com"
 	editor   = "editor@example.com"
 	owner    = "owner@example.com"
 	operator = "operator@example.com"
-	// elsewhere has chosen the team without data.
+	// elsewhere has selected the empty team.
 	elsewhere = "elsewhere@example.com"
 	zoe       = "zoe@example.com"
 )
 
 var now = time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
 
-// sample is what the pages are tested with: what is in the database, and what opens it.
+// sample is the test data and its credentials.
 type sample struct {
-	file            string // of the database
+	file            string // path of the database
 	team, emptyTeam dmarcd.TeamID
 
 	aggregate, odd, failure, tls dmarcd.ReportID
 	rejected                     dmarcd.RejectedID
 	token, mailbox, member       string // ids
 	webhook, chat, delivery      string
-	alert                        string // the number of one
+	alert                        string // number of an alert
 	reportAddress                string
-	// sessions are the secrets of sessions, by email; invitation is that of a link for
-	// joining@example.com.
+	// sessions are session secrets by email address; invitation is the secret of a link
+	// for joining@example.com.
 	sessions   map[string]string
 	invitation string
 }
 
-// site is the pages over a service of their own.
+// site is the web interface with its own service.
 type site struct {
 	sample
 	store   *store.Store
@@ -80,11 +80,11 @@ type site struct {
 	pages   *web.Web
 	clock   time.Time
 	mail    mailbag
-	// examined counts the full checks.
+	// examined is the number of full checks.
 	examined int
 }
 
-// mailbag keeps the links of the mail that is sent, by recipient.
+// mailbag stores the links in sent mail, by recipient.
 type mailbag struct {
 	mu    sync.Mutex
 	links map[string]string
@@ -112,7 +112,7 @@ func (m *mailbag) SendDisabled(_ context.Context, to, _ string, _ dmarcd.Webhook
 	return m.keep(to, link)
 }
 
-// zones is a DNS that can be replaced.
+// zones is a replaceable DNS.
 type zones struct {
 	mu   sync.Mutex
 	zone *dnstest.Zone
@@ -125,12 +125,12 @@ func (z *zones) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 	return z.zone.Resolve(ctx, q)
 }
 
-// noNames knows no names of addresses.
+// noNames has no reverse names.
 type noNames struct{}
 
 func (noNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) { return nil, nil }
 
-// openSite opens the pages over the database in a file, until the test ends.
+// openSite opens the web interface with a database file until the test ends.
 func openSite(t *testing.T, file string) *site {
 	t.Helper()
 	s := &site{clock: now, zone: &zones{zone: dnstest.New("")}}
@@ -201,7 +201,7 @@ func examine(ctx context.Context, checker *dnscheck.Checker, team *store.Team, n
 	})
 }
 
-// The sample is made by the first test that needs it, in a folder of its own.
+// The first test that needs the sample creates it.
 var (
 	sampleFolder string
 	sampleOnce   sync.Once
@@ -218,7 +218,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newSite returns the pages over a copy of the sample.
+// newSite opens the web interface with a copy of the sample.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	sampleOnce.Do(func() {
@@ -235,11 +235,10 @@ func newSite(t *testing.T) *site {
 	s := openSite(t, file)
 	s.sample = theSample
 	s.sessions = maps.Clone(theSample.sessions)
-	s.clock = now.Add(time.Second) // ids are made of the time: those of the sample are taken
+	s.clock = now.Add(time.Second) // ids depend on the time; those of the sample are taken
 	return s
 }
 
-// get requests a page as a user.
 func (s *site) get(user, path string) *httptest.ResponseRecorder {
 	return s.send(user, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 }
@@ -254,7 +253,6 @@ func (s *site) body(t testing.TB, user, path string) string {
 	return w.Body.String()
 }
 
-// post sends a form as a user.
 func (s *site) post(user, path string, form url.Values) *httptest.ResponseRecorder {
 	return s.send(user, postForm(path, form))
 }
@@ -266,7 +264,7 @@ func postForm(path string, form url.Values) *http.Request {
 	return r
 }
 
-// send sends a request as a user; "" is without a session.
+// send sends a request as a user; "" means no session.
 func (s *site) send(user string, r *http.Request) *httptest.ResponseRecorder {
 	if user != "" {
 		secret, ok := s.sessions[user]
@@ -280,7 +278,7 @@ func (s *site) send(user string, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// audit returns how many entries the audit logs have.
+// audit returns the number of audit entries.
 func (s *site) audit(t testing.TB) int {
 	t.Helper()
 	entries, err := s.store.Audit(t.Context(), store.AuditFilter{}, store.Cursor{}, 1000)

@@ -11,23 +11,22 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// Record is a row of an aggregate report.
+// Record is a record of an aggregate report.
 type Record struct {
-	// Report is the id of the report that it stands in, Reporter who sent that.
+	// Report is the id of its report, Reporter the organization that sent it.
 	Report, Reporter string
 	Begin            time.Time
 	Address          string
 	Messages         int64
 	Disposition      string
-	// DKIM and SPF are what the receiver found after alignment.
+	// DKIM and SPF are the results of the receiver, with alignment.
 	DKIM, SPF  string
 	HeaderFrom string
-	// EnvelopeFrom is the domain of the envelope, "" where it is not told.
+	// EnvelopeFrom is the envelope domain, "" if it is not reported.
 	EnvelopeFrom string
-	// DKIMResults and SPFResults are the raw results, such as "pass
-	// (example.com, s1)".
+	// DKIMResults and SPFResults are the raw results, such as "pass (example.com, s1)".
 	DKIMResults, SPFResults []string
-	// Reasons are why the receiver did something else than the policy says.
+	// Reasons are the receiver's reasons to override the policy.
 	Reasons []string
 }
 
@@ -40,8 +39,8 @@ type sourceView struct {
 	Parts  []ui.Table
 	Record ui.Table
 	Pager  ui.Pager
-	// Assessment is what the sender is to the domain, nil where that is not known;
-	// Class is its badge, and Classes are the buttons that override it.
+	// Assessment is the class of the sender with evidence, nil if unknown; Class is its
+	// badge, Classes are the buttons that override it.
 	Assessment *insight.Assessment
 	Class      ui.Cell
 	Classes    []ui.Action
@@ -57,7 +56,7 @@ func (s *Web) source(c *call) error {
 	if plainGroup(asked.Group) == "" {
 		return errNoSuchPage
 	}
-	// Before the mail is opened: a request that held it would wait for its own memory.
+	// Read this before the mail: a request that holds it would wait for its own memory.
 	view := sourceView{Query: asked}
 	if err := c.addAssessment(&view); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (s *Web) source(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// addAssessment adds what a sender is to the domain, and the buttons that override it.
+// addAssessment adds the class of a sender, and the buttons that override it.
 func (c *call) addAssessment(view *sourceView) error {
 	asked := view.Query
 	if asked.Domain == "" || asked.Group != insight.GroupNetwork {
@@ -143,7 +142,7 @@ func (c *call) addAssessment(view *sourceView) error {
 	return nil
 }
 
-// sentRecords returns records of several reports as pages show them.
+// sentRecords returns records of several reports for display.
 func sentRecords(found []dmarcd.SentRecord) []Record {
 	records := make([]Record, len(found))
 	for i, r := range found {
@@ -153,7 +152,7 @@ func sentRecords(found []dmarcd.SentRecord) []Record {
 	return records
 }
 
-// partTables show the mail of a source by the other groups.
+// partTables show the mail of a source in the other groups.
 func partTables(parts []insight.Part, asked mailQuery, path string, query url.Values) []ui.Table {
 	tables := make([]ui.Table, 0, len(parts))
 	for _, part := range parts {
@@ -183,8 +182,7 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 	return tables
 }
 
-// recordTable shows rows of aggregate reports, each with the report that it stands
-// in.
+// recordTable shows records of aggregate reports, with their report.
 func (c *call) recordTable(records []Record, csv string) ui.Table {
 	t := reportRecordTable(records, csv)
 	t.Columns = append(t.Columns, ui.Column{Title: "Report", Wide: true, Note: "Day (UTC)"})
@@ -194,7 +192,7 @@ func (c *call) recordTable(records []Record, csv string) ui.Table {
 	return t
 }
 
-// reportRecordTable shows the rows of one aggregate report.
+// reportRecordTable shows the records of one aggregate report.
 func reportRecordTable(records []Record, csv string) ui.Table {
 	t := ui.Table{
 		ID: "records", Caption: "Records", CSV: csv,
@@ -222,7 +220,7 @@ func reportRecordTable(records []Record, csv string) ui.Table {
 	return t
 }
 
-// labelled puts a word before each text.
+// labelled puts a label before each text.
 func labelled(word string, texts []string) []string {
 	with := make([]string, len(texts))
 	for i, t := range texts {
@@ -238,8 +236,8 @@ func orUnknown(s string) string {
 	return s
 }
 
-// dispositionCell tells what a receiver did: to reject is bad news for a
-// sender, though it is the best policy.
+// dispositionCell shows the action of a receiver. Reject is bad for a sender, although it
+// is the best policy.
 func dispositionCell(r Record) ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge, Text: r.Disposition}
 	switch r.Disposition {

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// groups lists them in the order of the page.
+// groups lists the groups in the order of the page.
 var groups = []struct {
 	group        insight.Group
 	title, plain string
@@ -28,9 +28,9 @@ const sourcesPerPage = 50
 
 type sourcesView struct {
 	Query mailQuery
-	// Classes are those of the senders of a domain.
+	// Classes are the classes of the domain's senders.
 	Classes []classCount
-	// Class is the one that the list is narrowed to, "" for all.
+	// Class is the selected class, "" for all.
 	Class  string
 	Groups []tab
 	Period ui.PeriodChoice
@@ -39,8 +39,8 @@ type sourcesView struct {
 	Pager  ui.Pager
 	Path   string // of the page, for its filter
 	Tags   tagChoice
-	// Kept is what the filter leaves alone; Clear leads to the page without it, ""
-	// where nothing is filtered.
+	// Kept are parameters that the filter keeps; Clear is the page without a filter, ""
+	// if there is none.
 	Kept  []ui.Choice
 	Clear string
 }
@@ -83,7 +83,7 @@ func (s *Web) domainSources(c *call) error {
 	return c.render(http.StatusOK, page, domainSourcesView{head, view})
 }
 
-// sourceQuery reads what a page of sources is asked for.
+// sourceQuery parses the query of a page of sources.
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
 	q := mailQuery{Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
 		Group: insight.GroupNetwork, Search: query.Get("search"), Failing: query.Get("failing") != "",
@@ -120,7 +120,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 			return sourcesView{}, err
 		}
 	}
-	// Before the mail is opened: a request that held it would wait for its own memory.
+	// Read this before the mail: a request that holds it would wait for its own memory.
 	if asked.Domain != "" && asked.Group == insight.GroupNetwork {
 		if err := c.addClasses(&view, query); err != nil {
 			return sourcesView{}, err
@@ -156,8 +156,8 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	return view, nil
 }
 
-// addClasses counts the senders of the domain by class and, where the query names a class,
-// lists those of it.
+// addClasses counts the senders of the domain by class and, if the query has a class,
+// lists its senders.
 func (c *call) addClasses(view *sourcesView, query url.Values) error {
 	senders, err := c.senders(view.Query.Domain, view.Query.Period)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *call) addClasses(view *sourcesView, query url.Values) error {
 	return nil
 }
 
-// groupTabs lead to the same mail in other groups.
+// groupTabs are the tabs of the groups.
 func groupTabs(path string, query url.Values, current insight.Group) []tab {
 	tabs := make([]tab, len(groups))
 	for i, g := range groups {
@@ -186,7 +186,7 @@ func groupTabs(path string, query url.Values, current insight.Group) []tab {
 	return tabs
 }
 
-// sourceTable shows sources with how each does.
+// sourceTable shows sources with their pass rates.
 func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table {
 	t := ui.Table{
 		ID: "sources", Caption: "Sources by " + string(asked.Group),
@@ -221,8 +221,7 @@ func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table
 	return t
 }
 
-// assessmentCell is the class of a sender with its evidence; a row that is no sender has
-// none.
+// assessmentCell is the class of a sender with its evidence, empty for other rows.
 func assessmentCell(a *insight.Assessment) ui.Cell {
 	if a == nil {
 		return ui.Text("")
@@ -243,7 +242,7 @@ func plainGroup(group insight.Group) string {
 	return ""
 }
 
-// cell names a source and leads to it. What programs understand can be copied.
+// cell is the name of a source, as a link. Machine-readable names can be copied.
 func (q mailQuery) cell(row insight.Row) ui.Cell {
 	if row.Other {
 		return ui.Text(row.Name).Noted(row.Detail)
@@ -256,7 +255,7 @@ func (q mailQuery) cell(row insight.Row) ui.Cell {
 	return cell
 }
 
-// sourcePath leads to one source, within the same days and domain.
+// sourcePath is the page of a source, with the same period and domain.
 func sourcePath(asked mailQuery, key string) string {
 	query := url.Values{"from": {asked.Period.From.String()}, "to": {asked.Period.To.String()}}
 	if asked.Domain != "" {

@@ -4,16 +4,16 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// startView is the guide for the first hour of a team.
+// startView is the getting-started guide of a team.
 type startView struct {
 	service.Start
 	MayEdit bool
-	// Setup leads to the guide of a domain whose records are to be published, "" if there
+	// Setup is the setup guide of a domain whose records are not published, "" if there
 	// is none.
 	Setup string
 }
 
-// start returns the guide for the first hour, nil for a team that has received a report.
+// start returns the getting-started guide, nil if the team has received a report.
 func (c *call) start() (*startView, error) {
 	start, err := c.team.Start(c.r.Context())
 	if err != nil || start.Domains > 0 && start.Reported {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStart follows the guide for the first hour: it says the state of each step, and goes
-// when the first report is there.
+// TestStart follows the getting-started guide: it shows the state of each step, and
+// disappears after the first report.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -31,8 +31,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestSampleData adds sample data to a team without domains, and removes it by its button
-// and by the first domain of the team.
+// TestSampleData adds sample data to a team without domains, and removes it with its
+// button and with the first domain.
 func TestSampleData(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -10,11 +10,11 @@ import (
 
 type subscriptionView struct {
 	service.Subscription
-	// Path takes the form.
+	// Path receives the form.
 	Path string
-	// Confirm tells that the page is the one to confirm an address.
+	// Confirm means that the page confirms an address.
 	Confirm bool
-	// Done tells that the form was taken.
+	// Done means that the form was accepted.
 	Done bool
 }
 
@@ -29,8 +29,8 @@ func (c *call) showSubscription(subscription service.Subscription, confirm, done
 	return c.render(http.StatusOK, page, subscriptionView{Subscription: subscription, Path: c.r.URL.EscapedPath(), Confirm: confirm, Done: done})
 }
 
-// confirmPage asks whether to send mail. Opening a link changes nothing: mail servers open
-// links too.
+// confirmPage asks whether to send mail. Opening the link changes nothing, because mail
+// servers open links too.
 func (s *Web) confirmPage(c *call) error {
 	found, err := s.options.Service.ConfirmableSubscription(c.r.Context(), c.params.Get("token"))
 	return c.showSubscription(found, true, false, err)
@@ -50,7 +50,8 @@ func (s *Web) unsubscribePage(c *call) error {
 	return c.showSubscription(found, false, false, err)
 }
 
-// unsubscribe takes the form of the page, and the one-click POST of mail clients (RFC 8058).
+// unsubscribe handles the form of the page, and the one-click POST of mail clients (RFC
+// 8058).
 func (s *Web) unsubscribe(c *call) error {
 	err := s.options.Service.Unsubscribe(c.r.Context(), c.params.Get("token"), c.client().Address)
 	var found service.Subscription

@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
 )
 
-// TestAddressIsConfirmed has an owner enter the address of someone, who confirms it and
+// TestAddressIsConfirmed adds an email webhook. The recipient confirms the address and
 // later unsubscribes with one click.
 func TestAddressIsConfirmed(t *testing.T) {
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestAddressIsConfirmed(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 	state("")
-	// A mail client sends none of the headers of a browser (RFC 8058).
+	// Mail clients send no browser headers (RFC 8058).
 	r := postForm(unsubscribe, url.Values{"List-Unsubscribe": {"One-Click"}})
 	r.Header.Del("Sec-Fetch-Site")
 	if w := s.send("", r); w.Code != http.StatusOK {
@@ -86,8 +86,8 @@ func TestAddressIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestMemberNeedsNoConfirmation wants the address of a member to be used at once, and an
-// invitation to be sent.
+// TestMemberNeedsNoConfirmation checks that a member's address is used immediately, and
+// that an invitation is sent.
 func TestMemberNeedsNoConfirmation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

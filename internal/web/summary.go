@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// topSenders is how many senders the summary lists.
+// topSenders is the number of senders in the summary.
 const topSenders = 8
 
 type summaryView struct {
@@ -21,21 +21,21 @@ type summaryView struct {
 	Timeline
 	Period ui.PeriodChoice
 	Advice adviceView
-	// Classes are the classes of senders with their messages, the most important first.
+	// Classes are the classes of senders with their messages, most important first.
 	Classes     []classCount
 	Chart       ui.Chart
 	Disposition ui.Chart
 	Senders     ui.Table
-	// Empty is shown where no mail was reported.
+	// Empty is shown if no mail was reported.
 	Empty ui.Empty
 }
 
-// adviceView is the conclusion about a domain: its stage, and what to do next.
+// adviceView is the conclusion about a domain: its stage and the next action.
 type adviceView struct {
 	dmarcd.Advice
-	// Name is where the record is published that the action proposes.
+	// Name is the DNS name of the proposed record.
 	Name string
-	// Policy leads to what a policy of reject would do, Print to the printable report.
+	// Policy is the simulation of p=reject, Print the printable report.
 	Policy, Print string
 }
 
@@ -46,7 +46,7 @@ func (c *call) adviceView(advice dmarcd.Advice) adviceView {
 	}
 }
 
-// StageBadge is the stage in words.
+// StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge}
 	switch a.Stage {
@@ -64,16 +64,16 @@ func (a adviceView) StageBadge() ui.Cell {
 	return cell
 }
 
-// classCount is how many messages senders of a class sent.
+// classCount is the number of messages from senders of a class.
 type classCount struct {
 	Class    dmarcd.Class
 	Senders  int
 	Messages int64
-	// Href leads to the senders of the class.
+	// Href is the list of senders of the class.
 	Href string
 }
 
-// classes are the classes of senders in the order of pages, with their words.
+// classes are the classes of senders with their names, in display order.
 var classes = []struct {
 	class       dmarcd.Class
 	title, tone string
@@ -85,7 +85,7 @@ var classes = []struct {
 	{dmarcd.ClassSpoofing, "Spoofing", "bad"},
 }
 
-// classBadge is a class in words.
+// classBadge is the name of a class.
 func classBadge(class dmarcd.Class) ui.Cell {
 	for _, c := range classes {
 		if c.class == class {
@@ -95,13 +95,13 @@ func classBadge(class dmarcd.Class) ui.Cell {
 	return ui.Badge("unknown")
 }
 
-// Title is the class in words.
+// Title is the name of the class.
 func (c classCount) Title() string { return classBadge(c.Class).Text }
 
-// Tone is the colour of the class.
+// Tone is the color of the class.
 func (c classCount) Tone() string { return classBadge(c.Class).Tone }
 
-// countClasses adds up the senders of a domain by class.
+// countClasses sums the messages of a domain's senders by class.
 func countClasses(senders []insight.SimulatedSender, domain string, query url.Values) []classCount {
 	var counts []classCount
 	for _, c := range classes {
@@ -120,8 +120,8 @@ func countClasses(senders []insight.SimulatedSender, domain string, query url.Va
 	return counts
 }
 
-// summary shows the conclusion about a domain first: its stage and the next action, then
-// what they are concluded from.
+// summary shows the conclusion about a domain first, its stage and next action, then the
+// evidence.
 func (s *Web) summary(c *call) error {
 	page, head, err := s.domainPage(c, "summary", "Summary")
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *Web) summary(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// senders returns the senders of a domain with their classes. What is affected is what
-// fails DMARC: that is what a policy of reject would reject.
+// senders returns the senders of a domain with their classes. Affected is the mail that
+// fails DMARC, which p=reject would reject.
 func (c *call) senders(domain string, period ui.Period) ([]insight.SimulatedSender, error) {
 	reject := dmarc.Reject
 	simulated, err := c.team.Simulate(c.r.Context(), domain, period.Days(), service.PolicyChange{P: &reject, SP: &reject, NP: &reject})

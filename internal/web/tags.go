@@ -7,15 +7,15 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// tagExplanation says what a tag of a record means.
+// tagExplanation explains a tag of a record.
 type tagExplanation struct {
 	Name, Value string
-	// Meaning is about the value as it stands; Old about receivers that follow
-	// RFC 7489, "" where they do the same.
+	// Meaning explains the value; Old applies to receivers that follow RFC 7489, "" if it
+	// is the same.
 	Meaning, Old string
 }
 
-// explainTags explains the tags of a record in their order.
+// explainTags explains the tags of a record in order.
 func explainTags(r dmarc.Record) []tagExplanation {
 	list := []tagExplanation{{Name: "v", Value: "DMARC1", Meaning: "This is a DMARC record. It must be the first tag."}}
 	for _, t := range r.Tags {
@@ -24,7 +24,7 @@ func explainTags(r dmarc.Record) []tagExplanation {
 	return list
 }
 
-// tagTable shows what the tags mean to either sort of receiver.
+// tagTable explains tags for both kinds of receivers.
 func tagTable(tags []tagExplanation, csv string) ui.Table {
 	t := ui.Table{
 		ID: "tags", Caption: "Tag by tag", CSV: csv,
@@ -102,7 +102,7 @@ func modeMeaning(word string) string {
 	return "for every name of the same organization: the value is not r or s, so that the default applies."
 }
 
-// problemSentence puts a problem into words.
+// problemSentence describes a problem.
 func problemSentence(p dmarc.Problem) string {
 	switch p.Kind {
 	case dmarc.MissingTag:

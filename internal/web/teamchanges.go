@@ -12,7 +12,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// changesPerPage is how many changes a page shows.
 const changesPerPage = 100
 
 type teamChangesView struct {
@@ -21,7 +20,7 @@ type teamChangesView struct {
 	Pager  ui.Pager
 }
 
-// teamChanges shows what changed for all domains of the team, the latest first.
+// teamChanges shows the events of all domains of the team, newest first.
 func (s *Web) teamChanges(c *call) error {
 	const path = Prefix + "/changes"
 	query := c.r.URL.Query()
@@ -65,7 +64,7 @@ func changesFilter(path string, query url.Values, tags tagChoice) ui.Form {
 	}, tags.fields()...)}
 }
 
-// teamEventTable is eventTable with the domains.
+// teamEventTable is eventTable with a column for domains.
 func (c *call) teamEventTable(events []dmarcd.Event) ui.Table {
 	t := eventTable(events)
 	t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Domain", Wide: true})

@@ -2,14 +2,14 @@ package web
 
 import "net/http"
 
-// themeCookie stores the theme that the user chose. The server puts it
-// into the page, so that it never shows the other look first.
+// themeCookie stores the chosen theme. The server renders it into the page, so that the
+// page never flashes in the other theme.
 const themeCookie = "dmarcd_theme"
 
-// themeMaxAge is how long the choice is kept, in seconds: a year.
+// themeMaxAge is the lifetime of the cookie, in seconds: a year.
 const themeMaxAge = 365 * 24 * 60 * 60
 
-// theme returns light, dark or "", which leaves it to the system.
+// theme returns light, dark or "", which follows the system.
 func (c *call) theme() string {
 	cookie, err := c.r.Cookie(themeCookie)
 	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
@@ -18,13 +18,13 @@ func (c *call) theme() string {
 	return cookie.Value
 }
 
-// setTheme keeps the choice, and leads back to where it was made.
+// setTheme stores the theme, and redirects back.
 func (s *Web) setTheme(c *call) error {
 	form, err := c.form()
 	if err != nil {
 		return err
 	}
-	cookie := &http.Cookie{ //nolint:gosec // Secure is what the installation has
+	cookie := &http.Cookie{ //nolint:gosec // Secure depends on the installation
 		Name: themeCookie, Value: form.Get("theme"), Path: Prefix + "/", MaxAge: themeMaxAge,
 		HttpOnly: true, Secure: s.options.SecureCookies, SameSite: http.SameSiteLaxMode,
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// Timeline is how the messages of a domain moved, and what happened to it.
+// Timeline contains the messages and events of a domain.
 type Timeline struct {
 	service.Series
 	// Marks are the changes of DNS and of the policy in the period.
@@ -27,7 +27,7 @@ func (c *call) timeline(domain string, period ui.Period) (Timeline, error) {
 	return found, err
 }
 
-// dispositionChart shows what receivers did, by their own word.
+// dispositionChart shows the actions of receivers, as reported.
 func dispositionChart(found Timeline) ui.Chart {
 	chart := ui.Chart{
 		Kind: "days", ID: "disposition", Title: "What receivers did",
@@ -53,18 +53,18 @@ func eventTable(events []dmarcd.Event) ui.Table {
 	return t
 }
 
-// eventAfter is what the pages show as the state after an event.
+// eventAfter is the new state in an event.
 func eventAfter(e dmarcd.Event) string {
 	if e.Kind == dmarcd.HeldReport {
 		return e.Organization + ": " + e.Reason
 	}
-	if e.Day != 0 { // it was detected
+	if e.Day != 0 { // an incident
 		return e.Summary()
 	}
 	return cmp.Or(e.After, e.Reason)
 }
 
-// eventCell puts the kind of an event into words.
+// eventCell is the name of an event kind.
 func eventCell(kind dmarcd.EventKind) ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge}
 	switch kind {
@@ -90,7 +90,7 @@ func eventCell(kind dmarcd.EventKind) ui.Cell {
 		cell.Text, cell.Tone = "webhook disabled", "bad"
 	case dmarcd.WebhookTest:
 		cell.Text, cell.Tone = "webhook test", "info"
-	default: // what was detected has its kind for words
+	default: // incidents: their kind is readable
 		cell.Text = strings.NewReplacer(".", " ", "_", " ").Replace(string(kind))
 		cell.Tone = map[dmarcd.Level]string{dmarcd.LevelError: "bad", dmarcd.LevelWarning: "warning", dmarcd.LevelInfo: "info"}[kind.Level()]
 	}

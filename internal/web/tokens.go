@@ -14,7 +14,7 @@ type tokensView struct {
 	Tabs  []tab
 	Table ui.Table
 	Form  ui.Form
-	// Secret is the new token, shown this once; "" for none.
+	// Secret is a new token, shown only once; "" for none.
 	Secret string
 	MayOwn bool
 }
@@ -82,7 +82,7 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 	return t
 }
 
-// createToken shows the secret in its answer: it is not stored.
+// createToken shows the secret in its response, because it is not stored.
 func (s *Web) createToken(c *call) error {
 	written, err := c.form()
 	if err != nil {

@@ -13,25 +13,24 @@ import (
 )
 
 type uploadView struct {
-	// MaxUpload bounds a file, in bytes.
+	// MaxUpload limits a file, in bytes.
 	MaxUpload int64
 	receiptsView
 }
 
-// receiptsView is what became of something that was read.
+// receiptsView is the result of an upload or retry.
 type receiptsView struct {
 	Receipts ui.Table
-	// Sent tells that something was read.
+	// Sent means that there is a result.
 	Sent bool
 }
 
-// readFile is a file, and what came of reading it.
+// readFile is a file and its result.
 type readFile struct {
-	name     string // "" where it is not told
+	name     string // "" if unknown
 	receipts []dmarcd.Receipt
 }
 
-// uploadPath is where reports are uploaded.
 const uploadPath = Prefix + "/reports/upload"
 
 func uploadFrame() Page {
@@ -42,14 +41,14 @@ func (s *Web) uploadPage(c *call) error {
 	return c.render(http.StatusOK, uploadFrame(), uploadView{MaxUpload: s.options.MaxUpload})
 }
 
-// uploadTime is how long the files of an upload may take to be received, to wait for
-// their turn and to be stored, in place of the server's limit for an answer.
+// uploadTime limits receiving, queueing and storing all files of an upload, instead of
+// the server's limit for a response.
 const uploadTime = 10 * time.Minute
 
-// upload takes the files of a form one after the other, without holding any of
-// them in memory. A script asks for the receipts alone.
+// upload reads the files of a form one by one, as streams. A script only asks for the
+// receipts.
 func (s *Web) upload(c *call) error {
-	// Not every writer has deadlines; a server's has.
+	// Some writers have no deadlines; that of the server does.
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(uploadTime))
 	body := s.options.Uploads.Body(c.w, c.r, c.viewer.Team.ID)
 	defer body.Close()
@@ -96,7 +95,7 @@ func (c *call) uploadFile(part *multipart.Part) ([]dmarcd.Receipt, error) {
 	return c.team.Upload(c.r.Context(), part.FileName(), content)
 }
 
-// brokenUpload tells a body that is too large from one that is broken.
+// brokenUpload distinguishes a body that is too large from a broken one.
 func brokenUpload(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -31,7 +31,7 @@ func uploadOf(t *testing.T, files map[string]string) *http.Request {
 	return r
 }
 
-// sampleReport is an aggregate report that the sample does not have.
+// sampleReport is an aggregate report that is not in the sample.
 func sampleReport(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("testdata/report.xml")
@@ -87,7 +87,7 @@ func TestRefusedUploads(t *testing.T) {
 	}
 }
 
-// TestOriginal downloads what was uploaded, as it was.
+// TestOriginal downloads an uploaded file unchanged.
 func TestOriginal(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

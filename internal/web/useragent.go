@@ -2,8 +2,8 @@ package web
 
 import "strings"
 
-// browsers and systems are told by words that browsers put into what they call
-// themselves. The order counts: most of them also say what they are compatible with.
+// browsers and systems are identified by words in the User-Agent. The order matters: most
+// browsers also contain the names of others.
 var (
 	browsers = [][2]string{
 		{"Edg", "Edge"},
@@ -25,8 +25,8 @@ var (
 	}
 )
 
-// browserName says what a browser is by the header User-Agent, for a user who
-// looks for their own. It is the header itself where that says nothing known.
+// browserName returns a readable name for a User-Agent, so that users recognize their own
+// sessions, or the header itself if it is unknown.
 func browserName(userAgent string) string {
 	browser, system := firstWord(browsers, userAgent), firstWord(systems, userAgent)
 	switch {
@@ -40,7 +40,7 @@ func browserName(userAgent string) string {
 	return browser + " on " + system
 }
 
-// firstWord returns the name of the first word that the text holds, or "".
+// firstWord returns the name of the first matching word, or "".
 func firstWord(words [][2]string, text string) string {
 	for _, word := range words {
 		if strings.Contains(text, word[0]) {

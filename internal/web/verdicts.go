@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// verdictActions are the buttons of a report, for those who may use them.
+// verdictActions are the buttons of a report that the viewer may use.
 func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
 	if !c.viewer.MayEdit() {
 		return nil
@@ -75,7 +75,7 @@ const excludePath = Prefix + "/reports/exclude"
 
 type excludeView struct {
 	Form ui.Form
-	// Changed says how many reports were changed, "" before the form is sent.
+	// Changed is the number of changed reports as text, "" before the form is sent.
 	Changed string
 }
 
@@ -88,7 +88,7 @@ func excludeForm() ui.Form {
 	}}
 }
 
-// excludePage shows the form, filled in with what the list of reports was narrowed to.
+// excludePage shows the form, prefilled with the filter of the list.
 func (s *Web) excludePage(c *call) error {
 	form, query := excludeForm(), c.r.URL.Query()
 	for i, field := range form.Fields {
@@ -105,7 +105,7 @@ func (c *call) showExclude(view excludeView) error {
 	}, view)
 }
 
-// exclude changes all reports of a selection, and says how many.
+// exclude changes all selected reports, and shows their number.
 func (s *Web) exclude(c *call) error {
 	written, err := c.form()
 	if err != nil {

@@ -8,21 +8,20 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
-// Viewer is the user who sees a page, with the team that they chose.
+// Viewer is the user who views a page, with the selected team.
 type Viewer struct {
-	// Name is what the page calls the user: a name, or the email address.
+	// Name is the display name: a name, or the email address.
 	Name string
-	// Email is the address that the user signs in with.
+	// Email is the sign-in address.
 	Email string
-	// Team is the chosen team, the zero value for a user in none; Teams are all that
-	// the user can choose, by name.
+	// Team is the selected team, zero for a user without one; Teams are all teams of the
+	// user, by name.
 	Team  dmarcd.Team
 	Teams []dmarcd.Team
-	// Role is the role in Team.
-	Role dmarcd.Role
-	// Access is what the role allows.
+	Role  dmarcd.Role
+	// Access is derived from the role.
 	Access Access
-	// Operator tells that the user sees the whole installation.
+	// Operator means that the user sees the whole installation.
 	Operator bool
 }
 
@@ -33,10 +32,9 @@ func newViewer(account *service.Account) Viewer {
 	}
 }
 
-// Access is what a user may do. Each level includes those before it.
+// Access is what a user may do. Each level includes the previous ones.
 type Access uint8
 
-// The levels.
 const (
 	accessAnybody Access = iota
 	// AccessView allows reading.
@@ -46,9 +44,9 @@ const (
 	// AccessOwn allows changes to the team itself: members, tokens, mailboxes,
 	// retention.
 	AccessOwn
-	// accessOperate is the operator's and comes from no role in a team.
+	// accessOperate is for operators, independent of roles in teams.
 	accessOperate
-	// accessSignedIn is everybody's who is signed in, in whatever team or none.
+	// accessSignedIn is for all signed-in users, even without a team.
 	accessSignedIn
 )
 
@@ -80,11 +78,11 @@ func (v Viewer) MayEdit() bool { return v.may(AccessEdit) }
 // MayOwn reports whether the viewer may change the team itself.
 func (v Viewer) MayOwn() bool { return v.may(AccessOwn) }
 
-// sessionCookie holds the secret of a session. The prefix __Host- would forbid
-// plain http, which a new installation uses at first.
+// sessionCookie stores the secret of a session. The prefix __Host- would require https,
+// which a new installation does not have.
 const sessionCookie = "dmarcd_session"
 
-// identify finds the user of a call, or returns dmarcd.ErrUnauthorized.
+// identify authenticates the user of a call, or returns dmarcd.ErrUnauthorized.
 func (s *Web) identify(c *call) error {
 	client := c.client()
 	if c.session = client.Session; c.session == "" {
@@ -101,7 +99,7 @@ func (s *Web) identify(c *call) error {
 	return nil
 }
 
-// heldSession returns the secret of the session that the browser has, or "".
+// heldSession returns the session secret in the request, or "".
 func heldSession(r *http.Request) string {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -110,20 +108,19 @@ func heldSession(r *http.Request) string {
 	return cookie.Value
 }
 
-// setSession hands out a session, or takes it back where secret is "". Lax and
-// not Strict: a user who follows a link from a mail is signed in there.
+// setSession sets the session cookie, or clears it if secret is "". It is Lax, not
+// Strict, so that links in mail work for signed-in users.
 func (s *Web) setSession(c *call, secret string) {
 	s.setCookie(c, sessionCookie, secret)
 }
 
-// setCookie gives the browser something to keep until it closes, which no script
-// can read, or takes it back where value is "".
+// setCookie sets a session cookie that scripts cannot read, or clears it if value is "".
 func (s *Web) setCookie(c *call, name, value string) {
 	maxAge := 0
 	if value == "" {
 		maxAge = -1
 	}
-	http.SetCookie(c.w, &http.Cookie{ //nolint:gosec // Secure is what the installation has
+	http.SetCookie(c.w, &http.Cookie{ //nolint:gosec // Secure depends on the installation
 		Name: name, Value: value, Path: Prefix + "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: s.options.SecureCookies, SameSite: http.SameSiteLaxMode,
 	})

@@ -1,11 +1,10 @@
-// Package web serves the pages for people, under /app/: the domains, checks
-// and reports of the API, made to be read. Pages are rendered on the
-// server and work without script; every chart stands beside the table that it
-// is drawn from, and every table can be had as CSV.
+// Package web serves the web interface under /app/: domains, checks, reports and
+// settings. Pages are rendered on the server and work without scripts. Every chart is
+// also a table, and every table is available as CSV.
 //
-// Routes are in routes.go. Each page has a file with the handler that asks package
-// service and what it shows, and a template of the same name. Request ids, the access
-// log and recovery from a panic are the caller's, as with package api.
+// Routes are in routes.go. Each page has a file with its handler and view, and a template
+// of the same name; the data comes from package service. The caller provides request ids,
+// the access log and panic recovery, as with package api.
 package web
 
 import (
@@ -22,33 +21,33 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// Prefix is the path under which all pages stand.
+// Prefix is the path prefix of all pages.
 const Prefix = "/app"
 
-// Options are what the pages are made of.
+// Options configure the web interface.
 type Options struct {
 	Service *service.Service
 	// ReportDomain is the domain of the reporting addresses, "" if there is none.
 	ReportDomain string
-	// ProviderName is what the sign-in page calls the identity provider.
+	// ProviderName is the display name of the identity provider.
 	ProviderName string
-	// MinPassword is how many characters a password has at least.
+	// MinPassword is the minimum length of a password, in characters.
 	MinPassword int
-	// APIDocs is the address of the API's own page.
+	// APIDocs is the URL of the API documentation.
 	APIDocs string
-	// Attributions say whose data tells the networks, with their links.
+	// Attributions link to the sources of the network data.
 	Attributions []ui.Link
-	// SecureCookies is true where clients reach the page by https alone.
+	// SecureCookies is true if clients only use https.
 	SecureCookies bool
-	// MaxUpload bounds an uploaded file, in bytes. Uploads admits them; nil is a gate
-	// of its own.
+	// MaxUpload limits an uploaded file, in bytes. Uploads limits concurrent uploads; nil
+	// creates a new limiter.
 	MaxUpload int64
 	Uploads   *upload.Gate
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
-// Web answers requests below Prefix. It is an http.Handler.
+// Web is an http.Handler for paths below Prefix.
 type Web struct {
 	options   Options
 	routing   *httproute.Table[route]
@@ -57,7 +56,7 @@ type Web struct {
 	origin    *http.CrossOriginProtection
 }
 
-// New returns the pages.
+// New returns the web interface. It fails only if a built-in asset or template is invalid.
 func New(options Options) (*Web, error) {
 	assets, err := loadAssets()
 	if err != nil {
@@ -84,9 +83,9 @@ func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve refuses in this order: a form from another site, no session, no such
-// path, no such method, not allowed. A client without a session is led to the sign-in page
-// whatever the path, and so learns nothing of it.
+// serve checks in this order: a form from another site, the session, the path, the
+// method, the role. A client without a session is redirected to the sign-in page for
+// every path, so it learns nothing about paths.
 func (s *Web) serve(c *call) error {
 	if err := s.origin.Check(c.r); err != nil {
 		return errOtherSite
@@ -126,7 +125,7 @@ func (s *Web) serve(c *call) error {
 	return err
 }
 
-// handle runs the handler of a route, and gives back the memory that it took.
+// handle runs the handler of a route, and releases its memory.
 func (c *call) handle(matched *route) error {
 	defer c.mail.release()
 	if c.r.Method == http.MethodGet && c.r.URL.Query().Has("csv") {
@@ -137,25 +136,24 @@ func (c *call) handle(matched *route) error {
 	return matched.handle(c)
 }
 
-// fileTimeout is how long a client may take for a table as a file. The memory of the
-// table is held until then.
+// fileTimeout limits the download of a table, which holds its memory until then.
 const fileTimeout = 30 * time.Second
 
-// reserve reserves memory for a table as a file.
+// reserve reserves memory for the download of a table.
 func (c *call) reserve() error {
 	ctx, release, err := c.team.ReserveMemory(c.r.Context())
 	if err != nil {
 		return err
 	}
 	c.r, c.mail.reserved = c.r.WithContext(ctx), release
-	// Not every writer has deadlines; a server's has.
+	// Some writers have no deadlines; that of the server does.
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(fileTimeout))
 	return nil
 }
 
-// leadToSignIn remembers a page that can be shown again. A form cannot be sent again
-// by itself: its page is remembered, and the sign-in page says so. A script is told
-// by the status.
+// leadToSignIn redirects to the sign-in page and back to the page afterwards. A form is
+// not sent again: its page is shown, and the sign-in page says so. A script gets a
+// status.
 func (s *Web) leadToSignIn(c *call) error {
 	if c.wantsFragment() {
 		return errSignedOut
@@ -175,8 +173,7 @@ func (s *Web) leadToSignIn(c *call) error {
 	return c.redirect(ui.WithQuery(Prefix+"/sign-in", query))
 }
 
-// note hands the access log a fact about the request, if the writer leads to
-// one.
+// note adds a field to the access log, if the writer supports it.
 func note(w http.ResponseWriter, key, value string) {
 	if n, ok := w.(interface{ Note(key, value string) }); ok {
 		n.Note(key, value)

@@ -17,13 +17,12 @@ type webhooksView struct {
 	Tabs  []tab
 	Table ui.Table
 	Form  ui.Form
-	// Secret is that of a webhook that was just added or rotated, shown this once; "" for
-	// none.
+	// Secret is that of a new or rotated webhook, shown only once; "" for none.
 	Secret string
 	MayOwn bool
 }
 
-// formatNames are the names of formats for users.
+// formatNames are the display names of formats.
 var formatNames = map[dmarcd.WebhookFormat]string{
 	dmarcd.FormatStandard: "Standard Webhooks", dmarcd.FormatJSON: "JSON", dmarcd.FormatSlack: "Slack", dmarcd.FormatTeams: "Microsoft Teams",
 	dmarcd.FormatDiscord: "Discord", dmarcd.FormatPagerDuty: "PagerDuty", dmarcd.FormatEmail: "Email",
@@ -99,7 +98,7 @@ func webhookTable(webhooks []dmarcd.Webhook, mayChange bool) ui.Table {
 	return t
 }
 
-// orAll joins a list; all is the text for none.
+// orAll joins a list; all is the text for an empty one.
 func orAll[S ~string](list []S, all string) string {
 	if list == nil {
 		return all
@@ -111,7 +110,7 @@ func orAll[S ~string](list []S, all string) string {
 	return strings.Join(texts, ", ")
 }
 
-// splitList returns the items of a list with commas; nil for none.
+// splitList splits at commas; nil for an empty list.
 func splitList[S ~string](text string) (list []S) {
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -121,7 +120,7 @@ func splitList[S ~string](text string) (list []S) {
 	return list
 }
 
-// addWebhook shows the secret in its answer: it is stored sealed.
+// addWebhook shows the secret in its response, because it is stored encrypted.
 func (s *Web) addWebhook(c *call) error {
 	written, err := c.form()
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *Web) addWebhook(c *call) error {
 	return s.showWebhooks(c, http.StatusOK, webhookForm(), secret)
 }
 
-// endpointOf returns the URL of what was entered: an email address stands for itself.
+// endpointOf returns the URL for the input; an email address becomes a mailto URL.
 func endpointOf(text string, format dmarcd.WebhookFormat) string {
 	text = strings.TrimSpace(text)
 	if address, err := dmarcd.ParseEmail(text); err == nil && format == dmarcd.FormatEmail {
@@ -153,10 +152,10 @@ func endpointOf(text string, format dmarcd.WebhookFormat) string {
 	return text
 }
 
-// webhookField puts an error about the name of a domain at the field of the form.
+// webhookField moves an error about a domain name to the field of the form.
 func webhookField(err error) error { return renamedField(err, map[string]string{"domain": "domains"}) }
 
-// namedWebhook returns the id of the webhook that the path names.
+// namedWebhook returns the webhook id in the path.
 func (c *call) namedWebhook() (dmarcd.WebhookID, error) {
 	id, err := dmarcd.ParseWebhookID(c.params.Get("id"))
 	if err != nil {
@@ -207,7 +206,7 @@ func (s *Web) removeWebhook(c *call) error {
 	return c.done(webhooksPath, "webhook-removed")
 }
 
-// testWebhook leads to the log of deliveries, whose first line is the result.
+// testWebhook redirects to the delivery log, whose first line is the result.
 func (s *Web) testWebhook(c *call) error {
 	id, err := c.namedWebhook()
 	if err != nil {
@@ -229,10 +228,9 @@ type deliveriesView struct {
 	Pager ui.Pager
 }
 
-// deliveriesPerPage is how many deliveries a page shows.
 const deliveriesPerPage = 50
 
-// deliveries shows the log of deliveries to a webhook.
+// deliveries shows the delivery log of a webhook.
 func (s *Web) deliveries(c *call) error {
 	id, err := c.namedWebhook()
 	if err != nil {
@@ -271,7 +269,7 @@ func (s *Web) deliveries(c *call) error {
 	return c.render(http.StatusOK, frame, view)
 }
 
-// withoutDone returns the query without the word of a message.
+// withoutDone returns the query without the message of the last form.
 func withoutDone(query url.Values) url.Values {
 	query.Del("done")
 	return query

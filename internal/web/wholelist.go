@@ -2,10 +2,10 @@ package web
 
 import "github.com/dmarcd/dmarcd/internal/wire"
 
-// maxCSVRows bounds a table as a file.
+// maxCSVRows limits a downloaded table.
 const maxCSVRows = 100_000
 
-// next returns the cursor of the following part of a list, "" at the end.
+// next returns the cursor of the next page of a list, "" at the end.
 func next[T any](page wire.Page[T]) string {
 	if page.Next == nil {
 		return ""
@@ -13,8 +13,7 @@ func next[T any](page wire.Page[T]) string {
 	return *page.Next
 }
 
-// wholeList reads a list from its beginning to its end, for a file: what a page
-// shows is a part of it.
+// wholeList reads all pages of a list, for a download.
 func wholeList[T any](part func(after string) (wire.Page[T], error)) ([]T, error) {
 	var whole []T
 	for after := ""; ; {

@@ -8,13 +8,13 @@ import (
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
-// CellKind says how a cell is shown.
+// CellKind is how a cell is rendered.
 type CellKind string
 
 // The kinds of cells.
 const (
 	CellText    CellKind = "text"
-	CellCode    CellKind = "code" // a name or address, which can be copied
+	CellCode    CellKind = "code" // a name or address, with a copy button
 	CellNumber  CellKind = "number"
 	CellBadge   CellKind = "badge"
 	CellGrade   CellKind = "grade"
@@ -22,21 +22,20 @@ const (
 	CellShare   CellKind = "share" // a bar and a percentage
 	CellSpark   CellKind = "spark"
 	CellActions CellKind = "actions" // buttons
-	CellLinks   CellKind = "links"   // words that are links each
+	CellLinks   CellKind = "links"   // a list of links
 )
 
-// Cell is one field of a table.
+// Cell is one cell of a table.
 type Cell struct {
 	Kind CellKind
-	// Text is what is read, Note stands smaller below it, after the word Before.
+	// Text is the content; Note is shown below it in small print, after the word Before.
 	Text, Note, Before string
-	// Href makes a link of the text; Copy offers to copy it.
+	// Href makes the text a link; Copy adds a copy button.
 	Href string
 	Copy bool
-	// Tone colours a badge; see tone.
+	// Tone is the color of a badge; see the function Tone.
 	Tone string
-	// Number is that of a number, and the part of a share; Whole is what it is
-	// a share of.
+	// Number is the value of a number, and the part of a share; Whole is its total.
 	Number, Whole int64
 	Time          time.Time
 	Series        []int64
@@ -47,70 +46,70 @@ type Cell struct {
 // Action is a button that sends a form.
 type Action struct {
 	Label string
-	// Path takes the form, by POST.
+	// Path receives the form by POST.
 	Path string
 	// Name and Value are the only field of the form; "" for none.
 	Name, Value string
-	// Danger marks what cannot be taken back; Question is then asked before.
+	// Danger marks an action that cannot be undone; Question asks for confirmation.
 	Danger   bool
 	Question string
 }
 
-// Text is a cell with a text.
+// Text returns a text cell.
 func Text(s string) Cell { return Cell{Kind: CellText, Text: s} }
 
-// LinkTo is a text that is a link.
+// LinkTo returns a text cell with a link.
 func LinkTo(s, href string) Cell { return Cell{Kind: CellText, Text: s, Href: href} }
 
-// Code is a name or an address, which can be copied.
+// Code returns a name or an address, with a copy button.
 func Code(s string) Cell { return Cell{Kind: CellCode, Text: s} }
 
-// Count is a number.
+// Count returns a number.
 func Count(n int64) Cell { return Cell{Kind: CellNumber, Number: n} }
 
-// Badge is a word in its colour; see Tone.
+// Badge returns a word in its color; see Tone.
 func Badge(word string) Cell { return Cell{Kind: CellBadge, Text: word, Tone: Tone(word)} }
 
-// Grade is a grade in its colour.
+// Grade returns a grade in its color.
 func Grade(grade string) Cell { return Cell{Kind: CellGrade, Text: grade, Tone: GradeTone(grade)} }
 
-// At is a time; the zero value is shown as none.
+// At returns a time; the zero value is shown as none.
 func At(t time.Time) Cell { return Cell{Kind: CellTime, Time: t} }
 
-// Share is a part of a whole, as a bar and a percentage.
+// Share returns a share of a total, as a bar and a percentage.
 func Share(part, whole int64) Cell { return Cell{Kind: CellShare, Number: part, Whole: whole} }
 
-// Spark is a small line of the amounts of days.
+// Spark returns a sparkline of daily values.
 func Spark(series []int64) Cell { return Cell{Kind: CellSpark, Series: series} }
 
-// Actions are buttons.
+// Actions returns a cell with buttons.
 func Actions(buttons ...Action) Cell { return Cell{Kind: CellActions, Actions: buttons} }
 
-// Links are words that are links each.
+// Links returns a list of links.
 func Links(links ...Link) Cell { return Cell{Kind: CellLinks, Links: links} }
 
-// Linked makes a link of a cell.
+// Linked returns the cell as a link.
 func (c Cell) Linked(href string) Cell {
 	c.Href = href
 	return c
 }
 
-// Copyable offers to copy a cell.
+// Copyable returns the cell with a copy button.
 func (c Cell) Copyable() Cell {
 	c.Copy = true
 	return c
 }
 
-// Noted puts a note below a cell.
+// Noted returns the cell with a note below it.
 func (c Cell) Noted(note string) Cell {
 	c.Note = note
 	return c
 }
 
-// Numeric reports whether the cell stands on the right.
+// Numeric reports whether the cell is right-aligned.
 func (c Cell) Numeric() bool { return c.Kind == CellNumber || c.Kind == CellShare }
 
-// plain returns the cell as a field of a CSV file.
+// plain returns the cell as a CSV field.
 func (c Cell) plain() string {
 	switch c.Kind {
 	case CellNumber:

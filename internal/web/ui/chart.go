@@ -6,28 +6,28 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Chart is a figure: a table, and what a script needs to draw it.
+// Chart is a table that a script can draw as a chart.
 type Chart struct {
-	// Kind is days, for amounts by day, or flow, for amounts along a way.
+	// Kind is "days" for values by day, or "flow" for amounts along stops.
 	Kind string
 	// ID is a word that is unique in the page.
 	ID string
-	// Title says what the figure shows, Summary in a sentence what it tells.
+	// Title is the heading, Summary the conclusion in a sentence.
 	Title, Summary string
-	// Labels heads the columns: of days the first is the day and the others
-	// are series, of a flow all but the last are the stops.
+	// Labels are the column headers. For "days" they are the day and the series, for
+	// "flow" the stops and the amount.
 	Labels []string
-	// Tones colours the series, in the words of the function tone.
+	// Tones are the colors of the series; see Tone.
 	Tones []string
 	Days  []ChartDay
 	Flows []ChartFlow
-	// Marks are days to be pointed out.
+	// Marks are highlighted days.
 	Marks []Mark
-	// CSV is the address of the numbers as a file, "" where there is none.
+	// CSV is the URL of the data as a file, "" if there is none.
 	CSV string
 }
 
-// ChartDay is a day with the amount of each series.
+// ChartDay is a day with the value of each series.
 type ChartDay struct {
 	Day    dmarcd.Day
 	Values []int64
@@ -35,7 +35,7 @@ type ChartDay struct {
 	Href string
 }
 
-// ChartFlow is an amount that goes along some stops.
+// ChartFlow is an amount that passes through stops.
 type ChartFlow struct {
 	Stops    []ChartStop
 	Messages int64
@@ -44,7 +44,7 @@ type ChartFlow struct {
 // ChartStop is a place on the way, with its colour. Href leads to it, "" where nothing does.
 type ChartStop struct{ Text, Tone, Href string }
 
-// Mark is something that happened on a day.
+// Mark is an event on a day.
 type Mark struct {
 	Day  dmarcd.Day
 	Text string
@@ -61,7 +61,7 @@ func (c *Chart) LinkDays(path string, query url.Values, changes ...string) {
 	}
 }
 
-// Table returns the numbers of a chart by day, for CSV.
+// Table returns the data of a chart by day, for CSV.
 func (c Chart) Table() Table {
 	t := Table{ID: c.ID, Caption: c.Title}
 	for i, label := range c.Labels {

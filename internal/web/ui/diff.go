@@ -2,25 +2,24 @@ package ui
 
 import "strings"
 
-// DiffPart is a piece of two texts: in both, or in one of them.
+// DiffPart is a piece of text that is in both versions, or in one of them.
 type DiffPart struct {
 	Text string
-	// Change is "", removed or added.
+	// Change is "", "removed" or "added".
 	Change string
 }
 
-// maxDiffWords bounds the table that a comparison needs. Longer texts are shown
-// whole, one removed and one added.
+// maxDiffWords limits the size of a comparison. Longer texts are shown completely, as
+// removed and added.
 const maxDiffWords = 800
 
-// DiffWords compares two records word by word. A record is a line of terms, so
-// that words are what its owner changed.
+// DiffWords compares two DNS records term by term.
 func DiffWords(before, after string) []DiffPart {
 	a, b := splitTerms(before), splitTerms(after)
 	if len(a) > maxDiffWords || len(b) > maxDiffWords {
 		return join(join(nil, before, "removed"), after, "added")
 	}
-	// longest[i][j] is the length of the longest common part of a[i:] and b[j:].
+	// longest[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	longest := make([][]int, len(a)+1)
 	for i := range longest {
 		longest[i] = make([]int, len(b)+1)
@@ -52,8 +51,8 @@ func DiffWords(before, after string) []DiffPart {
 	return parts
 }
 
-// splitTerms cuts a record at its blanks, which are pieces too, so that joining
-// gives it back.
+// splitTerms splits a record at spaces, which are pieces too, so that joining them
+// restores it.
 func splitTerms(s string) []string {
 	var terms []string
 	for s != "" {
@@ -69,7 +68,7 @@ func splitTerms(s string) []string {
 	return terms
 }
 
-// join adds a text to the last part where that has the same change.
+// join appends a text, to the last part if that has the same change.
 func join(parts []DiffPart, text, change string) []DiffPart {
 	if text == "" {
 		return parts

@@ -9,43 +9,41 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Form is a form with its fields, and what was wrong with them.
+// Form is a form with its fields and errors.
 type Form struct {
-	// Path takes the form. Method is get where it narrows what a page shows,
-	// post where it changes something.
+	// Path receives the form. Method is "get" for filters, "post" for changes.
 	Path, Method string
 	Fields       []Field
 	Submit       string
-	// Error is about the form as a whole.
+	// Error concerns the form as a whole.
 	Error string
-	// Inline puts the fields side by side.
+	// Inline shows the fields side by side.
 	Inline bool
 }
 
 // Field is a field of a form.
 type Field struct {
 	Name, Label string
-	// Type is one of HTML's input types, or select.
+	// Type is an HTML input type, or "select".
 	Type        string
 	Value, Hint string
-	// Placeholder shows the form of an answer, not the question.
+	// Placeholder is an example of an answer.
 	Placeholder string
 	Error       string
-	// Autocomplete is HTML's attribute of that name.
+	// Autocomplete is the HTML attribute.
 	Autocomplete string
 	Required     bool
 	MinLength    int
 	Choices      []Choice
-	// Checked is for a checkbox, whose value is then "yes".
+	// Checked is for checkboxes, whose value is "yes".
 	Checked bool
 }
 
-// Choice is one of the answers of a select field.
+// Choice is an option of a select field.
 type Choice struct{ Value, Label string }
 
-// Filled returns the form with what the user entered, except passwords, and with
-// the error at the field that it is about. It
-// reports false for an error that is not about the input.
+// Filled returns the form with the user's input, except passwords, and with the error at
+// its field. It reports false if the error does not concern the input.
 func (f Form) Filled(written url.Values, err error) (Form, bool) {
 	var invalid *dmarcd.InvalidError
 	if !errors.As(err, &invalid) {
@@ -70,7 +68,7 @@ func (f Form) Filled(written url.Values, err error) (Form, bool) {
 	return f, true
 }
 
-// Choices makes the answers of a select whose labels are its values.
+// Choices returns options whose labels equal their values.
 func Choices[S ~string](all ...S) []Choice {
 	list := make([]Choice, len(all))
 	for i, s := range all {

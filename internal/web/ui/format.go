@@ -13,15 +13,15 @@ import (
 // Percent writes a share; see dmarcd.FormatShare.
 func Percent(part, whole int64) string { return dmarcd.FormatShare(part, whole) }
 
-// ShareWidth is the length of a bar, of a hundred.
+// ShareWidth is the length of a bar, from 0 to 100.
 func ShareWidth(part, whole int64) string {
 	return strconv.FormatFloat(float64(part)/float64(whole)*100, 'f', 1, 64)
 }
 
-// Moment writes a time for people who have no script to see their own zone.
+// Moment formats a time in UTC; a script converts it to the local time zone.
 func Moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") + " UTC" }
 
-// WireMoment reads a time from a JSON shape; the zero time where it is none.
+// WireMoment parses a time of the API, or returns the zero time.
 func WireMoment(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -30,7 +30,7 @@ func WireMoment(s string) time.Time {
 	return t
 }
 
-// Size writes a number of bytes with three digits at most.
+// Size formats a number of bytes with at most three digits.
 func Size(bytes int64) string {
 	const step = 1024
 	if bytes < step {
@@ -44,7 +44,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.3g %s", value, []string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
 }
 
-// Plural puts a number before a noun.
+// Plural formats a number with a noun.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -52,8 +52,8 @@ func Plural(n int, one, many string) string {
 	return dmarcd.FormatNumber(int64(n)) + " " + many
 }
 
-// Tone returns the colour of a word: good, warning, bad, info or "", which is
-// quiet. Every word is shown as well: colour alone tells nothing.
+// Tone returns the color of a word: good, warning, bad, info or "" for neutral. Pages
+// always show the word too, so color is never the only information.
 func Tone(word string) string {
 	switch word {
 	case "good", "ok", "pass", "yes", "reject", "signed", "stored", "authorized", "not needed", "conclusive", "active":
@@ -69,7 +69,7 @@ func Tone(word string) string {
 	return ""
 }
 
-// GradeTone returns the colour of a grade.
+// GradeTone returns the color of a grade.
 func GradeTone(grade string) string {
 	switch {
 	case grade == "":
@@ -82,11 +82,11 @@ func GradeTone(grade string) string {
 	return "bad"
 }
 
-// JoinLines puts lists into one text.
+// JoinLines joins lists with semicolons.
 func JoinLines(lists ...[]string) string { return strings.Join(slices.Concat(lists...), "; ") }
 
-// IsName reports whether a text is a name or an address, which users may want to
-// copy, and no word or sentence.
+// IsName reports whether a text is a name or address that users may want to copy, not a
+// word or sentence.
 func IsName(s string) bool {
 	return strings.ContainsAny(s, ".:@") && !strings.ContainsAny(s, " ;")
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Pager leads through a list that is shown in parts.
+// Pager is the navigation of a paginated list.
 type Pager struct {
-	// Text says which part this is.
+	// Text describes the current page.
 	Text string
-	// First, Previous and Next are addresses, "" where there is none.
+	// First, Previous and Next are URLs, "" if there is none.
 	First, Previous, Next string
 }
 
-// NumberedPager is for a list whose length is known.
+// NumberedPager returns a pager for a list of known length.
 func NumberedPager(path string, query url.Values, page, perPage, total int) Pager {
 	from := (page-1)*perPage + 1
 	to := min(page*perPage, total)
@@ -37,7 +37,7 @@ func NumberedPager(path string, query url.Values, page, perPage, total int) Page
 	return p
 }
 
-// CursorPager is for a list that is read from one place to the next.
+// CursorPager returns a pager for a list with cursors.
 func CursorPager(path string, query url.Values, next string) Pager {
 	var p Pager
 	if query.Get("after") != "" {

@@ -9,19 +9,19 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// Period is a range of days, both ends included.
+// Period is a range of days, including both ends.
 type Period struct{ From, To dmarcd.Day }
 
 // Len returns the number of days.
 func (p Period) Len() int { return int(p.To-p.From) + 1 }
 
-// Before returns the period of the same length that ends where p begins.
+// Before returns the previous period of the same length.
 func (p Period) Before() Period {
-	length := dmarcd.Day(p.Len()) //nolint:gosec // made of days
+	length := dmarcd.Day(p.Len()) //nolint:gosec // a difference of days
 	return Period{p.From - length, p.To - length}
 }
 
-// Days returns the period as the service takes it; the zero value is any time.
+// Days returns the period for the service; the zero value means all time.
 func (p Period) Days() dmarcd.Days {
 	if p == (Period{}) {
 		return dmarcd.Days{}
@@ -29,20 +29,19 @@ func (p Period) Days() dmarcd.Days {
 	return dmarcd.Days{From: &p.From, To: &p.To}
 }
 
-// WithBefore returns the period together with the one of the same length before it.
+// WithBefore returns the period together with the previous one.
 func (p Period) WithBefore() dmarcd.Days {
 	return Period{From: p.Before().From, To: p.To}.Days()
 }
 
 const (
 	defaultDays = 30
-	// maxDays bounds how many days a chart shows: two years and a leap day.
+	// maxDays limits the days of a chart: two years and a leap day.
 	maxDays = 731
 )
 
-// PeriodOf reads the days that a page is about: from and to, else the last
-// days. Ends the wrong way round are turned, and what cannot be read is taken as
-// not said, because the form shows what is meant.
+// PeriodOf returns the period in a query: from and to, or the default. It swaps reversed
+// ends and ignores invalid values, because the form shows the result.
 func PeriodOf(query url.Values, now time.Time) Period {
 	today := dmarcd.DayOf(now)
 	from, errFrom := dmarcd.ParseDay(query.Get("from"))
@@ -63,23 +62,23 @@ func PeriodOf(query url.Values, now time.Time) Period {
 	return Period{to - dmarcd.Day(days) + 1, to}
 }
 
-// PeriodChoice is the form that chooses the days of a page.
+// PeriodChoice is the form that selects the period.
 type PeriodChoice struct {
 	Period Period
-	// Path takes the form, which keeps the other parts of the query.
+	// Path receives the form, which keeps other parameters.
 	Path   string
 	Hidden []Choice
 	Links  []PeriodLink
 }
 
-// PeriodLink chooses the last days.
+// PeriodLink selects the most recent days.
 type PeriodLink struct {
 	Link
 	Current bool
 }
 
-// Kept returns what a form that asks for the names has to send along, so that the
-// rest of the address stays as it is. Another list begins with its first page.
+// Kept returns the parameters that a form has to keep, without those it sets itself and
+// without the position in a list.
 func Kept(query url.Values, names ...string) []Choice {
 	names = append(names, "done", "csv", "page", "after")
 	var fields []Choice
@@ -92,7 +91,7 @@ func Kept(query url.Values, names ...string) []Choice {
 	return fields
 }
 
-// NewPeriodChoice offers the usual lengths.
+// NewPeriodChoice returns a form with the usual lengths.
 func NewPeriodChoice(path string, query url.Values, period Period, now time.Time) PeriodChoice {
 	choice := PeriodChoice{Period: period, Path: path, Hidden: Kept(query, "from", "to", "days")}
 	for _, l := range []struct {

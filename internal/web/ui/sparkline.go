@@ -9,27 +9,26 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// The size of a sparkline, in units of its own picture.
+// The size of a sparkline, in SVG units.
 const (
 	sparkWidth  = 96
 	sparkHeight = 20
 )
 
-// Sparkline is a small line that shows how an amount moved. It is drawn on the
-// server and needs no script.
+// Sparkline is a small line chart. It is drawn on the server and needs no script.
 type Sparkline struct {
-	// Line and Area are the points of a polyline and of the area below it.
+	// Line and Area are SVG points of the line and of the area below it.
 	Line, Area    string
 	Width, Height int
-	// Text says the same in words.
+	// Text is the description for screen readers.
 	Text string
 }
 
-// maxSparkDays is how many days a line can show one by one.
+// maxSparkDays is the maximum number of daily points.
 const maxSparkDays = sparkWidth
 
-// NewSparkline draws the amounts of days in their order, by week where they are
-// many. Fewer than two are no line, and so are days on which nothing was.
+// NewSparkline draws daily values in order, by week if there are many. It is empty for
+// fewer than two values, or if all are zero.
 func NewSparkline(series []int64) Sparkline {
 	s := Sparkline{Width: sparkWidth, Height: sparkHeight}
 	if len(series) < 2 || slices.Max(series) == 0 {
@@ -45,7 +44,7 @@ func NewSparkline(series []int64) Sparkline {
 	points := make([]string, len(series))
 	for i, n := range series {
 		x := float64(i) * sparkWidth / float64(len(series)-1)
-		// Nothing lies on the ground, which is drawn inside.
+		// Zero is one unit above the bottom, so that the line is visible.
 		y := sparkHeight - 1.0 - float64(n)/float64(most)*(sparkHeight-2)
 		points[i] = coordinate(x) + "," + coordinate(y)
 	}
@@ -54,8 +53,8 @@ func NewSparkline(series []int64) Sparkline {
 	return s
 }
 
-// weekly adds up weeks that end with the last day; what is left of a week before
-// them is left out, because it would look like a rise.
+// weekly sums weeks that end with the last day. It drops an incomplete first week, which
+// would look like a rise.
 func weekly(days []int64) []int64 {
 	var weeks []int64
 	for week := range slices.Chunk(days[len(days)%7:], 7) {

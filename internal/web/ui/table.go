@@ -1,5 +1,5 @@
-// Package ui holds what pages are made of: tables, forms, charts, pagers, periods, and the
-// formatting of numbers and times. It knows nothing of the service.
+// Package ui contains the building blocks of pages: tables, forms, charts, pagers,
+// periods, and the formatting of numbers and times. It does not depend on the service.
 package ui
 
 import (
@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Table is a table as every page shows it, and as it can be had as CSV.
+// Table is a table on a page, and in a CSV file.
 type Table struct {
-	// ID names the table in the address of its CSV; it is a word.
+	// ID is a word that identifies the table in the URL of its CSV.
 	ID string
-	// Caption says what the table shows, for those who do not see the page.
+	// Caption describes the table for screen readers.
 	Caption string
 	Columns []Column
 	Rows    [][]Cell
-	// CSV is the address of the table as a file, "" where there is none.
+	// CSV is the URL of the table as a file, "" if there is none.
 	CSV string
-	// Empty is shown instead of a table without rows.
+	// Empty replaces a table without rows.
 	Empty Empty
-	// More is how many rows there are that the table does not show.
+	// More is the number of rows that are not shown.
 	More int
 }
 
@@ -37,28 +37,28 @@ func (t Table) Density() string {
 	return ""
 }
 
-// Column is the head of a column.
+// Column is the header of a column.
 type Column struct {
 	Title string
-	// Numeric columns stand on the right.
+	// Numeric columns are right-aligned.
 	Numeric bool
-	// Sort leads to the page ordered by this column, "" where it cannot be;
-	// Order is ascending, descending or "".
+	// Sort is the URL sorted by this column, "" if it cannot be sorted; Order is
+	// ascending, descending or "".
 	Sort, Order string
-	// Wide columns may break their lines, the others do not.
+	// Wide columns wrap their text.
 	Wide bool
-	// Note heads the notes of the column in a file, where they are a column of
-	// their own; "" where they say nothing that the cell does not.
+	// Note is the header for the notes of the column in a file, where they are a separate
+	// column; "" omits them.
 	Note string
 }
 
-// Empty says why there is nothing, and what to do about it.
+// Empty explains why there is nothing, and what to do.
 type Empty struct {
 	Title, Advice string
 	Action        Link
 }
 
-// OfferedTo returns it without its action where the reader may not take it.
+// OfferedTo returns e without its action unless may is true.
 func (e Empty) OfferedTo(may bool) Empty {
 	if !may {
 		e.Action = Link{}
@@ -66,11 +66,10 @@ func (e Empty) OfferedTo(may bool) Empty {
 	return e
 }
 
-// Link is a text that leads somewhere.
+// Link is a text with a URL.
 type Link struct{ Text, Href string }
 
-// Without returns the table without the column of a title, which says the same in
-// each row.
+// Without returns the table without the column that has a title.
 func (t Table) Without(title string) Table {
 	for i, column := range t.Columns {
 		if column.Title != title {
@@ -85,8 +84,8 @@ func (t Table) Without(title string) Table {
 	return t
 }
 
-// Lines returns the table as the lines of a file, the heads first. Notes have a
-// column of their own, and buttons none.
+// Lines returns the rows of a CSV file, starting with the headers. Notes have separate
+// columns; buttons are omitted.
 func (t Table) Lines() [][]string {
 	lines := make([][]string, 1+len(t.Rows))
 	for i, column := range t.Columns {
@@ -108,7 +107,7 @@ func (t Table) Lines() [][]string {
 	return lines
 }
 
-// defuse keeps a spreadsheet from reading text from outside as a formula.
+// defuse prevents spreadsheets from reading untrusted text as a formula.
 func defuse(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
 		return "'" + s
@@ -116,14 +115,14 @@ func defuse(s string) string {
 	return s
 }
 
-// Sorting makes the heads of columns that a page can be ordered by.
+// Sorting creates the headers of sortable columns.
 type Sorting struct {
 	Path  string
 	query url.Values
-	By    string // a word, with "-" before it for descending
+	By    string // a word, with the prefix "-" for descending
 }
 
-// NewSorting reads the order from the query, or takes the first word.
+// NewSorting returns the order in the query, by default the first word.
 func NewSorting(path string, query url.Values, words ...string) Sorting {
 	s := Sorting{Path: path, query: query, By: words[0]}
 	for _, word := range words {
@@ -134,12 +133,12 @@ func NewSorting(path string, query url.Values, words ...string) Sorting {
 	return s
 }
 
-// Column returns the head of a column that is ordered by word.
+// Column returns the header of a column that is sorted by word.
 func (s Sorting) Column(title, word string, numeric bool) Column {
 	column := Column{Title: title, Numeric: numeric}
 	next := word
 	if numeric {
-		next = "-" + word // the largest first
+		next = "-" + word // largest first
 	}
 	switch s.By {
 	case word:
@@ -151,8 +150,8 @@ func (s Sorting) Column(title, word string, numeric bool) Column {
 	return column
 }
 
-// WithQuery returns the path with the query after some changes, given as names
-// and values; "" takes a name out.
+// WithQuery returns the path with a changed query. changes are pairs of name and value;
+// "" removes a name.
 func WithQuery(path string, query url.Values, changes ...string) string {
 	changed := url.Values{}
 	for name, values := range query {
