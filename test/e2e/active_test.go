@@ -61,7 +61,7 @@ func TestActiveByTheRecord(t *testing.T) {
 			}
 			in.dns.SetFault("*", resolvertest.None)
 		}
-		// What a creation finds is the same.
+		// A creation has the same result.
 		for i, row := range rows {
 			in.setZone(row.zone)
 			s.remove(name)
@@ -95,7 +95,7 @@ func TestActiveByTheReportingAddress(t *testing.T) {
 		rows := []struct {
 			name   string
 			domain string
-			owner  string // where the record stands
+			owner  string // the name with the record
 			rua    string
 			want   bool
 		}{
@@ -126,7 +126,7 @@ func TestActiveByTheReportingAddress(t *testing.T) {
 			}
 		}
 
-		// An ancestor counts only as long as the team has it.
+		// A parent domain counts only while the team has it.
 		in.setZone(`_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:` + address["example.com"] + `"`)
 		if !s.verify("mail.example.com", "conclusive").Active {
 			t.Error("with the parent in the team: got inactive want active")

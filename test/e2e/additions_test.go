@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// additions returns the endpoints beside the seven, about a domain.
+// additions returns the endpoints other than the seven, for a domain.
 func additions(name string) []endpoint {
 	return []endpoint{
 		{http.MethodGet, "/domains/" + name + "/checks", false},
@@ -115,7 +115,7 @@ func TestAdditionsOfAnotherTeamAreLikeNone(t *testing.T) {
 			}
 		}
 
-		// The same domain in the team has a history of its own.
+		// The same domain in this team has its own history.
 		s.add(theirs)
 		mine := s.firstCheck(theirs)
 		if got := readAs[keptCheck](t, read("/domains/"+theirs+"/checks/latest")); got.ID == mine.ID {
@@ -157,7 +157,7 @@ func TestDeletionTakesTheAdditionsAway(t *testing.T) {
 
 func TestAdditionsHaveTheRateLimit(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
 		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
 			if i > 10 {
 				t.Fatal("the bucket does not get empty")
@@ -184,6 +184,6 @@ func TestAdditionsWithoutTheDatabase(t *testing.T) {
 				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
 			}
 		}
-		p.restore() // for the checks of finish
+		p.restore() // for the checks in finish
 	})
 }

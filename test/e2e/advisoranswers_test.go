@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// hookNames are a webhook of the team, and one of its deliveries.
+// hookNames are the ids of a webhook and one of its deliveries.
 type hookNames struct{ webhook, delivery string }
 
-// advisorRequests returns the requests of the advisor and about webhooks, with a token. The
-// deletion comes last.
+// advisorRequests returns the requests of the advisor and of a webhook. The deletion is
+// last.
 func advisorRequests(domain string, hook hookNames, token string) []request {
 	path := "/webhooks/" + hook.webhook
 	return []request{
@@ -29,8 +29,8 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 	}
 }
 
-// teamRequests returns the requests about all webhooks, alerts and tags of a team, and the
-// self-test, which takes a mail server to succeed.
+// teamRequests returns the requests for all webhooks, alerts and tags of a team, and the
+// self-test, which needs a mail server to succeed.
 func teamRequests(token string) []request {
 	return append(alertRequests(1, token),
 		changing(http.MethodPost, "/domains/example.com/selftest", token, ""),
@@ -40,7 +40,7 @@ func teamRequests(token string) []request {
 		changing(http.MethodPost, "/webhooks", token, `{"url":"https://hooks.example/dmarc","kinds":null,"domains":null}`))
 }
 
-// addHook adds a webhook and delivers a test event to it, which fails.
+// addHook adds a webhook, and delivers a test event to it, which fails.
 func (s *server) addHook() hookNames {
 	t := s.in.t
 	t.Helper()
@@ -58,8 +58,7 @@ func (s *server) addHook() hookNames {
 	return hookNames{created.ID, deliveries.Items[0].ID}
 }
 
-// TestAnswersOfTheAdvisor provokes what the document lists for the advisor and for
-// webhooks.
+// TestAnswersOfTheAdvisor causes the documented answers of the advisor and of webhooks.
 func TestAnswersOfTheAdvisor(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve()
@@ -123,7 +122,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 
 func TestAdvisorHasTheRateLimit(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
 		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
 			if i > 10 {
 				t.Fatal("the bucket does not get empty")

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// alertRequests returns the requests about alerts, with a token.
 func alertRequests(alert int64, token string) []request {
 	return []request{
 		changing(http.MethodGet, "/alerts", token, ""),
@@ -17,7 +16,7 @@ func alertRequests(alert int64, token string) []request {
 	}
 }
 
-// TestAnswersOfAlerts provokes what the document lists for alerts.
+// TestAnswersOfAlerts causes the documented answers of alerts.
 func TestAnswersOfAlerts(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve()

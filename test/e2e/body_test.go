@@ -13,7 +13,7 @@ func TestBodiesOfACreation(t *testing.T) {
 			name string
 			body string
 			want int
-			adds string // the domain, where want is 201
+			adds string // the domain, if want is 201
 		}{
 			{"empty", "", 400, ""},
 			{"blank", " \n", 400, ""},

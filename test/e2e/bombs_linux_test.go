@@ -16,19 +16,19 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// What a message may cost that was made to cost a lot.
+// The maximum cost of a hostile message.
 const (
-	bombTime   = 5 * time.Second // of the processor: the machine may be busy
+	bombTime   = 5 * time.Second // CPU time: the machine may be busy
 	bombMemory = 256 << 20
 	// bystanderLimit is how long another client may wait meanwhile, on a busy machine.
 	bystanderLimit = 10 * time.Second
 )
 
-// bomb is something that looks small and is not, or is large and means nothing.
+// bomb is content that expands, or is large without meaning.
 type bomb struct {
 	name    string
 	content func(t *testing.T) string
-	// mail makes a mail of it; nil is for what a base64 attachment can hold.
+	// mail returns a mail with the content; nil means a base64 attachment.
 	mail func(content string) string
 }
 
@@ -53,8 +53,8 @@ func bombs() []bomb {
 	}
 }
 
-// zeroBomb returns one deflate stream of 4 GiB in gzip (RFC 1952). All of it but the
-// beginning is the same block again and again.
+// zeroBomb returns one deflate stream of 4 GiB in gzip (RFC 1952), which repeats the same
+// block.
 func zeroBomb(t *testing.T) string {
 	t.Helper()
 	const blocks = 64
@@ -67,7 +67,7 @@ func zeroBomb(t *testing.T) string {
 	}
 	sum := crc32.NewIEEE()
 	write := func() {
-		_, _ = sum.Write(block) // a hash takes everything
+		_, _ = sum.Write(block) // a hash never fails
 		if _, err := w.Write(block); err != nil {
 			t.Fatal(err)
 		}
@@ -80,14 +80,14 @@ func zeroBomb(t *testing.T) string {
 	write()
 	repeated := string(packed.Bytes()[begin:])
 	for range blocks - 2 {
-		_, _ = sum.Write(block) // a hash takes everything
+		_, _ = sum.Write(block) // a hash never fails
 		packed.WriteString(repeated)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	trailer := binary.LittleEndian.AppendUint32(nil, sum.Sum32())
-	packed.Write(binary.LittleEndian.AppendUint32(trailer, 0)) // the length modulo 2^32
+	packed.Write(binary.LittleEndian.AppendUint32(trailer, 0)) // length modulo 2^32
 	return packed.String()
 }
 
@@ -100,7 +100,7 @@ func fileBomb(t *testing.T) string {
 	return zipped(t, pairs...)
 }
 
-// entityBomb would be 10^10 characters long.
+// entityBomb would expand to 10^10 characters.
 func entityBomb(*testing.T) string {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE feedback [<!ENTITY e0 \"0123456789\">\n")
@@ -125,13 +125,12 @@ func partBomb(t *testing.T) string {
 	return begin.String() + end.String()
 }
 
-// textMail returns a mail whose body is a text.
 func textMail(text string) string {
 	return mailHeader + "Content-Type: text/xml\r\n\r\n" + text + "\r\n"
 }
 
 func TestBombs(t *testing.T) {
-	// The race detector takes many times the memory.
+	// The race detector needs many times the memory.
 	plain, err := daemon.Build(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +179,7 @@ func TestBombs(t *testing.T) {
 	})
 }
 
-// bystand asks for a list until it is told to stop, and returns the time of the slowest
-// answer.
+// bystand requests a list until it is stopped, and returns the longest response time.
 func (s *server) bystand(stop <-chan struct{}) time.Duration {
 	var slowest time.Duration
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -201,7 +199,7 @@ func (s *server) bystand(stop <-chan struct{}) time.Duration {
 	}
 }
 
-// peakMemory returns how many bytes of memory the process has had at most.
+// peakMemory returns the peak memory of the process in bytes.
 func (s *server) peakMemory() int {
 	s.in.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))

@@ -18,15 +18,15 @@ import (
 const (
 	// fullCheckLimit is generous: a full check follows within seconds.
 	fullCheckLimit = 30 * time.Second
-	// repeatedCheckLimit is for a full check that was asked for soon after
-	// another one: there is one a minute at most.
+	// repeatedCheckLimit is for a full check requested shortly after another one: there
+	// is at most one per minute.
 	repeatedCheckLimit = time.Minute + fullCheckLimit
 )
 
-// quick a full check again every second.
+// quick repeats full checks every second.
 var quick = []string{"DMARCD_SCHEDULE_INTERVAL=1s", "DMARCD_SCHEDULE_FULL_INTERVAL=1s"}
 
-// checkedZone is the zone of a domain that watches, and has no errors.
+// checkedZone is the zone of a domain with p=none and without errors.
 const checkedZone = `
 	example.com. SOA ns.example.com. hostmaster.example.com. 1 3600 600 86400 60
 	example.com. NS ns.example.com.
@@ -37,20 +37,19 @@ const checkedZone = `
 	default._domainkey.example.com. TXT "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 `
 
-// The records of checkedZone, and what the tests make of them.
+// The records of checkedZone and their variants.
 const (
 	noneRecord   = "v=DMARC1; p=none; rua=mailto:dmarc@example.com"
 	rejectRecord = "v=DMARC1; p=reject; rua=mailto:dmarc@example.com"
 	dkimRecord   = "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
-	// secondSPF makes an error of the SPF record beside it.
+	// secondSPF makes the SPF record an error.
 	secondSPF = "\n\t" + `example.com. TXT "v=spf1 -all"` + "\n"
 )
 
-// rejectZone is checkedZone with the strictest policy.
 var rejectZone = strings.Replace(checkedZone, noneRecord, rejectRecord, 1)
 
-// keptCheck is the part of a check that the tests read; the rest of its shape
-// is compared with the OpenAPI document.
+// keptCheck is the part of a check that the tests read. The OpenAPI document covers the
+// rest.
 type keptCheck struct {
 	ID        string     `json:"id"`
 	FirstAt   string     `json:"first_at"`
@@ -91,8 +90,7 @@ type change struct {
 	After  string `json:"after"`
 }
 
-// findingIDs returns the ids of the findings, each with its level, in their
-// order.
+// findingIDs returns the ids and levels of the findings, in order.
 func (k keptCheck) findingIDs() []string {
 	ids := []string{}
 	for _, f := range k.Findings {
@@ -101,13 +99,13 @@ func (k keptCheck) findingIDs() []string {
 	return ids
 }
 
-// page is a part of a list.
+// page is a page of a list.
 type page[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next"`
 }
 
-// readAs reads the body of an answer that must be 200.
+// readAs decodes the body of a 200 answer.
 func readAs[T any](t testing.TB, a answer) T {
 	t.Helper()
 	var v T
@@ -120,7 +118,7 @@ func readAs[T any](t testing.TB, a answer) T {
 	return v
 }
 
-// checked waits for a full check of a domain that is as wanted, and returns it.
+// checked waits for a full check of a domain that meets a condition, and returns it.
 func (s *server) checked(name, what string, limit time.Duration, wanted func(keptCheck) bool) keptCheck {
 	s.in.t.Helper()
 	var latest keptCheck
@@ -141,7 +139,7 @@ func (s *server) firstCheck(name string) keptCheck {
 	return s.checked(name, "the first full check of "+name, fullCheckLimit, func(keptCheck) bool { return true })
 }
 
-// all reads a list to its end in pages of that many items.
+// all reads all pages of a list.
 func all[T any](s *server, path string, limit int) []T {
 	s.in.t.Helper()
 	join := "?"
@@ -304,9 +302,8 @@ func TestHistoryGrowsWithChanges(t *testing.T) {
 	})
 }
 
-// TestVerificationIsFollowedByAFullCheck changes the zone right after a full
-// check, with the schedule of every day: what follows, follows from the
-// verification.
+// TestVerificationIsFollowedByAFullCheck changes the zone right after a full check, with
+// the default schedule, so that only the verification can cause the next one.
 func TestVerificationIsFollowedByAFullCheck(t *testing.T) {
 	each(t, checkedZone+secondSPF, func(t *testing.T, in *installation) {
 		s := in.serve()

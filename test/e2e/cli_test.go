@@ -11,8 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// prepare brings the database of an installation to the present schema, and
-// makes the team crew.
+// prepare migrates the database of an installation, and creates the team crew.
 func prepare(in *installation) {
 	in.t.Helper()
 	in.do("migrate")
@@ -102,7 +101,7 @@ func TestExitStatuses(t *testing.T) {
 				t.Errorf("dmarcd %s: status %d without a word on standard error", row.args, r.Status)
 			}
 		}
-		// What was refused beside good names did not keep these out.
+		// Rejected names did not prevent the valid ones.
 		got := []string{}
 		for _, entry := range listed[domainEntry](in, "domain", "list", "--team", "crew") {
 			got = append(got, entry.Domain)
@@ -150,7 +149,7 @@ func TestTokenCreatePrintsOnlyTheToken(t *testing.T) {
 		if got := listed[tokenEntry](in, "token", "list", "--team", "crew")[0]; got.RevokedAt == nil {
 			t.Error("the list does not tell that the token is revoked")
 		}
-		in.do("token", "revoke", got.ID) // it stays as it is
+		in.do("token", "revoke", got.ID) // idempotent
 	})
 }
 
@@ -196,7 +195,7 @@ func TestDomainCommands(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve("DMARCD_SCHEDULE_INTERVAL=24h")
 		asked := in.dns.Total()
-		s.Stop() // the daemon would ask the DNS about new domains
+		s.Stop() // the daemon would query DNS for new domains
 		r := in.run(command{
 			args:  []string{"domain", "add", "--team", "default", "one.example", "-"},
 			stdin: "example.com\n\n  BÜCHER.example. \n# a comment\n",

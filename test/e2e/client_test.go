@@ -15,28 +15,26 @@ import (
 	"unicode/utf8"
 )
 
-// answerLimit is longer than any answer may take, so that a late one is told as
-// such.
+// answerLimit is longer than any documented limit, so that a late answer is reported as
+// late.
 const answerLimit = 20 * time.Second
 
-// verifyPattern matches the path of the verify endpoint, which has an error body
-// of its own.
+// verifyPattern matches the path of the verify endpoint, which has its own error body.
 var verifyPattern = regexp.MustCompile(`^/domains/[^/]+/verify(\?.*)?$`)
 
-// request is a request to the API.
 type request struct {
 	method string
-	path   string // below the prefix, escaped, as it goes over the wire
+	path   string // below the prefix, escaped as on the wire
 	token  string // "" sends no Authorization header
 	body   string
 	header map[string]string
 	// chunked sends the body without a Content-Length.
 	chunked bool
-	// undocumented leaves the OpenAPI document out: it has no preflights.
+	// undocumented skips the comparison with the OpenAPI document, which has no
+	// preflights.
 	undocumented bool
 }
 
-// answer is what came back.
 type answer struct {
 	status int
 	header http.Header
@@ -49,8 +47,8 @@ func (a answer) text() string { return string(a.body) }
 // jsonType is the header of a request with a JSON body.
 func jsonType() map[string]string { return map[string]string{"Content-Type": "application/json"} }
 
-// send sends a request and fails the test if there is no answer, or one that
-// breaks a rule which holds for all answers.
+// send sends a request. It fails the test without an answer, or if the answer breaks a
+// rule for all answers.
 func (s *server) send(r request) answer {
 	s.in.t.Helper()
 	a, err := s.try(r)
@@ -60,8 +58,8 @@ func (s *server) send(r request) answer {
 	return a
 }
 
-// try is send for requests that may stay without an answer; they return an
-// error. It can be called by any goroutine.
+// try is send for requests that may remain unanswered; then it returns an error. It may
+// be called from any goroutine.
 func (s *server) try(r request) (answer, error) {
 	s.in.t.Helper()
 	s.in.remember(r.token)
@@ -80,7 +78,7 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 	if r.body != "" {
 		body = strings.NewReader(r.body)
 		if r.chunked {
-			body = io.MultiReader(body) // whose length the client cannot know
+			body = io.MultiReader(body) // hides the length from the client
 		}
 	}
 	sent, err := http.NewRequestWithContext(context.Background(), r.method, "http://"+s.HTTP+s.prefix+r.path, body)
@@ -98,7 +96,7 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 	if err != nil {
 		return nil, answer{}, err
 	}
-	defer func() { _ = received.Body.Close() }() // it was read to the end
+	defer func() { _ = received.Body.Close() }() // read to the end
 	content, err := io.ReadAll(received.Body)
 	if err != nil {
 		return nil, answer{}, err
@@ -106,14 +104,14 @@ func (s *server) exchange(r request) (*http.Request, answer, error) {
 	return sent, answer{status: received.StatusCode, header: received.Header, body: content, took: time.Since(began)}, nil
 }
 
-// outside gets a path outside the prefix.
+// outside requests a path outside the prefix.
 func (s *server) outside(path string) answer {
 	s.in.t.Helper()
 	received, err := s.client.Get("http://" + s.HTTP + path)
 	if err != nil {
 		s.in.t.Fatal(err)
 	}
-	defer func() { _ = received.Body.Close() }() // it was read to the end
+	defer func() { _ = received.Body.Close() }() // read to the end
 	content, err := io.ReadAll(received.Body)
 	if err != nil {
 		s.in.t.Fatal(err)
@@ -121,7 +119,7 @@ func (s *server) outside(path string) answer {
 	return answer{status: received.StatusCode, header: received.Header, body: content}
 }
 
-// breaches returns which rules of all answers this one breaks.
+// breaches returns the rules for all answers that this one breaks.
 func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	var broken []error
 	breach := func(format string, values ...any) { broken = append(broken, fmt.Errorf(format, values...)) }
@@ -137,7 +135,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 		breach("got a redirect, want none")
 	}
 	public := r.path == "/openapi.json" || r.path == "/docs"
-	// Without the database the owner of the bucket is unknown.
+	// Without the database, the owner of the token is unknown.
 	tokenKnown := a.status != http.StatusUnauthorized && a.status != http.StatusServiceUnavailable
 	if !public && !s.unlimited && tokenKnown && !r.undocumented {
 		for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
@@ -146,7 +144,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 			}
 		}
 	}
-	// An original is not trusted.
+	// Originals are untrusted content.
 	original := strings.HasSuffix(r.path, "/original") && a.status == http.StatusOK
 	if len(a.body) > 0 && r.path != "/docs" && !original {
 		if got := a.header.Get("Content-Type"); got != "application/json" {
@@ -186,15 +184,15 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	return errors.Join(broken...)
 }
 
-// codePattern matches the code of an error, additionPattern the path of an endpoint
-// whose errors have it in the body too. A path that does not exist has no endpoint.
+// codePattern matches the code of an error, additionPattern the paths of additions, whose
+// errors also have the code in the body. Unknown paths have no endpoint.
 var (
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
 	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
 )
 
-// errorShape demands one of the error bodies: a message of one sentence, with a code
-// on an addition to the interface, or for the verify endpoint an error with a code.
+// errorShape checks the error body: a message of one sentence, with a code on additions,
+// or an error with a code on the verify endpoint.
 func (a answer) errorShape(verify, addition bool) error {
 	var members map[string]any
 	if err := json.Unmarshal(a.body, &members); err != nil {
@@ -217,7 +215,7 @@ func (a answer) errorShape(verify, addition bool) error {
 	case verify && (members["code"] != "domain_not_found" || len(members) != 2):
 		return errors.New("error body: want error and the code domain_not_found alone")
 	case a.status == http.StatusUnprocessableEntity && members["items"] != nil:
-		// The receipts of an upload stand beside the message.
+		// The receipts of an upload are next to the message.
 		if len(members) != 2 {
 			return errors.New("error body: want message and items alone")
 		}
@@ -233,7 +231,6 @@ func (a answer) errorShape(verify, addition bool) error {
 	return nil
 }
 
-// wantStatus fails the test if the status is another one.
 func (a answer) wantStatus(t testing.TB, want int) {
 	t.Helper()
 	if a.status != want {

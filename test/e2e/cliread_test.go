@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 )
 
-// teamEntry, tokenEntry and domainEntry are what the lists of the command line
-// hold with --json.
+// teamEntry, tokenEntry and domainEntry are elements of the lists that commands print
+// with --json.
 type (
 	teamEntry struct {
 		ID        string `json:"id"`
@@ -29,7 +29,7 @@ type (
 	}
 )
 
-// listed runs a command with --json and reads the list that it prints.
+// listed runs a command with --json and decodes its list.
 func listed[T any](in *installation, args ...string) []T {
 	in.t.Helper()
 	text := in.do(append(args, "--json")...)
@@ -40,7 +40,7 @@ func listed[T any](in *installation, args ...string) []T {
 	return list
 }
 
-// tokenID returns the id of the token of a team with that name.
+// tokenID returns the id of a team's token by its name.
 func (in *installation) tokenID(team, name string) string {
 	in.t.Helper()
 	for _, entry := range listed[tokenEntry](in, "token", "list", "--team", team) {

@@ -47,7 +47,7 @@ func TestConditionalRequests(t *testing.T) {
 	})
 }
 
-// ifNoneMatch gets a path unless it still has the ETag.
+// ifNoneMatch requests a path with If-None-Match.
 func (s *server) ifNoneMatch(path, tag string) answer {
 	s.in.t.Helper()
 	return s.send(request{
@@ -72,7 +72,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 			}
 			want, got := get.comparable(), head.comparable()
 			want["body"] = ""
-			if get.header.Get("Content-Length") == "" { // it was streamed
+			if get.header.Get("Content-Length") == "" { // streamed
 				want["header"].(http.Header).Del("Transfer-Encoding")
 				got["header"].(http.Header).Del("Content-Length")
 			}

@@ -78,7 +78,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	})
 }
 
-// TestTooOldDatabaseIsRefused has a database from before the first release.
+// TestTooOldDatabaseIsRefused starts with a database from before the first release.
 func TestTooOldDatabaseIsRefused(t *testing.T) {
 	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
@@ -112,7 +112,7 @@ func TestConfigurationLayers(t *testing.T) {
 			name     string
 			args     []string
 			settings []string
-			want     string // of report_domain
+			want     string // value of report_domain
 		}{
 			{"default", nil, nil, ""},
 			{"file", []string{"--config", file}, nil, "file.example"},
@@ -128,7 +128,7 @@ func TestConfigurationLayers(t *testing.T) {
 	})
 }
 
-// settingIn returns the value of a setting in what `config --json` printed.
+// settingIn returns the value of a setting in the output of "config --json".
 func settingIn(t *testing.T, text, key string) string {
 	t.Helper()
 	var settings []struct{ Key, Value string }
@@ -148,7 +148,7 @@ func TestConfigMasksSecrets(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		token := mintToken("masked")
-		in.remember(token) // finish looks for it in all outputs
+		in.remember(token) // finish searches all output for it
 		const password = "correct-horse-battery"
 		for _, flags := range [][]string{nil, {"--json"}} {
 			r := in.run(command{args: append([]string{"config"}, flags...), settings: []string{
@@ -199,7 +199,7 @@ func TestDeclaredToken(t *testing.T) {
 		}
 		s.Stop()
 
-		// Declared later, it joins the tokens that are there.
+		// A token declared later is added to the existing ones.
 		another := mintToken("another")
 		in.remember(another)
 		s = in.serve("DMARCD_TOKEN=" + another)

@@ -17,8 +17,7 @@ const exampleZone = `
 
 const zeros = `{"total":0,"compliant":0,"non_compliant":0}`
 
-// wantBody fails the test if the body is another one, white space around it
-// aside.
+// wantBody compares the body, ignoring surrounding white space.
 func (a answer) wantBody(t *testing.T, want string) {
 	t.Helper()
 	if got := strings.TrimSpace(a.text()); got != want {

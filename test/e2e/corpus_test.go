@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/corpustest"
 )
 
-// corpusReport is what the index of the corpus says about an aggregate report.
+// corpusReport is an aggregate report in the index of the corpus.
 type corpusReport struct {
 	OrgName   string `json:"org_name"`
 	ReportID  string `json:"report_id"`
@@ -25,7 +25,7 @@ type corpusReport struct {
 	Compliant int64  `json:"dmarc_compliant_count"`
 }
 
-// corpusKey tells which report it is.
+// corpusKey identifies a report.
 type corpusKey struct {
 	org, id, domain string
 	begin, end      int64
@@ -38,11 +38,11 @@ func (r corpusReport) key() corpusKey {
 	}
 }
 
-// corpusIndex is what is expected of a folder of gathered files.
+// corpusIndex is the expected result of an import of the corpus.
 type corpusIndex struct {
-	reports map[corpusKey]corpusReport // the aggregate reports, each once
-	kept    map[string]int             // reports that are in the files, by kind
-	refused int                        // files that hold none
+	reports map[corpusKey]corpusReport // distinct aggregate reports
+	kept    map[string]int             // number of reports by kind
+	refused int                        // number of files without a report
 }
 
 func readCorpus(t *testing.T, root string) corpusIndex {
@@ -91,8 +91,8 @@ func readCorpus(t *testing.T, root string) corpusIndex {
 	return index
 }
 
-// TestCorpusIsCounted imports all files that others gathered, where the environment
-// names a folder of them, and compares what is counted with what is known of them.
+// TestCorpusIsCounted imports the corpus, if DMARCD_CORPUS is set, and compares the
+// counts with its index.
 func TestCorpusIsCounted(t *testing.T) {
 	root := corpustest.Dir(t)
 	index := readCorpus(t, root)
@@ -129,7 +129,7 @@ func TestCorpusIsCounted(t *testing.T) {
 	})
 }
 
-// wantCorpusReports compares each aggregate report that is kept with the index.
+// wantCorpusReports compares each stored aggregate report with the index.
 func wantCorpusReports(t *testing.T, s *server, index corpusIndex) {
 	t.Helper()
 	found := 0

@@ -47,7 +47,7 @@ func TestRecordsCountForTheNearestDomain(t *testing.T) {
 			feedbackRow{"mail.example.com", 4, true},
 			feedbackRow{"a.mail.example.com", 8, false},
 			feedbackRow{"example.net", 16, true},
-			feedbackRow{"outsider.example", 32, true}, // the policy domain stands in
+			feedbackRow{"outsider.example", 32, true}, // attributed to the policy domain
 		)
 		s.upload(report.xml(), http.StatusCreated)
 		s.wantCounted("with what has no domain of its own", "example.com", 1+2+32, 0)

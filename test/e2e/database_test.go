@@ -9,8 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// recoveryLimit is how long a server may take to notice that its database is
-// back.
+// recoveryLimit is how long a server may take to notice that its database is back.
 const recoveryLimit = 15 * time.Second
 
 func TestDatabaseOutOfReach(t *testing.T) {
@@ -23,7 +22,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 
 		for range 2 {
 			p.cut()
-			// A token that was just used may be known for another second.
+			// A token that was just used is cached for a second.
 			daemon.Eventually(t, recoveryLimit, "the server notices", func() bool {
 				return s.get("/no/such/path").status == http.StatusServiceUnavailable
 			})
@@ -47,7 +46,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 			}
 			s.verify("example.com", "conclusive")
 		}
-		p.restore() // for the checks of finish
+		p.restore() // for the checks in finish
 	})
 }
 
@@ -61,7 +60,7 @@ func TestDatabaseIsLocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		defer func() { _ = lock.Close() }() // the transaction has ended
 		daemon.Eventually(t, recoveryLimit, "the test gets the lock, which the daemon may hold just now", func() bool {
 			_, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`)
 			return err == nil

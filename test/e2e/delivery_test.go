@@ -17,16 +17,17 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// receiving are the settings of an installation that takes mail for reports.example.
+// receiving returns the settings of an installation that receives mail for
+// reports.example.
 func receiving(more ...string) []string {
 	return slices.Concat([]string{reporting, "DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_SMTP_RATE=0", unscheduled}, more)
 }
 
-// seenLimit is how long a report that came by SMTP may take until it counts: 2 s are
-// promised on an idle machine, and this one may be busy.
+// seenLimit is how long a report over SMTP may take until it counts. An idle machine
+// needs at most 2 s; this one may be busy.
 const seenLimit = 30 * time.Second
 
-// receipt is what an upload is told about one item.
+// receipt is the result for one item of an upload.
 type receipt struct {
 	Kind     *string `json:"kind"`
 	Status   string  `json:"status"`
@@ -38,7 +39,7 @@ type receipt struct {
 	ID       *string `json:"id"`
 }
 
-// listedReport is a report in the list of those that are kept.
+// listedReport is an element of the list of reports.
 type listedReport struct {
 	ID        string  `json:"id"`
 	Kind      string  `json:"kind"`
@@ -51,7 +52,7 @@ type listedReport struct {
 	Replaced  bool    `json:"replaced"`
 }
 
-// listedRejection is something in the list of what was rejected.
+// listedRejection is an element of the list of rejected items.
 type listedRejection struct {
 	ID      string `json:"id"`
 	Reason  string `json:"reason"`
@@ -60,7 +61,6 @@ type listedRejection struct {
 	Size    int64  `json:"size"`
 }
 
-// uploading returns the request that uploads something.
 func uploading(token, content string) request {
 	return request{
 		method: http.MethodPost, path: "/reports", token: token, body: content,
@@ -68,7 +68,7 @@ func uploading(token, content string) request {
 	}
 }
 
-// upload uploads something, wants a status, and returns what became of each item.
+// upload uploads content, checks the status, and returns the receipts.
 func (s *server) upload(content string, want int) []receipt {
 	s.in.t.Helper()
 	a := s.send(uploading(s.in.token, content))
@@ -82,7 +82,7 @@ func (s *server) upload(content string, want int) []receipt {
 	return receipts.Items
 }
 
-// statuses returns the statuses of receipts, in order and each once.
+// statuses returns the distinct statuses of receipts, in order.
 func statuses(receipts []receipt) string {
 	var words []string
 	for _, r := range receipts {
@@ -92,13 +92,13 @@ func statuses(receipts []receipt) string {
 	return strings.Join(slices.Compact(words), " ")
 }
 
-// mail sends a mail of reporter.example to the server and wants it to be taken.
+// mail sends a message from reporter.example, which must be accepted.
 func (s *server) mail(to, content string) {
 	s.in.t.Helper()
 	s.mailFrom("bounce@reporter.example", to, content)
 }
 
-// mailFrom is mail for another sender in the envelope.
+// mailFrom is mail with another envelope sender.
 func (s *server) mailFrom(from, to, content string) {
 	s.in.t.Helper()
 	if err := s.tryMail(from, to, content); err != nil {
@@ -106,13 +106,14 @@ func (s *server) mailFrom(from, to, content string) {
 	}
 }
 
-// tryMail is mailFrom for mails that may be refused. It can be called by any goroutine.
+// tryMail is mailFrom for messages that may be rejected. It may be called from any
+// goroutine.
 func (s *server) tryMail(from, to, content string) error {
 	return smtp.SendMail(s.SMTP, nil, from, []string{to}, []byte(content))
 }
 
-// smtpCode returns the code with which a server refused, 0 for an error of another
-// kind, and 250 for none.
+// smtpCode returns the SMTP code of an error, 0 for an error of another kind, and 250 for
+// nil.
 func smtpCode(err error) int {
 	var refusal *textproto.Error
 	switch {
@@ -124,7 +125,7 @@ func smtpCode(err error) int {
 	return 0
 }
 
-// importCounts is what an import came to.
+// importCounts is the summary of an import.
 type importCounts struct {
 	Files     int   `json:"files"`
 	Stored    int   `json:"stored"`
@@ -136,7 +137,7 @@ type importCounts struct {
 	Messages  int64 `json:"messages"`
 }
 
-// bringIn imports files, wants the exit status, and returns what it came to.
+// bringIn imports files, checks the exit status, and returns the summary.
 func (in *installation) bringIn(status int, paths ...string) importCounts {
 	in.t.Helper()
 	r := in.run(command{args: append([]string{"import", "--team", "default", "--json"}, paths...)})
@@ -150,7 +151,7 @@ func (in *installation) bringIn(status int, paths ...string) importCounts {
 	return counts
 }
 
-// writeFiles writes pairs of a name and a content into a folder.
+// writeFiles writes pairs of name and content to a folder.
 func writeFiles(t *testing.T, folder string, pairs ...string) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -160,7 +161,7 @@ func writeFiles(t *testing.T, folder string, pairs ...string) {
 	}
 }
 
-// counted returns the summary of a domain, or with "" that of the team.
+// counted returns the summary of a domain, or of the team for "".
 func (s *server) counted(name string) string {
 	s.in.t.Helper()
 	path := "/reports"
@@ -172,7 +173,7 @@ func (s *server) counted(name string) string {
 	return strings.TrimSpace(a.text())
 }
 
-// wantCounted compares the summary of a domain, or with "" of the team.
+// wantCounted checks the summary of a domain, or of the team for "".
 func (s *server) wantCounted(what, name string, compliant, nonCompliant int64) {
 	s.in.t.Helper()
 	if got, want := s.counted(name), summary(compliant, nonCompliant); got != want {
@@ -180,7 +181,6 @@ func (s *server) wantCounted(what, name string, compliant, nonCompliant int64) {
 	}
 }
 
-// awaitCounted waits until a summary is as wanted.
 func (s *server) awaitCounted(name string, limit time.Duration, compliant, nonCompliant int64) {
 	s.in.t.Helper()
 	daemon.Eventually(s.in.t, limit, fmt.Sprintf("%d and %d messages are counted", compliant, nonCompliant), func() bool {
@@ -188,13 +188,13 @@ func (s *server) awaitCounted(name string, limit time.Duration, compliant, nonCo
 	})
 }
 
-// reports lists the reports that are kept, newest first.
+// reports lists the stored reports, newest first.
 func (s *server) reports(query string) []listedReport {
 	s.in.t.Helper()
 	return all[listedReport](s, "/insights/reports"+query, 100)
 }
 
-// rejected lists what was rejected, newest first.
+// rejected lists the rejected items, newest first.
 func (s *server) rejected() []listedRejection {
 	s.in.t.Helper()
 	return all[listedRejection](s, "/insights/rejected", 100)

@@ -15,14 +15,14 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// The bounds of the interface are 2 s for a creation and 5 s for a verification. The
-// machine may be busy with other tests; far less than the minute of patient must do.
+// The documented limits are 2 s for a creation and 5 s for a verification. These allow
+// for a busy machine, and are far below the minute of patient.
 const (
 	creationLimit     = 20 * time.Second
 	verificationLimit = 25 * time.Second
 )
 
-// patient makes the resolver wait for a server far longer than a request may.
+// patient makes the resolver wait for a server far longer than a request may take.
 const patient = "DMARCD_RESOLVER_TIMEOUT=1m"
 
 func TestCreationDoesNotWaitForSilentDNS(t *testing.T) {
@@ -70,7 +70,7 @@ func TestVerificationDoesNotWaitForSilentDNS(t *testing.T) {
 }
 
 func TestFailingDNSChangesNothing(t *testing.T) {
-	// Less than the time that a verification gives to a silent server.
+	// Less than a verification waits for a silent server.
 	const fast = 4 * time.Second
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve()
@@ -111,7 +111,7 @@ func TestNoDNSServerAtAll(t *testing.T) {
 	})
 }
 
-// unscheduled keeps the schedule from asking while questions are counted.
+// unscheduled disables scheduled checks, while queries are counted.
 const unscheduled = "DMARCD_SCHEDULE_RATE=0"
 
 func TestVerificationAsksPastTheCache(t *testing.T) {
@@ -119,7 +119,7 @@ func TestVerificationAsksPastTheCache(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		for i, policy := range []string{"none", "quarantine", "reject"} {
-			// The record of before may be kept for its TTL of 300 s.
+			// The previous record may be cached for its TTL of 300 s.
 			in.setZone(`_dmarc.example.com. TXT "v=DMARC1; p=` + policy + `"`)
 			before := in.dns.Asked("_dmarc.example.com", dns.TXT)
 			if got := s.verify("example.com", "conclusive").Policy; got != policy {
@@ -129,7 +129,7 @@ func TestVerificationAsksPastTheCache(t *testing.T) {
 				t.Errorf("verification %d: got %d questions want 1", i, got)
 			}
 		}
-		// Negative answers are not taken from the cache either.
+		// Negative answers must not come from the cache either.
 		in.setZone("")
 		s.verify("example.com", "conclusive")
 		in.setZone(exampleZone)
@@ -142,7 +142,7 @@ func TestVerificationAsksPastTheCache(t *testing.T) {
 func TestManyVerificationsAskOnce(t *testing.T) {
 	const clients = 10
 	each(t, exampleZone, func(t *testing.T, in *installation) {
-		// One question is long enough for all clients to come.
+		// One query takes long enough for all clients to arrive.
 		s := in.serve(patient, unscheduled)
 		s.add("example.com")
 		asked := in.dns.Asked("_dmarc.example.com", dns.TXT)
@@ -162,8 +162,8 @@ func TestManyVerificationsAskOnce(t *testing.T) {
 				}
 			})
 		}
-		// Each of them looks the domain up before it asks the DNS. When all are
-		// waiting, the database has rest.
+		// Each client reads the domain before it queries DNS. When all are waiting, the
+		// database is idle.
 		const rest = 500 * time.Millisecond
 		seen, changed := 0, time.Now()
 		daemon.Eventually(t, 4*time.Second, "all verifications are waiting for the DNS", func() bool {
@@ -181,7 +181,6 @@ func TestManyVerificationsAskOnce(t *testing.T) {
 	})
 }
 
-// metric returns the sum of all samples of a metric.
 func (s *server) metric(name string) int {
 	s.in.t.Helper()
 	sum := 0.0
@@ -199,7 +198,7 @@ func (s *server) metric(name string) int {
 	return int(sum)
 }
 
-// queries returns how many queries the server has sent to its database.
+// queries returns the number of SQL statements of the server.
 func (s *server) queries() int {
 	s.in.t.Helper()
 	return s.metric("dmarcd_database_queries_total")

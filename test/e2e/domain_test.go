@@ -42,7 +42,7 @@ func (f findings) String() string {
 	return fmt.Sprintf("active %t, record %q, policy %q", f.active, f.record, f.policy)
 }
 
-// readDomain reads a Domain record and demands its seven fields to the letter.
+// readDomain parses a Domain object, which must have exactly its seven fields.
 func readDomain(t testing.TB, body []byte) domain {
 	t.Helper()
 	var members map[string]any
@@ -71,7 +71,7 @@ func readDomain(t testing.TB, body []byte) domain {
 	return d
 }
 
-// readDomains reads an array of Domain records.
+// readDomains parses an array of Domain objects.
 func readDomains(t testing.TB, body []byte) []domain {
 	t.Helper()
 	var items []json.RawMessage
@@ -85,7 +85,7 @@ func readDomains(t testing.TB, body []byte) []domain {
 	return domains
 }
 
-// names returns the names of the domains, in their order.
+// names returns the names of domains, in order.
 func names(domains []domain) []string {
 	list := []string{}
 	for _, d := range domains {
@@ -94,19 +94,18 @@ func names(domains []domain) []string {
 	return list
 }
 
-// get reads a path with the token of the team default.
+// get requests a path with the token of the team default.
 func (s *server) get(path string) answer {
 	s.in.t.Helper()
 	return s.send(request{method: http.MethodGet, path: path, token: s.in.token})
 }
 
-// adding returns the request that adds a domain.
 func adding(token, name string) request {
-	body, _ := json.Marshal(map[string]string{"domain": name}) // strings always marshal
+	body, _ := json.Marshal(map[string]string{"domain": name}) // never fails for strings
 	return request{method: http.MethodPost, path: "/domains", token: token, body: string(body), header: jsonType()}
 }
 
-// add adds a domain that must be new.
+// add adds a new domain.
 func (s *server) add(name string) domain {
 	s.in.t.Helper()
 	a := s.send(adding(s.in.token, name))
@@ -116,7 +115,7 @@ func (s *server) add(name string) domain {
 	return readDomain(s.in.t, a.body)
 }
 
-// read reads a domain that must be there.
+// read reads an existing domain.
 func (s *server) read(name string) domain {
 	s.in.t.Helper()
 	a := s.get("/domains/" + url.PathEscape(name))
@@ -126,13 +125,12 @@ func (s *server) read(name string) domain {
 	return readDomain(s.in.t, a.body)
 }
 
-// verifying returns the request that verifies a domain.
 func verifying(token, name string) request {
 	return request{method: http.MethodPost, path: "/domains/" + url.PathEscape(name) + "/verify", token: token}
 }
 
-// verify verifies a domain that must be there, and demands that the check is
-// "conclusive" or "inconclusive".
+// verify verifies an existing domain, and checks that the result is "conclusive" or
+// "inconclusive".
 func (s *server) verify(name, check string) domain {
 	s.in.t.Helper()
 	a := s.send(verifying(s.in.token, name))
@@ -145,7 +143,7 @@ func (s *server) verify(name, check string) domain {
 	return readDomain(s.in.t, a.body)
 }
 
-// remove deletes a domain that must be there.
+// remove deletes an existing domain.
 func (s *server) remove(name string) {
 	s.in.t.Helper()
 	a := s.send(request{method: http.MethodDelete, path: "/domains/" + url.PathEscape(name), token: s.in.token})
@@ -162,13 +160,13 @@ func (s *server) list() []string {
 	return names(readDomains(s.in.t, a.body))
 }
 
-// endpoint is one of the seven, as a request about a domain.
+// endpoint is one of the seven endpoints.
 type endpoint struct {
 	method, path string
 	writes       bool
 }
 
-// endpoints returns the seven endpoints about a domain, which is escaped.
+// endpoints returns the seven endpoints for an escaped domain name.
 func endpoints(name string) []endpoint {
 	return []endpoint{
 		{http.MethodPost, "/domains", true},
@@ -181,7 +179,7 @@ func endpoints(name string) []endpoint {
 	}
 }
 
-// request returns the request with a token, and with a body where one is due.
+// request returns the request with a token, and with a body if it needs one.
 func (e endpoint) request(token string) request {
 	r := request{method: e.method, path: e.path, token: token}
 	if e.method == http.MethodPost && !strings.HasSuffix(e.path, "/verify") {

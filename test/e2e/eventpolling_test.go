@@ -11,14 +11,14 @@ import (
 	diffs "github.com/google/go-cmp/cmp"
 )
 
-// changePolicy has a verification find another policy, which makes two events.
+// changePolicy changes the policy and verifies the domain, which adds two events.
 func (s *server) changePolicy(zone string) {
 	s.in.t.Helper()
 	s.in.setZone(zone)
 	s.verify("example.com", "conclusive")
 }
 
-// since returns the events after a number, as a client polls them.
+// since polls the events after a number.
 func (s *server) since(seq int64, more string) []event {
 	s.in.t.Helper()
 	return readAs[page[event]](s.in.t, s.get(fmt.Sprintf("/events?since=%d%s", seq, more))).Items
@@ -71,7 +71,8 @@ func TestEventsArePolled(t *testing.T) {
 	})
 }
 
-// TestEventsAreStreamed reads a stream until the daemon stops, which must not wait for it.
+// TestEventsAreStreamed reads a stream until the daemon stops, which must not wait for
+// it.
 func TestEventsAreStreamed(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve()
@@ -90,7 +91,7 @@ func TestEventsAreStreamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = stream.Body.Close() }() // it was read to the end
+		defer func() { _ = stream.Body.Close() }() // read to the end
 		if got := stream.Header.Get("Content-Type"); got != "text/event-stream" {
 			t.Errorf("content type: got %q", got)
 		}

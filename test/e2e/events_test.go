@@ -13,7 +13,6 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// event is an event as a client sees it.
 type event struct {
 	Seq     int64     `json:"seq"`
 	ID      string    `json:"id"`
@@ -32,14 +31,14 @@ type eventData struct {
 	After     string `json:"after"`
 }
 
-// happening is what an event tells, without its names and its time.
+// happening is an event without names and time.
 type happening struct {
 	Kind, Before, After string
 }
 
 func (e event) happening() happening {
 	h := happening{Kind: e.Kind, Before: e.Data.Before, After: e.Data.After}
-	switch e.Kind { // the texts of findings may change
+	switch e.Kind { // the text of findings may change
 	case "finding.appeared":
 		h.After = e.Data.FindingID
 	case "finding.resolved":
@@ -48,7 +47,7 @@ func (e event) happening() happening {
 	return h
 }
 
-// happened returns what happened to a domain, ordered by kind: the events of one
+// happened returns the events of a domain, sorted by kind, because the events of one
 // check have the same time.
 func (s *server) happened(name string) []happening {
 	s.in.t.Helper()
@@ -63,7 +62,6 @@ func (s *server) happened(name string) []happening {
 	return list
 }
 
-// awaitEvents waits until a domain has that many events.
 func (s *server) awaitEvents(name string, count int) {
 	s.in.t.Helper()
 	daemon.Eventually(s.in.t, fullCheckLimit, "events", func() bool { return len(s.happened(name)) >= count })
@@ -74,7 +72,7 @@ func TestScheduleTellsOfChanges(t *testing.T) {
 	rows := []struct {
 		name string
 		zone string
-		want []happening // ordered by kind
+		want []happening // sorted by kind
 	}{
 		{"a stricter policy", rejectZone, []happening{
 			{"finding.resolved", "dmarc.policy-none", ""},
@@ -204,7 +202,7 @@ func TestBadQueriesOfTheAdditions(t *testing.T) {
 				}
 			}
 		}
-		// A cursor of a place where nothing is any more is a good one.
+		// A cursor whose row no longer exists is valid.
 		for _, path := range []string{"/events", "/domains/example.com/checks"} {
 			s.get(path+"?after="+encoded("1.1")).wantBody(t, `{"items":[],"next":null}`)
 		}

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// feedback is an aggregate report as a reporter writes it.
+// feedback is an aggregate report.
 type feedback struct {
 	org, id string
 	domain  string
-	day     string // the first of its day, such as 2026-11-15
+	day     string // such as 2026-11-15
 	rows    []feedbackRow
 }
 
-// feedbackRow is a record of it.
+// feedbackRow is a record of an aggregate report.
 type feedbackRow struct {
-	from      string // the domain in the From field
+	from      string // From domain
 	count     int64
 	compliant bool
 }
 
-// feedbackDay is the day of all reports for which it does not matter.
+// feedbackDay is the default day of reports.
 const feedbackDay = "2026-11-14"
 
-// about returns a report about a domain with that many messages.
+// about returns a report about a domain with these numbers of messages.
 func about(name, id string, compliant, nonCompliant int64) feedback {
 	return feedback{
 		org: "Reporter Inc.", id: id, domain: name, day: feedbackDay,
@@ -37,11 +37,11 @@ func about(name, id string, compliant, nonCompliant int64) feedback {
 	}
 }
 
-// xml returns the report by the schema of RFC 7489, appendix C.
+// xml returns the report in the schema of RFC 7489, appendix C.
 func (f feedback) xml() string {
 	begin, err := time.Parse(time.DateOnly, f.day)
 	if err != nil {
-		panic(err) // a test has a wrong date
+		panic(err) // invalid date in a test
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>
@@ -73,13 +73,13 @@ func (f feedback) xml() string {
 	return b.String()
 }
 
-// wrapping is a way to pack something that is sent.
+// wrapping is a container format.
 type wrapping struct {
 	name string
 	wrap func(t *testing.T, content string) string
 }
 
-// wrappings returns the ways in which a file with a report is packed.
+// wrappings returns the container formats of a report.
 func wrappings() []wrapping {
 	return []wrapping{
 		{"report.xml", func(_ *testing.T, content string) string { return content }},
@@ -106,7 +106,7 @@ func gzipped(t *testing.T, content string) string {
 	return packed.String()
 }
 
-// zipped returns a zip archive of pairs of a name and a content.
+// zipped returns a zip archive of pairs of name and content.
 func zipped(t *testing.T, pairs ...string) string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -126,7 +126,7 @@ func zipped(t *testing.T, pairs ...string) string {
 	return packed.String()
 }
 
-// mailHeader is that of a mail with a report from reporter.example.
+// mailHeader is the header of a mail with a report from reporter.example.
 const mailHeader = "From: Reports <noreply@reporter.example>\r\n" +
 	"To: reports@reports.example\r\n" +
 	"Subject: Report Domain: example.com Submitter: reporter.example\r\n" +
@@ -149,13 +149,13 @@ func mailWith(attachment string) string {
 		"Content-Disposition: attachment; filename=report\r\n\r\n" + lines.String() + "--edge--\r\n"
 }
 
-// forwarded returns a mail that holds another one.
+// forwarded returns a mail that contains another one.
 func forwarded(mail string) string {
 	return mailHeader + "Content-Type: multipart/mixed; boundary=\"outer\"\r\n\r\n" +
 		"--outer\r\nContent-Type: message/rfc822\r\n\r\n" + mail + "\r\n--outer--\r\n"
 }
 
-// mailboxOf returns a mail in the mbox format (RFC 4155).
+// mailboxOf returns a mail in mbox format (RFC 4155).
 func mailboxOf(mail string) string {
 	return "From noreply@reporter.example Sun Nov 15 09:30:00 2026\n" + strings.ReplaceAll(mail, "\r\n", "\n") + "\n"
 }

@@ -15,16 +15,15 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// reporterKey returns the key of the reporter, the same every time: a signature with
-// it says nothing outside the tests.
+// reporterKey returns the fixed key of the reporter, which is only used in tests.
 func reporterKey() ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed([]byte(strings.Repeat("reporter", 4)))
 }
 
-// reporterZone has the key of reporter.example, and one more reporter whose server is
-// known by its address alone.
+// reporterZone contains the key of reporter.example, and another reporter that only
+// passes SPF.
 func reporterZone() string {
-	public := reporterKey().Public().(ed25519.PublicKey) // no other kind of key has this type
+	public := reporterKey().Public().(ed25519.PublicKey) // the type is certain
 	return fmt.Sprintf(`
 		s1._domainkey.reporter.example. TXT "v=DKIM1; k=ed25519; p=%s"
 		listed.example. TXT "v=spf1 ip4:127.0.0.1 -all"
@@ -32,7 +31,7 @@ func reporterZone() string {
 	`, base64.StdEncoding.EncodeToString(public))
 }
 
-// signed returns a mail with a signature of a domain.
+// signed returns a mail with a DKIM signature of a domain.
 func signed(t *testing.T, mail, domain string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -46,12 +45,12 @@ func signed(t *testing.T, mail, domain string) string {
 	return out.String()
 }
 
-// mailCase is a mail with a report of the id that is its name.
+// mailCase is a mail with a report, whose id is the name of the case.
 type mailCase struct {
 	name string
 	mail func(t *testing.T, mail string) string
-	from string // of the envelope
-	// bySMTP and byUpload say whether it is genuine.
+	from string // envelope sender
+	// bySMTP and byUpload are the expected verdicts.
 	bySMTP, byUpload string
 }
 
@@ -74,7 +73,7 @@ func mailCases() []mailCase {
 	}
 }
 
-// genuineByID returns what is said of each report, by its id.
+// genuineByID returns the verdict of each report by its id.
 func genuineByID(reports []listedReport) map[string]string {
 	found := map[string]string{}
 	for _, r := range reports {
@@ -114,7 +113,7 @@ func TestForgedReportsAreRefused(t *testing.T) {
 		address := in.reportAddress("default", "example.com", reporting)
 		var genuine, forged int
 		for _, c := range mailCases() {
-			// The sender is never told.
+			// The sender gets no error.
 			s.mailFrom(c.from, address, c.mail(t, mailWith(about("example.com", c.name, 1, 0).xml())))
 			if c.bySMTP == "yes" {
 				genuine++
@@ -136,8 +135,8 @@ func TestForgedReportsAreRefused(t *testing.T) {
 	})
 }
 
-// TestForgedVersionReplacesNothing has a forged mail bring other numbers for a report
-// that is known from a genuine one.
+// TestForgedVersionReplacesNothing sends a forged version of a genuine report with other
+// numbers.
 func TestForgedVersionReplacesNothing(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
 		s := in.serve(receiving()...)

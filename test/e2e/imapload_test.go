@@ -18,8 +18,8 @@ const (
 	mailboxPassword = "correct horse battery staple"
 )
 
-// mailStore is an IMAP server that lives as long as the test, with a mailbox that the
-// daemon reads.
+// mailStore is an IMAP server with a mailbox that the daemon reads. It stops at the end
+// of the test.
 type mailStore struct {
 	t       *testing.T
 	address string
@@ -51,18 +51,18 @@ func newMailStore(t *testing.T) *mailStore {
 		_ = server.Serve(listener) // ends with Close
 	}()
 	t.Cleanup(func() {
-		_ = server.Close() // it is only a peer
+		_ = server.Close() // only a peer
 		<-served
 	})
 	return m
 }
 
-// silent drops what the server logs about connections that the kills cut.
+// silent discards the log of the server about killed connections.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// read has the daemon read the mailbox, and mark what it has kept.
+// read adds the mailbox to the daemon, which marks stored messages.
 func (m *mailStore) read(in *installation, settings ...string) {
 	m.t.Helper()
 	host, port, err := net.SplitHostPort(m.address)
@@ -81,8 +81,7 @@ func (m *mailStore) read(in *installation, settings ...string) {
 	}
 }
 
-// dropLease does what half a minute would: a process that was killed no longer keeps
-// the next one from reading.
+// dropLease ends the lease of a killed process, which would take half a minute.
 func dropLease(in *installation) {
 	in.t.Helper()
 	if _, err := in.db.SQL(in.t).ExecContext(in.t.Context(), `UPDATE mailboxes SET lease_until = 0`); err != nil {
@@ -90,7 +89,7 @@ func dropLease(in *installation) {
 	}
 }
 
-// load is the way in by the mailbox: a report is acknowledged once its mail is marked.
+// load is the transport IMAP: a report is acknowledged when its mail is marked.
 func (m *mailStore) load() intakeLoad {
 	return intakeLoad{"imap", func(s *server, _ string, report feedback) outcome {
 		mail := mailWith(report.xml())
@@ -104,7 +103,7 @@ func (m *mailStore) load() intakeLoad {
 			m.t.Error(err)
 			return refused
 		}
-		defer func() { _ = client.Close() }() // a second look is the next call's
+		defer func() { _ = client.Close() }() // the next call opens another one
 		if err := client.Login(mailboxUser, mailboxPassword).Wait(); err != nil {
 			m.t.Error(err)
 			return refused
@@ -132,7 +131,7 @@ func (m *mailStore) load() intakeLoad {
 	}}
 }
 
-// literal is a message to be appended.
+// literal is a message to append.
 type literal struct {
 	*strings.Reader
 	size int64

@@ -11,8 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// someReport uploads a report and something that is none, and returns the ids by which
-// they are kept.
+// someReport uploads a report and an unreadable file, and returns their ids.
 func (s *server) someReport() (report, refusal string) {
 	s.in.t.Helper()
 	s.upload(about("example.com", "some", 1, 1).xml(), http.StatusCreated)
@@ -20,8 +19,8 @@ func (s *server) someReport() (report, refusal string) {
 	return s.reports("")[0].ID, s.rejected()[0].ID
 }
 
-// keptThings returns the endpoints about a report and about something rejected, and
-// the one that takes more.
+// keptThings returns the endpoints of a report and of a rejected item, and the upload
+// endpoint.
 func keptThings(report, refusal string) []endpoint {
 	return []endpoint{
 		{http.MethodPost, "/reports", true},
@@ -49,7 +48,7 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 			if e.writes {
 				wanted[cast.read] = http.StatusForbidden
 			}
-			if e.path == "/reports" { // nothing of this is a report
+			if e.path == "/reports" { // no body here is a report
 				wanted[other] = http.StatusUnprocessableEntity
 			}
 			for token, want := range wanted {
@@ -62,7 +61,7 @@ func TestReportsAreForTokensOfTheTeam(t *testing.T) {
 			}
 		}
 
-		// Another team's item is like an unknown one.
+		// An item of another team is like an unknown one.
 		of := func(id string) []endpoint { return keptThings(id, id)[1:] }
 		for i, e := range keptThings(report, refusal)[1:] {
 			unknown := of("rep_zzzzzz")[i]
@@ -82,7 +81,7 @@ func TestReportsAreConditional(t *testing.T) {
 		s := in.serve(unscheduled)
 		s.add("example.com")
 		report, _ := s.someReport()
-		// What a report or something rejected changes, when one more comes.
+		// Paths whose answer changes with another report or rejected item.
 		changing := map[string]bool{
 			"/insights/reports": true, "/insights/reports/" + report: false, "/insights/reports/" + report + "/records": false,
 			"/insights/rejected": true, "/insights/daily": true, "/insights/sources": true,
@@ -127,7 +126,7 @@ func TestReportsWithBadQueries(t *testing.T) {
 
 func TestReportsHaveTheRateLimit(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
 		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
 			if i > 10 {
 				t.Fatal("the bucket does not get empty")
@@ -155,7 +154,7 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 				t.Errorf("%s: got status %d want 503: %s", e, a.status, a.body)
 			}
 		}
-		p.restore() // for the checks of finish
+		p.restore() // for the checks in finish
 	})
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		in.mayLogErrors = true
@@ -166,7 +165,7 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		defer func() { _ = lock.Close() }() // the transaction has ended
 		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
 			t.Fatal(err)
 		}
@@ -189,8 +188,8 @@ func TestReportsWithoutTheDatabase(t *testing.T) {
 	})
 }
 
-// TestRejectedIsReadAgain has forged mails be refused, and be read again once the
-// operator takes such mails.
+// TestRejectedIsReadAgain rejects forged mail, and retries it after the operator accepts
+// such mail.
 func TestRejectedIsReadAgain(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
 		s := in.serve(receiving("DMARCD_INTAKE_FORGED=refuse")...)
@@ -208,7 +207,7 @@ func TestRejectedIsReadAgain(t *testing.T) {
 		retry := func(id string) answer {
 			return s.send(request{method: http.MethodPost, path: "/insights/rejected/" + id + "/retry", token: in.token})
 		}
-		retry(refusals[0].ID).wantStatus(t, http.StatusOK) // its report has come another way
+		retry(refusals[0].ID).wantStatus(t, http.StatusOK) // its report arrived another way
 		retry(refusals[1].ID).wantStatus(t, http.StatusCreated)
 		retry(refusals[1].ID).wantStatus(t, http.StatusNotFound)
 		in.do("report", "retry", "--team", "default", refusals[2].ID)

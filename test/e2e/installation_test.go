@@ -12,35 +12,34 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// installation is a database with a data folder, the DNS that it asks, and the
-// processes that were started on them.
+// installation is a database with a data folder, its DNS server, and the processes
+// started on them.
 type installation struct {
 	t       *testing.T
-	program string // the binary
+	program string // path of the binary
 	db      storetest.DB
 	dns     *resolvertest.Server
 	data    string
-	// token is that of the team default, as the first start printed it.
+	// token is the token of the team default, which the first start printed.
 	token string
-	// mayLogErrors is set by tests in which the log may contain errors.
+	// mayLogErrors is set by tests that cause errors in the log.
 	mayLogErrors bool
 
 	mu      sync.Mutex
 	servers []*server
-	secrets map[string]bool // every token that was sent or made
-	outputs []string        // what commands printed, tokens that were asked for aside
+	secrets map[string]bool // every token that was sent or created
+	outputs []string        // output of commands, except requested tokens
 }
 
-// each runs the test on an installation of every engine whose database has the
-// schema and no rows. At the end it stops all processes as an operator does and
-// looks for leaked secrets.
+// each runs the test on every engine, with a migrated, empty database. At the end it
+// stops all processes with SIGTERM and searches for leaked secrets.
 func each(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	t.Parallel()
 	storetest.Each(t, installed(zone, test))
 }
 
-// eachEmpty is each with databases that have no schema.
+// eachEmpty is each with databases without a schema.
 func eachEmpty(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	t.Parallel()
@@ -56,7 +55,7 @@ func installed(zone string, test func(t *testing.T, in *installation)) func(*tes
 	}
 }
 
-// onSQLite runs the test on an installation with SQLite that has no database yet.
+// onSQLite runs the test on SQLite, without a database file.
 func onSQLite(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -65,8 +64,8 @@ func onSQLite(t *testing.T, zone string, test func(t *testing.T, in *installatio
 	})
 }
 
-// onPostgres runs the test on an installation with PostgreSQL whose database has
-// the schema and no rows, unless only short tests were asked for.
+// onPostgres runs the test on PostgreSQL, with a migrated, empty database, unless -short
+// is set.
 func onPostgres(t *testing.T, zone string, test func(t *testing.T, in *installation)) {
 	t.Helper()
 	if testing.Short() {
@@ -86,7 +85,7 @@ func install(t *testing.T, db storetest.DB, zone string) *installation {
 	}
 }
 
-// binary returns the binary with the settings of the installation and the given ones of
+// binary returns the binary with the settings of the installation and additional ones of
 // the form NAME=value.
 func (in *installation) binary(settings []string) daemon.Installation {
 	return daemon.Installation{Program: in.program, Settings: []string{
@@ -95,11 +94,11 @@ func (in *installation) binary(settings []string) daemon.Installation {
 		"DMARCD_LISTEN=127.0.0.1:0",
 		"DMARCD_DNS=" + in.dns.Addr(),
 		"DMARCD_LOG_LEVEL=debug",
-		// The hosts of these tests are on loopback.
+		// Test servers are on loopback.
 		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
-		// High enough for any test, and not off: the headers stay.
+		// High enough for all tests, but not off, so that the headers are sent.
 		"DMARCD_RATE_LIMIT=1000000",
-		// The race detector would hold up the end of every process for a second.
+		// Without this, the race detector delays the end of every process by a second.
 		"GORACE=atexit_sleep_ms=0",
 	}}.With(settings...)
 }
@@ -119,7 +118,6 @@ type command struct {
 	settings []string // NAME=value
 }
 
-// run runs a command to its end.
 func (in *installation) run(c command) daemon.Result {
 	in.t.Helper()
 	r := in.binary(c.settings).Run(in.t, c.stdin, c.args...)
@@ -132,7 +130,6 @@ func (in *installation) run(c command) daemon.Result {
 	return r
 }
 
-// do runs a command that must succeed and returns its standard output.
 func (in *installation) do(args ...string) string {
 	in.t.Helper()
 	r := in.run(command{args: args})
@@ -142,7 +139,7 @@ func (in *installation) do(args ...string) string {
 	return r.Stdout
 }
 
-// newToken makes a token for a team with the further flags given.
+// newToken creates a token for a team, with additional flags.
 func (in *installation) newToken(team string, flags ...string) string {
 	in.t.Helper()
 	token := strings.TrimSpace(in.do(append([]string{"token", "create", "--team", team}, flags...)...))
@@ -150,7 +147,7 @@ func (in *installation) newToken(team string, flags ...string) string {
 	return token
 }
 
-// remember makes a token one of those that must not be found anywhere.
+// remember adds a token to those that must not leak.
 func (in *installation) remember(token string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

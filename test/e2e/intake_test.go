@@ -12,12 +12,12 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// dropLimit is how long a file in the drop folder may take: it is polled every
-// second, and read once it has not changed between two looks.
+// dropLimit is how long a file in the drop folder may take. The folder is polled every
+// second, and a file is read when it did not change between two polls.
 const dropLimit = 15 * time.Second
 
-// TestReportCountsOnceInEveryWrapping has a report of its own come in by each way in
-// each wrapping, and then all of them by all ways once more.
+// TestReportCountsOnceInEveryWrapping sends a separate report over each transport in each
+// container, then all of them over all transports.
 func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		dropped, brought := t.TempDir(), t.TempDir()
@@ -25,7 +25,7 @@ func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 		s.add("example.com")
 		address := in.reportAddress("default", "example.com", reporting)
 
-		var everything []string // pairs of a name and a report
+		var everything []string // pairs of name and report
 		var sent int64
 		report := func(way string, w wrapping) string {
 			id := way + " " + w.name
@@ -61,8 +61,8 @@ func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 		}
 		s.awaitCounted("example.com", dropLimit, 10*sent, sent)
 
-		// All of it once more, and then one more report: what came before it by the
-		// same way has been dealt with when that one is counted.
+		// Send everything again, then one more report. When that one counts, everything
+		// before it on the same transport is done.
 		again := zipped(t, everything...)
 		last := func(way string) string {
 			sent++
@@ -99,7 +99,7 @@ func TestReportCountsOnceInEveryWrapping(t *testing.T) {
 	})
 }
 
-// TestUploadOfAMixedArchive has reports next to what is none.
+// TestUploadOfAMixedArchive uploads reports next to other files.
 func TestUploadOfAMixedArchive(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
@@ -130,7 +130,7 @@ func TestUploadOfAMixedArchive(t *testing.T) {
 		}
 		s.wantCounted("afterwards", "", 3, 2)
 
-		// What was rejected can be had as it was sent, and read again.
+		// Rejected originals can be downloaded unchanged, and retried.
 		refusals := s.rejected()
 		i := slices.IndexFunc(refusals, func(r listedRejection) bool { return r.Size == int64(len("hello")) })
 		if i < 0 {
@@ -148,7 +148,7 @@ func TestUploadOfAMixedArchive(t *testing.T) {
 	})
 }
 
-// TestReportIsReadBack compares what is shown of a report with what was sent.
+// TestReportIsReadBack compares a stored report with the original.
 func TestReportIsReadBack(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)

@@ -10,18 +10,18 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// faultLimit is how long a fault may take until it shows or has gone.
+// faultLimit is how long a fault may take to start or end.
 const faultLimit = 40 * time.Second
 
-// fault is something that is broken for a while.
+// fault is a temporary failure.
 type fault struct {
 	begin, end func()
-	// deferring are the ways in that must put senders off meanwhile.
+	// deferring are the transports that must defer senders meanwhile.
 	deferring []string
 }
 
-// underLoad has reports come in by every way while faults come and go. Nothing that
-// was acknowledged may be lost, and all ways must work again without a restart.
+// underLoad sends reports over every transport during faults. No acknowledged report may
+// be lost, and all transports must recover without a restart.
 func underLoad(in *installation, s *server, settings []string, faults ...fault) {
 	t := in.t
 	t.Helper()
@@ -71,7 +71,7 @@ func TestFullDiskUnderLoad(t *testing.T) {
 		s := in.serve(settings...)
 		s.add("example.com")
 		full := fault{begin: func() { d.fill(s) }, end: func() { d.empty(s) }, deferring: []string{"smtp"}}
-		if in.db.Engine == "sqlite" { // the database is on this disk, too
+		if in.db.Engine == "sqlite" { // the database is on this disk too
 			full.deferring = append(full.deferring, "upload")
 		}
 		underLoad(in, s, settings, full, full)
@@ -88,17 +88,17 @@ func TestLockedDatabaseUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		defer func() { _ = lock.Close() }() // the transaction has ended
 		do := func(statement string) func() {
 			return func() {
-				// The server may be writing: it is waited for.
+				// Wait for running writes of the server.
 				daemon.Eventually(t, faultLimit, statement, func() bool {
 					_, err := lock.ExecContext(t.Context(), statement)
 					return err == nil
 				})
 			}
 		}
-		// Mail goes on: the spool is no part of the database.
+		// Mail continues: the spool is not in the database.
 		underLoad(in, s, settings, fault{begin: do(`BEGIN EXCLUSIVE`), end: do(`ROLLBACK`), deferring: []string{"upload"}})
 	})
 }

@@ -12,34 +12,35 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// workOffLimit is how long the server may take for what it took before it was killed.
+// workOffLimit is how long the server may take to process what it accepted before it was
+// killed.
 const workOffLimit = 30 * time.Second
 
-// outcome is what a sender is told about a report.
+// outcome is the answer to a sender.
 type outcome int
 
 const (
-	silence      outcome = iota // no answer; the report may have arrived all the same
-	acknowledged                // it is here
-	deferred                    // it is to come again later
-	refused                     // it is not wanted
+	silence      outcome = iota // no answer; the report may have arrived
+	acknowledged                // stored
+	deferred                    // to be sent again later
+	refused                     // rejected for good
 )
 
-// intakeLoad is a way in under load.
+// intakeLoad is a transport under load.
 type intakeLoad struct {
 	name string
 	// deliver sends a report to the server, by mail to the address.
 	deliver func(s *server, address string, report feedback) outcome
 }
 
-// intakeLoads returns the ways in which others send to a server that runs.
+// intakeLoads returns the transports that push to a running server.
 func intakeLoads() []intakeLoad {
 	return []intakeLoad{{"upload", deliverUpload}, {"smtp", deliverMail}}
 }
 
 func deliverUpload(s *server, _ string, report feedback) outcome {
 	r := uploading(s.in.token, report.xml())
-	r.undocumented = true // other tests compare it with the document, which takes longer than the upload
+	r.undocumented = true // the comparison takes longer than the upload; other tests do it
 	a, err := s.try(r)
 	switch {
 	case err != nil:
@@ -64,11 +65,11 @@ func deliverMail(s *server, address string, report feedback) outcome {
 	return refused
 }
 
-// reportLedger keeps what senders were told. It is safe for concurrent use.
+// reportLedger records the answers to senders. It is safe for concurrent use.
 type reportLedger struct {
 	mu           sync.Mutex
 	acknowledged map[string]bool            // by report id
-	told         map[outcome]map[string]int // how often, by way in
+	told         map[outcome]map[string]int // number of answers by transport
 }
 
 func newReportLedger() *reportLedger {
@@ -88,15 +89,15 @@ func (l *reportLedger) note(way, id string, o outcome) {
 	}
 }
 
-// times returns how often senders were told something, by way in.
+// times returns the number of answers of a kind by transport.
 func (l *reportLedger) times(o outcome) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.told[o])
 }
 
-// loader sends one report after the other in one way. What was not acknowledged it
-// sends again, as every sender does.
+// loader sends reports one by one over one transport. Like every sender, it retries
+// unacknowledged ones.
 type loader struct {
 	load    intakeLoad
 	ledger  *reportLedger
@@ -105,7 +106,7 @@ type loader struct {
 	sent    int
 }
 
-// run sends until the process has ended, or until it is told to stop.
+// run sends until the process ends or stop is closed.
 func (l *loader) run(s *server, stop <-chan struct{}) {
 	pause := time.NewTicker(10 * time.Millisecond)
 	defer pause.Stop()
@@ -125,7 +126,7 @@ func (l *loader) run(s *server, stop <-chan struct{}) {
 	}
 }
 
-// loaders returns so many loaders for each way in.
+// loaders returns loaders for each transport.
 func loaders(ledger *reportLedger, ways []intakeLoad, address string, each int) []*loader {
 	var list []*loader
 	for _, load := range ways {
@@ -136,7 +137,7 @@ func loaders(ledger *reportLedger, ways []intakeLoad, address string, each int) 
 	return list
 }
 
-// settle waits until all that was acknowledged is listed, and demands that it is there
+// settle waits until all acknowledged reports are listed, and checks that each exists
 // once and that the summary is the sum of the list.
 func (l *reportLedger) settle(s *server) {
 	t := s.in.t
@@ -157,7 +158,7 @@ func (l *reportLedger) settle(s *server) {
 				return false
 			}
 		}
-		// What was not acknowledged may still be on its way from the spool.
+		// Unacknowledged reports may still be in the spool.
 		return s.counted("") == summary(compliant, messages-compliant)
 	})
 	for id, n := range times {
@@ -170,7 +171,7 @@ func (l *reportLedger) settle(s *server) {
 	}
 }
 
-// wantNoRefusals demands that no report was refused for good.
+// wantNoRefusals checks that no report was rejected for good.
 func (l *reportLedger) wantNoRefusals(t *testing.T) {
 	t.Helper()
 	if got := l.times(refused); len(got) > 0 {
@@ -178,7 +179,7 @@ func (l *reportLedger) wantNoRefusals(t *testing.T) {
 	}
 }
 
-// healthy demands that the doctor finds nothing wrong.
+// healthy checks that the doctor finds no problem.
 func (in *installation) healthy(settings ...string) {
 	in.t.Helper()
 	if r := in.run(command{args: []string{"doctor"}, settings: settings}); r.Status != 0 {
@@ -186,8 +187,8 @@ func (in *installation) healthy(settings ...string) {
 	}
 }
 
-// TestKillKeepsAcknowledgedReports kills the process at random moments while reports
-// come in by every way.
+// TestKillKeepsAcknowledgedReports kills the process at random times while reports arrive
+// over every transport.
 func TestKillKeepsAcknowledgedReports(t *testing.T) {
 	each(t, reporterZone(), func(t *testing.T, in *installation) {
 		settings := receiving()
@@ -198,7 +199,7 @@ func TestKillKeepsAcknowledgedReports(t *testing.T) {
 		mailbox.read(in, settings...)
 		ways := append(intakeLoads(), mailbox.load())
 		senders := loaders(ledger, ways, in.reportAddress("default", "example.com", reporting), 2)
-		// A round takes about three times as long as one of the other kill test.
+		// A round takes about three times as long as in the other kill test.
 		for round := range max(2, kills(t)/3) {
 			var sending sync.WaitGroup
 			for _, l := range senders {
@@ -209,7 +210,7 @@ func TestKillKeepsAcknowledgedReports(t *testing.T) {
 					return len(ledger.times(acknowledged)) == len(ways)
 				})
 			}
-			// No wait for a condition: the moment must be any.
+			// The time must be random, so there is no condition to wait for.
 			<-time.After(time.Duration(50+rand.IntN(800)) * time.Millisecond)
 			s.Kill()
 			sending.Wait()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIntakeLimits sends as much as may be sent, and more.
+// TestIntakeLimits sends messages at the limits and above.
 func TestIntakeLimits(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		const limit = 8 << 10
@@ -45,7 +45,7 @@ func TestIntakeLimits(t *testing.T) {
 	})
 }
 
-// TestMailLimitIsAnnounced refuses a mail by the size that its sender tells.
+// TestMailLimitIsAnnounced checks that a mail is rejected by its declared size.
 func TestMailLimitIsAnnounced(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
@@ -54,7 +54,7 @@ func TestMailLimitIsAnnounced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }() // it is at its end
+		defer func() { _ = c.Close() }() // at its end
 		if _, size := c.Extension("SIZE"); size != "8192" {
 			t.Errorf("SIZE: got %q want 8192", size)
 		}

@@ -32,8 +32,7 @@ func kills(t *testing.T) int {
 	return count
 }
 
-// ledger keeps what was promised about each domain. It is safe for concurrent
-// use.
+// ledger records the last answer about each domain. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.Mutex
 	promised map[string]promise
@@ -42,7 +41,7 @@ type ledger struct {
 type promise int
 
 const (
-	unanswered promise = iota // a request about it was on its way
+	unanswered promise = iota // a request was in progress
 	present                   // answered 201
 	gone                      // answered 204
 )
@@ -53,14 +52,14 @@ func (l *ledger) note(name string, p promise) {
 	l.promised[name] = p
 }
 
-// write adds and deletes domains until the server does not answer any more. It
-// deletes every second one of those it added, and adds some of these again.
+// write adds and deletes domains until the server no longer answers. It deletes every
+// second one, and adds some of these again.
 func (l *ledger) write(s *server, round, writer int) {
 	send := func(r request, name string, want int, result promise) bool {
 		l.note(name, unanswered)
 		a, err := s.try(r)
 		if err != nil {
-			return false // the process was killed; the request may have been done
+			return false // killed; the request may have succeeded
 		}
 		if a.status != want {
 			s.in.t.Errorf("%s %s: got status %d want %d: %s", r.method, name, a.status, want, a.body)
@@ -85,8 +84,7 @@ func (l *ledger) write(s *server, round, writer int) {
 	}
 }
 
-// check compares the promises with the list, and settles what was unanswered by
-// what it found.
+// check compares the ledger with the list, and resolves unanswered requests.
 func (l *ledger) check(t *testing.T, list []string) {
 	t.Helper()
 	for name, p := range l.promised {
@@ -104,8 +102,8 @@ func (l *ledger) check(t *testing.T, list []string) {
 	}
 }
 
-// TestKillKeepsWhatWasAnswered kills the process at random moments while
-// several clients write.
+// TestKillKeepsWhatWasAnswered kills the process at random times while several clients
+// write.
 func TestKillKeepsWhatWasAnswered(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		l := &ledger{promised: map[string]promise{}}
@@ -115,7 +113,7 @@ func TestKillKeepsWhatWasAnswered(t *testing.T) {
 			for writer := range writers {
 				writing.Go(func() { l.write(s, round, writer) })
 			}
-			// No wait for a condition: the moment must be any.
+			// The time must be random, so there is no condition to wait for.
 			<-time.After(time.Duration(20+rand.IntN(300)) * time.Millisecond)
 			s.Kill()
 			writing.Wait()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMisplacedTokenIsNotRepeated sends a token where it does not belong. What
-// is looked for in the answers here, finish looks for everywhere else.
+// TestMisplacedTokenIsNotRepeated sends a token in wrong places and searches the answers
+// for it. finish searches everything else.
 func TestMisplacedTokenIsNotRepeated(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()

@@ -16,7 +16,7 @@ import (
 
 var nextPattern = regexp.MustCompile(`^<([^<>]+)>; rel="next"$`)
 
-// addMany adds domains by the command line, which does not ask the DNS.
+// addMany adds domains on the command line, which does not query DNS.
 func (in *installation) addMany(list []string) {
 	in.t.Helper()
 	r := in.run(command{args: []string{"domain", "add", "--team", "default", "-"}, stdin: strings.Join(list, "\n")})
@@ -25,7 +25,7 @@ func (in *installation) addMany(list []string) {
 	}
 }
 
-// unordered returns names whose order byte by byte is not that of a dictionary.
+// unordered returns names whose byte order differs from dictionary order.
 func unordered() []string {
 	return []string{
 		"b.example", "a.example", "ab.example", "a-b.example", "a.b.example", "a1.example", "z.a.example",
@@ -72,8 +72,7 @@ func TestListIsPaged(t *testing.T) {
 	})
 }
 
-// nextPage returns the path of the page that the answer leads to, below the
-// prefix, or "".
+// nextPage returns the path of the next page below the prefix, or "".
 func (s *server) nextPage(a answer) string {
 	s.in.t.Helper()
 	link := a.header.Get("Link")
@@ -97,7 +96,7 @@ func TestQueriesOfTheList(t *testing.T) {
 		in.addMany([]string{"a.example", "b.example", "c.example"})
 		rows := []struct {
 			query string
-			want  []string // nil: refused with 422
+			want  []string // nil: 422
 		}{
 			{"", []string{"a.example", "b.example", "c.example"}},
 			{"limit=2", []string{"a.example", "b.example"}},
@@ -154,12 +153,11 @@ func TestLongListIsCompressedOnRequest(t *testing.T) {
 			return s.send(request{
 				method: http.MethodGet, path: "/domains", token: in.token,
 				header: map[string]string{"Accept-Encoding": encoding},
-				// The client of the document does not unpack.
+				// The validator does not decompress.
 				undocumented: encoding == "gzip",
 			})
 		}
-		// The schedule may check a domain between two lists, and find nothing
-		// that a client can see.
+		// The schedule may check a domain between two lists, without a visible change.
 		packed, plain, refused := asking("gzip"), s.get("/domains"), asking("gzip;q=0")
 		if got := packed.header.Get("Content-Encoding"); got != "gzip" {
 			t.Fatalf("Content-Encoding: got %q want gzip", got)

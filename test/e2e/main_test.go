@@ -13,11 +13,10 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// program is the path of the binary under test. TestMain builds it once,
-// before any test runs.
+// program is the path of the binary, which TestMain builds.
 var program string
 
-// proven remembers which answers of the OpenAPI document the tests have seen.
+// proven records which documented answers the tests have seen.
 var proven contracts
 
 func TestMain(m *testing.M) {
@@ -55,8 +54,8 @@ func buildAndRun(m *testing.M) int {
 	return status
 }
 
-// build makes the binary, with the race detector where there is a C compiler:
-// a race in the daemon then shows on its standard error.
+// build builds the binary, with the race detector if there is a C compiler. Races are
+// then reported on standard error.
 func build(folder string) (string, error) {
 	if program, err := daemon.BuildRace(folder); err == nil {
 		return program, nil
@@ -64,7 +63,7 @@ func build(folder string) (string, error) {
 	return daemon.Build(folder)
 }
 
-// wholeSuite reports whether no flag left tests out.
+// wholeSuite reports whether the flags select all tests.
 func wholeSuite() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		if flag.Lookup(name).Value.String() != "" {
@@ -74,15 +73,14 @@ func wholeSuite() bool {
 	return true
 }
 
-// contracts holds a Validator for each engine, so that what is missing on one
-// of them is told. It is safe for concurrent use.
+// contracts has a Validator per engine, to report which answers are missing on which
+// engine. It is safe for concurrent use.
 type contracts struct {
 	mu       sync.Mutex
 	byEngine map[string]*apitest.Validator
 }
 
-// of returns the Validator of an engine, made from the document of the first
-// server that asks.
+// of returns the Validator of an engine. The first call creates it from the document.
 func (c *contracts) of(engine string, document []byte) (*apitest.Validator, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,8 +98,7 @@ func (c *contracts) of(engine string, document []byte) (*apitest.Validator, erro
 	return v, nil
 }
 
-// missing returns the documented answers that were not seen and could have
-// been, each with its engine.
+// missing returns the documented answers that were not seen, with their engine.
 func (c *contracts) missing() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,11 +114,11 @@ func (c *contracts) missing() []string {
 	return missing
 }
 
-// unprovokable tells which answers no test can bring about from outside:
+// unprovokable reports whether no test can cause an answer from outside:
 //
-//   - 500 is a fault of ours, and a known one is fixed instead of tested.
-//   - 503 of a request that only reads needs a database out of reach. A SQLite
-//     file in WAL mode can be read while it is locked for writing.
+//   - 500 is a bug, and known bugs are fixed.
+//   - 503 for a read needs an unavailable database. A SQLite file in WAL mode can be read
+//     while it is locked for writing.
 func unprovokable(engine, answer string) bool {
 	operation, status, _ := strings.Cut(answer, " ")
 	switch status {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestParseReadsEveryWrapping has the command read a report from files and from
-// standard input, without a database.
+// TestParseReadsEveryWrapping parses a report from files and standard input, without a
+// database.
 func TestParseReadsEveryWrapping(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {

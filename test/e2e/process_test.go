@@ -13,20 +13,20 @@ import (
 
 var tokenPattern = regexp.MustCompile(`dmd_[0-9A-Za-z]{40}`)
 
-// server is a process that runs `dmarcd serve`.
+// server is a process of "dmarcd serve".
 type server struct {
 	*daemon.Daemon
 	in     *installation
 	client *http.Client
 
-	prefix    string // the path of the base URL without a trailing slash
-	baseURL   string // where clients see the API
+	prefix    string // path of the base URL without a trailing slash
+	baseURL   string // URL of the API for clients
 	unlimited bool   // the rate limit is off
 	validator *apitest.Validator
 }
 
-// serve starts a server with further settings of the form NAME=value, and
-// returns when it answers.
+// serve starts a server with additional settings of the form NAME=value, and waits until
+// it is ready.
 func (in *installation) serve(settings ...string) *server {
 	in.t.Helper()
 	s := in.start(settings...)
@@ -42,7 +42,7 @@ func (in *installation) serve(settings ...string) *server {
 	return s
 }
 
-// start starts a server and does not wait for it.
+// start starts a server without waiting for it.
 func (in *installation) start(settings ...string) *server {
 	in.t.Helper()
 	s := &server{
@@ -74,11 +74,10 @@ func (in *installation) start(settings ...string) *server {
 	return s
 }
 
-// printedToken returns the token that a first start printed, or "".
+// printedToken returns the token that the first start printed, or "".
 func (s *server) printedToken() string { return tokenPattern.FindString(s.Printed()) }
 
-// await returns when the server says that it is serving, and reads its OpenAPI
-// document.
+// await waits until the server is ready, and reads its OpenAPI document.
 func (s *server) await() {
 	t := s.in.t
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// proxy stands between a server and its PostgreSQL, and can be cut.
+// proxy forwards connections to PostgreSQL, and can interrupt them.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -19,8 +19,8 @@ type proxy struct {
 	open  map[net.Conn]bool
 }
 
-// startProxy returns a proxy to the server of a postgres:// URL, and the URL
-// that leads through it.
+// startProxy returns a proxy to the server of a postgres:// URL, and the URL of the
+// proxy.
 func startProxy(t *testing.T, dsn string) (*proxy, string) {
 	t.Helper()
 	through, err := url.Parse(dsn)
@@ -50,7 +50,7 @@ func (p *proxy) accept() {
 		}
 		backend, err := net.Dial("tcp", p.target)
 		if err != nil || !p.keep(client, backend) {
-			_ = client.Close() // as a server that is gone does
+			_ = client.Close() // like a stopped server
 			continue
 		}
 		p.serving.Go(func() { p.pump(client, backend) })
@@ -58,13 +58,13 @@ func (p *proxy) accept() {
 	}
 }
 
-// keep remembers the connections of a pair, unless the proxy is cut.
+// keep registers a pair of connections, unless the proxy is cut.
 func (p *proxy) keep(pair ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range pair {
 		if p.isCut {
-			_ = c.Close() // it is not used
+			_ = c.Close() // not used
 			continue
 		}
 		p.open[c] = true
@@ -72,28 +72,28 @@ func (p *proxy) keep(pair ...net.Conn) bool {
 	return !p.isCut
 }
 
-// pump copies one direction, and closes both ends when it is over.
+// pump copies one direction, and closes both connections at the end.
 func (p *proxy) pump(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // the end of either side ends it
+	_, _ = io.Copy(to, from) // ends when either side closes
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range []net.Conn{to, from} {
-		_ = c.Close() // the other pump may have closed it
+		_ = c.Close() // may be closed already
 		delete(p.open, c)
 	}
 }
 
-// cut closes all connections, and new ones as soon as they come.
+// cut closes all connections, and new ones immediately.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.isCut = true
 	for c := range p.open {
-		_ = c.Close() // its pump tells
+		_ = c.Close() // its pump ends
 	}
 }
 
-// restore lets connections pass again.
+// restore allows connections again.
 func (p *proxy) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

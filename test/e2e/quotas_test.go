@@ -10,7 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// wantError compares the status and the code of an error.
+// wantError compares the status and code of an error.
 func (a answer) wantError(t *testing.T, what string, status int, code string) {
 	t.Helper()
 	if got := a.header.Get("Dmarcd-Error"); a.status != status || got != code {
@@ -18,8 +18,8 @@ func (a answer) wantError(t *testing.T, what string, status int, code string) {
 	}
 }
 
-// TestQuotasHoldAtEveryEntrance has a team receive as many reports as it may in a day, and
-// then one more through every entrance.
+// TestQuotasHoldAtEveryEntrance exhausts the daily reports of a team, and sends another
+// one over every transport.
 func TestQuotasHoldAtEveryEntrance(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(receiving()...)
@@ -66,8 +66,7 @@ func TestQuotasHoldAtEveryEntrance(t *testing.T) {
 	})
 }
 
-// TestADeletedDomainLeavesNothing deletes a domain with what was sent to its address, and
-// adds it again.
+// TestADeletedDomainLeavesNothing deletes a domain with its reports, and adds it again.
 func TestADeletedDomainLeavesNothing(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(receiving()...)
@@ -96,7 +95,8 @@ func TestADeletedDomainLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestUnknownParameters are an error on the additions, and ignored by the seven.
+// TestUnknownParameters checks that unknown parameters are an error on additions, and
+// ignored by the seven endpoints.
 func TestUnknownParameters(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve()
@@ -129,7 +129,7 @@ func TestUnknownParameters(t *testing.T) {
 	})
 }
 
-// TestUploadOfAForm sends files as a browser or curl -F does.
+// TestUploadOfAForm uploads files like a browser or curl -F.
 func TestUploadOfAForm(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()

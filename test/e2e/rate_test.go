@@ -41,8 +41,8 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// TestRateLimitInTheOrderOfRefusals uses a rate at which a bucket, once empty,
-// stays empty for the whole test.
+// TestRateLimitInTheOrderOfRefusals uses a rate at which an empty bucket stays empty for
+// the whole test.
 func TestRateLimitInTheOrderOfRefusals(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve("DMARCD_RATE_LIMIT=0.01")

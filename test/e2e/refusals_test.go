@@ -6,19 +6,18 @@ import (
 	"testing"
 )
 
-// tooLarge is a body of one byte more than the limit, which is no JSON either.
+// tooLarge is a body of one byte more than the limit, which is not JSON either.
 var tooLarge = strings.Repeat("x", 64<<10+1)
 
 // unknownToken is well-formed but unknown.
 var unknownToken = mintToken("unknown")
 
-// errorFixture is the tokens with which requests are refused.
+// errorFixture contains tokens that are rejected.
 type errorFixture struct {
 	write, read, denied, deniedRead, revoked string
 }
 
-// newErrorFixture makes a team that is not on the whitelist, and tokens of every
-// kind.
+// newErrorFixture creates a team that is not on the whitelist, and tokens of every kind.
 func newErrorFixture(in *installation) errorFixture {
 	in.t.Helper()
 	in.do("team", "create", "denied")
@@ -80,7 +79,7 @@ func TestSchemeWordInAnyCase(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve()
 		for _, scheme := range []string{"Bearer", "bearer", "BEARER"} {
-			// The validator of the document only knows the first.
+			// The validator only knows the first one.
 			a := s.send(request{
 				method: http.MethodGet, path: "/domains", undocumented: scheme != "Bearer",
 				header: map[string]string{"Authorization": scheme + " " + in.token},
@@ -127,8 +126,8 @@ func TestReadTokenMayOnlyRead(t *testing.T) {
 	})
 }
 
-// TestOrderOfRefusals sends requests with several faults; the one that comes
-// first in the order must be told.
+// TestOrderOfRefusals sends requests with several errors; the first in the defined order
+// must be reported.
 func TestOrderOfRefusals(t *testing.T) {
 	each(t, exampleZone, func(t *testing.T, in *installation) {
 		s := in.serve()

@@ -13,7 +13,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// replicate starts two servers at the same moment on the same database.
+// replicate starts two servers on the same database concurrently.
 func replicate(in *installation) [2]*server {
 	in.t.Helper()
 	replicas := [2]*server{in.start(), in.start()}
@@ -36,7 +36,7 @@ func replicate(in *installation) [2]*server {
 func TestReplicasStartTogether(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, "", func(t *testing.T, in *installation) {
-		in.db = storetest.EmptyPostgres(t) // they migrate together, too
+		in.db = storetest.EmptyPostgres(t) // both migrate it
 		replicas := replicate(in)
 		for _, s := range replicas {
 			if got := s.statusWith(in.token); got != http.StatusOK {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// finish stops the processes that still run, and looks for secrets and signs of
-// trouble in all that the installation left behind.
+// finish stops all processes, and searches their logs, output and data for secrets and
+// errors.
 func (in *installation) finish() {
 	in.t.Helper()
 	in.mu.Lock()
@@ -50,8 +50,8 @@ func (in *installation) finish() {
 	}
 }
 
-// searchSecrets demands that no token stands in the text, with or without its
-// prefix. The first start may have printed its token on standard output, once.
+// searchSecrets checks that the text contains no token, with or without its prefix. The
+// first start may print its token on standard output, once.
 func (in *installation) searchSecrets(place, text string) {
 	in.t.Helper()
 	for token := range in.secrets {
@@ -65,8 +65,8 @@ func (in *installation) searchSecrets(place, text string) {
 	}
 }
 
-// dump returns all rows of the database, and for SQLite the bytes of its files,
-// in which deleted rows may live on.
+// dump returns all rows of the database, and for SQLite the bytes of its files, which may
+// contain deleted rows.
 func (in *installation) dump() string {
 	in.t.Helper()
 	if in.t.Context().Err() != nil {
@@ -85,7 +85,7 @@ func (in *installation) dump() string {
 	return text
 }
 
-// linesWith returns the lines of the text that hold the word.
+// linesWith returns the lines that contain a word.
 func linesWith(text, word string) string {
 	var found strings.Builder
 	for line := range strings.Lines(text) {

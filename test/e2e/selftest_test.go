@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSelfTest sends a synthetic report through the daemon. The mail servers of the report
-// domain cannot be reached in the test, so the local listener gets it.
+// TestSelfTest sends a synthetic report through the daemon. The mail servers of the
+// report domain cannot be reached in the test, so it goes to the local listener.
 func TestSelfTest(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		s := in.serve(receiving()...)

@@ -12,11 +12,10 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// reporting configures a report domain of another organization than those of
-// the tests.
+// reporting sets a report domain of another organization.
 const reporting = "DMARCD_REPORT_DOMAIN=reports.example"
 
-// setup is what a client is told to publish.
+// setup is the setup guide of a domain.
 type setup struct {
 	Domain        string        `json:"domain"`
 	ReportAddress *string       `json:"report_address"`
@@ -33,18 +32,17 @@ type setupRecord struct {
 	Why     string `json:"why"`
 }
 
-// line returns the record as a line of a zone.
+// line returns the record as a line of a zone file.
 func (r setupRecord) line() string {
 	return fmt.Sprintf("%s. %s %q\n", r.Name, r.Type, r.Value)
 }
 
-// setup reads the setup of a domain.
 func (s *server) setup(name string) setup {
 	s.in.t.Helper()
 	return readAs[setup](s.in.t, s.get("/domains/"+name+"/setup"))
 }
 
-// seen returns in one word for each purpose whether its record was seen.
+// seen returns by purpose whether a record is published.
 func (u setup) seen() map[string]string {
 	words := map[string]string{}
 	for _, r := range u.Records {
@@ -144,7 +142,7 @@ func TestSetupIsSeenStepByStep(t *testing.T) {
 }
 
 func TestSetupWithinOneOrganization(t *testing.T) {
-	// The record above makes it one organization (RFC 9989 §4.10.2).
+	// The record at the parent makes both one organization (RFC 9989 §4.10.2).
 	const zone = `
 		_dmarc.reports.example. TXT "v=DMARC1; p=reject"
 	`

@@ -10,16 +10,16 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// smallDisk is a disk for one installation that can be made full. Where file systems
-// may be mounted it is a real one; elsewhere the process may not write any further.
+// smallDisk is a disk that can be filled. It is a mounted file system if the test may
+// mount one; otherwise it is a file size limit of the process.
 type smallDisk struct {
 	in      *installation
 	folder  string
 	mounted bool
 }
 
-// onSmallDisk moves the data folder, and the file of an SQLite database, to a disk of
-// their own. It must be called before anything is written.
+// onSmallDisk moves the data folder and the SQLite database to a small disk. Call it
+// before anything is written.
 func (in *installation) onSmallDisk() *smallDisk {
 	in.t.Helper()
 	d := &smallDisk{in: in, folder: in.t.TempDir()}
@@ -36,7 +36,7 @@ func (in *installation) onSmallDisk() *smallDisk {
 	return d
 }
 
-// fill leaves no room on the disk.
+// fill fills the disk.
 func (d *smallDisk) fill(s *server) {
 	d.in.t.Helper()
 	if !d.mounted {
@@ -49,12 +49,12 @@ func (d *smallDisk) fill(s *server) {
 			d.in.t.Fatal(err)
 		}
 		used := (state.Blocks - state.Bfree) * uint64(state.Bsize)
-		// It fails where something was written meanwhile. No size would be no limit.
+		// This fails if something was written meanwhile. A size of 0 would mean no limit.
 		return d.resize(max(used, uint64(os.Getpagesize()))) == nil
 	})
 }
 
-// empty makes room again.
+// empty frees space again.
 func (d *smallDisk) empty(s *server) {
 	d.in.t.Helper()
 	if !d.mounted {

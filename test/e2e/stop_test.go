@@ -35,7 +35,7 @@ func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
 		daemon.Eventually(t, daemon.StopLimit, "no new connection is taken", func() bool {
 			connection, err := net.Dial("tcp", s.HTTP)
 			if err == nil {
-				_ = connection.Close() // it was only a question
+				_ = connection.Close() // only tests the connection
 			}
 			return err != nil
 		})

@@ -8,7 +8,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// day returns the counts of a day written as 2026-11-15.
+// day returns the counts of a day, such as 2026-11-15.
 func day(t *testing.T, text string, compliant, nonCompliant int64) dmarcd.DayCount {
 	t.Helper()
 	d, err := dmarcd.ParseDay(text)
@@ -18,7 +18,6 @@ func day(t *testing.T, text string, compliant, nonCompliant int64) dmarcd.DayCou
 	return dmarcd.DayCount{Day: d, Summary: dmarcd.Summary{Compliant: compliant, NonCompliant: nonCompliant}}
 }
 
-// summary returns the body of a summary.
 func summary(compliant, nonCompliant int64) string {
 	return fmt.Sprintf(`{"total":%d,"compliant":%d,"non_compliant":%d}`, compliant+nonCompliant, compliant, nonCompliant)
 }

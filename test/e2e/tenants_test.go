@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// The two names are equally long, so that not even a length tells them apart.
+// Both names have the same length, so that not even a length distinguishes them.
 const (
 	theirs  = "theirs.example"
 	unknown = "unknown.example"
@@ -32,8 +32,8 @@ func (a answer) comparable() map[string]any {
 	return map[string]any{"status": a.status, "header": header, "body": a.text()}
 }
 
-// withOtherTeam makes the team others, which has the domain theirs with
-// messages counted, and returns its token.
+// withOtherTeam creates the team others, which has the domain theirs with counted
+// messages, and returns its token.
 func withOtherTeam(in *installation, s *server) string {
 	in.t.Helper()
 	in.do("team", "create", "others", "--api")
@@ -43,7 +43,7 @@ func withOtherTeam(in *installation, s *server) string {
 	return token
 }
 
-// count adds messages to the counters of a domain, past the server.
+// count adds messages to the counters of a domain, directly in the database.
 func (in *installation) count(team, name string, counts ...dmarcd.DayCount) {
 	in.t.Helper()
 	database := in.db.Open(in.t, store.Options{})
@@ -118,7 +118,7 @@ func TestTwoTeamsHaveTheSameDomain(t *testing.T) {
 		}
 		s.get("/reports/"+theirs).wantBody(t, zeros)
 
-		// What one team does to its domain is nothing to the other.
+		// Changes of one team do not affect the other.
 		in.do("domain", "purpose", "--team", "default", theirs, "business")
 		s.remove(theirs)
 		a := s.send(request{method: http.MethodGet, path: "/domains/" + theirs, token: other})
@@ -131,9 +131,9 @@ func TestTwoTeamsHaveTheSameDomain(t *testing.T) {
 	})
 }
 
-// TestAnotherTeamsDomainCostsLikeNone compares the number of queries, which
-// would show in the time that an answer takes. The schedule asks the database
-// too, so the cheapest of several tries is taken.
+// TestAnotherTeamsDomainCostsLikeNone compares the number of SQL statements, which would
+// be visible in the response time. The schedule also runs statements, so the minimum of
+// several attempts counts.
 func TestAnotherTeamsDomainCostsLikeNone(t *testing.T) {
 	each(t, tenantZone, func(t *testing.T, in *installation) {
 		s := in.serve()
@@ -141,7 +141,7 @@ func TestAnotherTeamsDomainCostsLikeNone(t *testing.T) {
 		cost := func(r request) int {
 			least := 1 << 30
 			for range 5 {
-				s.get("/reports") // the token is now in the cache
+				s.get("/reports") // caches the token
 				before := s.queries()
 				s.send(r)
 				least = min(least, s.queries()-before)

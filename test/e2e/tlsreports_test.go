@@ -9,7 +9,7 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// tlsReport returns a TLS report (RFC 8460, section 4) about a domain.
+// tlsReport returns a TLS report (RFC 8460 §4) about a domain.
 func tlsReport(name, id string) string {
 	return fmt.Sprintf(`{
 		"organization-name": "Reporter Inc.",
@@ -27,8 +27,7 @@ func tlsReport(name, id string) string {
 	}`, id, name)
 }
 
-// reporter delivers something to a path outside the prefix, as outsiders do, and wants
-// a status.
+// reporter sends a request outside the prefix without a token, and checks the status.
 func (s *server) reporter(method, path, media, content string, want int) {
 	s.in.t.Helper()
 	sent, err := http.NewRequestWithContext(s.in.t.Context(), method, "http://"+s.HTTP+path, strings.NewReader(content))
@@ -48,8 +47,8 @@ func (s *server) reporter(method, path, media, content string, want int) {
 	}
 }
 
-// TestTLSReportsAreDelivered has a reporter deliver by HTTPS as RFC 8460, section 5.4,
-// says, a client upload, and a reporter send mail.
+// TestTLSReportsAreDelivered delivers TLS reports over HTTPS (RFC 8460 §5.4), by upload
+// and by mail.
 func TestTLSReportsAreDelivered(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(receiving()...)
@@ -81,7 +80,7 @@ func TestTLSReportsAreDelivered(t *testing.T) {
 				t.Errorf("got %d sessions, %d of them good, want 42 and 40", r.Messages, r.Compliant)
 			}
 		}
-		// They count no messages.
+		// TLS reports count no messages.
 		s.wantCounted("the summary", "", 0, 0)
 	})
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// staleness is how long a revoked token or a denied team may go on, and slack
-// what a busy machine may add to a measurement.
+// staleness is how long a revoked token or a denied team may remain valid, slack what a
+// busy machine may add.
 const (
 	staleness = time.Second
 	slack     = 300 * time.Millisecond
 )
 
-// mintToken returns a well-formed token that begins with the seed: `dmd_`, 34
-// characters, and their CRC-32 in base62.
+// mintToken returns a well-formed token that starts with the seed: "dmd_", 34 characters,
+// and their CRC-32 in base62.
 func mintToken(seed string) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	body := seed + strings.Repeat("x", 34-len(seed))
@@ -37,8 +37,8 @@ func (s *server) statusWith(token string) int {
 	return s.send(request{method: http.MethodGet, path: "/domains", token: token}).status
 }
 
-// soon demands that requests with the token get the status from the promised
-// second after the change on.
+// soon checks that requests with the token get the status within the guaranteed second
+// after the change.
 func (s *server) soon(what string, changed time.Time, token string, want int) {
 	s.in.t.Helper()
 	daemon.Eventually(s.in.t, 10*time.Second, what, func() bool { return s.statusWith(token) == want })
@@ -73,7 +73,7 @@ func TestExpiredTokenIsRefused(t *testing.T) {
 		}
 		daemon.Eventually(t, 10*time.Second, "the token expires", func() bool { return s.statusWith(token) == http.StatusUnauthorized })
 		took := time.Since(began)
-		// Expiry is at a whole second.
+		// Expiry is rounded to a second.
 		if earliest, latest := lifetime-time.Second, lifetime+time.Second+staleness+slack; took < earliest || took > latest {
 			t.Errorf("refused after %v, want from %v to %v", took, earliest, latest)
 		}

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// changing returns a request that changes something, with a JSON body.
 func changing(method, path, token, body string) request {
 	r := request{method: method, path: path, token: token, body: body}
 	if body != "" {
@@ -17,8 +16,8 @@ func changing(method, path, token, body string) request {
 	return r
 }
 
-// verdicts returns the requests that decide about a report and about something
-// rejected, with a token. The deletions come last.
+// verdicts returns the requests that change a report and a rejected item. The deletions
+// are last.
 func verdicts(report, refusal, token string) []request {
 	return []request{
 		changing(http.MethodPatch, "/insights/reports/"+report, token, `{"counted":false}`),
@@ -89,7 +88,7 @@ func TestVerdictsWithBadBodies(t *testing.T) {
 	})
 }
 
-// verdict is what a report says of whether it counts.
+// verdict is the part of a report that shows whether it counts.
 type verdict struct {
 	ID         string  `json:"id"`
 	Counted    *bool   `json:"counted"`
@@ -104,7 +103,7 @@ func (v verdict) String() string {
 	return fmt.Sprintf("counted %t, held %t, replaced %t", *v.Counted, v.HeldReason != nil, v.Replaced)
 }
 
-// setCounted includes or excludes a report, and compares what is answered and listed.
+// setCounted includes or excludes a report, and checks the answer and the list.
 func (s *server) setCounted(id string, counted bool, want string) {
 	s.in.t.Helper()
 	a := s.send(changing(http.MethodPatch, "/insights/reports/"+id, s.in.token, fmt.Sprintf(`{"counted":%t}`, counted)))
@@ -116,7 +115,7 @@ func (s *server) setCounted(id string, counted bool, want string) {
 	}
 }
 
-// wantEverywhere compares all figures about example.com.
+// wantEverywhere checks all figures about example.com.
 func (s *server) wantEverywhere(what string, compliant, nonCompliant int64) {
 	s.in.t.Helper()
 	s.wantCounted(what, "example.com", compliant, nonCompliant)
@@ -210,7 +209,8 @@ func TestReportIsDeleted(t *testing.T) {
 	})
 }
 
-// TestImplausibleReportIsHeld: one forged count does not stop a domain's counting.
+// TestImplausibleReportIsHeld checks that a forged count does not affect the counters of
+// a domain.
 func TestImplausibleReportIsHeld(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
 		s := in.serve(unscheduled)
@@ -238,7 +238,7 @@ func TestImplausibleReportIsHeld(t *testing.T) {
 
 func TestVerdictsHaveTheRateLimit(t *testing.T) {
 	each(t, "", func(t *testing.T, in *installation) {
-		s := in.serve("DMARCD_RATE_LIMIT=0.01") // once empty, the bucket stays so
+		s := in.serve("DMARCD_RATE_LIMIT=0.01") // an empty bucket stays empty
 		for i := 0; s.statusWith(in.token) != http.StatusTooManyRequests; i++ {
 			if i > 10 {
 				t.Fatal("the bucket does not get empty")
@@ -266,7 +266,7 @@ func TestVerdictsWithoutTheDatabase(t *testing.T) {
 				t.Errorf("%s %s: got status %d want 503: %s", r.method, r.path, a.status, a.body)
 			}
 		}
-		p.restore() // for the checks of finish
+		p.restore() // for the checks in finish
 	})
 	onSQLite(t, "", func(t *testing.T, in *installation) {
 		in.mayLogErrors = true
@@ -277,7 +277,7 @@ func TestVerdictsWithoutTheDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = lock.Close() }() // the transaction has ended by then
+		defer func() { _ = lock.Close() }() // the transaction has ended
 		if _, err := lock.ExecContext(t.Context(), `BEGIN EXCLUSIVE`); err != nil {
 			t.Fatal(err)
 		}

@@ -16,17 +16,16 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// deliveryLimit is how long a delivery may take whose process was killed: another takes it
-// when the lease of a minute has ended.
+// deliveryLimit is how long a delivery of a killed process may take: another process
+// takes over after the lease of a minute.
 const deliveryLimit = 3 * time.Minute
 
-// receiver is the endpoint of a webhook.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	broken bool
 	verify func(body []byte, header http.Header) error
-	seen   map[int64]string // webhook-id by seq, of what was accepted
+	seen   map[int64]string // webhook-id by seq, of accepted events
 	failed int
 }
 
@@ -37,7 +36,7 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
-			return // the process that sent it was killed
+			return // the sending process was killed
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -88,8 +87,8 @@ func (s *server) post(path, body string) answer {
 	return s.send(r)
 }
 
-// TestWebhooksSurviveKills has a receiver that fails and comes back, and kills the daemon
-// meanwhile: every event arrives, signed, and a client that polls sees each once in order.
+// TestWebhooksSurviveKills kills the daemon while the endpoint fails and recovers. Every
+// event must arrive, signed, and a polling client must see each event once, in order.
 func TestWebhooksSurviveKills(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		to := newReceiver(t)
@@ -175,7 +174,7 @@ func TestBadWebhooks(t *testing.T) {
 	})
 }
 
-// TestChatEndpoint has messages delivered to a chat service, whose URL is a secret.
+// TestChatEndpoint delivers messages to a chat service, whose URL is a secret.
 func TestChatEndpoint(t *testing.T) {
 	each(t, checkedZone, func(t *testing.T, in *installation) {
 		type posted struct{ path, text string }
