@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,5 +52,40 @@ func TestNotices(t *testing.T) {
 		}
 		clock.advance(2 * time.Minute)
 		want("when it is done", 0)
+	})
+}
+
+// TestDigestTeams wants a team until its digest is written, if a webhook asked for it before
+// it was due.
+func TestDigestTeams(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team, other := newTeam(t, s, "a"), newTeam(t, s, "b")
+		asks := addWebhook(t, team, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.PolicyWeakened, dmarcd.DigestDaily}})
+		addWebhook(t, team, dmarcd.Webhook{})
+		addWebhook(t, other, dmarcd.Webhook{Kinds: []dmarcd.EventKind{dmarcd.DigestWeekly}})
+		before, after := clock.Now(), clock.Now().Add(time.Hour)
+		want := func(step string, due time.Time, wanted ...dmarcd.TeamID) {
+			t.Helper()
+			got, err := s.DigestTeams(ctx, dmarcd.DigestDaily, 20000, due)
+			if err != nil || !slices.Equal(got, wanted) {
+				t.Errorf("%s: got %v, %v, want %v", step, got, err, wanted)
+			}
+		}
+		want("a digest that was due before", before)
+		want("a digest that is due", after, team.ID())
+		digest := []dmarcd.Detection{{Kind: dmarcd.DigestDaily, Day: 20000}}
+		if err := team.SaveDetections(ctx, nil, digest, nil); err != nil {
+			t.Fatal(err)
+		}
+		want("it is written", after)
+		if err := team.SaveDetections(ctx, nil, digest, nil); !errors.Is(err, dmarcd.ErrConflict) {
+			t.Errorf("written twice: got %v, want a conflict", err)
+		}
+		if got := claim(t, team, 10); len(got) != 1 || got[0].Webhook.ID != asks.ID {
+			t.Errorf("got the deliveries %+v, want one", got)
+		}
 	})
 }
