@@ -126,6 +126,7 @@ var packages = map[string][]string{
 	"test/realdns":   {anything},
 	"test/realmail":  {anything},
 	"test/oidc":      {anything},
+	"test/webhooks":  {anything},
 	"test/browser":   {anything},
 	"test/daemon":    nil,
 	"test/mutate":    nil,
