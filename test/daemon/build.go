@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 )
 
 // raceFlags enable the race detector, except for SQLite: it uses memory that the detector
@@ -26,8 +26,12 @@ func BuildRace(folder string) (string, error) { return build(folder, "dmarcd-rac
 // the packages of one test run share the work. It returns a copy: a later build must not
 // replace a running binary.
 func build(folder, name string, flags ...string) (program string, err error) {
-	_, here, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(here), "..", "..")
+	// With -trimpath the test does not know where its source is.
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/dmarcd/dmarcd").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	root := strings.TrimSpace(string(module))
 	cache := filepath.Join(root, ".cache", "daemon")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err

@@ -26,19 +26,24 @@ type receiver struct {
 // NAME=value. It takes mail for report.example.
 func startDaemon(t *testing.T, settings ...string) *receiver {
 	t.Helper()
-	folder := t.TempDir()
+	in := install(t, t.TempDir(), settings...)
+	d := in.Serve(t)
+	t.Cleanup(d.Stop)
+	return &receiver{Daemon: d, token: in.Do(t, "token", "create", "--team", "default")}
+}
+
+// install builds the binary for a daemon with its data in a folder.
+func install(t *testing.T, folder string, settings ...string) daemon.Installation {
+	t.Helper()
 	program, err := daemon.Build(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := daemon.Installation{Program: program, Settings: []string{
+	return daemon.Installation{Program: program, Settings: []string{
 		"DMARCD_DATA=" + filepath.Join(folder, "data"), "DMARCD_LISTEN=127.0.0.1:0", "DMARCD_SMTP_LISTEN=127.0.0.1:0",
 		"DMARCD_REPORT_DOMAIN=report.example", "DMARCD_DNS=" + resolvertest.Start(t, "").Addr(), "DMARCD_LOG_FORMAT=json",
 		"DMARCD_OUTBOUND_ALLOW=127.0.0.0/8,::1/128",
 	}}.With(settings...)
-	d := in.Serve(t)
-	t.Cleanup(d.Stop)
-	return &receiver{Daemon: d, token: in.Do(t, "token", "create", "--team", "default")}
 }
 
 // ask sends a request to the API, wants the status, and reads what is answered.

@@ -1,6 +1,6 @@
-// Package realmail holds the tests of what takes mail against mail servers that others
-// wrote: Exim, which sends to our SMTP server as a reporter's server does, and Dovecot,
-// whose mailboxes we read.
+// Package realmail holds the tests of what takes and sends mail against mail servers that
+// others wrote: Exim, which sends to our SMTP server as a reporter's server does and takes
+// the mail that we send, and Dovecot, whose mailboxes we read.
 //
 // Every test starts what it needs for itself, on loopback, as an unprivileged user, in
 // a folder that goes away with it. No packet leaves the machine. The programs come from
