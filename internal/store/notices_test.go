@@ -11,8 +11,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestNotices wants the owners to be notified of a webhook that failed, by one process, and
-// by another when the first does not finish; not of one that a user disabled.
+// TestNotices checks that one process notifies the owners of a failed webhook, and
+// another one if the first does not finish. Webhooks that a user disabled cause no
+// notice.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -25,7 +26,7 @@ func TestNotices(t *testing.T) {
 			t.Fatal(err)
 		}
 		addDomain(t, team, "example.com")
-		happen(t, team, "example.com", clock.Now(), "none") // the first check makes no events
+		happen(t, team, "example.com", clock.Now(), "none") // the first check adds no events
 		happen(t, team, "example.com", clock.advance(time.Second), "reject")
 		for _, c := range claim(t, team, 1) {
 			if err := team.SaveDelivery(ctx, c, dmarcd.DeliveryResult{At: clock.Now(), Problem: "no"}, clock.Now(), "It is gone.", time.Hour); err != nil {

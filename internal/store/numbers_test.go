@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	// most is the greatest count of a record, full where a sum saturates.
+	// most is the largest count of a record, full the value at which a sum saturates.
 	most = 1<<53 - 1
 	full = 1<<52 - 1
 )
 
-// released is a report that an editor released, or that was stored before implausible
-// ones were held: it counts whatever it says.
+// released is a report that an editor released: it counts regardless of its plausibility.
 func released(report dmarcd.NewReport) dmarcd.NewReport {
 	report.HeldReason = ""
 	return report
@@ -63,7 +62,7 @@ func TestImplausibleReportsAreHeld(t *testing.T) {
 				}
 				_, err = in.team.ReportOriginal(in.Context(), receipt.ID)
 				in.must(err)
-				// It neither keeps the real report out nor stops the counting.
+				// It neither blocks the real report nor stops the counting.
 				in.wantReceived("stored", report("1", ours, storetest.Passed(ours, 5)))
 				in.wantReceived("held", report("1", ours, storetest.Passed(ours, most), storetest.Passed(ours, 7)))
 				in.wantReceived("stored", report("2", ours, storetest.Failed(ours, 2)))
@@ -81,7 +80,8 @@ func TestHeldReportOfNoDomain(t *testing.T) {
 	})
 }
 
-// TestCountersSaturate: a full counter never causes a later report to be refused.
+// TestCountersSaturate checks that a saturated counter never causes a later report to be
+// rejected.
 func TestCountersSaturate(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "other.example")
@@ -90,7 +90,7 @@ func TestCountersSaturate(t *testing.T) {
 			report("4", ours, storetest.Passed(ours, 0)), report("5", ours, storetest.Passed("other.example", 3)))
 		wantFull(in, map[string]dmarcd.Summary{ours: {Compliant: full, NonCompliant: 4}, "other.example": passed(3)}, dmarcd.Summary{Compliant: full, NonCompliant: 4})
 
-		// Once what filled them is replaced, they say what is there.
+		// When the cause is replaced, the counters are exact again.
 		in.wantReceived("replaced", report("1", ours, storetest.Passed(ours, 1)))
 		wantFull(in, map[string]dmarcd.Summary{ours: {Compliant: full - 5, NonCompliant: 4}, "other.example": passed(3)}, dmarcd.Summary{Compliant: full - 2, NonCompliant: 4})
 		in.wantReceived("replaced", report("2", ours, storetest.Passed(ours, 2)))
@@ -98,7 +98,7 @@ func TestCountersSaturate(t *testing.T) {
 	})
 }
 
-// wantFull is wantCounted where the sum of the team saturates.
+// wantFull is wantCounted with a saturated sum of the team.
 func wantFull(in *inbox, want map[string]dmarcd.Summary, team dmarcd.Summary) {
 	in.Helper()
 	in.sound()
@@ -119,7 +119,7 @@ func wantFull(in *inbox, want map[string]dmarcd.Summary, team dmarcd.Summary) {
 	}
 }
 
-// TestRecordsThatOverflow have more messages than 64 bits hold.
+// TestRecordsThatOverflow sums records beyond 64 bits.
 func TestRecordsThatOverflow(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		var records []aggregate.Record
@@ -134,7 +134,7 @@ func TestRecordsThatOverflow(t *testing.T) {
 	})
 }
 
-// TestTeamOfFullDomains has days, and domains, that together are past 64 bits.
+// TestTeamOfFullDomains sums days and domains beyond 64 bits.
 func TestTeamOfFullDomains(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		const domains = 2100
@@ -162,7 +162,7 @@ func TestTeamOfFullDomains(t *testing.T) {
 	})
 }
 
-// TestDeletedDomainOfAFullDay: what is left of a full day is counted anew.
+// TestDeletedDomainOfAFullDay checks that a saturated day is recomputed after a deletion.
 func TestDeletedDomainOfAFullDay(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "full.example", "other.example")

@@ -12,10 +12,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// chunk is how many bytes of an original are kept in one piece.
+// chunk is the size of a chunk of an original.
 const chunk = 256 << 10
 
-// content returns n bytes that are nowhere the same.
+// content returns n bytes without repetitions.
 func content(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -70,8 +70,7 @@ func TestOriginalThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestOriginalsGoWithWhatTheyBrought removes everything that came in one delivery, one
-// after the other.
+// TestOriginalsGoWithWhatTheyBrought removes all items of one delivery, one by one.
 func TestOriginalsGoWithWhatTheyBrought(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add("a.example", "b.example")

@@ -11,8 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// A panic inside a transaction rolls it back and goes on to the caller's boundary. The
-// connection is given back: SQLite has only this one for writes.
+// TestPanicInATransaction checks that a panic rolls the transaction back, reaches the
+// caller, and returns the connection: SQLite has only one for writes.
 func TestPanicInATransaction(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)

@@ -11,8 +11,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestReadsUseIndexes holds the reads of pages and of the API to indexes: on none of
-// them does the time grow with what other teams have.
+// TestReadsUseIndexes checks that reads of pages and of the API use indexes, so that
+// their time does not depend on the data of other teams.
 func TestReadsUseIndexes(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
@@ -50,7 +50,7 @@ func TestReadsUseIndexes(t *testing.T) {
 			t.Errorf("%s: nothing was read", name)
 		}
 		for _, line := range plan {
-			// What comes in the order of an index need not all be read to be sorted.
+			// Rows in index order need no complete scan for sorting.
 			if strings.HasPrefix(line, "SCAN") || strings.HasPrefix(line, "USE TEMP B-TREE") {
 				t.Errorf("%s: %s", name, line)
 			}
@@ -58,7 +58,7 @@ func TestReadsUseIndexes(t *testing.T) {
 	}
 }
 
-// TestChoresUseIndexes holds what is asked every minute to indexes.
+// TestChoresUseIndexes does the same for queries that run every minute.
 func TestChoresUseIndexes(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))

@@ -11,7 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// wantQuota tests that an error says which quota is used up.
+// wantQuota checks that an error names the exhausted quota.
 func (in *inbox) wantQuota(err error, name dmarcd.QuotaName) {
 	in.Helper()
 	var full *dmarcd.QuotaError
@@ -32,7 +32,7 @@ func (in *inbox) usage() dmarcd.Usage {
 	return usage
 }
 
-// unreadable is a delivery of so many bytes without a report.
+// unreadable is a delivery of that many bytes without a report.
 func unreadable(way dmarcd.Intake, bytes int) *dmarcd.Delivery {
 	return &dmarcd.Delivery{
 		Intake: way, Original: storetest.Original(content(bytes)),
@@ -60,7 +60,7 @@ func TestQuotas(t *testing.T) {
 
 		in.setQuota(dmarcd.QuotaStored, 1000)
 		in.wantQuota(receive("4"), dmarcd.QuotaStored)
-		// What was acknowledged is stored.
+		// Acknowledged mail is stored.
 		mail := storetest.Delivery(report("4", ours, storetest.Passed(ours, 5)))
 		mail.Intake = dmarcd.IntakeSMTP
 		in.deliver(mail)
@@ -107,16 +107,16 @@ func TestUnreadableItemsHaveAQuota(t *testing.T) {
 		}
 		_, err := in.team.Receive(in.Context(), []*dmarcd.Delivery{unreadable(dmarcd.IntakeUpload, 300)})
 		in.wantQuota(err, dmarcd.QuotaUnreadable)
-		// The same again is no more.
+		// A duplicate is not charged.
 		in.deliver(unreadable(dmarcd.IntakeUpload, 20_000))
-		// A mail was acknowledged: it is listed, without its bytes.
+		// Acknowledged mail is listed, without its original.
 		in.deliver(unreadable(dmarcd.IntakeSMTP, 200_000))
 		rejected, err := in.team.Rejected(in.Context(), 0, 100)
 		in.must(err)
 		if len(rejected) != 4 || rejected[0].Size != 0 || in.rows("originals") != 1 {
 			in.Errorf("got %d rejected items with %d originals, want 4 with one", len(rejected), in.rows("originals"))
 		}
-		// Reports are received all the same.
+		// Reports are still received.
 		in.wantReceived("unclaimed", report("1", ours, storetest.Passed(ours, 5)))
 		in.sound()
 		for _, r := range rejected {
@@ -129,8 +129,8 @@ func TestUnreadableItemsHaveAQuota(t *testing.T) {
 	})
 }
 
-// TestDeletingGivesTheQuotaBack stores reports and what could not be read, and removes
-// all of it in every way there is.
+// TestDeletingGivesTheQuotaBack stores reports and unreadable items, and removes them in
+// every possible way.
 func TestDeletingGivesTheQuotaBack(t *testing.T) {
 	fill := func(in *inbox) {
 		in.add(ours)
@@ -168,7 +168,7 @@ func TestDeletingGivesTheQuotaBack(t *testing.T) {
 			eachInbox(t, func(in *inbox) {
 				fill(in)
 				remove(in)
-				in.purge() // expired reports leave with it
+				in.purge() // removes expired reports
 				if usage := in.usage(); usage[dmarcd.QuotaStored] != 0 || usage[dmarcd.QuotaUnreadable] != 0 {
 					in.Errorf("got the usage %v, want nothing stored", usage)
 				}
@@ -217,7 +217,7 @@ func TestRetiredMailboxes(t *testing.T) {
 		if late.ReportMailbox == first.ReportMailbox {
 			in.Error("a domain that was added again after 90 days has the old address")
 		}
-		// Many at once get theirs back too.
+		// This also applies to many domains at once.
 		before := in.addresses(names)
 		for _, name := range names {
 			in.delete(name)

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	benchRecords = 50 // of a report
-	benchBatch   = 20 // reports in a transaction
+	benchRecords = 50 // per report
+	benchBatch   = 20 // reports per transaction
 )
 
-// BenchmarkReceive keeps reports of 50 records, 20 in a transaction; compare its
-// rows a second with BenchmarkBareInserts.
+// BenchmarkReceive stores reports of 50 records, 20 per transaction. Compare its rows per
+// second with BenchmarkBareInserts.
 func BenchmarkReceive(b *testing.B) {
 	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
 		db := db(b)
@@ -55,8 +55,8 @@ func benchRows(report int) []aggregate.Record {
 	return rows
 }
 
-// BenchmarkBareInserts inserts the same rows with one prepared statement, 1,000 rows
-// in a transaction.
+// BenchmarkBareInserts inserts the same rows with one prepared statement, 1,000 rows per
+// transaction.
 func BenchmarkBareInserts(b *testing.B) {
 	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
 		db := db(b)

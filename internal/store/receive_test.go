@@ -15,10 +15,9 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// ours is a domain of the team.
 const ours = "example.com"
 
-// genuinely is the delivery of a report in a mail with that answer.
+// genuinely is the delivery of a report by mail with that verdict.
 func genuinely(answer dmarcd.Genuine, report dmarcd.NewReport) *dmarcd.Delivery {
 	delivery := storetest.Delivery(report)
 	delivery.Intake, delivery.Verdict = dmarcd.IntakeSMTP, dmarcd.Verdict{Genuine: answer, From: "receiver.example", Reason: "a test"}
@@ -109,7 +108,7 @@ func TestForgedVersions(t *testing.T) {
 			in.row(row.name, func(in *inbox) {
 				in.add(ours)
 				in.deliver(genuinely(row.before, old))
-				for range 2 { // the second time it is known
+				for range 2 { // the second one is a duplicate
 					receipt := in.deliver(genuinely(row.now, other))[0]
 					if receipt.Status != row.want && receipt.Status != dmarcd.Duplicate {
 						in.Errorf("got %s, want %s", receipt.Status, row.want)
@@ -136,7 +135,8 @@ func TestForgedVersions(t *testing.T) {
 	})
 }
 
-// TestForgedThenGenuine: identical content is a duplicate, however it is verified.
+// TestForgedThenGenuine checks that identical content is a duplicate, regardless of its
+// verdict.
 func TestForgedThenGenuine(t *testing.T) {
 	old, other := report("1", ours, storetest.Passed(ours, 1)), report("1", ours, storetest.Passed(ours, 100))
 	eachInbox(t, func(in *inbox) {
@@ -167,7 +167,7 @@ func TestReplacedVersionOfDeletedAndLaterDomains(t *testing.T) {
 		in.purge()
 		in.wantCounted(want)
 		in.add("gone.example")
-		want["gone.example"] = dmarcd.Summary{NonCompliant: 50000} // the second came while it was unclaimed
+		want["gone.example"] = dmarcd.Summary{NonCompliant: 50000} // the second one arrived while it was unclaimed
 		in.wantCounted(want)
 	})
 }
@@ -186,7 +186,7 @@ func TestDeletedDomainStartsAtZero(t *testing.T) {
 				}
 				in.add(ours)
 				in.wantCounted(map[string]dmarcd.Summary{ours: {}, "other.example": passed(900)})
-				// What is left of the second makes it known.
+				// The remaining share of the second one makes it a duplicate.
 				in.wantReceived("stored duplicate", whole, mixed)
 				want := map[string]dmarcd.Summary{ours: passed(5), "other.example": passed(900)}
 				in.wantCounted(want)
@@ -314,7 +314,7 @@ func TestTextThatCannotBeStored(t *testing.T) {
 	})
 }
 
-// receiveOdd has the text come in wherever text comes in.
+// receiveOdd stores the text in every field that an outsider controls.
 func receiveOdd(in *inbox, bad string) {
 	in.add(ours)
 	record := storetest.Passed(bad, 3)

@@ -12,8 +12,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestRemovedRowsLeaveTheFile stores something on SQLite, removes it, and looks for it
-// in the file: it is overwritten, and its space is given back.
+// TestRemovedRowsLeaveTheFile stores and removes data on SQLite, and checks that the file
+// no longer contains it and shrinks.
 func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	t.Parallel()
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "dmarcd.db")
@@ -41,7 +41,7 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := func() int64 {
-		if err := s.Close(); err != nil { // the last connection writes the log into the file
+		if err := s.Close(); err != nil { // the last connection checkpoints the WAL
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)

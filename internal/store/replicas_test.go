@@ -12,7 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// replicas returns the team as several processes see it.
+// replicas returns views of the team in several processes.
 func (in *inbox) replicas(n int) []*store.Team {
 	in.Helper()
 	teams := make([]*store.Team, n)
@@ -25,7 +25,7 @@ func (in *inbox) replicas(n int) []*store.Team {
 	return teams
 }
 
-// together runs f for each of the teams at the same moment.
+// together runs f concurrently for each team.
 func together(teams []*store.Team, f func(i int, team *store.Team)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
@@ -52,7 +52,7 @@ func TestReplicasReceiveTheSame(t *testing.T) {
 				for n := range reports {
 					deliveries = append(deliveries, storetest.Delivery(report(fmt.Sprint(round, n), ours, storetest.Passed(ours, 1))))
 				}
-				if i%2 == 1 { // others begin at the other end
+				if i%2 == 1 { // others start at the other end
 					slices.Reverse(deliveries)
 				}
 				receipts, err := team.Receive(in.Context(), deliveries)
@@ -109,7 +109,7 @@ func TestReplicasReceiveVersions(t *testing.T) {
 	})
 }
 
-// TestDomainsComeWhileReportsDo leaves no record unclaimed whose domain is there.
+// TestDomainsComeWhileReportsDo checks that no record of an added domain stays unclaimed.
 func TestDomainsComeWhileReportsDo(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		teams := in.replicas(3)
@@ -141,8 +141,8 @@ func TestDomainsComeWhileReportsDo(t *testing.T) {
 	})
 }
 
-// TestDomainsGoWhileReportsDo deletes, purges and adds a domain while reports of it
-// come, are replaced and pass their time.
+// TestDomainsGoWhileReportsDo deletes, purges and adds a domain while its reports arrive,
+// are replaced and expire.
 func TestDomainsGoWhileReportsDo(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "kept.example")
@@ -179,8 +179,8 @@ func TestDomainsGoWhileReportsDo(t *testing.T) {
 	})
 }
 
-// TestDomainsAreAddedUnderLoad has one more report come before the last has ended:
-// adding a domain still gets a turn.
+// TestDomainsAreAddedUnderLoad checks that adding a domain gets a turn while reports
+// arrive without a pause.
 func TestDomainsAreAddedUnderLoad(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		stop := make(chan struct{})

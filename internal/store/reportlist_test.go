@@ -19,7 +19,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// listed sends the reports that the tests of the list look for, by their ids.
+// listed stores the reports for the list tests.
 func listed(in *inbox) {
 	in.add("a.example", "b.example")
 	mixed := storetest.Aggregate("mixed", "a.example", 100, storetest.Passed("a.example", 1), storetest.Passed("b.example", 2))
@@ -237,7 +237,7 @@ func TestRejectedByPage(t *testing.T) {
 	})
 }
 
-// TestHugeReport keeps a report of 20,000 records in little memory.
+// TestHugeReport stores a report of 20,000 records in little memory.
 func TestHugeReport(t *testing.T) {
 	const records, mostMemory = 20_000, 64 << 20
 	huge := report("1", ours)
@@ -284,7 +284,7 @@ func TestHugeReport(t *testing.T) {
 	})
 }
 
-// heap returns how many bytes are in use.
+// heap returns the used heap in bytes.
 func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.GC()

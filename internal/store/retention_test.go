@@ -64,7 +64,7 @@ func TestRetention(t *testing.T) {
 			}
 		}
 		in.wantCounted(map[string]dmarcd.Summary{ours: {}})
-		in.wantReceived("stored", whole) // it was forgotten
+		in.wantReceived("stored", whole) // no longer a duplicate
 	})
 }
 
@@ -152,7 +152,7 @@ func TestNothingExpiresWithoutARetention(t *testing.T) {
 	})
 }
 
-// TestExpiryIsInSmallSteps has the counters add up after each of them.
+// TestExpiryIsInSmallSteps checks that the counters are consistent after each step.
 func TestExpiryIsInSmallSteps(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)

@@ -18,7 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// buildRollups makes all rollups that there are to make.
+// buildRollups builds all rollups that are due.
 func buildRollups(t testing.TB, s *store.Store) {
 	t.Helper()
 	for more := true; more; {
@@ -29,8 +29,8 @@ func buildRollups(t testing.TB, s *store.Store) {
 	}
 }
 
-// TestRollups has days with and without a rollup side by side: what is read is the same
-// before and after they are made.
+// TestRollups reads days with and without a rollup. The result is the same before and
+// after rollups are built.
 func TestRollups(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
@@ -52,7 +52,7 @@ func TestRollups(t *testing.T) {
 		if got := in.rows("day_rollups"); got != 2 {
 			in.Errorf("got %d rollups, want 2", got)
 		}
-		// Only what the rollups have is left.
+		// Only the rollups are left.
 		in.damage(`DELETE FROM records WHERE report_id IN (SELECT report_id FROM shares WHERE day <> 101)`)
 		if diff := cmp.Diff(before, sentLines(in, in.team, "", dmarcd.Days{})); diff != "" {
 			in.Errorf("in rollups: -before +after\n%s", diff)
@@ -65,8 +65,8 @@ func TestRollups(t *testing.T) {
 	})
 }
 
-// TestDomainIsReadFromRollups has a domain with so many records that its part of the
-// rollups is read faster than the records.
+// TestDomainIsReadFromRollups reads a domain with so many records that rollups are faster
+// than rows.
 func TestDomainIsReadFromRollups(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
@@ -89,8 +89,8 @@ func TestDomainIsReadFromRollups(t *testing.T) {
 	})
 }
 
-// TestRollupsGrow has reports come in about a day that is in a rollup: they are read from
-// beside it, and it is made again once they are many, or it is old.
+// TestRollupsGrow adds reports to a day with a rollup: they are read from the rows, until
+// the rollup is rebuilt because they are many or it is old.
 func TestRollupsGrow(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")
@@ -130,7 +130,7 @@ func TestRollupsGrow(t *testing.T) {
 	})
 }
 
-// TestRollupsOfWhatGoes checks that nothing is left in a rollup of what went.
+// TestRollupsOfWhatGoes checks that a rollup does not contain removed records.
 func TestRollupsOfWhatGoes(t *testing.T) {
 	for name, remove := range map[string]func(in *inbox){
 		"a domain that is deleted": func(in *inbox) { in.delete(ours) },
@@ -166,8 +166,8 @@ func TestRollupsOfWhatGoes(t *testing.T) {
 	}
 }
 
-// TestRollupsWhileReportsAreReplaced has rollups made and read while each report is
-// replaced again and again: no answer has two versions of one.
+// TestRollupsWhileReportsAreReplaced builds and reads rollups while each report is
+// replaced repeatedly. No answer may contain two versions of a report.
 func TestRollupsWhileReportsAreReplaced(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -219,7 +219,7 @@ func TestRollupsWhileReportsAreReplaced(t *testing.T) {
 	})
 }
 
-// TestDamagedRollup cuts a rollup wherever it can be cut.
+// TestDamagedRollup truncates a rollup at every position.
 func TestDamagedRollup(t *testing.T) {
 	t.Parallel()
 	in := newInbox(t, storetest.SQLite(t))
@@ -236,7 +236,7 @@ func TestDamagedRollup(t *testing.T) {
 			}
 			got, err := sentBy(in.Context(), in.team, "", dmarcd.Days{})
 			if n == len(block) && len(bad) == n {
-				in.must(err) // nothing was cut
+				in.must(err) // not truncated
 				continue
 			}
 			if err == nil && len(bad) != len(block) {

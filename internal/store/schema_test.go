@@ -19,7 +19,7 @@ import (
 func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		return // one engine has nothing to be compared with
+		return // with one engine there is nothing to compare
 	}
 	sqlite, postgres := storetest.SQLite(t), storetest.Postgres(t)
 	sqlite.Open(t, store.Options{})
@@ -29,7 +29,7 @@ func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 	}
 }
 
-// schema describes the columns and indexes of a database, one a line.
+// schema describes the columns and indexes of a database, one per line.
 func schema(t *testing.T, db storetest.DB) []string {
 	t.Helper()
 	raw := db.SQL(t)
@@ -77,7 +77,7 @@ func each(t *testing.T, raw *sql.DB, query string, row func(scan func(...any) er
 	}
 }
 
-// family maps the names of types to what they hold.
+// family maps type names to kinds of values.
 func family(kind string) string {
 	switch strings.ToUpper(kind) {
 	case "INTEGER", "BIGINT":
@@ -88,7 +88,7 @@ func family(kind string) string {
 	return strings.ToLower(kind)
 }
 
-// canonicalIndex takes out of an index definition what the engines add to it.
+// canonicalIndex removes what each engine adds to an index definition.
 func canonicalIndex(definition string) string {
 	for _, noise := range []string{"public.", "USING btree ", "(", ")", "'", `"`, "::bigint", "::text"} {
 		definition = strings.ReplaceAll(definition, noise, " ")
@@ -170,7 +170,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = s.Close() }) // it only read
+		t.Cleanup(func() { _ = s.Close() }) // read-only
 		err = s.CheckSchema(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "dmarcd migrate") {
 			t.Errorf("an empty database: got %v, want what to do", err)

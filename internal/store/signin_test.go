@@ -17,7 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// world is a store with a team and users to try things on.
+// world is a store with a team and users.
 type world struct {
 	*store.Store
 	t     *testing.T
@@ -45,13 +45,13 @@ func (w *world) team(name string) dmarcd.Team {
 	return team
 }
 
-// hash returns a hash that was not used before.
+// hash returns a new hash.
 func (w *world) hash() [32]byte {
 	w.links++
 	return sha256.Sum256(fmt.Append(nil, "secret ", w.links))
 }
 
-// link keeps an invitation that has a week to live.
+// link stores an invitation that is valid for a week.
 func (w *world) link(invitation dmarcd.Invitation) [32]byte {
 	w.t.Helper()
 	hash := w.hash()
@@ -60,7 +60,7 @@ func (w *world) link(invitation dmarcd.Invitation) [32]byte {
 	return hash
 }
 
-// member makes a user with a password and the role in the team.
+// member creates a user with a password and a role in the team.
 func (w *world) member(email string, team dmarcd.Team, role dmarcd.Role) dmarcd.User {
 	w.t.Helper()
 	hash := w.link(dmarcd.Invitation{Email: email, Team: team.ID, Role: role})
@@ -194,8 +194,8 @@ func TestInvitations(t *testing.T) {
 			invitation dmarcd.Invitation
 			claim      dmarcd.Claim
 			want       error
-			user       string      // who is let in
-			role       dmarcd.Role // and what they are then
+			user       string      // the invited user
+			role       dmarcd.Role // their role afterwards
 		}{
 			{
 				name: "a new person", invitation: dmarcd.Invitation{Email: "New@Example.com", Role: dmarcd.RoleViewer},

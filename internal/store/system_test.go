@@ -162,7 +162,7 @@ func TestClaims(t *testing.T) {
 		if _, err := team.AddDomains(ctx, names, clock.Now()); err != nil {
 			t.Fatal(err)
 		}
-		clock.advance(2 * time.Second) // they are due one after the other
+		clock.advance(2 * time.Second) // due one after the other
 		if _, err := team.AddDomain(ctx, "later.example", clock.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -210,8 +210,9 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// A domain whose checks begin and never end, because they panic or end the process, is
-// left out of the schedule, and its team is told why. A check that ends takes it back.
+// TestDomainWhoseChecksNeverEnd checks that the schedule skips a domain whose checks
+// start but never end, because of a panic or a crash, with an event. A completed check
+// resumes it.
 func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -264,7 +265,8 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 	})
 }
 
-// A check that ends without a result does not count as one that never ended.
+// TestChecksThatEndWithoutAResult checks that a check without a result is not one that
+// never ended.
 func TestChecksThatEndWithoutAResult(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -345,7 +347,7 @@ func TestBackup(t *testing.T) {
 		if err := copied.Open(t, store.Options{}).CheckSchema(t.Context()); err != nil {
 			t.Error(err)
 		}
-		// PostgreSQL and SQLite print a boolean each in its own way.
+		// The engines print booleans differently.
 		same := strings.NewReplacer(" true", " 1", " false", " 0")
 		if diff := cmp.Diff(same.Replace(db.Dump(t)), same.Replace(copied.Dump(t))); diff != "" {
 			t.Errorf("the backup differs (-database +backup):\n%s", diff)

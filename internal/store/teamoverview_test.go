@@ -13,8 +13,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// overviewTeam has domains of every sort: two that are well, one in trouble, one
-// without a policy, one without a check, and one that was deleted.
+// overviewTeam has domains of every kind: two without problems, one that needs attention,
+// one without a policy, one without a check, and a deleted one.
 func overviewTeam(t *testing.T, s *store.Store) *store.Team {
 	t.Helper()
 	team := newTeam(t, s, "a")

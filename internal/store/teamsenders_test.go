@@ -14,7 +14,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// addressesAsSenders takes each address for a sender.
+// addressesAsSenders treats each address as a sender.
 func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, _ func([]dmarcd.DomainDay) error) error {
 	var found []dmarcd.Sender
 	err := t.Scan(ctx, "", days, func(p rollup.Part) error {
@@ -33,7 +33,7 @@ func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, sa
 		}
 		return nil
 	})
-	for _, one := range found { // one statement must not change a row twice
+	for _, one := range found { // a statement must not change a row twice
 		if err == nil {
 			err = save([]dmarcd.Sender{one})
 		}
@@ -41,8 +41,8 @@ func addressesAsSenders(ctx context.Context, t *store.Team, days dmarcd.Days, sa
 	return err
 }
 
-// TestSendersOverAllTime changes what counts in every way: the first and the last day of
-// senders are those of all records that count, or did until they expired.
+// TestSendersOverAllTime changes the counted records in every way, and checks that the
+// first and last days of senders cover all records that count or have expired.
 func TestSendersOverAllTime(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "example.net")

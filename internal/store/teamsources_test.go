@@ -17,7 +17,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// sentBy writes the records of some days for people, in order.
+// sentBy describes the records of the given days, in order.
 func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days) ([]string, error) {
 	var lines []string
 	err := eachSent(ctx, team, name, days, func(b *rollup.Block, s *rollup.Share, r *rollup.Record) error {
@@ -29,7 +29,7 @@ func sentBy(ctx context.Context, team *store.Team, name string, days dmarcd.Days
 	return lines, err
 }
 
-// eachSent calls visit with the records of some days.
+// eachSent calls visit with the records of the given days.
 func eachSent(ctx context.Context, team *store.Team, name string, days dmarcd.Days, visit func(*rollup.Block, *rollup.Share, *rollup.Record) error) error {
 	var block rollup.Block
 	return team.Scan(ctx, name, days, func(part rollup.Part) error {
@@ -87,7 +87,7 @@ func TestSent(t *testing.T) {
 		quarantined := storetest.Failed("example.com", 2)
 		quarantined.Disposition, quarantined.SPF = aggregate.PolicyQuarantine, "pass"
 		receive(t, team,
-			storetest.Aggregate("1", "example.com", 100, storetest.Passed("example.com", 9)), // replaced by the next
+			storetest.Aggregate("1", "example.com", 100, storetest.Passed("example.com", 9)), // replaced by the next one
 			storetest.Aggregate("1", "example.com", 100, storetest.Passed("example.com", 7), storetest.Failed("mail.example.com", 3)),
 			storetest.Aggregate("2", "example.com", 101, quarantined),
 			storetest.Aggregate("3", "example.org", 100, storetest.Passed("example.org", 1)),
@@ -144,7 +144,7 @@ func TestSentRecords(t *testing.T) {
 		}
 		for i, got := range found {
 			want := records[len(records)-1-i]
-			want.Addr = netip.Addr{} // not kept
+			want.Addr = netip.Addr{} // not stored
 			if diff := cmp.Diff(want, got.Record, cmpopts.EquateComparable(netip.Addr{})); diff != "" || got.Organization != "receiver.example" || got.Day != 100 {
 				t.Fatalf("record %d of %s on %s: -want +got\n%s", i, got.Organization, got.Day, diff)
 			}

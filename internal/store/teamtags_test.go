@@ -16,8 +16,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// taggedTeam has a domain with two tags, one with one of them and one with none, each with
-// a report, an event and mail. The tags begin alike.
+// taggedTeam has a domain with two tags, one with one of them and one without, each with
+// a report, an event and mail. The tags have a common prefix.
 func taggedTeam(t *testing.T, s *store.Store) *store.Team {
 	t.Helper()
 	team := newTeam(t, s, "a")
@@ -66,8 +66,8 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// TestTagged wants every list, sum and scan to be narrowed to the domains with a tag, from
-// loose records and from rollups.
+// TestTagged checks that every list, sum and scan is limited to the domains with a tag,
+// from rows and from rollups.
 func TestTagged(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -98,7 +98,7 @@ func TestTagged(t *testing.T) {
 	})
 }
 
-// listedUnder returns the names of the domains in each list of a view, which must agree.
+// listedUnder returns the domains in the lists of a view, which must agree.
 func listedUnder(t *testing.T, view *store.Team) []string {
 	t.Helper()
 	domains, err := view.Domains(t.Context(), "", 10)
@@ -142,8 +142,7 @@ func listedUnder(t *testing.T, view *store.Team) []string {
 	return lists["domains"]
 }
 
-// countedUnder returns the names of the domains whose mail a view scans, and wants its sums
-// to be theirs.
+// countedUnder returns the domains whose mail a view scans, and checks its sums.
 func countedUnder(t *testing.T, view *store.Team) (names []string) {
 	t.Helper()
 	messages := 0
@@ -173,8 +172,8 @@ func countedUnder(t *testing.T, view *store.Team) (names []string) {
 	return names
 }
 
-// TestLockedDomains wants a parked domain with p=reject to be no trouble, and its mail to be
-// told apart.
+// TestLockedDomains checks that a parked domain with p=reject needs no attention, and
+// that its mail is counted separately.
 func TestLockedDomains(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -202,8 +201,7 @@ func TestLockedDomains(t *testing.T) {
 	})
 }
 
-// TestTaggedRollups is TestTagged for records that are in rollups, and so many that these
-// are read.
+// TestTaggedRollups is TestTagged for so many records that rollups are read.
 func TestTaggedRollups(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -15,7 +15,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// victim is what the other team tries to reach.
+// victim contains what the other team tries to access.
 type victim struct {
 	domain   dmarcd.Domain
 	token    dmarcd.Token
@@ -24,11 +24,9 @@ type victim struct {
 	mailbox  dmarcd.Mailbox
 	member   dmarcd.User
 	invited  string
-	// test is a delivery to its webhook.
-	test dmarcd.ClaimedDelivery
+	test     dmarcd.ClaimedDelivery
 }
 
-// delivery is what the victim was sent.
 func (v victim) delivery() *dmarcd.Delivery {
 	name := v.domain.Name
 	delivery := storetest.Delivery(storetest.Aggregate("1", name, 20000, storetest.Passed(name, 7), storetest.Failed(name, 3)))
@@ -36,9 +34,8 @@ func (v victim) delivery() *dmarcd.Delivery {
 	return delivery
 }
 
-// attacks holds, for every method of store.Team, a call of it as another team
-// with the victim's names and ids, and what must come back. A method that is
-// missing here fails the test.
+// attacks contains a call of every method of store.Team as another team, with the names
+// and ids of the victim, and checks the result. A missing method fails the test.
 var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks), map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"Domain": func(ctx context.Context, other *store.Team, v victim) error {
 		_, err := other.Domain(ctx, v.domain.Name)
@@ -50,7 +47,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNone(len(due), err)
 	},
 	"CheckEnded": func(ctx context.Context, other *store.Team, v victim) error {
-		return other.CheckEnded(ctx, v.domain.Name) // a dump of the victim's rows shows a change
+		return other.CheckEnded(ctx, v.domain.Name) // a dump of the victim's rows would show a change
 	},
 	"Domains": func(ctx context.Context, other *store.Team, _ victim) error {
 		domains, err := other.Domains(ctx, "", 100)
@@ -96,8 +93,8 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		if err := wantNotFound(err); err != nil {
 			return err
 		}
-		// A record that sends reports to the victim's address does not make
-		// another team's domain active.
+		// A record that sends reports to the victim's address does not activate another
+		// team's domain.
 		if _, err := other.AddDomain(ctx, v.domain.Name, time.Time{}); err != nil {
 			return err
 		}
@@ -161,7 +158,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNone(len(days), err)
 	},
 	"Receive": func(ctx context.Context, other *store.Team, v victim) error {
-		// The very report that the victim has: no duplicate, and no domain.
+		// The same report as the victim's: it is no duplicate, and has no domain.
 		receipts, err := other.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
 		if err != nil {
 			return err
@@ -347,7 +344,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNotFound(other.RemoveMember(ctx, v.member.ID))
 	},
 	"Invite": func(ctx context.Context, other *store.Team, v victim) error {
-		// The victim's team in the invitation counts for nothing.
+		// The victim's team in the invitation is ignored.
 		return other.Invite(ctx, sha256.Sum256([]byte("other's link")), dmarcd.Invitation{
 			Email: "eve@example.com", Team: v.token.Team, Role: dmarcd.RoleOwner, CreatedBy: v.member.ID, ExpiresAt: time.Unix(1<<40, 0),
 		})
@@ -434,7 +431,7 @@ func TestNoMethodReachesAnotherTeam(t *testing.T) {
 	})
 }
 
-// victimsQuota is how many domains the victim may have.
+// victimsQuota is the domain quota of the victim.
 const victimsQuota = 4711
 
 func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
@@ -453,7 +450,7 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 		t.Fatal(err)
 	}
 	check.Facts = nil
-	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // an event
+	check.At, check.Asked, check.Policy = check.At.Add(time.Hour), true, "none" // adds an event
 	domain, err := mine.SaveCheck(ctx, "example.com", check, dmarcd.Plan{})
 	if err != nil {
 		t.Fatal(err)
@@ -494,7 +491,7 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	return mine, v
 }
 
-// addPeople gives the victim a member, a pending invite and an entry in the audit log.
+// addPeople gives the victim a member, an open invitation and an audit entry.
 func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamID) (member dmarcd.User, invited string) {
 	t.Helper()
 	ctx := t.Context()
@@ -517,7 +514,7 @@ func addPeople(t *testing.T, s *store.Store, mine *store.Team, team dmarcd.TeamI
 	return member, invited
 }
 
-// victimState is all that the victim can see of itself.
+// victimState is everything that the victim can see of itself.
 type victimState struct {
 	domain          dmarcd.Domain
 	domains, tokens int

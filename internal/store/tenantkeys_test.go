@@ -12,18 +12,18 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// directories are the tables with a team_id that lead from something else to a team, or
-// are about all teams: their keys are unique in the installation.
+// directories are tables with a team_id that map something else to a team, or concern all
+// teams: their keys are unique in the installation.
 var directories = []string{"tokens", "addresses", "sessions", "invites", "audit"}
 
-// TestKeysBeginWithTheTeam holds all other tables with a team_id to keys that do.
+// TestKeysBeginWithTheTeam checks the keys of all other tables with a team_id.
 func TestKeysBeginWithTheTeam(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		db.Open(t, store.Options{})
 		raw := db.SQL(t)
 		tenants := `SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'team_id'`
-		// A column that is the rowid is in no index.
+		// The rowid is in no index.
 		unique := `SELECT m.name, l.name, (SELECT i.name FROM pragma_index_info(l.name) i WHERE i.seqno = 0)
 			FROM sqlite_master m JOIN pragma_index_list(m.name) l WHERE m.type = 'table' AND l."unique" = 1`
 		references := `SELECT m.name, f."table", group_concat(f."from"), group_concat(f."to")

@@ -14,8 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// A team with hundreds of writes under way does not delay the writes of another team,
-// nor those of the program itself, by more than a turn.
+// TestTeamsTakeTurnsAtWriting checks that hundreds of concurrent writes of one team delay
+// the writes of another team, and of the system, by at most one turn.
 func TestTeamsTakeTurnsAtWriting(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
@@ -49,7 +49,7 @@ func TestTeamsTakeTurnsAtWriting(t *testing.T) {
 			if err := other.SetPurpose(ctx, ours, dmarcd.PurposeBusiness); err != nil {
 				t.Error(err)
 			}
-			// SQLite has one writer: what was admitted before goes first, and no more.
+			// SQLite has one writer: only what was admitted before goes first.
 			if between := writes.Load() - before; between > 30 {
 				t.Errorf("%d writes of the busy team went first, in %v", between, time.Since(began))
 			}

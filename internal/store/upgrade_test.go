@@ -14,8 +14,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestTooOldDatabaseIsRefused has databases as they were before the first release, when
-// the numbers of migrations had another meaning.
+// TestTooOldDatabaseIsRefused opens databases from before the first release, when
+// migrations had other numbers.
 func TestTooOldDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, last := range []int{1, 14} {
@@ -41,7 +41,7 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { _ = s.Close() }) // it only read
+				t.Cleanup(func() { _ = s.Close() }) // read-only
 				_, err = s.Migrate(t.Context())
 				for name, err := range map[string]error{"Migrate": err, "CheckSchema": s.CheckSchema(t.Context())} {
 					if !errors.Is(err, store.ErrTooOld) {
@@ -59,8 +59,7 @@ func TestTooOldDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestBackupOfReports is served from after a loss: it knows the reports, and what
-// waits.
+// TestBackupOfReports opens a backup, which contains reports and unclaimed shares.
 func TestBackupOfReports(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours, "gone.example")
@@ -79,7 +78,7 @@ func TestBackupOfReports(t *testing.T) {
 		in.must(in.store.Backup(in.Context(), file, nil))
 		restored := storetest.DB{Engine: "sqlite", DSN: file}
 		s := restored.Open(in, store.Options{Now: in.clock.Now})
-		// PostgreSQL and SQLite print a boolean each in its own way.
+		// The engines print booleans differently.
 		same := strings.NewReplacer(" true", " 1", " false", " 0")
 		if diff := cmp.Diff(same.Replace(in.db.Dump(in)), same.Replace(restored.Dump(in))); diff != "" {
 			in.Errorf("the backup differs (-database +backup):\n%s", diff)

@@ -16,7 +16,7 @@ func decided(action string) dmarcd.AuditEntry {
 	return dmarcd.AuditEntry{Actor: "editor@example.com", Action: action}
 }
 
-// setCounted includes or excludes a report, and compares whether that changed anything.
+// setCounted includes or excludes a report, and checks whether that changed anything.
 func (in *inbox) setCounted(id dmarcd.ReportID, counted, want bool) {
 	in.Helper()
 	before := in.entries()
@@ -38,7 +38,6 @@ func (in *inbox) entries() int {
 	return len(entries)
 }
 
-// wantState compares the state of a report.
 func (in *inbox) wantState(id dmarcd.ReportID, want dmarcd.ReportState) {
 	in.Helper()
 	report, err := in.team.Report(in.Context(), id)
@@ -75,7 +74,7 @@ func TestExcludeAndInclude(t *testing.T) {
 	})
 }
 
-// wantMessages compares the messages of all sources, as they are read together.
+// wantMessages checks the messages of all sources.
 func wantMessages(in *inbox, want int64) {
 	in.Helper()
 	places, got, err := sentPlaces(in.Context(), in.team)
@@ -102,7 +101,7 @@ func TestExclusionSurvivesReplacement(t *testing.T) {
 		in.setCounted(first, false, false)
 		in.setCounted(second.ID, true, true)
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(20)})
-		// An editor may choose the version.
+		// An editor may select the version.
 		in.setCounted(first, true, true)
 		in.wantState(second.ID, dmarcd.ReportReplaced)
 		in.wantCounted(map[string]dmarcd.Summary{ours: passed(1)})
@@ -146,7 +145,7 @@ func TestDeleteReport(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
 		var records []aggregate.Record
-		for range 1200 { // more than one step of the purge removes
+		for range 1200 { // more than one step of the purge
 			records = append(records, storetest.Passed(ours, 2))
 		}
 		large := report("1", ours, records...)
@@ -167,7 +166,7 @@ func TestDeleteReport(t *testing.T) {
 					}
 				}
 			}
-			// It is stored anew.
+			// It is stored again.
 			again := in.receive(large)[0]
 			if again.Status != dmarcd.Stored || again.ID == id {
 				in.Errorf("%s: got %s, want it stored anew", when, again.Status)
@@ -184,7 +183,7 @@ func TestDeleteReport(t *testing.T) {
 	})
 }
 
-// wantGone fails where something of a deleted report can be read.
+// wantGone checks that nothing of a deleted report can be read.
 func wantGone(in *inbox, id dmarcd.ReportID) {
 	in.Helper()
 	ctx := in.Context()
@@ -213,7 +212,7 @@ func wantGone(in *inbox, id dmarcd.ReportID) {
 	}
 }
 
-// TestOriginalGoesWithTheLast: two reports and something rejected of one delivery.
+// TestOriginalGoesWithTheLast deletes two reports and a rejected item of one delivery.
 func TestOriginalGoesWithTheLast(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -285,8 +284,7 @@ func TestSetReportsCounted(t *testing.T) {
 	})
 }
 
-// by is the delivery of a report in a mail that is authenticated as a domain, "" for a
-// bare file.
+// by is the delivery of a report by mail authenticated as a domain, "" for a file.
 func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
 	delivery := storetest.Delivery(report)
 	if domain != "" {
@@ -295,10 +293,10 @@ func by(domain string, report dmarcd.NewReport) *dmarcd.Delivery {
 	return delivery
 }
 
-// TestWhoReported: the authenticated domain decides which version counts, whichever
-// comes first.
+// TestWhoReported checks that the authenticated domain decides which version counts, in
+// any order.
 func TestWhoReported(t *testing.T) {
-	type sent func() *dmarcd.Delivery // a new one for each store: receiving it reads it
+	type sent func() *dmarcd.Delivery // one per store: receiving consumes it
 	genuine := func(domain string) sent {
 		return func() *dmarcd.Delivery {
 			r := report("1", ours, storetest.Passed(ours, 5))
@@ -350,7 +348,7 @@ func TestWhoReported(t *testing.T) {
 	}
 }
 
-// TestUnverifiedShare: totals say how many messages come from unverified reports.
+// TestUnverifiedShare checks that totals contain the messages of unverified reports.
 func TestUnverifiedShare(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)

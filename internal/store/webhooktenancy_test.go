@@ -11,14 +11,12 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// joined returns the entries of both maps.
 func joined[V any](a, b map[string]V) map[string]V {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// webhookAttacks are the attacks on webhooks.
 var webhookAttacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
 	"AddWebhook": func(ctx context.Context, other *store.Team, _ victim) error {
 		added, err := other.AddWebhook(ctx, dmarcd.Webhook{URL: "https://evil.example/", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })

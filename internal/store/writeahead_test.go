@@ -16,11 +16,11 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// manyRecords are more than fit into one transaction.
+// manyRecords are more than one transaction writes.
 const manyRecords = 12_500
 
-// large is a report of many records of one message each. Before the record with the
-// number n, at is called.
+// large is a report with many records of one message each. It calls at before each
+// record, with its number.
 func large(id string, at func(n int) error) dmarcd.NewReport {
 	record := storetest.Passed(ours, 1)
 	report := storetest.Aggregate(id, ours, today, record)
@@ -43,8 +43,8 @@ func large(id string, at func(n int) error) dmarcd.NewReport {
 	return report
 }
 
-// TestLargeReport writes a report in many transactions: nothing of it is seen before the
-// end, and all of it after.
+// TestLargeReport writes a report in many transactions: nothing is visible before the
+// end, everything after.
 func TestLargeReport(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -56,7 +56,7 @@ func TestLargeReport(t *testing.T) {
 				return nil
 			}
 			looked = true
-			// Nothing is locked: others write, also for the same domain.
+			// Nothing is locked: others can write, even for the same domain.
 			ctx, cancel := context.WithTimeout(in.Context(), time.Minute)
 			defer cancel()
 			if err := other.SetPurpose(ctx, ours, dmarcd.PurposeBusiness); err != nil {
@@ -75,7 +75,7 @@ func TestLargeReport(t *testing.T) {
 		if got := in.rows("records"); got != manyRecords+1 {
 			in.Errorf("got %d records, want %d", got, manyRecords+1)
 		}
-		// A duplicate writes nothing first.
+		// A duplicate is not written ahead.
 		before := in.store.Stats().Queries
 		if got := in.receive(large("1", func(int) error { return errors.New("read for nothing") }))[0].Status; got != dmarcd.Duplicate {
 			in.Errorf("sent again: got %s, want a duplicate", got)
@@ -93,7 +93,7 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// purgeAll purges without a check after each of the many steps.
+// purgeAll purges without a consistency check after each step.
 func (in *inbox) purgeAll() {
 	in.Helper()
 	for more := true; more; {
@@ -106,8 +106,8 @@ func (in *inbox) purgeAll() {
 
 var errStopped = errors.New("stopped")
 
-// TestLargeReportThatIsNotReceived ends in the middle, by an error or with the process:
-// the purge removes what was written.
+// TestLargeReportThatIsNotReceived is interrupted by an error or a crash: the purge
+// removes what was written.
 func TestLargeReportThatIsNotReceived(t *testing.T) {
 	for _, how := range []string{"error", "crash"} {
 		t.Run(how, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestLargeReportThatIsNotReceived(t *testing.T) {
 				if usage, err := in.team.Usage(in.Context()); err != nil || usage[dmarcd.QuotaStored] != 0 {
 					in.Errorf("got the usage %v and %v, want nothing stored", usage, err)
 				}
-				// What was charged and given back leaves a row of zeros.
+				// Charges that were refunded leave a row of zeros.
 				after := regexp.MustCompile(`team_usage: \[\d+ \d+ 0 0 0\]\n`).ReplaceAllString(in.db.Dump(in), "")
 				if after != before {
 					in.Errorf("something is left:\n%s", after)
@@ -153,8 +153,8 @@ func TestLargeReportThatIsNotReceived(t *testing.T) {
 	}
 }
 
-// TestLeaseOfALargeReportEnds has the purge take away a report while it is received: the
-// reception begins anew.
+// TestLeaseOfALargeReportEnds purges a report while it is received: the reception starts
+// again.
 func TestLeaseOfALargeReportEnds(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.add(ours)
@@ -195,7 +195,7 @@ func TestReplicasReceiveTheSameLargeReport(t *testing.T) {
 		together(teams, func(i int, team *store.Team) {
 			version := storetest.Aggregate("version", ours, today, storetest.Passed(ours, int64(1+i)))
 			receipts, err := [][]dmarcd.Receipt(nil), dmarcd.ErrTemporary
-			for errors.Is(err, dmarcd.ErrTemporary) { // what every caller does: SQLite has no queue of writers
+			for errors.Is(err, dmarcd.ErrTemporary) { // as every caller does: SQLite has no queue of writers
 				receipts, err = team.Receive(in.Context(), []*dmarcd.Delivery{
 					storetest.Delivery(large("1", nil)), storetest.Delivery(version),
 				})
@@ -218,8 +218,8 @@ func TestReplicasReceiveTheSameLargeReport(t *testing.T) {
 	})
 }
 
-// TestDomainsChangeWhileALargeReportIsReceived adds the domain of a report, or deletes
-// it, between the transactions of its reception.
+// TestDomainsChangeWhileALargeReportIsReceived adds or deletes the domain of a report
+// between the transactions of its reception.
 func TestDomainsChangeWhileALargeReportIsReceived(t *testing.T) {
 	for _, what := range []string{"added", "deleted", "deleted and purged", "deleted and added"} {
 		t.Run(what, func(t *testing.T) {
