@@ -13,7 +13,7 @@ const envPrefix = "DMARCD_"
 // Settings returns all settings in the order of the documentation. The caller may modify
 // the slice.
 func Settings() []Setting {
-	return slices.Concat(generalSettings(), sectionSettings(), intakeSettings(), pageSettings(), mailSettings())
+	return slices.Concat(generalSettings(), sectionSettings(), reportSettings(), oidcSettings(), mailSettings())
 }
 
 func generalSettings() []Setting {
@@ -62,6 +62,7 @@ func generalSettings() []Setting {
 	}
 }
 
+// sectionSettings returns the settings of the sections log to schedule.
 func sectionSettings() []Setting {
 	timeout := durationFrom(time.Millisecond, 24*time.Hour)
 	return []Setting{

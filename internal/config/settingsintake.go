@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// intakeSettings returns the settings of report intake and retention.
-func intakeSettings() []Setting {
-	return slices.Concat(quotaSettings(), limitSettings(), folderSettings(), smtpSettings(), retentionSettings())
+// reportSettings returns the settings for receiving and storing reports.
+func reportSettings() []Setting {
+	return slices.Concat(quotaSettings(), limitSettings(), intakeSettings(), mailIntakeSettings(), retentionSettings(), fileSettings())
 }
 
 // quotaSettings returns the default quotas of teams.
@@ -78,7 +78,7 @@ func limitSettings() []Setting {
 	}
 }
 
-func folderSettings() []Setting {
+func intakeSettings() []Setting {
 	return []Setting{
 		define("intake.forged", wordKind(), ForgedMark, oneOf(ForgedMark, ForgedReject),
 			func(c *Config) *string { return &c.Intake.Forged },
@@ -102,7 +102,8 @@ func folderSettings() []Setting {
 	}
 }
 
-func smtpSettings() []Setting {
+// mailIntakeSettings returns the sections smtp and imap.
+func mailIntakeSettings() []Setting {
 	connections := wholeBetween(1, 100_000, "")
 	return []Setting{
 		define("smtp.hostname", nameKind(), "", orEmpty(domainName()),
@@ -173,6 +174,12 @@ func retentionSettings() []Setting {
 		define("retention.failure", durationKind(), "336h", age,
 			func(c *Config) *time.Duration { return &c.Retention.Failure },
 			"how long to keep failure reports with their originals; 0s = forever"),
+	}
+}
+
+// fileSettings returns the sections secret and senders.
+func fileSettings() []Setting {
+	return []Setting{
 		define("secret.file", textKind(), "", orEmpty(file()),
 			func(c *Config) *string { return &c.Secret.File },
 			"file with the key that encrypts mailbox passwords; created on first use").

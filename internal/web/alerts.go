@@ -14,8 +14,8 @@ const alertsPath = Prefix + "/alerts"
 type alertsView struct {
 	Table ui.Table
 	Pager ui.Pager
-	// Rules is the form to change the rules, Mutes how many mutes they have, which only the
-	// API changes.
+	// Rules is the form for the rules. Mutes is the number of mutes, which only the API
+	// changes.
 	Rules  ui.Form
 	Mutes  int
 	MayOwn bool
@@ -23,7 +23,7 @@ type alertsView struct {
 
 const alertsPerPage = 50
 
-// alerts shows what the rules decided on each event, and the rules.
+// alerts shows the rules, and their decision on each event.
 func (s *Web) alerts(c *call) error {
 	rules, err := c.team.AlertRules(c.r.Context())
 	if err != nil {

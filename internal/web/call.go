@@ -99,7 +99,7 @@ func (c *call) link(path string, changes ...string) string {
 	return ui.WithQuery(path, carried(c.r.URL.Query()), changes...)
 }
 
-// carrying returns a form that takes along the period and the tag of the page.
+// carrying returns the form with hidden fields for the period and the tag of the page.
 func (c *call) carrying(form ui.Form) ui.Form {
 	for _, kept := range ui.Kept(carried(c.r.URL.Query())) {
 		if !slices.ContainsFunc(form.Fields, func(f ui.Field) bool { return f.Name == kept.Value }) {

@@ -32,7 +32,7 @@ const (
 	// maxNews and maxActions limit the lists above the table.
 	maxNews    = 20
 	maxActions = 6
-	// maxMarkEvents is how many events are searched for changes of policies.
+	// maxMarkEvents is the number of events searched for policy changes.
 	maxMarkEvents = 200
 )
 

@@ -55,8 +55,8 @@ type reportView struct {
 
 const recordsPerPage = 250
 
-// backToReports leads to the list that a report was opened from: that of the domain which
-// the query names, or that of the team.
+// backToReports links to the list that contains the report: that of the domain in the
+// query, or that of the team.
 func (c *call) backToReports() ui.Link {
 	if domain := normalDomain(c.r.URL.Query().Get("domain")); domain != "" {
 		return ui.Link{Text: "Reports of " + domain, Href: c.link(domainPath(domain) + "/reports")}

@@ -11,7 +11,7 @@ func withClient(issuer string) map[string]string {
 	return map[string]string{"oidc-issuer": issuer, "oidc-client-id": "dmarcd", "oidc-client-secret": "open sesame"}
 }
 
-func TestBadPageValues(t *testing.T) {
+func TestBadOIDCValues(t *testing.T) {
 	t.Parallel()
 	const (
 		wantIssuer = "must be an https URL without query and fragment, such as https://login.example.com; http is for a provider on the same machine"

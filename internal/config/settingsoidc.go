@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// pageSettings returns the settings of the web interface.
-func pageSettings() []Setting {
+// oidcSettings returns the settings for sign-in with an OpenID provider.
+func oidcSettings() []Setting {
 	return []Setting{
 		define("oidc.issuer", textKind(), "", orEmpty(issuer()),
 			func(c *Config) *string { return &c.OIDC.Issuer },
