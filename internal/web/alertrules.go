@@ -36,7 +36,7 @@ func rulesForm(r dmarcd.AlertRules) ui.Form {
 	}}
 }
 
-// readRules returns the rules that a form says.
+// readRules parses the rules in a form.
 func readRules(written url.Values) (dmarcd.AlertRules, error) {
 	r := dmarcd.AlertRules{
 		Kinds: splitList[dmarcd.EventKind](written.Get("kinds")), Domains: splitList[string](written.Get("domains")),
@@ -62,7 +62,7 @@ func readRules(written url.Values) (dmarcd.AlertRules, error) {
 	return r, err
 }
 
-// setAlertRules saves the rules of the form. Mutes stay.
+// setAlertRules saves the rules of the form, and keeps the mutes.
 func (s *Web) setAlertRules(c *call) error {
 	written, err := c.form()
 	if err != nil {

@@ -79,8 +79,8 @@ type tab struct {
 type domainView struct {
 	Head DomainHead
 	Tabs []tab
-	// Settings and Guide lead to the settings and to the setup guide of the domain, TagLinks
-	// to the domains with the same tags.
+	// Settings and Guide are the settings and the setup guide of the domain; TagLinks are
+	// the domains with the same tags.
 	Settings, Guide string
 	TagLinks        []ui.Link
 }

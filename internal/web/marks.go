@@ -9,10 +9,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
 
-// maxMarks bounds the marks of a chart.
+// maxMarks limits the marks of a chart.
 const maxMarks = 30
 
-// markedFacts are the changes of DNS that charts mark, with their words.
+// markedFacts are the DNS changes that charts mark, with their descriptions.
 var markedFacts = map[dmarcd.FactName]string{
 	dmarcd.FactDMARCRecord:  "DMARC record",
 	dmarcd.FactSPFRecord:    "SPF record",
@@ -24,8 +24,8 @@ var markedFacts = map[dmarcd.FactName]string{
 	dmarcd.FactBIMIRecord:   "BIMI record",
 }
 
-// dnsMarks are the days of a period on which the DNS or the policy of a domain changed, the
-// earliest first.
+// dnsMarks are the days of a period on which the DNS or the policy of a domain changed,
+// oldest first.
 func (c *call) dnsMarks(domain string, period ui.Period) ([]ui.Mark, error) {
 	checks, err := c.team.Checks(c.r.Context(), dmarcd.Domain{Name: domain}, service.Cursor{At: dayTime(period.To + 1)}, maxMarks)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *call) dnsMarks(domain string, period ui.Period) ([]ui.Mark, error) {
 	return marks, nil
 }
 
-// markText puts the changes of a check into words, the policy first.
+// markText describes the changes of a check, the policy first.
 func markText(changes []dmarcd.Change) string {
 	var policy, others []string
 	for _, change := range changes {
@@ -72,7 +72,7 @@ func changeVerb(change dmarcd.Change) string {
 	return "changed"
 }
 
-// policyMarks are the latest changes of policies among events, which are the latest first.
+// policyMarks are the latest policy changes among events, which are newest first.
 func (c *call) policyMarks(events []dmarcd.Event) []ui.Mark {
 	var marks []ui.Mark
 	for _, e := range events {

@@ -31,7 +31,7 @@ type Chart struct {
 type ChartDay struct {
 	Day    dmarcd.Day
 	Values []int64
-	// Href leads to what the day is made of, "" where nothing does.
+	// Href links to the data of the day, "" for no link.
 	Href string
 }
 
@@ -41,19 +41,18 @@ type ChartFlow struct {
 	Messages int64
 }
 
-// ChartStop is a place on the way, with its colour. Href leads to it, "" where nothing does.
+// ChartStop is a stop with its color. Href is its page, "" for no link.
 type ChartStop struct{ Text, Tone, Href string }
 
 // Mark is an event on a day.
 type Mark struct {
 	Day  dmarcd.Day
 	Text string
-	// Href leads to more about it, "" where nothing does.
+	// Href links to details, "" for no link.
 	Href string
 }
 
-// LinkDays makes each day a link to what that day is made of. The path gets the day as its
-// period.
+// LinkDays links each day to path, with the day as the period.
 func (c *Chart) LinkDays(path string, query url.Values, changes ...string) {
 	for i, d := range c.Days {
 		day := d.Day.String()

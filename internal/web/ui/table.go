@@ -24,8 +24,8 @@ type Table struct {
 	More int
 }
 
-// Density says how much room the table needs beside the screen: "" for few columns, some or
-// many. With less it is shown as cards.
+// Density is the width that the table needs: "" for few columns, "some" or "many". On
+// narrower screens it is shown as cards.
 func (t Table) Density() string {
 	const some, many = 5, 8 // columns
 	switch n := len(t.Columns); {
