@@ -52,16 +52,16 @@ func TestMetricsDocumented(t *testing.T) {
 	slices.Sort(rows)
 	want := `# Metrics
 
-` + "`/metrics`" + ` on the HTTP listener has these metrics in the format of Prometheus, beside those of
-the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `). Times are histograms: their names are
-followed by ` + "`_bucket`, `_sum` and `_count`" + `. No label has a value that a client chooses.
+` + "`/metrics`" + ` on the HTTP listener exports these metrics in the Prometheus format, in addition to those
+of the Go runtime (` + "`go_*`" + `) and the process (` + "`process_*`" + `). Times are histograms, with the suffixes
+` + "`_bucket`, `_sum` and `_count`" + `. Clients cannot choose label values.
 
 | metric | labels | meaning |
 |---|---|---|
 ` + strings.Join(rows, "\n") + `
 
-[deploy/monitoring](../deploy/monitoring) has a dashboard for Grafana and alert rules for
-Prometheus. This list is written by ` + "`make gen`" + `.
+[deploy/monitoring](../deploy/monitoring) contains a Grafana dashboard and Prometheus alert rules.
+` + "`make gen`" + ` writes this list.
 `
 	if *update {
 		if err := os.WriteFile(metricsDocument, []byte(want), 0o600); err != nil {

@@ -26,7 +26,7 @@ func newStages() stages {
 			Buckets: buckets,
 		}, []string{"stage"}),
 		spool: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "dmarcd_spool_seconds", Help: "Time from the acknowledgement of a mail to its reports in the database.",
+			Name: "dmarcd_spool_seconds", Help: "Time from the acknowledgement of a message until its reports are in the database.",
 			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600},
 		}),
 		jobs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -71,9 +71,9 @@ func outcomeOf(err error) string {
 type spoolCollector struct{ app *App }
 
 var (
-	spoolMessages = prometheus.NewDesc("dmarcd_spool_messages", "Acknowledged mails that are not in the database yet.", nil, nil)
-	spoolBytes    = prometheus.NewDesc("dmarcd_spool_bytes", "Bytes of the mail spool.", nil, nil)
-	spoolAge      = prometheus.NewDesc("dmarcd_spool_age_seconds", "Age of the oldest mail in the spool.", nil, nil)
+	spoolMessages = prometheus.NewDesc("dmarcd_spool_messages", "Acknowledged messages that are not in the database yet.", nil, nil)
+	spoolBytes    = prometheus.NewDesc("dmarcd_spool_bytes", "Size of the mail spool in bytes.", nil, nil)
+	spoolAge      = prometheus.NewDesc("dmarcd_spool_age_seconds", "Age of the oldest message in the spool.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
