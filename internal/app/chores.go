@@ -36,6 +36,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "detect failing mailboxes", Step: a.detectMailboxes, Poll: jobs.Minutely},
 		{Name: lowDisk, Step: a.detectLowDisk, Poll: jobs.Minutely},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
+		{Name: "partition records", Step: a.store.Partition, Poll: jobs.Hourly},
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
 		{Name: "purge expired sessions", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},

@@ -28,6 +28,8 @@ type dialect struct {
 	prepare bool
 	// unnumbered makes multi-row inserts use ? instead of $1, $2….
 	unnumbered bool
+	// partitions tells that records are partitioned by time.
+	partitions bool
 	// maxParameters limits a multi-row insert: beyond it statements get slower.
 	maxParameters int
 	// copyRows inserts rows by COPY in the transaction of a connection; nil if not supported.

@@ -36,7 +36,7 @@ func (c *clock) advance(d time.Duration) time.Time {
 	return c.now
 }
 
-func newTeam(t *testing.T, s *store.Store, name string) *store.Team {
+func newTeam(t testing.TB, s *store.Store, name string) *store.Team {
 	t.Helper()
 	team, err := s.CreateTeam(t.Context(), name, true)
 	if err != nil {

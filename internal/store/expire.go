@@ -16,19 +16,27 @@ func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, er
 	if err != nil {
 		return false, err
 	}
+	dropped, err := s.droppedRecords(ctx, configured)
+	if err != nil {
+		return false, err
+	}
 	return s.eachTeam(ctx, "retention", teams, func(ctx context.Context, t *Team) (bool, error) {
-		return t.expire(ctx, configured)
+		return t.expire(ctx, configured, dropped)
 	})
 }
 
-func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err error) {
+// expire removes some data of the team. Records whose retention is dropped are left to
+// Partition.
+func (t *Team) expire(ctx context.Context, configured Retention, dropped time.Duration) (more bool, err error) {
 	own, err := t.Retention(ctx)
 	if err != nil {
 		return false, err
 	}
 	keep, now := own.Or(configured), t.store.now()
-	if keep.Records == 0 || keep.Counters > 0 && keep.Counters < keep.Records {
-		keep.Records = keep.Counters // a report expires after its records
+	keep.Records = keep.records() // a report expires after its records
+	expireRecords := t.expireRecords
+	if dropped > 0 && keep.Records == dropped {
+		expireRecords = t.expireWithPartition
 	}
 	for _, step := range []struct {
 		age    time.Duration
@@ -38,7 +46,7 @@ func (t *Team) expire(ctx context.Context, configured Retention) (more bool, err
 		{keep.Failure, t.expireRejectedFailures},
 		{keep.Rejected, t.expireRejected},
 		{keep.Originals, t.expireOriginals},
-		{keep.Records, t.expireRecords},
+		{keep.Records, expireRecords},
 		{keep.Counters, t.expireReports},
 		{keep.Counters, t.expireDays},
 		{keepDeliveries, t.expireDeliveries},
@@ -126,6 +134,7 @@ func scanBytes(scan scanner) ([]byte, error) {
 // emptying in emptied_at means that some of the records are removed.
 const emptying = -1
 
+// expireRecords removes the records of reports.
 func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool, error) {
 	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
 		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), expireStep}, scanReportID)
@@ -176,7 +185,11 @@ func (t *Team) noteExpiry(ctx context.Context, tx tx, reports []dmarcd.ReportID)
 			days[day] = struct{}{}
 		}
 	}
-	for _, day := range slices.Sorted(maps.Keys(days)) {
+	return t.markExpired(ctx, tx, slices.Sorted(maps.Keys(days)))
+}
+
+func (t *Team) markExpired(ctx context.Context, tx tx, days []dmarcd.Day) error {
+	for _, day := range days {
 		if _, err := tx.exec(ctx, `UPDATE team_days SET changes = changes + 1, broken = changes + 1, expired = TRUE WHERE team_id = $1 AND day = $2`, t.id, day); err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ var postgresDialect = dialect{
 	lockMigration: `SELECT pg_advisory_xact_lock(` + migrationLock + `)`,
 	tables:        `SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()`,
 	beginSnapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+	partitions:    true,
 	maxParameters: 1000,
 	copyRows:      copyRowsPostgres,
 	isUnique:      isUniquePostgres,

@@ -36,13 +36,35 @@ func (t *Team) SetRetention(ctx context.Context, keep Retention, audit ...dmarcd
 
 // Retention returns the team's retention, AsConfigured for unset fields.
 func (t *Team) Retention(ctx context.Context) (Retention, error) {
+	var keep Retention
+	err := t.store.pointRead(ctx, func(ctx context.Context, read tx) error {
+		found, err := collect(ctx, read, `SELECT keep_originals, keep_records, keep_counters FROM teams WHERE id = $1`, []any{t.id}, scanRetention)
+		if err == nil && len(found) == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		if err == nil {
+			keep = found[0]
+		}
+		return err
+	})
+	return keep, err
+}
+
+func scanRetention(scan scanner) (Retention, error) {
 	var originals, records, counters int64
-	err := t.store.queryRow(ctx, `SELECT keep_originals, keep_records, keep_counters FROM teams WHERE id = $1`,
-		[]any{t.id}, &originals, &records, &counters)
+	err := scan(&originals, &records, &counters)
 	return Retention{
 		Originals: time.Duration(originals) * time.Second, Rejected: AsConfigured, Failure: AsConfigured,
 		Records: time.Duration(records) * time.Second, Counters: time.Duration(counters) * time.Second,
 	}, err
+}
+
+// records returns how long records are stored: at most as long as their reports.
+func (keep Retention) records() time.Duration {
+	if keep.Records == 0 || keep.Counters > 0 && keep.Counters < keep.Records {
+		return keep.Counters
+	}
+	return keep.Records
 }
 
 // Or fills unset fields from the settings of the installation.

@@ -230,7 +230,8 @@ func (db DB) Tables(t testing.TB) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' ORDER BY name`
 	if db.Engine == "postgres" {
-		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_name <> 'goose_db_version' ORDER BY table_name`
+		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_name <> 'goose_db_version'
+			AND table_name NOT LIKE 'records\_%' ORDER BY table_name` // those are partitions
 	}
 	rows, err := db.SQL(t).QueryContext(t.Context(), query)
 	if err != nil {

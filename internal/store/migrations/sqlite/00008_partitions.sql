@@ -1,0 +1,4 @@
+-- +goose Up
+
+-- Only PostgreSQL partitions its records.
+SELECT 1;

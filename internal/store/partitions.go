@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// week is the span of a partition of records. Days would be too many: a query that
+	// reads by report opens each.
+	week = 7 * 24 * time.Hour
+	// weeksAhead is how many partitions are made before they are needed.
+	weeksAhead = 4
+	// minDropped is the shortest retention for which expired records stay in the database
+	// until their partition is dropped, which is up to ten days later.
+	minDropped = 30 * 24 * time.Hour
+	// receiving is how long a report may be received for: it is not visible meanwhile.
+	receiving = 2 * 24 * time.Hour
+)
+
+// idAt returns the lowest id of a time; see timeIDs.
+func idAt(t time.Time) int64 { return t.UnixMicro() << randomBits }
+
+// partition is a part of the table of records: the ids from from up to to.
+type partition struct {
+	name     string
+	from, to int64
+}
+
+// Partition makes the partitions of records for the next weeks, and drops those whose reports
+// have all lost their records by age or were deleted. It reports false: it does all that is
+// due. SQLite has no partitions.
+func (s *Store) Partition(ctx context.Context) (more bool, err error) {
+	if !s.dialect.partitions {
+		return false, nil
+	}
+	all, err := s.partitions(ctx)
+	if err != nil {
+		return false, fmt.Errorf("list partitions: %w", err)
+	}
+	now := s.now()
+	next := now.Truncate(week)
+	for _, p := range all {
+		if p.to > idAt(next) {
+			next = time.UnixMicro(p.to >> randomBits).UTC()
+		}
+	}
+	for ; next.Before(now.Add(weeksAhead * week)); next = next.Add(week) {
+		if err := s.addPartition(ctx, next); err != nil {
+			return false, fmt.Errorf("add a partition: %w", err)
+		}
+	}
+	for _, p := range all {
+		if p.to > idAt(now.Add(-receiving)) {
+			break
+		}
+		dropped, err := s.dropPartition(ctx, p)
+		if err != nil {
+			return false, fmt.Errorf("drop a partition: %w", err)
+		}
+		if !dropped {
+			break // newer ones are kept for longer
+		}
+		s.options.Log.InfoContext(ctx, "partition of expired records dropped", "partition", p.name)
+	}
+	return false, nil
+}
+
+// partitions returns the partitions that have an end, in order.
+func (s *Store) partitions(ctx context.Context) ([]partition, error) {
+	return collectRead(ctx, s, `SELECT name, COALESCE(CAST(substring(bounds FROM 'FROM \(''(\d+)') AS BIGINT), 0), CAST(substring(bounds FROM 'TO \(''(\d+)') AS BIGINT) AS until
+		FROM (SELECT CAST(relname AS TEXT) AS name, pg_get_expr(relpartbound, oid) AS bounds FROM pg_class
+			WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = CAST('records' AS regclass))) AS parts
+		WHERE bounds <> 'DEFAULT' ORDER BY until`, nil, func(scan scanner) (partition, error) {
+		var p partition
+		return p, scan(&p.name, &p.from, &p.to)
+	})
+}
+
+// addPartition makes the partition of the week that begins then. Attaching it does not block
+// readers and writers, unlike CREATE TABLE … PARTITION OF.
+func (s *Store) addPartition(ctx context.Context, begin time.Time) error {
+	name := "records_" + begin.Format("20060102")
+	return s.tx(ctx, func(tx tx) error {
+		for _, statement := range []string{
+			`CREATE TABLE ` + name + ` (LIKE records INCLUDING ALL)`,
+			fmt.Sprintf(`ALTER TABLE records ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)`, name, idAt(begin), idAt(begin.Add(week))),
+		} {
+			if _, err := tx.exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dropPartition drops a partition unless a report has records in it.
+func (s *Store) dropPartition(ctx context.Context, p partition) (dropped bool, err error) {
+	var needed bool
+	err = s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM reports
+		WHERE id >= $1 AND id < $2 AND kind = 'aggregate' AND emptied_at <= 0 AND state <> 'deleted')`, []any{p.from, p.to}, &needed)
+	if err != nil || needed {
+		return false, err
+	}
+	err = s.tx(ctx, func(tx tx) error {
+		// The lock waits for all readers of records, and others wait for it.
+		if _, err := tx.exec(ctx, `SET LOCAL lock_timeout = 1000`); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `DROP TABLE `+p.name)
+		return err
+	})
+	return err == nil, err
+}
+
+// emptiedStep is the number of reports per step whose records are left to Partition.
+const emptiedStep = 90
+
+// expireWithPartition hides the records of reports until their partition is dropped.
+func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time) (more bool, err error) {
+	reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND emptied_at <= 0 AND end_at < $2
+		ORDER BY end_at LIMIT $3`, []any{t.id, unix(before), emptiedStep}, scanReportID)
+	if err != nil || len(reports) == 0 {
+		return false, err
+	}
+	args := []any{t.id}
+	var places []string
+	for _, id := range reports {
+		args = append(args, id)
+		places = append(places, fmt.Sprintf("$%d", len(args)))
+	}
+	list := ` IN (` + strings.Join(places, ", ") + `)`
+	days, err := collect(ctx, tx, `SELECT DISTINCT day FROM shares WHERE team_id = $1 AND domain_id <> 0 AND report_id`+list+` ORDER BY day`, args, scanDay)
+	if err != nil {
+		return false, err
+	}
+	if err := t.markExpired(ctx, tx, days); err != nil {
+		return false, err
+	}
+	var change int64
+	for _, step := range []struct {
+		sign  int64
+		query string
+	}{
+		{-1, `SELECT ` + reportBytes + ` FROM reports WHERE team_id = $1 AND id` + list},
+		{1, fmt.Sprintf(`UPDATE reports SET emptied_at = %d, document = CASE WHEN kind = 'aggregate' THEN document ELSE '' END
+			WHERE team_id = $1 AND id`, unix(t.store.now())) + list + ` RETURNING ` + reportBytes},
+	} {
+		_, err := collect(ctx, tx, step.query, args, func(scan scanner) (none struct{}, err error) {
+			var bytes int64
+			err = scan(&bytes)
+			change += step.sign * bytes
+			return none, err
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	tx.charge(t.id, used{stored: change})
+	return len(reports) == emptiedStep, nil
+}
+
+// droppedRecords returns the retention whose expired records are left to Partition, or 0: no
+// team keeps records for longer, so that their partitions are dropped soon after.
+func (s *Store) droppedRecords(ctx context.Context, configured Retention) (longest time.Duration, err error) {
+	if !s.dialect.partitions {
+		return 0, nil
+	}
+	all, err := collectRead(ctx, s, `SELECT DISTINCT keep_originals, keep_records, keep_counters FROM teams`, nil, scanRetention)
+	if err != nil {
+		return 0, err
+	}
+	for _, own := range all {
+		keep := own.Or(configured).records()
+		if keep == 0 {
+			return 0, nil
+		}
+		longest = max(longest, keep)
+	}
+	if longest < minDropped {
+		return 0, nil
+	}
+	return longest, nil
+}
