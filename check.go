@@ -41,9 +41,9 @@ type Check struct {
 	Next *Finding
 }
 
-// KeptCheck is an entry of a domain's history: all full checks from FirstAt to LastAt had
+// StoredCheck is an entry of a domain's history: all full checks from FirstAt to LastAt had
 // the same result.
-type KeptCheck struct {
+type StoredCheck struct {
 	ID              CheckID
 	FirstAt, LastAt time.Time
 	// Check is the result. Its At is LastAt, fields for checks of DMARC alone are not

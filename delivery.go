@@ -39,8 +39,8 @@ type Original struct {
 	PackedSize int64
 }
 
-// KeptOriginal is a stored Original.
-type KeptOriginal struct {
+// StoredOriginal is a stored Original.
+type StoredOriginal struct {
 	// Size is the number of uncompressed bytes.
 	Size int64
 	// Packed reads the compressed bytes. It may query the database while reading.

@@ -42,9 +42,9 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(checks, limit, func(check dmarcd.KeptCheck) string {
+	page, err := wire.NewPage(checks, limit, func(check dmarcd.StoredCheck) string {
 		return wire.FormatCursor(check.FirstAt, int64(check.ID))
-	}, func(check dmarcd.KeptCheck) (wire.KeptCheck, error) { return wire.NewKeptCheck(check), nil })
+	}, func(check dmarcd.StoredCheck) (wire.StoredCheck, error) { return wire.NewKeptCheck(check), nil })
 	if err != nil {
 		return err
 	}

@@ -114,14 +114,14 @@ func TestDocumentDescribesWhatContainsItself(t *testing.T) {
 	var doc struct {
 		Components struct {
 			Examples struct {
-				KeptCheck struct{ Value map[string]any }
+				StoredCheck struct{ Value map[string]any }
 			}
 		}
 	}
 	if err := json.Unmarshal(encoded, &doc); err != nil {
 		t.Fatalf("read the document: %v", err)
 	}
-	check := doc.Components.Examples.KeptCheck.Value
+	check := doc.Components.Examples.StoredCheck.Value
 	term := func(cost any, terms ...any) map[string]any {
 		return map[string]any{
 			"term": "include:a.example", "target": "a.example", "provider": "", "cost": cost, "lookups": 1,

@@ -42,7 +42,7 @@ const originalPart = 64 << 10
 
 // writeOriginal sends the original bytes. They are not trusted: browsers must not render them,
 // and we choose the file name.
-func (a *API) writeOriginal(c *call, name string, original dmarcd.KeptOriginal) error {
+func (a *API) writeOriginal(c *call, name string, original dmarcd.StoredOriginal) error {
 	content := intake.Unpack(original.Packed)
 	part := make([]byte, originalPart)
 	// Read the first part before the status, so that a database error can still be reported.

@@ -39,10 +39,10 @@ func namedRejected(c *call) (dmarcd.Rejected, error) {
 	return rejected, err
 }
 
-func rejectedOriginal(c *call, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
+func rejectedOriginal(c *call, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
 	original, err := c.service.RejectedOriginal(c.r.Context(), id)
 	if errors.Is(err, dmarcd.ErrNotFound) {
-		return dmarcd.KeptOriginal{}, errOriginalGone
+		return dmarcd.StoredOriginal{}, errOriginalGone
 	}
 	return original, err
 }

@@ -91,7 +91,7 @@ func intakeSettings() []Setting {
 			"whether message bodies in failure reports are dropped or kept"),
 		define("intake.folder", textKind(), "", orEmpty(folder()),
 			func(c *Config) *string { return &c.Intake.Folder },
-			"folder whose files are imported as reports, then moved to its subfolder done or refused").
+			"folder whose files are imported as reports, then moved to its subfolder done or rejected").
 			defaulting("empty = off"),
 		define("intake.folder_team", textKind(), "default", teamName(),
 			func(c *Config) *string { return &c.Intake.FolderTeam },

@@ -14,7 +14,7 @@ type RejectedStore interface {
 	DeliveryStore
 	// RejectedByID and RejectedOriginal return dmarcd.ErrNotFound for an unknown id.
 	RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.Rejected, error)
-	RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error)
+	RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error)
 	// SettleRejected removes a rejected report.
 	SettleRejected(ctx context.Context, id dmarcd.RejectedID) error
 }

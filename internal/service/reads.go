@@ -68,15 +68,15 @@ func (t *Team) DomainSummary(ctx context.Context, name string, days dmarcd.Days)
 }
 
 // LatestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
-func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (dmarcd.KeptCheck, error) {
+func (t *Team) LatestCheck(ctx context.Context, domain dmarcd.Domain) (dmarcd.StoredCheck, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.KeptCheck{}, err
+		return dmarcd.StoredCheck{}, err
 	}
 	return t.team.LatestCheck(ctx, domain.Name)
 }
 
 // Checks returns up to limit checks of a domain, the latest first, older than the cursor.
-func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]dmarcd.KeptCheck, error) {
+func (t *Team) Checks(ctx context.Context, domain dmarcd.Domain, before Cursor, limit int) ([]dmarcd.StoredCheck, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
 		return nil, err
 	}
@@ -109,9 +109,9 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 }
 
 // ReportOriginal returns the original of a report, or dmarcd.ErrNotFound after its retention.
-func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.KeptOriginal, error) {
+func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.StoredOriginal, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.KeptOriginal{}, err
+		return dmarcd.StoredOriginal{}, err
 	}
 	return t.team.ReportOriginal(ctx, id)
 }
@@ -135,9 +135,9 @@ func (t *Team) RejectedByID(ctx context.Context, id dmarcd.RejectedID) (dmarcd.R
 
 // RejectedOriginal returns the original of a rejected item, or dmarcd.ErrNotFound after its
 // retention.
-func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
+func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
-		return dmarcd.KeptOriginal{}, err
+		return dmarcd.StoredOriginal{}, err
 	}
 	return t.team.RejectedOriginal(ctx, id)
 }

@@ -227,14 +227,14 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"DomainSummary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) {
 		return t.DomainSummary(ctx, ours, dmarcd.Days{})
 	}),
-	"LatestCheck": reads(func(_ *world, t *service.Team) (dmarcd.KeptCheck, error) {
+	"LatestCheck": reads(func(_ *world, t *service.Team) (dmarcd.StoredCheck, error) {
 		check, err := t.LatestCheck(ctx, dmarcd.Domain{Name: ours})
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			err = nil // there is none yet
 		}
 		return check, err
 	}),
-	"Checks": reads(func(_ *world, t *service.Team) ([]dmarcd.KeptCheck, error) {
+	"Checks": reads(func(_ *world, t *service.Team) ([]dmarcd.StoredCheck, error) {
 		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Cursor{}, 10)
 	}),
 	"Events": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
@@ -258,12 +258,12 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		}
 		return export.Next(ctx)
 	}),
-	"ReportOriginal": reads(func(w *world, t *service.Team) (dmarcd.KeptOriginal, error) {
+	"ReportOriginal": reads(func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
 		return t.ReportOriginal(ctx, w.report)
 	}),
 	"Rejected":     reads(func(_ *world, t *service.Team) ([]dmarcd.Rejected, error) { return t.Rejected(ctx, 0, 10) }),
 	"RejectedByID": reads(func(w *world, t *service.Team) (dmarcd.Rejected, error) { return t.RejectedByID(ctx, w.rejected) }),
-	"RejectedOriginal": reads(func(w *world, t *service.Team) (dmarcd.KeptOriginal, error) {
+	"RejectedOriginal": reads(func(w *world, t *service.Team) (dmarcd.StoredOriginal, error) {
 		return t.RejectedOriginal(ctx, w.rejected)
 	}),
 	"Daily":  reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) { return t.Daily(ctx, dmarcd.Days{}, 10) }),

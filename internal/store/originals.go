@@ -90,24 +90,24 @@ func (r *reception) settleOriginal(ctx context.Context, o pendingOriginal, added
 
 // ReportOriginal returns the original of a report, or ErrNotFound if the report or its
 // original is gone.
-func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.KeptOriginal, error) {
+func (t *Team) ReportOriginal(ctx context.Context, id dmarcd.ReportID) (dmarcd.StoredOriginal, error) {
 	return t.original(ctx, `SELECT originals.chunks, originals.size, originals.packed
 		FROM reports JOIN originals ON originals.team_id = reports.team_id AND originals.hash = reports.original
 		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, t.id, id)
 }
 
 // RejectedOriginal returns the original of a rejected item, or ErrNotFound.
-func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.KeptOriginal, error) {
+func (t *Team) RejectedOriginal(ctx context.Context, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
 	return t.original(ctx, `SELECT originals.chunks, originals.size, originals.packed
 		FROM rejected JOIN originals ON originals.team_id = rejected.team_id AND originals.hash = rejected.original
 		WHERE rejected.team_id = $1 AND rejected.id = $2`, t.id, id)
 }
 
-func (t *Team) original(ctx context.Context, query string, args ...any) (dmarcd.KeptOriginal, error) {
-	var original dmarcd.KeptOriginal
+func (t *Team) original(ctx context.Context, query string, args ...any) (dmarcd.StoredOriginal, error) {
+	var original dmarcd.StoredOriginal
 	var key, first []byte
 	if err := t.store.queryRow(ctx, query, args, &key, &original.Size, &first); err != nil {
-		return dmarcd.KeptOriginal{}, err
+		return dmarcd.StoredOriginal{}, err
 	}
 	original.Packed = &chunks{ctx: ctx, team: t, key: key, rest: first, n: 1}
 	return original, nil

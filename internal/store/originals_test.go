@@ -34,9 +34,9 @@ func TestOriginals(t *testing.T) {
 			id := in.deliver(delivery)[0].ID
 			rejected, err := in.team.Rejected(in.Context(), 0, 1)
 			in.must(err)
-			for what, read := range map[string]func() (dmarcd.KeptOriginal, error){
-				"report":   func() (dmarcd.KeptOriginal, error) { return in.team.ReportOriginal(in.Context(), id) },
-				"rejected": func() (dmarcd.KeptOriginal, error) { return in.team.RejectedOriginal(in.Context(), rejected[0].ID) },
+			for what, read := range map[string]func() (dmarcd.StoredOriginal, error){
+				"report":   func() (dmarcd.StoredOriginal, error) { return in.team.ReportOriginal(in.Context(), id) },
+				"rejected": func() (dmarcd.StoredOriginal, error) { return in.team.RejectedOriginal(in.Context(), rejected[0].ID) },
 			} {
 				original, err := read()
 				in.must(err)

@@ -12,8 +12,8 @@ import (
 )
 
 // scanCheck reads checkColumns.
-func scanCheck(scan scanner) (dmarcd.KeptCheck, error) {
-	var c dmarcd.KeptCheck
+func scanCheck(scan scanner) (dmarcd.StoredCheck, error) {
+	var c dmarcd.StoredCheck
 	var firstAt, lastAt int64
 	var document, changes string
 	if err := scan(&c.ID, &firstAt, &lastAt, &document, &changes); err != nil {
@@ -141,20 +141,20 @@ func findingEvents(before entry, after []string, check dmarcd.Check) []dmarcd.Ev
 }
 
 // LatestCheck returns the newest entry of a domain's history, or ErrNotFound.
-func (t *Team) LatestCheck(ctx context.Context, name string) (dmarcd.KeptCheck, error) {
+func (t *Team) LatestCheck(ctx context.Context, name string) (dmarcd.StoredCheck, error) {
 	checks, err := t.Checks(ctx, name, Cursor{}, 1)
 	if err == nil && len(checks) == 0 {
 		err = dmarcd.ErrNotFound
 	}
 	if err != nil {
-		return dmarcd.KeptCheck{}, err
+		return dmarcd.StoredCheck{}, err
 	}
 	return checks[0], nil
 }
 
 // Checks returns up to limit entries of a domain's history, newest first, older than the
 // cursor; none for an unknown domain.
-func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]dmarcd.KeptCheck, error) {
+func (t *Team) Checks(ctx context.Context, name string, before Cursor, limit int) ([]dmarcd.StoredCheck, error) {
 	at, id := before.bounds()
 	return collectRead(ctx, t.store, `SELECT `+checkColumns+` FROM checks
 		WHERE team_id = $1 AND (first_at < $2 OR first_at = $2 AND id < $3)

@@ -14,7 +14,7 @@ import (
 type checkView struct {
 	domainView
 	// Check is nil before the first check of the domain.
-	Check  *wire.KeptCheck
+	Check  *wire.StoredCheck
 	Groups []findingGroup
 	Parts  ui.Table
 	// Points are the points of the findings, each kind counted once; Legend describes the
@@ -95,7 +95,7 @@ func gradeLegend() string {
 
 // groupFindings groups the findings by level, worst first, without the next step, which
 // is shown above.
-func groupFindings(check wire.KeptCheck) []findingGroup {
+func groupFindings(check wire.StoredCheck) []findingGroup {
 	groups := []findingGroup{
 		{Title: "Fix now", Level: string(dmarcd.LevelError)},
 		{Title: "Fix soon", Level: string(dmarcd.LevelWarning)},
@@ -113,7 +113,7 @@ func groupFindings(check wire.KeptCheck) []findingGroup {
 	return groups
 }
 
-func checkParts(check wire.KeptCheck) []checkPart {
+func checkParts(check wire.StoredCheck) []checkPart {
 	parts := []checkPart{
 		{"DMARC", check.DMARC.Status, check.DMARC.Record, check.DMARC.Reason},
 		{"SPF", check.SPF.Status, check.SPF.Record, check.SPF.Reason},

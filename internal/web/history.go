@@ -17,23 +17,23 @@ type historyView struct {
 
 // historyEntry is a check with a description of its changes.
 type historyEntry struct {
-	wire.KeptCheck
+	wire.StoredCheck
 	Lines []changeLine
 }
 
 const checksPerPage = 20
 
 // latestCheck returns the latest check of a domain, or dmarcd.ErrNotFound.
-func (c *call) latestCheck(domain string) (wire.KeptCheck, error) {
+func (c *call) latestCheck(domain string) (wire.StoredCheck, error) {
 	kept, err := c.team.LatestCheck(c.r.Context(), dmarcd.Domain{Name: domain})
 	if err != nil {
-		return wire.KeptCheck{}, err
+		return wire.StoredCheck{}, err
 	}
 	return wire.NewKeptCheck(kept), nil
 }
 
 // checkHistory returns a page of the checks of a domain after a cursor, newest first.
-func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[wire.KeptCheck], err error) {
+func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[wire.StoredCheck], err error) {
 	before, err := parseCursor(after)
 	if err != nil {
 		return page, err
@@ -42,9 +42,9 @@ func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[
 	if err != nil {
 		return page, err
 	}
-	return wire.NewPage(kept, checksPerPage, func(k dmarcd.KeptCheck) string {
+	return wire.NewPage(kept, checksPerPage, func(k dmarcd.StoredCheck) string {
 		return wire.FormatCursor(k.FirstAt, int64(k.ID))
-	}, func(k dmarcd.KeptCheck) (wire.KeptCheck, error) { return wire.NewKeptCheck(k), nil })
+	}, func(k dmarcd.StoredCheck) (wire.StoredCheck, error) { return wire.NewKeptCheck(k), nil })
 }
 
 func (s *Web) history(c *call) error {
@@ -53,7 +53,7 @@ func (s *Web) history(c *call) error {
 		return err
 	}
 	query := c.r.URL.Query()
-	part := func(after string) (wire.Page[wire.KeptCheck], error) {
+	part := func(after string) (wire.Page[wire.StoredCheck], error) {
 		return c.checkHistory(head.Head.Domain, after)
 	}
 	if c.wantsCSV("changes") {
@@ -77,7 +77,7 @@ func (s *Web) history(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-func changeTable(checks []wire.KeptCheck) ui.Table {
+func changeTable(checks []wire.StoredCheck) ui.Table {
 	t := ui.Table{ID: "changes", Columns: []ui.Column{{Title: "When"}, {Title: "What"}, {Title: "Before"}, {Title: "After"}}}
 	for _, check := range checks {
 		for _, change := range check.Changes {

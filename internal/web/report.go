@@ -186,7 +186,7 @@ func (s *Web) original(c *call) error {
 }
 
 // download sends untrusted content, always as a file.
-func (c *call) download(name string, original dmarcd.KeptOriginal) error {
+func (c *call) download(name string, original dmarcd.StoredOriginal) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))

@@ -8,9 +8,9 @@ import (
 	"github.com/dmarcd/dmarcd"
 )
 
-// KeptCheck is an entry of a domain's history: a check that had the same result from FirstAt
+// StoredCheck is an entry of a domain's history: a check that had the same result from FirstAt
 // to LastAt, and its changes from the previous entry.
-type KeptCheck struct {
+type StoredCheck struct {
 	ID      string `json:"id"`
 	FirstAt string `json:"first_at"`
 	LastAt  string `json:"last_at"`
@@ -19,10 +19,10 @@ type KeptCheck struct {
 }
 
 // NewKeptCheck returns the shape of an entry.
-func NewKeptCheck(c dmarcd.KeptCheck) KeptCheck {
+func NewKeptCheck(c dmarcd.StoredCheck) StoredCheck {
 	changes := list(c.Changes, newChange)
 	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
-	return KeptCheck{
+	return StoredCheck{
 		ID: c.ID.String(), FirstAt: Time(c.FirstAt), LastAt: Time(c.LastAt), Check: NewCheck(c.Check), Changes: changes,
 	}
 }

@@ -42,7 +42,7 @@ func TestPathsOfChanges(t *testing.T) {
 		DNSSEC: dmarcd.DNSSECFacts{Status: status, Reason: "r", Zone: "example.com"},
 	}}
 	changes := dmarcd.Changes(dmarcd.Check{Facts: &dmarcd.Facts{}}, full)
-	entry := wire.NewKeptCheck(dmarcd.KeptCheck{Check: full, Changes: changes})
+	entry := wire.NewKeptCheck(dmarcd.StoredCheck{Check: full, Changes: changes})
 	var document any
 	if err := json.Unmarshal([]byte(marshal(t, entry.Check)), &document); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func elementName(i int, element any) string {
 
 func TestKeptCheck(t *testing.T) {
 	t.Parallel()
-	stored := dmarcd.KeptCheck{
+	stored := dmarcd.StoredCheck{
 		ID: 36, FirstAt: time.Unix(1e9, 0), LastAt: time.Unix(2e9, 0),
 		Check: dmarcd.Check{At: time.Unix(2e9, 0), Grade: "B", Facts: &dmarcd.Facts{Domain: "example.com"}},
 		Changes: []dmarcd.Change{
@@ -108,7 +108,7 @@ func TestKeptCheck(t *testing.T) {
 		},
 	}
 	got := wire.NewKeptCheck(stored)
-	want := wire.KeptCheck{
+	want := wire.StoredCheck{
 		ID: "chk_10", FirstAt: "2001-09-09T01:46:40+00:00", LastAt: "2033-05-18T03:33:20+00:00", Check: wire.NewCheck(stored.Check),
 		Changes: []wire.Change{
 			{Path: "findings.spf.ptr", After: "warning"},

@@ -17,13 +17,13 @@ import (
 
 // Subfolders of the drop folder for processed files.
 const (
-	folderDone    = "done"
-	folderRefused = "refused"
+	folderDone     = "done"
+	folderRejected = "rejected"
 )
 
 // Drop imports files that appear in a folder. A file is read once its size and time are the
 // same in two polls, so that half-written files are left alone. Hidden files and folders are
-// ignored. After a commit the file moves to the subfolder "done", or to "refused" if it
+// ignored. After a commit the file moves to the subfolder "done", or to "rejected" if it
 // contains no report. A file that cannot be read stays and is retried.
 type Drop struct {
 	Folder   string
@@ -38,7 +38,7 @@ type Drop struct {
 // Run polls the folder every interval until ctx ends, then returns nil. It returns an error if
 // the subfolders cannot be created.
 func (d *Drop) Run(ctx context.Context) error {
-	for _, name := range []string{folderDone, folderRefused} {
+	for _, name := range []string{folderDone, folderRejected} {
 		if err := os.MkdirAll(filepath.Join(d.Folder, name), 0o750); err != nil {
 			return fmt.Errorf("create drop folder: %w", err)
 		}
@@ -97,20 +97,20 @@ func (d *Drop) take(ctx context.Context, f File) {
 		return
 	}
 	var unread error
-	var refused string // the last reason
+	var reason string // of the last rejection
 	kept, rejected := 0, 0
 	importer := &Importer{Acceptor: d.Acceptor, Team: d.Team, Store: d.Store, OnResult: func(r Result) {
 		switch {
 		case errors.Is(r.Err, dmarcd.ErrLimit):
 			rejected++
-			refused = r.Err.Error()
+			reason = r.Err.Error()
 		case r.Err != nil:
 			unread = r.Err
 		}
 		for _, receipt := range r.Receipts {
 			if receipt.Status == dmarcd.StatusRejected {
 				rejected++
-				refused = receipt.Reason
+				reason = receipt.Reason
 			} else {
 				kept++
 			}
@@ -125,13 +125,13 @@ func (d *Drop) take(ctx context.Context, f File) {
 	}
 	to := folderDone
 	if kept == 0 {
-		to = folderRefused
+		to = folderRejected
 	}
 	if err := d.move(f.Path, to); err != nil {
 		d.Log.Error("could not move dropped file", "file", f.Path, "error", err)
 		return
 	}
-	d.Log.Info("dropped file imported", "file", f.Path, "stored", kept, "rejected", rejected, "reason", refused)
+	d.Log.Info("dropped file imported", "file", f.Path, "stored", kept, "rejected", rejected, "reason", reason)
 }
 
 // move moves a file to a subfolder, under a name that is not taken.

@@ -80,9 +80,9 @@ func TestDropTakesWhatIsComplete(t *testing.T) {
 		wantTree(t, folder, ".part", "a.xml", "b.txt", "box", "growing.xml", "mixed", "sub/c.xml")
 		write(t, folder, "growing.xml", report("7"))
 		polls(1)
-		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/mixed", "growing.xml", "refused/b.txt", "sub/c.xml")
+		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/mixed", "growing.xml", "rejected/b.txt", "sub/c.xml")
 		polls(1)
-		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/growing.xml", "done/mixed", "refused/b.txt", "sub/c.xml")
+		wantTree(t, folder, ".part", "done/a.xml", "done/box", "done/growing.xml", "done/mixed", "rejected/b.txt", "sub/c.xml")
 	})
 	if diff := cmp.Diff([]string{"1", "2", "3", "6", "7"}, k.ids); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
@@ -134,7 +134,7 @@ func TestDropRejectsLongFiles(t *testing.T) {
 	dropping(t, folder, k, func(t *testing.T) {
 		write(t, folder, "long.xml", string(make([]byte, 20_000)))
 		polls(2)
-		wantTree(t, folder, "refused/long.xml")
+		wantTree(t, folder, "rejected/long.xml")
 	})
 	if k.steps != 0 {
 		t.Errorf("got %d steps, want nothing kept", k.steps)

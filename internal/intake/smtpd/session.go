@@ -179,7 +179,7 @@ func (s *session) Data(r io.Reader) error {
 		return nil
 	}
 	answer := reply(err)
-	outcome, level := Refused, slog.LevelInfo
+	outcome, level := Rejected, slog.LevelInfo
 	if answer.Temporary() {
 		outcome = Deferred
 	}

@@ -119,11 +119,11 @@ type Outcome string
 // The outcomes. The values are stable.
 const (
 	Connected   Outcome = "connected"
-	TurnedAway  Outcome = "turned away"       // there were too many connections
-	Evicted     Outcome = "evicted"           // an idle connection made room for another
-	NoRecipient Outcome = "recipient refused" // of one recipient, for good or for now
+	TurnedAway  Outcome = "turned away"        // there were too many connections
+	Evicted     Outcome = "evicted"            // an idle connection made room for another
+	NoRecipient Outcome = "recipient rejected" // of one recipient, for good or for now
 	Spooled     Outcome = "spooled"
-	Refused     Outcome = "refused"  // a mail, for good
+	Rejected    Outcome = "rejected" // a mail, for good
 	Deferred    Outcome = "deferred" // a mail, for now
 )
 

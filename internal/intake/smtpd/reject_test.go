@@ -175,7 +175,7 @@ func TestFloodIsCutOff(t *testing.T) {
 			t.Fatalf("got %d bytes taken want the connection closed", sent)
 		}
 	}
-	eventually(t, "nothing stays", func() bool { return s.count(smtpd.Refused) == 1 })
+	eventually(t, "nothing stays", func() bool { return s.count(smtpd.Rejected) == 1 })
 	s.wantNothing(t)
 }
 
