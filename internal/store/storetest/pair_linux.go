@@ -1,0 +1,215 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Pair is a primary PostgreSQL server with a synchronous standby, which end with the test.
+type Pair struct {
+	// DB names both servers, and the one of them that can be written to.
+	DB DB
+	// Standby is the URL of the standby.
+	Standby string
+
+	t       testing.TB
+	bin     string // the folder of PostgreSQL's programs
+	folder  string
+	as      *syscall.Credential // PostgreSQL refuses to run as root
+	primary int                 // ports
+	standby int
+}
+
+// pairLimit bounds each step of a pair on a busy machine.
+const pairLimit = 2 * time.Minute
+
+// StartPair starts a pair of servers with an empty database.
+func StartPair(t testing.TB) *Pair {
+	t.Helper()
+	p := &Pair{t: t, bin: postgresBin(t), primary: freePort(t), standby: freePort(t)}
+	var err error
+	// A short path that every user can enter.
+	if p.folder, err = os.MkdirTemp("/tmp", "dmarcd-pair."); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, server := range []string{"primary", "standby"} {
+			if _, err := os.Stat(p.path(server, "postmaster.pid")); err == nil {
+				_ = p.command("pg_ctl", "stop", "--pgdata", p.path(server), "--mode=immediate", "--silent").Run() // it may be dead
+			}
+		}
+		if err := os.RemoveAll(p.folder); err != nil {
+			t.Error(err)
+		}
+	})
+	p.beUnprivileged()
+	p.run("initdb", "--pgdata", p.path("primary"), "--username=dmarcd", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+	p.start("primary", p.primary)
+	p.run("pg_basebackup", "--host=127.0.0.1", "--port="+strconv.Itoa(p.primary), "--username=dmarcd", "--pgdata", p.path("standby"),
+		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+	p.start("standby", p.standby)
+
+	url := func(hosts, options string) string {
+		return "postgres://dmarcd@" + hosts + "/postgres?sslmode=disable" + options
+	}
+	first, second := fmt.Sprintf("127.0.0.1:%d", p.primary), fmt.Sprintf("127.0.0.1:%d", p.standby)
+	p.DB = DB{Engine: "postgres", DSN: url(first+","+second, "&target_session_attrs=read-write")}
+	p.Standby = url(second, "")
+	server := url(first, "")
+	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
+		if err := admin(server, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.await("the standby is synchronous", server, `SELECT COUNT(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+	return p
+}
+
+// KillPrimary kills all processes of the primary at once.
+func (p *Pair) KillPrimary() {
+	p.t.Helper()
+	content, err := os.ReadFile(p.path("primary", "postmaster.pid"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	line, _, _ := bytes.Cut(content, []byte("\n"))
+	postmaster, err := strconv.Atoi(string(line))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", postmaster))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, field := range append([]string{strconv.Itoa(postmaster)}, strings.Fields(string(children))...) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // a child may be gone
+		}
+	}
+	if err := os.Remove(p.path("primary", "postmaster.pid")); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Promote makes the standby the primary.
+func (p *Pair) Promote() {
+	p.t.Helper()
+	p.run("pg_ctl", "promote", "--pgdata", p.path("standby"), "--wait", "--silent")
+	p.await("the standby was promoted", p.Standby, `SELECT NOT pg_is_in_recovery()`)
+}
+
+func (p *Pair) path(parts ...string) string {
+	return filepath.Join(append([]string{p.folder}, parts...)...)
+}
+
+// beUnprivileged has the servers run as another user where this one is root.
+func (p *Pair) beUnprivileged() {
+	p.t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	other, err := user.Lookup("postgres")
+	if err != nil {
+		other, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	uid, errUID := strconv.ParseUint(other.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(other.Gid, 10, 32)
+	if errUID != nil || errGID != nil {
+		p.t.Fatalf("the ids of %s: %v, %v", other.Username, errUID, errGID)
+	}
+	p.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	if err := os.Chown(p.folder, int(uid), int(gid)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *Pair) start(server string, port int) {
+	p.t.Helper()
+	// The test kills processes, not the machine: what they wrote survives without fsync.
+	settings := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c full_page_writes=off -c max_wal_senders=4", port)
+	p.run("pg_ctl", "start", "--pgdata", p.path(server), "--log", p.path(server+".log"), "--silent", "--wait", "--timeout=120", "--options", settings)
+}
+
+func (p *Pair) run(program string, arguments ...string) {
+	p.t.Helper()
+	if out, err := p.command(program, arguments...).CombinedOutput(); err != nil {
+		log, _ := filepath.Glob(p.path("*.log"))
+		for _, name := range log {
+			content, _ := os.ReadFile(name)
+			out = append(out, content...)
+		}
+		p.t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+func (p *Pair) command(program string, arguments ...string) *exec.Cmd {
+	command := exec.Command(filepath.Join(p.bin, program), arguments...)
+	command.Dir = p.folder
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: p.as}
+	return command
+}
+
+// await waits until a query returns true.
+func (p *Pair) await(what, server, query string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), pairLimit)
+	defer cancel()
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }() // it only read
+	for done := false; !done; {
+		err := db.QueryRowContext(ctx, query).Scan(&done)
+		select {
+		case <-ctx.Done():
+			p.t.Fatalf("%s: not after %v: %v", what, pairLimit, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// postgresBin returns the folder of PostgreSQL's programs.
+func postgresBin(t testing.TB) string {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for root != "/" {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	out, err := exec.Command(filepath.Join(root, "scripts", "find-postgres.sh")).Output()
+	if err != nil {
+		t.Fatalf("find PostgreSQL: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()    // nothing was sent
+	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
+}
