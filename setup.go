@@ -34,6 +34,9 @@ type Published struct {
 	// TLSKnown is true.
 	TLSRecord string
 	TLSKnown  bool
+	// Repaired is the DMARC record that the findings of the check propose without a change
+	// of policy, "" if they propose none.
+	Repaired string
 }
 
 // Setup are the records to publish so that reports about a domain arrive at its reporting

@@ -2,6 +2,7 @@ package dmarc
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,7 @@ func (r Record) Edit(changes ...Tag) string {
 		}
 	}
 	for _, tag := range r.Tags {
+		tag.Name = strings.ToLower(tag.Name)
 		if !slices.ContainsFunc(tags, func(t Tag) bool { return strings.EqualFold(t.Name, tag.Name) }) {
 			tags = append(tags, tag)
 		}
@@ -48,12 +50,29 @@ func (r Record) Edit(changes ...Tag) string {
 	return b.String()
 }
 
+// Locked returns the text of the record with the policy reject for all names and all
+// messages.
+func (r Record) Locked() string {
+	return r.Edit(Tag{tagP, Reject.String()}, Tag{Name: tagSP}, Tag{Name: tagNP}, Tag{Name: tagT}, Tag{Name: "pct"})
+}
+
+// sampled reports whether pct applies the policy to a part of the messages.
+func (r Record) sampled() bool {
+	return slices.ContainsFunc(r.Tags, func(t Tag) bool {
+		percent, err := strconv.Atoi(t.Value)
+		return strings.EqualFold(t.Name, "pct") && err == nil && percent >= 0 && percent < 100
+	})
+}
+
 // Tightened returns the text of the record with the next stricter policy for all names and
-// all messages: quarantine or, where that applies already, reject. t, pct and weaker
-// policies for subdomains are removed.
+// all messages: the same where it applies to a part of the messages, else quarantine or,
+// where that applies already, reject. t, pct and weaker policies for subdomains are removed.
 func (r Record) Tightened() string {
 	policy := Quarantine
-	if r.Applied(r.P) >= Quarantine {
+	switch {
+	case r.sampled() && r.P >= Quarantine:
+		policy = r.P
+	case r.Applied(r.P) >= Quarantine:
 		policy = Reject
 	}
 	stricter := func(p Policy) string {

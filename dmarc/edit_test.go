@@ -23,7 +23,7 @@ func TestEdit(t *testing.T) {
 		{"a tag that is not there is not removed", "v=DMARC1; p=reject", []dmarc.Tag{{Name: "t", Value: ""}}, "v=DMARC1; p=reject"},
 		{"a tag is added", "v=DMARC1; p=none", []dmarc.Tag{{Name: "rua", Value: "mailto:a@example.com"}}, "v=DMARC1; p=none; rua=mailto:a@example.com"},
 		{"p comes first", "v=DMARC1; rua=mailto:a@example.com", []dmarc.Tag{{Name: "p", Value: "none"}}, "v=DMARC1; p=none; rua=mailto:a@example.com"},
-		{"the names of tags in any case", "v=DMARC1; P=none", []dmarc.Tag{{Name: "p", Value: "reject"}}, "v=DMARC1; P=reject"},
+		{"the names of tags in any case", "v=DMARC1; P=none", []dmarc.Tag{{Name: "p", Value: "reject"}}, "v=DMARC1; p=reject"},
 		{"a tag that appears twice", "v=DMARC1; p=none; p=reject", []dmarc.Tag{{Name: "p", Value: "quarantine"}}, "v=DMARC1; p=quarantine"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -126,13 +126,13 @@ var dmarcEntries = []Entry{
 		"dmarc.np-without-effect", dmarcd.LevelWarning, 2, "RFC 9824 §3",
 		"np={np} has no effect because the zone {zone} reports every name as existing{host}.",
 		"Receivers apply {other} instead of np to mail from non-existent subdomains.",
-		"When mail from your subdomains passes DMARC, set sp to the policy you want for such names:",
+		"When mail from your subdomains passes DMARC, set sp to the policy you want for such names.",
 	},
 	{
 		"dmarc.np-at-risk", dmarcd.LevelInfo, 0, "RFC 9824 §3",
 		"np={np} will have no effect once {zone}, which is hosted at {host}, is signed with DNSSEC.",
 		"For signed zones, {host} reports every name as existing.",
-		"When mail from your subdomains passes DMARC, and before you sign the zone, set sp to the same policy:",
+		"When mail from your subdomains passes DMARC, and before you sign the zone, set sp to the same policy.",
 	},
 	{
 		"dmarc.receivers-disagree", dmarcd.LevelWarning, 5, "RFC 9989 §4.10",
@@ -190,7 +190,7 @@ var dmarcTagEntries = []Entry{
 		"dmarc.unknown-tag", dmarcd.LevelWarning, 1, "RFC 9989 §4.7",
 		"The DMARC record of {at} has an unknown tag: {text}.",
 		"Receivers ignore it. If it is a typo, the tag you meant is not set.",
-		"Correct the name of the tag, or remove it:",
+		"Correct the name of the tag, or remove it.",
 	},
 	{
 		"dmarc.historic-tag", dmarcd.LevelInfo, 0, "RFC 9989 §C.5.2",

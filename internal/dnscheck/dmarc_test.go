@@ -170,7 +170,7 @@ a.mail.example.com A 192.0.2.3`,
 	{
 		name: "a top-level domain that captures", zone: sound + `_dmarc.com TXT "v=DMARC1; p=none"`,
 		want: []string{"dmarc.captured"},
-		fix:  `_dmarc.example.com. TXT "v=DMARC1; p=reject; psd=n; rua=mailto:dmarc@example.com"`,
+		fix:  `_dmarc.example.com. TXT "v=DMARC1; p=reject; rua=mailto:dmarc@example.com; psd=n"`,
 	},
 	{
 		name: "a top-level domain that captures a subdomain", domain: "mail.example.com",

@@ -32,6 +32,7 @@ func judge(facts dmarcd.Facts, request Request) []dmarcd.Finding {
 	} else {
 		j.beyondDMARC()
 	}
+	j.agree()
 	slices.SortStableFunc(j.findings, func(a, b dmarcd.Finding) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(b.Points, a.Points))
 	})

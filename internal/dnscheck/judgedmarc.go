@@ -31,7 +31,7 @@ func (j *judgement) dmarc() {
 	j.apexRecord(f)
 	switch {
 	case f.Status == dmarc.StatusMultiple.String():
-		j.addRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, j.merged(f.OwnRecords))
+		j.addRecord("dmarc.multiple-records", words{"count": strconv.Itoa(len(f.OwnRecords))}, j.own(j.merged(f.OwnRecords)))
 		return
 	case j.ownNameBroken(f):
 		return
@@ -40,12 +40,12 @@ func (j *judgement) dmarc() {
 		if j.unused() {
 			then = "the domain sends no mail, so the policy can be strict from the start"
 		}
-		j.addRecord("dmarc.missing", words{"then": then}, j.firstRecord(j.misplaced(f)))
+		j.addRecord("dmarc.missing", words{"then": then}, j.own(j.firstRecord(j.misplaced(f))))
 		return
 	case j.ofSuffix(f):
 		// Other problems of that record are not for this owner to fix.
 		w := words{"record_domain": f.RecordDomain, "policy": f.Policy}
-		j.addRecord("dmarc.policy-of-suffix", w, j.firstRecord(dmarc.Record{}))
+		j.addRecord("dmarc.policy-of-suffix", w, j.own(j.firstRecord(dmarc.Record{})))
 		j.disagreement(f)
 		return
 	}
@@ -66,7 +66,7 @@ func (j *judgement) dmarc() {
 // that is the one to keep: two records would disable both.
 func (j *judgement) apexRecord(f dmarcd.DMARCFacts) {
 	for _, text := range f.ApexRecords {
-		record := j.firstRecord(j.misplaced(f))
+		record := j.own(j.firstRecord(j.misplaced(f)))
 		if len(f.OwnRecords) > 0 {
 			record = txtRecord(dmarc.QueryName(j.facts.Domain), cut(f.OwnRecords[0], maxNested))
 		}
@@ -93,10 +93,10 @@ func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
 		case len(f.OwnRecords) > 0:
 			j.add("dmarc.stray-text", w)
 		case near && f.Record == "":
-			j.addRecord("dmarc.near-miss", w, j.firstRecord(meantRecord(miss.Text)))
+			j.addRecord("dmarc.near-miss", w, j.own(j.firstRecord(meantRecord(miss.Text))))
 			return true
 		case near:
-			j.addRecord("dmarc.near-miss-inherited", w, j.firstRecord(meantRecord(miss.Text)))
+			j.addRecord("dmarc.near-miss-inherited", w, j.own(j.firstRecord(meantRecord(miss.Text))))
 		}
 	}
 	if !f.Dangling {
@@ -107,7 +107,7 @@ func (j *judgement) ownNameBroken(f dmarcd.DMARCFacts) bool {
 		j.add("dmarc.dangling-alias-inherited", w)
 		return false
 	}
-	j.addRecord("dmarc.dangling-alias", w, j.firstRecord(dmarc.Record{}))
+	j.addRecord("dmarc.dangling-alias", w, j.own(j.firstRecord(dmarc.Record{})))
 	return true
 }
 
@@ -175,7 +175,7 @@ func (j *judgement) inheritance(f dmarcd.DMARCFacts) {
 		// psd=n at this name would separate it from the rest of its organization.
 		j.add("dmarc.captured-organization", w)
 	case own && f.OrganizationIsSuffix:
-		j.addRecord("dmarc.captured", w, j.repaired(f, func(r *dmarc.Record) { r.PSD = dmarc.PSDNo }))
+		j.addRecord("dmarc.captured", w, j.usable(f))
 	case !own:
 		j.add("dmarc.inherited", w)
 	}
@@ -190,40 +190,17 @@ func (j *judgement) strength(f dmarcd.DMARCFacts) {
 	percent, err := strconv.Atoi(f.Percent)
 	sampled := err == nil && percent >= 0 && percent < 100 && f.Policy != "none"
 	if sampled {
-		j.addRecord("dmarc.percentage", w, j.repaired(f, func(*dmarc.Record) {}))
+		j.addRecord("dmarc.percentage", w, j.usable(f))
 	}
 	switch {
 	case f.Policy != f.Applied:
-		j.addRecord("dmarc.testing", w, j.repaired(f, func(r *dmarc.Record) { r.Testing = false }))
+		j.addRecord("dmarc.testing", w, j.usable(f))
 	case f.Applied == "none":
-		j.addRecord("dmarc.policy-none", w, j.tightened(f, dmarc.Quarantine))
+		j.addRecord("dmarc.policy-none", w, j.usable(f))
 	case f.Applied == "quarantine":
-		j.addRecord("dmarc.policy-quarantine", w, j.tightened(f, dmarc.Reject))
+		j.addRecord("dmarc.policy-quarantine", w, j.usable(f))
 	case !sampled:
 		j.add("dmarc.reject", w)
-	}
-}
-
-// tightened returns the record with the next stricter policy, as the advice proposes it.
-// In the record of another domain only the tag is changed that applies to this one.
-func (j *judgement) tightened(f dmarcd.DMARCFacts, policy dmarc.Policy) string {
-	if f.RecordDomain != j.facts.Domain || f.State != stateOK {
-		return j.repaired(f, func(r *dmarc.Record) { raise(r, f.Source, policy) })
-	}
-	record, _ := dmarc.Parse(f.Record)
-	record, _ = dmarc.Parse(proposed(record, j.request.ReportAddress, nil))
-	return txtRecord(dmarc.QueryName(f.RecordDomain), record.Tightened())
-}
-
-// raise sets the policy of one tag.
-func raise(r *dmarc.Record, tag string, policy dmarc.Policy) {
-	switch tag {
-	case "sp":
-		r.SP = policy
-	case "np":
-		r.NP = policy
-	default:
-		r.P = policy
 	}
 }
 
@@ -236,25 +213,24 @@ func (j *judgement) subdomains(f dmarcd.DMARCFacts) {
 	below := orNone(f.SP, f.P)
 	w := words{"policy": f.P, "sp": f.SP, "np": f.NP, "other": below, "zone": dnssec.Zone, "host": denialHost(dnssec.Nameservers)}
 	if weaker(f.SP, f.P) {
-		j.addRecord("dmarc.subdomains-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.SP = r.P }))
+		j.addRecord("dmarc.subdomains-weaker", w, j.usable(f))
 	}
 	if weaker(f.NP, f.P) && weaker(f.NP, below) {
-		j.addRecord("dmarc.missing-names-weaker", w, j.repaired(f, func(r *dmarc.Record) { r.NP = dmarc.Unstated }))
+		j.addRecord("dmarc.missing-names-weaker", w, j.usable(f))
 	}
 	if !weaker(below, f.NP) {
 		return // np makes no difference
 	}
 	signed := dnssec.Status == zoneSigned || dnssec.Status == zoneUnvalidated
 	host := w["host"]
-	fix := j.repaired(f, func(r *dmarc.Record) { r.SP = r.NP })
 	switch {
 	case dnssec.NamesNeverMissing, host != "" && signed:
 		if host != "" {
 			w["host"] = " (hosted at " + host + ")"
 		}
-		j.addRecord("dmarc.np-without-effect", w, fix)
+		j.add("dmarc.np-without-effect", w)
 	case host != "":
-		j.addRecord("dmarc.np-at-risk", w, fix)
+		j.add("dmarc.np-at-risk", w)
 	}
 }
 
@@ -265,9 +241,9 @@ func (j *judgement) disagreement(f dmarcd.DMARCFacts) {
 		return
 	}
 	if f.Policy != old.Policy || f.Policy != "" && f.RecordDomain != old.RecordDomain {
-		record := j.ownRecord(f)
+		record := j.own(j.ownRecord(f))
 		if j.ofSuffix(f) {
-			record = j.firstRecord(dmarc.Record{}) // the suffix must not receive the reports
+			record = j.own(j.firstRecord(dmarc.Record{})) // the suffix must not receive the reports
 		}
 		w := words{"new": whose(f.Policy, f.RecordDomain), "old": whose(old.Policy, old.RecordDomain)}
 		j.addRecord("dmarc.receivers-disagree", w, record)

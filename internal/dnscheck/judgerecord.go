@@ -26,7 +26,7 @@ func (j *judgement) firstRecord(meant dmarc.Record) string {
 		record.PSD = dmarc.PSDYes
 	}
 	j.addAddress(&record, j.facts.Domain)
-	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
+	return record.String()
 }
 
 // statedVersion matches the version in a malformed record.
@@ -48,24 +48,15 @@ func meantRecord(text string) dmarc.Record {
 	return record
 }
 
-// repaired returns the applicable record without its errors and with a change.
-func (j *judgement) repaired(f dmarcd.DMARCFacts, change func(*dmarc.Record)) string {
-	record, _ := dmarc.Parse(f.Record)
-	change(&record)
-	return txtRecord(dmarc.QueryName(f.RecordDomain), record.String())
-}
-
 // ownRecord returns a record for the domain itself with the policy that applies to it now.
 func (j *judgement) ownRecord(f dmarcd.DMARCFacts) string {
 	record, _ := dmarc.Parse(f.Record)
 	if f.RecordDomain != j.facts.Domain {
-		// An ancestor's tags for its subdomains do not apply here.
-		record = dmarc.Record{ADKIM: record.ADKIM, ASPF: record.ASPF, RUA: record.RUA}
-		record.P = policyNamed(f.Policy)
+		record = inherited(record, policyNamed(f.Applied))
 	}
 	record.P = max(record.P, dmarc.None)
 	j.addAddress(&record, j.facts.Domain)
-	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
+	return record.String()
 }
 
 // merged combines several records: the first one, with the strictest policy and all
@@ -89,7 +80,7 @@ func (j *judgement) merged(texts []string) string {
 		all.SP = dmarc.Unstated
 	}
 	j.addAddress(&all, j.facts.Domain)
-	return txtRecord(dmarc.QueryName(j.facts.Domain), all.String())
+	return all.String()
 }
 
 // together returns the union of two lists of destinations.
@@ -106,24 +97,25 @@ func together(some, more []dmarc.URI) []dmarc.URI {
 // they are wanted. The setup guide and the advice start from the same record.
 func (j *judgement) usable(f dmarcd.DMARCFacts) string {
 	record, _ := dmarc.Parse(f.Record)
-	wanted := j.request.ReportAddress
-	if wanted == "" && len(record.RUA) == 0 && !j.takesNoReports(f.RecordDomain) {
-		wanted = "dmarc-reports@" + f.RecordDomain
-	}
-	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, wanted, nil))
+	return txtRecord(dmarc.QueryName(f.RecordDomain), proposed(record, j.wanted(record, f.RecordDomain), nil))
 }
 
-// addAddress adds the wanted destination to r. If none is wanted and r has none, it adds
-// one at the domain itself, unless that cannot receive mail.
-func (j *judgement) addAddress(r *dmarc.Record, at string) {
-	wanted := j.request.ReportAddress
-	if wanted == "" {
-		if len(r.RUA) > 0 || j.takesNoReports(at) {
-			return
-		}
-		wanted = "dmarc-reports@" + at
+// own returns a record of the domain itself in zone file syntax.
+func (j *judgement) own(text string) string { return txtRecord(dmarc.QueryName(j.facts.Domain), text) }
+
+// wanted returns the address that a record should send reports to: the expected one or, where
+// any will do and there is none, one at the domain itself, unless that cannot receive mail.
+func (j *judgement) wanted(r dmarc.Record, at string) string {
+	if j.request.ReportAddress != "" || len(r.RUA) > 0 || j.takesNoReports(at) {
+		return j.request.ReportAddress
 	}
-	if !slices.ContainsFunc(r.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, wanted) }) {
+	return "dmarc-reports@" + at
+}
+
+// addAddress adds the wanted destination to r.
+func (j *judgement) addAddress(r *dmarc.Record, at string) {
+	wanted := j.wanted(*r, at)
+	if wanted != "" && !slices.ContainsFunc(r.RUA, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, wanted) }) {
 		r.RUA = append(r.RUA, dmarc.URI{Text: "mailto:" + wanted, Scheme: "mailto", Address: wanted})
 	}
 }

@@ -42,14 +42,7 @@ func (j *judgement) tags(f dmarcd.DMARCFacts) {
 		case p.Part == "pct" && j.counts["dmarc.percentage"] > 0:
 			continue
 		}
-		j.addRecord(id, problemWords(p), j.repaired(f, func(r *dmarc.Record) {
-			if p.Kind == string(dmarc.FailureReportsOnPSD) {
-				r.RUF = nil
-			}
-			if r.P == dmarc.Unstated {
-				r.P = dmarc.None
-			}
-		}))
+		j.addRecord(id, problemWords(p), j.usable(f))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dkim"
-	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/spf"
 )
 
@@ -57,20 +56,8 @@ func (j *judgement) locked(f dmarcd.DMARCFacts) {
 	case f.Applied == "reject" && !weaker(f.SP, "reject") && !weaker(f.NP, "reject"):
 		j.add("parked.locked", nil)
 	case f.Applied != "reject" && f.State == stateOK:
-		j.addRecord("parked.policy", words{"policy": f.Applied}, j.lockedRecord(f))
+		j.addRecord("parked.policy", words{"policy": f.Applied}, j.usable(f))
 	}
-}
-
-// lockedRecord returns the record for a parked domain. It preserves all tags except the
-// policy, in particular psd, which affects other domains.
-func (j *judgement) lockedRecord(f dmarcd.DMARCFacts) string {
-	var record dmarc.Record
-	if f.RecordDomain == j.facts.Domain {
-		record, _ = dmarc.Parse(f.Record)
-	}
-	record.P, record.SP, record.NP, record.Testing = dmarc.Reject, dmarc.Unstated, dmarc.Unstated, false
-	j.addAddress(&record, j.facts.Domain)
-	return txtRecord(dmarc.QueryName(j.facts.Domain), record.String())
 }
 
 // nullMX returns the record that declares that a domain accepts no mail (RFC 7505).

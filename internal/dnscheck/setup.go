@@ -22,7 +22,7 @@ func Setup(domain dmarcd.Domain, reportDomain, baseURL string, published dmarcd.
 		return nil
 	}
 	records := []dmarcd.SetupRecord{{
-		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: BaseRecord(domain, address, func(u dmarc.URI) bool {
+		Purpose: dmarcd.SetupDMARC, Name: dmarc.QueryName(domain.Name), Value: BaseRecord(domain, published.Repaired, address, func(u dmarc.URI) bool {
 			mailbox, ours := cutDomain(u.Address, reportDomain)
 			return ours && !strings.EqualFold(u.Address, address) && !active(mailbox)
 		}),
@@ -57,16 +57,18 @@ func consentRecord(domain, reportDomain string, published dmarcd.Published) (dma
 	return record, fits && published.Consent != dmarc.NotNeeded.String()
 }
 
-// BaseRecord returns the DMARC record to publish without a change of policy: the domain's
-// own with the address added, one with the policy that the record of a domain above gives
-// it or, where there is nothing to keep, one that only watches. What stands in the way of
-// the policy and addresses that are gone are left out, all else stays. address may be "",
-// and gone nil.
-func BaseRecord(domain dmarcd.Domain, address string, gone func(dmarc.URI) bool) string {
-	record, ok := dmarc.Parse(domain.Record)
-	if ok && domain.RecordDomain != domain.Name {
-		policy, _ := record.Policy(dmarc.Subdomain)
-		record, _ = dmarc.Parse("v=DMARC1; p=" + max(policy, dmarc.None).String())
+// BaseRecord returns the DMARC record to publish without a change of policy: repaired, which
+// the findings of the latest check propose, or else the domain's own without its errors, one
+// with the policy that the record of a domain above gives it or, where there is nothing to
+// keep, one that only watches. It has the address, which may be "", and not the addresses
+// that are gone; gone may be nil.
+func BaseRecord(domain dmarcd.Domain, repaired, address string, gone func(dmarc.URI) bool) string {
+	record, ok := dmarc.Parse(repaired)
+	if !ok {
+		if record, ok = dmarc.Parse(domain.Record); ok && domain.RecordDomain != domain.Name {
+			policy, _ := record.Policy(dmarc.Subdomain)
+			record = inherited(record, record.Applied(policy))
+		}
 	}
 	if !ok {
 		record, _ = dmarc.Parse("v=DMARC1; p=none")
@@ -74,7 +76,8 @@ func BaseRecord(domain dmarcd.Domain, address string, gone func(dmarc.URI) bool)
 	return proposed(record, address, gone)
 }
 
-// proposed returns a record that receivers can use and that has reports sent to address.
+// proposed returns a record without errors that has reports sent to address. Its policy and
+// unknown tags stay.
 func proposed(record dmarc.Record, address string, gone func(dmarc.URI) bool) string {
 	var changes []dmarc.Tag
 	if record.P == dmarc.Unstated || record.State == dmarc.Void {
@@ -83,24 +86,66 @@ func proposed(record dmarc.Record, address string, gone func(dmarc.URI) bool) st
 	if record.State != dmarc.OK {
 		changes = append(changes, dmarc.Tag{Name: "sp", Value: record.SP.String()}, dmarc.Tag{Name: "np", Value: record.NP.String()})
 	}
-	kept := record.RUA
+	rewrite := len(changes) > 0
+	for _, p := range record.Problems {
+		switch p.Kind {
+		case dmarc.UnknownTag, dmarc.UnsupportedScheme, dmarc.TooManyURIs:
+			continue
+		case dmarc.HistoricTag:
+			if p.Tag == "pct" && record.P > dmarc.None {
+				continue // without it the policy is stricter
+			}
+			changes = append(changes, dmarc.Tag{Name: p.Tag})
+		case dmarc.InvalidValue:
+			if !slices.Contains([]string{"p", "sp", "np"}, p.Tag) {
+				changes = append(changes, dmarc.Tag{Name: p.Tag})
+			}
+		case dmarc.UnusedFailureOptions:
+			changes = append(changes, dmarc.Tag{Name: "fo"})
+		case dmarc.FailureReportsOnPSD:
+			changes = append(changes, dmarc.Tag{Name: "ruf"})
+		case dmarc.BadURI, dmarc.SizeSuffix, dmarc.DuplicateURI:
+			if p.Tag == "ruf" {
+				changes = append(changes, dmarc.Tag{Name: "ruf", Value: uriList(unique(record.RUF))})
+			}
+		}
+		rewrite = true
+	}
+	kept := unique(record.RUA)
 	if gone != nil {
-		kept = slices.DeleteFunc(slices.Clone(kept), gone)
+		kept = slices.DeleteFunc(kept, gone)
 	}
 	if address != "" && !slices.ContainsFunc(kept, func(u dmarc.URI) bool { return strings.EqualFold(u.Address, address) }) {
 		kept = append(slices.Clip(kept), dmarc.URI{Text: "mailto:" + address, Scheme: "mailto", Address: address})
 	}
-	if len(kept) != len(record.RUA) || !slices.Equal(kept, record.RUA) {
-		texts := make([]string, len(kept))
-		for i, u := range kept {
-			texts[i] = u.String()
-		}
-		changes = append(changes, dmarc.Tag{Name: "rua", Value: strings.Join(texts, ",")})
+	if !slices.Equal(kept, record.RUA) {
+		rewrite = true
 	}
-	if len(changes) == 0 {
+	if !rewrite {
 		return record.Text
 	}
-	return record.Edit(changes...)
+	return record.Edit(append(changes, dmarc.Tag{Name: "rua", Value: uriList(kept)})...)
+}
+
+// inherited returns a record for a domain whose policy comes from the record of a domain
+// above: of the tags of that record for its subdomains, np alone applies to names below.
+func inherited(above dmarc.Record, policy dmarc.Policy) dmarc.Record {
+	own := dmarc.Record{P: max(policy, dmarc.None), NP: above.NP, ADKIM: above.ADKIM, ASPF: above.ASPF, RUA: above.RUA}
+	own, _ = dmarc.Parse(own.String())
+	return own
+}
+
+// unique returns the destinations, each once.
+func unique(uris []dmarc.URI) []dmarc.URI {
+	return together(nil, uris)
+}
+
+func uriList(uris []dmarc.URI) string {
+	texts := make([]string, len(uris))
+	for i, u := range uris {
+		texts[i] = u.String()
+	}
+	return strings.Join(texts, ",")
 }
 
 // cutDomain returns the local part of an address at a domain, in lower case.

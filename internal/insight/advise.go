@@ -98,12 +98,15 @@ func (p Policy) isFull() bool {
 		(p.NP == dmarc.Unstated || p.NP == dmarc.Reject)
 }
 
-// next returns the policy of the next step: quarantine, then reject, for all names and
-// all messages.
+// next returns the policy of the next step, for all names and all messages: that of now
+// where it applies to a part of the messages, else quarantine, then reject.
 func (p Policy) next() Policy {
 	next := p
 	next.P = dmarc.Quarantine
-	if p.forRFC9989(dmarc.Itself) >= dmarc.Quarantine {
+	switch {
+	case p.Percent < 100 && p.P >= dmarc.Quarantine:
+		next.P = p.P
+	case p.forRFC9989(dmarc.Itself) >= dmarc.Quarantine:
 		next.P = dmarc.Reject
 	}
 	if next.SP <= next.P {
@@ -174,7 +177,7 @@ func (p Published) recordAction(stage dmarcd.Stage, domain string) *dmarcd.Actio
 	switch {
 	case stage == dmarcd.StageParked && !policy.isFull():
 		return &dmarcd.Action{
-			ID: dmarcd.ActionLock, Title: "Publish p=reject for this parked domain", Record: Policy{P: dmarc.Reject}.In(p.Base),
+			ID: dmarcd.ActionLock, Title: "Publish p=reject for this parked domain", Record: locked(p.Base),
 			Reason: domain + " sends no mail, so nothing is lost when receivers reject all mail that uses its name.",
 		}
 	case stage == dmarcd.StageParked:
@@ -191,6 +194,12 @@ func (p Published) recordAction(stage dmarcd.Stage, domain string) *dmarcd.Actio
 		}
 	}
 	return nil
+}
+
+// locked returns a record with the policy reject for all names.
+func locked(record string) string {
+	r, _ := dmarc.Parse(record)
+	return r.Locked()
 }
 
 // mailAction returns what to do by what a simulation of the policy shows, nil if nothing.

@@ -25,7 +25,7 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	if err != nil || name == "" {
 		return mail, err
 	}
-	about, err := t.about(ctx, dmarcd.Domain{Name: name})
+	about, _, err := t.about(ctx, dmarcd.Domain{Name: name})
 	if err != nil {
 		mail.Close()
 		return nil, err
@@ -34,14 +34,14 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	return mail, nil
 }
 
-// about returns the facts of a domain that do not come from mail.
-func (t *Team) about(ctx context.Context, domain dmarcd.Domain) (insight.Domain, error) {
-	check, err := t.team.LatestCheck(ctx, domain.Name)
+// about returns the facts of a domain that do not come from mail, and its latest check.
+func (t *Team) about(ctx context.Context, domain dmarcd.Domain) (insight.Domain, dmarcd.Check, error) {
+	latest, err := t.team.LatestCheck(ctx, domain.Name)
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
-		return insight.Domain{}, err
+		return insight.Domain{}, dmarcd.Check{}, err
 	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	return insight.Domain{ID: domain.ID, Name: domain.Name, Facts: check.Check.Facts, Classes: classes}, err
+	return insight.Domain{ID: domain.ID, Name: domain.Name, Facts: latest.Check.Facts, Classes: classes}, latest.Check, err
 }
 
 // SetSenderClass sets the class of a sender for a domain; "" clears it.
@@ -209,17 +209,29 @@ func unknownDNS(domain string) *dmarcd.Action {
 	}
 }
 
+// ProposedRecord returns the DMARC record to publish for a domain without a change of its
+// policy. Findings, setup guide and advice propose the same.
+func (t *Team) ProposedRecord(ctx context.Context, name string) (string, error) {
+	domain, err := t.Domain(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	situation, err := t.situation(ctx, domain)
+	return situation.Base, err
+}
+
 // situation returns the published records of a domain, and the proposed record of the setup
 // guide.
 func (t *Team) situation(ctx context.Context, domain dmarcd.Domain) (insight.Situation, error) {
-	about, err := t.about(ctx, domain)
+	about, check, err := t.about(ctx, domain)
 	if err != nil {
 		return insight.Situation{}, err
 	}
 	options := t.service.options
 	published := insight.Published{Record: domain.Record, Own: domain.RecordDomain == domain.Name, ReportsHere: true}
-	published.Base = dnscheck.BaseRecord(domain, "", nil)
-	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{}, t.service.store.ActiveMailbox(ctx))
+	repaired := dnscheck.Repaired(check, domain)
+	published.Base = dnscheck.ProposedHere(check, domain)
+	setup := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, dmarcd.Published{Repaired: repaired}, t.service.store.ActiveMailbox(ctx))
 	at := slices.IndexFunc(setup, func(r dmarcd.SetupRecord) bool { return r.Purpose == dmarcd.SetupDMARC })
 	if at >= 0 {
 		published.Base, published.ReportsHere = setup[at].Value, strings.TrimSpace(domain.Record) == "" || setup[at].Seen

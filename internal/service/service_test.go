@@ -374,7 +374,8 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Simulate": reads(func(_ *world, t *service.Team) (service.Simulation, error) {
 		return t.Simulate(ctx, ours, dmarcd.Days{}, service.PolicyChange{})
 	}),
-	"Advice": reads(func(_ *world, t *service.Team) (dmarcd.Advice, error) { return t.Advice(ctx, ours) }),
+	"ProposedRecord": reads(func(_ *world, t *service.Team) (string, error) { return t.ProposedRecord(ctx, ours) }),
+	"Advice":         reads(func(_ *world, t *service.Team) (dmarcd.Advice, error) { return t.Advice(ctx, ours) }),
 	"AllAdvice": reads(func(_ *world, t *service.Team) ([]dmarcd.Advice, error) {
 		all, _, err := t.AllAdvice(ctx, 0, 10)
 		return all, err

@@ -21,6 +21,8 @@ func (t *Team) Setup(ctx context.Context, name string) (dmarcd.Setup, error) {
 	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
 		return dmarcd.Setup{}, err
 	}
-	records := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, latest.Check.Published(address), t.service.store.ActiveMailbox(ctx))
+	published := latest.Check.Published(address)
+	published.Repaired = dnscheck.Repaired(latest.Check, domain)
+	records := dnscheck.Setup(domain, options.ReportDomain, options.BaseURL, published, t.service.store.ActiveMailbox(ctx))
 	return dmarcd.Setup{Domain: domain, Address: address, Records: records}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -26,6 +27,8 @@ type builderView struct {
 	State    string
 	Tags     ui.Table
 	Problems []string
+	// Warnings are what the record takes away from the one that is published.
+	Warnings []string
 	// Views shows the actions of receivers, by the From domain.
 	Views ui.Table
 }
@@ -51,8 +54,19 @@ func (s *Web) builder(c *call) error {
 			view.Domain = name
 		}
 	}
-	if view.Record == "" {
-		view.Record = buildRecord(query)
+	var published, base dmarc.Record
+	if written != "" && badName == nil {
+		var err error
+		if published, base, err = c.published(view.Domain); err != nil {
+			return err
+		}
+	}
+	switch {
+	case view.Record != "":
+	case base.Text != "" && !query.Has("p"):
+		view.Record = base.Text
+	default:
+		view.Record = base.Edit(formTags(query)...)
 	}
 	if len(view.Record) > maxRecord {
 		view.Record = view.Record[:maxRecord]
@@ -65,6 +79,7 @@ func (s *Web) builder(c *call) error {
 		for _, problem := range record.Problems {
 			view.Problems = append(view.Problems, problemSentence(problem))
 		}
+		view.Warnings = recordWarnings(published, record)
 		view.Views = receiverTable(receiverViews(c.r.Context(), view.Domain, view.Record), ui.WithQuery(path, query, "csv", "receivers"))
 	}
 	for _, t := range []ui.Table{view.Tags, view.Views} {
@@ -79,16 +94,65 @@ func (s *Web) builder(c *call) error {
 	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
 }
 
-// buildRecord returns the record for the form, without tags that have their default
-// value.
-func buildRecord(query url.Values) string {
-	var b strings.Builder
-	b.WriteString("v=DMARC1; p=" + oneOf(query.Get("p"), "none", "quarantine", "reject"))
-	add := func(tag, value, standard string) {
-		if value != standard {
-			b.WriteString("; " + tag + "=" + value)
+// published returns the record of a domain of the team, and the one that is proposed for it;
+// both are empty for other domains.
+func (c *call) published(name string) (published, proposed dmarc.Record, err error) {
+	domain, err := c.team.Domain(c.r.Context(), name)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return published, proposed, nil
+	}
+	if err != nil {
+		return published, proposed, err
+	}
+	text, err := c.team.ProposedRecord(c.r.Context(), domain.Name)
+	proposed, _ = dmarc.Parse(text)
+	if domain.RecordDomain == domain.Name {
+		published, _ = dmarc.Parse(domain.Record)
+	}
+	return published, proposed, err
+}
+
+// recordWarnings says what a record takes away from the one that is published, and where it
+// contradicts itself.
+func recordWarnings(published, record dmarc.Record) []string {
+	var list []string
+	for _, uri := range published.RUA {
+		if !slices.ContainsFunc(record.RUA, func(u dmarc.URI) bool { return u.Address == uri.Address }) {
+			list = append(list, "Reports are no longer sent to "+strings.TrimPrefix(uri.String(), "mailto:")+".")
 		}
 	}
+	for _, of := range []struct {
+		subject dmarc.Subject
+		words   string
+	}{{dmarc.Itself, "the domain"}, {dmarc.Subdomain, "subdomains"}, {dmarc.MissingSubdomain, "names that do not exist"}} {
+		before, _ := published.Policy(of.subject)
+		after, _ := record.Policy(of.subject)
+		if before, after = published.Applied(before), record.Applied(after); after < before {
+			list = append(list, "The policy for "+of.words+" becomes weaker: "+before.String()+" → "+after.String()+".")
+		}
+	}
+	for tag, policy := range map[string]dmarc.Policy{"sp": record.SP, "np": record.NP} {
+		if policy != dmarc.Unstated && policy < record.P {
+			list = append(list, "The policy in "+tag+" is weaker than that of the domain, so that attackers can use other names of it.")
+		}
+	}
+	if record.Testing && record.P == dmarc.None {
+		list = append(list, "t=y has no effect with p=none.")
+	}
+	slices.Sort(list)
+	return list
+}
+
+// formTags are the tags that the form says. Those that only say the default are empty.
+func formTags(query url.Values) []dmarc.Tag {
+	var tags []dmarc.Tag
+	add := func(tag, value, standard string) {
+		if value == standard {
+			value = ""
+		}
+		tags = append(tags, dmarc.Tag{Name: tag, Value: value})
+	}
+	add("p", oneOf(query.Get("p"), "none", "quarantine", "reject"), "")
 	add("sp", oneOf(query.Get("sp"), "", "none", "quarantine", "reject"), "")
 	add("np", oneOf(query.Get("np"), "", "none", "quarantine", "reject"), "")
 	add("adkim", oneOf(query.Get("adkim"), "r", "s"), "r")
@@ -98,10 +162,12 @@ func buildRecord(query url.Values) string {
 	add("rua", destinations(query.Get("rua")), "")
 	ruf := destinations(query.Get("ruf"))
 	add("ruf", ruf, "")
-	if ruf != "" { // fo is ignored without ruf (RFC 9989 §4.7)
-		add("fo", oneOf(query.Get("fo"), "0", "1", "d", "s", "1:d:s"), "0")
+	fo := oneOf(query.Get("fo"), "0", "1", "d", "s", "1:d:s")
+	if ruf == "" { // without destinations fo is ignored (RFC 9989 §4.7)
+		fo = "0"
 	}
-	return b.String()
+	add("fo", fo, "0")
+	return tags
 }
 
 // oneOf returns word if it is allowed, otherwise the first allowed word.

@@ -66,6 +66,19 @@ func TestBuilder(t *testing.T) {
 			url.Values{"domain": {"example..org"}},
 			[]string{`value="example..org"`, `id="error-domain"`, "What stands beside is for example.com."},
 		},
+		{
+			"a domain of the team",
+			url.Values{"domain": {sampleDomain}},
+			[]string{"<code data-copy>v=DMARC1; p=quarantine; rua=mailto:" + s.reportAddress + "</code>"},
+		},
+		{
+			"less than a domain of the team has",
+			url.Values{"domain": {sampleDomain}, "p": {"none"}, "t": {"y"}, "rua": {"a@example.com"}},
+			[]string{
+				"v=DMARC1; p=none; rua=mailto:a@example.com; t=y", "Reports are no longer sent to " + s.reportAddress + ".",
+				"The policy for the domain becomes weaker: quarantine → none.", "t=y has no effect with p=none.",
+			},
+		},
 		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"The tag p stands there twice"}},
 	} {
 		body := html.UnescapeString(s.body(t, viewer, "/app/builder?"+row.query.Encode()))

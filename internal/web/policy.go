@@ -19,8 +19,10 @@ type policyView struct {
 	Result service.Simulation
 	// Name and Record are the DNS record to publish for it.
 	Name, Record string
-	Handled      ui.Table
-	Affected     ui.Table
+	// Builder leads to the record builder with the record.
+	Builder  string
+	Handled  ui.Table
+	Affected ui.Table
 }
 
 // policyChoices are the choices of a policy; "" keeps that of the record, with none as
@@ -82,6 +84,7 @@ func (s *Web) policy(c *call) error {
 	}
 	view := policyView{
 		domainView: head, Form: c.carrying(policyForm(path, query)), Result: result, Name: dmarc.QueryName(name), Record: result.Record,
+		Builder: ui.WithQuery(Prefix+"/builder", nil, "domain", name, "record", result.Record),
 		Period:  ui.NewPeriodChoice(path, query, period, s.options.Now()),
 		Handled: handledTable(result, ui.WithQuery(path, query, "csv", "handled")),
 	}

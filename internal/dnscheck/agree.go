@@ -1,0 +1,125 @@
+package dnscheck
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+)
+
+// tightening are the findings whose fix is a stricter policy. The fix of all others leaves
+// the policy as it is.
+var tightening = []string{
+	"dmarc.policy-none", "dmarc.policy-quarantine", "dmarc.testing", "dmarc.percentage",
+	"dmarc.subdomains-weaker", "dmarc.missing-names-weaker",
+}
+
+// agree lets all findings propose the same DMARC record for the domain: the repaired one,
+// or that with the next stricter policy. The setup guide and the advice start from the
+// repaired one too; see Repaired.
+func (j *judgement) agree() {
+	record, ok := dmarc.Parse(j.repairedRecord())
+	if !ok {
+		return
+	}
+	base := proposed(record, "", nil) // its parts may not fit together
+	if record, _ = dmarc.Parse(base); j.facts.Parked() {
+		base = record.Locked()
+		record, _ = dmarc.Parse(base)
+	}
+	next := record
+	if f := j.facts.DMARC; f.RecordDomain != j.facts.Domain && f.Percent != "" {
+		next, _ = dmarc.Parse(record.Edit(dmarc.Tag{Name: "pct", Value: f.Percent})) // it samples there
+	}
+	name := dmarc.QueryName(j.facts.Domain)
+	for i, f := range j.findings {
+		switch about, _, _ := strings.Cut(f.Record, ". TXT "); {
+		case f.Record == "" || !strings.HasPrefix(about, "_dmarc."):
+		case slices.Contains(tightening, f.ID):
+			j.findings[i].Record = txtRecord(name, next.Tightened())
+		case about == name, f.ID == "parked.policy":
+			j.findings[i].Record = txtRecord(name, base)
+		}
+	}
+}
+
+// repairedRecord returns the record that the domain should have with the policy that applies
+// now, "" if that is not known.
+func (j *judgement) repairedRecord() string {
+	f := j.facts.DMARC
+	switch {
+	case f.Status == dmarc.StatusInconclusive.String():
+		return ""
+	case f.Status == dmarc.StatusMultiple.String():
+		return j.merged(f.OwnRecords)
+	case f.Record == "" || j.ofSuffix(f) || j.tried(f):
+		return j.firstRecord(j.meant(f))
+	case f.RecordDomain != j.facts.Domain:
+		return j.ownRecord(f)
+	}
+	record, _ := dmarc.Parse(f.Record)
+	if f.OrganizationIsSuffix && f.Legacy.OrganizationalDomain == j.facts.Domain {
+		record, _ = dmarc.Parse(record.Edit(dmarc.Tag{Name: "psd", Value: dmarc.PSDNo.String()}))
+	}
+	return proposed(record, j.wanted(record, f.RecordDomain), nil)
+}
+
+// tried reports whether the domain has a text that is meant as a record but is none.
+func (j *judgement) tried(f dmarcd.DMARCFacts) bool {
+	return len(f.OwnRecords) == 0 && slices.ContainsFunc(f.Misses, func(m dmarcd.Problem) bool { return missFlaws[m.Kind] != "" })
+}
+
+// meant returns what the owner of a domain without a record tried to publish, if anything.
+func (j *judgement) meant(f dmarcd.DMARCFacts) dmarc.Record {
+	for _, miss := range f.Misses {
+		if missFlaws[miss.Kind] != "" && len(f.OwnRecords) == 0 {
+			return meantRecord(miss.Text)
+		}
+	}
+	return j.misplaced(f)
+}
+
+// Repaired returns the DMARC record that the findings of a check propose for a domain without
+// a change of its policy; "" if they propose none, or if the record has changed since.
+func Repaired(check dmarcd.Check, domain dmarcd.Domain) string {
+	if check.Facts == nil || check.Facts.DMARC.Record != domain.Record || check.Facts.DMARC.RecordDomain != domain.RecordDomain {
+		return ""
+	}
+	for _, f := range check.Findings {
+		line, ours := strings.CutPrefix(f.Record, dmarc.QueryName(domain.Name)+". TXT ")
+		if ours && !slices.Contains(tightening, f.ID) {
+			return quotedText(line)
+		}
+	}
+	if check.Facts.Parked() {
+		record, _ := dmarc.Parse(BaseRecord(domain, "", "", nil))
+		return record.Locked()
+	}
+	return ""
+}
+
+// ProposedHere returns the record of BaseRecord for an installation without a report domain.
+// Where it would have no reports sent anywhere, they go to the domain itself, unless that is
+// known not to accept mail.
+func ProposedHere(check dmarcd.Check, domain dmarcd.Domain) string {
+	text := BaseRecord(domain, Repaired(check, domain), "", nil)
+	record, _ := dmarc.Parse(text)
+	if check.Facts == nil || domain.Record == "" {
+		return text
+	}
+	j := &judgement{facts: *check.Facts}
+	return proposed(record, j.wanted(record, domain.Name), nil)
+}
+
+var quoted = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
+
+// quotedText returns the text of the strings of a TXT record as txtRecord writes them.
+func quotedText(line string) string {
+	var b strings.Builder
+	for _, part := range quoted.FindAllStringSubmatch(line, -1) {
+		b.WriteString(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(part[1]))
+	}
+	return b.String()
+}
