@@ -164,7 +164,7 @@ func measureCounters(ctx context.Context, s settings, e engine) (_ []figure, err
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, d.close()) }()
-		if err := addRecords(ctx, d, 100, records); err != nil {
+		if err := addRecords(ctx, d, 100, records, 0); err != nil {
 			return nil, err
 		}
 		ask := request(http.MethodGet, "/api/reports/"+domainName(5), d.token, "")
@@ -180,14 +180,14 @@ func measureCounters(ctx context.Context, s settings, e engine) (_ []figure, err
 }
 
 // addRecords stores about as many records, in turn for so many domains.
-func addRecords(ctx context.Context, d *daemon, domains, records int) error {
+func addRecords(ctx context.Context, d *daemon, domains, records int, later int64) error {
 	const perReport, perTransaction = 100, 50
 	if err := addDomains(ctx, d, domains); err != nil {
 		return err
 	}
 	var deliveries []*dmarcd.Delivery
 	for i := range records / perReport {
-		deliveries = append(deliveries, sample{number: i, domain: domainName(i % domains), records: perReport}.delivery())
+		deliveries = append(deliveries, sample{number: i, domain: domainName(i % domains), records: perReport, later: later}.delivery())
 		if len(deliveries) < perTransaction && i < records/perReport-1 {
 			continue
 		}

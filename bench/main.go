@@ -42,7 +42,7 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, parse, import, mail, counters, fairness, pages or demo")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, parse, import, mail, counters, fairness, pages, advice or demo")
 	engineName := flag.String("engine", "", "measure only on SQLite or PostgreSQL")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
@@ -100,6 +100,7 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 		{"counters", measureCounters},
 		{"fairness", measureFairness},
 		{"pages", measurePages},
+		{"advice", measureAdvice},
 		{"demo", measureDemo},
 	} {
 		if only != "" && only != suite.name {

@@ -34,7 +34,7 @@ func measurePages(ctx context.Context, s settings, e engine) (_ []figure, err er
 		return nil, err
 	}
 	const domains = 1000
-	if err := addRecords(ctx, d, domains, s.records); err != nil {
+	if err := addRecords(ctx, d, domains, s.records, 0); err != nil {
 		return nil, err
 	}
 	for more := true; more; { // as the daemon would within a minute

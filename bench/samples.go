@@ -21,11 +21,18 @@ type sample struct {
 	number  int
 	domain  string
 	records int
+	later   int64 // days after those of other samples
 }
+
+// The days of samples.
+const (
+	sampleDay  = 20_000
+	sampleDays = 300
+)
 
 // begin spreads the reports of every domain over 300 days.
 func (s sample) begin() int64 {
-	return int64(20_000+(s.number*7919+s.number/1000)%300) * 24 * 60 * 60
+	return (sampleDay + s.later + int64((s.number*7919+s.number/1000)%sampleDays)) * 24 * 60 * 60
 }
 
 func (s sample) id() string { return fmt.Sprintf("report-%d", s.number) }

@@ -30,6 +30,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},
 		{Name: "notify owners of disabled webhooks", Step: a.service.NotifyOwners, Poll: jobs.Minutely},
+		{Name: "refresh advice", Step: a.service.RefreshAdvice, Poll: jobs.Minutely},
 		{Name: "detect alerts", Step: (&alert.Scanner{Source: alertSource{a.store}, Now: time.Now}).Step, Poll: jobs.Minutely},
 		{Name: "send grouped alerts", Step: a.store.SendAlertGroups, Poll: jobs.Soon},
 		{Name: "queue digests", Step: a.service.QueueDigests, Poll: jobs.Minutely},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -59,7 +60,6 @@ func (t *Team) SetSenderClass(ctx context.Context, name, sender string, class dm
 	} else if _, err := dmarcd.ParseSenderClass(word); err != nil {
 		return err
 	}
-	t.service.topAdvice.forget(t.team.ID())
 	return t.team.SetSenderClass(ctx, domain.Name, sender, class, t.actor.to("sender.class", domain.Name, sender+", "+word))
 }
 
@@ -146,7 +146,7 @@ func (t *Team) Advice(ctx context.Context, name string) (dmarcd.Advice, error) {
 	if err != nil {
 		return dmarcd.Advice{}, err
 	}
-	all, err := t.advise(ctx, domain.Name, []dmarcd.Domain{domain})
+	all, err := t.advise(ctx, []dmarcd.Domain{domain}, 0)
 	if err != nil {
 		return dmarcd.Advice{}, err
 	}
@@ -169,13 +169,14 @@ func (t *Team) AllAdvice(ctx context.Context, after, limit int) (all []dmarcd.Ad
 		domains = domains[:limit]
 	}
 	if len(domains) > 0 {
-		all, err = t.advise(ctx, "", domains)
+		t.service.advice.ask(t.team.ID(), time.Now())
+		all, err = t.advise(ctx, domains, adviceAge)
 	}
 	return all, more, err
 }
 
-// advise returns the advice for domains, from the mail of name or of all domains.
-func (t *Team) advise(ctx context.Context, name string, domains []dmarcd.Domain) ([]dmarcd.Advice, error) {
+// computeAdvice returns the advice for domains, from the mail of name or of all domains.
+func (t *Team) computeAdvice(ctx context.Context, name string, domains []dmarcd.Domain) ([]dmarcd.Advice, error) {
 	situations := make([]insight.Situation, len(domains))
 	for i, domain := range domains {
 		var err error

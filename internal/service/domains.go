@@ -26,7 +26,6 @@ func (t *Team) AddDomain(ctx context.Context, name string) (dmarcd.Domain, error
 	if err != nil {
 		return dmarcd.Domain{}, err
 	}
-	t.service.topAdvice.forget(t.team.ID())
 	checked, _, err := t.service.options.Checker.CheckInTime(ctx, t.team, name, dnscheck.Created)
 	switch {
 	case err == nil:
@@ -44,7 +43,6 @@ func (t *Team) AddDomains(ctx context.Context, names []string) (added int, err e
 	if err := t.may(dmarcd.RightChange); err != nil || len(names) == 0 {
 		return 0, err
 	}
-	defer t.service.topAdvice.forget(t.team.ID())
 	return t.team.AddDomains(ctx, names, t.service.options.Now(), t.actor.to("domain.add", "", ""))
 }
 

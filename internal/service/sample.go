@@ -36,7 +36,6 @@ func (t *Team) AddSample(ctx context.Context) error {
 	if err := t.team.AddSampleDomains(ctx, sample.Domains, t.actor.to("sample.add", "", "")); err != nil {
 		return err
 	}
-	defer t.service.topAdvice.forget(t.team.ID())
 	if err := sample.Load(ctx, t.team); err != nil {
 		return errors.Join(err, t.team.DeleteSample(context.WithoutCancel(ctx)))
 	}
@@ -49,7 +48,6 @@ func (t *Team) DeleteSample(ctx context.Context) error {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return err
 	}
-	defer t.service.topAdvice.forget(t.team.ID())
 	return t.team.DeleteSample(ctx, t.actor.to("sample.delete", "", ""))
 }
 

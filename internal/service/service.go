@@ -94,7 +94,7 @@ type Service struct {
 	// mailAttempts slows down mail to addresses that users enter, by team and address.
 	mailAttempts *auth.Throttle
 	watching     watching
-	topAdvice    adviceCache
+	advice       adviceCache
 	// waiters bounds the requests that wait for events.
 	waiters *fair.Limiter[dmarcd.TeamID]
 }

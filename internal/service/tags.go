@@ -28,7 +28,6 @@ func (t *Team) SetTags(ctx context.Context, name string, tags []string) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	t.service.topAdvice.forget(t.team.ID())
 	return tags, t.team.SetTags(ctx, domain.Name, tags, t.actor.to("domain.tags", domain.Name, strings.Join(tags, " ")))
 }
 

@@ -2,83 +2,188 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/memory"
 )
 
-// topAdvice is the number of domains of TopAdvice.
-const topAdvice = 10
+const (
+	// topAdvice is the number of domains of TopAdvice.
+	topAdvice = 10
+	// maxSingleReads is up to how many domains have their mail read one by one. For more,
+	// the mail of all domains is read once.
+	maxSingleReads = 40
+	// adviceAge is how long advice is reused: names of senders and their catalogue change
+	// without a change of the domain. Advice is refreshed in the background at half of it.
+	adviceAge = 10 * time.Minute
+	// askedFor is how long the advice of a team is refreshed after a request for it.
+	askedFor = 24 * time.Hour
+	// maxRefreshed is the number of domains of a team whose advice is refreshed, and
+	// maxAdvice of all teams whose advice is cached.
+	maxRefreshed = 1000
+	maxAdvice    = 50_000
+	// refreshFactor limits refreshing to 5 % of the time.
+	refreshFactor = 20
+)
 
-// reuseFactor limits recomputation: a result that took t is reused for reuseFactor·t, so that
-// repeated requests use at most 1 % of a processor.
-const reuseFactor = 100
-
-// TopAdvice is AllAdvice for the most urgent domains. It reads the mail of all domains, so a
-// slow result is reused until the number of domains or a sender class changes, or for a
-// hundred times as long as it took.
+// TopAdvice is AllAdvice for the most urgent domains.
 func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
-	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
-	}
-	size, err := t.team.DomainRows(ctx, DomainFilter{Limit: 1})
-	if err != nil {
-		return nil, err
-	}
-	cache, now := &t.service.topAdvice, time.Now()
-	if advice, ok := cache.get(adviceKey{t.team.ID(), t.tag}, size.All, now); ok {
-		return advice, nil
-	}
 	advice, _, err := t.AllAdvice(ctx, 0, topAdvice)
-	if err == nil {
-		cache.put(adviceKey{t.team.ID(), t.tag}, size.All, advice, now, time.Since(now))
-	}
 	return advice, err
 }
 
-// adviceCache caches TopAdvice. Its zero value is ready to use.
+// advise returns the advice for domains, from the cache where nothing has changed and it is
+// not older than age; 0 computes all of it.
+func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Duration) ([]dmarcd.Advice, error) {
+	all := make([]dmarcd.Advice, len(domains))
+	bases := make([]string, len(domains))
+	var open []int
+	cache, now := &t.service.advice, time.Now()
+	for i, domain := range domains {
+		var err error
+		if bases[i], err = t.adviceBasis(ctx, domain); err != nil {
+			return nil, err
+		}
+		var ok bool
+		if all[i], ok = cache.get(adviceKey{t.team.ID(), domain.ID}, bases[i], now.Add(-age)); !ok || age == 0 {
+			open = append(open, i)
+		}
+	}
+	together, name := 1, ""
+	if len(open) > maxSingleReads {
+		together = len(open)
+	}
+	for part := range slices.Chunk(open, together) {
+		some := make([]dmarcd.Domain, len(part))
+		for n, i := range part {
+			some[n] = domains[i]
+		}
+		if name = ""; together == 1 {
+			name = some[0].Name
+		}
+		advice, err := t.computeAdvice(ctx, name, some)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range part {
+			all[i] = advice[n]
+			cache.put(adviceKey{t.team.ID(), domains[i].ID}, rememberedAdvice{advice[n], bases[i], now})
+		}
+	}
+	return all, nil
+}
+
+// adviceBasis identifies the state of a domain that its advice follows from.
+func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain) (string, error) {
+	from, to := t.period(dmarcd.Days{})
+	state, err := t.team.AdviceState(ctx, domain.ID, dmarcd.Days{From: &from, To: &to})
+	if err != nil {
+		return "", err
+	}
+	classes, err := t.team.SenderClasses(ctx, domain.Name)
+	return fmt.Sprintf("%q %q %t %v %v", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), state, classes), err
+}
+
+// RefreshAdvice computes the advice of a team that was asked for lately, where something has
+// changed since. more means that other teams are left.
+func (s *Service) RefreshAdvice(ctx context.Context) (more bool, err error) {
+	begin := time.Now()
+	id, ok, more := s.advice.due(begin)
+	if !ok {
+		return false, nil
+	}
+	t := s.Team(id, CommandLine())
+	defer func() { s.advice.refreshed(id, begin, time.Now()) }()
+	from, to := t.period(dmarcd.Days{})
+	domains, err := t.team.UrgentDomains(ctx, dmarcd.Days{From: &from, To: &to}, 0, maxRefreshed)
+	if err != nil {
+		return more, err
+	}
+	if _, err = t.advise(ctx, domains, adviceAge/2); errors.Is(err, memory.ErrBusy) {
+		err = nil // next time
+	}
+	return more, err
+}
+
+// adviceCache caches the advice of domains. Its zero value is ready to use.
 type adviceCache struct {
 	mu    sync.Mutex
 	known map[adviceKey]rememberedAdvice
+	teams map[dmarcd.TeamID]*askedTeam
 }
 
-// adviceKey is a team and the tag of the domains that the advice is for, "" for all.
 type adviceKey struct {
-	team dmarcd.TeamID
-	tag  string
+	team   dmarcd.TeamID
+	domain dmarcd.DomainID
 }
 
 type rememberedAdvice struct {
-	advice  []dmarcd.Advice
-	domains int
-	until   time.Time
+	advice dmarcd.Advice
+	basis  string
+	at     time.Time
 }
 
-func (c *adviceCache) get(key adviceKey, domains int, now time.Time) ([]dmarcd.Advice, bool) {
+// askedTeam is a team whose advice was asked for at a time, and is refreshed from another on.
+type askedTeam struct{ asked, next time.Time }
+
+// get returns advice with that basis that was not computed before oldest.
+func (c *adviceCache) get(key adviceKey, basis string, oldest time.Time) (dmarcd.Advice, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	remembered, ok := c.known[key]
-	if !ok || remembered.domains != domains || !now.Before(remembered.until) {
-		return nil, false
-	}
-	return remembered.advice, true
+	return remembered.advice, ok && remembered.basis == basis && !remembered.at.Before(oldest)
 }
 
-func (c *adviceCache) put(key adviceKey, domains int, advice []dmarcd.Advice, now time.Time, took time.Duration) {
+func (c *adviceCache) put(key adviceKey, remembered rememberedAdvice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.known, func(_ adviceKey, remembered rememberedAdvice) bool { return !now.Before(remembered.until) })
-	if c.known == nil {
+	if c.known == nil || len(c.known) >= maxAdvice {
 		c.known = map[adviceKey]rememberedAdvice{}
 	}
-	c.known[key] = rememberedAdvice{advice, domains, now.Add(reuseFactor * took)}
+	c.known[key] = remembered
 }
 
-// forget drops the answers for a team.
-func (c *adviceCache) forget(team dmarcd.TeamID) {
+// ask notes that the advice of a team was asked for.
+func (c *adviceCache) ask(team dmarcd.TeamID, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.known, func(key adviceKey, _ rememberedAdvice) bool { return key.team == team })
+	if c.teams == nil {
+		c.teams = map[dmarcd.TeamID]*askedTeam{}
+	}
+	if c.teams[team] == nil {
+		c.teams[team] = &askedTeam{}
+	}
+	c.teams[team].asked = now
+}
+
+// due returns a team whose advice is to be refreshed, and whether there are others.
+func (c *adviceCache) due(now time.Time) (due dmarcd.TeamID, ok, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.teams, func(_ dmarcd.TeamID, team *askedTeam) bool { return now.Sub(team.asked) > askedFor })
+	for id, team := range c.teams {
+		if now.Before(team.next) {
+			continue
+		}
+		if ok {
+			return due, true, true
+		}
+		due, ok = id, true
+	}
+	return due, ok, false
+}
+
+// refreshed notes how long it took to refresh the advice of a team.
+func (c *adviceCache) refreshed(team dmarcd.TeamID, begin, end time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.teams[team] != nil {
+		c.teams[team].next = end.Add(max(time.Minute/2, refreshFactor*end.Sub(begin)))
+	}
 }

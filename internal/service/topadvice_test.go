@@ -1,45 +1,116 @@
-package service
+package service_test
 
 import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
-// TestAdviceCache reuses an answer for a hundred times as long as it took, for the same
-// number of domains.
-func TestAdviceCache(t *testing.T) {
+// countedNames knows no names, and counts how often it is asked: whenever mail is read.
+type countedNames struct{ asked *atomic.Int64 }
+
+func (c countedNames) Known(context.Context, []netip.Addr) (map[netip.Addr]string, error) {
+	c.asked.Add(1)
+	return nil, nil
+}
+
+// TestAdviceIsReused reads the mail for the advice of all domains once, and again where
+// something changes that the advice follows from.
+func TestAdviceIsReused(t *testing.T) {
 	t.Parallel()
-	var cache adviceCache
-	now := time.Unix(1e9, 0)
-	cache.put(adviceKey{team: 1}, 5, []dmarcd.Advice{{Domain: "example.com"}}, now, time.Second)
-	for _, row := range []struct {
-		name    string
-		key     adviceKey
-		domains int
-		after   time.Duration
-		want    bool
-	}{
-		{"at once", adviceKey{team: 1}, 5, 0, true},
-		{"before it is over", adviceKey{team: 1}, 5, 100*time.Second - 1, true},
-		{"when it is over", adviceKey{team: 1}, 5, 100 * time.Second, false},
-		{"with another domain", adviceKey{team: 1}, 6, 0, false},
-		{"by another team", adviceKey{team: 2}, 5, 0, false},
-		{"for a tag", adviceKey{1, "eu"}, 5, 0, false},
-	} {
-		if _, got := cache.get(row.key, row.domains, now.Add(row.after)); got != row.want {
-			t.Errorf("%s: got it reused %t, want %t", row.name, got, row.want)
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	var read atomic.Int64
+	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
+	acme, err := s.CreateTeam(t.Context(), "acme", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, team := s.Team(acme.ID), w.Team(acme.ID, service.CommandLine())
+	receive := func(id, domain string) error {
+		_, err := stored.Receive(t.Context(), []*dmarcd.Delivery{
+			storetest.Delivery(storetest.Aggregate(id, domain, dmarcd.DayOf(time.Now())-1, storetest.Passed(domain, 7))),
+		})
+		return err
+	}
+	save := func(domain, record string) error {
+		check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: record, RecordDomain: domain, Usable: true, Asked: true}
+		_, err := stored.SaveCheck(t.Context(), domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
+		return err
+	}
+	domains := []string{"a.example", "b.example"}
+	if _, err := stored.AddDomains(t.Context(), domains, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, domain := range domains {
+		if err := errors.Join(save(domain, "v=DMARC1; p=none"), receive("0", domain)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	cache.put(adviceKey{1, "eu"}, 5, nil, now, time.Second)
-	cache.forget(1)
-	if _, got := cache.get(adviceKey{team: 1}, 5, now); got || len(cache.known) > 0 {
-		t.Error("after a change of a class: got it reused, want it made anew")
+	for _, change := range []struct {
+		name string
+		make func() error
+		want int64 // domains whose mail is read
+	}{
+		{"the first request", func() error { return nil }, 2},
+		{"a report", func() error { return receive("1", "b.example") }, 1},
+		{"a record", func() error { return save("a.example", "v=DMARC1; p=quarantine") }, 1},
+		{"a class", func() error { return team.SetSenderClass(t.Context(), "a.example", "AS64496", dmarcd.ClassYours) }, 1},
+		{"the page of a domain", func() error { _, err := team.Advice(t.Context(), "b.example"); return err }, 1},
+	} {
+		read.Store(0)
+		if err := change.make(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := team.TopAdvice(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := read.Load(); got != change.want {
+			t.Errorf("%s: got mail read %d times, want %d", change.name, got, change.want)
+		}
 	}
-	cache.put(adviceKey{team: 1}, 5, nil, now, time.Second)
-	cache.put(adviceKey{team: 2}, 5, nil, now.Add(time.Hour), time.Second)
-	if len(cache.known) != 1 {
-		t.Errorf("got %d answers remembered, want those alone that are not over", len(cache.known))
+}
+
+// TestRefreshAdvice refreshes the advice of teams that were asked for, and of no others.
+func TestRefreshAdvice(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)})
+	for _, name := range []string{"acme", "quiet", "zenith"} {
+		team, err := s.CreateTeam(t.Context(), name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Team(team.ID).AddDomain(t.Context(), name+".example", time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if name == "quiet" {
+			continue
+		}
+		if _, err := w.Team(team.ID, service.CommandLine()).TopAdvice(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left []bool
+	for range 3 {
+		more, err := w.RefreshAdvice(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, more)
+	}
+	if !left[0] || left[1] || left[2] {
+		t.Errorf("got %v, want two teams refreshed, one after the other", left)
 	}
 }

@@ -71,3 +71,29 @@ func (t *Team) UrgentDomains(ctx context.Context, days dmarcd.Days, offset, limi
 				WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $2 AND $3) DESC, name
 		LIMIT $4 OFFSET $5`, args, scanDomain)
 }
+
+// AdviceState is what the advice for a domain follows from, apart from the domain itself and
+// the classes of its senders: two equal states are the same.
+type AdviceState struct {
+	Check dmarcd.CheckID // the latest, 0 if there is none
+	Days  int            // with mail
+	dmarcd.Counts
+}
+
+// AdviceState returns the state of a domain, with its mail in some days.
+func (t *Team) AdviceState(ctx context.Context, domain dmarcd.DomainID, days dmarcd.Days) (AdviceState, error) {
+	from, to := bounds(days)
+	states, err := collectRead(ctx, t.store, `SELECT
+			COALESCE((SELECT id FROM checks WHERE team_id = $1 AND domain_id = $2 ORDER BY first_at DESC, id DESC LIMIT 1), 0),
+			COUNT(*), CAST(COALESCE(SUM(compliant), 0) AS BIGINT), CAST(COALESCE(SUM(non_compliant), 0) AS BIGINT),
+			CAST(COALESCE(SUM(quarantined), 0) AS BIGINT), CAST(COALESCE(SUM(rejected), 0) AS BIGINT),
+			CAST(COALESCE(SUM(dkim), 0) AS BIGINT), CAST(COALESCE(SUM(spf), 0) AS BIGINT), CAST(COALESCE(SUM(unverified), 0) AS BIGINT)
+		FROM domain_days WHERE team_id = $1 AND domain_id = $2 AND day BETWEEN $3 AND $4`, []any{t.id, domain, from, to},
+		func(scan scanner) (s AdviceState, err error) {
+			return s, scan(&s.Check, &s.Days, &s.Compliant, &s.NonCompliant, &s.Quarantined, &s.Rejected, &s.DKIM, &s.SPF, &s.Unverified)
+		})
+	if err != nil {
+		return AdviceState{}, err
+	}
+	return states[0], nil
+}
