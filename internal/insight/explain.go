@@ -34,7 +34,7 @@ func (s *suspect) assess(team dmarcd.Class) Assessment {
 	}
 	v.Cause = s.cause(group, of)
 	v.Fix = s.fix(v.Class, group)
-	v.resolved = group.spf == spfBroken && s.spfIsValid(group.checked)
+	v.resolved = group.spf == spfBroken && s.spfIsValid(group.checked) || s.keyIsBack(group, of)
 	return v
 }
 
@@ -47,7 +47,7 @@ func (s *suspect) cause(f failure, of failed) string {
 	var spf string
 	switch f.spf {
 	case spfBroken:
-		return fmt.Sprintf("SPF ends in a permanent error (permerror) since %s: %s. %s", of.first, s.spfProblem(f.checked), sentence(s.dkimCause(f, domain)))
+		return fmt.Sprintf("SPF ends in a permanent error (permerror) since %s: %s. %s", s.docket.domain.spfBrokenSince(of.first), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
 	case spfMissing:
 		spf = f.checked + " has no SPF record"
 		if f.checked != domain {
@@ -62,11 +62,11 @@ func (s *suspect) cause(f failure, of failed) string {
 	default:
 		spf = "SPF does not pass"
 	}
-	return sentence(spf + ", and " + s.dkimCause(f, domain))
+	return sentence(spf + ", and " + s.dkimCause(f, of, domain))
 }
 
 // dkimCause says what is wrong with the signatures.
-func (s *suspect) dkimCause(f failure, domain string) string {
+func (s *suspect) dkimCause(f failure, of failed, domain string) string {
 	switch f.dkim {
 	case signedByOther:
 		return fmt.Sprintf("the signature is for %s, not for %s", f.signer, domain)
@@ -77,7 +77,7 @@ func (s *suspect) dkimCause(f failure, domain string) string {
 		return fmt.Sprintf("the signature is for %s, but strict alignment asks for %s", f.signer, f.from)
 	case keyFails, signatureFails:
 		key := f.selector + "._domainkey." + f.signer
-		switch s.keyStatus(f) {
+		switch keyStatus(f, s.docket.domain.factsAt(of.last)) {
 		case "none":
 			return fmt.Sprintf("the key %s is missing in the DNS", key)
 		case "revoked":
@@ -91,9 +91,8 @@ func (s *suspect) dkimCause(f failure, domain string) string {
 	return "there is no DKIM signature"
 }
 
-// keyStatus returns what the latest check says of the key of a failure, "" if nothing.
-func (s *suspect) keyStatus(f failure) string {
-	facts := s.docket.domain.Facts
+// keyStatus returns what a check says of the key of a failure, "" if nothing.
+func keyStatus(f failure, facts *dmarcd.Facts) string {
 	if facts == nil || f.signer != facts.Domain {
 		return ""
 	}
@@ -110,9 +109,9 @@ const (
 	maxVoidLookups = 2
 )
 
-// spfProblem says what is wrong with the SPF record of a domain.
-func (s *suspect) spfProblem(domain string) string {
-	facts := s.docket.domain.Facts
+// spfProblem says what was wrong with the SPF record of a domain on a day.
+func (s *suspect) spfProblem(domain string, day dmarcd.Day) string {
+	facts := s.docket.domain.factsAt(day)
 	record := "the record of " + domain
 	switch {
 	case facts == nil || facts.Domain != domain:
@@ -173,7 +172,7 @@ func (s *suspect) fix(class dmarcd.Class, f failure) string {
 // recordFix returns what to change in the DNS for any sender, "" if nothing.
 func (s *suspect) recordFix(f failure) string {
 	key := f.selector + "._domainkey." + f.signer
-	switch status := s.keyStatus(f); {
+	switch status := keyStatus(f, s.docket.domain.Facts); {
 	case f.spf == spfBroken && s.spfIsValid(f.checked):
 		return "Nothing: the SPF record is valid now."
 	case f.spf == spfBroken:
@@ -187,10 +186,18 @@ func (s *suspect) recordFix(f failure) string {
 		return fmt.Sprintf("Publish the key %s again, or sign with a key that is published.", key)
 	case (f.dkim == keyFails || f.dkim == signatureFails) && status == "revoked":
 		return fmt.Sprintf("Sign with a key that is not revoked, or publish a new key at %s.", key)
+	case f.dkim == keyFails && status == "found":
+		return fmt.Sprintf("Nothing: the key %s is published now.", key)
 	case f.dkim == keyFails:
 		return fmt.Sprintf("Correct the key at %s.", key)
 	}
 	return ""
+}
+
+// keyIsBack reports whether the key of a failure was not there then, and is now.
+func (s *suspect) keyIsBack(f failure, of failed) bool {
+	then, now := keyStatus(f, s.docket.domain.factsAt(of.last)), keyStatus(f, s.docket.domain.Facts)
+	return f.dkim == keyFails && then != now && now == "found"
 }
 
 func (s *suspect) spfIsValid(domain string) bool {

@@ -17,8 +17,40 @@ type Domain struct {
 	Name string
 	// Facts is what the latest full check found, nil if there is none.
 	Facts *dmarcd.Facts
+	// Checks are the full checks of the period, the latest first: causes follow from what
+	// they found at the time. Without them the latest check counts.
+	Checks []dmarcd.StoredCheck
 	// Classes are those that the team gave senders, by their keys.
 	Classes map[string]dmarcd.Class
+}
+
+// factsAt returns what the check found that was valid on a day.
+func (d *Domain) factsAt(day dmarcd.Day) *dmarcd.Facts {
+	for _, check := range d.Checks {
+		if dmarcd.DayOf(check.FirstAt) <= day && check.Check.Facts != nil {
+			return check.Check.Facts
+		}
+	}
+	if len(d.Checks) > 0 { // the first check came later
+		return d.Checks[len(d.Checks)-1].Check.Facts
+	}
+	return d.Facts
+}
+
+// spfBrokenSince returns the day from which the checks found the SPF record broken, up to the
+// one that was valid on a day; that day if none of them did.
+func (d *Domain) spfBrokenSince(day dmarcd.Day) dmarcd.Day {
+	since := day
+	for _, check := range d.Checks {
+		switch facts := check.Check.Facts; {
+		case dmarcd.DayOf(check.FirstAt) > day:
+			continue
+		case facts == nil || facts.SPF.Status == "ok" || facts.SPF.Status == "none":
+			return since
+		}
+		since = dmarcd.DayOf(check.FirstAt)
+	}
+	return since
 }
 
 // organization returns the organizational domain of a From domain.

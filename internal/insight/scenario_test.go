@@ -47,6 +47,7 @@ type scenario struct {
 	// "-" for none.
 	record string
 	facts  dmarcd.Facts
+	checks []dmarcd.StoredCheck // of the period, the latest first; none for facts alone
 	team   map[string]dmarcd.Class
 	mail   []flow
 	want   []want
@@ -173,6 +174,12 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// checked is a check that found these facts from a day on, until the next one.
+func checked(day dmarcd.Day, facts dmarcd.Facts) dmarcd.StoredCheck {
+	facts.Domain = "example.com"
+	return dmarcd.StoredCheck{FirstAt: time.Unix(int64(day)*24*60*60, 0).UTC(), Check: dmarcd.Check{Facts: &facts}}
+}
+
 func (s scenario) check(t *testing.T, service *insight.Service) {
 	t.Helper()
 	first, last := dmarcd.Day(20000), dmarcd.Day(20029)
@@ -182,7 +189,7 @@ func (s scenario) check(t *testing.T, service *insight.Service) {
 	}
 	defer m.Close()
 	s.facts.Domain = "example.com"
-	about := insight.Domain{Name: "example.com", Facts: &s.facts, Classes: s.team}
+	about := insight.Domain{Name: "example.com", Facts: &s.facts, Checks: s.checks, Classes: s.team}
 	m.About(about)
 	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 100, Assess: true})
 	if err != nil {

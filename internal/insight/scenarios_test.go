@@ -85,6 +85,36 @@ var ownScenarios = []scenario{
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
+		name: "broken SPF, as the checks of that time found it", mail: []flow{
+			{source: "192.0.2.1", perDay: 50, days: 10, spf: "example.com permerror"},
+			{source: "192.0.2.1", perDay: 50, first: 10, days: 20, spf: "example.com pass"},
+		},
+		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}},
+		checks: []dmarcd.StoredCheck{
+			checked(20010, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}}),
+			checked(19992, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}}),
+			checked(19990, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 11}}),
+			checked(19950, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}}),
+		},
+		want: []want{{
+			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-09-24: the record of example.com needs 12 lookups, and 10 are allowed",
+			"Nothing: the SPF record is valid now.",
+		}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+	},
+	{
+		name: "DKIM key that was missing for a while", mail: []flow{
+			{source: "192.0.2.1", perDay: 50, days: 5, signed: "s2 example.com permerror", spf: "bounce.example.net fail"},
+			{source: "192.0.2.1", perDay: 50, first: 5, days: 25, signed: "s2 example.com pass", spf: "bounce.example.net fail"},
+		},
+		facts:  key("s2", "found"),
+		checks: []dmarcd.StoredCheck{checked(20005, key("s2", "found")), checked(19990, key("s2", "none"))},
+		want: []want{{
+			"AS64496", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing: the key s2._domainkey.example.com is published now.",
+		}},
+		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
+	},
+	{
 		name: "rotated DKIM key that is not published", mail: []flow{
 			{source: "192.0.2.1", perDay: 50, days: 20, signed: "s1 example.com pass", spf: "bounce.example.net fail"},
 			{source: "192.0.2.1", perDay: 50, first: 20, days: 10, signed: "s2 example.com permerror", spf: "bounce.example.net fail"},

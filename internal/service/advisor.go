@@ -26,7 +26,7 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	if err != nil || name == "" {
 		return mail, err
 	}
-	about, _, err := t.about(ctx, dmarcd.Domain{Name: name})
+	about, _, err := t.about(ctx, dmarcd.Domain{Name: name}, days)
 	if err != nil {
 		mail.Close()
 		return nil, err
@@ -35,14 +35,32 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 	return mail, nil
 }
 
-// about returns the facts of a domain that do not come from mail, and its latest check.
-func (t *Team) about(ctx context.Context, domain dmarcd.Domain) (insight.Domain, dmarcd.Check, error) {
+// maxPeriodChecks limits the checks that causes follow from.
+const maxPeriodChecks = 20
+
+// about returns the facts of a domain that do not come from mail of some days, and its latest
+// check.
+func (t *Team) about(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days) (insight.Domain, dmarcd.Check, error) {
 	latest, err := t.team.LatestCheck(ctx, domain.Name)
-	if err != nil && !errors.Is(err, dmarcd.ErrNotFound) {
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		latest, err = dmarcd.StoredCheck{}, nil
+	}
+	if err != nil {
 		return insight.Domain{}, dmarcd.Check{}, err
 	}
+	from, to := t.period(days)
+	var checks []dmarcd.StoredCheck
+	if dmarcd.DayOf(latest.FirstAt) <= from {
+		checks = append(checks, latest) // it was valid on all days
+	} else if latest.Check.Facts != nil {
+		_, until := dmarcd.Days{To: &to}.Times()
+		if checks, err = t.team.Checks(ctx, domain.Name, Cursor{At: time.Unix(until, 0)}, maxPeriodChecks); err != nil {
+			return insight.Domain{}, dmarcd.Check{}, err
+		}
+	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	return insight.Domain{ID: domain.ID, Name: domain.Name, Facts: latest.Check.Facts, Classes: classes}, latest.Check, err
+	about := insight.Domain{ID: domain.ID, Name: domain.Name, Facts: latest.Check.Facts, Checks: checks, Classes: classes}
+	return about, latest.Check, err
 }
 
 // SetSenderClass sets the class of a sender for a domain; "" clears it.
@@ -88,7 +106,7 @@ func (t *Team) Simulate(ctx context.Context, name string, days dmarcd.Days, chan
 	if err != nil {
 		return Simulation{}, err
 	}
-	situation, err := t.situation(ctx, domain)
+	situation, err := t.situation(ctx, domain, days)
 	if err != nil {
 		return Simulation{}, err
 	}
@@ -180,7 +198,7 @@ func (t *Team) computeAdvice(ctx context.Context, name string, domains []dmarcd.
 	situations := make([]insight.Situation, len(domains))
 	for i, domain := range domains {
 		var err error
-		if situations[i], err = t.situation(ctx, domain); err != nil {
+		if situations[i], err = t.situation(ctx, domain, dmarcd.Days{}); err != nil {
 			return nil, err
 		}
 	}
@@ -217,14 +235,14 @@ func (t *Team) ProposedRecord(ctx context.Context, name string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	situation, err := t.situation(ctx, domain)
+	situation, err := t.situation(ctx, domain, dmarcd.Days{})
 	return situation.Base, err
 }
 
 // situation returns the published records of a domain, and the proposed record of the setup
 // guide.
-func (t *Team) situation(ctx context.Context, domain dmarcd.Domain) (insight.Situation, error) {
-	about, check, err := t.about(ctx, domain)
+func (t *Team) situation(ctx context.Context, domain dmarcd.Domain, days dmarcd.Days) (insight.Situation, error) {
+	about, check, err := t.about(ctx, domain, days)
 	if err != nil {
 		return insight.Situation{}, err
 	}
