@@ -78,9 +78,14 @@ func (t *Team) EndAlertScan(ctx context.Context, scan dmarcd.AlertScan, after dm
 func (t *Team) ScannedMail(ctx context.Context, scan dmarcd.AlertScan, limit int) (all []dmarcd.DomainMail, err error) {
 	err = t.store.longRead(ctx, func(read tx) error {
 		from := dmarcd.DayOf(t.store.now()) - mailDaysKept
+		// The engines must not look for a domain among all changes of the team.
+		judged, args := `EXISTS (SELECT 1 FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.domain_id = domains.id)`, []any{t.id, scan.After, limit}
+		if !scan.Full {
+			judged = `domains.id IN (SELECT mail_days.domain_id FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.changed_at >= $4)`
+			args = append(args, unix(scan.Since))
+		}
 		ids, err := collect(ctx, read, `SELECT domains.id FROM domains WHERE domains.team_id = $1 AND domains.id > $2 AND domains.deleted_at = 0
-				AND EXISTS (SELECT 1 FROM mail_days WHERE mail_days.team_id = $1 AND mail_days.domain_id = domains.id AND mail_days.changed_at >= $3)
-			ORDER BY domains.id LIMIT $4`, []any{t.id, scan.After, scannedSince(scan), limit}, func(scan scanner) (id dmarcd.DomainID, err error) {
+			AND `+judged+` ORDER BY domains.id LIMIT $3`, args, func(scan scanner) (id dmarcd.DomainID, err error) {
 			return id, scan(&id)
 		})
 		if err != nil {
@@ -96,13 +101,6 @@ func (t *Team) ScannedMail(ctx context.Context, scan dmarcd.AlertScan, limit int
 		return nil
 	})
 	return all, err
-}
-
-func scannedSince(scan dmarcd.AlertScan) int64 {
-	if scan.Full {
-		return 0
-	}
-	return unix(scan.Since)
 }
 
 // domainMail returns the mail of a domain from a day on.

@@ -67,6 +67,14 @@ func TestChoresUseIndexes(t *testing.T) {
 		step        func() error
 	}{
 		{"rollups", "INDEX team_days_not_in_rollup", func() error { _, err := in.store.BuildRollups(t.Context()); return err }},
+		{"all domains to judge", "USING PRIMARY KEY (team_id=? AND domain_id=?)", func() error {
+			_, err := in.team.ScannedMail(t.Context(), dmarcd.AlertScan{Full: true}, 10)
+			return err
+		}},
+		{"changed domains to judge", "INDEX mail_days_changed (team_id=? AND changed_at>?)", func() error {
+			_, err := in.team.ScannedMail(t.Context(), dmarcd.AlertScan{}, 10)
+			return err
+		}},
 		{"purge", "INDEX domains_deleted", func() error { _, err := in.store.Purge(t.Context()); return err }},
 		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},
 	} {
