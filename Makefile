@@ -22,7 +22,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server test-pgbouncer adversary test-short soak mutate lint fuzz bench vuln gen screenshots
+.PHONY: help build run demo test with-server test-pgbouncer adversary test-short soak mutate lint fuzz bench vuln gen release test-release screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,7 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 	scripts/need-browser.sh
 	scripts/build-assets.sh
 	scripts/with-postgres.sh $(MAKE) with-server
+	cd tools/release && go test -count=1 ./... # the chart, the dashboard and the alert rules: files outside of the module
 	scripts/test-image.sh
 	@scripts/say-skipped.sh
 
@@ -102,6 +103,14 @@ gen: ## write anew what is made from the code: the findings, the README's settin
 	go test ./internal/api -run Generated -update
 	go test ./internal/app -run Documented -update
 	go test ./cmd/dmarcd -update
+
+release: ## build all that a release consists of into dist (docs/releasing.md)
+	scripts/build-assets.sh
+	scripts/need-networks.sh
+	cd tools/release && go run . -o ../../dist $(RELEASE)
+
+test-release: ## make a release from a fresh clone, and install, upgrade, roll back and remove its package
+	scripts/test-release.sh
 
 screenshots: ## draw every page of the sample team into docs/screenshots: light, dark, and as on a phone
 	scripts/build-assets.sh

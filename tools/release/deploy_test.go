@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const chartFolder = "../../deploy/helm/dmarcd"
+
+// least are the values that have no default.
+const least = `
+database: {host: db.example.com}
+secrets: {databasePassword: abc}
+`
+
+// everything turns on all that is off by default.
+const everything = `
+database: {host: db.example.com, parameters: ""}
+replicas: 3
+settings: {DMARCD_BASE_URL: "https://dmarc.example.com/api", DMARCD_REPORT_DOMAIN: reports.example.com, DMARCD_RATE_LIMIT: 10}
+secrets:
+  databasePassword: abc
+  key: dmarcd-key-1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+  settings: {DMARCD_TOKEN: dmd_x}
+  existingSettings: more
+imagePullSecrets: [{name: registry}]
+pgbouncer: {enabled: true, image: "registry.example.com/pgbouncer:1.25"}
+persistence: {storageClass: fast}
+smtp: {enabled: true, annotations: {a: b}}
+ingress: {enabled: true, className: nginx, host: dmarc.example.com, annotations: {a: b}, tlsSecret: tls}
+networkPolicy: {from: [{namespaceSelector: {matchLabels: {name: ingress}}}]}
+monitoring: {serviceMonitor: true, rules: true}
+podAnnotations: {a: b}
+nodeSelector: {disk: ssd}
+tolerations: [{key: a, operator: Exists}]
+affinity: {nodeAffinity: {}}
+`
+
+// TestChart renders the chart, lints it, and decodes every object as strictly as the server of
+// Kubernetes does: unknown, repeated and mistyped fields are errors.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values string
+		want   []string
+	}{
+		"least": {least, []string{"NetworkPolicy", "PodDisruptionBudget", "Secret", "Secret", "Service", "StatefulSet"}},
+		"everything": {everything, []string{
+			"ConfigMap", "Deployment", "Ingress", "NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "PrometheusRule",
+			"Secret", "Secret", "Service", "Service", "Service", "ServiceMonitor", "StatefulSet",
+		}},
+		"one replica, an existing secret, no policy": {
+			"{database: {host: db}, secrets: {existing: mine}, replicas: 1, networkPolicy: {enabled: false}}",
+			[]string{"Secret", "Service", "StatefulSet"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			values, err := chartutil.ReadValues([]byte(test.values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range lint.AllWithKubeVersion(chartFolder, values, "default", nil).Messages {
+				if m.Severity > support.InfoSev {
+					t.Errorf("lint: %v", m)
+				}
+			}
+			text, err := render(test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			for _, object := range decode(t, text) {
+				kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
+			}
+			slices.Sort(kinds)
+			if !slices.Equal(kinds, test.want) {
+				t.Errorf("got objects %v, want %v", kinds, test.want)
+			}
+		})
+	}
+}
+
+// TestChartConnectsThroughPgbouncer checks the one setting that two objects must agree on.
+func TestChartConnectsThroughPgbouncer(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		least:      "postgres://dmarcd:$(DATABASE_PASSWORD)@db.example.com:5432/dmarcd?sslmode=require",
+		everything: "postgres://dmarcd:$(DATABASE_PASSWORD)@test-dmarcd-pgbouncer:6432/dmarcd?sslmode=disable",
+		"{database: {host: 'a:5432,b:5433', parameters: target_session_attrs=read-write}, secrets: {existing: mine}}": "postgres://dmarcd:$(DATABASE_PASSWORD)@a:5432,b:5433/dmarcd?target_session_attrs=read-write",
+	} {
+		text, err := render(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range decode(t, text) {
+			set, ok := object.(*appsv1.StatefulSet)
+			if !ok {
+				continue
+			}
+			got := ""
+			for _, variable := range set.Spec.Template.Spec.Containers[0].Env {
+				if variable.Name == "DMARCD_DATABASE" {
+					got = variable.Value
+				}
+			}
+			if got != want {
+				t.Errorf("got DMARCD_DATABASE %q, want %q", got, want)
+			}
+		}
+	}
+}
+
+// TestChartRejects checks that wrong values are reported with what to do.
+func TestChartRejects(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ values, want string }{
+		"no database":               {"{secrets: {existing: mine}}", "Set database.host"},
+		"no password":               {"{database: {host: db}}", "Set secrets.databasePassword"},
+		"a password for no URL":     {"{database: {host: db}, secrets: {databasePassword: 'a/b'}}", "databasePassword"},
+		"an unknown value":          {"{database: {hots: db}}", "hots"},
+		"no setting":                {least + "settings: {BASE_URL: x}", "BASE_URL"},
+		"mail without a domain":     {least + "smtp: {enabled: true}", "DMARCD_REPORT_DOMAIN"},
+		"no image of pgbouncer":     {least + "pgbouncer: {enabled: true}", "Set pgbouncer.image"},
+		"pgbouncer and two servers": {"{database: {host: 'a,b'}, secrets: {existing: mine}, pgbouncer: {enabled: true, image: x}}", "one host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := render(test.values)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// render returns all objects of the chart, in the order of their files.
+func render(text string) (string, error) {
+	values, err := chartutil.ReadValues([]byte(text))
+	if err != nil {
+		return "", err
+	}
+	c, err := loader.Load(chartFolder)
+	if err != nil {
+		return "", err
+	}
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "test", Namespace: "default", Revision: 1, IsInstall: true}, chartutil.DefaultCapabilities)
+	if err != nil {
+		return "", err
+	}
+	files, err := engine.Render(c, all)
+	if err != nil {
+		return "", err
+	}
+	var objects strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(name, ".yaml") {
+			objects.WriteString("---\n" + files[name] + "\n")
+		}
+	}
+	return objects.String(), nil
+}
+
+// foreign matches objects of the Prometheus operator, whose fields are unknown here.
+var foreign = regexp.MustCompile(`(?m)^apiVersion: monitoring\.coreos\.com/v1$`)
+
+func decode(t *testing.T, text string) []runtime.Object {
+	t.Helper()
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	var objects []runtime.Object
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bytes.Trim(document, "-\n")) == 0 {
+			continue
+		}
+		if foreign.Match(document) {
+			object := &unstructured.Unstructured{}
+			if err := yaml.UnmarshalStrict(document, &object.Object); err != nil {
+				t.Fatalf("%v\n%s", err, document)
+			}
+			objects = append(objects, object)
+			continue
+		}
+		object, _, err := strict.Decode(document, nil, nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		objects = append(objects, object)
+	}
+}
