@@ -157,7 +157,7 @@ func TestLowDisk(t *testing.T) {
 	ctx := t.Context()
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	var log bytes.Buffer
-	a := &App{store: s, metrics: newMetrics(s, "test"), log: slog.New(slog.NewTextHandler(&log, nil))}
+	a := &App{store: s, metrics: newMetrics(s, "test", newStages()), log: slog.New(slog.NewTextHandler(&log, nil))}
 	a.config.Data = t.TempDir()
 	created, err := s.CreateTeam(ctx, dmarcd.DefaultTeam, true)
 	if err != nil {

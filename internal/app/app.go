@@ -104,13 +104,14 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		return nil, errors.New("the configured token (DMARCD_TOKEN) has a wrong checksum; create a token with `dmarcd token create`")
 	}
 	a.memory = memory.NewBudget(int64(cfg.Limit.ReadMemory))
-	if a.store, err = openStore(ctx, cfg, options.Log); err != nil {
+	measured := newStages()
+	if a.store, err = openStore(ctx, cfg, options.Log, measured.observeQuery(options.Log, cfg.Log.SlowQuery)); err != nil {
 		return nil, err
 	}
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
 		return nil, fmt.Errorf("record the report domain: %w", err)
 	}
-	a.metrics = newMetrics(a.store, options.Version)
+	a.metrics = newMetrics(a.store, options.Version, measured)
 	a.metrics.registry.MustRegister(spoolCollector{a})
 	a.resolver = NewResolver(cfg, a.metrics.observeDNS, a.recovered)
 	if err := a.resolver.Err(); err != nil {
@@ -159,14 +160,14 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	return a, nil
 }
 
-// openStore opens and migrates the database.
-func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
+// openStore opens and migrates the database. took sees its statements; it may be nil.
+func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took func(query string, took time.Duration)) (*store.Store, error) {
 	if !store.IsPostgres(cfg.Database) {
 		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Log: log})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Log: log, Took: took})
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type metrics struct {
 	stages
 }
 
-func newMetrics(s *store.Store, version string) *metrics {
+func newMetrics(s *store.Store, version string, measured stages) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -61,7 +61,7 @@ func newMetrics(s *store.Store, version string) *metrics {
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dmarcd_panics_total", Help: "Recovered panics by component; each is a bug and is logged with its stack.",
 		}, []string{"where"}),
-		stages: newStages(),
+		stages: measured,
 	}
 	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dmarcd_webhook_deliveries_total", Help: "Attempts to deliver events to webhooks, by outcome: delivered, retried, or failed for good.",

@@ -27,7 +27,7 @@ var described = regexp.MustCompile(`^Desc{fqName: "([^"]+)", help: "(.*)", unit:
 // -update writes it. The dashboard and the alert rules are checked against that document.
 func TestMetricsDocumented(t *testing.T) {
 	t.Parallel()
-	a := &App{metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test")}
+	a := &App{metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test", newStages())}
 	a.metrics.registry.MustRegister(spoolCollector{a})
 	descs := make(chan *prometheus.Desc)
 	go func() {

@@ -2,12 +2,15 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -17,7 +20,7 @@ import (
 func TestScrapesCostNoQueries(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, store.Options{})
-	handler := newMetrics(s, "test").handler()
+	handler := newMetrics(s, "test", newStages()).handler()
 	scrape := func() {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -40,7 +43,7 @@ func TestPanics(t *testing.T) {
 	var log bytes.Buffer
 	a := &App{
 		log:     slog.New(slog.NewJSONHandler(&log, nil)),
-		metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test"),
+		metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test", newStages()),
 	}
 	t.Run("before the answer began", func(t *testing.T) {
 		w := httptest.NewRecorder()
@@ -63,5 +66,28 @@ func TestPanics(t *testing.T) {
 			_, _ = w.Write([]byte("["))
 			panic("late")
 		})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	})
+}
+
+// TestSlowQueriesAreLogged reads with a limit that every statement exceeds.
+func TestSlowQueriesAreLogged(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		var log bytes.Buffer
+		measured := newStages()
+		s := db.Open(t, store.Options{Took: measured.observeQuery(slog.New(slog.NewJSONHandler(&log, nil)), time.Nanosecond)})
+		log.Reset()
+		if _, err := s.TeamByName(t.Context(), "secret-name"); !errors.Is(err, dmarcd.ErrNotFound) {
+			t.Fatalf("got %v want no team", err)
+		}
+		if got := log.String(); !strings.Contains(got, `"msg":"slow query","took_ms":`) || !strings.Contains(got, "FROM teams WHERE") || strings.Contains(got, "secret-name") {
+			t.Errorf("got the log %s want the statement without its values", got)
+		}
+		log.Reset()
+		measured.observeQuery(slog.New(slog.NewJSONHandler(&log, nil)), 0)("SELECT 1", time.Hour)
+		measured.observeQuery(slog.New(slog.NewJSONHandler(&log, nil)), time.Second)("SELECT 1", time.Second-1)
+		if log.Len() != 0 {
+			t.Errorf("got the log %s want nothing", log.String())
+		}
 	})
 }

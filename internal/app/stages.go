@@ -1,6 +1,8 @@
 package app
 
 import (
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ type stages struct {
 	intake *prometheus.HistogramVec
 	spool  prometheus.Histogram
 	jobs   *prometheus.HistogramVec
+	query  prometheus.Histogram
 	checks *prometheus.HistogramVec
 }
 
@@ -29,6 +32,10 @@ func newStages() stages {
 			Name: "dmarcd_spool_seconds", Help: "Time from the acknowledgement of a message until its reports are in the database.",
 			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600},
 		}),
+		query: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "dmarcd_database_query_seconds", Help: "Time of a database statement, including the time to read its rows.",
+			Buckets: []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30},
+		}),
 		jobs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "dmarcd_job_seconds", Help: "Time of a step of a background job, by its name and outcome (done, failed).",
 			Buckets: buckets,
@@ -41,7 +48,7 @@ func newStages() stages {
 }
 
 func (s stages) register(r prometheus.Registerer) {
-	r.MustRegister(s.intake, s.spool, s.jobs, s.checks)
+	r.MustRegister(s.intake, s.spool, s.jobs, s.query, s.checks)
 }
 
 func (s stages) observeIntake(stage string, took time.Duration) {
@@ -58,6 +65,22 @@ func (s stages) observeCheck(full bool, took time.Duration, err error) {
 		kind = "full"
 	}
 	s.checks.WithLabelValues(kind, outcomeOf(err)).Observe(took.Seconds())
+}
+
+// maxLoggedQuery limits a logged statement, in bytes: one that inserts many rows is long.
+const maxLoggedQuery = 1000
+
+// observeQuery returns a function that measures a database statement, and logs it if it took
+// slow or longer. It has placeholders instead of values.
+func (s stages) observeQuery(log *slog.Logger, slow time.Duration) func(query string, took time.Duration) {
+	return func(query string, took time.Duration) {
+		s.query.Observe(took.Seconds())
+		if slow == 0 || took < slow {
+			return
+		}
+		text := strings.Join(strings.Fields(query), " ")
+		log.Warn("slow query", "took_ms", took.Milliseconds(), "query", text[:min(len(text), maxLoggedQuery)])
+	}
 }
 
 func outcomeOf(err error) string {

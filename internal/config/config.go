@@ -71,6 +71,8 @@ type Log struct {
 	Level slog.Level
 	// Format is FormatAuto, FormatText or FormatJSON.
 	Format string
+	// SlowQuery is the time from which a database statement is logged; 0 disables that.
+	SlowQuery time.Duration
 }
 
 // The values of Log.Format.

@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 		Listen:    "127.0.0.1:8080",
 		BaseURL:   "http://127.0.0.1:8080/api",
 		RateLimit: 50,
-		Log:       config.Log{Level: slog.LevelInfo, Format: config.FormatAuto},
+		Log:       config.Log{Level: slog.LevelInfo, Format: config.FormatAuto, SlowQuery: time.Second},
 		HTTP: config.HTTP{
 			ReadTimeout:    30 * time.Second,
 			WriteTimeout:   2 * time.Minute,
@@ -109,7 +109,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 		ReportDomain: "reports.example.com",
 		Token:        goodToken,
 		RateLimit:    12.5,
-		Log:          config.Log{Level: slog.LevelWarn, Format: config.FormatJSON},
+		Log:          config.Log{Level: slog.LevelWarn, Format: config.FormatJSON, SlowQuery: 250 * time.Millisecond},
 		HTTP: config.HTTP{
 			CORSOrigins:    []string{"https://app.example.com", "http://localhost:3000"},
 			ReadTimeout:    1500 * time.Millisecond,
@@ -136,6 +136,7 @@ rate_limit = 12.5
 [log]
 level = "warn"
 format = "json"
+slow_query = "250ms"
 
 [http]
 cors_origins = ["https://app.example.com", "http://localhost:3000"]
@@ -171,7 +172,7 @@ smtp_listen: ":2525"
 report_domain: Reports.Example.COM.
 token: ` + goodToken + `
 rate_limit: 12.5
-log: {level: warn, format: json}
+log: {level: warn, format: json, slow_query: 250ms}
 http:
   cors_origins: https://app.example.com, http://localhost:3000
   read_timeout: 1.5s
@@ -200,6 +201,7 @@ schedule:
 		"DMARCD_RATE_LIMIT=12.5",
 		"DMARCD_LOG_LEVEL=warn",
 		"DMARCD_LOG_FORMAT=json",
+		"DMARCD_LOG_SLOW_QUERY=250ms",
 		"DMARCD_HTTP_CORS_ORIGINS=https://app.example.com,http://localhost:3000",
 		"DMARCD_HTTP_READ_TIMEOUT=1.5s",
 		"DMARCD_HTTP_WRITE_TIMEOUT=1h30m",
@@ -226,6 +228,7 @@ schedule:
 		"rate-limit":             "12.5",
 		"log-level":              "warn",
 		"log-format":             "json",
+		"log-slow-query":         "250ms",
 		"http-cors-origins":      "https://app.example.com,http://localhost:3000",
 		"http-read-timeout":      "1.5s",
 		"http-write-timeout":     "1h30m",

@@ -72,6 +72,9 @@ func sectionSettings() []Setting {
 		define("log.format", wordKind(), FormatAuto, oneOf(FormatAuto, FormatText, FormatJSON),
 			func(c *Config) *string { return &c.Log.Format },
 			"text, json, or auto: text on a terminal and JSON otherwise"),
+		define("log.slow_query", durationKind(), "1s", durationFrom(0, 24*time.Hour),
+			func(c *Config) *time.Duration { return &c.Log.SlowQuery },
+			"time from which a database statement is logged, without its values; 0s = none"),
 		define("http.cors_origins", listKind(), "", each(origin(), "a comma-separated list of origins, such as https://app.example.com, or *"),
 			func(c *Config) *[]string { return &c.HTTP.CORSOrigins },
 			"comma-separated origins whose pages may call the API (CORS); * = all").

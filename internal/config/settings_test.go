@@ -27,6 +27,7 @@ func TestNames(t *testing.T) {
 		"rate_limit DMARCD_RATE_LIMIT --rate-limit",
 		"log.level DMARCD_LOG_LEVEL --log-level",
 		"log.format DMARCD_LOG_FORMAT --log-format",
+		"log.slow_query DMARCD_LOG_SLOW_QUERY --log-slow-query",
 		"http.cors_origins DMARCD_HTTP_CORS_ORIGINS --http-cors-origins",
 		"http.read_timeout DMARCD_HTTP_READ_TIMEOUT --http-read-timeout",
 		"http.write_timeout DMARCD_HTTP_WRITE_TIMEOUT --http-write-timeout",

@@ -56,7 +56,7 @@ func (b *bulk) insert() error {
 	s := b.tx.store
 	// One statement is faster for few rows.
 	if s.dialect.copyRows != nil && len(b.values) > s.dialect.maxParameters {
-		s.begin(`COPY ` + b.table + ` (` + b.columns + `) FROM STDIN`)
+		defer s.begin(`COPY ` + b.table + ` (` + b.columns + `) FROM STDIN`)()
 		return s.kind(s.dialect.copyRows(b.ctx, b.tx.conn, b.table, strings.Split(b.columns, ", "), b.values))
 	}
 	rows := len(b.values) / b.width

@@ -63,12 +63,17 @@ func (t *Team) tx(ctx context.Context, f func(tx) error) error {
 	return nil
 }
 
-// begin counts a statement.
-func (s *Store) begin(query string) {
+// begin counts a statement. The result is called at its end.
+func (s *Store) begin(query string) (end func()) {
 	s.queries.Add(1)
 	if s.options.Statement != nil {
 		s.options.Statement(query)
 	}
+	if s.options.Took == nil {
+		return func() {}
+	}
+	began := time.Now()
+	return func() { s.options.Took(query, time.Since(began)) }
 }
 
 // inTx returns the runner of a transaction.
@@ -210,14 +215,14 @@ func (t tx) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 func (t tx) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	ctx, cancel := t.limit(ctx)
 	defer cancel()
-	t.store.begin(query)
+	defer t.store.begin(query)()
 	return t.store.kind(t.run.QueryRowContext(ctx, query, args...).Scan(dest...))
 }
 
 func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	ctx, cancel := t.limit(ctx)
 	defer cancel()
-	t.store.begin(query)
+	defer t.store.begin(query)()
 	result, err := t.run.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, t.store.kind(err)
@@ -233,7 +238,7 @@ type scanner func(dest ...any) error
 func collect[T any](ctx context.Context, t tx, query string, args []any, scan func(scanner) (T, error)) ([]T, error) {
 	ctx, cancel := t.limit(ctx)
 	defer cancel()
-	t.store.begin(query)
+	defer t.store.begin(query)()
 	rows, err := t.run.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, t.store.kind(err)

@@ -30,6 +30,9 @@ type Options struct {
 	Now func() time.Time
 	// Statement sees the text of each statement before it runs, for tests; may be nil.
 	Statement func(query string)
+	// Took sees the text and the time of each statement, including the time to read its rows;
+	// may be nil.
+	Took func(query string, took time.Duration)
 	// Log receives migration messages; nil discards them.
 	Log *slog.Logger
 }
