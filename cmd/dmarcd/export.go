@@ -21,17 +21,24 @@ import (
 func (p *program) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --team NAME",
-		Short: "Export records of aggregate reports as Parquet, NDJSON or CSV",
+		Short: "Export records of aggregate reports as Parquet, NDJSON or CSV, or to a syslog server",
 		Long: `Writes the records of aggregate reports with all columns, in the order in which their
 reports were received: those that count for a domain of the team, or with --all also those
 that do not. docs/export.md describes the columns.
 
 The format follows from the name of the output (.parquet, .ndjson, .jsonl, .csv), else it
 is NDJSON. A file appears under its name when it is complete. In CSV, texts that a
-spreadsheet would treat as a formula start with '.`,
+spreadsheet would treat as a formula start with '.
+
+--syslog sends records, or with --events the events of the team, to a syslog server: a
+message by RFC 5424 each, with the JSON object of NDJSON or of the API. --follow goes on
+with those to come until it is interrupted. --cursor-file holds the place of the last one
+that was sent, and the next run continues there.`,
 		Example: `  dmarcd export --team acme --output records.parquet
   dmarcd export --team acme --domain example.com --from 2026-10-01 --to 2026-10-31 --output october.csv
-  dmarcd export --team acme --format ndjson | gzip > records.ndjson.gz`,
+  dmarcd export --team acme --format ndjson | gzip > records.ndjson.gz
+  dmarcd export --team acme --syslog tls://siem.example:6514 --follow --cursor-file records.cursor
+  dmarcd export --team acme --syslog tcp://siem.example:514 --events --follow --cursor-file events.cursor`,
 		Args: cobra.NoArgs,
 	}
 	teamFlag(cmd)
@@ -43,6 +50,14 @@ spreadsheet would treat as a formula start with '.`,
 	flags.BoolVar(&filter.All, "all", false, "include records that count nowhere: of excluded, held and replaced reports, and without a domain")
 	format := flags.String("format", "", "parquet, ndjson or csv")
 	output := flags.String("output", "-", "file to write; - is standard output")
+	var target syslogTarget
+	flags.StringVar(&target.url, "syslog", "", "syslog server to send to, such as tls://siem.example:6514; tcp, tls or udp")
+	flags.BoolVar(&target.events, "events", false, "send events instead of records")
+	flags.BoolVar(&target.follow, "follow", false, "go on with what arrives, until interrupted")
+	flags.StringVar(&target.cursorFile, "cursor-file", "", "file with the place of the last message that was sent")
+	for _, other := range []string{"format", "output"} {
+		cmd.MarkFlagsMutuallyExclusive("syslog", other)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
 		if filter.Days.From, err = dayFlag("from", *from); err != nil {
@@ -51,12 +66,18 @@ spreadsheet would treat as a formula start with '.`,
 		if filter.Days.To, err = dayFlag("to", *to); err != nil {
 			return err
 		}
+		if target.url != "" {
+			return p.exportSyslog(cmd, filter, target)
+		}
+		if target.events || target.follow || target.cursorFile != "" {
+			return errors.New("--events, --follow and --cursor-file need --syslog")
+		}
 		chosen := export.Format(*format)
 		if chosen == "" {
 			chosen = formatOf(*output)
 		}
 		if *output == "-" && chosen == export.Parquet && isTerminal(p.out) {
-			return errors.New("Parquet is not for a terminal; use --output FILE")
+			return errors.New("a terminal cannot show Parquet; use --output FILE")
 		}
 		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
 			return p.exportFile(cmd.Context(), t, filter, chosen, *output)
@@ -109,10 +130,7 @@ func (p *program) exportRecords(ctx context.Context, t *service.Team, filter ser
 	if err != nil {
 		return 0, err
 	}
-	records, err := t.ExportRecords(ctx, filter, service.RecordPosition{})
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return 0, fmt.Errorf("the team has no domain %q: %w", filter.Domain, err)
-	}
+	records, err := openExport(ctx, t, filter, service.RecordPosition{})
 	if err != nil {
 		return 0, err
 	}
@@ -137,6 +155,15 @@ func (p *program) exportRecords(ctx context.Context, t *service.Team, filter ser
 		n += len(batch)
 		advance(batch[len(batch)-1].Report.ID)
 	}
+}
+
+// openExport starts an export of records after a position.
+func openExport(ctx context.Context, t *service.Team, filter service.RecordFilter, after service.RecordPosition) (*service.RecordExport, error) {
+	records, err := t.ExportRecords(ctx, filter, after)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return nil, fmt.Errorf("the team has no domain %q: %w", filter.Domain, err)
+	}
+	return records, err
 }
 
 func exportedColumns(r service.ReportRecord) wire.ExportedColumns {

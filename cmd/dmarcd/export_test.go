@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -76,4 +81,110 @@ func TestExportWritesWhatWasImported(t *testing.T) {
 			t.Errorf("a failed export left %s", entry.Name())
 		}
 	}
+}
+
+// syslogServer receives messages in octet counting until the client closes.
+func syslogServer(t *testing.T) (address string, received <-chan []string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	sessions := make(chan []string, 10)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			var messages []string
+			in := bufio.NewReader(conn)
+			for {
+				length, err := in.ReadString(' ')
+				n, _ := strconv.Atoi(strings.TrimSpace(length))
+				message := make([]byte, n)
+				if _, short := io.ReadFull(in, message); err != nil || short != nil {
+					break
+				}
+				messages = append(messages, string(message))
+			}
+			sessions <- messages
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String(), sessions
+}
+
+func TestExportToSyslogContinues(t *testing.T) {
+	t.Parallel()
+	server := resolvertest.Start(t, "")
+	folder := t.TempDir()
+	settings := []string{"--data=" + folder, "--database=" + filepath.Join(folder, "dmarcd.db")}
+	address, received := syslogServer(t)
+	run := func(want int, args ...string) string {
+		t.Helper()
+		status, _, stderr := runProgram(t, server, "", append(args, settings...)...)
+		if status != want {
+			t.Fatalf("%q: got status %d and %q, want %d", args, status, stderr, want)
+		}
+		return stderr
+	}
+	write := func(organization string) {
+		t.Helper()
+		file := filepath.Join(folder, organization+".xml")
+		if err := os.WriteFile(file, []byte(reportOf(organization, recordFrom("192.0.2.1"), recordFrom("192.0.2.2"))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(exitDone, "import", "--team", "acme", file)
+	}
+	run(exitDone, "team", "create", "acme")
+	run(exitDone, "domain", "add", "--team", "acme", "example.com")
+	write("first.example")
+	export := []string{"export", "--team", "acme", "--syslog", "tcp://" + address}
+	if stderr := run(exitDone, export...); stderr != "2 messages sent to tcp://"+address+"\n" {
+		t.Errorf("got %q, want the number of messages", stderr)
+	}
+	got := <-received
+	if len(got) != 2 || !strings.Contains(got[0], " dmarcd ") || !strings.Contains(got[0], " record - {") || !strings.Contains(got[1], `"source_ip":"192.0.2.2"`) {
+		t.Fatalf("got %q, want both records", got)
+	}
+	// A cursor file continues after its record.
+	var first struct{ ID string }
+	if err := json.Unmarshal([]byte(got[0][strings.IndexByte(got[0], '{'):]), &first); err != nil {
+		t.Fatal(err)
+	}
+	cursor := filepath.Join(folder, "cursor")
+	if err := os.WriteFile(cursor, []byte(first.ID+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The report counts as settled some seconds after its receipt.
+	for deadline, sent := time.Now().Add(2*time.Minute), false; !sent; {
+		sent = strings.HasPrefix(run(exitDone, append(export, "--cursor-file", cursor)...), "1 message ")
+		if !sent && time.Now().After(deadline) {
+			t.Fatal("the second record is never sent")
+		}
+	}
+	if got := <-received; len(got) != 1 || !strings.Contains(got[0], `"source_ip":"192.0.2.2"`) {
+		t.Errorf("got %q, want the record after the cursor", got)
+	}
+	if content, err := os.ReadFile(cursor); err != nil || string(content) == first.ID+"\n" {
+		t.Errorf("got %v and %q, want the cursor of the second record", err, content)
+	}
+	for _, content := range []string{"x", "-1"} {
+		if err := os.WriteFile(cursor, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if stderr := run(exitProblem, append(export, "--cursor-file", cursor)...); !strings.Contains(stderr, cursor) {
+			t.Errorf("got %q, want the file named", stderr)
+		}
+		run(exitFailed, append(export, "--events", "--cursor-file", cursor)...)
+	}
+	run(exitDone, "alert", "test", "--team", "acme")
+	run(exitDone, append(export, "--events")...)
+	if got := <-received; len(got) == 0 || !strings.Contains(got[0], " event - {") {
+		t.Errorf("got %q, want the event of the test", got)
+	}
+	run(exitFailed, "export", "--team", "acme", "--follow")
+	run(exitFailed, "export", "--team", "acme", "--syslog", "siem.example")
 }

@@ -146,8 +146,8 @@ func TestDocsShowEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	if shown != 48 {
-		t.Errorf("operations: got %d want 48", shown)
+	if shown != 49 {
+		t.Errorf("operations: got %d want 49", shown)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	// The first part is small, so that the client gets it early.
 	firstPart = 100
 	nextPart  = 1000
-	// worthCompressing is the number of domains from which a list is compressed.
+	// worthCompressing is the number of items from which a list is compressed.
 	worthCompressing = 10
 )
 
@@ -70,7 +70,7 @@ func (a *API) listDomains(c *call) error {
 	return nil
 }
 
-// list writes a JSON array of domains in parts.
+// list writes a response in parts: with add a JSON array of domains.
 type list struct {
 	out      io.Writer
 	zip      *gzip.Writer // nil: not compressed
@@ -130,6 +130,11 @@ func (l *list) close() error {
 	if _, err := io.WriteString(l.out, end); err != nil {
 		return err
 	}
+	return l.finish()
+}
+
+// finish ends the compressed data.
+func (l *list) finish() error {
 	if l.zip != nil {
 		return l.zip.Close()
 	}

@@ -79,6 +79,7 @@ func (a *API) routes() ([]route, error) {
 		{method: "DELETE", path: "/insights/reports/{id}", scope: dmarcd.ScopeWrite, handle: a.deleteReport},
 		{method: "GET", path: "/insights/reports/{id}/records", scope: dmarcd.ScopeRead, handle: a.listRecords},
 		{method: "GET", path: "/insights/reports/{id}/original", scope: dmarcd.ScopeRead, handle: a.getReportOriginal},
+		{method: "GET", path: "/insights/records", scope: dmarcd.ScopeRead, handle: a.exportRecords},
 		{method: "GET", path: "/insights/rejected", scope: dmarcd.ScopeRead, handle: a.listRejected},
 		{method: "DELETE", path: "/insights/rejected/{id}", scope: dmarcd.ScopeWrite, handle: a.deleteRejected},
 		{method: "GET", path: "/insights/rejected/{id}/original", scope: dmarcd.ScopeRead, handle: a.getRejectedOriginal},

@@ -17,6 +17,7 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 	return []request{
 		changing(http.MethodGet, "/insights/advice?domain="+domain, token, ""),
 		changing(http.MethodGet, "/insights/simulate?domain="+domain, token, ""),
+		changing(http.MethodGet, "/insights/records?domain="+domain, token, ""),
 		changing(http.MethodPut, "/domains/"+domain+"/senders/as64500", token, `{"class":"yours"}`),
 		changing(http.MethodPut, "/domains/"+domain+"/tags", token, `{"tags":["shop"]}`),
 		changing(http.MethodGet, "/domains/"+domain+"/tags", token, ""),

@@ -146,7 +146,11 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 	}
 	// Originals are untrusted content.
 	original := strings.HasSuffix(r.path, "/original") && a.status == http.StatusOK
-	if len(a.body) > 0 && r.path != "/docs" && !original {
+	streamed := strings.HasPrefix(r.path, "/insights/records") && a.status == http.StatusOK
+	if got := a.header.Get("Content-Type"); streamed && got != "application/x-ndjson" {
+		breach("Content-Type: got %q want application/x-ndjson", got)
+	}
+	if len(a.body) > 0 && r.path != "/docs" && !original && !streamed {
 		if got := a.header.Get("Content-Type"); got != "application/json" {
 			breach("Content-Type: got %q want application/json", got)
 		}

@@ -130,14 +130,15 @@ func (v *Validator) Check(r *http.Request, status int, header http.Header, body 
 	switch text := string(bytes.TrimSpace(body)); {
 	case !wantsBody && len(body) > 0:
 		problems = append(problems, fmt.Errorf("body: got %q want none", body))
+	case wantsBody && header.Get("Content-Type") == "application/x-ndjson":
+		for line := range bytes.Lines(body) {
+			problems = append(problems, v.checkBody(asDocumented, found, status, header, line)...)
+		}
 	case wantsBody && (text == "" || text == "null"):
 		// The library takes both for valid, whatever the schema says.
 		problems = append(problems, fmt.Errorf("body: got %q want a value", text))
 	case wantsBody:
-		_, differences := v.answers.ValidateResponseBodyWithPathItem(asDocumented,
-			&http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))},
-			found.item, found.path)
-		problems = append(problems, plainErrors(differences)...)
+		problems = append(problems, v.checkBody(asDocumented, found, status, header, body)...)
 	}
 	if status < http.StatusBadRequest {
 		_, differences := v.requests.ValidateSecurityWithPathItem(asDocumented, found.item, found.path)
@@ -195,4 +196,12 @@ func plainErrors(differences []*liberrors.ValidationError) []error {
 		}
 	}
 	return problems
+}
+
+// checkBody compares a body with the schema of an answer.
+func (v *Validator) checkBody(r *http.Request, found *operation, status int, header http.Header, body []byte) []error {
+	_, differences := v.answers.ValidateResponseBodyWithPathItem(r,
+		&http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))},
+		found.item, found.path)
+	return plainErrors(differences)
 }
