@@ -36,7 +36,7 @@ var services = []string{"internal/dnscheck", "internal/jobs", "internal/auth", "
 
 // transports receive reports and pass them to internal/intake.
 var transports = []string{
-	"internal/intake", "internal/intake/files", "internal/intake/spool", "internal/intake/smtpd",
+	"internal/intake", "internal/intake/files", "internal/intake/foreign", "internal/intake/spool", "internal/intake/smtpd",
 	"internal/intake/imap", "internal/intake/genuine",
 }
 
@@ -103,6 +103,7 @@ var packages = map[string][]string{
 	"internal/intake":         join(protocols, ".", "internal/intake/unpack", "internal/fair", "internal/recovered", "internal/reporttext"),
 	"internal/intake/unpack":  join(protocols, "."),
 	"internal/intake/files":   {".", "internal/intake", "internal/intake/unpack", "internal/recovered"},
+	"internal/intake/foreign": {".", "aggregate", "tlsrpt"},
 	"internal/intake/spool":   {".", "internal/clientaddr", "internal/fair", "internal/recovered"},
 	"internal/intake/smtpd":   {".", "internal/clientaddr", "internal/intake/spool", "internal/fair", "internal/recovered"},
 	"internal/intake/imap":    {".", "internal/fair", "internal/recovered"},

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/files"
+	"github.com/dmarcd/dmarcd/internal/intake/foreign"
 	"github.com/dmarcd/dmarcd/internal/service"
 )
 
@@ -29,20 +32,31 @@ func (p *program) importCommand() *cobra.Command {
 container format. Duplicates count once. Content that is not a report is reported on
 standard error and stored as rejected; see "dmarcd report rejected".
 
+--from reads what another tool has stored: the JSON or CSV output of parsedmarc, or a
+mysqldump file of the database of dmarc-srg or dmarcts-report-parser (dmarcts), also in
+gzip. docs/moving.md describes how to move from each.
+
 To resume an interrupted import, run it again with the same paths; --all starts over.
 
 Exit status: 0 if everything was imported; 1 if something was rejected; 2 if a file
 could not be read.`,
 		Example: `  dmarcd import --team acme old-reports
-  dmarcd import --team acme --json archive.zip mail.mbox Maildir`,
+  dmarcd import --team acme --json archive.zip mail.mbox Maildir
+  dmarcd import --team acme --from parsedmarc aggregate.json smtp_tls.json
+  dmarcd import --team acme --from dmarc-srg dump.sql.gz`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	all := cmd.Flags().Bool("all", false, "start over instead of resuming an interrupted import")
+	from := cmd.Flags().String("from", "", "read data of another tool: parsedmarc, dmarc-srg or dmarcts")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		tool := foreign.Tool(*from)
+		if tool != "" && !slices.Contains(foreign.Tools(), tool) {
+			return fmt.Errorf("--from %q: must be one of parsedmarc, dmarc-srg, dmarcts", *from)
+		}
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
-			name := journalName(cmd.Flag("team").Value.String(), args)
+			name := journalName(cmd.Flag("team").Value.String()+*from, args)
 			journal, err := openJournal(filepath.Join(cfg.Data, name), *all)
 			if err != nil {
 				return err
@@ -51,7 +65,7 @@ could not be read.`,
 			if err != nil {
 				return errors.Join(err, journal.Close())
 			}
-			run := &importing{program: p, json: *asJSON}
+			run := &importing{program: p, json: *asJSON, tool: tool}
 			return run.files(cmd.Context(), cfg, store, files.List(args...), journal)
 		})
 	}
@@ -71,6 +85,7 @@ type importing struct {
 	*program
 
 	json   bool
+	tool   foreign.Tool // "" for reports as they were received
 	counts importCounts
 	unread int
 	bar    func(bytes int)
@@ -99,6 +114,11 @@ func (r *importing) files(ctx context.Context, cfg config.Config, store intake.D
 	r.bar = bar
 	r.counts.Files = len(listing.Files) + len(listing.Unread)
 	importer := &files.Importer{Acceptor: app.NewAcceptor(cfg, r.logger(cfg.Log)), Store: store, Journal: journal, OnResult: r.print}
+	if r.tool != "" {
+		importer.Split = func(in io.Reader) iter.Seq2[func(io.Writer) error, error] {
+			return foreign.Split(r.tool, in, importer.Acceptor.Limits.Containers.Folder)
+		}
+	}
 	err := importer.Run(ctx, listing.Files)
 	done()
 	if err != nil {
@@ -155,7 +175,7 @@ func (r *importing) print(result files.Result) {
 	switch {
 	case result.Before:
 		r.counts.Before++
-	case errors.Is(result.Err, dmarcd.ErrLimit):
+	case errors.Is(result.Err, dmarcd.ErrLimit), errors.Is(result.Err, dmarcd.ErrInvalid):
 		r.counts.Rejected++
 		r.notify("%s\n", printable(result.Name+": "+result.Err.Error()))
 	case result.Err != nil:

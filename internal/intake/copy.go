@@ -39,6 +39,29 @@ func CopyOf(r io.Reader, folder string, maxBytes int64) (*Copy, error) {
 	return c, nil
 }
 
+// CopyWritten is CopyOf for what write writes.
+func CopyWritten(write func(io.Writer) error, folder string, maxBytes int64) (*Copy, error) {
+	c := &Copy{folder: folder}
+	if err := write(&limitedWriter{c, maxBytes}); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// limitedWriter fails when a copy gets longer than maxBytes.
+type limitedWriter struct {
+	copy     *Copy
+	maxBytes int64
+}
+
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	if w.copy.size+int64(len(p)) > w.maxBytes {
+		return 0, &unpack.LimitError{Limit: unpack.LimitInput, Max: w.maxBytes}
+	}
+	return w.copy.Write(p)
+}
+
 // Size returns the number of bytes.
 func (c *Copy) Size() int64 { return c.size }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,6 +30,10 @@ type Importer struct {
 	Store intake.DeliveryStore
 	// Journal records progress; nil for an import that cannot be resumed.
 	Journal *Journal
+	// Split yields the reports of a file that is not a report itself, such as a dump of a
+	// database: functions that write them, and errors. Errors other than dmarcd.ErrInvalid
+	// and dmarcd.ErrLimit are the last. Nil imports files as they are.
+	Split func(in io.Reader) iter.Seq2[func(io.Writer) error, error]
 	// OnResult is called for each file, and each mail of an mbox, once it is stored or has
 	// failed.
 	OnResult func(Result)
@@ -43,7 +48,8 @@ type Result struct {
 	Bytes int64
 	// Receipts holds one receipt for each report.
 	Receipts []dmarcd.Receipt
-	// Err is dmarcd.ErrLimit or the error of reading the file. Nothing is stored then.
+	// Err is dmarcd.ErrLimit, dmarcd.ErrInvalid or the error of reading the file. Nothing is
+	// stored then.
 	Err error
 	// Before means that an earlier import has read it.
 	Before bool
@@ -168,7 +174,7 @@ func (r *batchReader) file(ctx context.Context, f File) error {
 	}
 	var told int64
 	again := false // part of the file has to be retried
-	for in := range inputs(f, r.importer.Acceptor.Limits.Containers, mails) {
+	for in := range inputs(f, r.importer.Acceptor.Limits.Containers, mails, r.importer.Split) {
 		read := min(in.read, f.Size)
 		if in.last {
 			read = f.Size
@@ -177,8 +183,8 @@ func (r *batchReader) file(ctx context.Context, f File) error {
 			return err
 		}
 		told = read
-		// A file that is too large now will be too large next time.
-		if again = again || in.err != nil && !errors.Is(in.err, dmarcd.ErrLimit); !again {
+		// What is too large or invalid now will be so next time.
+		if again = again || in.err != nil && !errors.Is(in.err, dmarcd.ErrLimit) && !errors.Is(in.err, dmarcd.ErrInvalid); !again {
 			r.batch.note(note{f, in.last, in.number})
 		}
 		if r.batch.full() {

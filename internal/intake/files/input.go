@@ -25,15 +25,15 @@ type input struct {
 	read int64
 	// last means that it is the end of the file.
 	last bool
-	// err is set if there is no content: dmarcd.ErrLimit, the error of the file, or
+	// err is set if there is no content: dmarcd.ErrLimit, dmarcd.ErrInvalid, the error of the file, or
 	// dmarcd.ErrTemporary if a temporary file failed.
 	err error
 }
 
-// inputs yields the inputs of a file: each mail of an mbox after the first passOver, or the
-// whole file. An input is valid until the next one. The last one has last set, and may have no
-// content.
-func inputs(f File, limits unpack.Limits, passOver int) iter.Seq[input] {
+// inputs yields the inputs of a file: each mail of an mbox, or what split yields, after the
+// first passOver, or the whole file. An input is valid until the next one. The last one has
+// last set, and may have no content.
+func inputs(f File, limits unpack.Limits, passOver int, split func(io.Reader) iter.Seq2[func(io.Writer) error, error]) iter.Seq[input] {
 	return func(yield func(input) bool) {
 		file, err := os.Open(f.Path)
 		if err != nil {
@@ -41,6 +41,10 @@ func inputs(f File, limits unpack.Limits, passOver int) iter.Seq[input] {
 			return
 		}
 		defer func() { _ = file.Close() }() // read-only
+		if split != nil {
+			parts(f, file, limits, passOver, split, yield)
+			return
+		}
 		head := make([]byte, sniffBytes)
 		n, err := file.ReadAt(head, 0)
 		switch {
@@ -99,6 +103,36 @@ func mailInput(f File, mail io.Reader, number int, limits unpack.Limits, counted
 	defer held.Close()
 	in.content, in.size = held, held.Size()
 	return yield(in)
+}
+
+// parts yields what split finds in a file.
+func parts(f File, file io.Reader, limits unpack.Limits, passOver int, split func(io.Reader) iter.Seq2[func(io.Writer) error, error], yield func(input) bool) {
+	counted := &counter{r: file}
+	number := 0
+	for write, err := range split(counted) {
+		if number++; number <= passOver {
+			continue
+		}
+		if err != nil {
+			if !yield(input{name: f.Path, number: number, read: counted.n, err: err}) {
+				return
+			}
+			continue
+		}
+		in := input{name: fmt.Sprintf("%s, report %d", f.Path, number), number: number, read: counted.n}
+		held, err := intake.CopyWritten(write, limits.Folder, limits.Input)
+		if in.err = err; err == nil {
+			in.content, in.size = held, held.Size()
+		}
+		more := yield(in)
+		if held != nil {
+			held.Close()
+		}
+		if !more {
+			return
+		}
+	}
+	yield(input{name: f.Path, read: counted.n, last: true})
 }
 
 // counter counts the bytes read.

@@ -1,0 +1,155 @@
+// Package foreign reads the reports that other DMARC tools have stored: the JSON and CSV output
+// of parsedmarc, and mysqldump files of the databases of dmarc-srg and dmarcts-report-parser.
+// It writes each report as the document that a receiver would have sent: an aggregate report
+// (RFC 9990), a TLS report (RFC 8460) or a mail with a failure report (RFC 9991). Package
+// intake reads these like all others.
+//
+// Input is read once and sequentially. Records wait in a temporary file, so memory does not
+// grow with them.
+package foreign
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// Tool is a program whose data can be read.
+type Tool string
+
+// The tools.
+const (
+	Parsedmarc Tool = "parsedmarc"
+	DMARCSRG   Tool = "dmarc-srg"
+	DMARCTS    Tool = "dmarcts"
+)
+
+// Tools returns all tools.
+func Tools() []Tool { return []Tool{Parsedmarc, DMARCSRG, DMARCTS} }
+
+const (
+	// maxValue is the maximum size of one value, row or JSON object without records. The
+	// largest are the original reports in a dump of dmarcts-report-parser, up to 16 MiB, and
+	// the mails in failure reports.
+	maxValue = 32 << 20
+	// maxReports is the maximum number of reports in a file whose records may be in any
+	// order.
+	maxReports = 5_000_000
+)
+
+// Write writes the document of one report. It is valid until the next one is read.
+type Write = func(io.Writer) error
+
+// LineError is a part of a file that cannot be used. Reading goes on behind it. It is an
+// dmarcd.ErrInvalid.
+type LineError struct {
+	Line   int
+	Reason string
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+// Is reports whether target is dmarcd.ErrInvalid.
+func (e *LineError) Is(target error) bool { return target == dmarcd.ErrInvalid }
+
+// Split yields the reports of a file of a tool, also one in gzip. A *LineError concerns a part
+// of the file; after any other error there is nothing more. Temporary files are in folder; ""
+// is the system default.
+func Split(tool Tool, in io.Reader, folder string) iter.Seq2[Write, error] {
+	return func(yield func(Write, error) bool) {
+		err := split(tool, in, folder, yield)
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errStopped means that the caller wants no more reports.
+var errStopped = errors.New("stopped")
+
+func split(tool Tool, in io.Reader, folder string, yield func(Write, error) bool) error {
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	if magic, err := buffered.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		unzipped, err := gzip.NewReader(buffered)
+		if err != nil {
+			return fmt.Errorf("read gzip: %w", err)
+		}
+		buffered = bufio.NewReaderSize(unzipped, 64<<10)
+	}
+	records, err := newSpill(folder)
+	if err != nil {
+		return err
+	}
+	defer records.close()
+	out := output{yield: yield, spill: records}
+	switch tool {
+	case Parsedmarc:
+		return parsedmarc(buffered, out)
+	case DMARCSRG:
+		return readDump(buffered, out, srgTables())
+	case DMARCTS:
+		return readDump(buffered, out, dmarctsTables())
+	}
+	return fmt.Errorf("there is no tool %q; the tools are %q", tool, Tools())
+}
+
+// output is where a reader puts reports.
+type output struct {
+	yield func(Write, error) bool
+	spill *spill
+}
+
+// report yields a report.
+func (o output) report(write Write) error {
+	if !o.yield(write, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// invalid yields a LineError.
+func (o output) invalid(line int, format string, args ...any) error {
+	if !o.yield(nil, &LineError{line, fmt.Sprintf(format, args...)}) {
+		return errStopped
+	}
+	return nil
+}
+
+// timeLayouts are the forms of times, all in UTC where they have no zone.
+var timeLayouts = []string{time.DateTime, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05.999999"}
+
+// parseTime returns seconds since 1970.
+func parseTime(text string) (int64, error) {
+	text = strings.TrimSpace(text)
+	for _, layout := range timeLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.Unix(), nil
+		}
+	}
+	return 0, fmt.Errorf("%.40q is not a time such as 2026-11-15 00:00:00", text)
+}
+
+// limited fails when more than maxValue bytes are read without a call of reset.
+type limited struct {
+	in   io.Reader
+	left int
+}
+
+func (l *limited) reset() { l.left = maxValue }
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("%w: a value is longer than %d bytes", dmarcd.ErrLimit, maxValue)
+	}
+	n, err := l.in.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}

@@ -1,0 +1,526 @@
+package foreign
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/tlsrpt"
+)
+
+// parsedmarc reads output of parsedmarc: JSON if the file begins like it, else CSV.
+func parsedmarc(in *bufio.Reader, out output) error {
+	for {
+		b, err := in.Peek(1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return out.invalid(1, "the file is empty")
+		case err != nil:
+			return err
+		case b[0] == '[' || b[0] == '{':
+			return readJSON(in, out)
+		case b[0] != ' ' && b[0] != '\t' && b[0] != '\r' && b[0] != '\n' && b[0] != 0xef && b[0] != 0xbb && b[0] != 0xbf:
+			return readCSV(in, out)
+		}
+		_, _ = in.Discard(1) // it was peeked
+	}
+}
+
+// lines finds the line of an offset, for offsets that grow.
+type lines struct {
+	in   io.Reader
+	read int64   // bytes
+	ends []int64 // of lines behind the last offset
+	line int
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := l.in.Read(p)
+	for i, b := range p[:n] {
+		if b == '\n' {
+			l.ends = append(l.ends, l.read+int64(i))
+		}
+	}
+	l.read += int64(n)
+	return n, err
+}
+
+// at returns the line of an offset, from 1.
+func (l *lines) at(offset int64) int {
+	passed := 0
+	for passed < len(l.ends) && l.ends[passed] < offset {
+		passed++
+	}
+	l.line += passed
+	l.ends = append(l.ends[:0], l.ends[passed:]...)
+	return l.line + 1
+}
+
+// jsonReader reads JSON value by value: an array of reports, an object with such arrays, one
+// report, or several of these one after another.
+type jsonReader struct {
+	decoder *json.Decoder
+	limit   *limited
+	lines   *lines
+	out     output
+}
+
+func readJSON(in io.Reader, out output) error {
+	lines := &lines{in: in}
+	limit := &limited{in: lines}
+	limit.reset()
+	r := &jsonReader{decoder: json.NewDecoder(limit), limit: limit, lines: lines, out: out}
+	for {
+		err := r.value()
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax):
+			return out.invalid(r.line(), "the JSON is malformed or cut off: %s", err)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+func (r *jsonReader) line() int { return r.lines.at(r.decoder.InputOffset()) }
+
+// value reads a report or an array of reports.
+func (r *jsonReader) value() error {
+	t, err := r.decoder.Token()
+	if err != nil {
+		return err
+	}
+	switch t {
+	case json.Delim('['):
+		return r.array()
+	case json.Delim('{'):
+		return r.object()
+	}
+	return r.out.invalid(r.line(), "%.40v is not a report", t)
+}
+
+// array reads the reports of an array that has begun.
+func (r *jsonReader) array() error {
+	for r.decoder.More() {
+		if err := r.value(); err != nil {
+			return noEnd(err)
+		}
+	}
+	_, err := r.decoder.Token()
+	return noEnd(err)
+}
+
+// noEnd makes the end of the file within a value an error.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// object reads a report that has begun, or an object with arrays of reports.
+func (r *jsonReader) object() error {
+	line := r.line()
+	if err := r.out.spill.reset(); err != nil {
+		return err
+	}
+	members, records := make(map[string]json.RawMessage), &jsonRecords{}
+	reports, size := false, 0
+	for r.decoder.More() {
+		r.limit.reset()
+		name, err := r.decoder.Token()
+		if err != nil {
+			return noEnd(err)
+		}
+		switch name {
+		case "aggregate_reports", "failure_reports", "forensic_reports", "smtp_tls_reports":
+			reports = true
+			err = r.value()
+		case "records":
+			err = r.records(records)
+		default:
+			var member json.RawMessage
+			err = r.decoder.Decode(&member)
+			members[name.(string)] = member
+			if size += len(member); size > maxValue {
+				err = fmt.Errorf("%w: line %d: a report without its records is longer than %d bytes", dmarcd.ErrLimit, line, maxValue)
+			}
+		}
+		if err != nil {
+			return noEnd(err)
+		}
+	}
+	if _, err := r.decoder.Token(); err != nil {
+		return noEnd(err)
+	}
+	r.limit.reset()
+	if reports {
+		return nil
+	}
+	return r.report(line, members, records)
+}
+
+// jsonRecords are the records of a report so far.
+type jsonRecords struct {
+	pending
+
+	found      bool
+	begin, end int64
+}
+
+// jsonRecord is a record of an aggregate report.
+type jsonRecord struct {
+	Source struct {
+		Address string `json:"ip_address"`
+	}
+	Count     json.Number
+	Evaluated struct {
+		Disposition, DKIM, SPF string
+		Reasons                []struct{ Type, Comment string } `json:"policy_override_reasons"`
+	} `json:"policy_evaluated"`
+	Alignment   struct{ DKIM, SPF *bool }
+	Identifiers struct {
+		HeaderFrom   string `json:"header_from"`
+		EnvelopeFrom string `json:"envelope_from"`
+		EnvelopeTo   string `json:"envelope_to"`
+	}
+	Results struct{ DKIM, SPF []authResult } `json:"auth_results"`
+	Begin   string                           `json:"interval_begin"`
+	End     string                           `json:"interval_end"`
+}
+
+// records reads the records of an aggregate report.
+func (r *jsonReader) records(to *jsonRecords) error {
+	to.found = true
+	if t, err := r.decoder.Token(); err != nil || t != json.Delim('[') {
+		return errors.Join(noEnd(err), r.out.invalid(r.line(), "records is not an array"))
+	}
+	for r.decoder.More() {
+		r.limit.reset()
+		var raw json.RawMessage
+		if err := r.decoder.Decode(&raw); err != nil {
+			return noEnd(err)
+		}
+		line := r.line()
+		var read jsonRecord
+		if err := json.Unmarshal(raw, &read); err != nil {
+			if err := r.out.invalid(line, "a record cannot be used: %s", err); err != nil {
+				return err
+			}
+			continue
+		}
+		record, err := read.record()
+		if err != nil {
+			if err := r.out.invalid(line, "a record cannot be used: %s", err); err != nil {
+				return err
+			}
+			continue
+		}
+		to.period(read.Begin, read.End)
+		if err := r.out.spill.addRecord(&to.pending, record); err != nil {
+			return err
+		}
+	}
+	_, err := r.decoder.Token()
+	return noEnd(err)
+}
+
+// period widens the period by that of a record. Both are in UTC, unlike those of the report.
+func (j *jsonRecords) period(begin, end string) {
+	if at, err := parseTime(begin); err == nil && (j.begin == 0 || at < j.begin) {
+		j.begin = at
+	}
+	if at, err := parseTime(end); err == nil && at > j.end {
+		j.end = at
+	}
+}
+
+func (j jsonRecord) record() (aggregate.Record, error) {
+	count, err := j.Count.Int64()
+	if err != nil || count < 0 {
+		return aggregate.Record{}, fmt.Errorf("count is %.40q, not a number of messages", j.Count.String())
+	}
+	e := j.Evaluated
+	record := aggregate.Record{
+		Source: j.Source.Address, Count: count, Disposition: aggregate.Policy(e.Disposition),
+		DKIM: evaluated(e.DKIM, j.Alignment.DKIM), SPF: evaluated(e.SPF, j.Alignment.SPF),
+		HeaderFrom: j.Identifiers.HeaderFrom, EnvelopeFrom: j.Identifiers.EnvelopeFrom, EnvelopeTo: j.Identifiers.EnvelopeTo,
+	}
+	for _, reason := range e.Reasons {
+		record.Reasons = append(record.Reasons, aggregate.Reason(reason))
+	}
+	for _, d := range j.Results.DKIM {
+		record.DKIMResults = append(record.DKIMResults, d.dkim())
+	}
+	for _, s := range j.Results.SPF {
+		record.SPFResults = append(record.SPFResults, s.spf())
+	}
+	return record, nil
+}
+
+// evaluated returns the receiver's result, or else the alignment.
+func evaluated(result string, aligned *bool) aggregate.Result {
+	if result != "" || aligned == nil {
+		return aggregate.Result(result)
+	}
+	if *aligned {
+		return aggregate.ResultPass
+	}
+	return aggregate.ResultFail
+}
+
+// jsonHead is an aggregate report without its records.
+type jsonHead struct {
+	Metadata struct {
+		OrgName      string `json:"org_name"`
+		Email        string `json:"org_email"`
+		ExtraContact string `json:"org_extra_contact_info"`
+		ReportID     string `json:"report_id"`
+		Begin        string `json:"begin_date"`
+		End          string `json:"end_date"`
+		Errors       []string
+		Generator    string
+	} `json:"report_metadata"`
+	Policy struct {
+		Domain, ADKIM, ASPF, P, SP, NP string
+		Percent                        text `json:"pct"`
+		FailureOptions                 text `json:"fo"`
+		Testing                        string
+		DiscoveryMethod                string `json:"discovery_method"`
+	} `json:"policy_published"`
+}
+
+// text is a text, or a number that stands for one.
+type text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		s = string(b)
+	}
+	if s == "null" {
+		s = ""
+	}
+	*t = text(s)
+	return nil
+}
+
+// report yields the report of an object.
+func (r *jsonReader) report(line int, members map[string]json.RawMessage, records *jsonRecords) error {
+	whole, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	var write Write
+	switch {
+	case records.found:
+		write, err = r.aggregate(whole, records)
+	case members["policies"] != nil:
+		write, err = tlsReport(whole)
+	case members["feedback_type"] != nil || members["reported_domain"] != nil:
+		write, err = failureReport(whole)
+	default:
+		err = errors.New("it has neither records, policies nor a feedback_type")
+	}
+	if err != nil {
+		return r.out.invalid(line, "the object that begins here is not a report: %s", err)
+	}
+	return r.out.report(write)
+}
+
+func (r *jsonReader) aggregate(whole []byte, records *jsonRecords) (Write, error) {
+	var head jsonHead
+	if err := json.Unmarshal(whole, &head); err != nil {
+		return nil, err
+	}
+	m, p := head.Metadata, head.Policy
+	report := aggregate.Report{
+		Metadata: aggregate.Metadata{
+			OrgName: m.OrgName, Email: m.Email, ExtraContact: m.ExtraContact, ReportID: m.ReportID, Errors: m.Errors, Generator: m.Generator,
+			Begin: records.begin, End: records.end,
+		},
+		Policy: aggregate.PublishedPolicy{
+			Domain: p.Domain, P: aggregate.Policy(p.P), SP: aggregate.Policy(p.SP), NP: aggregate.Policy(p.NP), ADKIM: p.ADKIM, ASPF: p.ASPF,
+			Percent: string(p.Percent), FailureOptions: string(p.FailureOptions), Testing: p.Testing, DiscoveryMethod: p.DiscoveryMethod,
+		},
+	}
+	if records.begin == 0 {
+		var err error
+		if report.Metadata.Begin, err = parseTime(m.Begin); err != nil {
+			return nil, err
+		}
+		if report.Metadata.End, err = parseTime(m.End); err != nil {
+			return nil, err
+		}
+	}
+	return r.out.spill.aggregate(report, records.records), nil
+}
+
+// jsonTLS is a TLS report.
+type jsonTLS struct {
+	Organization string `json:"organization_name"`
+	Begin        string `json:"begin_date"`
+	End          string `json:"end_date"`
+	Contact      any    `json:"contact_info"` // a text or a list
+	ReportID     string `json:"report_id"`
+	Policies     []struct {
+		Domain     string   `json:"policy_domain"`
+		Type       string   `json:"policy_type"`
+		Strings    []string `json:"policy_strings"`
+		MXHosts    []string `json:"mx_host_patterns"`
+		Successful int64    `json:"successful_session_count"`
+		Failed     int64    `json:"failed_session_count"`
+		Failures   []struct {
+			ResultType  string `json:"result_type"`
+			Failed      int64  `json:"failed_session_count"`
+			SendingIP   string `json:"sending_mta_ip"`
+			ReceivingIP string `json:"receiving_ip"`
+			MXHostname  string `json:"receiving_mx_hostname"`
+			MXHelo      string `json:"receiving_mx_helo"`
+			Information string `json:"additional_info_uri"`
+			ReasonCode  string `json:"failure_reason_code"`
+		} `json:"failure_details"`
+	}
+}
+
+func tlsReport(whole []byte) (Write, error) {
+	var read jsonTLS
+	if err := json.Unmarshal(whole, &read); err != nil {
+		return nil, err
+	}
+	report := tlsrpt.Report{OrgName: read.Organization, ReportID: read.ReportID}
+	switch contact := read.Contact.(type) {
+	case string:
+		report.ContactInfo = contact
+	case []any:
+		report.ContactInfo = strings.Trim(fmt.Sprint(contact...), "[]")
+	}
+	if err := tlsTimes(&report, read.Begin, read.End); err != nil {
+		return nil, err
+	}
+	for _, p := range read.Policies {
+		policy := tlsrpt.Policy{
+			Type: tlsrpt.PolicyType(p.Type), Domain: p.Domain, Strings: p.Strings, MXHosts: p.MXHosts, Successful: p.Successful, Failed: p.Failed,
+		}
+		for _, f := range p.Failures {
+			policy.Failures = append(policy.Failures, tlsrpt.Failure{
+				ResultType: tlsrpt.ResultType(f.ResultType), SendingMTAIP: f.SendingIP, ReceivingMXHostname: f.MXHostname, ReceivingMXHelo: f.MXHelo,
+				ReceivingIP: f.ReceivingIP, FailedSessions: f.Failed, AdditionalInformation: f.Information, ReasonCode: f.ReasonCode,
+			})
+		}
+		report.Policies = append(report.Policies, policy)
+	}
+	return func(w io.Writer) error { return tlsrpt.Render(w, report) }, nil
+}
+
+func tlsTimes(report *tlsrpt.Report, begin, end string) (err error) {
+	if report.Begin, err = parseTime(begin); err != nil {
+		return err
+	}
+	report.End, err = parseTime(end)
+	return err
+}
+
+// failure is a failure report, by the names of its fields.
+type failureFields struct {
+	FeedbackType string `json:"feedback_type"`
+	UserAgent    string `json:"user_agent"`
+	Version      text
+	EnvelopeID   string   `json:"original_envelope_id"`
+	MailFrom     string   `json:"original_mail_from"`
+	RcptTo       string   `json:"original_rcpt_to"`
+	Arrival      string   `json:"arrival_date"`
+	ArrivalUTC   string   `json:"arrival_date_utc"`
+	MessageID    string   `json:"message_id"`
+	Results      string   `json:"authentication_results"`
+	Delivery     string   `json:"delivery_result"`
+	AuthFailure  []string `json:"auth_failure"`
+	DKIMDomain   string   `json:"dkim_domain"`
+	Domain       string   `json:"reported_domain"`
+	Source       struct {
+		Address string `json:"ip_address"`
+	}
+	Sample      string
+	HeadersOnly bool `json:"sample_headers_only"`
+	Subject     string
+}
+
+func failureReport(whole []byte) (Write, error) {
+	var f failureFields
+	if err := json.Unmarshal(whole, &f); err != nil {
+		return nil, err
+	}
+	return f.write, nil
+}
+
+// write writes a mail with the report (RFC 6591, RFC 9991).
+func (f failureFields) write(w io.Writer) error {
+	const boundary = "dmarcd-foreign-report"
+	var b bytes.Buffer
+	field := func(name, value string) {
+		if value = strings.Join(strings.Fields(value), " "); value != "" {
+			b.WriteString(name + ": " + value + "\r\n")
+		}
+	}
+	date := f.Arrival
+	if at, err := parseTime(f.ArrivalUTC); err == nil {
+		date = mailDate(at)
+	}
+	field("From", "failure-report@parsedmarc.invalid")
+	field("Date", date)
+	field("Subject", "DMARC failure report")
+	field("MIME-Version", "1.0")
+	field("Content-Type", `multipart/report; report-type=feedback-report; boundary="`+boundary+`"`)
+	b.WriteString("\r\n--" + boundary + "\r\nContent-Type: message/feedback-report\r\n\r\n")
+	field("Feedback-Type", f.FeedbackType)
+	field("User-Agent", f.UserAgent)
+	field("Version", string(f.Version))
+	field("Original-Envelope-Id", f.EnvelopeID)
+	field("Original-Mail-From", f.MailFrom)
+	field("Original-Rcpt-To", f.RcptTo)
+	field("Arrival-Date", date)
+	field("Authentication-Results", f.Results)
+	field("Delivery-Result", f.Delivery)
+	field("Auth-Failure", strings.Join(f.AuthFailure, ","))
+	field("DKIM-Domain", f.DKIMDomain)
+	field("Reported-Domain", f.Domain)
+	field("Source-IP", f.Source.Address)
+	kind := "message/rfc822"
+	if f.HeadersOnly || f.Sample == "" {
+		kind = "text/rfc822-headers"
+	}
+	b.WriteString("\r\n--" + boundary + "\r\nContent-Type: " + kind + "\r\n\r\n")
+	if f.Sample != "" {
+		sample := strings.ReplaceAll(strings.ReplaceAll(f.Sample, "\r\n", "\n"), "\n", "\r\n")
+		b.WriteString(strings.ReplaceAll(sample, "--"+boundary, "--"))
+	} else {
+		field("From", f.MailFrom)
+		field("Message-ID", f.MessageID)
+		field("Subject", f.Subject)
+	}
+	b.WriteString("\r\n--" + boundary + "--\r\n")
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// count returns a number of messages or sessions; "" is 0.
+func count(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%.40q is not a number of messages or sessions", text)
+	}
+	return n, nil
+}
