@@ -182,7 +182,7 @@ func TestDocsShowKindsOfMembers(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ name, article, want string }{
-		{name: "one of two", article: "schema-StoredCheck", want: "next_stepFinding or null"},
+		{name: "one of two", article: "schema-KeptCheck", want: "next_stepFinding or null"},
 		{name: "a list of the same", article: "schema-CheckSPFTerm", want: "termsarray of CheckSPFTerm"},
 		{name: "a schema of words", article: "schema-EventKind", want: `"record.appeared", "record.changed"`},
 	} {

@@ -114,7 +114,7 @@ func TestDocumentDescribesWhatContainsItself(t *testing.T) {
 	var doc struct {
 		Components struct {
 			Examples struct {
-				StoredCheck struct{ Value map[string]any }
+				StoredCheck struct{ Value map[string]any } `json:"KeptCheck"`
 			}
 		}
 	}
