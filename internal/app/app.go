@@ -167,7 +167,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Log: log, Took: took})
+	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Read: cfg.DatabaseRead, Log: log, Took: took})
 	if err != nil {
 		return nil, err
 	}

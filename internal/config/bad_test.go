@@ -54,6 +54,15 @@ func TestBadValues(t *testing.T) {
 		{"database by file URI", "database", "file:x.db", `database = "file:x.db" (flag --database): ` + wantDatabase},
 		{"database with options", "database", "x.db?mode=ro", `database = "x.db?mode=ro" (flag --database): ` + wantDatabase},
 
+		{
+			"standby that is a file", "database-read", "x.db",
+			`database_read = "x.db" (flag --database-read): must be postgres://user:password@host:port/database`,
+		},
+		{
+			"standby of a file shows no password", "database-read", "postgres://u:secret@db2/x",
+			`database_read = "postgres://u:***@db2/x" (flag --database-read): must be set together with a postgres:// URL in database (DMARCD_DATABASE)`,
+		},
+
 		{"data with a zero byte", "data", "a\x00b", `data = "a\x00b" (flag --data): must be the path of a folder`},
 
 		{"listen without port", "listen", "localhost", `listen = "localhost" (flag --listen): ` + wantListen},

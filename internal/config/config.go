@@ -25,6 +25,8 @@ import (
 type Config struct {
 	// Database is the path of an SQLite file or a postgres:// URL.
 	Database string
+	// DatabaseRead is the URL of a PostgreSQL standby for reads; "" is none.
+	DatabaseRead string
 	// Data is the path of the data folder.
 	Data string
 	// Listen is the host:port of the HTTP listener. Port 0 selects a free port.

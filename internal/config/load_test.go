@@ -97,10 +97,11 @@ func TestDefaults(t *testing.T) {
 func TestEverySettingFromEveryLayer(t *testing.T) {
 	t.Parallel()
 	want := withIntake(config.Config{
-		Database: "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
-		Data:     "/var/lib/dmarcd",
-		Listen:   "[::1]:9090",
-		BaseURL:  "https://dmarc.example.com/v1",
+		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		DatabaseRead: "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
+		Data:         "/var/lib/dmarcd",
+		Listen:       "[::1]:9090",
+		BaseURL:      "https://dmarc.example.com/v1",
 		TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("2001:db8::/64"),
 		},
@@ -123,6 +124,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 	})
 	const toml = `
 database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
+database_read = "postgres://dmarcd:secret@db2.example.com:5432/dmarcd"
 data = "/var/lib/dmarcd"
 listen = "[::1]:9090"
 base_url = "https://dmarc.example.com/v1/"
@@ -160,6 +162,7 @@ rate = 2.5
 `
 	const yaml = `
 database: postgres://dmarcd:secret@db.example.com:5432/dmarcd
+database_read: postgres://dmarcd:secret@db2.example.com:5432/dmarcd
 data: /var/lib/dmarcd
 listen: "[::1]:9090"
 base_url: https://dmarc.example.com/v1/
@@ -190,6 +193,7 @@ schedule:
 `
 	environ := []string{
 		"DMARCD_DATABASE=postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		"DMARCD_DATABASE_READ=postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
 		"DMARCD_DATA=/var/lib/dmarcd",
 		"DMARCD_LISTEN=[::1]:9090",
 		"DMARCD_BASE_URL=https://dmarc.example.com/v1/",
@@ -217,6 +221,7 @@ schedule:
 	}
 	flags := map[string]string{
 		"database":               "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
+		"database-read":          "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
 		"data":                   "/var/lib/dmarcd",
 		"listen":                 "[::1]:9090",
 		"base-url":               "https://dmarc.example.com/v1",

@@ -182,6 +182,14 @@ func database() rule[string] {
 	}
 }
 
+// standby allows the URL of a PostgreSQL server.
+func standby() rule[string] {
+	return rule[string]{
+		want:  "postgres://user:password@host:port/database",
+		valid: func(v string) bool { return isPostgres(v) && database().valid(v) },
+	}
+}
+
 // pathPattern allows only unreserved characters (RFC 3986 §2.3), so that the prefix can be
 // compared byte by byte.
 var pathPattern = regexp.MustCompile(`^(/[0-9A-Za-z._~-]+)*/?$`)

@@ -16,6 +16,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"database DMARCD_DATABASE --database",
+		"database_read DMARCD_DATABASE_READ --database-read",
 		"data DMARCD_DATA --data",
 		"listen DMARCD_LISTEN --listen",
 		"base_url DMARCD_BASE_URL --base-url",

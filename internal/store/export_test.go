@@ -100,3 +100,8 @@ func InsertAfterEnd(ctx context.Context, t *Team) error {
 	})
 	return failure
 }
+
+// QueryStandby reads a row as reads of the store do.
+func (s *Store) QueryStandby(ctx context.Context, query string, args []any, dest ...any) error {
+	return s.queryRow(ctx, query, args, dest...)
+}

@@ -52,9 +52,30 @@ var postgresSettings = map[string]string{
 	"idle_in_transaction_session_timeout": "60s",
 }
 
-// openPostgres returns a pool for a URL, with the timeout of statements outside transactions,
-// and the statements that set those of a transaction.
-func openPostgres(dsn string) (db *sql.DB, statementTimeout time.Duration, settings string, err error) {
+// remoteApply has commits wait until synchronous standbys show them.
+const remoteApply = `; SET LOCAL synchronous_commit = remote_apply`
+
+// openPostgres opens the pools: one for all, or one for writes and one for reads.
+func (s *Store) openPostgres(dsn string) (err error) {
+	extra := ""
+	if s.options.Read != "" {
+		extra = remoteApply
+	}
+	if s.writer, s.timeout, s.settings, err = postgresPool(dsn, extra); err != nil {
+		return err
+	}
+	if s.reader = s.writer; s.options.Read != "" {
+		if s.reader, _, _, err = postgresPool(s.options.Read, ""); err != nil {
+			return errors.Join(err, s.writer.Close())
+		}
+	}
+	s.read = s.reader // the driver prepares by itself
+	return nil
+}
+
+// postgresPool returns a pool for a URL, with the timeout of statements outside transactions,
+// and the statements that begin a transaction, to which extra is added.
+func postgresPool(dsn, extra string) (db *sql.DB, statementTimeout time.Duration, settings string, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The library's error masks the password.
@@ -81,6 +102,7 @@ func openPostgres(dsn string) (db *sql.DB, statementTimeout time.Duration, setti
 		}
 		settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
 	}
+	settings += extra
 	db = sql.OpenDB(postgresConnector{Connector: stdlib.GetConnector(*config), begin: settings})
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)

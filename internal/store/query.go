@@ -180,7 +180,14 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 	return s.Team(system).exec(ctx, query, args...)
 }
 
-func (t *Team) exec(ctx context.Context, query string, args ...any) (int64, error) {
+func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	if t.store.readsStandby() { // only a transaction has the settings with which the standby shows it
+		err = t.tx(ctx, func(tx tx) error {
+			changed, err = tx.exec(ctx, query, args...)
+			return err
+		})
+		return changed, err
+	}
 	conn, done, err := t.writerConn(ctx)
 	if err != nil {
 		return 0, t.store.kind(err)
