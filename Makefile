@@ -22,7 +22,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server test-pgbouncer adversary test-short soak mutate lint fuzz bench vuln gen release test-release screenshots
+.PHONY: help build run demo test with-server test-pgbouncer adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ release: ## build all that a release consists of into dist (docs/releasing.md)
 
 test-release: ## make a release from a fresh clone, and install, upgrade, roll back and remove its package
 	scripts/test-release.sh
+
+test-rolling: ## upgrade replicas on PostgreSQL under load, from the version before the newest migration
+	scripts/test-rolling.sh
 
 screenshots: ## draw every page of the sample team into docs/screenshots: light, dark, and as on a phone
 	scripts/build-assets.sh

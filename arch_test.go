@@ -131,6 +131,7 @@ var packages = map[string][]string{
 	"test/browser":   {anything},
 	"test/daemon":    nil,
 	"test/mutate":    nil,
+	"test/rolling":   nil,
 	"test/adversary": {anything},
 	"bench":          {anything},
 

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Upgrades replicas on one PostgreSQL one after the other, under load, from the version
+# before the newest migration to this one. DMARCD_PREVIOUS names another commit.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+previous=${DMARCD_PREVIOUS:-$(git log -1 --format=%H -- internal/store/migrations)^}
+git cat-file -e "$previous^{commit}" 2>/dev/null || {
+	echo "rolling: the commit $previous is not in this clone, which may be shallow; set DMARCD_PREVIOUS" >&2
+	exit 1
+}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/source"
+git archive "$previous" | tar --extract --directory "$dir/source"
+(cd "$dir/source" && CGO_ENABLED=0 go build -trimpath -o "$dir/old" ./cmd/dmarcd)
+CGO_ENABLED=0 go build -trimpath -o "$dir/new" ./cmd/dmarcd
+go build -trimpath -o "$dir/rolling" ./test/rolling
+echo "rolling: from $(git log -1 --format='%h %s' "$previous")"
+scripts/with-postgres.sh "$dir/rolling" "$dir/old" "$dir/new"
