@@ -97,7 +97,7 @@ bench: ## run the benchmarks of the packages and of the daemon
 vuln: ## look for known vulnerabilities; needs the network
 	$(TOOL) govulncheck ./...
 
-gen: ## write anew what is made from the code: the findings, the README's settings, the API documentation, the pages of dmarcd check
+gen: ## regenerate what comes from the code: the findings, the README's settings, the API documentation, the pages of dmarcd check
 	go test ./internal/dnscheck -run Documented -update
 	go test ./internal/config -run README -update
 	go test ./internal/api -run Generated -update

@@ -27,9 +27,9 @@ const followWait = time.Minute
 func (p *program) eventListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --team NAME",
-		Short: "List the latest events of a team, oldest first; with --follow, those to come too",
-		Long: `Lists the latest events of a team, oldest first. With --follow it goes on with those
-that happen, until it is interrupted; --json then prints an event a line.`,
+		Short: "List the latest events of a team, oldest first; --follow waits for new ones",
+		Long: `Lists the latest events of a team, oldest first. With --follow it then waits for new
+events until it is interrupted; --json then prints one event per line.`,
 		Example: `  dmarcd event list --team acme --kind policy.weakened
   dmarcd event list --team acme --follow --json`,
 		Args: cobra.NoArgs,

@@ -59,7 +59,7 @@ func (s *suspect) class() (dmarcd.Class, []string) {
 	case s.part(s.listed) >= mostly:
 		return dmarcd.ClassYours, []string{passes, fmt.Sprintf("Your SPF record lists the addresses of %s.", count(s.listed, "message"))}
 	case s.part(s.named) >= mostly:
-		return dmarcd.ClassYours, []string{passes, fmt.Sprintf("The hosts of %s have names in your domain that lead back to their addresses.", count(s.named, "message"))}
+		return dmarcd.ClassYours, []string{passes, fmt.Sprintf("%s come from hosts with names in your domain, confirmed by reverse and forward DNS.", count(s.named, "message"))}
 	case s.part(s.broken) >= mostly && s.brokenKeyIsUsed():
 		return dmarcd.ClassForwarder, []string{passes, fmt.Sprintf(
 			"%s carry a signature of yours that no longer verifies; mail with the same key passes elsewhere.", count(s.broken, "message"))}
@@ -114,7 +114,7 @@ func (s *suspect) unknownClass(passes string) (dmarcd.Class, []string) {
 	other, messages, names := s.authenticatedAs()
 	switch {
 	case total < enoughSpoofed:
-		return dmarcd.ClassUnknown, []string{passes, "That is too little to tell."}
+		return dmarcd.ClassUnknown, []string{passes, "That is too few messages for a verdict."}
 	case names > 0 && s.part(messages) >= oneDomain:
 		return dmarcd.ClassUnknown, []string{passes, fmt.Sprintf(
 			"%s authenticate as %s, which may be a service that you use.", count(messages, "message"), other)}
@@ -128,16 +128,16 @@ func (s *suspect) unknownClass(passes string) (dmarcd.Class, []string) {
 	return dmarcd.ClassSpoofing, evidence
 }
 
-// isNew tells whether the sender was first seen at the end of the period.
+// isNew reports whether the sender was first seen at the end of the period.
 func (s *suspect) isNew() bool {
 	return s.period.last-s.first < newDays && s.first-s.period.first >= newDays
 }
 
 func (s *suspect) relayEvidence() string {
-	return fmt.Sprintf("Receivers took %s for forwarded.", count(s.relayed, "message"))
+	return fmt.Sprintf("Receivers report %s as forwarded.", count(s.relayed, "message"))
 }
 
-// keysAreOthers tells whether the keys that the sender's mail passes with are mostly used
+// keysAreOthers reports whether the keys that the sender's mail passes with are mostly used
 // by other senders.
 func (s *suspect) keysAreOthers() bool {
 	var others, own int64
