@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,20 +95,20 @@ func TestAnotherProcessTakesOverAChore(t *testing.T) {
 		}}
 		group.Go(func() { _ = first.Run(ctx) })
 		synctest.Wait()
-		steps := 0
+		var steps atomic.Int32
 		second := &jobs.Chore{Name: "purge", Poll: jobs.Soon, Leases: &process{lease: &shared, id: 2}, Log: slog.New(slog.DiscardHandler), Step: func(context.Context) (bool, error) {
-			steps++
+			steps.Add(1)
 			return false, nil
 		}}
 		group.Go(func() { _ = second.Run(ctx) })
 		time.Sleep(25 * time.Second)
 		synctest.Wait()
-		if steps != 0 || !cancelled {
-			t.Errorf("after 25 s: %d steps of the second, the first cancelled %t; want none, true", steps, cancelled)
+		if steps.Load() != 0 || !cancelled {
+			t.Errorf("after 25 s: %d steps of the second, the first cancelled %t; want none, true", steps.Load(), cancelled)
 		}
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if steps == 0 {
+		if steps.Load() == 0 {
 			t.Error("the second did not take over")
 		}
 		stop()
