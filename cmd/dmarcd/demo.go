@@ -52,7 +52,7 @@ func (p *program) serveDemo(ctx context.Context, cfg config.Config) (err error) 
 		return fmt.Errorf("generate the sample teams: %w", err)
 	}
 	daemon, err := app.New(ctx, demo.Config, app.Options{
-		Log: p.logger(demo.Config.Log), Out: p.out, Version: version, Invitation: demo.Invitation,
+		Log: p.logger(demo.Config.Log), Out: p.out, Version: version, Invitation: demo.Invitation, Demo: true,
 	})
 	if err != nil {
 		return err

@@ -54,6 +54,8 @@ type Options struct {
 	// Invitation is shown at the start instead of that of the first user; the zero value is
 	// none.
 	Invitation Invitation
+	// Demo means that all data is that of the demo.
+	Demo bool
 }
 
 // Invitation is a one-time link.
@@ -131,11 +133,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	}
 	a.names = senders.NewNames(a.resolver, nameStore{a.store}, time.Now, a.log)
 	a.names.Recovered = a.recovered
-	catalogue, err := OpenCatalogue(cfg)
-	if err != nil {
+	if a.sources, err = newInsight(cfg, a.atlas, a.names, a.memory, a.options.Demo); err != nil {
 		return nil, err
 	}
-	a.sources = insight.New(a.atlas, catalogue, a.names, a.memory)
 
 	if a.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return nil, fmt.Errorf("listen for HTTP (is another dmarcd running? set DMARCD_LISTEN to use another address): %w", err)

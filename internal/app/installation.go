@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/config"
-	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
@@ -81,12 +80,11 @@ func (i *Installation) OpenInsight() error {
 	if err != nil {
 		return err
 	}
-	catalogue, err := OpenCatalogue(i.Config)
-	if err != nil {
+	names := senders.NewNames(i.resolver, nameStore{i.store}, time.Now, i.log)
+	budget := memory.NewBudget(int64(i.Config.Limit.ReadMemory))
+	if i.options.Insight, err = newInsight(i.Config, atlas, names, budget, false); err != nil {
 		return err
 	}
-	names := senders.NewNames(i.resolver, nameStore{i.store}, time.Now, i.log)
-	i.options.Insight = insight.New(atlas, catalogue, names, memory.NewBudget(int64(i.Config.Limit.ReadMemory)))
 	i.Service = service.New(i.store, i.options)
 	return nil
 }

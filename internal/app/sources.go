@@ -9,12 +9,14 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/demo"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // OpenAtlas opens the network and country databases. Unless configured, it searches the data
-// folder and the folder of the program. It knows the networks of sample data, too.
+// folder and the folder of the program.
 func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	folders := []string{cfg.Data}
 	if program, err := os.Executable(); err == nil {
@@ -27,17 +29,12 @@ func OpenAtlas(cfg config.Config) (*senders.Atlas, error) {
 	if cfg.Senders.Countries != "" {
 		files.Countries = cfg.Senders.Countries
 	}
-	atlas, err := senders.OpenAtlas(files)
-	if err != nil {
-		return nil, err
-	}
-	atlas.Prefer(demo.Locate)
-	return atlas, nil
+	return senders.OpenAtlas(files)
 }
 
 // OpenCatalogue returns the sender catalogue: the operator's file, then the built-in senders,
-// then those of sample data.
-func OpenCatalogue(cfg config.Config) (*senders.Catalogue, error) {
+// then more.
+func OpenCatalogue(cfg config.Config, more ...senders.Sender) (*senders.Catalogue, error) {
 	var own []senders.Sender
 	if cfg.Senders.Catalogue != "" {
 		var err error
@@ -45,7 +42,27 @@ func OpenCatalogue(cfg config.Config) (*senders.Catalogue, error) {
 			return nil, err
 		}
 	}
-	return senders.NewCatalogue(slices.Concat(own, senders.Known(), demo.Senders())), nil
+	return senders.NewCatalogue(slices.Concat(own, senders.Known(), more)), nil
+}
+
+// newInsight returns what recognises senders. The networks and senders of sample data, which
+// use addresses that others use in examples, are known in teams with sample data only, and in
+// the demo.
+func newInsight(cfg config.Config, atlas *senders.Atlas, names insight.Names, budget *memory.Budget, isDemo bool) (*insight.Service, error) {
+	catalogue, err := OpenCatalogue(cfg, demo.Senders()...)
+	if err != nil {
+		return nil, err
+	}
+	sample := insight.New(atlas.Preferring(demo.Locate), catalogue, names, budget)
+	if isDemo {
+		return sample, nil
+	}
+	if catalogue, err = OpenCatalogue(cfg); err != nil {
+		return nil, err
+	}
+	plain := insight.New(atlas, catalogue, names, budget)
+	plain.SetSample(sample)
+	return plain, nil
 }
 
 // nameStore stores reverse names in the database.

@@ -190,8 +190,7 @@ func TestServer(t *testing.T) {
 func TestEverySourceHasANetwork(t *testing.T) {
 	t.Parallel()
 	s := scenario()
-	var atlas senders.Atlas
-	atlas.Prefer(demo.Locate)
+	atlas := new(senders.Atlas).Preferring(demo.Locate)
 	zone, catalogue := s.Zone(end), senders.NewCatalogue(demo.Senders())
 	named, known := map[netip.Addr]bool{}, map[string]bool{}
 	for document := range days(s, 23) {

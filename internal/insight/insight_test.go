@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,8 @@ func TestReadingTakesTooLong(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) ID() dmarcd.TeamID { return 7 }
+
+func (f failing) HasSample(context.Context) (bool, error) { return false, nil }
 
 func (f failing) SentSize(context.Context, string, dmarcd.Days) (int64, error) { return 1, nil }
 
@@ -294,5 +297,34 @@ func BenchmarkSources(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestSampleSendersAreKnownInSampleTeamsOnly: the addresses of sample data are those that other
+// teams use in examples.
+func TestSampleSendersAreKnownInSampleTeamsOnly(t *testing.T) {
+	t.Parallel()
+	catalogue := senders.NewCatalogue([]senders.Sender{{Name: "Sample Post", Kind: senders.Service, Category: senders.Mailboxes, Networks: []uint32{64500}}})
+	atlas := new(senders.Atlas).Preferring(func(netip.Addr) (senders.Origin, bool) {
+		return senders.Origin{Network: senders.Network{Number: 64500, Name: "Sample Network"}}, true
+	})
+	service := insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), hosts{}, nil)
+	service.SetSample(insight.New(atlas, catalogue, hosts{}, nil))
+	for sample, want := range map[bool]bool{false: false, true: true} {
+		of := usual()
+		of.sample = sample
+		m, err := service.Read(t.Context(), of, "example.com", dmarcd.Days{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := slices.ContainsFunc(list.Sources, func(r insight.Row) bool { return r.Name == "Sample Post" })
+		if known != want {
+			t.Errorf("sample data %t: got the sample sender recognised %t, want %t", sample, known, want)
+		}
 	}
 }

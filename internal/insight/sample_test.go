@@ -27,6 +27,7 @@ type team struct {
 	perBlock   int // shares, 0 for a few
 	all        []rollup.Part
 	senders    map[string]dmarcd.SeenDays // by key
+	sample     bool                       // it has sample data
 }
 
 func (t *team) Senders(context.Context, string, []string) (map[string]dmarcd.SeenDays, error) {
@@ -34,6 +35,8 @@ func (t *team) Senders(context.Context, string, []string) (map[string]dmarcd.See
 }
 
 func (t *team) ID() dmarcd.TeamID { return 7 }
+
+func (t *team) HasSample(context.Context) (bool, error) { return t.sample, nil }
 
 func (t *team) SentSize(context.Context, string, dmarcd.Days) (records int64, err error) {
 	for _, share := range t.Shares {

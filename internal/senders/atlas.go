@@ -69,8 +69,10 @@ type Atlas struct {
 	first                   func(netip.Addr) (Origin, bool)
 }
 
-// Prefer has locate asked before the databases. It must be called before the first Locate.
-func (a *Atlas) Prefer(locate func(netip.Addr) (Origin, bool)) { a.first = locate }
+// Preferring returns an atlas with the same databases that asks locate first.
+func (a *Atlas) Preferring(locate func(netip.Addr) (Origin, bool)) *Atlas {
+	return &Atlas{networks: a.networks, countries: a.countries, first: locate}
+}
 
 // database is a database that was read into memory: a file that is mapped instead
 // would end the process when a newer one is copied over it.
