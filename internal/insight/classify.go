@@ -107,7 +107,7 @@ func (s *suspect) signedClass(passes string) (dmarcd.Class, []string) {
 	return dmarcd.ClassUnknown, []string{passes, signed}
 }
 
-// unknownClass is the class of a sender of whose mail nothing passes and nothing points
+// unknownClass is the class of a sender whose mail all fails DMARC while nothing points
 // to the owner.
 func (s *suspect) unknownClass(passes string) (dmarcd.Class, []string) {
 	total := s.total()

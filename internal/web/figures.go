@@ -47,7 +47,7 @@ func authentication(f insight.Flow) ui.ChartStop {
 	case f.DKIM:
 		return ui.ChartStop{Text: "DKIM alone passes", Tone: "good"}
 	}
-	return ui.ChartStop{Text: "nothing passes", Tone: "bad"}
+	return ui.ChartStop{Text: "fails DMARC", Tone: "bad"}
 }
 
 func fate(f insight.Flow) ui.ChartStop {
