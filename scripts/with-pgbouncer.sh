@@ -72,4 +72,5 @@ done
 export DMARCD_TEST_PGBOUNCER="postgres://$user@127.0.0.1:$port/postgres?$options"
 status=0
 "$@" || status=$?
+kill -0 "$child" 2>/dev/null || { echo "with-pgbouncer.sh: PgBouncer ended:" && cat "$dir/log"; } >&2
 exit "$status"

@@ -87,6 +87,9 @@ func postgresPool(dsn, extra string) (db *sql.DB, statementTimeout time.Duration
 	if _, set := config.RuntimeParams["application_name"]; !set {
 		config.RuntimeParams["application_name"] = "dmarcd"
 	}
+	if config.DefaultQueryExecMode == pgx.QueryExecModeExec { // for old poolers: docs/scaling.md
+		config.DialFunc = withoutCancelRequests(config.DialFunc)
+	}
 	for _, name := range slices.Sorted(maps.Keys(postgresSettings)) {
 		value, set := config.RuntimeParams[name]
 		if !set {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"net"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -19,7 +22,7 @@ type postgresConnector struct {
 
 // Connect implements driver.Connector.
 func (c postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+	conn, err := c.Connector.Connect(context.WithValue(ctx, connecting{}, true))
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +31,21 @@ func (c postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, fmt.Errorf("the driver is %T", conn)
 	}
 	return &postgresConn{Conn: plain, begin: c.begin}, nil
+}
+
+// connecting marks the context of a connection for queries. The driver opens another one to
+// cancel a query.
+type connecting struct{}
+
+// withoutCancelRequests returns dial for a pooler that cannot cancel queries: PgBouncer 1.18
+// ends at about one in ten such requests. It ends the query of a connection that we close.
+func withoutCancelRequests(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if ctx.Value(connecting{}) == nil {
+			return nil, errors.New("this pooler does not cancel queries")
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 type postgresConn struct {
