@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd/internal/app"
+	"github.com/dmarcd/dmarcd/internal/config"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -29,6 +30,9 @@ sign-up link for the first one.`,
 			}
 			cfg := effective.Config
 			log := p.logger(cfg.Log)
+			for _, unknown := range config.UnknownEnvironment(p.environ) {
+				log.Warn("unknown environment variable has no effect", "name", unknown.Name, "did_you_mean", unknown.Nearest)
+			}
 			daemon, err := app.New(cmd.Context(), cfg, app.Options{Log: log, Out: p.out, Version: version})
 			if err != nil {
 				return err

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// testPrefix begins the names of most variables of the tests.
+const testPrefix = envPrefix + "TEST_"
+
 // UnknownName is an unknown name and the known name that was probably meant.
 type UnknownName struct {
 	Name string
@@ -16,13 +19,13 @@ type UnknownName struct {
 // start with DMARCD_ but are not settings. They are sorted by name and probably misspelt.
 // Variables of the tests are left out.
 func UnknownEnvironment(environ []string) []UnknownName {
-	names := []string{"DMARCD_TEST_POSTGRES", "DMARCD_CORPUS"}
+	names := []string{"DMARCD_CORPUS", "DMARCD_SOAK", "DMARCD_PREVIOUS", "DMARCD_E2E_KILLS", "DMARCD_DISCOVERY_SEEDS"}
 	for _, s := range Settings() {
 		names = append(names, s.Env())
 	}
 	var unknown []UnknownName
 	for name := range environment(environ) {
-		if strings.HasPrefix(name, envPrefix) && !slices.Contains(names, name) {
+		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, testPrefix) && !slices.Contains(names, name) {
 			unknown = append(unknown, UnknownName{Name: name, Nearest: nearest(name, names, len(envPrefix))})
 		}
 	}

@@ -45,6 +45,16 @@ func TestBadConfigurationStopsTheStart(t *testing.T) {
 	})
 }
 
+func TestMisspeltVariableIsReported(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, "", func(t *testing.T, in *installation) {
+		s := in.serve("DMARCD_REPORT_DOMIAN=reports.example.org")
+		if log := s.Log(); !strings.Contains(log, "DMARCD_REPORT_DOMIAN") || !strings.Contains(log, `"DMARCD_REPORT_DOMAIN"`) {
+			t.Errorf("got %s\nwant a warning that names the variable and the right one", log)
+		}
+	})
+}
+
 func TestAddressThatIsTaken(t *testing.T) {
 	t.Parallel()
 	onSQLite(t, "", func(t *testing.T, in *installation) {
