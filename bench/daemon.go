@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,9 @@ type daemon struct {
 	folder  string
 }
 
-// startDaemon starts the binary on an empty database. The access log is on, and
+// startDaemon starts the binary on an empty database, with more settings. The access log is on, and
 // written for every request alike.
-func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err error) {
+func startDaemon(ctx context.Context, s settings, e engine, env ...string) (_ *daemon, err error) {
 	d := &daemon{token: auth.NewToken()}
 	defer func() {
 		if err != nil {
@@ -59,6 +60,7 @@ func startDaemon(ctx context.Context, s settings, e engine) (_ *daemon, err erro
 		"DMARCD_TOKEN=" + d.token, "DMARCD_RATE_LIMIT=0", "DMARCD_LOG_LEVEL=debug", "DMARCD_LOG_FORMAT=json",
 		"DMARCD_SMTP_LISTEN=127.0.0.1:0", "DMARCD_REPORT_DOMAIN=" + benchReportDomain, "DMARCD_SMTP_RATE=0",
 	}
+	d.process.Env = append(d.process.Env, env...) // the last one counts
 	if err := d.start(true); err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ const benchReportDomain = "reports.bench.example"
 // awaitAddresses reads the log until the daemon says where it listens, and then
 // has the rest read and dropped.
 func (d *daemon) awaitAddresses(log io.Reader, mail bool) error {
-	lines := bufio.NewReader(log)
+	lines, last := bufio.NewReader(log), ""
 	for d.address == "" || mail && d.mail == "" {
 		line, err := lines.ReadBytes('\n')
 		var entry struct{ Msg, Address string }
@@ -130,8 +132,9 @@ func (d *daemon) awaitAddresses(log io.Reader, mail bool) error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("the daemon ended before it served: %s", line)
+			return fmt.Errorf("the daemon ended before it served: %s", cmp.Or(string(line), last))
 		}
+		last = string(line)
 	}
 	go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the process
 	return nil

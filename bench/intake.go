@@ -292,19 +292,21 @@ func sendSome(address, to string, work <-chan []byte) error {
 		return err
 	}
 	for mail := range work {
-		if err := errors.Join(client.Mail("dmarc@receiver.example"), client.Rcpt(to)); err != nil {
-			return err
-		}
-		w, err := client.Data()
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(mail); err != nil {
-			return err
-		}
-		if err := w.Close(); err != nil {
+		if err := sendMail(client, to, mail); err != nil {
 			return err
 		}
 	}
 	return client.Quit()
+}
+
+func sendMail(client *smtp.Client, to string, mail []byte) error {
+	if err := errors.Join(client.Mail("dmarc@receiver.example"), client.Rcpt(to)); err != nil {
+		return err
+	}
+	w, err := client.Data()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(mail)
+	return errors.Join(err, w.Close())
 }

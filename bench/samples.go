@@ -22,6 +22,7 @@ type sample struct {
 	domain  string
 	records int
 	later   int64 // days after those of other samples
+	day     int64 // that it is about; 0 for one by its number
 }
 
 // The days of samples.
@@ -30,8 +31,11 @@ const (
 	sampleDays = 300
 )
 
-// begin spreads the reports of every domain over 300 days.
+// begin spreads the reports of every domain over 300 days, unless they have one.
 func (s sample) begin() int64 {
+	if s.day != 0 {
+		return s.day * 24 * 60 * 60
+	}
 	return (sampleDay + s.later + int64((s.number*7919+s.number/1000)%sampleDays)) * 24 * 60 * 60
 }
 

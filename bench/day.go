@@ -1,0 +1,348 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/smtp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/store"
+	harness "github.com/dmarcd/dmarcd/test/daemon"
+)
+
+// The load of a day.
+const (
+	dayTeams   = 100
+	dayRecords = 10 // per report
+	dayReports = 5  // per domain
+	// busyHours are the first hours of the day, in which reports arrive at twice the mean
+	// rate: most receivers send them after midnight UTC.
+	busyHours = 6
+	// dayChanges is the share of domains whose record changes during the day: one in so many.
+	dayChanges = 100
+)
+
+// dayRead is a request that is repeated over the day.
+type dayRead struct {
+	path   string // of the API; DOMAIN is replaced
+	perDay func(domains int) int
+}
+
+var dayReads = []dayRead{
+	{"/reports/DOMAIN", func(domains int) int { return domains }},
+	{"/insights/sources?domain=DOMAIN", func(domains int) int { return domains / 10 }},
+	{"/insights/advice?limit=10", func(int) int { return 24 * dayTeams }},
+	{"/domains?limit=100", func(int) int { return 24 * dayTeams }},
+}
+
+// measureDay simulates a day of many domains in compressed time: scheduled checks, reports by
+// mail, and clients that read, all at their rate of the day times the speed. A figure is how
+// late work was, in compressed time too.
+func measureDay(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+	squeeze := func(d time.Duration) time.Duration { return time.Duration(float64(d) / s.speed) }
+	interval := squeeze(time.Hour)
+	d, err := startDaemon(ctx, s, e, "DMARCD_SCHEDULE_INTERVAL="+interval.String(),
+		"DMARCD_SCHEDULE_FULL_INTERVAL="+squeeze(24*time.Hour).String(),
+		fmt.Sprintf("DMARCD_SCHEDULE_RATE=%.0f", 2*float64(s.domains)/interval.Seconds()))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	day := &dayLoad{daemon: d, length: squeeze(s.day), late: map[string][]time.Duration{}}
+	figures, err := day.setUp(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	used, err := harness.ProcessorTime(d.process.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	if err := day.run(ctx, s); err != nil {
+		return nil, err
+	}
+	backlog, err := day.awaitCounted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	usedAfter, err := harness.ProcessorTime(d.process.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	oldest, err := day.oldestCheck(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := day.changesSeen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, peak, err := d.memory()
+	figures = append(figures,
+		figure{fmt.Sprintf("%v of the day at %.0f times its speed: reports by mail, all counted", s.day, s.speed), fmt.Sprintf("%d, the last %.1f s after the end", day.sent, backlog.Seconds()), "all"},
+		figure{"the same: age of the oldest check over the interval of checks", fmt.Sprintf("%.2f", oldest.Seconds()/interval.Seconds()), "about 1"},
+		figure{"the same: changed records that became events", fmt.Sprintf("%d of %d", seen, day.changed), "all"},
+		figure{"the same: processors that the daemon used; most memory", fmt.Sprintf("%.2f; %d MiB", (usedAfter-used).Seconds()/time.Since(began).Seconds(), peak>>20), ""},
+	)
+	for _, what := range slices.Sorted(maps.Keys(day.late)) {
+		times := day.late[what]
+		slices.Sort(times)
+		figures = append(figures, figure{
+			"the same: " + what + ", from the time at which it was due: number, p50 and p99",
+			fmt.Sprintf("%d, %.1f ms, %.1f ms", len(times), milliseconds(times[len(times)/2]), milliseconds(times[len(times)*99/100])), "",
+		})
+	}
+	return figures, err
+}
+
+// dayLoad is the load of a simulated day.
+type dayLoad struct {
+	*daemon
+	length  time.Duration // of the part that is simulated
+	domains []dayDomain
+	changed int
+
+	mu   sync.Mutex
+	sent int
+	late map[string][]time.Duration
+}
+
+type dayDomain struct {
+	name, address, token string
+	team                 *store.Team
+}
+
+// setUp adds teams and domains, and waits until all were checked once.
+func (l *dayLoad) setUp(ctx context.Context, s settings) ([]figure, error) {
+	if err := l.dns.Set(dayZone(s.domains, false)); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	perTeam := max(s.domains/dayTeams, 1)
+	for first := 0; first < s.domains; first += perTeam {
+		names := make([]string, min(perTeam, s.domains-first))
+		for i := range names {
+			names[i] = domainName(first + i)
+		}
+		if err := l.addTeam(ctx, fmt.Sprintf("team%d", first/perTeam), names); err != nil {
+			return nil, err
+		}
+	}
+	poll := time.NewTicker(2 * time.Second)
+	defer poll.Stop()
+	for ; ; <-poll.C {
+		oldest, err := l.oldestCheck(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if oldest < time.Since(began) {
+			break
+		}
+		if time.Since(began) > time.Hour {
+			return nil, errors.New("the first checks take more than an hour")
+		}
+	}
+	return []figure{{fmt.Sprintf("%d domains of %d teams added: until each was checked in full", s.domains, dayTeams), fmt.Sprintf("%.0f s", time.Since(began).Seconds()), ""}}, nil
+}
+
+func (l *dayLoad) addTeam(ctx context.Context, name string, names []string) error {
+	created, err := l.store.CreateTeam(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	team, token := l.store.Team(created.ID), auth.NewToken()
+	if _, err := team.CreateToken(ctx, store.NewToken{Name: "bench", Scope: dmarcd.ScopeRead, Hash: auth.HashToken(token)}); err != nil {
+		return err
+	}
+	if _, err := team.AddDomains(ctx, names, time.Now()); err != nil {
+		return err
+	}
+	added, err := team.Domains(ctx, "", len(names))
+	for _, domain := range added {
+		l.domains = append(l.domains, dayDomain{domain.Name, domain.ReportAddress(benchReportDomain), token, team})
+	}
+	return err
+}
+
+// dayZone returns the records of domains; one in dayChanges has another policy once changed.
+func dayZone(domains int, changed bool) string {
+	var zone strings.Builder
+	for i := range domains {
+		policy := "none"
+		if changed && i%dayChanges == 0 {
+			policy = "quarantine"
+		}
+		fmt.Fprintf(&zone, "_dmarc.%[1]s. 1 TXT \"v=DMARC1; p=%[2]s\"\n%[1]s. MX 10 mx.bench.example.\n%[1]s. TXT \"v=spf1 ip4:192.0.2.0/24 -all\"\n", domainName(i), policy)
+	}
+	zone.WriteString("mx.bench.example. A 192.0.2.2\n")
+	return zone.String()
+}
+
+// run applies the load of the day.
+func (l *dayLoad) run(ctx context.Context, s settings) error {
+	group, ctx := errgroup.WithContext(ctx)
+	hours := s.day.Hours()
+	busy := min(hours, busyHours)
+	perHour := float64(len(l.domains)*dayReports) / 24
+	early := int(2 * perHour * busy)
+	l.sent = early + int(perHour*(hours-busy)*(24-2*busyHours)/(24-busyHours))
+	split := time.Duration(float64(l.length) * busy / hours)
+	arrival := func(i int) time.Duration {
+		if i < early {
+			return split * time.Duration(i) / time.Duration(early)
+		}
+		return split + (l.length-split)*time.Duration(i-early)/time.Duration(l.sent-early)
+	}
+	l.pace(ctx, group, "a mail is acknowledged", s.clients, l.sent, arrival, l.mailer)
+	for _, read := range dayReads {
+		n := int(float64(read.perDay(len(l.domains))) * hours / 24)
+		even := func(i int) time.Duration { return l.length * time.Duration(i) / time.Duration(n) }
+		l.pace(ctx, group, "`GET "+read.path+"`", 2, n, even, func() (func(ctx context.Context, i int) error, error) {
+			return func(ctx context.Context, i int) error { return l.read(ctx, read.path, i) }, nil
+		})
+	}
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(l.length / 3):
+		}
+		l.changed = (len(l.domains) + dayChanges - 1) / dayChanges
+		return l.dns.Set(dayZone(len(l.domains), true))
+	})
+	return group.Wait()
+}
+
+// pace does n pieces of work, each at its time after now, with some workers, and notes how
+// long after its time each was done.
+func (l *dayLoad) pace(
+	ctx context.Context, group *errgroup.Group, what string, workers, n int, at func(i int) time.Duration,
+	worker func() (func(ctx context.Context, i int) error, error),
+) {
+	began := time.Now()
+	var next atomic.Int64
+	for range workers {
+		group.Go(func() error {
+			work, err := worker()
+			if err != nil {
+				return err
+			}
+			var late []time.Duration
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				due := began.Add(at(i))
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(time.Until(due)):
+				}
+				if err := work(ctx, i); err != nil {
+					return fmt.Errorf("%s: %w", what, err)
+				}
+				late = append(late, time.Since(due))
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.late[what] = append(l.late[what], late...)
+			return nil
+		})
+	}
+}
+
+// mailer returns a function that sends the report of a number over a connection of its own.
+func (l *dayLoad) mailer() (func(ctx context.Context, i int) error, error) {
+	client, err := smtp.Dial(l.mail)
+	if err != nil {
+		return nil, err
+	}
+	yesterday := int64(dmarcd.DayOf(time.Now())) - 1
+	return func(_ context.Context, i int) error {
+		domain := l.domains[i*7919%len(l.domains)]
+		file, err := sample{number: i, domain: domain.name, records: dayRecords, day: yesterday}.file()
+		if err != nil {
+			return err
+		}
+		return sendMail(client, domain.address, mailWith(file))
+	}, nil
+}
+
+// read reads an answer of the API, as a client of the domain's team.
+func (l *dayLoad) read(ctx context.Context, path string, i int) error {
+	domain := l.domains[i*7919%len(l.domains)]
+	_, err := timeAnswer(ctx, "http://"+l.address+"/api"+strings.ReplaceAll(path, "DOMAIN", domain.name), &http.Cookie{}, domain.token)
+	return err
+}
+
+// teams returns the teams of the day.
+func (l *dayLoad) teams() []*store.Team {
+	var teams []*store.Team
+	for _, domain := range l.domains {
+		if len(teams) == 0 || teams[len(teams)-1] != domain.team {
+			teams = append(teams, domain.team)
+		}
+	}
+	return teams
+}
+
+// awaitCounted waits until every report is counted, and returns how long that took.
+func (l *dayLoad) awaitCounted(ctx context.Context) (time.Duration, error) {
+	perReport := int64(0)
+	for r := range (sample{records: dayRecords}).all() {
+		perReport += r.Count
+	}
+	began := time.Now()
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for ; ; <-poll.C {
+		messages := int64(0)
+		for _, team := range l.teams() {
+			sum, err := team.Summary(ctx, dmarcd.Days{})
+			if err != nil {
+				return 0, err
+			}
+			messages += sum.Total()
+		}
+		if messages == perReport*int64(l.sent) {
+			return time.Since(began), nil
+		}
+		if time.Since(began) > 10*time.Minute {
+			return 0, fmt.Errorf("%d of %d reports are counted", messages/perReport, l.sent)
+		}
+	}
+}
+
+// oldestCheck returns the age of the least recent last check of all domains.
+func (l *dayLoad) oldestCheck(ctx context.Context) (oldest time.Duration, err error) {
+	for _, team := range l.teams() {
+		domains, err := team.Domains(ctx, "", len(l.domains))
+		if err != nil {
+			return 0, err
+		}
+		for _, domain := range domains {
+			oldest = max(oldest, time.Since(domain.CheckedAt))
+		}
+	}
+	return oldest, nil
+}
+
+// changesSeen returns how many events tell a changed record.
+func (l *dayLoad) changesSeen(ctx context.Context) (seen int, err error) {
+	for _, team := range l.teams() {
+		events, err := team.EventsSince(ctx, store.EventFilter{Kind: dmarcd.PolicyStrengthened}, 0, len(l.domains))
+		if err != nil {
+			return 0, err
+		}
+		seen += len(events)
+	}
+	return seen, nil
+}
