@@ -70,7 +70,7 @@ test-short: ## run what needs nothing but Go, on SQLite, in half a minute
 	go test -short $$(go list ./... | grep -v /test/)
 	@scripts/say-skipped.sh
 
-soak: ## run every test 20 times, then each fuzz target for an hour, then mutate
+soak: ## run every test 20 times, then each fuzz target for an hour, then mutate, then simulate a day and grow to 10^8 records (30 GB)
 	scripts/need-compiler.sh
 	scripts/need-servers.sh
 	scripts/need-node.sh
@@ -79,6 +79,9 @@ soak: ## run every test 20 times, then each fuzz target for an hour, then mutate
 	DMARCD_SOAK=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test $(RACE) -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 	$(MAKE) mutate
+	scripts/with-postgres.sh go run ./bench -run day -engine PostgreSQL
+	DMARCD_TEST_DISK=1 scripts/with-postgres.sh go run ./bench -run growth -engine PostgreSQL -records 100000000
+	go run ./bench -run growth -engine SQLite -records 100000000
 
 mutate: ## change the code and look for changes that no test notices (docs/testing.md)
 	scripts/with-postgres.sh go run ./test/mutate $(MUTATE)

@@ -181,14 +181,24 @@ func measureCounters(ctx context.Context, s settings, e engine) (_ []figure, err
 
 // addRecords stores about as many records, in turn for so many domains.
 func addRecords(ctx context.Context, d *daemon, domains, records int, later int64) error {
-	const perReport, perTransaction = 100, 50
 	if err := addDomains(ctx, d, domains); err != nil {
 		return err
 	}
+	return receiveSamples(ctx, d, records/sampleRecords, func(i int) sample {
+		return sample{number: i, domain: domainName(i % domains), records: sampleRecords, later: later}
+	})
+}
+
+// sampleRecords are the records of each report of a large database.
+const sampleRecords = 100
+
+// receiveSamples stores n reports, in large transactions.
+func receiveSamples(ctx context.Context, d *daemon, n int, next func(i int) sample) error {
+	const perTransaction = 50
 	var deliveries []*dmarcd.Delivery
-	for i := range records / perReport {
-		deliveries = append(deliveries, sample{number: i, domain: domainName(i % domains), records: perReport, later: later}.delivery())
-		if len(deliveries) < perTransaction && i < records/perReport-1 {
+	for i := range n {
+		deliveries = append(deliveries, next(i).delivery())
+		if len(deliveries) < perTransaction && i < n-1 {
 			continue
 		}
 		if _, err := d.team.Receive(ctx, deliveries); err != nil {

@@ -44,7 +44,7 @@ type figure struct {
 
 func main() {
 	var s settings
-	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, parse, import, mail, counters, fairness, pages, advice, demo or day")
+	only := flag.String("run", "", "measure only the suite of that name: reports, list, create, verify, check, schedule, parse, import, mail, counters, fairness, pages, advice, demo, day or growth")
 	engineName := flag.String("engine", "", "measure only on SQLite or PostgreSQL")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of a turn")
@@ -107,8 +107,10 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 		{"advice", measureAdvice},
 		{"demo", measureDemo},
 		{"day", measureDay},
+		{"growth", measureGrowth},
 	} {
-		if only != suite.name && (only != "" || suite.name == "day") { // it takes an hour, so only by its name
+		long := suite.name == "day" || suite.name == "growth" // only by their names
+		if only != suite.name && (only != "" || long) {
 			continue
 		}
 		fmt.Printf("\n## %s\n\n| engine | what | measured | goal |\n|---|---|---|---|\n", suite.name)

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+const (
+	// growthRecords are the records of the last 30 days, and all that the first step has.
+	growthRecords = 1_000_000
+	growthDomains = 1000
+	growthDays    = 30
+	perDay        = growthRecords / growthDays
+)
+
+// measureGrowth fills a database tenfold step by step with the mail of earlier years, and
+// measures reads of the last 30 days, whose mail stays the same.
+func measureGrowth(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+	d, err := startDaemon(ctx, s, e)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := addDomains(ctx, d, growthDomains); err != nil {
+		return nil, err
+	}
+	today := dmarcd.DayOf(time.Now())
+	period := fmt.Sprintf("from=%s&to=%s", today-growthDays, today-1)
+	reads := []string{
+		"/reports/" + domainName(5), "/domains?limit=100", "/insights/reports?limit=100",
+		"/insights/sources?" + period + "&domain=" + domainName(5), "/insights/sources?" + period,
+	}
+	values := make([]string, len(reads))
+	steps, number := "", 0
+	for total, before := growthRecords, 0; total <= s.records; total, before = total*10, total {
+		began := time.Now()
+		// Every day has as much mail as the others.
+		last, days := int64(before/perDay), (total-before)/perDay
+		err := receiveSamples(ctx, d, (total-before)/sampleRecords, func(i int) sample {
+			number++
+			return sample{
+				number: number, domain: domainName(number % growthDomains), records: sampleRecords,
+				day: int64(today) - 1 - last - int64(i%days),
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "%d records after %.0f s\n", total, time.Since(began).Seconds())
+		for more := true; more; {
+			if more, err = d.store.BuildRollups(ctx); err != nil {
+				return nil, err
+			}
+		}
+		steps += fmt.Sprintf(", %.0e", float64(total))
+		for i, path := range reads {
+			times := make([]time.Duration, pageRounds)
+			for n := range times {
+				if times[n], err = timeAnswer(ctx, "http://"+d.address+"/api"+path, &http.Cookie{}, d.token); err != nil {
+					return nil, err
+				}
+			}
+			slices.Sort(times)
+			values[i] += fmt.Sprintf(", %.1f ms", milliseconds(times[len(times)/2]))
+		}
+	}
+	var figures []figure
+	for i, path := range reads {
+		figures = append(figures, figure{"`GET " + path + "` with " + steps[2:] + " records: p50", values[i][2:], "flat"})
+	}
+	return figures, nil
+}
