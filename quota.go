@@ -64,20 +64,10 @@ func (e *QuotaError) Error() string {
 // Is makes errors.Is(err, ErrForbidden) and errors.Is(err, ErrLimit) hold.
 func (e *QuotaError) Is(target error) bool { return target == ErrForbidden || target == ErrLimit }
 
-// byteUnits are the units for bytes, the largest first.
-var byteUnits = []struct {
-	name  string
-	bytes int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
 // Format formats an amount so that ParseQuota can parse it.
 func (n QuotaName) Format(amount int64) string {
 	if n.InBytes() {
-		for _, unit := range byteUnits {
-			if amount >= unit.bytes && amount%unit.bytes == 0 {
-				return fmt.Sprintf("%d %s", amount/unit.bytes, unit.name)
-			}
-		}
+		return FormatBytes(amount)
 	}
 	return strconv.FormatInt(amount, 10)
 }
@@ -113,16 +103,10 @@ func (n QuotaName) parse(value string) (int64, bool) {
 	case "default":
 		return QuotaDefault, true
 	}
-	factor := int64(1)
 	if n.InBytes() {
-		for _, unit := range byteUnits {
-			if number, ok := strings.CutSuffix(value, unit.name); ok {
-				value, factor = strings.TrimSpace(number), unit.bytes
-				break
-			}
-		}
+		amount, ok := ParseBytes(value)
+		return amount, ok && amount > 0
 	}
-	const most = 1 << 50
 	amount, err := strconv.ParseInt(value, 10, 64)
-	return amount * factor, err == nil && amount > 0 && amount <= most/factor
+	return amount, err == nil && amount > 0 && amount <= mostBytes
 }

@@ -159,7 +159,7 @@ func TestBadValues(t *testing.T) {
 		},
 		{
 			"header bytes too few", "http-max-header-bytes", "100",
-			`http.max_header_bytes = "100" (flag --http-max-header-bytes): must be a whole number from 4096 to 16777216`,
+			`http.max_header_bytes = "100" (flag --http-max-header-bytes): must be a size from 4KiB to 16MiB, in bytes or with KiB, MiB or GiB`,
 		},
 		{
 			"quota.domains below zero", "quota-domains", "-1",

@@ -28,7 +28,7 @@ var intakeTexts = [][2]string{
 	{"limit.records", "5000"},
 	{"limit.free_disk", "1024"},
 	{"limit.time", "10s"},
-	{"limit.read_memory", "33554432"},
+	{"limit.read_memory", "32 MiB"},
 	{"limit.memory", "134217728"},
 	{"intake.forged", "refuse"},
 	{"intake.failure_addresses", "keep"},
@@ -141,7 +141,7 @@ func TestBadIntakeValues(t *testing.T) {
 		{
 			"an upload of nothing",
 			map[string]string{"limit-upload": "0"},
-			`limit.upload = "0" (flag --limit-upload): must be a whole number from 1024 to 2147483647`,
+			`limit.upload = "0" (flag --limit-upload): must be a size from 1KiB to 2GiB, in bytes or with KiB, MiB or GiB`,
 		},
 		{
 			"no nesting",

@@ -149,6 +149,18 @@ func wholeKind() kind[int] {
 	}
 }
 
+// bytesKind is a number of bytes, with an optional unit.
+func bytesKind() kind[int] {
+	return kind[int]{
+		name: "size",
+		parse: func(text string) (int, bool) {
+			n, ok := dmarcd.ParseBytes(text)
+			return int(n), ok
+		},
+		print: func(v int) string { return strings.ReplaceAll(dmarcd.FormatBytes(int64(v)), " ", "") },
+	}
+}
+
 func wordKind() kind[string] {
 	k := textKind()
 	k.name = "word"

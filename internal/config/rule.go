@@ -78,6 +78,14 @@ func wholeBetween(least, most int, note string) rule[int] {
 	}
 }
 
+// bytesBetween allows sizes from least to most. note follows least in the error.
+func bytesBetween(least, most int, note string) rule[int] {
+	return rule[int]{
+		want:  "a size from " + bytesKind().print(least) + note + " to " + bytesKind().print(most) + ", in bytes or with KiB, MiB or GiB",
+		valid: wholeBetween(least, most, note).valid,
+	}
+}
+
 // anyLevel allows every level: levelKind accepts only the four with a name.
 func anyLevel() rule[slog.Level] {
 	words := []string{"debug", "info", "warn", "error"}

@@ -104,7 +104,7 @@ func TestNames(t *testing.T) {
 func TestEverySettingIsExplained(t *testing.T) {
 	t.Parallel()
 	oneLine := regexp.MustCompile(`^[^\n|]{8,120}$`)
-	kinds := []string{"text", "list", "duration", "number", "word"}
+	kinds := []string{"text", "list", "duration", "number", "size", "word"}
 	var envs []string
 	for _, s := range config.Settings() {
 		if !oneLine.MatchString(s.Help) || strings.HasSuffix(s.Help, ".") {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -13,17 +12,17 @@ func reportSettings() []Setting {
 
 // quotaSettings returns the default quotas of teams.
 func quotaSettings() []Setting {
-	amount := wholeBetween(0, 1<<50, " (no limit)")
+	amount, storage := wholeBetween(0, 1<<50, " (no limit)"), bytesBetween(0, 1<<50, " (no limit)")
 	return []Setting{
 		define("quota.domains", wholeKind(), "10000", amount,
 			func(c *Config) *int { return &c.Quota.Domains },
 			"maximum number of domains of a team without its own quota; 0 = no limit"),
-		define("quota.stored", wholeKind(), "10737418240", amount,
+		define("quota.stored", bytesKind(), "10GiB", storage,
 			func(c *Config) *int { return &c.Quota.Stored },
-			"maximum storage of a team, in bytes; 0 = no limit"),
-		define("quota.unreadable", wholeKind(), "268435456", amount,
+			"maximum storage of a team; 0 = no limit"),
+		define("quota.unreadable", bytesKind(), "256MiB", storage,
 			func(c *Config) *int { return &c.Quota.Unreadable },
-			"maximum storage of a team for rejected content, in bytes; 0 = no limit"),
+			"maximum storage of a team for rejected content; 0 = no limit"),
 		define("quota.reports", wholeKind(), "20000", amount,
 			func(c *Config) *int { return &c.Quota.Reports },
 			"maximum number of reports a team may receive per day; 0 = no limit"),
@@ -34,23 +33,24 @@ func quotaSettings() []Setting {
 }
 
 func limitSettings() []Setting {
-	bytes := wholeBetween(1<<10, math.MaxInt32, "")
+	const most = 2 << 30
+	bytes := bytesBetween(1<<10, most, "")
 	return []Setting{
-		define("limit.upload", wholeKind(), "33554432", bytes,
+		define("limit.upload", bytesKind(), "32MiB", bytes,
 			func(c *Config) *int { return &c.Limit.Upload },
-			"maximum size of an uploaded or imported file, in bytes"),
-		define("limit.mail", wholeKind(), "33554432", bytes,
+			"maximum size of an uploaded or imported file"),
+		define("limit.mail", bytesKind(), "32MiB", bytes,
 			func(c *Config) *int { return &c.Limit.Mail },
-			"maximum size of an email message with reports, in bytes"),
-		define("limit.expanded", wholeKind(), "268435456", bytes,
+			"maximum size of an email message with reports"),
+		define("limit.expanded", bytesKind(), "256MiB", bytes,
 			func(c *Config) *int { return &c.Limit.Expanded },
-			"maximum total size of all decompressed archives in a message, in bytes"),
+			"maximum total size of all decompressed archives in a message"),
 		define("limit.ratio", wholeKind(), "200", wholeBetween(1, 1_000_000, ""),
 			func(c *Config) *int { return &c.Limit.Ratio },
 			"maximum compression ratio"),
-		define("limit.ratio_from", wholeKind(), "1048576", wholeBetween(0, math.MaxInt32, ""),
+		define("limit.ratio_from", bytesKind(), "1MiB", bytesBetween(0, most, ""),
 			func(c *Config) *int { return &c.Limit.RatioFrom },
-			"decompressed size from which limit.ratio applies, in bytes"),
+			"decompressed size from which limit.ratio applies"),
 		define("limit.members", wholeKind(), "1000", wholeBetween(1, 1_000_000, ""),
 			func(c *Config) *int { return &c.Limit.Members },
 			"maximum number of archive files, MIME parts and messages in a message"),
@@ -60,21 +60,21 @@ func limitSettings() []Setting {
 		define("limit.records", wholeKind(), "1000000", wholeBetween(1, 100_000_000, ""),
 			func(c *Config) *int { return &c.Limit.Records },
 			"maximum number of records in a report"),
-		define("limit.free_disk", wholeKind(), "268435456", wholeBetween(0, 1<<50, ""),
+		define("limit.free_disk", bytesKind(), "256MiB", bytesBetween(0, 1<<50, ""),
 			func(c *Config) *int { return &c.Limit.FreeDisk },
-			"minimum free disk space in the data folder, in bytes; below it, no reports are accepted"),
+			"minimum free disk space in the data folder; below it, no reports are accepted"),
 		define("limit.time", durationKind(), "1m", durationFrom(time.Second, time.Hour),
 			func(c *Config) *time.Duration { return &c.Limit.Time },
 			"maximum CPU time to parse one message"),
-		define("limit.read_memory", wholeKind(), "268435456", wholeBetween(16<<20, math.MaxInt32, ""),
+		define("limit.read_memory", bytesKind(), "256MiB", bytesBetween(16<<20, most, ""),
 			func(c *Config) *int { return &c.Limit.ReadMemory },
-			"memory shared by all large API responses, in bytes; a team may use half"),
-		define("limit.memory", wholeKind(), "0", rule[int]{
-			want:  "0, or a whole number from 67108864",
+			"memory shared by all large API responses; a team may use half"),
+		define("limit.memory", bytesKind(), "0", rule[int]{
+			want:  "0, or a size from 64MiB, in bytes or with MiB or GiB",
 			valid: func(v int) bool { return v == 0 || v >= 64<<20 },
 		},
 			func(c *Config) *int { return &c.Limit.Memory },
-			"soft memory limit in bytes, unless GOMEMLIMIT is set; 0 = 90 % of the cgroup's, or 384 MiB"),
+			"soft memory limit, unless GOMEMLIMIT is set; 0 = 90 % of the cgroup's, or 384 MiB"),
 	}
 }
 
