@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -10,9 +11,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
-// lowDisk is the job that every replica does.
-const lowDisk = "detect low disk space"
-
 // storeSenders updates when senders were first and last seen.
 func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
@@ -20,33 +18,35 @@ func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	})
 }
 
-// chores are the maintenance jobs of the store. Replicas take turns at them, except at those
-// that are about their own disk.
+// chores are the maintenance jobs: those of the database, at which replicas take turns, and
+// those about the disk and the memory of a replica, which each does.
 func (a *App) chores() []*jobs.Chore {
 	keep := a.retention()
 	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, keep) }
-	chores := []*jobs.Chore{
+	shared := []*jobs.Chore{
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
 		{Name: "store senders", Step: a.storeSenders, Poll: jobs.Minutely},
 		{Name: "notify owners of disabled webhooks", Step: a.service.NotifyOwners, Poll: jobs.Minutely},
-		{Name: "refresh advice", Step: a.service.RefreshAdvice, Poll: jobs.Minutely},
 		{Name: "detect alerts", Step: (&alert.Scanner{Source: alertSource{a.store}, Now: time.Now}).Step, Poll: jobs.Minutely},
 		{Name: "send grouped alerts", Step: a.store.SendAlertGroups, Poll: jobs.Soon},
 		{Name: "queue digests", Step: a.service.QueueDigests, Poll: jobs.Minutely},
 		{Name: "detect failing mailboxes", Step: a.detectMailboxes, Poll: jobs.Minutely},
-		{Name: lowDisk, Step: a.detectLowDisk, Poll: jobs.Minutely},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
 		{Name: "partition records", Step: a.store.Partition, Poll: jobs.Hourly},
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},
 		{Name: "purge expired sessions", Step: a.store.PurgeSignIns, Poll: jobs.Hourly},
 	}
+	for _, chore := range shared {
+		chore.Leases = a.store
+	}
+	chores := slices.Concat(shared, []*jobs.Chore{
+		{Name: "refresh advice", Step: a.service.RefreshAdvice, Poll: jobs.Minutely},
+		{Name: "detect low disk space", Step: a.detectLowDisk, Poll: jobs.Minutely},
+	})
 	for _, chore := range chores {
 		chore.Log, chore.Recovered, chore.Observe = a.log, a.recovered, a.metrics.observeJob
-		if chore.Name != lowDisk {
-			chore.Leases = a.store
-		}
 	}
 	return chores
 }
