@@ -46,6 +46,25 @@ func TestAdvise(t *testing.T) {
 		*advice.NextAction.Record != (wire.ActionRecord{Name: "_dmarc.new.example", Type: "TXT", Value: "v=DMARC1; p=none"}) {
 		t.Errorf("got %s, want a record to publish", stdout)
 	}
+	for _, step := range []struct {
+		args   []string
+		status int
+		want   string // in the list after it
+	}{
+		{[]string{"add", "our-crm", "Our CRM"}, exitProblem, ""},
+		{[]string{"add", "our-crm", "Our CRM", "--network", "192.0.2.9/24", "--class", "yours", "--domain", "a.example,B.example"}, exitDone, "our-crm  Our CRM  yours  192.0.2.0/24         a.example,b.example\n"},
+		{[]string{"add", "our-crm", "CRM", "--host", "c.example"}, exitDone, "our-crm  CRM   -                c.example  \n"},
+		{[]string{"remove", "our-crm"}, exitDone, ""},
+		{[]string{"remove", "our-crm"}, exitProblem, ""},
+	} {
+		args := append(append([]string{"sender"}, step.args...), "--team", "acme")
+		if status, _, stderr := run(args...); status != step.status {
+			t.Errorf("%v: got status %d want %d: %s", args, status, step.status, stderr)
+		}
+		if _, stdout, _ := run("sender", "list", "--team", "acme"); !strings.HasSuffix(stdout, step.want) {
+			t.Errorf("after %v: got %q want it to end with %q", args, stdout, step.want)
+		}
+	}
 	for _, args := range [][]string{
 		{"advise", "--team", "acme", "other.example"},
 		{"domain", "sender", "--team", "acme", "other.example", "AS64496", "yours"},

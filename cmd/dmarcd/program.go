@@ -103,7 +103,7 @@ override the environment, which overrides the file. "dmarcd config" shows the re
 	}
 	root.AddCommand(
 		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.adviseCommand(), p.selfTestCommand(), p.parseCommand(), p.importCommand(), p.exportCommand(), p.teamCommand(), p.tokenCommand(), p.domainCommand(),
-		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.alertCommand(), p.webhookCommand(), p.userCommand(),
+		p.reportCommand(), p.mailboxCommand(), p.eventCommand(), p.alertCommand(), p.webhookCommand(), p.senderCommand(), p.userCommand(),
 		p.configCommand(), p.migrateCommand(), p.backupCommand(), p.doctorCommand(), p.versionCommand(),
 	)
 	// All commands share the settings; repeating them would hide a command's own flags.

@@ -58,6 +58,27 @@ func TestSimulateAndAdvice(t *testing.T) {
 		if got := set("example.net", "-", `{"class": "yours"}`); got.status != http.StatusNotFound {
 			t.Errorf("got status %d for a domain that is not there, want 404", got.status)
 		}
+		sender := func(method, key, body string) answer {
+			r := s.request(method, "/senders/"+key, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			return s.send(r)
+		}
+		crm := wire.TeamSender{Key: "our-crm", Name: "Our CRM", Networks: []string{"192.0.2.0/24"}, Hosts: []string{}, Domains: []string{"a.example"}}
+		added := read[wire.TeamSender](t, sender(http.MethodPut, "our-crm", `{"name": "Our CRM", "class": null, "networks": ["192.0.2.9/24"], "hosts": null, "domains": ["A.example"]}`), http.StatusOK)
+		listed := read[page[wire.TeamSender]](t, s.get("/senders"), http.StatusOK)
+		if diff := cmp.Diff([]wire.TeamSender{crm, crm}, append(listed.Items, added)); diff != "" {
+			t.Errorf("senders (-want +got):\n%s", diff)
+		}
+		for _, body := range []string{`{"name": "X"}`, `{}`, `{"name": 1}`, `{"name": "X", "networks": "192.0.2.1"}`, `{"name": "X", "networks": ["0.0.0.0/0"]}`, `{"name": "X", "domains": ["example.com"]}`, `{"name": "X", "hosts": ["co.uk"]}`, `{"name": "X", "class": "friend", "hosts": ["a.example"]}`} {
+			if got := sender(http.MethodPut, "x", body); got.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: got status %d, want 422: %s", body, got.status, got.body)
+			}
+		}
+		for _, status := range []int{http.StatusNoContent, http.StatusNotFound} {
+			if got := sender(http.MethodDelete, "our-crm", ""); got.status != status {
+				t.Errorf("delete: got status %d, want %d", got.status, status)
+			}
+		}
 		for query, status := range map[string]int{
 			"simulate": 422, "simulate?domain=example.com&p=maybe": 422, "simulate?domain=example.com&adkim=x": 422, "simulate?domain=example.net": 404,
 			"advice?domain=example.net": 404, "advice?after=x": 422, "advice?limit=0": 422, "advice?colour=red": 422,

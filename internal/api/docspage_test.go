@@ -146,8 +146,8 @@ func TestDocsShowEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	if shown != 49 {
-		t.Errorf("operations: got %d want 49", shown)
+	if shown != 52 {
+		t.Errorf("operations: got %d want 52", shown)
 	}
 }
 

@@ -41,6 +41,7 @@ var (
 	errMailboxFull      = &failure{http.StatusTooManyRequests, "quota_exceeded", "This mailbox cannot receive more reports for now. Try again after the number of seconds in Retry-After."}
 	errNoSuchMailbox    = &failure{http.StatusNotFound, "mailbox_not_found", "There is no such mailbox. Use the address in the TLS-RPT record of the domain."}
 	errNoSuchWebhook    = &failure{http.StatusNotFound, "webhook_not_found", "The team has no such webhook. GET /webhooks lists those it has."}
+	errNoSuchSender     = &failure{http.StatusNotFound, "sender_not_found", "The team did not add such a sender. GET /senders lists those it added."}
 	errNoSuchAlert      = &failure{http.StatusNotFound, "alert_not_found", "The team has no such alert. GET /alerts lists those it has."}
 	errNoSuchDelivery   = &failure{http.StatusNotFound, "delivery_not_found", "The webhook has no such delivery. GET /webhooks/{id}/deliveries lists those it has."}
 	errBadForm          = &failure{http.StatusBadRequest, "invalid_form", "The form is malformed. Send multipart/form-data with a file in each part, and at most 100 parts."}

@@ -89,6 +89,9 @@ func (a *API) routes() ([]route, error) {
 		{method: "GET", path: "/insights/simulate", scope: dmarcd.ScopeRead, handle: a.simulate},
 		{method: "GET", path: "/insights/advice", scope: dmarcd.ScopeRead, handle: a.listAdvice},
 		{method: "PUT", path: "/domains/{domain}/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setSenderClass},
+		{method: "GET", path: "/senders", scope: dmarcd.ScopeRead, handle: a.listTeamSenders},
+		{method: "PUT", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.setTeamSender},
+		{method: "DELETE", path: "/senders/{key}", scope: dmarcd.ScopeWrite, handle: a.removeTeamSender},
 
 		{method: "GET", path: "/openapi.json", scope: scopeNone, handle: docs.document},
 		{method: "GET", path: "/docs", scope: scopeNone, handle: docs.page},

@@ -210,7 +210,7 @@ func listMember[T ~string](members map[string]json.RawMessage, name string) ([]T
 	}
 	var list []T
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, &dmarcd.InvalidError{Field: name, Message: `The member "` + name + `" must be a list of strings, or null for all.`}
+		return nil, &dmarcd.InvalidError{Field: name, Message: `The member "` + name + `" must be a list of strings, or null.`}
 	}
 	return list, nil
 }

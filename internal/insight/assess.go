@@ -1,9 +1,11 @@
 package insight
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
 // About tells what is known of the domain of the mail, which assessments are made with.
@@ -49,5 +51,13 @@ func (m *Mail) senderOf(group Group, s *source) *network {
 // assess assesses a sender with a profile.
 func (d *docket) assess(p *profile, of *network, name string, within period) Assessment {
 	s := suspect{profile: p, name: name, sender: of.sender, docket: d, period: within}
-	return s.assess(d.domain.Classes[of.key])
+	added := of.sender != nil && of.sender.Category == senders.Added
+	if added {
+		s.sender = nil // the catalogue does not have it
+	}
+	assessment := s.assess(cmp.Or(d.domain.Classes[of.key], d.classes[of.key]))
+	if added {
+		assessment.Evidence = append([]string{"Your team named this sender."}, assessment.Evidence...)
+	}
+	return assessment
 }

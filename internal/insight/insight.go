@@ -53,6 +53,8 @@ type Records interface {
 	Senders(ctx context.Context, domain string, keys []string) (map[string]dmarcd.SeenDays, error)
 	// SentRecords returns the records at those places, in their order.
 	SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dmarcd.SentRecord, error)
+	// TeamSenders returns the senders that the team added or corrected.
+	TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error)
 }
 
 // Names knows the names of addresses; see senders.Names.
@@ -69,6 +71,8 @@ type Service struct {
 	memory    *memory.Budget
 	turns     *fair.Limiter[dmarcd.TeamID] // at processing a block
 	sample    *Service                     // for teams with sample data; nil is the service itself
+	// classes are those that the team gave its senders for all domains; nil for none.
+	classes map[string]dmarcd.Class
 }
 
 // The turns leave half of the processors to short requests; turnMemory is how long turns count against a team: one that was quiet goes first.
@@ -88,6 +92,37 @@ func (s *Service) SetSample(sample *Service) {
 	s.sample = sample
 }
 
+// Knows reports whether the catalogue has a sender with a key.
+func (s *Service) Knows(key string) bool {
+	_, ok := s.catalogue.Sender(key)
+	return ok
+}
+
+// forTeam returns a service that also recognises the senders of a team.
+func (s *Service) forTeam(own []dmarcd.TeamSender) *Service {
+	if len(own) == 0 {
+		return s
+	}
+	with := *s
+	with.classes = make(map[string]dmarcd.Class, len(own))
+	known := make([]senders.Sender, len(own))
+	for i, sender := range own {
+		with.classes[sender.Key] = sender.Class
+		known[i] = senders.Sender{
+			Key: sender.Key, Name: sender.Name, Kind: senders.Service, Category: senders.Added,
+			Hosts: sender.Hosts, Domains: sender.Domains, Addresses: sender.Networks,
+		}
+		if sender.Class == dmarcd.ClassForwarder {
+			known[i].Kind = senders.Forwarder
+		}
+		if number, ok := dmarcd.SystemNumber(sender.Key); ok {
+			known[i].Networks = []uint32{number}
+		}
+	}
+	with.catalogue = s.catalogue.With(known)
+	return &with
+}
+
 // Read returns the mail of a domain of the team, or with "" of all its domains, in some
 // days. It is memory.ErrBusy if other answers leave no memory for this one. There is no
 // mail of a domain that the team does not have. The caller must close what it returns.
@@ -101,6 +136,11 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 			s = s.sample
 		}
 	}
+	own, err := team.TeamSenders(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read senders: %w", err)
+	}
+	s = s.forTeam(own)
 	records, err := team.SentSize(ctx, domain, days)
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)

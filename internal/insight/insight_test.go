@@ -50,6 +50,8 @@ type failing struct{ err error }
 
 func (f failing) ID() dmarcd.TeamID { return 7 }
 
+func (f failing) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return nil, nil }
+
 func (f failing) HasSample(context.Context) (bool, error) { return false, nil }
 
 func (f failing) SentSize(context.Context, string, dmarcd.Days) (int64, error) { return 1, nil }

@@ -89,7 +89,7 @@ func (k *keyed) begin(b *rollup.Block) {
 		k.byIdentity = refill(k.byIdentity, len(b.Identities), unset)
 		clear(k.several)
 	case GroupNetwork:
-		k.homes = refill(k.homes, b.Addresses.Len(), home{unsetNetwork, unsetNetwork})
+		k.homes = refill(k.homes, b.Addresses.Len(), home{sender: unsetNetwork, system: unsetNetwork})
 		k.signers = refill(k.signers, len(b.Identities), unsetNetwork)
 	}
 }

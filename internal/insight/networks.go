@@ -70,7 +70,11 @@ func (n *networks) add(added network) networkPlace {
 
 // addSender returns the place of a known sender.
 func (n *networks) addSender(sender senders.Sender) networkPlace {
-	return n.add(network{key: sender.Key, name: sender.Name, sender: &sender})
+	at := n.add(network{key: sender.Key, name: sender.Name, sender: &sender})
+	if of := &n.list[at]; of.sender == nil { // a system that the team named
+		of.name, of.sender = sender.Name, &sender
+	}
+	return at
 }
 
 // addSystem returns the place of the autonomous system of an address with so many
@@ -91,13 +95,19 @@ func (n *networks) addSystem(origin senders.Origin, messages int64) networkPlace
 func systemKey(number uint32) string { return "AS" + strconv.FormatUint(uint64(number), 10) }
 
 // home is the known sender that an address belongs to, if it does, and else its
-// autonomous system.
-type home struct{ sender, system networkPlace }
+// autonomous system. It is certain if the team says so of the address.
+type home struct {
+	sender, system networkPlace
+	certain        bool
+}
 
-// of returns the network of a record: a forwarder or list that signed, else a known
-// sender by the address, else by who signed, else the autonomous system of the address.
+// of returns the network of a record: the sender to which the team assigned the address, else a
+// forwarder or list that signed, else a known sender by the address, else by who signed, else
+// the autonomous system of the address.
 func (n *networks) of(h home, signer networkPlace) networkPlace {
 	switch by := n.list[signer].sender; {
+	case h.certain:
+		return h.sender
 	case by != nil && by.Relays():
 		return signer
 	case h.sender != noNetwork:

@@ -105,6 +105,7 @@ type keyUse struct{ messages, both int64 }
 // docket is what is known of the senders of one domain, or of all together.
 type docket struct {
 	domain     *Domain
+	classes    map[string]dmarcd.Class // of the team's senders, for all domains
 	authorised authorised
 	profiles   []profile
 	places     map[slot]int // of profiles
@@ -119,7 +120,7 @@ type docket struct {
 
 func (j *judge) newDocket(domain *Domain) *docket {
 	return &docket{
-		domain: domain, remembered: &j.remembered, authorised: authorisedBy(domain.Facts), places: make(map[slot]int), uses: make(map[string]*keyUse),
+		domain: domain, classes: j.classes, remembered: &j.remembered, authorised: authorisedBy(domain.Facts), places: make(map[slot]int), uses: make(map[string]*keyUse),
 		days: make(map[dmarcd.Day]struct{}),
 	}
 }
@@ -147,6 +148,7 @@ type judge struct {
 	evaluations, legacy evaluations
 	hosts               map[string]string
 	remembered          remembered
+	classes             map[string]dmarcd.Class
 	// dockets are by domain; where there are none, all is that of all domains.
 	dockets map[dmarcd.DomainID]*docket
 	all     *docket
@@ -156,7 +158,7 @@ type judge struct {
 // newJudge returns what gathers profiles. The caller sets slot, which is 0 for senders
 // that are left out, and all or dockets.
 func (m *Mail) newJudge(group Group) *judge {
-	j := &judge{keyed: m.keyed(group), hosts: m.whole.hosts}
+	j := &judge{keyed: m.keyed(group), hosts: m.whole.hosts, classes: m.service.classes}
 	j.evaluations.organization = func(from string) string { return j.current.domain.organization(from) }
 	j.legacy.organization = dmarc.LegacyOrganization
 	return j

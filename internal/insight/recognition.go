@@ -46,8 +46,13 @@ func (r *recognition) home(form string) home {
 
 // locate returns where an address with so many messages belongs to by its network.
 func (r *recognition) locate(form string, messages int64) home {
-	origin := r.service.atlas.Locate(rollup.Address(form))
+	addr := rollup.Address(form)
+	origin := r.service.atlas.Locate(addr)
 	found := home{system: r.networks.addSystem(origin, messages)}
+	if sender, ok := r.service.catalogue.OfAddress(addr.Unmap()); ok {
+		found.sender, found.certain = r.networks.addSender(sender), true
+		return found
+	}
 	if sender, ok := r.service.catalogue.Identify(senders.Clues{Network: origin.Network.Number}); ok {
 		found.sender = r.networks.addSender(sender)
 	}
@@ -227,8 +232,11 @@ func (p *pairs) finish(ctx context.Context) error {
 		return err
 	}
 	for form, host := range p.hosts {
+		if p.homes[form].certain {
+			continue
+		}
 		if sender, ok := p.service.catalogue.Identify(senders.Clues{Host: host}); ok {
-			p.homes[form] = home{p.networks.addSender(sender), p.homes[form].system}
+			p.homes[form] = home{sender: p.networks.addSender(sender), system: p.homes[form].system}
 		}
 	}
 	for at := 1; at < len(p.table.keys); at++ {

@@ -28,7 +28,10 @@ type team struct {
 	all        []rollup.Part
 	senders    map[string]dmarcd.SeenDays // by key
 	sample     bool                       // it has sample data
+	own        []dmarcd.TeamSender
 }
+
+func (t *team) TeamSenders(context.Context) ([]dmarcd.TeamSender, error) { return t.own, nil }
 
 func (t *team) Senders(context.Context, string, []string) (map[string]dmarcd.SeenDays, error) {
 	return t.senders, nil

@@ -49,6 +49,7 @@ type scenario struct {
 	facts  dmarcd.Facts
 	checks []dmarcd.StoredCheck // of the period, the latest first; none for facts alone
 	team   map[string]dmarcd.Class
+	own    []dmarcd.TeamSender
 	mail   []flow
 	want   []want
 	stage  dmarcd.Stage
@@ -105,7 +106,7 @@ func scenarioService(t testing.TB) *insight.Service {
 // reports makes the records that receivers would have sent.
 func (s scenario) reports() *team {
 	record, _ := dmarc.Parse(s.published())
-	t := new(team)
+	t := &team{own: s.own}
 	for _, f := range s.mail {
 		from := cmp.Or(f.from, "example.com")
 		identity, dkim, spf := f.identity(from, record)
@@ -161,7 +162,7 @@ func (s scenario) published() string {
 // would say.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(ownScenarios, serviceScenarios, relayScenarios, spoofScenarios, recordScenarios)
+	all := slices.Concat(ownScenarios, serviceScenarios, relayScenarios, spoofScenarios, recordScenarios, teamScenarios)
 	if len(all) < 40 {
 		t.Errorf("got %d scenarios, want at least 40", len(all))
 	}

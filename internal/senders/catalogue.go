@@ -1,6 +1,8 @@
 package senders
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
 
 	"github.com/dmarcd/dmarcd/dns"
@@ -24,6 +26,9 @@ type Catalogue struct {
 	hosts    map[string]*Sender // nil for an exception
 	networks map[uint32]*Sender
 	domains  map[string]*Sender
+	// addresses are networks of addresses; lengths are those of their prefixes, longest first.
+	addresses map[netip.Prefix]*Sender
+	lengths   []int
 }
 
 // NewCatalogue returns a catalogue of the senders, in which the first one counts
@@ -35,6 +40,8 @@ func NewCatalogue(all []Sender) *Catalogue {
 		hosts:    map[string]*Sender{},
 		networks: map[uint32]*Sender{},
 		domains:  map[string]*Sender{},
+
+		addresses: map[netip.Prefix]*Sender{},
 	}
 	for i := range c.all {
 		sender := &c.all[i]
@@ -46,8 +53,46 @@ func NewCatalogue(all []Sender) *Catalogue {
 		claim(c.hosts, sender.Except, nil)
 		claim(c.networks, sender.Networks, sender)
 		claim(c.domains, sender.Domains, sender)
+		claim(c.addresses, sender.Addresses, sender)
 	}
+	for prefix := range c.addresses {
+		c.lengths = append(c.lengths, prefix.Bits())
+	}
+	slices.SortFunc(c.lengths, func(a, b int) int { return cmp.Compare(b, a) })
+	c.lengths = slices.Compact(c.lengths)
 	return c
+}
+
+// With returns a catalogue in which the senders of a team come first. One with the key of a
+// sender of the catalogue corrects it: its name counts, and it is recognised by more.
+func (c *Catalogue) With(own []Sender) *Catalogue {
+	all := make([]Sender, 0, len(own)+len(c.all))
+	for _, sender := range own {
+		if known := c.byKey[sender.Key]; known != nil {
+			corrected := *known
+			corrected.Name, corrected.Addresses = sender.Name, sender.Addresses
+			corrected.Hosts = slices.Concat(sender.Hosts, known.Hosts)
+			corrected.Domains = slices.Concat(sender.Domains, known.Domains)
+			sender = corrected
+		}
+		all = append(all, sender)
+	}
+	return NewCatalogue(append(all, c.all...))
+}
+
+// OfAddress returns the sender that has the narrowest network with an address, and whether
+// there is one.
+func (c *Catalogue) OfAddress(addr netip.Addr) (Sender, bool) {
+	for _, length := range c.lengths {
+		prefix, err := addr.Prefix(length)
+		if err != nil {
+			continue // too long for IPv4
+		}
+		if sender := c.addresses[prefix]; sender != nil {
+			return *sender, true
+		}
+	}
+	return Sender{}, false
 }
 
 func claim[K comparable](claimed map[K]*Sender, keys []K, by *Sender) {

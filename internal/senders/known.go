@@ -123,5 +123,8 @@ func (e entry) sender() (Sender, error) {
 			return Sender{}, fmt.Errorf("%q is not a domain name in lower case", name)
 		}
 	}
-	return Sender(e), nil
+	return Sender{
+		Key: e.Key, Name: e.Name, Kind: e.Kind, Category: e.Category, Networks: e.Networks, Hosts: e.Hosts, Except: e.Except, Domains: e.Domains,
+		AlignsSPF: e.AlignsSPF, AlignsDKIM: e.AlignsDKIM, Setup: e.Setup,
+	}, nil
 }

@@ -1,5 +1,7 @@
 package senders
 
+import "net/netip"
+
 // Kind is what a known sender does with the mail of a domain.
 type Kind string
 
@@ -30,9 +32,11 @@ const (
 	Hosting       Category = "hosting"
 	Forwarding    Category = "forwarder"
 	MailingList   Category = "mailing list"
+	// Added is that of senders that are not in the catalogue, but that a team added.
+	Added Category = "named by your team"
 )
 
-// Categories returns all categories.
+// Categories returns all categories of the catalogue.
 func Categories() []Category {
 	return []Category{Mailboxes, Marketing, Transactional, CRM, Business, Gateway, Hosting, Forwarding, MailingList}
 }
@@ -52,6 +56,9 @@ type Sender struct {
 	// Domains holds domains of its own that it signs with, or uses as envelope
 	// sender, or at or below which its customers' are.
 	Domains []string
+	// Addresses holds networks in which only this sender sends mail: those of senders that a
+	// team added.
+	Addresses []netip.Prefix
 	// AlignsSPF and AlignsDKIM tell whether a customer can have its mail pass SPF and
 	// DKIM for the customer's own domain.
 	AlignsSPF, AlignsDKIM bool

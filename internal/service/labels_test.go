@@ -34,6 +34,26 @@ var labelUses = map[string]use{
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteSample(ctx) },
 	},
+	"TeamSenders": reads(func(_ *world, t *service.Team) ([]dmarcd.TeamSender, error) { return t.TeamSenders(ctx) }),
+	"SetTeamSender": {
+		needs: change, action: "sender.set", target: "crm", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error {
+			_, err := t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM"}, []string{"192.0.2.1"})
+			return err
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			_, err := t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM", Domains: []string{ours}}, nil)
+			return err
+		},
+	},
+	"RemoveTeamSender": {
+		needs: change, action: "sender.remove", target: "crm", wants: dmarcd.ErrNotFound,
+		team: func(w *world, t *service.Team) error {
+			w.must(w.store.Team(w.team.ID).SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM"}))
+			return t.RemoveTeamSender(ctx, "crm")
+		},
+		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.RemoveTeamSender(ctx, "'") },
+	},
 	"Search": {
 		needs: see, wants: dmarcd.ErrInvalid, team: func(_ *world, t *service.Team) error { _, err := t.Search(ctx, "example", 10); return err },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {

@@ -45,9 +45,12 @@ func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Dur
 	bases := make([]string, len(domains))
 	var open []int
 	cache, now := &t.service.advice, time.Now()
+	own, err := t.team.TeamSenders(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i, domain := range domains {
-		var err error
-		if bases[i], err = t.adviceBasis(ctx, domain); err != nil {
+		if bases[i], err = t.adviceBasis(ctx, domain, own); err != nil {
 			return nil, err
 		}
 		var ok bool
@@ -79,15 +82,16 @@ func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Dur
 	return all, nil
 }
 
-// adviceBasis identifies the state of a domain that its advice follows from.
-func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain) (string, error) {
+// adviceBasis identifies the state of a domain, and the team's own senders, that its advice
+// follows from.
+func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain, own []dmarcd.TeamSender) (string, error) {
 	from, to := t.period(dmarcd.Days{})
 	state, err := t.team.AdviceState(ctx, domain.ID, dmarcd.Days{From: &from, To: &to})
 	if err != nil {
 		return "", err
 	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	return fmt.Sprintf("%q %q %t %v %v", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), state, classes), err
+	return fmt.Sprintf("%q %q %t %v %v %v", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), state, classes, own), err
 }
 
 // RefreshAdvice computes the advice of a team that was asked for lately, where something has

@@ -123,7 +123,10 @@ func (t *Team) domainMail(ctx context.Context, read tx, id dmarcd.DomainID, from
 	if err := t.addSessions(ctx, read, &mail, from); err != nil {
 		return mail, err
 	}
-	_, err = collect(ctx, read, `SELECT sender, class FROM sender_classes WHERE team_id = $1 AND domain_id = $2`, []any{t.id, id}, func(scan scanner) (none struct{}, err error) {
+	_, err = collect(ctx, read, `SELECT key, class FROM (
+			SELECT 0 AS n, key, class FROM team_senders WHERE team_id = $1 AND class <> ''
+			UNION ALL SELECT 1, sender, class FROM sender_classes WHERE team_id = $1 AND domain_id = $2
+		) AS classes ORDER BY n`, []any{t.id, id}, func(scan scanner) (none struct{}, err error) {
 		var sender string
 		var class dmarcd.Class
 		err = scan(&sender, &class)

@@ -41,6 +41,7 @@ var backupTables = []struct{ name, columns string }{
 	{"records", "team_id, report_id, share, n, count, source, disposition, dkim, spf, details"},
 	{"selectors", "team_id, domain_id, signer, selector, day"},
 	{"sender_classes", "team_id, domain_id, sender, class"},
+	{"team_senders", "team_id, key, name, class, networks, hosts, domains"},
 	{"rejected", "id, team_id, kind, intake, name, member, reason, genuine, verdict, received_at, original, bytes, domain_id"},
 	{"mailboxes", "id, team_id, host, port, security, username, method, secret, folder, after, move_to, uid_validity, last_uid, created_at, seen_at, error, error_at, crashes, paused_at, lease_until"},
 	{"reverse_names", "address, name, looked_at"},

@@ -34,6 +34,19 @@ var labelAttacks = map[string]func(ctx context.Context, other *store.Team, v vic
 		}
 		return err
 	},
+	"TeamSenders": func(ctx context.Context, other *store.Team, _ victim) error {
+		all, err := other.TeamSenders(ctx)
+		return wantNone(len(all), err)
+	},
+	"SetTeamSender": func(ctx context.Context, other *store.Team, v victim) error {
+		if err := other.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "forged"}); err != nil {
+			return err
+		}
+		return other.RemoveTeamSender(ctx, v.sender)
+	},
+	"RemoveTeamSender": func(ctx context.Context, other *store.Team, v victim) error {
+		return wantNotFound(other.RemoveTeamSender(ctx, v.sender))
+	},
 	"ActiveDomains": func(ctx context.Context, other *store.Team, _ victim) error {
 		all, active, open, err := other.ActiveDomains(ctx)
 		return wantNone(all+active+len(open), err)

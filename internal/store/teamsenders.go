@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -36,8 +37,12 @@ type senderDay struct {
 // updateSenders adds the senders of changed days. If records were removed, it first
 // shortens the spans of senders that may depend on them, and then finds the senders of
 // all days, because any day may be the next day of a sender. If the job is interrupted
-// before its last transaction, it runs again.
+// before its last transaction, or if the team changes its own senders meanwhile, it runs again.
 func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
+	own, err := t.TeamSenders(ctx)
+	if err != nil {
+		return err
+	}
 	changed, err := collectRead(ctx, t.store, `SELECT day, changes, in_senders >= 0 AND removed > in_senders AND NOT expired
 		FROM team_days WHERE team_id = $1 AND in_senders <> changes ORDER BY day`, []any{t.id}, func(scan scanner) (d senderDay, err error) {
 		return d, scan(&d.day, &d.changes, &d.removed)
@@ -70,7 +75,16 @@ func (t *Team) updateSenders(ctx context.Context, find FindSenders) error {
 			return err
 		}
 	}
-	return t.tx(ctx, func(tx tx) error { return t.finishSenders(ctx, tx, changed, len(removed) > 0) })
+	return t.tx(ctx, func(tx tx) error {
+		if err := t.shareLock(ctx, tx); err != nil {
+			return err
+		}
+		now, err := t.teamSenders(ctx, tx)
+		if err != nil || !reflect.DeepEqual(now, own) {
+			return err
+		}
+		return t.finishSenders(ctx, tx, changed, len(removed) > 0)
+	})
 }
 
 // maxPeriod is the number of days read at once.

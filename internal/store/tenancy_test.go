@@ -25,6 +25,7 @@ type victim struct {
 	member   dmarcd.User
 	invited  string
 	test     dmarcd.ClaimedDelivery
+	sender   string
 }
 
 func (v victim) delivery() *dmarcd.Delivery {
@@ -459,7 +460,10 @@ func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := victim{domain: domain}
+	v := victim{domain: domain, sender: "crm"}
+	if err := mine.SetTeamSender(ctx, dmarcd.TeamSender{Key: v.sender, Name: "CRM"}); err != nil {
+		t.Fatal(err)
+	}
 	receipts, err := mine.Receive(ctx, []*dmarcd.Delivery{v.delivery()})
 	if err != nil {
 		t.Fatal(err)
@@ -534,6 +538,7 @@ type victimState struct {
 	members, audit  int
 	invitations     int
 	webhooks        string
+	senders         string
 }
 
 func state(t *testing.T, mine *store.Team, v victim) victimState {
@@ -581,6 +586,9 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	deliveries, err := mine.Deliveries(ctx, v.test.Webhook.ID, 0, 100)
 	must(err)
 	got.webhooks = fmt.Sprintf("%+v %+v", webhooks, deliveries)
+	senders, err := mine.TeamSenders(ctx)
+	must(err)
+	got.senders = fmt.Sprint(senders)
 	members, err := mine.Members(ctx)
 	must(err)
 	invitations, err := mine.Invitations(ctx)

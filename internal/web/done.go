@@ -8,6 +8,8 @@ var doneMessages = map[string]string{
 	"domain-deleted":       "The domain and everything known about it was deleted.",
 	"domain-checked":       "The DNS was checked just now.",
 	"class-set":            "The class of the sender was saved.",
+	"sender-set":           "The sender was saved. All mail of the past is assigned anew.",
+	"sender-removed":       "The sender was removed. Its mail is shown under the sender of before.",
 	"purpose-set":          "The purpose was saved.",
 	"tags-set":             "The tags were saved.",
 	"sample-added":         "Sample data was added. Look around, and remove it when you are done.",

@@ -46,6 +46,7 @@ func (s *site) allPages() []page {
 		{name: "search", path: "/app/search?q=example"},
 		{name: "sources", path: "/app/senders?sort=name"},
 		{name: "source", path: "/app/senders/header_from/example.com?domain=example.com"},
+		{name: "senders-own", path: "/app/senders/own", golden: true},
 		{name: "reports", path: "/app/reports"},
 		{name: "report-aggregate", path: report(s.aggregate), golden: true},
 		{name: "report-odd", path: report(s.odd)},

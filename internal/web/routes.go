@@ -62,6 +62,9 @@ func (s *Web) routes() []route {
 
 		{get, "/search", AccessView, s.search},
 		{get, "/senders", AccessView, s.sources},
+		{get, "/senders/own", AccessView, s.ownSenders},
+		{post, "/senders/own", AccessEdit, s.setOwnSender},
+		{post, "/senders/own/{sender}/remove", AccessEdit, s.removeOwnSender},
 		{get, "/changes", AccessView, s.teamChanges},
 		{get, "/print", AccessView, s.printedTeam},
 		{get, "/senders/{group}/{source}", AccessView, s.source},

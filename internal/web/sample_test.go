@@ -185,6 +185,10 @@ func (s *site) makeSettings(t *testing.T, team *service.Team) {
 		t.Fatal(err)
 	}
 	s.token = tokens[0].ID.String()
+	crm := dmarcd.TeamSender{Key: "crm", Name: "CRM " + hostile[:min(len(hostile), 60)], Class: dmarcd.ClassYours, Hosts: []string{"out.crm.example"}}
+	if _, err := team.SetTeamSender(t.Context(), crm, []string{"203.0.113.64/26"}); err != nil {
+		t.Fatal(err)
+	}
 	mailbox, err := team.AddMailbox(t.Context(), service.NewMailbox{Mailbox: dmarcd.Mailbox{
 		Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword,
 		Folder: "INBOX", After: dmarcd.AfterFlag,

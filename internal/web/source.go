@@ -44,6 +44,9 @@ type sourceView struct {
 	Assessment *insight.Assessment
 	Class      ui.Cell
 	Classes    []ui.Action
+	// NameForm names the sender, and NameTitle is its title, "" for none.
+	NameForm  ui.Form
+	NameTitle string
 }
 
 func (s *Web) source(c *call) error {
@@ -99,6 +102,9 @@ func (s *Web) source(c *call) error {
 		if c.wantsCSV(t.ID) {
 			return c.csv(t)
 		}
+	}
+	if view.NameForm, view.NameTitle, err = c.nameForm(asked, found); err != nil {
+		return err
 	}
 	page := Page{Template: "source", Title: found.Name, Section: "Senders", Charts: true}
 	back := ui.Link{Text: "Senders", Href: ui.WithQuery(Prefix+"/senders", carried(query), "group", string(asked.Group))}

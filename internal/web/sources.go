@@ -43,6 +43,8 @@ type sourcesView struct {
 	// if there is none.
 	Kept  []ui.Choice
 	Clear string
+	// Own is the page of the team's own senders.
+	Own string
 }
 
 func (s *Web) sources(c *call) error {
@@ -107,7 +109,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	}
 	view := sourcesView{
 		Query: asked, Path: path, Kept: ui.Kept(query, "search", "failing", "tag"), Groups: groupTabs(path, query, asked.Group),
-		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()),
+		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()), Own: c.link(ownSendersPath),
 	}
 	if asked.Search != "" || asked.Failing || asked.Tag != "" {
 		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "tag", "", "after", "")

@@ -96,6 +96,28 @@ func NewSenderClass(domain, sender string, class dmarcd.Class) SenderClass {
 	return SenderClass{Domain: domain, Sender: sender, Class: optionalText(string(class))}
 }
 
+// TeamSender is a sender that a team added or corrected.
+type TeamSender struct {
+	Key      string   `json:"key"`
+	Name     string   `json:"name"`
+	Class    *string  `json:"class"`
+	Networks []string `json:"networks"`
+	Hosts    []string `json:"hosts"`
+	Domains  []string `json:"domains"`
+}
+
+// NewTeamSender returns the shape of a sender.
+func NewTeamSender(s dmarcd.TeamSender) TeamSender {
+	shape := TeamSender{
+		Key: s.Key, Name: s.Name, Class: optionalText(string(s.Class)),
+		Networks: []string{}, Hosts: append([]string{}, s.Hosts...), Domains: append([]string{}, s.Domains...),
+	}
+	for _, network := range s.Networks {
+		shape.Networks = append(shape.Networks, network.String())
+	}
+	return shape
+}
+
 // Assess adds what a source is to the domain.
 func (s *Source) Assess(class dmarcd.Class, evidence []string, cause, fix string) {
 	s.Class, s.Evidence = class, append([]string{}, evidence...)

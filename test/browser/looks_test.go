@@ -74,6 +74,7 @@ var shownPages = []shown{
 	{name: "senders", path: "/app/senders"},
 	{name: "senders-address", path: "/app/senders?group=address&failing=yes"},
 	{name: "sender", path: "/app/senders", link: `main a[href^="/app/senders/"]`},
+	{name: "senders-own", path: "/app/senders/own"},
 	{name: "reports", path: "/app/reports"},
 	{name: "report-aggregate", path: "/app/reports?kind=aggregate", link: `main a[href^="/app/reports/rep_"]`},
 	{name: "report-failure", path: "/app/reports?kind=failure", link: `main a[href^="/app/reports/rep_"]`},

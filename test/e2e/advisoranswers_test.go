@@ -19,6 +19,7 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 		changing(http.MethodGet, "/insights/simulate?domain="+domain, token, ""),
 		changing(http.MethodGet, "/insights/records?domain="+domain, token, ""),
 		changing(http.MethodPut, "/domains/"+domain+"/senders/as64500", token, `{"class":"yours"}`),
+		changing(http.MethodDelete, "/senders/our-crm", token, ""),
 		changing(http.MethodPut, "/domains/"+domain+"/tags", token, `{"tags":["shop"]}`),
 		changing(http.MethodGet, "/domains/"+domain+"/tags", token, ""),
 		changing(http.MethodGet, path+"/deliveries", token, ""),
@@ -35,6 +36,8 @@ func advisorRequests(domain string, hook hookNames, token string) []request {
 func teamRequests(token string) []request {
 	return append(alertRequests(1, token),
 		changing(http.MethodPost, "/domains/example.com/selftest", token, ""),
+		changing(http.MethodGet, "/senders", token, ""),
+		changing(http.MethodPut, "/senders/our-crm", token, `{"name":"Our CRM","class":"yours","networks":["192.0.2.0/24"]}`),
 		changing(http.MethodGet, "/tags", token, ""),
 		changing(http.MethodGet, "/search?q=example", token, ""),
 		changing(http.MethodGet, "/webhooks", token, ""),
@@ -97,6 +100,7 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 		for _, r := range []request{
 			changing(http.MethodPut, "/domains/example.com/senders/as64500", in.token, ""),
 			changing(http.MethodPut, "/domains/example.com/tags", in.token, ""),
+			changing(http.MethodPut, "/senders/our-crm", in.token, ""),
 			changing(http.MethodPatch, "/webhooks/"+hook.webhook, in.token, ""),
 			changing(http.MethodPost, "/webhooks", in.token, ""),
 		} {
@@ -106,13 +110,14 @@ func TestAnswersOfTheAdvisor(t *testing.T) {
 			r.header, r.body = map[string]string{"Content-Type": "text/plain"}, "{}"
 			want(r, http.StatusUnsupportedMediaType)
 		}
-		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries", "/tags", "/domains/example.com/tags", "/search?q=example"} {
+		for _, path := range []string{"/insights/advice", "/insights/simulate?domain=example.com", "/webhooks", "/webhooks/" + hook.webhook + "/deliveries", "/senders", "/tags", "/domains/example.com/tags", "/search?q=example"} {
 			a := s.get(path)
 			a.wantStatus(t, http.StatusOK)
 			if got := s.ifNoneMatch(path, a.header.Get("ETag")).status; got != http.StatusNotModified {
 				t.Errorf("%s again: got status %d want 304", path, got)
 			}
 		}
+		want(changing(http.MethodPut, "/senders/our-crm", in.token, `{"name":"Our CRM","networks":["192.0.2.0/24"]}`), http.StatusOK)
 		for _, r := range advisorRequests("example.com", hook, in.token) {
 			if a := s.send(r); a.status >= http.StatusBadRequest {
 				t.Errorf("%s %s: got status %d want a success: %s", r.method, r.path, a.status, a.body)

@@ -192,7 +192,7 @@ func (s *server) breaches(sent *http.Request, r request, a answer) error {
 // errors also have the code in the body. Unknown paths have no endpoint.
 var (
 	codePattern     = regexp.MustCompile(`^[a-z_]+$`)
-	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
+	additionPattern = regexp.MustCompile(`^/(events|alerts|webhooks|insights/|senders|tags|search|domains/[^/]+/(checks|setup|selftest|senders|tags))`)
 )
 
 // errorShape checks the error body: a message of one sentence, with a code on additions,

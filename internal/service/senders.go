@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/dmarc"
+)
+
+// TeamSenders returns the senders that the team added or corrected, by key.
+func (t *Team) TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, err
+	}
+	return t.team.TeamSenders(ctx)
+}
+
+// SetTeamSender adds a sender to those of the team, or replaces the one with its key, and
+// returns it in its canonical form. networks are CIDR prefixes or addresses. A sender that is
+// not known needs something by which it is recognised.
+func (t *Team) SetTeamSender(ctx context.Context, sender dmarcd.TeamSender, networks []string) (dmarcd.TeamSender, error) {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return dmarcd.TeamSender{}, err
+	}
+	sender, err := dmarcd.ParseTeamSender(sender, networks)
+	if err != nil {
+		return dmarcd.TeamSender{}, err
+	}
+	_, isSystem := dmarcd.SystemNumber(sender.Key)
+	if !sender.HasClues() && !isSystem && !t.service.options.Insight.Knows(sender.Key) {
+		return dmarcd.TeamSender{}, &dmarcd.InvalidError{Field: "networks", Message: "Name a network, a host or a domain by which the sender is recognized."}
+	}
+	if err := t.checkClues(ctx, sender); err != nil {
+		return dmarcd.TeamSender{}, err
+	}
+	return sender, t.team.SetTeamSender(ctx, sender, t.actor.to("sender.set", sender.Key, sender.Name))
+}
+
+// checkClues refuses names that more than one sender has: public suffixes, and as a signing
+// domain those that the team monitors.
+func (t *Team) checkClues(ctx context.Context, sender dmarcd.TeamSender) error {
+	for _, host := range sender.Hosts {
+		if dmarc.IsPublicSuffix(host) {
+			return &dmarcd.InvalidError{Field: "hosts", Message: fmt.Sprintf("Hosts of many senders are below %s. Use a longer name.", host)}
+		}
+	}
+	for _, domain := range sender.Domains {
+		if dmarc.IsPublicSuffix(domain) {
+			return &dmarcd.InvalidError{Field: "domains", Message: fmt.Sprintf("Many senders have domains below %s. Use a longer name.", domain)}
+		}
+		switch _, err := t.team.Domain(ctx, domain); {
+		case err == nil:
+			return &dmarcd.InvalidError{Field: "domains", Message: fmt.Sprintf(
+				"All your senders use %s. Use a domain that only this sender signs with or sends from, or its hosts or networks.", domain)}
+		case !errors.Is(err, dmarcd.ErrNotFound):
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveTeamSender removes a sender from those of the team, or returns dmarcd.ErrNotFound.
+func (t *Team) RemoveTeamSender(ctx context.Context, key string) error {
+	if err := t.may(dmarcd.RightChange); err != nil {
+		return err
+	}
+	return t.team.RemoveTeamSender(ctx, key, t.actor.to("sender.remove", key, ""))
+}

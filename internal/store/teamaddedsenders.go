@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// SetTeamSender adds a sender, or replaces the one with the same key. Its values are as
+// dmarcd.ParseTeamSender returns them. It is a *dmarcd.InvalidError if the team has too many.
+func (t *Team) SetTeamSender(ctx context.Context, s dmarcd.TeamSender, audit ...dmarcd.AuditEntry) error {
+	networks := make([]string, len(s.Networks))
+	for i, network := range s.Networks {
+		networks[i] = network.String()
+	}
+	return t.changeTeamSenders(ctx, audit, func(tx tx) error {
+		var others int
+		err := tx.queryRow(ctx, `SELECT COUNT(*) FROM team_senders WHERE team_id = $1 AND key <> $2`, []any{t.id, s.Key}, &others)
+		if err != nil {
+			return err
+		}
+		if others >= dmarcd.MaxTeamSenders {
+			return &dmarcd.InvalidError{Field: "key", Message: fmt.Sprintf("The team has %d senders of its own, which is the limit. Remove one first.", others)}
+		}
+		_, err = tx.exec(ctx, `INSERT INTO team_senders (team_id, key, name, class, networks, hosts, domains) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (team_id, key) DO UPDATE SET name = excluded.name, class = excluded.class,
+				networks = excluded.networks, hosts = excluded.hosts, domains = excluded.domains`,
+			t.id, s.Key, s.Name, s.Class, joinLines(networks), joinLines(s.Hosts), joinLines(s.Domains))
+		return err
+	})
+}
+
+// RemoveTeamSender removes a sender of the team, or returns ErrNotFound.
+func (t *Team) RemoveTeamSender(ctx context.Context, key string, audit ...dmarcd.AuditEntry) error {
+	return t.changeTeamSenders(ctx, audit, func(tx tx) error {
+		removed, err := tx.exec(ctx, `DELETE FROM team_senders WHERE team_id = $1 AND key = $2`, t.id, plain(key))
+		if err == nil && removed == 0 {
+			err = dmarcd.ErrNotFound
+		}
+		return err
+	})
+}
+
+// changeTeamSenders runs f in a transaction that also has the senders of all days found again:
+// mail of the past belongs to other senders now. Days that are due anyway stay as they are.
+func (t *Team) changeTeamSenders(ctx context.Context, audit []dmarcd.AuditEntry, f func(tx) error) error {
+	return t.tx(ctx, func(tx tx) error {
+		if err := t.lock(ctx, tx); err != nil {
+			return err
+		}
+		if err := f(tx); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `UPDATE team_days SET in_senders = -1 WHERE team_id = $1 AND in_senders = changes AND NOT expired`, t.id)
+		if err != nil {
+			return err
+		}
+		return tx.noteAll(ctx, t.id, audit, "")
+	})
+}
+
+// TeamSenders returns the senders of the team, by key.
+func (t *Team) TeamSenders(ctx context.Context) (all []dmarcd.TeamSender, err error) {
+	err = t.store.longRead(ctx, func(read tx) error {
+		all, err = t.teamSenders(ctx, read)
+		return err
+	})
+	return all, err
+}
+
+func (t *Team) teamSenders(ctx context.Context, read tx) ([]dmarcd.TeamSender, error) {
+	return collect(ctx, read, `SELECT key, name, class, networks, hosts, domains FROM team_senders WHERE team_id = $1 ORDER BY key`,
+		[]any{t.id}, func(scan scanner) (s dmarcd.TeamSender, err error) {
+			var networks, hosts, domains string
+			if err := scan(&s.Key, &s.Name, &s.Class, &networks, &hosts, &domains); err != nil {
+				return s, err
+			}
+			for _, text := range lines(networks) {
+				network, unreadable := netip.ParsePrefix(text)
+				s.Networks, err = append(s.Networks, network), errors.Join(err, unreadable)
+			}
+			s.Hosts, s.Domains = lines(hosts), lines(domains)
+			return s, err
+		})
+}

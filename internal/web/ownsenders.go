@@ -1,0 +1,168 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+const ownSendersPath = Prefix + "/senders/own"
+
+type ownSendersView struct {
+	Table   ui.Table
+	Form    ui.Form
+	MayEdit bool
+}
+
+// senderForm edits a sender of the team. A key without a sender of the team names a known one;
+// without a key, a new one is made of the name.
+func senderForm(s dmarcd.TeamSender) ui.Form {
+	return ui.Form{Path: ownSendersPath, Method: "post", Submit: "Save sender", Fields: []ui.Field{
+		{Name: "key", Type: "hidden", Value: s.Key},
+		{Name: "name", Label: "Name", Type: "text", Value: s.Name, Required: true, Autocomplete: "off", Placeholder: "Our CRM"},
+		{Name: "class", Label: "Class for all domains", Type: "select", Value: string(s.Class), Choices: []ui.Choice{
+			{Value: "", Label: "decide automatically"},
+			{Value: string(dmarcd.ClassYours), Label: "yours"},
+			{Value: string(dmarcd.ClassService), Label: "service"},
+			{Value: string(dmarcd.ClassForwarder), Label: "forwarder"},
+			{Value: string(dmarcd.ClassUnknown), Label: "unknown"},
+			{Value: string(dmarcd.ClassSpoofing), Label: "spoofing"},
+		}},
+		{Name: "networks", Label: "Networks", Type: "text", Value: networkList(s), Autocomplete: "off", Placeholder: "192.0.2.0/24, 2001:db8::1", Hint: "Addresses from which only this sender sends. Separate them with commas."},
+		{Name: "hosts", Label: "Hosts", Type: "text", Value: strings.Join(s.Hosts, ", "), Autocomplete: "off", Placeholder: "out.crm.example", Hint: "Names of its servers, with all names below them."},
+		{Name: "domains", Label: "Domains", Type: "text", Value: strings.Join(s.Domains, ", "), Autocomplete: "off", Placeholder: "bounce.crm.example", Hint: "Domains of its own that pass DKIM or SPF, with all names below them."},
+	}}
+}
+
+func networkList(s dmarcd.TeamSender) string {
+	texts := make([]string, len(s.Networks))
+	for i, network := range s.Networks {
+		texts[i] = network.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// nameForm is the form that names the sender of a page, and its title.
+func (c *call) nameForm(asked mailQuery, found insight.Source) (ui.Form, string, error) {
+	if !c.viewer.MayEdit() || asked.Group != insight.GroupNetwork && asked.Group != insight.GroupAddress || asked.Key == "-" {
+		return ui.Form{}, "", nil
+	}
+	own, err := c.team.TeamSenders(c.r.Context())
+	if err != nil {
+		return ui.Form{}, "", err
+	}
+	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == asked.Key }); at >= 0 {
+		return senderForm(own[at]), "Change this sender", nil
+	}
+	form := senderForm(dmarcd.TeamSender{Key: asked.Key})
+	if asked.Group == insight.GroupAddress {
+		form = senderForm(dmarcd.TeamSender{})
+		form.Fields[3].Value = asked.Key
+	} else {
+		form.Fields[1].Value = found.Name
+		form.Fields[3].Hint = fmt.Sprintf("Leave networks, hosts and domains empty to name all of %s.", found.Name)
+	}
+	return form, "Name this sender", nil
+}
+
+// ownSenders lists the senders that the team added or corrected.
+func (s *Web) ownSenders(c *call) error {
+	form := senderForm(dmarcd.TeamSender{})
+	own, err := c.team.TeamSenders(c.r.Context())
+	if err != nil {
+		return err
+	}
+	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == c.r.URL.Query().Get("key") }); at >= 0 {
+		form = senderForm(own[at])
+	}
+	return s.showOwnSenders(c, http.StatusOK, own, form)
+}
+
+func (s *Web) showOwnSenders(c *call, status int, own []dmarcd.TeamSender, form ui.Form) error {
+	view := ownSendersView{Form: form, MayEdit: c.viewer.MayEdit(), Table: c.ownSenderTable(own)}
+	if c.wantsCSV("senders") {
+		return c.csv(view.Table)
+	}
+	return c.render(status, Page{
+		Template: "ownsenders", Title: "Your senders", Section: "Senders",
+		Trail: []ui.Link{{Text: "Senders", Href: c.link(Prefix + "/senders")}},
+	}, view)
+}
+
+func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {
+	t := ui.Table{
+		ID: "senders", Caption: "Your senders", CSV: ownSendersPath + "?csv=senders",
+		Columns: []ui.Column{{Title: "Sender", Wide: true, Note: "Key"}, {Title: "Class"}, {Title: "Networks", Wide: true}, {Title: "Hosts", Wide: true}, {Title: "Domains", Wide: true}, {Title: "Actions"}},
+		Empty:   ui.Empty{Title: "No senders of your own", Advice: "Add a sender that is not recognized, or open one on the page Senders to correct its name."},
+	}
+	for _, sender := range own {
+		class := ui.Text("automatic")
+		if sender.Class != "" {
+			class = classBadge(sender.Class)
+		}
+		buttons := ui.Actions()
+		if c.viewer.MayEdit() {
+			buttons.Actions = []ui.Action{{
+				Label: "Remove", Path: ownSendersPath + "/" + url.PathEscape(sender.Key) + "/remove", Danger: true,
+				Question: "Remove " + sender.Name + "? Its mail is shown under the sender of before.",
+			}}
+		}
+		t.Rows = append(t.Rows, []ui.Cell{
+			ui.LinkTo(sender.Name, c.link(Prefix+"/senders/"+string(insight.GroupNetwork)+"/"+url.PathEscape(sender.Key))).Noted(sender.Key), class,
+			ui.Text(networkList(sender)), ui.Text(strings.Join(sender.Hosts, ", ")), ui.Text(strings.Join(sender.Domains, ", ")), buttons,
+		})
+	}
+	return t
+}
+
+func (s *Web) setOwnSender(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	own, err := c.team.TeamSenders(c.r.Context())
+	if err != nil {
+		return err
+	}
+	sender := dmarcd.TeamSender{
+		Key: written.Get("key"), Name: written.Get("name"), Class: dmarcd.Class(written.Get("class")),
+		Hosts: splitList[string](written.Get("hosts")), Domains: splitList[string](written.Get("domains")),
+	}
+	networks := splitList[string](written.Get("networks"))
+	// A part of an autonomous system is a sender of its own.
+	_, isSystem := dmarcd.SystemNumber(sender.Key)
+	if sender.Key == "" || isSystem && len(networks)+len(sender.Hosts)+len(sender.Domains) > 0 {
+		sender.Key = newSenderKey(sender.Name, own)
+	}
+	if _, err := c.team.SetTeamSender(c.r.Context(), sender, networks); err != nil {
+		form, ok := senderForm(sender).Filled(written, err)
+		if !ok {
+			return err
+		}
+		return s.showOwnSenders(c, http.StatusUnprocessableEntity, own, form)
+	}
+	return c.done(ownSendersPath, "sender-set")
+}
+
+// newSenderKey returns a key that no sender of the team has.
+func newSenderKey(name string, own []dmarcd.TeamSender) string {
+	base := dmarcd.SenderKey(name)
+	key := base
+	for n := 2; slices.ContainsFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == key }); n++ {
+		key = fmt.Sprintf("%s-%d", base, n)
+	}
+	return key
+}
+
+func (s *Web) removeOwnSender(c *call) error {
+	if err := c.team.RemoveTeamSender(c.r.Context(), c.params.Get("sender")); err != nil {
+		return err
+	}
+	return c.done(ownSendersPath, "sender-removed")
+}

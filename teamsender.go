@@ -1,0 +1,144 @@
+package dmarcd
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// MaxTeamSenders is how many senders a team may add.
+	MaxTeamSenders = 200
+	// MaxSenderClues is how many networks, hosts and domains each a sender may have.
+	MaxSenderClues = 20
+	maxSenderName  = 100
+	// Wider networks belong to many senders.
+	minIPv4Bits, minIPv6Bits = 8, 32
+)
+
+// TeamSender is a sender that a team added, or the correction of a known one: if the key is
+// that of a known sender or of an autonomous system, the name replaces that of the sender, and
+// the rest adds to how it is recognised.
+type TeamSender struct {
+	// Key is a-z, 0-9 and hyphens, or AS and a number.
+	Key, Name string
+	// Class is the class of the sender for all domains of the team, unless one is set for a
+	// domain. "" leaves it to the reports.
+	Class Class
+	// Networks, Hosts and Domains say how the sender is recognised: by its address, by the
+	// name of its host, and by a domain that passes DKIM or SPF. Each includes what is below.
+	Networks       []netip.Prefix
+	Hosts, Domains []string
+}
+
+// HasClues reports whether the sender can be recognised without a known key.
+func (s TeamSender) HasClues() bool { return len(s.Networks)+len(s.Hosts)+len(s.Domains) > 0 }
+
+var teamSenderKey = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+
+// SystemNumber returns the number of the autonomous system whose key this is, such as AS64496,
+// and whether it is one.
+func SystemNumber(key string) (uint32, bool) {
+	digits, is := strings.CutPrefix(key, "AS")
+	number, err := strconv.ParseUint(digits, 10, 32)
+	return uint32(number), is && err == nil && number > 0 && digits[0] != '0'
+}
+
+// ParseTeamSender validates a sender and returns it in its canonical form. networks are CIDR
+// prefixes or addresses. It returns an *InvalidError for anything else.
+func ParseTeamSender(s TeamSender, networks []string) (TeamSender, error) {
+	s.Key, s.Name = strings.TrimSpace(s.Key), strings.TrimSpace(s.Name)
+	_, isSystem := SystemNumber(strings.ToUpper(s.Key))
+	if isSystem {
+		s.Key = strings.ToUpper(s.Key)
+	}
+	switch {
+	case !isSystem && !teamSenderKey.MatchString(s.Key):
+		return s, &InvalidError{Field: "key", Message: "The key of a sender consists of at most 64 lower-case letters, digits and hyphens, such as our-crm."}
+	case s.Name == "" || utf8.RuneCountInString(s.Name) > maxSenderName || !utf8.ValidString(s.Name) ||
+		strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return s, &InvalidError{Field: "name", Message: fmt.Sprintf("The name of a sender must have 1 to %d printable characters.", maxSenderName)}
+	case !slices.Contains([]Class{"", ClassYours, ClassService, ClassForwarder, ClassUnknown, ClassSpoofing}, s.Class):
+		return s, &InvalidError{Field: "class", Message: "The class must be yours, service, forwarder, unknown or spoofing."}
+	}
+	for field, list := range map[string]*[]string{"hosts": &s.Hosts, "domains": &s.Domains} {
+		names, err := parseSenderNames(field, *list)
+		if err != nil {
+			return s, err
+		}
+		*list = names
+	}
+	var err error
+	s.Networks, err = parseNetworks(networks)
+	return s, err
+}
+
+var notInKey = regexp.MustCompile(`[^a-z0-9]+`)
+
+// SenderKey returns a key for a sender with a name. Different names may have the same key.
+func SenderKey(name string) string {
+	key := notInKey.ReplaceAllString(strings.ToLower(name), "-")
+	key = strings.Trim(key[:min(len(key), 60)], "-")
+	return cmp.Or(key, "sender")
+}
+
+func parseSenderNames(field string, list []string) ([]string, error) {
+	if len(list) > MaxSenderClues {
+		return nil, tooManyClues(field)
+	}
+	names := make([]string, len(list))
+	for i, written := range list {
+		name, err := ParseName(written)
+		if err != nil {
+			return nil, &InvalidError{Field: field, Message: fmt.Sprintf("%q is not a domain name.", written)}
+		}
+		names[i] = name
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func parseNetworks(list []string) ([]netip.Prefix, error) {
+	if len(list) > MaxSenderClues {
+		return nil, tooManyClues("networks")
+	}
+	networks := make([]netip.Prefix, len(list))
+	for i, written := range list {
+		network, ok := parseNetwork(strings.TrimSpace(written))
+		if !ok {
+			return nil, &InvalidError{Field: "networks", Message: fmt.Sprintf(
+				"%q is not a network such as 192.0.2.0/24 or 2001:db8::/32, at least /%d for IPv4 and /%d for IPv6.", written, minIPv4Bits, minIPv6Bits)}
+		}
+		networks[i] = network
+	}
+	slices.SortFunc(networks, netip.Prefix.Compare)
+	return slices.Compact(networks), nil
+}
+
+// parseNetwork parses a prefix or an address. It reports false for wider ones than the limits.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	network, err := netip.ParsePrefix(text)
+	if err != nil {
+		addr, err := netip.ParseAddr(text)
+		if err != nil || addr.Zone() != "" {
+			return netip.Prefix{}, false
+		}
+		addr = addr.Unmap()
+		network = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	least := minIPv6Bits
+	if network.Addr().Is4() {
+		least = minIPv4Bits
+	}
+	return network.Masked(), network.Bits() >= least && !network.Addr().Is4In6()
+}
+
+func tooManyClues(field string) error {
+	return &InvalidError{Field: field, Message: fmt.Sprintf("A sender has at most %d %s.", MaxSenderClues, field)}
+}
