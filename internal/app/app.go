@@ -28,6 +28,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/intake/spool"
 	"github.com/dmarcd/dmarcd/internal/memory"
 	"github.com/dmarcd/dmarcd/internal/notify"
 	mailer "github.com/dmarcd/dmarcd/internal/notify/mail"
@@ -82,7 +83,8 @@ type App struct {
 	names         *senders.Names
 	sources       *insight.Service
 	memory        *memory.Budget
-	mail          *mail // nil if SMTP is disabled
+	spool         *spool.Spool // nil if this process handles no mail
+	mail          *mail        // nil if SMTP is disabled
 	deliveries    *notify.Worker
 	metrics       *metrics
 	listener      net.Listener
@@ -143,6 +145,9 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	a.config = cfg.Listening(a.listener.Addr())
 	handler, err := a.handler()
 	if err != nil {
+		return nil, err
+	}
+	if a.spool, err = a.openSpool(ctx); err != nil {
 		return nil, err
 	}
 	if cfg.SMTPListen != "" {
@@ -326,6 +331,9 @@ func (a *App) close() error {
 	}
 	if a.mail != nil {
 		errs = append(errs, a.mail.close())
+	}
+	if a.spool != nil {
+		errs = append(errs, a.spool.Close())
 	}
 	if a.resolver != nil {
 		a.resolver.Close()

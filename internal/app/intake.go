@@ -73,11 +73,13 @@ func temporaryFolder(cfg config.Config) string {
 // runIntake runs the transports other than HTTP.
 func (a *App) runIntake(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return a.mailboxes().Run(ctx) })
-	if a.mail != nil {
+	if a.spool != nil {
 		worker := &spool.Worker{
-			Spool: a.mail.spool, Verify: a.verifyMail, Handle: a.storeMails, Reject: a.rejectMail, Boundary: a.recovered,
+			Spool: a.spool, Verify: a.verifyMail, Handle: a.storeMails, Reject: a.rejectMail, Boundary: a.recovered,
 		}
 		group.Go(func() error { return worker.Run(ctx) })
+	}
+	if a.mail != nil {
 		group.Go(func() error { return a.mail.server.Serve(ctx, a.mail.listener) })
 	}
 	if a.config.Intake.Folder != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
@@ -20,10 +21,44 @@ import (
 type mail struct {
 	listener net.Listener
 	server   *smtpd.Server
-	spool    *spool.Spool
 }
 
-// listenForMail opens the spool and listens for SMTP.
+// openSpool opens the spool. Without SMTP there is none, unless it is in the database: then
+// this process handles what others have left there.
+func (a *App) openSpool(ctx context.Context) (*spool.Spool, error) {
+	inDatabase := a.config.Spool == config.SpoolDatabase
+	if !inDatabase {
+		if err := a.warnOfSpooled(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.config.SMTPListen == "" && !inDatabase {
+		return nil, nil //nolint:nilnil // none is a setting too
+	}
+	settings := spool.Config{
+		Folder: filepath.Join(a.config.Data, "spool"), Limits: spool.DefaultLimits(), Log: a.log, Now: time.Now,
+	}
+	settings.Limits.FreeBytes = int64(a.config.Limit.FreeDisk)
+	if inDatabase {
+		settings.Database = a.store
+	}
+	return spool.Open(settings)
+}
+
+// warnOfSpooled logs that mail is in the database, which only processes with the spool there
+// handle.
+func (a *App) warnOfSpooled(ctx context.Context) error {
+	messages := 0
+	if err := a.store.OthersSpooled(ctx, math.MaxInt32, func(_ string, entries int, _ int64) { messages += entries }); err != nil {
+		return fmt.Errorf("read the spool in the database: %w", err)
+	}
+	if messages > 0 {
+		a.log.Warn("mail in the spool of the database waits for a process with DMARCD_SPOOL=database", "messages", messages)
+	}
+	return nil
+}
+
+// listenForMail listens for SMTP.
 func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 	cfg := a.config
 	m := &mail{}
@@ -33,14 +68,6 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 		}
 	}()
 	encryption, err := startTLS(cfg.SMTP.Certificate, cfg.SMTP.Key)
-	if err != nil {
-		return nil, err
-	}
-	room := spool.DefaultLimits()
-	room.FreeBytes = int64(cfg.Limit.FreeDisk)
-	m.spool, err = spool.Open(spool.Config{
-		Folder: filepath.Join(cfg.Data, "spool"), Limits: room, Log: a.log, Now: time.Now,
-	})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +86,7 @@ func (a *App) listenForMail(ctx context.Context) (_ *mail, err error) {
 			return recipient.Team, err
 		},
 		Admit: func(ctx context.Context, team dmarcd.TeamID, _ int64) error { return a.store.Team(team).Admit(ctx) },
-		Spool: m.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Boundary: a.recovered,
+		Spool: a.spool, Log: a.log, Now: time.Now, Observe: a.metrics.observeMail, Boundary: a.recovered,
 	})
 	if m.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.SMTPListen); err != nil {
 		return nil, fmt.Errorf("listen for SMTP (set DMARCD_SMTP_LISTEN to use another address): %w", err)
@@ -80,16 +107,13 @@ func startTLS(certificate, key string) (*tls.Config, error) {
 }
 
 func (m *mail) close() error {
-	var errs []error
-	if m.listener != nil {
-		if err := m.listener.Close(); !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
+	if m.listener == nil {
+		return nil
 	}
-	if m.spool != nil {
-		errs = append(errs, m.spool.Close())
+	if err := m.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Limits for mails that are stored in one transaction: bytes of documents, which are in

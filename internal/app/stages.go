@@ -113,9 +113,9 @@ func (c spoolCollector) Collect(out chan<- prometheus.Metric) {
 		bytes    int64
 		age      time.Duration
 	)
-	if c.app.mail != nil {
-		messages, bytes = c.app.mail.spool.Stats()
-		age = c.app.mail.spool.Age()
+	if c.app.spool != nil {
+		messages, bytes = c.app.spool.Stats()
+		age = c.app.spool.Age()
 	}
 	out <- prometheus.MustNewConstMetric(spoolMessages, prometheus.GaugeValue, float64(messages))
 	out <- prometheus.MustNewConstMetric(spoolBytes, prometheus.GaugeValue, float64(bytes))

@@ -107,6 +107,12 @@ func TestBadValues(t *testing.T) {
 		{"dns with port 0", "dns", "192.0.2.53:0", `dns = "192.0.2.53:0" (flag --dns): ` + wantDNS},
 		{"dns without host", "dns", ":53", `dns = ":53" (flag --dns): ` + wantDNS},
 
+		{"spool unknown", "spool", "memory", `spool = "memory" (flag --spool): must be one of files, database`},
+		{
+			"spool in SQLite", "spool", "database",
+			`spool = "database" (flag --spool): must be files unless database (DMARCD_DATABASE) is a postgres:// URL: with SQLite, the database is on the same disk`,
+		},
+
 		{"report_domain of one label", "report-domain", "example", `report_domain = "example" (flag --report-domain): ` + wantDomain},
 		{"report_domain with an underscore", "report-domain", "a_b.example", `report_domain = "a_b.example" (flag --report-domain): ` + wantDomain},
 		{"report_domain with an outer hyphen", "report-domain", "-a.example", `report_domain = "-a.example" (flag --report-domain): ` + wantDomain},

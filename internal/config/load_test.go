@@ -56,6 +56,7 @@ func TestDefaults(t *testing.T) {
 		Data:      "./data",
 		Listen:    "127.0.0.1:8080",
 		BaseURL:   "http://127.0.0.1:8080/api",
+		Spool:     config.SpoolFiles,
 		RateLimit: 50,
 		Log:       config.Log{Level: slog.LevelInfo, Format: config.FormatAuto, SlowQuery: time.Second},
 		HTTP: config.HTTP{
@@ -107,6 +108,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 		},
 		DNS:          []string{"192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"},
 		SMTPListen:   ":2525",
+		Spool:        config.SpoolDatabase,
 		ReportDomain: "reports.example.com",
 		Token:        goodToken,
 		RateLimit:    12.5,
@@ -131,6 +133,7 @@ base_url = "https://dmarc.example.com/v1/"
 trusted_proxies = ["127.0.0.1", "10.1.2.3/24", "2001:db8::/64"]
 dns = ["192.0.2.53:53", "[2001:db8::53]:5353", "unbound:53"]
 smtp_listen = ":2525"
+spool = "database"
 report_domain = "Reports.Example.COM."
 token = "` + goodToken + `"
 rate_limit = 12.5
@@ -172,6 +175,7 @@ dns:
   - "[2001:db8::53]:5353"
   - unbound:53
 smtp_listen: ":2525"
+spool: database
 report_domain: Reports.Example.COM.
 token: ` + goodToken + `
 rate_limit: 12.5
@@ -200,6 +204,7 @@ schedule:
 		"DMARCD_TRUSTED_PROXIES=127.0.0.1/32, 10.1.2.0/24,,2001:db8::/64",
 		"DMARCD_DNS=192.0.2.53:53, [2001:db8::53]:5353,,unbound:53",
 		"DMARCD_SMTP_LISTEN=:2525",
+		"DMARCD_SPOOL=database",
 		"DMARCD_REPORT_DOMAIN=Reports.Example.COM.",
 		"DMARCD_TOKEN= " + goodToken + "\n",
 		"DMARCD_RATE_LIMIT=12.5",
@@ -228,6 +233,7 @@ schedule:
 		"trusted-proxies":        "127.0.0.1,10.1.2.0/24,2001:DB8::/64",
 		"dns":                    "192.0.2.53:53,[2001:db8::53]:5353,unbound:53",
 		"smtp-listen":            ":2525",
+		"spool":                  "database",
 		"report-domain":          "reports.example.com",
 		"token":                  goodToken,
 		"rate-limit":             "12.5",

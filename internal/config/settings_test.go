@@ -23,6 +23,7 @@ func TestNames(t *testing.T) {
 		"trusted_proxies DMARCD_TRUSTED_PROXIES --trusted-proxies",
 		"dns DMARCD_DNS --dns",
 		"smtp_listen DMARCD_SMTP_LISTEN --smtp-listen",
+		"spool DMARCD_SPOOL --spool",
 		"report_domain DMARCD_REPORT_DOMAIN --report-domain",
 		"token DMARCD_TOKEN --token",
 		"rate_limit DMARCD_RATE_LIMIT --rate-limit",

@@ -18,84 +18,89 @@ import (
 // process and with a restart after each attempt.
 func TestCrashingMailIsRejected(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name     string
-		restarts bool
-	}{{"in one process", false}, {"over restarts", true}}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				folder := t.TempDir()
-				r := newRecorder(t)
-				r.answer = func(text string, _ dmarcd.TeamID, _ int) error {
-					if text == "bad" {
-						panic("a bug")
-					}
-					return nil
-				}
-				s := open(t, configuration(folder))
-				for _, text := range []string{"one", "bad", "two"} {
-					mustPut(t, s, text)
-				}
-				stop := work(t, s, r)
-				for range 10 {
-					time.Sleep(3 * time.Second)
-					synctest.Wait()
-					if test.restarts {
-						stop()
-						if err := s.Close(); err != nil {
-							t.Fatal(err)
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		tests := []struct {
+			name     string
+			restarts bool
+		}{{"in one process", false}, {"over restarts", true}}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				synctest.Test(t, func(t *testing.T) {
+					folder := t.TempDir()
+					r := newRecorder(t)
+					r.answer = func(text string, _ dmarcd.TeamID, _ int) error {
+						if text == "bad" {
+							panic("a bug")
 						}
-						s = open(t, configuration(folder))
-						stop = work(t, s, r)
+						return nil
 					}
-				}
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				stop()
-				if diff := cmp.Diff([]string{"one for team_7", "two for team_7"}, slices.Compact(r.all())); diff != "" {
-					t.Errorf("stored (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff([]string{"bad for team_7"}, r.rejects); diff != "" {
-					t.Errorf("rejected (-want +got):\n%s", diff)
-				}
-				if got := r.count["bad for team_7"]; got != 3 {
-					t.Errorf("got %d attempts want 3", got)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				if got := files(t, folder, ""); len(got) != 1 {
-					t.Errorf("got the files %q want the lock alone", got)
-				}
+					s := open(t, on.configuration(t, folder))
+					for _, text := range []string{"one", "bad", "two"} {
+						mustPut(t, s, text)
+					}
+					stop := work(t, s, r)
+					for range 10 {
+						time.Sleep(3 * time.Second)
+						synctest.Wait()
+						if test.restarts {
+							stop()
+							if err := s.Close(); err != nil {
+								t.Fatal(err)
+							}
+							s = open(t, on.configuration(t, folder))
+							stop = work(t, s, r)
+						}
+					}
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					stop()
+					if diff := cmp.Diff([]string{"one for team_7", "two for team_7"}, slices.Compact(r.all())); diff != "" {
+						t.Errorf("stored (-want +got):\n%s", diff)
+					}
+					if diff := cmp.Diff([]string{"bad for team_7"}, r.rejects); diff != "" {
+						t.Errorf("rejected (-want +got):\n%s", diff)
+					}
+					if got := r.count["bad for team_7"]; got != 3 {
+						t.Errorf("got %d attempts want 3", got)
+					}
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if got := files(t, folder, ""); len(got) != 1 {
+						t.Errorf("got the files %q want the lock alone", got)
+					}
+				})
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestMailThatCannotBeRejected makes Reject panic as well.
 func TestMailThatCannotBeRejected(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		folder := t.TempDir()
-		r := newRecorder(t)
-		r.answer = func(string, dmarcd.TeamID, int) error { panic("a bug") }
-		s := open(t, configuration(folder))
-		mustPut(t, s, "unrejectable")
-		stop := work(t, s, r)
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		stop()
-		if got := len(r.rejects); got != 1 {
-			t.Errorf("got %d attempts to reject want 1", got)
-		}
-		if got := files(t, folder, ".damaged"); len(got) != 1 {
-			t.Errorf("got %q want the message set aside", got)
-		}
-		if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
-			t.Errorf("got %d entries, %d bytes want none", entries, bytes)
-		}
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		synctest.Test(t, func(t *testing.T) {
+			folder := t.TempDir()
+			r := newRecorder(t)
+			r.answer = func(string, dmarcd.TeamID, int) error { panic("a bug") }
+			s := open(t, on.configuration(t, folder))
+			mustPut(t, s, "unrejectable")
+			stop := work(t, s, r)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			stop()
+			if got := len(r.rejects); got != 1 {
+				t.Errorf("got %d attempts to reject want 1", got)
+			}
+			if got := on.aside(t, folder); got != 1 {
+				t.Errorf("got %d messages set aside want 1", got)
+			}
+			if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
+				t.Errorf("got %d entries, %d bytes want none", entries, bytes)
+			}
+		})
 	})
 }
 
@@ -159,20 +164,22 @@ func TestProcessEndsWhileAMailIsHandled(t *testing.T) {
 // TestVerificationPanics checks that the message is stored with an unknown verdict.
 func TestVerificationPanics(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, configuration(t.TempDir()))
-		r := newRecorder(t)
-		r.verify = func(string) { panic("a bug") }
-		mustPut(t, s, "mail")
-		entry := s.List()[0]
-		stop := work(t, s, r)
-		synctest.Wait()
-		stop()
-		if diff := cmp.Diff([]string{"mail for team_7"}, r.all()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if v := entry.Verdict; v.Genuine != dmarcd.GenuineUnknown || !strings.Contains(v.Reason, "internal error") {
-			t.Errorf("got the verdict %+v want unknown", v)
-		}
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, on.configuration(t, t.TempDir()))
+			r := newRecorder(t)
+			r.verify = func(string) { panic("a bug") }
+			mustPut(t, s, "mail")
+			entry := s.List()[0]
+			stop := work(t, s, r)
+			synctest.Wait()
+			stop()
+			if diff := cmp.Diff([]string{"mail for team_7"}, r.all()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if v := entry.Verdict; v.Genuine != dmarcd.GenuineUnknown || !strings.Contains(v.Reason, "internal error") {
+				t.Errorf("got the verdict %+v want unknown", v)
+			}
+		})
 	})
 }

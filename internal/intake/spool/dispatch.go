@@ -43,10 +43,10 @@ func (s *Spool) add(e *Entry) {
 	defer s.mu.Unlock()
 	s.entries[e.Name] = e
 	e.remaining = len(e.Envelope.Recipients)
+	s.signal()
 	crashes := e.crashes.Load()
 	if crashes == 0 {
 		s.verification.push(&job{entry: e, team: e.Envelope.Recipients[0].Team})
-		s.signal()
 		return
 	}
 	for _, r := range e.Envelope.Recipients {
@@ -84,9 +84,12 @@ func (s *Spool) next() (*batch, time.Duration) {
 	now := s.config.Now()
 	for len(s.delayed) > 0 && !s.delayed[0].until.After(now) {
 		j := heap.Pop(&s.delayed).(delayedJob).job //nolint:forcetypeassert // only delay pushes
-		if j.entry.crashes.Load() > 0 {
+		switch {
+		case j.entry.crashes.Load() > 0:
 			s.suspects.push(j)
-		} else {
+		case !j.entry.isVerified:
+			s.verification.push(j)
+		default:
 			s.storing.push(j)
 		}
 	}

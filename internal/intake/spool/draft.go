@@ -76,9 +76,9 @@ func (d *Draft) reserve(n int) error {
 	return nil
 }
 
-// Commit writes the envelope and syncs the message to disk. After nil the message is
-// durable and will be handled. After an error it is not accepted, and Discard deletes it;
-// the error is a dmarcd.ErrTemporary, or dmarcd.ErrLimit if the envelope is too long.
+// Commit stores the message with its envelope. After nil it is durable and will be
+// handled. After an error it is not accepted, and Discard deletes it; the error is a
+// dmarcd.ErrTemporary, or dmarcd.ErrLimit if the envelope is too long.
 func (d *Draft) Commit(receivedAt time.Time) error {
 	if d.err == nil {
 		d.envelope.ReceivedAt = receivedAt
@@ -92,31 +92,12 @@ func (d *Draft) Commit(receivedAt time.Time) error {
 }
 
 func (d *Draft) commit() error {
-	trailer, err := appendTrailer(nil, d.envelope)
+	entry, err := d.spool.medium.save(d)
 	if err != nil {
 		return err
 	}
-	if _, err := d.file.Write(trailer); err != nil {
-		return temporary("write a spool file", err)
-	}
-	if err := d.file.Sync(); err != nil {
-		return temporary("make a spool file durable", err)
-	}
-
-	s := d.spool
-	name := s.newName()
-	entry := &Entry{Name: name, Envelope: d.envelope, Size: d.size, path: s.path(name + mailSuffix)}
-	if err := s.disk.rename(d.path, entry.path); err != nil {
-		return temporary("name a spool file", err)
-	}
-	d.path = entry.path
-	// The rename must be durable too before the client gets its 250.
-	if err := s.disk.syncFolder(s.config.Folder); err != nil {
-		return temporary("make the spool durable", err)
-	}
-
-	_ = d.file.Close() // synced above
-	s.add(entry)       // takes over the space reserved by the draft
+	_ = d.file.Close() // saved
+	d.spool.add(entry) // takes over the space reserved by the draft
 	return nil
 }
 

@@ -46,6 +46,8 @@ type Entry struct {
 	Verdict dmarcd.Verdict
 
 	path       string
+	database   *database // nil for a file
+	inProgress int       // batches, in a database
 	isVerified bool
 	remaining  int // teams it is not stored for yet
 	crashes    atomic.Int32
@@ -62,6 +64,9 @@ type Mail struct {
 
 // Open opens the message. The caller must close it. Errors are a dmarcd.ErrTemporary.
 func (e *Entry) Open() (*Mail, error) {
+	if err := e.fetch(); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(e.path)
 	if err != nil {
 		return nil, temporary("open a spooled mail", err)
@@ -83,15 +88,35 @@ const (
 // errDamaged means that a file does not have the format of this package.
 var errDamaged = errors.New("damaged spooled message")
 
-// appendTrailer appends the envelope, its length and the magic. It returns
-// dmarcd.ErrLimit if the envelope is too long.
-func appendTrailer(b []byte, envelope Envelope) ([]byte, error) {
+// encodeEnvelope returns the JSON of an envelope, or dmarcd.ErrLimit if it is too long.
+func encodeEnvelope(envelope Envelope) ([]byte, error) {
 	text, err := json.Marshal(envelope)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxEnvelope {
 		return nil, fmt.Errorf("%w: the envelope has %d bytes, the maximum is %d", dmarcd.ErrLimit, len(text), maxEnvelope)
+	}
+	return text, nil
+}
+
+// decodeEnvelope returns errDamaged if text is not an envelope.
+func decodeEnvelope(text []byte) (envelope Envelope, err error) {
+	if err := json.Unmarshal(text, &envelope); err != nil {
+		return Envelope{}, fmt.Errorf("%w: envelope: %w", errDamaged, err)
+	}
+	if len(envelope.Recipients) == 0 {
+		return Envelope{}, fmt.Errorf("%w: no recipient", errDamaged)
+	}
+	return envelope, nil
+}
+
+// appendTrailer appends the envelope, its length and the magic. It returns
+// dmarcd.ErrLimit if the envelope is too long.
+func appendTrailer(b []byte, envelope Envelope) ([]byte, error) {
+	text, err := encodeEnvelope(envelope)
+	if err != nil {
+		return nil, err
 	}
 	b = append(b, text...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(text))) //nolint:gosec // at most maxEnvelope
@@ -127,12 +152,9 @@ func readEntry(path string) (*Entry, error) {
 	if _, err := f.ReadAt(text, beforeFooter-length); err != nil {
 		return nil, err
 	}
-	entry := &Entry{Size: beforeFooter - length, path: path}
-	if err := json.Unmarshal(text, &entry.Envelope); err != nil {
-		return nil, fmt.Errorf("%w: envelope: %w", errDamaged, err)
+	envelope, err := decodeEnvelope(text)
+	if err != nil {
+		return nil, err
 	}
-	if len(entry.Envelope.Recipients) == 0 {
-		return nil, fmt.Errorf("%w: no recipient", errDamaged)
-	}
-	return entry, nil
+	return &Entry{Envelope: envelope, Size: beforeFooter - length, path: path}, nil
 }

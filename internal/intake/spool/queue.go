@@ -14,6 +14,14 @@ type job struct {
 	failures int // consecutive, in this process
 }
 
+func entriesOf(jobs []*job) []*Entry {
+	entries := make([]*Entry, len(jobs))
+	for i, j := range jobs {
+		entries[i] = j.entry
+	}
+	return entries
+}
+
 // bounds are the limits of a queue.
 type bounds struct {
 	// The maximum number of running batches: in total, per team, per network, and per

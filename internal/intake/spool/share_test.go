@@ -24,75 +24,78 @@ func mailTo(client string, teams ...dmarcd.TeamID) spool.Envelope {
 // of another team and network must still be accepted.
 func TestFloodLeavesSpace(t *testing.T) {
 	t.Parallel()
-	const plenty = 1 << 40
-	// manyNetworks sends every message from another network to the same teams.
-	manyNetworks := func(teams ...dmarcd.TeamID) func(int) spool.Envelope {
-		return func(n int) spool.Envelope {
-			return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), teams...)
+	onEach(t, func(t *testing.T, on storage) {
+		const plenty = 1 << 40
+		// manyNetworks sends every message from another network to the same teams.
+		manyNetworks := func(teams ...dmarcd.TeamID) func(int) spool.Envelope {
+			return func(n int) spool.Envelope {
+				return mailTo(netip.AddrFrom4([4]byte{192, 0, byte(n), 1}).String(), teams...)
+			}
 		}
-	}
-	tests := []struct {
-		name   string
-		limits spool.Limits
-		free   int64
-		flood  func(n int) spool.Envelope
-		most   int
-	}{
-		{
-			"a team by entries",
-			spool.Limits{Bytes: 1 << 20, Entries: 20},
-			plenty, manyNetworks(1), 10,
-		},
-		{
-			"a team by bytes",
-			spool.Limits{Bytes: 200, Entries: 1000},
-			plenty, manyNetworks(1), 10,
-		},
-		{
-			"a team by free disk space",
-			spool.Limits{Bytes: 1 << 20, Entries: 1000, FreeBytes: 1000},
-			1100, manyNetworks(1), 10,
-		},
-		{
-			"a network",
-			spool.Limits{Bytes: 1 << 20, Entries: 20},
-			plenty, func(n int) spool.Envelope { return mailTo("192.0.2.1", dmarcd.TeamID(100+n)) }, 10,
-		},
-		{
-			"teams together",
-			spool.Limits{Bytes: 1 << 20, Entries: 20},
-			plenty, manyNetworks(1, 3, 4), 10,
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			config := configuration(t.TempDir())
-			config.Limits = test.limits
-			free := test.free
-			s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
-			taken := 0
-			for put(s, "0123456789", test.flood(taken)) == nil {
-				taken++
-				free -= 10
-			}
-			if err := put(s, "0123456789", test.flood(taken)); !errors.Is(err, spool.ErrFull) {
-				t.Errorf("got %v want %v", err, spool.ErrFull)
-			}
-			if taken < test.most/2 || taken > test.most {
-				t.Errorf("got %d messages of the flood want %d to %d", taken, test.most/2, test.most)
-			}
-			if err := put(s, "0123456789", mailTo("198.51.100.1", 2)); err != nil {
-				t.Errorf("a message of another team and network: %v", err)
-			}
-			for _, e := range s.List() {
-				if err := s.Remove(e); err != nil {
-					t.Fatal(err)
+		tests := []struct {
+			name   string
+			limits spool.Limits
+			free   int64
+			flood  func(n int) spool.Envelope
+			most   int
+		}{
+			{
+				"a team by entries",
+				spool.Limits{Bytes: 1 << 20, Entries: 20},
+				plenty, manyNetworks(1), 10,
+			},
+			{
+				"a team by bytes",
+				spool.Limits{Bytes: 200, Entries: 1000},
+				plenty, manyNetworks(1), 10,
+			},
+			{
+				"a team by free disk space",
+				spool.Limits{Bytes: 1 << 20, Entries: 1000, FreeBytes: 1000},
+				1100, manyNetworks(1), 10,
+			},
+			{
+				"a network",
+				spool.Limits{Bytes: 1 << 20, Entries: 20},
+				plenty, func(n int) spool.Envelope { return mailTo("192.0.2.1", dmarcd.TeamID(100+n)) }, 10,
+			},
+			{
+				"teams together",
+				spool.Limits{Bytes: 1 << 20, Entries: 20},
+				plenty, manyNetworks(1, 3, 4), 10,
+			},
+		}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				config := on.configuration(t, t.TempDir())
+				config.Limits = test.limits
+				free := test.free
+				s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
+				taken := 0
+				for put(s, "0123456789", test.flood(taken)) == nil {
+					taken++
+					free -= 10
 				}
-			}
-			if err := put(s, "0123456789", test.flood(0)); err != nil {
-				t.Errorf("after the flood: %v", err)
-			}
-		})
-	}
+				if err := put(s, "0123456789", test.flood(taken)); !errors.Is(err, spool.ErrFull) {
+					t.Errorf("got %v want %v", err, spool.ErrFull)
+				}
+				if taken < test.most/2 || taken > test.most {
+					t.Errorf("got %d messages of the flood want %d to %d", taken, test.most/2, test.most)
+				}
+				if err := put(s, "0123456789", mailTo("198.51.100.1", 2)); err != nil {
+					t.Errorf("a message of another team and network: %v", err)
+				}
+				for _, e := range s.List() {
+					if err := s.Remove(e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := put(s, "0123456789", test.flood(0)); err != nil {
+					t.Errorf("after the flood: %v", err)
+				}
+			})
+		}
+	})
 }

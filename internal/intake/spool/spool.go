@@ -1,22 +1,18 @@
-// Package spool stores accepted messages on disk until their reports are in the
-// database. A committed message survives a crash of the process or the machine; an
-// uncommitted one leaves nothing behind.
+// Package spool stores accepted messages until their reports are in the database. A
+// committed message survives a crash of the process or the machine; an uncommitted one
+// leaves nothing behind. Messages are in files (folder.go), or in a database that
+// replicas share (database.go): then they also survive the loss of the disk.
 //
-// Each message is one file:
+// A Worker verifies and stores the messages. Delivery is at least once: after a crash
+// between storing and removal, a message is stored again.
 //
-//	file   = message envelope length magic
-//	length = the size of envelope, 4 bytes, big-endian
-//
-// It is written as a draft, synced, and then renamed, so a file with the suffix .mail is
-// always complete. A Worker verifies and stores the messages. Delivery is at least once:
-// after a crash between storing and removal, a message is stored again.
-//
-// Disk space (share.go) and workers (queue.go) are shared fairly between teams and
-// between client networks. Callers decide who may send a message, how it is verified and
-// how it is stored.
+// Space (share.go) and workers (queue.go) are shared fairly between teams and between
+// client networks. Callers decide who may send a message, how it is verified and how it
+// is stored.
 package spool
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,7 +20,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -53,30 +48,46 @@ func DefaultLimits() Limits {
 	return Limits{Bytes: 4 << 30, Entries: 100_000, FreeBytes: 256 << 20}
 }
 
-// Config configures a spool. All fields are required.
+// Config configures a spool. All fields but Database are required.
 type Config struct {
 	// Folder is created if it is missing. Only one process may use it at a time.
 	Folder string
-	Limits Limits
-	Log    *slog.Logger
-	Now    func() time.Time
+	// Database stores the messages; nil stores them in Folder. With a database, Folder
+	// has drafts and copies only, and Limits.Bytes and Limits.Entries apply to the
+	// messages of all replicas together.
+	Database Database
+	Limits   Limits
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
-// The suffixes of file names. The part before them is an increasing number.
-const (
-	draftSuffix   = ".draft"   // being written
-	mailSuffix    = ".mail"    // committed
-	damagedSuffix = ".damaged" // set aside: unreadable, or it crashes every attempt
-	busySuffix    = ".busy"    // see busy.go
-	crashSuffix   = ".crashes" // see busy.go
-	lockName      = "lock"
-)
+const lockName = "lock"
 
-// Spool is a folder of messages. It is safe for concurrent use.
+// maxCrashes is the number of crashes after which a message is rejected.
+const maxCrashes = 3
+
+// medium stores committed messages durably.
+type medium interface {
+	// save stores a draft and returns its entry.
+	save(d *Draft) (*Entry, error)
+	// remove deletes a message; one that is already gone is not an error.
+	remove(e *Entry) error
+	// occupy records messages as in progress until vacate is called, so that a crash is
+	// counted. It only logs errors: handling messages is what frees space.
+	occupy(entries []*Entry) (vacate func())
+	// saveCrashes stores the number of crashes of a message. One with more than
+	// maxCrashes is set aside for the operator: no process handles it again.
+	saveCrashes(e *Entry) error
+	close() error
+}
+
+// Spool contains messages. It is safe for concurrent use.
 type Spool struct {
-	config Config
-	disk   disk
-	lock   *os.File
+	config   Config
+	disk     disk
+	lock     *os.File
+	medium   medium
+	database *database // nil if messages are in files
 	// changed wakes the worker when there may be work.
 	changed chan struct{}
 
@@ -84,18 +95,17 @@ type Spool struct {
 	entries map[string]*Entry // by name
 	serial  int64             // number in the newest name
 
-	total usage // entries and drafts
-	held  map[holder]usage
-	free  int64 // free bytes at the last check
+	total  usage // entries and drafts
+	held   map[holder]usage
+	others others // what other replicas have
+	free   int64  // free bytes at the last check
 
 	verification, storing, suspects *queue
 	delayed                         delayed
-	slots                           []*slot // unused ones
-	slotCount                       int
 }
 
-// Open opens the spool in a folder and recovers the messages in it. It deletes drafts and
-// renames unreadable messages to .damaged.
+// Open opens a spool and recovers the messages in it. It deletes drafts and sets
+// unreadable messages aside.
 func Open(config Config) (*Spool, error) {
 	return open(config, realDisk())
 }
@@ -105,6 +115,14 @@ func open(config Config, d disk) (_ *Spool, err error) {
 		config: config, disk: d, changed: make(chan struct{}, 1),
 		entries: make(map[string]*Entry), held: make(map[holder]usage),
 		verification: newQueue(verificationBounds()), storing: newQueue(storingBounds()), suspects: newQueue(suspectBounds()),
+	}
+	files := &folder{Spool: s}
+	s.medium = files
+	restore := files.recover
+	if config.Database != nil {
+		s.database = &database{Spool: s, files: files, shared: config.Database}
+		s.medium = s.database
+		restore = s.database.recover
 	}
 	if err := os.MkdirAll(config.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the spool: %w", err)
@@ -116,18 +134,17 @@ func open(config Config, d disk) (_ *Spool, err error) {
 	if s.lock, err = lockFile(s.path(lockName)); err != nil {
 		return nil, fmt.Errorf("lock the spool %s: %w", config.Folder, err)
 	}
-	if err := s.recover(); err != nil {
+	if err := restore(); err != nil {
 		_ = s.Close() // nothing was written
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
 	return s, nil
 }
 
-// Close releases the lock on the folder. All drafts must be committed or discarded, and
-// the worker must have returned.
+// Close releases the lock on the folder, and leaves the messages in the database to other
+// replicas. All drafts must be committed or discarded, and the worker must have returned.
 func (s *Spool) Close() error {
-	s.closeSlots()
-	return s.lock.Close()
+	return errors.Join(s.medium.close(), s.lock.Close())
 }
 
 // Stats returns the number of committed messages, and the size of all messages including
@@ -160,69 +177,52 @@ func (s *Spool) List() []*Entry {
 // Remove deletes a message; one that is already gone is not an error. The deletion is not
 // synced: a message that reappears after a crash is handled again as a duplicate.
 func (s *Spool) Remove(entry *Entry) error {
-	if err := removeFile(entry.path); err != nil {
+	if err := s.medium.remove(entry); err != nil {
 		return err
 	}
-	if entry.crashes.Load() > 0 {
-		if err := removeFile(s.path(entry.Name + crashSuffix)); err != nil {
-			return err
-		}
-	}
+	s.forget(entry)
+	return nil
+}
+
+// forget removes a message from memory.
+func (s *Spool) forget(entry *Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, found := s.entries[entry.Name]; found {
 		delete(s.entries, entry.Name)
 		s.count(holdersOf(entry.Envelope), -1, -entry.Size)
 	}
-	return nil
 }
 
-// recover reads what an earlier process left in the folder.
-func (s *Spool) recover() error {
-	files, err := os.ReadDir(s.config.Folder)
-	if err != nil {
-		return err
-	}
-	crashes, err := s.recoverCrashes(files)
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		base := file.Name()
-		s.serial = max(s.serial, serialOf(base))
-		switch filepath.Ext(base) {
-		case draftSuffix:
-			if err := os.Remove(s.path(base)); err != nil {
-				return err
-			}
-		case mailSuffix:
-			name := strings.TrimSuffix(base, mailSuffix)
-			if err := s.recoverEntry(name, crashes[name]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// recoverEntry adds a message that is on disk. It sets aside one that is unreadable, or
-// that has crashed even while it was being rejected.
-func (s *Spool) recoverEntry(name string, crashes int) error {
-	entry, err := readEntry(s.path(name + mailSuffix))
-	if errors.Is(err, errDamaged) {
-		s.config.Log.Error("could not read spooled message", "entry", name, "error", err)
-		return os.Rename(s.path(name+mailSuffix), s.path(name+damagedSuffix))
-	}
-	if err != nil {
-		return err
-	}
-	entry.Name = name
-	entry.crashes.Store(int32(crashes)) //nolint:gosec // small: one per crash
-	if crashes > maxCrashes {
+// recovered adds a message of an earlier process. It sets aside one that has crashed even
+// while it was being rejected.
+func (s *Spool) recovered(entry *Entry) error {
+	if entry.crashes.Load() > maxCrashes {
 		return s.setAside(entry)
 	}
+	s.mu.Lock()
+	s.serial = max(s.serial, serialOf(entry.Name))
 	s.count(holdersOf(entry.Envelope), 1, entry.Size)
+	s.mu.Unlock()
 	s.add(entry)
+	return nil
+}
+
+// crashed counts a crash while a message was in progress.
+func (s *Spool) crashed(e *Entry) error {
+	e.crashes.Add(1)
+	return s.medium.saveCrashes(e)
+}
+
+// setAside keeps a message that cannot even be rejected for the operator, and removes it
+// from the spool.
+func (s *Spool) setAside(e *Entry) error {
+	s.config.Log.Error("spooled message set aside after repeated crashes", "entry", e.Name)
+	e.crashes.Store(maxCrashes + 1)
+	if err := s.medium.saveCrashes(e); err != nil {
+		return err
+	}
+	s.forget(e)
 	return nil
 }
 
@@ -232,16 +232,11 @@ func (s *Spool) newName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serial = max(s.serial+1, s.config.Now().UnixNano())
-	return fmt.Sprintf("%019d", s.serial)
-}
-
-// serialOf returns the number in a file name, 0 if there is none.
-func serialOf(base string) int64 {
-	serial, err := strconv.ParseInt(strings.TrimSuffix(base, filepath.Ext(base)), 10, 64)
-	if err != nil {
-		return 0
+	name := fmt.Sprintf("%019d", s.serial)
+	if s.database != nil {
+		name += "-" + rand.Text()[:10] // unique among replicas
 	}
-	return serial
+	return name
 }
 
 func (s *Spool) path(base string) string { return filepath.Join(s.config.Folder, base) }

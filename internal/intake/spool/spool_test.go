@@ -19,6 +19,8 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -27,6 +29,57 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// storage is where the spools of a test have their messages: in their folder, or in a
+// database.
+type storage struct {
+	create func(testing.TB) storetest.DB // nil for files
+	db     storetest.DB
+}
+
+// fresh returns the same kind of storage with its own database.
+func (on storage) fresh(t *testing.T) storage {
+	t.Helper()
+	if on.create != nil {
+		on.db = on.create(t)
+	}
+	return on
+}
+
+// onFilesAndSQLite runs a test with files and with an SQLite database, which works in a
+// bubble of synctest.
+func onFilesAndSQLite(t *testing.T, test func(t *testing.T, on storage)) {
+	t.Helper()
+	for name, on := range map[string]storage{"files": {}, "sqlite": {create: storetest.SQLite}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, on.fresh(t))
+		})
+	}
+}
+
+// onEach runs a test with files and with a database of each engine.
+func onEach(t *testing.T, test func(t *testing.T, on storage)) {
+	t.Helper()
+	onFilesAndSQLite(t, test)
+	if testing.Short() {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, storage{create: storetest.Postgres}.fresh(t))
+	})
+}
+
+// configuration returns the configuration of a new process.
+func (on storage) configuration(t *testing.T, folder string) spool.Config {
+	t.Helper()
+	config := configuration(folder)
+	if on.create != nil {
+		config.Database = on.db.Open(t, store.Options{})
+	}
+	return config
 }
 
 var compareAddresses = cmpopts.EquateComparable(netip.Addr{})
@@ -122,97 +175,105 @@ func files(t *testing.T, folder, ending string) []string {
 
 func TestCommittedMailSurvives(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, text string }{
-		{"ordinary", "From: a@example.com\r\n\r\nbody\r\n"},
-		{"empty", ""},
-		{"every octet", "\x00\x01\xff\r\n.\r\n\n"},
-		{"looks like an envelope", "{}\x00\x00\x00\x02dmarcd-spool-1\n"},
-		{"large", strings.Repeat("0123456789abcdef", 1<<12)},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			folder := filepath.Join(t.TempDir(), "spool")
-			s := open(t, configuration(folder))
-			mustPut(t, s, test.text)
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+	onEach(t, func(t *testing.T, on storage) {
+		tests := []struct{ name, text string }{
+			{"ordinary", "From: a@example.com\r\n\r\nbody\r\n"},
+			{"empty", ""},
+			{"every octet", "\x00\x01\xff\r\n.\r\n\n"},
+			{"looks like an envelope", "{}\x00\x00\x00\x02dmarcd-spool-1\n"},
+			{"large", strings.Repeat("0123456789abcdef", 1<<12)},
+		}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				folder := filepath.Join(t.TempDir(), "spool")
+				s := open(t, on.configuration(t, folder))
+				mustPut(t, s, test.text)
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
 
-			entries := open(t, configuration(folder)).List()
-			if len(entries) != 1 {
-				t.Fatalf("got %d entries want 1", len(entries))
-			}
-			if got := contents(t, entries[0]); got != test.text {
-				t.Errorf("got %q want %q", got, test.text)
-			}
-			if got, want := entries[0].Size, int64(len(test.text)); got != want {
-				t.Errorf("got size %d want %d", got, want)
-			}
-			if diff := cmp.Diff(envelope("mail.reporter.example"), entries[0].Envelope, compareAddresses); diff != "" {
-				t.Errorf("envelope (-want +got):\n%s", diff)
-			}
-		})
-	}
+				entries := open(t, on.configuration(t, folder)).List()
+				if len(entries) != 1 {
+					t.Fatalf("got %d entries want 1", len(entries))
+				}
+				if got := contents(t, entries[0]); got != test.text {
+					t.Errorf("got %q want %q", got, test.text)
+				}
+				if got, want := entries[0].Size, int64(len(test.text)); got != want {
+					t.Errorf("got size %d want %d", got, want)
+				}
+				if diff := cmp.Diff(envelope("mail.reporter.example"), entries[0].Envelope, compareAddresses); diff != "" {
+					t.Errorf("envelope (-want +got):\n%s", diff)
+				}
+			})
+		}
+	})
 }
 
 func TestOldestComesFirst(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	config := configuration(folder)
-	// The clock stops, then is set back: the order must not depend on it.
-	now := time.Unix(1_800_000_000, 0)
-	config.Now = func() time.Time { return now }
-	s := open(t, config)
-	mustPut(t, s, "first")
-	mustPut(t, s, "second")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(-time.Hour)
-	s = open(t, config)
-	mustPut(t, s, "third")
-	if diff := cmp.Diff([]string{"first", "second", "third"}, texts(t, s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	onEach(t, func(t *testing.T, on storage) {
+		folder := t.TempDir()
+		config := on.configuration(t, folder)
+		// The clock stops, then is set back: the order must not depend on it.
+		now := time.Unix(1_800_000_000, 0)
+		config.Now = func() time.Time { return now }
+		s := open(t, config)
+		mustPut(t, s, "first")
+		mustPut(t, s, "second")
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(-time.Hour)
+		s = open(t, config)
+		mustPut(t, s, "third")
+		if diff := cmp.Diff([]string{"first", "second", "third"}, texts(t, s)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestUnfinishedDraftLeavesNothing(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name   string
-		finish func(*spool.Spool, *spool.Draft) error
-	}{
-		{"discarded", func(s *spool.Spool, d *spool.Draft) error {
-			d.Discard()
-			d.Discard()
-			return s.Close()
-		}},
-		{"the process ends", func(s *spool.Spool, _ *spool.Draft) error { return s.Close() }},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			folder := t.TempDir()
-			s := open(t, configuration(folder))
-			draft, err := s.Create(envelope("a"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := draft.Write([]byte("half a mail")); err != nil {
-				t.Fatal(err)
-			}
-			if err := test.finish(s, draft); err != nil {
-				t.Fatal(err)
-			}
-			if got := texts(t, open(t, configuration(folder))); len(got) != 0 {
-				t.Errorf("got %q want nothing", got)
-			}
-			if got := files(t, folder, ".draft"); len(got) != 0 {
-				t.Errorf("got %q want no drafts", got)
-			}
-		})
-	}
+	onEach(t, func(t *testing.T, on storage) {
+		tests := []struct {
+			name   string
+			finish func(*spool.Spool, *spool.Draft) error
+		}{
+			{"discarded", func(s *spool.Spool, d *spool.Draft) error {
+				d.Discard()
+				d.Discard()
+				return s.Close()
+			}},
+			{"the process ends", func(s *spool.Spool, _ *spool.Draft) error { return s.Close() }},
+		}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				folder := t.TempDir()
+				s := open(t, on.configuration(t, folder))
+				draft, err := s.Create(envelope("a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := draft.Write([]byte("half a mail")); err != nil {
+					t.Fatal(err)
+				}
+				if err := test.finish(s, draft); err != nil {
+					t.Fatal(err)
+				}
+				if got := texts(t, open(t, on.configuration(t, folder))); len(got) != 0 {
+					t.Errorf("got %q want nothing", got)
+				}
+				if got := files(t, folder, ".draft"); len(got) != 0 {
+					t.Errorf("got %q want no drafts", got)
+				}
+			})
+		}
+	})
 }
 
 func TestDamagedFileIsPutAside(t *testing.T) {
@@ -268,54 +329,61 @@ func TestSecondProcessIsKeptAway(t *testing.T) {
 
 func TestRejections(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name   string
-		limits spool.Limits
-		faults spool.Faults
-		want   error
-	}{
-		{name: "bytes", limits: spool.Limits{Bytes: 29, Entries: 10}, want: spool.ErrFull},
-		{name: "entries", limits: spool.Limits{Bytes: 100, Entries: 3}, want: spool.ErrFull},
-		{name: "free disk", limits: spool.Limits{Bytes: 100, Entries: 10, FreeBytes: 1 << 20}, faults: spool.Faults{FreeBytes: new(int64)}, want: spool.ErrFull},
-		{name: "full disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{FullDevice: true}, want: spool.ErrFull},
-		{name: "full disk noticed late", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.ENOSPC}, want: spool.ErrFull},
-		{name: "quota", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Rename: syscall.EDQUOT}, want: spool.ErrFull},
-		{name: "broken disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.EIO}, want: syscall.EIO},
-		{name: "name is not durable", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{SyncFolder: syscall.EIO}, want: syscall.EIO},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			folder := t.TempDir()
-			config := configuration(folder)
-			config.Limits = test.limits
-			var faults spool.Faults
-			s := openFaulty(t, config, &faults)
-			mustPutWithFree(t, s, &faults)
+	onEach(t, func(t *testing.T, on storage) {
+		tests := []struct {
+			name   string
+			limits spool.Limits
+			faults spool.Faults
+			want   error
+		}{
+			{name: "bytes", limits: spool.Limits{Bytes: 29, Entries: 10}, want: spool.ErrFull},
+			{name: "entries", limits: spool.Limits{Bytes: 100, Entries: 3}, want: spool.ErrFull},
+			{name: "free disk", limits: spool.Limits{Bytes: 100, Entries: 10, FreeBytes: 1 << 20}, faults: spool.Faults{FreeBytes: new(int64)}, want: spool.ErrFull},
+			{name: "full disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{FullDevice: true}, want: spool.ErrFull},
+			// Of files only: the copy of a message in a database need not be durable.
+			{name: "full disk noticed late", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.ENOSPC}, want: spool.ErrFull},
+			{name: "quota", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Rename: syscall.EDQUOT}, want: spool.ErrFull},
+			{name: "broken disk", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{Sync: syscall.EIO}, want: syscall.EIO},
+			{name: "name is not durable", limits: spool.Limits{Bytes: 100, Entries: 10}, faults: spool.Faults{SyncFolder: syscall.EIO}, want: syscall.EIO},
+		}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				if f := test.faults; on.create != nil && (f.Sync != nil || f.Rename != nil || f.SyncFolder != nil) {
+					return
+				}
+				folder := t.TempDir()
+				config := on.configuration(t, folder)
+				config.Limits = test.limits
+				var faults spool.Faults
+				s := openFaulty(t, config, &faults)
+				mustPutWithFree(t, s, &faults)
 
-			faults = test.faults
-			err := put(s, "0123456789", envelope("a"))
-			if !errors.Is(err, test.want) || !errors.Is(err, dmarcd.ErrTemporary) {
-				t.Errorf("got %v want %v, temporary", err, test.want)
-			}
-			if diff := cmp.Diff([]string{"0123456789"}, texts(t, s)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if got := len(files(t, folder, ".mail")) + len(files(t, folder, ".draft")); got != 1 {
-				t.Errorf("got %d files want 1", got)
-			}
-			if entries, bytes := s.Stats(); entries != 1 || bytes != 10 {
-				t.Errorf("got %d entries, %d bytes want 1, 10", entries, bytes)
-			}
+				faults = test.faults
+				err := put(s, "0123456789", envelope("a"))
+				if !errors.Is(err, test.want) || !errors.Is(err, dmarcd.ErrTemporary) {
+					t.Errorf("got %v want %v, temporary", err, test.want)
+				}
+				if diff := cmp.Diff([]string{"0123456789"}, texts(t, s)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if got := len(files(t, folder, ".mail")) + len(files(t, folder, ".draft")); got != 1 {
+					t.Errorf("got %d files want 1", got)
+				}
+				if entries, bytes := s.Stats(); entries != 1 || bytes != 10 {
+					t.Errorf("got %d entries, %d bytes want 1, 10", entries, bytes)
+				}
 
-			// After the fault, messages are accepted again.
-			faults = spool.Faults{}
-			if err := s.Remove(s.List()[0]); err != nil {
-				t.Fatal(err)
-			}
-			mustPutWithFree(t, s, &faults)
-		})
-	}
+				// After the fault, messages are accepted again.
+				faults = spool.Faults{}
+				if err := s.Remove(s.List()[0]); err != nil {
+					t.Fatal(err)
+				}
+				mustPutWithFree(t, s, &faults)
+			})
+		}
+	})
 }
 
 // mustPutWithFree commits a message on a disk with enough free space.
@@ -328,85 +396,93 @@ func mustPutWithFree(t *testing.T, s *spool.Spool, faults *spool.Faults) {
 
 func TestFailedDraftStaysFailed(t *testing.T) {
 	t.Parallel()
-	config := configuration(t.TempDir())
-	config.Limits.Bytes = 5
-	s := open(t, config)
-	draft, err := s.Create(envelope("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer draft.Discard()
-	if _, err := draft.Write([]byte("too much")); !errors.Is(err, spool.ErrFull) {
-		t.Fatalf("got %v want %v", err, spool.ErrFull)
-	}
-	if _, err := draft.Write([]byte("ok")); !errors.Is(err, spool.ErrFull) {
-		t.Errorf("got %v want the error to stay", err)
-	}
-	if err := draft.Commit(time.Now()); !errors.Is(err, spool.ErrFull) {
-		t.Errorf("got %v want the error to stay", err)
-	}
+	onEach(t, func(t *testing.T, on storage) {
+		config := on.configuration(t, t.TempDir())
+		config.Limits.Bytes = 5
+		s := open(t, config)
+		draft, err := s.Create(envelope("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer draft.Discard()
+		if _, err := draft.Write([]byte("too much")); !errors.Is(err, spool.ErrFull) {
+			t.Fatalf("got %v want %v", err, spool.ErrFull)
+		}
+		if _, err := draft.Write([]byte("ok")); !errors.Is(err, spool.ErrFull) {
+			t.Errorf("got %v want the error to stay", err)
+		}
+		if err := draft.Commit(time.Now()); !errors.Is(err, spool.ErrFull) {
+			t.Errorf("got %v want the error to stay", err)
+		}
+	})
 }
 
 func TestDiskFillsWhileWriting(t *testing.T) {
 	t.Parallel()
-	config := configuration(t.TempDir())
-	config.Limits = spool.Limits{Bytes: 8 << 20, Entries: 10, FreeBytes: 1000}
-	free := int64(1000)
-	s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
-	draft, err := s.Create(envelope("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer draft.Discard()
-	free = 999
-	if _, err := draft.Write(make([]byte, 2<<20)); !errors.Is(err, spool.ErrFull) {
-		t.Errorf("got %v want %v", err, spool.ErrFull)
-	}
+	onEach(t, func(t *testing.T, on storage) {
+		config := on.configuration(t, t.TempDir())
+		config.Limits = spool.Limits{Bytes: 8 << 20, Entries: 10, FreeBytes: 1000}
+		free := int64(1000)
+		s := openFaulty(t, config, &spool.Faults{FreeBytes: &free})
+		draft, err := s.Create(envelope("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer draft.Discard()
+		free = 999
+		if _, err := draft.Write(make([]byte, 2<<20)); !errors.Is(err, spool.ErrFull) {
+			t.Errorf("got %v want %v", err, spool.ErrFull)
+		}
+	})
 }
 
 func TestEnvelopeHasALimit(t *testing.T) {
 	t.Parallel()
-	s := open(t, configuration(t.TempDir()))
-	if err := put(s, "mail", envelope(strings.Repeat("x", 2<<20))); !errors.Is(err, dmarcd.ErrLimit) {
-		t.Errorf("got %v want %v", err, dmarcd.ErrLimit)
-	}
-	if got := texts(t, s); len(got) != 0 {
-		t.Errorf("got %q want nothing", got)
-	}
+	onEach(t, func(t *testing.T, on storage) {
+		s := open(t, on.configuration(t, t.TempDir()))
+		if err := put(s, "mail", envelope(strings.Repeat("x", 2<<20))); !errors.Is(err, dmarcd.ErrLimit) {
+			t.Errorf("got %v want %v", err, dmarcd.ErrLimit)
+		}
+		if got := texts(t, s); len(got) != 0 {
+			t.Errorf("got %q want nothing", got)
+		}
+	})
 }
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	s := open(t, configuration(t.TempDir()))
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 5 {
-				if err := put(s, "mail", envelope("a")); err != nil {
-					t.Error(err)
+	onEach(t, func(t *testing.T, on storage) {
+		s := open(t, on.configuration(t, t.TempDir()))
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 5 {
+					if err := put(s, "mail", envelope("a")); err != nil {
+						t.Error(err)
+					}
 				}
+			})
+		}
+		group.Wait()
+		if entries, bytes := s.Stats(); entries != 40 || bytes != 160 {
+			t.Errorf("got %d entries, %d bytes want 40, 160", entries, bytes)
+		}
+		if s.Age() <= 0 {
+			t.Errorf("got age %v want that of the oldest", s.Age())
+		}
+		for _, e := range s.List() {
+			if err := s.Remove(e); err != nil {
+				t.Error(err)
 			}
-		})
-	}
-	group.Wait()
-	if entries, bytes := s.Stats(); entries != 40 || bytes != 160 {
-		t.Errorf("got %d entries, %d bytes want 40, 160", entries, bytes)
-	}
-	if s.Age() <= 0 {
-		t.Errorf("got age %v want that of the oldest", s.Age())
-	}
-	for _, e := range s.List() {
-		if err := s.Remove(e); err != nil {
-			t.Error(err)
+			if err := s.Remove(e); err != nil {
+				t.Errorf("again: %v", err)
+			}
 		}
-		if err := s.Remove(e); err != nil {
-			t.Errorf("again: %v", err)
+		if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
+			t.Errorf("got %d entries, %d bytes want none", entries, bytes)
 		}
-	}
-	if entries, bytes := s.Stats(); entries != 0 || bytes != 0 {
-		t.Errorf("got %d entries, %d bytes want none", entries, bytes)
-	}
-	if s.Age() != 0 {
-		t.Errorf("got age %v of an empty spool want 0", s.Age())
-	}
+		if s.Age() != 0 {
+			t.Errorf("got age %v of an empty spool want 0", s.Age())
+		}
+	})
 }

@@ -60,6 +60,9 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
+	if w.Spool.database != nil {
+		running.Go(func() { w.Spool.database.run(ctx) })
+	}
 	for ctx.Err() == nil {
 		b, wait := w.Spool.next()
 		if b == nil {
@@ -89,11 +92,10 @@ func (w *Worker) sleep(ctx context.Context, wait time.Duration) {
 func (w *Worker) run(ctx context.Context, b *batch) {
 	s := w.Spool
 	defer s.end(b)
-	at := s.occupy(b)
-	defer s.vacate(at)
+	defer s.medium.occupy(entriesOf(b.jobs))()
 	switch b.queue {
 	case s.verification:
-		w.verify(ctx, b.jobs[0].entry)
+		w.verify(ctx, b.jobs[0])
 	case s.suspects:
 		w.suspect(ctx, b.jobs[0])
 	default:
@@ -102,7 +104,12 @@ func (w *Worker) run(ctx context.Context, b *batch) {
 }
 
 // verify verifies a message and schedules it to be stored.
-func (w *Worker) verify(ctx context.Context, entry *Entry) {
+func (w *Worker) verify(ctx context.Context, j *job) {
+	entry := j.entry
+	if err := entry.fetch(); err != nil { // Verify could only return an unknown verdict
+		w.settle(ctx, j, err)
+		return
+	}
 	verdict := dmarcd.Verdict{Genuine: dmarcd.GenuineUnknown, Reason: "The message could not be verified because of an internal error."}
 	_ = w.Boundary.Call("mail verification", func() error { // reported there
 		verdict = w.Verify(ctx, entry)
@@ -115,13 +122,9 @@ func (w *Worker) verify(ctx context.Context, entry *Entry) {
 
 // handle stores messages of one team. It returns those that Handle left out.
 func (w *Worker) handle(ctx context.Context, jobs []*job) (rest []*job) {
-	entries := make([]*Entry, len(jobs))
-	for i, j := range jobs {
-		entries[i] = j.entry
-	}
 	var errs []error
 	crash := w.Boundary.Call("spool", func() error {
-		errs = w.Handle(ctx, jobs[0].team, entries)
+		errs = w.Handle(ctx, jobs[0].team, entriesOf(jobs))
 		return nil
 	})
 	if crash != nil {
@@ -139,6 +142,10 @@ func (w *Worker) handle(ctx context.Context, jobs []*job) (rest []*job) {
 // suspect handles one message that may have caused a crash, or rejects it after
 // maxCrashes.
 func (w *Worker) suspect(ctx context.Context, j *job) {
+	if err := j.entry.fetch(); err != nil {
+		w.settle(ctx, j, err)
+		return
+	}
 	if j.entry.crashes.Load() < maxCrashes {
 		if !j.entry.isVerified {
 			w.verifySuspect(ctx, j.entry)
@@ -187,8 +194,11 @@ func (w *Worker) crash(ctx context.Context, j *job, crash error) {
 
 // settle finishes a job without an error and retries one with an error.
 func (w *Worker) settle(ctx context.Context, j *job, err error) {
-	if err == nil {
+	switch {
+	case err == nil:
 		err = w.Spool.finish(j)
+	case errors.Is(err, errGone):
+		err = w.Spool.Remove(j.entry)
 	}
 	if err == nil || ctx.Err() != nil {
 		return // an interrupted job has not failed

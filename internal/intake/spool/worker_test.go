@@ -120,42 +120,46 @@ func work(t *testing.T, s *spool.Spool, r *recorder) (stop func()) {
 
 func TestWorkerTakesWhatACrashLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		folder := t.TempDir()
-		s := open(t, configuration(folder))
-		mustPut(t, s, "left")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s = open(t, configuration(folder))
-		r := newRecorder(t)
-		stop := work(t, s, r)
-		synctest.Wait()
-		stop()
-		if diff := cmp.Diff([]string{"left for team_7"}, r.all()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if got := files(t, folder, ".mail"); len(got) != 0 {
-			t.Errorf("got %q want the message removed", got)
-		}
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		synctest.Test(t, func(t *testing.T) {
+			folder := t.TempDir()
+			s := open(t, on.configuration(t, folder))
+			mustPut(t, s, "left")
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, on.configuration(t, folder))
+			r := newRecorder(t)
+			stop := work(t, s, r)
+			synctest.Wait()
+			stop()
+			if diff := cmp.Diff([]string{"left for team_7"}, r.all()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := files(t, folder, ".mail"); len(got) != 0 {
+				t.Errorf("got %q want the message removed", got)
+			}
+		})
 	})
 }
 
 func TestWorkerSeesACommitAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, configuration(t.TempDir()))
-		r := newRecorder(t)
-		stop := work(t, s, r)
-		defer stop()
-		for i := range 3 {
-			synctest.Wait() // the worker sleeps
-			mustPut(t, s, fmt.Sprint("mail ", i))
-			synctest.Wait() // no time passes
-			if got := len(r.all()); got != i+1 {
-				t.Errorf("got %d messages stored want %d", got, i+1)
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, on.configuration(t, t.TempDir()))
+			r := newRecorder(t)
+			stop := work(t, s, r)
+			defer stop()
+			for i := range 3 {
+				synctest.Wait() // the worker sleeps
+				mustPut(t, s, fmt.Sprint("mail ", i))
+				synctest.Wait() // no time passes
+				if got := len(r.all()); got != i+1 {
+					t.Errorf("got %d messages stored want %d", got, i+1)
+				}
 			}
-		}
+		})
 	})
 }
 
@@ -208,109 +212,116 @@ func TestWorkerWorksInBatches(t *testing.T) {
 
 func TestWorkerTriesAgain(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name string
-		err  error
-	}{
-		{"temporary", dmarcd.ErrTemporary},
-		{"not known to be temporary", dmarcd.ErrInvalid},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := open(t, configuration(t.TempDir()))
-				mustPut(t, s, "bad")
-				r := newRecorder(t)
-				r.answer = func(text string, _ dmarcd.TeamID, n int) error {
-					if text == "bad" && n <= 12 {
-						return test.err
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		tests := []struct {
+			name string
+			err  error
+		}{
+			{"temporary", dmarcd.ErrTemporary},
+			{"not known to be temporary", dmarcd.ErrInvalid},
+		}
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				on := on.fresh(t)
+				synctest.Test(t, func(t *testing.T) {
+					s := open(t, on.configuration(t, t.TempDir()))
+					mustPut(t, s, "bad")
+					r := newRecorder(t)
+					r.answer = func(text string, _ dmarcd.TeamID, n int) error {
+						if text == "bad" && n <= 12 {
+							return test.err
+						}
+						return nil
 					}
-					return nil
-				}
-				stop := work(t, s, r)
-				defer stop()
-				synctest.Wait()
-				mustPut(t, s, "good")
-				synctest.Wait()
-				if diff := cmp.Diff([]string{"good for team_7"}, r.all()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				attempts := slices.Delete(slices.Clone(r.times), 1, 2) // without that of "good"
-				for i := range 12 {
-					if got, want := attempts[i+1].Sub(attempts[i]), min(time.Second<<i, 5*time.Minute); got != want {
-						t.Errorf("attempt %d: got a delay of %s want %s", i+2, got, want)
+					stop := work(t, s, r)
+					defer stop()
+					synctest.Wait()
+					mustPut(t, s, "good")
+					synctest.Wait()
+					if diff := cmp.Diff([]string{"good for team_7"}, r.all()); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
 					}
-				}
-				if got := texts(t, s); len(got) != 0 {
-					t.Errorf("got %q want nothing left", got)
-				}
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					attempts := slices.Delete(slices.Clone(r.times), 1, 2) // without that of "good"
+					for i := range 12 {
+						if got, want := attempts[i+1].Sub(attempts[i]), min(time.Second<<i, 5*time.Minute); got != want {
+							t.Errorf("attempt %d: got a delay of %s want %s", i+2, got, want)
+						}
+					}
+					if got := texts(t, s); len(got) != 0 {
+						t.Errorf("got %q want nothing left", got)
+					}
+				})
 			})
-		})
-	}
+		}
+	})
 }
 
 func TestWorkerKeepsWhatWasInterrupted(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	s := open(t, configuration(folder))
-	mustPut(t, s, "mail")
-	ctx, cancel := context.WithCancel(t.Context())
-	worker := &spool.Worker{
-		Spool:  s,
-		Verify: newRecorder(t).Verify,
-		Handle: func(ctx context.Context, _ dmarcd.TeamID, batch []*spool.Entry) []error {
-			cancel()
-			return []error{ctx.Err()}
-		},
-	}
-	if err := worker.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"mail"}, texts(t, s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := append(files(t, folder, ".busy"), files(t, folder, ".crashes")...); len(got) != 0 {
-		t.Errorf("got %q want no crash noted", got)
-	}
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		folder := t.TempDir()
+		s := open(t, on.configuration(t, folder))
+		mustPut(t, s, "mail")
+		ctx, cancel := context.WithCancel(t.Context())
+		worker := &spool.Worker{
+			Spool:  s,
+			Verify: newRecorder(t).Verify,
+			Handle: func(ctx context.Context, _ dmarcd.TeamID, batch []*spool.Entry) []error {
+				cancel()
+				return []error{ctx.Err()}
+			},
+		}
+		if err := worker.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"mail"}, texts(t, s)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := append(files(t, folder, ".busy"), files(t, folder, ".crashes")...); len(got) != 0 {
+			t.Errorf("got %q want no crash noted", got)
+		}
+	})
 }
 
 // TestEachTeamHasItsOwnAttempts sends a message to two teams; storing fails for one.
 func TestEachTeamHasItsOwnAttempts(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, configuration(t.TempDir()))
-		r := newRecorder(t)
-		r.answer = func(_ string, team dmarcd.TeamID, n int) error {
-			if team == 7 && n < 5 {
-				return dmarcd.ErrLimit
+	onFilesAndSQLite(t, func(t *testing.T, on storage) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, on.configuration(t, t.TempDir()))
+			r := newRecorder(t)
+			r.answer = func(_ string, team dmarcd.TeamID, n int) error {
+				if team == 7 && n < 5 {
+					return dmarcd.ErrLimit
+				}
+				return nil
 			}
-			return nil
-		}
-		stop := work(t, s, r)
-		defer stop()
-		if err := put(s, "mail", mailTo("192.0.2.1", 7, 8)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if diff := cmp.Diff([]string{"mail for team_8"}, r.all()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if got := texts(t, s); len(got) != 1 {
-			t.Errorf("got %q want the message in the spool", got)
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if diff := cmp.Diff([]string{"mail for team_7", "mail for team_8"}, r.all()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if got := texts(t, s); len(got) != 0 {
-			t.Errorf("got %q want nothing left", got)
-		}
+			stop := work(t, s, r)
+			defer stop()
+			if err := put(s, "mail", mailTo("192.0.2.1", 7, 8)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if diff := cmp.Diff([]string{"mail for team_8"}, r.all()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := texts(t, s); len(got) != 1 {
+				t.Errorf("got %q want the message in the spool", got)
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if diff := cmp.Diff([]string{"mail for team_7", "mail for team_8"}, r.all()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := texts(t, s); len(got) != 0 {
+				t.Errorf("got %q want nothing left", got)
+			}
+		})
 	})
 }

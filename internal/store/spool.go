@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// The spool in the database is shared by all replicas. Each message has a holder, the process
+// that handles it. See package spool.
+
+// AddSpooled stores a message of size bytes that this process holds.
+func (s *Store) AddSpooled(ctx context.Context, name, charged string, envelope []byte, size int64, content io.Reader) error {
+	return s.tx(ctx, func(t tx) error {
+		_, err := t.exec(ctx, `INSERT INTO spool (name, holder, crashes, charged, size, envelope) VALUES ($1, $2, 0, $3, $4, $5)`,
+			name, s.holder, charged, size, envelope)
+		if err != nil {
+			return err
+		}
+		for n := 0; ; n++ {
+			chunk, err := nextChunk(content)
+			if err != nil || len(chunk) == 0 {
+				return err
+			}
+			if _, err := t.exec(ctx, `INSERT INTO spool_chunks (name, n, content) VALUES ($1, $2, $3)`, name, n, chunk); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// CopySpooled writes the content of a message to w. It is ErrNotFound if the message is gone.
+func (s *Store) CopySpooled(ctx context.Context, name string, w io.Writer) error {
+	var rest int64
+	if err := s.queryRow(ctx, `SELECT size FROM spool WHERE name = $1`, []any{name}, &rest); err != nil {
+		return err
+	}
+	for n := 0; rest > 0; n++ {
+		var chunk []byte
+		if err := s.queryRow(ctx, `SELECT content FROM spool_chunks WHERE name = $1 AND n = $2`, []any{name, n}, &chunk); err != nil {
+			return err
+		}
+		if _, err := w.Write(chunk); err != nil {
+			return err
+		}
+		rest -= int64(len(chunk))
+	}
+	return nil
+}
+
+// SetSpooledCrashes sets the number of crashes of messages that this process holds.
+func (s *Store) SetSpooledCrashes(ctx context.Context, names []string, crashes int) error {
+	marks, args := make([]string, len(names)), []any{crashes, s.holder}
+	for i, name := range names {
+		args = append(args, name)
+		marks[i] = "$" + strconv.Itoa(len(args))
+	}
+	_, err := s.exec(ctx, `UPDATE spool SET crashes = $1 WHERE holder = $2 AND name IN (`+strings.Join(marks, ", ")+`)`, args...)
+	return err
+}
+
+// RemoveSpooled removes a message, unless another process holds it.
+func (s *Store) RemoveSpooled(ctx context.Context, name string) error {
+	return s.tx(ctx, func(t tx) error {
+		removed, err := t.exec(ctx, `DELETE FROM spool WHERE name = $1 AND holder = $2`, name, s.holder)
+		if err != nil || removed == 0 {
+			return err
+		}
+		_, err = t.exec(ctx, `DELETE FROM spool_chunks WHERE name = $1`, name)
+		return err
+	})
+}
+
+// BeatSpool shows other processes that this one is alive, and returns their beats by holder.
+// It removes the holders in dead whose beat is still the one given there, a compare-and-set.
+func (s *Store) BeatSpool(ctx context.Context, dead map[int64]int64) (beats map[int64]int64, err error) {
+	err = s.tx(ctx, func(t tx) error {
+		_, err := t.exec(ctx, `INSERT INTO spool_holders (holder, beat) VALUES ($1, 1)
+			ON CONFLICT (holder) DO UPDATE SET beat = spool_holders.beat + 1`, s.holder)
+		if err != nil {
+			return err
+		}
+		for holder, beat := range dead {
+			if _, err := t.exec(ctx, `DELETE FROM spool_holders WHERE holder = $1 AND beat = $2`, holder, beat); err != nil {
+				return err
+			}
+		}
+		beats = make(map[int64]int64)
+		_, err = collect(ctx, t, `SELECT holder, beat FROM spool_holders WHERE holder <> $1`, []any{s.holder}, func(scan scanner) (none struct{}, err error) {
+			var holder, beat int64
+			err = scan(&holder, &beat)
+			beats[holder] = beat
+			return none, err
+		})
+		return err
+	})
+	return beats, err
+}
+
+// ClaimSpooled makes this process the holder of up to limit messages that have none, the
+// oldest first, and calls add for each. It leaves messages with more than maxCrashes.
+func (s *Store) ClaimSpooled(ctx context.Context, maxCrashes, limit int, add func(name string, envelope []byte, size int64, crashes int)) error {
+	type message struct {
+		name     string
+		envelope []byte
+		size     int64
+		crashes  int
+	}
+	var claimed []message
+	err := s.tx(ctx, func(t tx) (err error) {
+		claimed, err = collect(ctx, t, `UPDATE spool SET holder = $1
+			WHERE name IN (SELECT name FROM spool
+				WHERE crashes <= $2 AND NOT EXISTS (SELECT 1 FROM spool_holders WHERE spool_holders.holder = spool.holder)
+				ORDER BY name LIMIT $3`+s.dialect.skipLocked+`)
+			RETURNING name, envelope, size, crashes`, []any{s.holder, maxCrashes, limit}, func(scan scanner) (m message, err error) {
+			err = scan(&m.name, &m.envelope, &m.size, &m.crashes)
+			return m, err
+		})
+		return err
+	})
+	for _, m := range claimed {
+		if err == nil {
+			add(m.name, m.envelope, m.size, m.crashes)
+		}
+	}
+	return err
+}
+
+// OthersSpooled calls add with the number and the size of the messages that this process does
+// not hold and that have at most maxCrashes, by what they are charged to.
+func (s *Store) OthersSpooled(ctx context.Context, maxCrashes int, add func(charged string, entries int, bytes int64)) error {
+	return s.tx(ctx, func(t tx) error {
+		_, err := collect(ctx, t, `SELECT charged, COUNT(*), CAST(SUM(size) AS BIGINT) FROM spool WHERE holder <> $1 AND crashes <= $2 GROUP BY charged`,
+			[]any{s.holder, maxCrashes}, func(scan scanner) (none struct{}, err error) {
+				var (
+					charged string
+					entries int
+					bytes   int64
+				)
+				if err = scan(&charged, &entries, &bytes); err == nil {
+					add(charged, entries, bytes)
+				}
+				return none, err
+			})
+		return err
+	})
+}
+
+// LeaveSpool gives up the messages that this process holds, so that others claim them at once.
+func (s *Store) LeaveSpool(ctx context.Context) error {
+	return s.tx(ctx, func(t tx) error {
+		if _, err := t.exec(ctx, `UPDATE spool SET holder = 0 WHERE holder = $1`, s.holder); err != nil {
+			return err
+		}
+		_, err := t.exec(ctx, `DELETE FROM spool_holders WHERE holder = $1`, s.holder)
+		return err
+	})
+}
