@@ -1,0 +1,211 @@
+// Package cold is the format of old records: blocks of the rows of the table records, stored
+// by column. A block is a Parquet file with one row group: numbers as differences, texts by
+// dictionary, all compressed with zstd. Blocks are in the order of (report, share, n).
+//
+// A block is read as a whole, so that its size is limited in both forms. Package store decides
+// which records are in which block and who may read it, and compares the sum of a block before
+// it is read: the reader expects blocks of this package, but returns an error for anything
+// else.
+package cold
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+// Record is a row of the table records without its team. The fields are columns.
+type Record struct {
+	Report      int64  `parquet:"report_id,delta"`
+	Share       int32  `parquet:"share,delta"`
+	N           int32  `parquet:"n,delta"`
+	Count       int64  `parquet:"count,delta"`
+	Source      string `parquet:"source,dict"`
+	Disposition string `parquet:"disposition,dict"`
+	DKIM        string `parquet:"dkim,dict"`
+	SPF         string `parquet:"spf,dict"`
+	Details     string `parquet:"details,dict"`
+}
+
+// Limits of a block.
+const (
+	// MaxRecords is the number of records of a full block.
+	MaxRecords = 10_000
+	// MaxText is the size of all texts of a full block, in bytes. The last record may exceed
+	// it.
+	MaxText = 16 << 20
+	// MaxBytes limits a block that is read.
+	MaxBytes = 64 << 20
+)
+
+// ErrDamaged is a block that cannot be read.
+var ErrDamaged = errors.New("a block of old records is damaged; restore it from a backup, " +
+	"or delete the reports that dmarcd doctor names and import them again")
+
+// Writer collects the records of a block. The zero value is empty.
+type Writer struct {
+	records []Record
+	text    int
+}
+
+// Add adds a record, which must come after those before it.
+func (w *Writer) Add(r Record) {
+	w.records = append(w.records, r)
+	w.text += len(r.Source) + len(r.Disposition) + len(r.DKIM) + len(r.SPF) + len(r.Details)
+}
+
+// Full reports whether the block must be taken before the next record is added.
+func (w *Writer) Full() bool { return len(w.records) >= MaxRecords || w.text >= MaxText }
+
+// Records are those of the block so far, until Take.
+func (w *Writer) Records() []Record { return w.records }
+
+// Take returns the block and empties the writer.
+func (w *Writer) Take() ([]byte, error) {
+	var b bytes.Buffer
+	// Statistics and indexes are of no use where a block is read as a whole.
+	config := []parquet.WriterOption{
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedBetterCompression}), parquet.CreatedBy("dmarcd", "", ""),
+		parquet.DataPageStatistics(false),
+	}
+	for _, column := range Columns() {
+		config = append(config, parquet.SkipPageBounds(column))
+	}
+	out := parquet.NewGenericWriter[Record](&b, config...)
+	if _, err := out.Write(w.records); err != nil {
+		return nil, fmt.Errorf("write a block of old records: %w", err)
+	}
+	if err := out.Close(); err != nil {
+		return nil, fmt.Errorf("write a block of old records: %w", err)
+	}
+	clear(w.records)
+	w.records, w.text = w.records[:0], 0
+	return b.Bytes(), nil
+}
+
+// Columns returns the names of the columns.
+func Columns() []string {
+	var names []string
+	for _, column := range parquet.SchemaOf(Record{}).Columns() {
+		names = append(names, column[0])
+	}
+	return names
+}
+
+// Sum is the sum by which a block is verified before it is read.
+func Sum(block []byte) [sha256.Size]byte { return sha256.Sum256(block) }
+
+// Read returns the records of a block, in order. It returns ErrDamaged for anything that is not
+// a block.
+func Read(block []byte) ([]Record, error) {
+	records, err := read(block)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return records, nil
+}
+
+// read is Read without the kind of an error. A panic of the decoder is an error.
+func read(block []byte) (records []Record, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("decoder: %v", cause)
+		}
+	}()
+	if len(block) > MaxBytes {
+		return nil, fmt.Errorf("%d bytes, more than %d", len(block), MaxBytes)
+	}
+	file, err := parquet.OpenFile(bytes.NewReader(block), int64(len(block)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	n := file.NumRows()
+	if n < 0 || n > MaxRecords {
+		return nil, fmt.Errorf("%d records, more than %d", n, MaxRecords)
+	}
+	if !parquet.EqualNodes(file.Schema(), parquet.SchemaOf(Record{})) {
+		return nil, errors.New("other columns")
+	}
+	records = make([]Record, n)
+	for _, group := range file.RowGroups() {
+		for column, chunk := range group.ColumnChunks() {
+			if err := readColumn(records, column, chunk); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return records, nil
+}
+
+// readColumn sets one field of all records. Reading by column is several times faster than by
+// record, which allocates each text.
+func readColumn(records []Record, column int, chunk parquet.ColumnChunk) error {
+	pages := chunk.Pages()
+	defer func() { _ = pages.Close() }() // in memory
+	texts := make(map[string]string)
+	var values [256]parquet.Value
+	for next := 0; ; {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) && next == len(records) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for in := page.Values(); ; {
+			n, err := in.ReadValues(values[:])
+			if n > len(records)-next {
+				return errors.New("a column has too many values")
+			}
+			for _, value := range values[:n] {
+				set(&records[next], column, value, texts)
+				next++
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		parquet.Release(page)
+	}
+}
+
+// set sets the field of a column. Equal texts share their memory.
+func set(r *Record, column int, value parquet.Value, texts map[string]string) {
+	switch column {
+	case 0:
+		r.Report = value.Int64()
+	case 1:
+		r.Share = value.Int32()
+	case 2:
+		r.N = value.Int32()
+	case 3:
+		r.Count = value.Int64()
+	default:
+		b := value.ByteArray()
+		text, ok := texts[string(b)]
+		if !ok {
+			text = string(b)
+			texts[text] = text
+		}
+		*[...]*string{&r.Source, &r.Disposition, &r.DKIM, &r.SPF, &r.Details}[column-4] = text
+	}
+}
+
+// Size is the approximate memory that records take, in bytes.
+func Size(records []Record) int {
+	size := 0
+	for i := range records {
+		r := &records[i]
+		size += int(unsafe.Sizeof(*r)) + len(r.Source) + len(r.Details)
+	}
+	return size
+}

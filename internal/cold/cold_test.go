@@ -1,0 +1,271 @@
+package cold_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
+)
+
+var update = flag.Bool("update", false, "write the golden file")
+
+func write(t testing.TB, records []cold.Record) []byte {
+	t.Helper()
+	var w cold.Writer
+	for _, r := range records {
+		w.Add(r)
+	}
+	if got := len(w.Records()); got != len(records) {
+		t.Fatalf("got %d records in the writer, want %d", got, len(records))
+	}
+	block, err := w.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Records()) > 0 || w.Full() {
+		t.Fatal("the writer is not empty after Take")
+	}
+	return block
+}
+
+// golden are the records of testdata/v1.parquet.
+func golden() []cold.Record {
+	return []cold.Record{
+		{Report: 1, Count: 1, Source: "192.0.2.1", Disposition: "none", DKIM: "pass", SPF: "fail", Details: `{"f":"example.com"}`},
+		{Report: 1, N: 1, Count: math.MaxInt64, Source: "2001:db8::1", Disposition: "reject", DKIM: "fail", SPF: "fail", Details: `{}`},
+		{Report: 1, Share: 1, N: 2, Source: "not an address", Disposition: "a word of its own"},
+		{Report: math.MaxInt64, Share: math.MaxInt32, N: math.MaxInt32, Count: 7, Source: "192.0.2.1", Details: "\u00fc\u4e16"},
+	}
+}
+
+// TestGolden reads a block of every version that was ever written.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/v1.parquet"
+	if *update {
+		if err := os.WriteFile(file, write(t, golden()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cold.Read(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(golden(), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "pass", "192.0.2.1"}))
+	record := rapid.Custom(func(t *rapid.T) cold.Record {
+		return cold.Record{
+			Report: rapid.Int64().Draw(t, "report"), Share: rapid.Int32().Draw(t, "share"), N: rapid.Int32().Draw(t, "n"), Count: rapid.Int64().Draw(t, "count"),
+			Source: text.Draw(t, "source"), Disposition: text.Draw(t, "disposition"), DKIM: text.Draw(t, "dkim"), SPF: text.Draw(t, "spf"), Details: text.Draw(t, "details"),
+		}
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		want := rapid.SliceOfN(record, 0, 50).Draw(rt, "records")
+		got, err := cold.Read(write(t, want))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatal(cmp.Diff(want, got))
+		}
+	})
+}
+
+func TestFullBlock(t *testing.T) {
+	t.Parallel()
+	want := sample(cold.MaxRecords)
+	var w cold.Writer
+	for _, r := range want {
+		if w.Full() {
+			t.Fatalf("full with %d records, want %d", len(w.Records()), len(want))
+		}
+		w.Add(r)
+	}
+	if !w.Full() {
+		t.Error("not full with the maximum of records")
+	}
+	block, err := w.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cold.Read(block)
+	if err != nil || !slices.Equal(got, want) {
+		t.Fatalf("got %d other records, %v", len(got), err)
+	}
+	// The limit of the format; the benchmark has the figure.
+	if size := float64(len(block)) / float64(len(want)); size > 30 {
+		t.Errorf("got %.1f bytes for a record, want 30 at most", size)
+	}
+	if size := cold.Size(got); size < len(want)*100 || size > cold.MaxText*2 {
+		t.Errorf("got a size of %d", size)
+	}
+	w.Add(cold.Record{Details: strings.Repeat("x", cold.MaxText)})
+	if !w.Full() {
+		t.Error("not full with the maximum of text")
+	}
+}
+
+// TestDamaged changes a block at each place: the result is an error or other records, never a
+// panic. What is no block at all is ErrDamaged.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	block := write(t, sample(200))
+	for i := range block {
+		changed := slices.Clone(block)
+		changed[i] ^= 0x55
+		if cold.Sum(changed) == cold.Sum(block) {
+			t.Fatal("the same sum")
+		}
+		if _, err := cold.Read(changed); err != nil && !errors.Is(err, cold.ErrDamaged) {
+			t.Fatalf("byte %d: got %v, want %v", i, err, cold.ErrDamaged)
+		}
+	}
+	var other, many bytes.Buffer
+	if err := parquet.Write(&other, []struct{ Report int64 }{{1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.Write(&many, make([]cold.Record, cold.MaxRecords+1)); err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string][]byte{
+		"empty": nil, "text": []byte("PAR1 this is not a block PAR1"), "half": block[:len(block)/2], "other columns": other.Bytes(),
+		"too many records": many.Bytes(), "too long": make([]byte, cold.MaxBytes+1),
+	} {
+		if _, err := cold.Read(bad); !errors.Is(err, cold.ErrDamaged) {
+			t.Errorf("%s: got %v, want %v", name, err, cold.ErrDamaged)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(write(f, golden()))
+	f.Add(write(f, sample(50)))
+	f.Add(write(f, nil))
+	f.Fuzz(func(t *testing.T, block []byte) {
+		records, err := cold.Read(block)
+		if err != nil {
+			if !errors.Is(err, cold.ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if again, err := cold.Read(write(t, records)); err != nil || !slices.Equal(again, records) {
+			t.Fatalf("written and read again: %v\n%s", err, cmp.Diff(records, again))
+		}
+	})
+}
+
+// sample makes up n records as teams receive them: each domain has some senders with a few
+// addresses each, and some mail of unknown addresses.
+func sample(n int) []cold.Record {
+	random := rand.New(rand.NewPCG(1, 2))
+	address := func() string {
+		if random.IntN(10) == 0 {
+			return fmt.Sprintf("2001:db8:%x:%x::%x", random.IntN(1<<16), random.IntN(1<<16), random.IntN(1<<16))
+		}
+		return fmt.Sprintf("%d.%d.%d.%d", 1+random.IntN(220), random.IntN(256), random.IntN(256), random.IntN(256))
+	}
+	type sender struct {
+		addresses []string
+		record    aggregate.Record
+	}
+	var domains [][]sender
+	for d := range 20 {
+		name := fmt.Sprintf("domain%d.example", d)
+		var senders []sender
+		for s := range 12 {
+			service := fmt.Sprintf("mail.service%d.example", random.IntN(60))
+			own := sender{record: aggregate.Record{
+				EnvelopeFrom: service, Disposition: aggregate.PolicyNone, DKIM: aggregate.ResultPass, SPF: aggregate.ResultFail,
+				DKIMResults: []aggregate.DKIMResult{
+					{Domain: name, Selector: fmt.Sprintf("s%d%x", s, random.IntN(1<<20)), Result: aggregate.ResultPass},
+					{Domain: service, Selector: fmt.Sprintf("k%x", random.IntN(1<<24)), Result: aggregate.ResultPass},
+				},
+				SPFResults: []aggregate.SPFResult{{Domain: service, Scope: "mfrom", Result: aggregate.ResultPass}},
+			}}
+			for range 1 + random.IntN(20) {
+				own.addresses = append(own.addresses, address())
+			}
+			senders = append(senders, own)
+		}
+		domains = append(domains, senders)
+	}
+	var all []cold.Record
+	for report := int64(3_400_000_000_000_000_000); len(all) < n; {
+		report += random.Int64N(1 << 36)
+		senders := domains[random.IntN(len(domains))]
+		for i := range int32(1 + random.IntN(100)) {
+			s := senders[random.IntN(len(senders))]
+			r, source := s.record, s.addresses[random.IntN(len(s.addresses))]
+			switch random.IntN(12) {
+			case 0: // spoofed
+				r = aggregate.Record{
+					EnvelopeFrom: fmt.Sprintf("host%d.isp%d.example", random.IntN(1000), random.IntN(50)), Disposition: aggregate.PolicyReject,
+					DKIM: aggregate.ResultFail, SPF: aggregate.ResultFail,
+				}
+				r.SPFResults = []aggregate.SPFResult{{Domain: r.EnvelopeFrom, Scope: "mfrom", Result: aggregate.ResultNone}}
+				source = address()
+			case 1: // forwarded
+				r.SPF, r.Reasons = aggregate.ResultFail, []aggregate.Reason{{Type: "local_policy", Comment: fmt.Sprintf("arc=pass as.%d.d=forwarder%d.example", random.IntN(3), random.IntN(100))}}
+				source = address()
+			}
+			all = append(all, cold.Record{
+				Report: report, N: i, Count: 1 + int64(random.ExpFloat64()*20), Source: source,
+				Disposition: string(r.Disposition), DKIM: string(r.DKIM), SPF: string(r.SPF), Details: shape.EncodeRecord(r),
+			})
+		}
+	}
+	return all[:n]
+}
+
+func BenchmarkBlock(b *testing.B) {
+	for _, n := range []int{100, 1000, 5000, cold.MaxRecords} {
+		records := sample(n)
+		var w cold.Writer
+		var block []byte
+		b.Run(fmt.Sprintf("write/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				for _, r := range records {
+					w.Add(r)
+				}
+				var err error
+				if block, err = w.Take(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(block))/float64(n), "B/record")
+		})
+		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := cold.Read(block); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
+		})
+	}
+}
