@@ -11,6 +11,10 @@ import (
 	"github.com/dmarcd/dmarcd/internal/store"
 )
 
+// freezeDelay is how long after the start old records are stored by column for the first time:
+// replicas of the version before, which does not find them there, have been replaced by then.
+const freezeDelay = time.Hour
+
 // storeSenders updates when senders were first and last seen.
 func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 	return a.store.UpdateSenders(ctx, func(ctx context.Context, t *store.Team, days dmarcd.Days, save func([]dmarcd.Sender) error, saveDays func([]dmarcd.DomainDay) error) error {
@@ -23,6 +27,13 @@ func (a *App) storeSenders(ctx context.Context) (more bool, err error) {
 func (a *App) chores() []*jobs.Chore {
 	keep := a.retention()
 	expire := func(ctx context.Context) (more bool, err error) { return a.store.Expire(ctx, keep) }
+	began := time.Now()
+	freeze := func(ctx context.Context) (more bool, err error) {
+		if time.Since(began) < freezeDelay {
+			return false, nil
+		}
+		return a.store.Freeze(ctx, a.config.Cold.After)
+	}
 	shared := []*jobs.Chore{
 		{Name: "purge deleted domains", Step: a.store.Purge, Poll: jobs.Soon},
 		{Name: "rebuild day rollups", Step: a.store.BuildRollups, Poll: jobs.Minutely},
@@ -33,6 +44,7 @@ func (a *App) chores() []*jobs.Chore {
 		{Name: "queue digests", Step: a.service.QueueDigests, Poll: jobs.Minutely},
 		{Name: "detect failing mailboxes", Step: a.detectMailboxes, Poll: jobs.Minutely},
 		{Name: "remove expired data", Step: expire, Poll: jobs.Hourly},
+		{Name: "store old records by column", Step: freeze, Poll: freezeDelay / 2},
 		{Name: "partition records", Step: a.store.Partition, Poll: jobs.Hourly},
 		{Name: "reclaim free database pages", Step: a.store.Reclaim, Poll: jobs.Minutely},
 		{Name: "purge retired reporting addresses", Step: a.store.ForgetMailboxes, Poll: jobs.Hourly},

@@ -63,6 +63,7 @@ type Config struct {
 	SMTP      SMTP
 	IMAP      IMAP
 	Retention Retention
+	Cold      Cold
 	Secret    Secret
 	Senders   Senders
 	OIDC      OIDC

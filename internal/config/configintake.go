@@ -90,6 +90,12 @@ type Retention struct {
 	Failure time.Duration
 }
 
+// Cold is the section "cold": old records, which are stored by column.
+type Cold struct {
+	// After is the age from which on records are stored by column; 0 means never.
+	After time.Duration
+}
+
 // Secret is the section "secret".
 type Secret struct {
 	// File contains the key that encrypts mailbox passwords.

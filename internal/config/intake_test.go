@@ -50,6 +50,7 @@ var intakeTexts = [][2]string{
 	{"retention.counters", "87600h"},
 	{"retention.rejected", "0s"},
 	{"retention.failure", "24h"},
+	{"cold.after", "336h"},
 	{"secret.file", "/etc/dmarcd/seal.key"},
 	{"senders.networks", "/etc/dmarcd/networks.mmdb"},
 	{"senders.countries", "/etc/dmarcd/countries.mmdb"},
@@ -85,6 +86,7 @@ func withIntake(c config.Config) config.Config {
 	}
 	c.IMAP = config.IMAP{Interval: 15 * time.Minute}
 	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour}
+	c.Cold = config.Cold{After: 336 * time.Hour}
 	c.Secret = config.Secret{File: "/etc/dmarcd/seal.key"}
 	c.Senders = config.Senders{Networks: "/etc/dmarcd/networks.mmdb", Countries: "/etc/dmarcd/countries.mmdb", Catalogue: "/etc/dmarcd/senders.toml"}
 	c.OIDC = config.OIDC{
@@ -184,6 +186,11 @@ func TestBadIntakeValues(t *testing.T) {
 			"kept for a minute",
 			map[string]string{"retention-originals": "1m"},
 			`retention.originals = "1m" (flag --retention-originals): ` + age,
+		},
+		{
+			"cold after an hour",
+			map[string]string{"cold-after": "1h"},
+			`cold.after = "1h" (flag --cold-after): must be a duration from 168h to 876000h, or 0s (never)`,
 		},
 		{
 			"counters that go before the records",

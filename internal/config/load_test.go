@@ -84,6 +84,7 @@ func TestDefaults(t *testing.T) {
 			Originals: 90 * 24 * time.Hour, Records: 2 * 365 * 24 * time.Hour, Rejected: 90 * 24 * time.Hour,
 			Failure: 14 * 24 * time.Hour,
 		},
+		Cold:   config.Cold{After: 30 * 24 * time.Hour},
 		Secret: config.Secret{File: filepath.Join("data", "secret.key")},
 		OIDC:   config.OIDC{Name: "single sign-on"},
 	}

@@ -31,9 +31,13 @@ func durationFrom(least, most time.Duration) rule[time.Duration] {
 
 // ageFrom allows durations from least to most, and 0 for "forever".
 func ageFrom(least, most time.Duration) rule[time.Duration] {
-	within := durationFrom(least, most)
+	return orZero(durationFrom(least, most), "forever")
+}
+
+// orZero allows 0; zero is its meaning.
+func orZero(within rule[time.Duration], zero string) rule[time.Duration] {
 	return rule[time.Duration]{
-		want:  within.want + ", or 0s (forever)",
+		want:  within.want + ", or 0s (" + zero + ")",
 		valid: func(d time.Duration) bool { return d == 0 || within.valid(d) },
 	}
 }

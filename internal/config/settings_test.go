@@ -79,6 +79,7 @@ func TestNames(t *testing.T) {
 		"retention.counters DMARCD_RETENTION_COUNTERS --retention-counters",
 		"retention.rejected DMARCD_RETENTION_REJECTED --retention-rejected",
 		"retention.failure DMARCD_RETENTION_FAILURE --retention-failure",
+		"cold.after DMARCD_COLD_AFTER --cold-after",
 		"secret.file DMARCD_SECRET_FILE --secret-file",
 		"senders.networks DMARCD_SENDERS_NETWORKS --senders-networks",
 		"senders.countries DMARCD_SENDERS_COUNTRIES --senders-countries",

@@ -174,6 +174,9 @@ func retentionSettings() []Setting {
 		define("retention.failure", durationKind(), "336h", age,
 			func(c *Config) *time.Duration { return &c.Retention.Failure },
 			"how long to keep failure reports with their originals; 0s = forever"),
+		define("cold.after", durationKind(), "720h", orZero(durationFrom(7*24*time.Hour, 876_000*time.Hour), "never"),
+			func(c *Config) *time.Duration { return &c.Cold.After },
+			"age from which on records are stored by column, which takes a tenth of the space; 0s = never"),
 	}
 }
 

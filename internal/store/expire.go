@@ -144,6 +144,9 @@ func (t *Team) expireRecords(ctx context.Context, tx tx, before time.Time) (bool
 	if err := t.noteExpiry(ctx, tx, reports); err != nil {
 		return false, err
 	}
+	if err := t.rewriteCold(ctx, tx, coldExpiry, reports...); err != nil {
+		return false, err
+	}
 	left := int64(purgeRows)
 	for _, id := range reports {
 		removed, err := t.removeRecords(ctx, tx, id, left)

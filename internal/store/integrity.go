@@ -32,7 +32,11 @@ func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 			return "", fmt.Errorf("compare the counters: %w", err)
 		}
 	}
-	return "", nil
+	problem, err = s.coldIntegrity(ctx)
+	if err != nil {
+		return "", fmt.Errorf("check old records: %w", err)
+	}
+	return problem, nil
 }
 
 // integrityCheck finds a team with a problem.
@@ -57,7 +61,7 @@ func integrityChecks() []integrityCheck {
 		// A saturated sum may stand for more.
 		{"a report's counts are not the sum of its records", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
-			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
+			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
 				AND shares.compliant < ` + maxCount + ` AND shares.non_compliant < ` + maxCount + `
 				AND (SELECT COALESCE(SUM(CAST(records.count AS DOUBLE PRECISION)), 0)
 						FROM records WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n)
@@ -65,7 +69,7 @@ func integrityChecks() []integrityCheck {
 			LIMIT 1`},
 		{"a report has records missing", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
-			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
+			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
 				AND (SELECT COUNT(*) FROM records WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
 			LIMIT 1`},
 		{"what a team has stored does not add up", `SELECT id FROM teams WHERE
@@ -76,17 +80,27 @@ func integrityChecks() []integrityCheck {
 			OR COALESCE((SELECT SUM(unreadable) FROM team_usage WHERE team_id = teams.id), 0) <>
 				COALESCE((SELECT SUM(bytes) FROM rejected WHERE rejected.team_id = teams.id), 0)
 			LIMIT 1`},
-		// Rollups omit records without messages.
-		{"a rollup has not the records of its day", `SELECT team_days.team_id FROM team_days
+		{differentRollup, `SELECT team_days.team_id FROM team_days
 				JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups GROUP BY team_id, day, build) AS day_rollups ON ` + currentRollup + `
-			WHERE team_days.in_rollup = team_days.changes AND day_rollups.records <> (SELECT COUNT(*) FROM domains
-					JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
-					JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted'
-					JOIN records ON records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
-				WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.kind = 'aggregate')
+			WHERE team_days.in_rollup = team_days.changes AND day_rollups.records <> (` + rowsOfDay + `)
+				AND NOT EXISTS (SELECT 1 FROM cold_blocks WHERE cold_blocks.team_id = team_days.team_id)
+			LIMIT 1`},
+		{"a report has lost its block of old records", `SELECT reports.team_id FROM reports
+			WHERE reports.cold > 0 AND reports.records > 0 AND reports.emptied_at = 0 AND ` + visibleReport + `
+				AND NOT EXISTS (SELECT 1 FROM cold_blocks WHERE cold_blocks.team_id = reports.team_id AND cold_blocks.id = reports.cold)
 			LIMIT 1`},
 	}
 }
+
+const differentRollup = "a rollup has not the records of its day"
+
+// rowsOfDay counts the rows that belong into the rollup of a day. Rollups omit records without
+// messages.
+const rowsOfDay = `SELECT COUNT(*) FROM domains
+	JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
+	JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted' AND reports.cold = 0
+	JOIN records ON records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
+	WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.kind = 'aggregate'`
 
 // maxCount is dmarcd.MaxCount in SQL.
 var maxCount = strconv.FormatInt(dmarcd.MaxCount, 10)

@@ -88,18 +88,22 @@ func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseS
 	next := len(args) + 1
 	// Shares with many records are rare; they are read later in steps.
 	var large []rollup.Share
+	var frozen []coldShare
 	_, err := collect(ctx, read, `SELECT `+looseColumns+`,
-			CASE WHEN shares.records > `+fmt.Sprint(maxJoined)+` THEN NULL ELSE
+			CASE WHEN shares.records > `+fmt.Sprint(maxJoined)+` OR reports.cold > 0 THEN NULL ELSE
 				(SELECT `+joinedRecords(next, next+1)+` FROM records
 					WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n) END,
-			shares.records`+condition,
+			shares.records, reports.cold`+condition,
 		append(slices.Clip(args), fieldEnd, recordEnd), func(scan scanner) (none struct{}, err error) {
 			var text sql.RawBytes
-			var records int64
-			share, err := scanLooseShare(scan, &text, &records)
+			var records, group int64
+			share, err := scanLooseShare(scan, &text, &records, &group)
 			switch {
 			case err != nil:
 				return none, err
+			case group > 0:
+				frozen = append(frozen, coldShare{share, group})
+				return none, nil
 			case records > maxJoined:
 				large = append(large, share)
 				return none, nil
@@ -115,7 +119,7 @@ func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseS
 			return fmt.Errorf("read records: %w", err)
 		}
 	}
-	return nil
+	return t.scanCold(ctx, read, w, frozen)
 }
 
 // scanLarge writes the records of one share in steps.

@@ -23,7 +23,7 @@ import (
 // move is one thing that happens to a team. What it has of the fields depends on
 // what happens.
 type move struct {
-	what    string // receive, add, delete, exclude, include, remove, all, purge, rollups, wait, expire
+	what    string // receive, add, delete, exclude, include, remove, all, purge, rollups, wait, expire, freeze
 	sent    []sending
 	domains []string
 	days    int
@@ -73,7 +73,7 @@ func moves() *rapid.Generator[[]move] {
 		return move{
 			what: rapid.SampledFrom([]string{
 				"receive", "receive", "receive", "receive", "add", "add", "delete", "exclude", "exclude", "include", "include", "remove", "all",
-				"purge", "rollups", "rollups", "wait", "expire",
+				"purge", "rollups", "rollups", "wait", "expire", "freeze", "freeze",
 			}).Draw(t, "what"),
 			sent:    rapid.SliceOfN(sent, 1, 3).Draw(t, "sent"),
 			domains: rapid.SliceOfN(domain, 1, 3).Draw(t, "domains"),
@@ -369,6 +369,14 @@ func (in *inbox) make(ctx context.Context, team *store.Team, m *model, move move
 	case "rollups":
 		_, err := in.store.BuildRollups(ctx)
 		return err
+	case "freeze":
+		for more := true; more; {
+			var err error
+			if more, err = in.store.Freeze(ctx, freezeAll); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "wait":
 		in.clock.advance(ofDays(move.days))
 		return nil

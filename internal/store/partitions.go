@@ -30,7 +30,7 @@ type partition struct {
 }
 
 // Partition makes the partitions of records for the next weeks, and drops those whose reports
-// have all lost their records by age or were deleted. It reports false: it does all that is
+// have all lost their records by age, were deleted, or have their records in blocks (see Freeze). It reports false: it does all that is
 // due. SQLite has no partitions.
 func (s *Store) Partition(ctx context.Context) (more bool, err error) {
 	if !s.dialect.partitions {
@@ -100,7 +100,7 @@ func (s *Store) addPartition(ctx context.Context, begin time.Time) error {
 func (s *Store) dropPartition(ctx context.Context, p partition) (dropped bool, err error) {
 	var needed bool
 	err = s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM reports
-		WHERE id >= $1 AND id < $2 AND kind = 'aggregate' AND emptied_at <= 0 AND state <> 'deleted')`, []any{p.from, p.to}, &needed)
+		WHERE id >= $1 AND id < $2 AND kind = 'aggregate' AND emptied_at <= 0 AND state <> 'deleted' AND cold = 0)`, []any{p.from, p.to}, &needed)
 	if err != nil || needed {
 		return false, err
 	}
@@ -137,6 +137,9 @@ func (t *Team) expireWithPartition(ctx context.Context, tx tx, before time.Time)
 		return false, err
 	}
 	if err := t.markExpired(ctx, tx, days); err != nil {
+		return false, err
+	}
+	if err := t.rewriteCold(ctx, tx, coldExpiry, reports...); err != nil {
 		return false, err
 	}
 	var change int64

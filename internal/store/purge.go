@@ -80,6 +80,9 @@ func (t *Team) purgeReport(ctx context.Context, tx tx) (bool, error) {
 	if _, err := tx.exec(ctx, `UPDATE reports SET pending_until = 0 WHERE team_id = $1 AND id = $2 AND pending_until > 0`, t.id, id); err != nil {
 		return false, err
 	}
+	if err := t.rewriteCold(ctx, tx, coldDeletion, id); err != nil {
+		return false, err
+	}
 	removed, err := t.removeRecords(ctx, tx, id, purgeRows)
 	if err != nil || removed >= purgeRows {
 		return true, err

@@ -105,6 +105,13 @@ func (t *Team) removeShares(ctx context.Context, tx tx, domain dmarcd.DomainID) 
 	if err != nil {
 		return false, err
 	}
+	reports := make([]dmarcd.ReportID, len(shares))
+	for i, share := range shares {
+		reports[i] = share.report
+	}
+	if err := t.rewriteCold(ctx, tx, coldDeletion, reports...); err != nil {
+		return false, err
+	}
 	left := int64(purgeRows)
 	for _, share := range shares {
 		removed, err := tx.exec(ctx, `DELETE FROM records WHERE team_id = $1 AND report_id = $2 AND share = $3 AND n <=

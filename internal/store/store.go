@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/cold"
 	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
@@ -56,6 +57,8 @@ type Store struct {
 	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
 	rests          rests
 	added          announcements // of events
+	cold           coldCache[[]cold.Record]
+	coldGroups     coldCache[[]coldBlock]
 }
 
 // Open connects to dsn: a postgres:// URL, or the path of an SQLite file, which is created if

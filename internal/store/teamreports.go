@@ -187,14 +187,18 @@ func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCurs
 	if !after.Begun {
 		after.Share, after.N = -1, -1
 	}
-	return collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
+	records, err := collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
 			records.disposition, records.dkim, records.spf, shares.header_from, records.details
 		FROM records JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share
-			JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state <> 'deleted' AND reports.emptied_at <= 0
+			JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state <> 'deleted' AND reports.emptied_at <= 0 AND reports.cold = 0
 			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
 		WHERE records.team_id = $1 AND records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND `+visibleShare+`
 		ORDER BY records.share, records.n LIMIT $5`,
 		[]any{t.id, id, after.Share, after.N, limit}, scanRecord)
+	if err != nil || len(records) > 0 {
+		return records, err
+	}
+	return t.coldRecords(ctx, id, after, limit)
 }
 
 func scanRecord(scan scanner) (Record, error) {

@@ -137,6 +137,9 @@ const (
 	// rollupGain is the number of records in rollups, most of them of other domains, that
 	// are skipped in the time of reading one row.
 	rollupGain = 200
+	// coldCost is the number of rows that are read in the time of decoding a block of cold
+	// records; each share may be in another.
+	coldCost = "2000"
 )
 
 // isLoose reports whether the records of the domains are read faster without rollups. An
@@ -144,7 +147,7 @@ const (
 func (s *mailScan) isLoose(ctx context.Context, inRollups int64) (bool, error) {
 	condition, args := looseShares{from: s.from, to: s.to, domain: s.domain, tag: s.tag()}.condition(s.team.id)
 	var records int64
-	err := s.read.queryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records), 0) AS BIGINT)`+condition, args, &records)
+	err := s.read.queryRow(ctx, `SELECT CAST(COALESCE(SUM(shares.records + CASE WHEN reports.cold > 0 THEN `+coldCost+` ELSE 0 END), 0) AS BIGINT)`+condition, args, &records)
 	return records <= fewLoose || records <= manyLoose && records*rollupGain < inRollups, err
 }
 
@@ -217,7 +220,7 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 			FROM records
 				JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share
 				JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id AND domains.deleted_at = 0
-				JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.emptied_at <= 0
+				JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.emptied_at <= 0 AND reports.cold = 0
 			WHERE records.team_id = $1 AND (records.report_id, records.share, records.n) IN (VALUES `+strings.Join(wanted, ", ")+`)`,
 			args, scanSentRecord)
 		if err != nil {
@@ -225,6 +228,11 @@ func (t *Team) SentRecords(ctx context.Context, places []dmarcd.SentPlace) ([]dm
 		}
 		for _, r := range records {
 			found[r.Place] = r
+		}
+		if len(records) < len(wanted) {
+			if err := t.sentCold(ctx, strings.Join(wanted, ", "), args, found); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var records []dmarcd.SentRecord

@@ -1,0 +1,168 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// monthReports make up a month of mail of 20 domains with 12 senders each; one message in
+// twelve is spoofed or forwarded.
+func monthReports(reports int) func(n int, day dmarcd.Day) dmarcd.NewReport {
+	random := rand.New(rand.NewPCG(1, 2))
+	address := func() string {
+		return fmt.Sprintf("%d.%d.%d.%d", 1+random.IntN(220), random.IntN(256), random.IntN(256), random.IntN(256))
+	}
+	const domains, senders = 20, 12
+	type sender struct {
+		addresses []string
+		record    aggregate.Record
+	}
+	var all [domains][senders]sender
+	for d := range all {
+		for s := range all[d] {
+			name, service := fmt.Sprintf("domain%d.example", d), fmt.Sprintf("mail.service%d.example", random.IntN(60))
+			all[d][s].record = aggregate.Record{
+				HeaderFrom: name, EnvelopeFrom: service, Disposition: aggregate.PolicyNone, DKIM: aggregate.ResultPass, SPF: aggregate.ResultFail,
+				DKIMResults: []aggregate.DKIMResult{
+					{Domain: name, Selector: fmt.Sprintf("s%d%x", s, random.IntN(1<<20)), Result: aggregate.ResultPass},
+					{Domain: service, Selector: fmt.Sprintf("k%x", random.IntN(1<<24)), Result: aggregate.ResultPass},
+				},
+				SPFResults: []aggregate.SPFResult{{Domain: service, Scope: "mfrom", Result: aggregate.ResultPass}},
+			}
+			for range 1 + random.IntN(20) {
+				all[d][s].addresses = append(all[d][s].addresses, address())
+			}
+		}
+	}
+	return func(n int, last dmarcd.Day) dmarcd.NewReport {
+		d := random.IntN(domains)
+		rows := make([]aggregate.Record, benchRecords)
+		for i := range rows {
+			s := &all[d][random.IntN(senders)]
+			r := s.record
+			r.Source, r.Count = s.addresses[random.IntN(len(s.addresses))], 1+int64(random.ExpFloat64()*20)
+			if random.IntN(12) == 0 {
+				r.Source, r.DKIM, r.DKIMResults, r.Disposition = address(), aggregate.ResultFail, nil, aggregate.PolicyReject
+				r.EnvelopeFrom = fmt.Sprintf("host%d.isp%d.example", random.IntN(1000), random.IntN(50))
+				r.SPFResults = []aggregate.SPFResult{{Domain: r.EnvelopeFrom, Scope: "mfrom", Result: aggregate.ResultNone}}
+			}
+			rows[i] = r
+		}
+		return storetest.Aggregate(fmt.Sprint(n), fmt.Sprintf("domain%d.example", d), last-dmarcd.Day(n*30/reports), rows...)
+	}
+}
+
+// BenchmarkColdRecords reads a month of records as rows and by column: all of a team and of one
+// domain, with and without day rollups, and report by report, as an export does.
+func BenchmarkColdRecords(b *testing.B) {
+	const reports = 3000
+	clock := newClock()
+	clock.advance(time.Since(clock.Now()))
+	db := storetest.Postgres(b)
+	s := db.Open(b, store.Options{Now: clock.Now})
+	team := newTeam(b, s, "a")
+	for d := range 20 {
+		addDomain(b, team, fmt.Sprintf("domain%d.example", d))
+	}
+	made := monthReports(reports)
+	for n := 0; n < reports; {
+		var deliveries []*dmarcd.Delivery
+		for range benchBatch {
+			deliveries = append(deliveries, storetest.Delivery(made(n, dmarcd.DayOf(clock.Now()))))
+			n++
+		}
+		if _, err := team.Receive(b.Context(), deliveries); err != nil {
+			b.Fatal(err)
+		}
+	}
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	scan := func(name string) {
+		var block rollup.Block
+		records := 0
+		must(team.Scan(b.Context(), name, dmarcd.Days{}, func(part rollup.Part) error {
+			err := block.Read(part)
+			for i := range block.Shares {
+				records += len(block.Shares[i].Records)
+			}
+			return err
+		}))
+		if records == 0 || name == "" && records != reports*benchRecords {
+			b.Fatalf("got %d records", records)
+		}
+	}
+	export := func() {
+		all, err := team.ReportsFrom(b.Context(), store.ReportFilter{}, 0, time.Time{}, reports)
+		must(err)
+		for _, report := range all {
+			records, err := team.Records(b.Context(), report.ID, store.RecordCursor{}, 1000)
+			if err != nil || len(records) != benchRecords {
+				b.Fatalf("got %d records, %v", len(records), err)
+			}
+		}
+	}
+	measure := func(form string) {
+		for _, read := range []struct {
+			name string
+			read func()
+		}{{"team", func() { scan("") }}, {"domain", func() { scan("domain7.example") }}, {"export", export}} {
+			b.Run(form+"/"+read.name, func(b *testing.B) {
+				for b.Loop() {
+					read.read()
+				}
+			})
+		}
+	}
+	size := func(table string) float64 {
+		var bytes float64
+		must(db.SQL(b).QueryRowContext(b.Context(), `SELECT pg_total_relation_size('`+table+`')`).Scan(&bytes))
+		return bytes / (reports * benchRecords)
+	}
+	build := func() {
+		for more := true; more; {
+			var err error
+			more, err = s.BuildRollups(b.Context())
+			must(err)
+		}
+	}
+	measure("rows without rollups")
+	build()
+	measure("rows with rollups")
+	rows := recordBytes(b, db) / (reports * benchRecords)
+	clock.advance(ofDays(60))
+	began := time.Now()
+	for more := true; more; {
+		var err error
+		more, err = s.Freeze(b.Context(), ofDays(30))
+		must(err)
+	}
+	took := time.Since(began)
+	b.Run("freeze", func(b *testing.B) {
+		for b.Loop() { // it was done once
+			b.ReportMetric(reports*benchRecords/took.Seconds(), "records/s")
+			b.ReportMetric(rows, "row-bytes/record")
+			b.ReportMetric(size("cold_blocks"), "cold-bytes/record")
+		}
+	})
+	_, err := s.Partition(b.Context())
+	must(err)
+	if left := recordBytes(b, db); left > 1<<20 {
+		b.Fatalf("%f bytes of rows are left", left)
+	}
+	measure("cold with rollups")
+	_, err = db.SQL(b).ExecContext(b.Context(), `UPDATE team_days SET in_rollup = -1`)
+	must(err)
+	measure("cold without rollups")
+}

@@ -1,0 +1,372 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/rollup"
+	"github.com/dmarcd/dmarcd/internal/store/shape"
+)
+
+// coldPlace is a place between the records of a group of cold reports: after that record.
+type coldPlace struct {
+	report   dmarcd.ReportID
+	share, n int
+}
+
+func placeOf(r *cold.Record) coldPlace {
+	return coldPlace{dmarcd.ReportID(r.Report), int(r.Share), int(r.N)}
+}
+
+func (p coldPlace) compare(other coldPlace) int {
+	return cmp.Or(cmp.Compare(p.report, other.report), cmp.Compare(p.share, other.share), cmp.Compare(p.n, other.n))
+}
+
+// beforeReport is the place before the records of a report.
+func beforeReport(id dmarcd.ReportID) coldPlace { return coldPlace{report: id, share: -1, n: -1} }
+
+// errEnough ends readCold without an error.
+var errEnough = errors.New("enough records")
+
+// readCold calls visit with records of the group id, in order: those after a place up to the
+// last of a report, block by block. The records are shared and must not be changed.
+func (t *Team) readCold(ctx context.Context, read tx, id int64, after coldPlace, last dmarcd.ReportID, visit func([]cold.Record) error) error {
+	blocks, err := t.coldBlocks(ctx, read, id)
+	if err != nil {
+		return err
+	}
+	for _, block := range blocks {
+		if block.first > last || block.last.compare(after) <= 0 {
+			continue
+		}
+		records, err := t.coldBlock(ctx, read, block)
+		if err != nil {
+			return err
+		}
+		from, found := slices.BinarySearchFunc(records, after, func(r cold.Record, p coldPlace) int { return placeOf(&r).compare(p) })
+		if found {
+			from++
+		}
+		to, _ := slices.BinarySearchFunc(records, int64(last)+1, func(r cold.Record, id int64) int { return cmp.Compare(r.Report, id) })
+		if err := visit(records[from:max(from, to)]); err != nil {
+			if errors.Is(err, errEnough) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+type coldKey struct {
+	team dmarcd.TeamID
+	id   int64
+	n    int // 0 where it is the key of a group
+}
+
+// coldBlock describes a block.
+type coldBlock struct {
+	coldKey
+
+	first dmarcd.ReportID
+	last  coldPlace // of its last record
+	bytes int64
+	sum   []byte
+	blob  string
+}
+
+// coldBlocks returns the blocks of a group in order, from the cache if it has them: they never
+// change. A group that was rewritten since its id was read has none.
+func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, error) {
+	key := coldKey{team: t.id, id: id}
+	if blocks, ok := t.store.coldGroups.get(key); ok {
+		return blocks, nil
+	}
+	blocks, err := collect(ctx, read, `SELECT n, first_report, last_report, last_share, last_n, bytes, sum, blob FROM cold_blocks
+		WHERE team_id = $1 AND id = $2 ORDER BY n`, []any{t.id, id}, func(scan scanner) (coldBlock, error) {
+		b := coldBlock{coldKey: key}
+		return b, scan(&b.n, &b.first, &b.last.report, &b.last.share, &b.last.n, &b.bytes, &b.sum, &b.blob)
+	})
+	if err == nil && len(blocks) > 0 {
+		t.store.coldGroups.put(key, blocks, 200*len(blocks), coldGroupBytes)
+	}
+	return blocks, err
+}
+
+// coldBlock returns the records of a block, from the cache if it has them.
+func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock) ([]cold.Record, error) {
+	if records, ok := t.store.cold.get(b.coldKey); ok {
+		return records, nil
+	}
+	records, err := t.loadColdBlock(ctx, read, b)
+	if err == nil {
+		t.store.cold.put(b.coldKey, records, cold.Size(records), coldCacheBytes)
+	}
+	return records, err
+}
+
+// loadColdBlock reads and verifies a block. What is not as it was written is cold.ErrDamaged.
+func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock) ([]cold.Record, error) {
+	damaged := func(reason string) error {
+		return fmt.Errorf("block %d of group %d of %s: %w: %s", b.n, b.id, t.id, cold.ErrDamaged, reason)
+	}
+	if b.bytes > cold.MaxBytes {
+		return nil, damaged("it is too large")
+	}
+	var block []byte
+	err := read.queryRow(ctx, `SELECT block FROM cold_blocks WHERE team_id = $1 AND id = $2 AND n = $3`, []any{t.id, b.id, b.n}, &block)
+	if err != nil {
+		return nil, err
+	}
+	if sum := cold.Sum(block); !bytes.Equal(sum[:], b.sum) {
+		return nil, damaged("its checksum differs")
+	}
+	records, err := cold.Read(block)
+	if err != nil {
+		return nil, fmt.Errorf("block %d of group %d of %s: %w", b.n, b.id, t.id, err)
+	}
+	return records, nil
+}
+
+// coldCacheBytes limits the decoded blocks in memory, coldGroupBytes the lists of blocks: pages
+// of a report, and reports that follow each other, are in the same block.
+const (
+	coldCacheBytes = 16 << 20
+	coldGroupBytes = 1 << 20
+)
+
+// coldCache has what was used last. The zero value is ready to use.
+type coldCache[T any] struct {
+	mu      sync.Mutex
+	entries []coldEntry[T] // the last used is the last
+	size    int
+}
+
+type coldEntry[T any] struct {
+	key   coldKey
+	value T
+	size  int
+}
+
+func (c *coldCache[T]) get(key coldKey) (value T, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.entries, func(e coldEntry[T]) bool { return e.key == key })
+	if at < 0 {
+		return value, false
+	}
+	found := c.entries[at]
+	c.entries = append(slices.Delete(c.entries, at, at+1), found)
+	return found.value, true
+}
+
+func (c *coldCache[T]) put(key coldKey, value T, size, limit int) {
+	if size > limit/2 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.ContainsFunc(c.entries, func(e coldEntry[T]) bool { return e.key == key }) {
+		return
+	}
+	c.entries, c.size = append(c.entries, coldEntry[T]{key, value, size}), c.size+size
+	for c.size > limit {
+		c.size -= c.entries[0].size
+		c.entries = slices.Delete(c.entries, 0, 1)
+	}
+}
+
+// coldShare is a share of a cold report.
+type coldShare struct {
+	rollup.Share
+
+	id int64 // of its blocks
+}
+
+func (s *coldShare) compare(r *cold.Record) int {
+	return cmp.Or(cmp.Compare(s.Report, dmarcd.ReportID(r.Report)), cmp.Compare(s.N, int(r.Share)))
+}
+
+// scanCold writes the records of shares of cold reports.
+func (t *Team) scanCold(ctx context.Context, read tx, w *blockWriter, shares []coldShare) error {
+	slices.SortFunc(shares, func(a, b coldShare) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.Report, b.Report), cmp.Compare(a.N, b.N))
+	})
+	for len(shares) > 0 {
+		id := shares[0].id
+		end := slices.IndexFunc(shares, func(s coldShare) bool { return s.id != id })
+		if end < 0 {
+			end = len(shares)
+		}
+		group := shares[:end]
+		shares = shares[end:]
+		begun := false
+		err := t.readCold(ctx, read, id, beforeReport(group[0].Report), group[len(group)-1].Report, func(records []cold.Record) error {
+			for i := range records {
+				r := &records[i]
+				for len(group) > 0 && group[0].compare(r) < 0 {
+					group, begun = group[1:], false
+				}
+				if len(group) == 0 {
+					return errEnough
+				}
+				if group[0].compare(r) > 0 || r.Count <= 0 { // a record without messages is not in rollups
+					continue
+				}
+				if !begun {
+					w.begin(group[0].Share)
+					begun = true
+				}
+				if err := w.add(rollup.Record{N: uint32(r.N), Count: r.Count, Outcome: coldOutcome(r)}, r.Source, r.Details); err != nil { //nolint:gosec // not negative
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("read old records: %w", err)
+		}
+	}
+	return nil
+}
+
+// coldOutcome is what joinedRecords computes.
+func coldOutcome(r *cold.Record) dmarcd.Outcome {
+	var outcome dmarcd.Outcome
+	if r.DKIM == string(aggregate.ResultPass) {
+		outcome = 1
+	}
+	if r.SPF == string(aggregate.ResultPass) {
+		outcome += 2
+	}
+	switch aggregate.Policy(r.Disposition) {
+	case aggregate.PolicyQuarantine:
+		outcome += 4
+	case aggregate.PolicyReject:
+		outcome += 8
+	}
+	return outcome
+}
+
+// coldRecords is Records for a report whose records are cold.
+func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) (all []Record, err error) {
+	type share struct {
+		n            int
+		domain, from string
+	}
+	var group, tried int64
+	err = t.store.longRead(ctx, func(read tx) error {
+		for {
+			// Each share but the first has a record to return. With cold > 0 as a condition,
+			// PostgreSQL may read all cold reports by the index on it.
+			shares, err := collect(ctx, read, `SELECT reports.cold, shares.n, COALESCE(domains.name, ''), shares.header_from
+				FROM reports JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
+					LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = $1
+				WHERE reports.team_id = $1 AND reports.id = $2 AND reports.state <> 'deleted' AND reports.emptied_at <= 0
+					AND shares.n >= $3 AND `+visibleShare+` ORDER BY shares.n LIMIT $4`,
+				[]any{t.id, id, after.Share, limit + 1}, func(scan scanner) (share, error) {
+					var s share
+					return s, scan(&group, &s.n, &s.domain, &s.from)
+				})
+			if err != nil || len(shares) == 0 || group == 0 || group == tried {
+				return err
+			}
+			tried = group
+			blocks := 0
+			err = t.readCold(ctx, read, group, coldPlace{id, after.Share, after.N}, id, func(records []cold.Record) error {
+				blocks++
+				for i := range records {
+					r := &records[i]
+					for len(shares) > 0 && shares[0].n < int(r.Share) {
+						shares = shares[1:]
+					}
+					if len(shares) == 0 || len(all) == limit {
+						return errEnough
+					}
+					if shares[0].n > int(r.Share) {
+						continue // its domain is deleted
+					}
+					record, err := recordOf(r, shares[0].domain, shares[0].from)
+					if err != nil {
+						return err
+					}
+					all = append(all, record)
+				}
+				return nil
+			})
+			if err != nil || blocks > 0 {
+				return err
+			}
+			// The end of the report, or the group was rewritten meanwhile.
+		}
+	})
+	return all, err
+}
+
+// recordOf returns a cold record of a share.
+func recordOf(r *cold.Record, domain, from string) (Record, error) {
+	record := Record{
+		Cursor: RecordCursor{Share: int(r.Share), N: int(r.N), Begun: true}, Domain: domain,
+		Record: aggregate.Record{
+			Source: r.Source, Count: r.Count, Disposition: aggregate.Policy(r.Disposition),
+			DKIM: aggregate.Result(r.DKIM), SPF: aggregate.Result(r.SPF), HeaderFrom: from,
+		},
+	}
+	return record, shape.DecodeRecord(r.Details, &record.Record)
+}
+
+// coldSent is a place of a cold record, with what its share says.
+type coldSent struct {
+	dmarcd.SentRecord
+
+	id           int64
+	domain, from string
+}
+
+// sentCold adds the cold records at these places to those found.
+func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found map[dmarcd.SentPlace]dmarcd.SentRecord) error {
+	return t.store.snapshot(ctx, func(read tx) error {
+		places, err := collect(ctx, read, `SELECT reports.cold, places.report_id, places.share, places.n, reports.organization, shares.day, domains.name, shares.header_from
+			FROM (SELECT column1 AS report_id, column2 AS share, column3 AS n FROM (VALUES `+wanted+`) AS wanted) AS places
+				JOIN shares ON shares.team_id = $1 AND shares.report_id = places.report_id AND shares.n = places.share
+				JOIN domains ON domains.id = shares.domain_id AND domains.team_id = $1 AND domains.deleted_at = 0
+				JOIN reports ON reports.team_id = $1 AND reports.id = shares.report_id AND reports.state = 'counted' AND reports.emptied_at <= 0
+			ORDER BY 1, 2, 3, 4`, args, func(scan scanner) (coldSent, error) {
+			var s coldSent
+			return s, scan(&s.id, &s.Place.Report, &s.Place.Share, &s.Place.N, &s.Organization, &s.Day, &s.domain, &s.from)
+		})
+		if err != nil {
+			return err
+		}
+		for _, s := range places {
+			if s.id == 0 {
+				continue // it is hot
+			}
+			before := coldPlace{s.Place.Report, s.Place.Share, s.Place.N - 1}
+			err := t.readCold(ctx, read, s.id, before, s.Place.Report, func(records []cold.Record) error {
+				if len(records) == 0 || int(records[0].Share) != s.Place.Share || int(records[0].N) != s.Place.N {
+					return errEnough
+				}
+				record, err := recordOf(&records[0], s.domain, s.from)
+				if err != nil {
+					return err
+				}
+				s.Record = record.Record
+				found[s.Place] = s.SentRecord
+				return errEnough
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,351 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/cold"
+)
+
+const (
+	// groupReports limits the reports of a group; their records fill a block, those of a large
+	// report several.
+	groupReports = 2000
+	// groupsPerStep is how many groups of a team are written before others get their turn.
+	groupsPerStep = 20
+	// coldLease is how long blocks may be written for before they are taken for abandoned, and
+	// how long a removed object of the bucket stays for its readers.
+	coldLease = time.Hour
+	// coldExpiry is how long expired records may stay in blocks: those of a week expire within
+	// a week, so that most blocks are removed and not rewritten. coldDeletion is the same for
+	// deleted reports and domains.
+	coldExpiry   = week
+	coldDeletion = time.Hour
+)
+
+// Freeze stores the records of reports that were received longer than after ago by column, in
+// blocks, and rewrites blocks whose records expired or were deleted. It works in whole weeks,
+// so that partitions become empty. It reports whether there may be more; errors of one team do
+// not affect others, see eachTeam. With after 0 it freezes nothing.
+//
+// Blocks are written in transactions of their own; the last one has the reports refer to them.
+// Blocks without a reference, after a crash, are removed once coldLease ends.
+func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
+	now := unix(s.now())
+	due, err := collectRead(ctx, s, `SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1
+		UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, []any{now}, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	more, err = s.eachTeam(ctx, "rewriting of old records", due, func(ctx context.Context, t *Team) (bool, error) {
+		return t.rewriteGroups(ctx, now)
+	})
+	if after == 0 || err != nil {
+		return more, err
+	}
+	teams, err := collectRead(ctx, s, `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
+	if err != nil {
+		return false, err
+	}
+	before := dmarcd.ReportID(idAt(s.now().Add(-after).Truncate(week)))
+	again, err := s.eachTeam(ctx, "storing of old records by column", teams, func(ctx context.Context, t *Team) (bool, error) {
+		return t.freeze(ctx, before)
+	})
+	return more || again, err
+}
+
+func (t *Team) freeze(ctx context.Context, before dmarcd.ReportID) (more bool, err error) {
+	for range groupsPerStep {
+		reports, err := t.reportsToFreeze(ctx, before)
+		if err != nil {
+			return false, err
+		}
+		if len(reports) == 0 {
+			return t.removeFrozen(ctx)
+		}
+		if err := t.freezeGroup(ctx, reports); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// frozenReport selects the reports whose records can be frozen.
+const frozenReport = `kind = 'aggregate' AND cold = 0 AND emptied_at = 0 AND state <> 'deleted'`
+
+// reportsToFreeze returns the reports of the next group. Reports get their ids when they are
+// received, so that none comes between those of earlier groups.
+func (t *Team) reportsToFreeze(ctx context.Context, before dmarcd.ReportID) ([]dmarcd.ReportID, error) {
+	records := int64(0)
+	reports, err := collectRead(ctx, t.store, `SELECT id, records FROM reports WHERE team_id = $1
+			AND id > COALESCE((SELECT MAX(last_report) FROM cold_blocks WHERE team_id = $1 AND rewrite_at = 0), 0)
+			AND id < $2 AND `+frozenReport+` ORDER BY id LIMIT $3`, []any{t.id, before, groupReports}, func(scan scanner) (dmarcd.ReportID, error) {
+		var id dmarcd.ReportID
+		var own int64
+		err := scan(&id, &own)
+		if records += own; records > cold.MaxRecords && records > own {
+			id = 0
+		}
+		return id, err
+	})
+	if end := slices.Index(reports, 0); end >= 0 {
+		reports = reports[:end]
+	}
+	return reports, err
+}
+
+// freezeGroup stores the records of reports in blocks.
+func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error {
+	first, last := reports[0], reports[len(reports)-1]
+	w := t.newColdWriter()
+	// Records do not change while their report is there; that it is, the last transaction
+	// checks.
+	for after := beforeReport(first); ; {
+		records, err := collectRead(ctx, t.store, `SELECT report_id, share, n, count, source, disposition, dkim, spf, details FROM records
+			WHERE team_id = $1 AND report_id <= $2 AND (report_id, share, n) > ($3, $4, $5) ORDER BY report_id, share, n LIMIT $6`,
+			[]any{t.id, last, after.report, after.share, after.n, cold.MaxRecords}, func(scan scanner) (cold.Record, error) {
+				var r cold.Record
+				return r, scan(&r.Report, &r.Share, &r.N, &r.Count, &r.Source, &r.Disposition, &r.DKIM, &r.SPF, &r.Details)
+			})
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if _, wanted := slices.BinarySearch(reports, dmarcd.ReportID(r.Report)); !wanted {
+				continue
+			}
+			if err := w.add(ctx, r); err != nil {
+				return err
+			}
+		}
+		if len(records) < cold.MaxRecords {
+			break
+		}
+		after = placeOf(&records[len(records)-1])
+	}
+	return w.finish(ctx, func(tx tx) error {
+		changed, err := tx.exec(ctx, `UPDATE reports SET cold = $1 WHERE team_id = $2 AND id BETWEEN $3 AND $4 AND `+frozenReport, w.id, t.id, first, last)
+		if err == nil && changed != int64(len(reports)) {
+			err = errReportsChanged
+		}
+		return err
+	})
+}
+
+// errReportsChanged ends a transaction; the group is written again later.
+var errReportsChanged = fmt.Errorf("%w: reports were deleted while their records were stored by column", dmarcd.ErrTemporary)
+
+// removeFrozen removes some rows whose records are in blocks, and reports whether there may be
+// more. Partitions are dropped as a whole instead.
+func (t *Team) removeFrozen(ctx context.Context) (more bool, err error) {
+	if t.store.dialect.partitions {
+		return false, nil
+	}
+	var id int64
+	err = t.store.queryRow(ctx, `SELECT id FROM cold_blocks WHERE team_id = $1 AND rows_left AND rewrite_at = 0 ORDER BY id LIMIT 1`, []any{t.id}, &id)
+	if errors.Is(err, dmarcd.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, t.retryTx(ctx, func(tx tx) error {
+		reports, err := collect(ctx, tx, `SELECT id FROM reports WHERE team_id = $1 AND cold = $2 AND cold > 0 ORDER BY id`,
+			[]any{t.id, id}, scanReportID)
+		if err != nil {
+			return err
+		}
+		left := int64(purgeRows)
+		for _, report := range reports {
+			removed, err := t.removeRecords(ctx, tx, report, left)
+			if err != nil {
+				return err
+			}
+			if left -= removed; left <= 0 {
+				return nil
+			}
+		}
+		_, err = tx.exec(ctx, `UPDATE cold_blocks SET rows_left = FALSE WHERE team_id = $1 AND id = $2`, t.id, id)
+		return err
+	})
+}
+
+// rewriteCold has the blocks of reports rewritten after a time, because records of these
+// reports are removed.
+func (t *Team) rewriteCold(ctx context.Context, tx tx, after time.Duration, reports ...dmarcd.ReportID) error {
+	slices.Sort(reports)
+	for some := range slices.Chunk(slices.Compact(reports), 90) {
+		args := []any{t.id, unix(t.store.now().Add(after))}
+		var places []string
+		for _, id := range some {
+			args = append(args, id)
+			places = append(places, fmt.Sprintf("$%d", len(args)))
+		}
+		_, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = $2 WHERE team_id = $1 AND (rewrite_at = 0 OR rewrite_at > $2) AND id IN
+			(SELECT cold FROM reports WHERE team_id = $1 AND cold > 0 AND id IN (`+strings.Join(places, ", ")+`))`, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewriteGroups rewrites the groups of the team that are due, and reports whether there may be
+// more.
+func (t *Team) rewriteGroups(ctx context.Context, now int64) (more bool, err error) {
+	groups, err := collectRead(ctx, t.store, `SELECT id, MIN(first_report), MAX(last_report), MAX(CASE WHEN rows_left THEN 1 ELSE 0 END) FROM cold_blocks
+		WHERE team_id = $1 AND rewrite_at > 0 AND rewrite_at <= $2 GROUP BY id ORDER BY id LIMIT $3`, []any{t.id, now, groupsPerStep},
+		func(scan scanner) (coldGroup, error) {
+			var g coldGroup
+			var rowsLeft int
+			err := scan(&g.id, &g.first, &g.last, &rowsLeft)
+			g.rowsLeft = rowsLeft > 0
+			return g, err
+		})
+	for _, g := range groups {
+		if err := t.rewriteGroup(ctx, g); err != nil {
+			return false, err
+		}
+	}
+	return len(groups) == groupsPerStep, err
+}
+
+type coldGroup struct {
+	id          int64
+	first, last dmarcd.ReportID
+	rowsLeft    bool
+}
+
+// ofGroup selects the reports of a group that have records: $1 is the team, $2 the group.
+// Without the second condition the index is not used.
+const ofGroup = ` reports.team_id = $1 AND reports.cold = $2 AND reports.cold > 0 AND reports.emptied_at <= 0 AND reports.state <> 'deleted'`
+
+// rewriteGroup writes the records that are left of a group into new blocks, and removes the
+// old ones.
+func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
+	w := t.newColdWriter()
+	w.rowsLeft = g.rowsLeft
+	var reports int64
+	err := t.store.snapshot(ctx, func(read tx) error {
+		args := []any{t.id, g.id}
+		err := read.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, args, &reports)
+		if err != nil || reports == 0 {
+			return err
+		}
+		left := make(map[shareRef]bool)
+		_, err = collect(ctx, read, `SELECT shares.report_id, shares.n FROM reports
+				JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
+			WHERE`+ofGroup, args, func(scan scanner) (none struct{}, err error) {
+			share, err := scanShareRef(scan)
+			left[share] = true
+			return none, err
+		})
+		if err != nil {
+			return err
+		}
+		return t.readCold(ctx, read, g.id, beforeReport(g.first), g.last, func(records []cold.Record) error {
+			for _, r := range records {
+				if !left[shareRef{dmarcd.ReportID(r.Report), int(r.Share)}] {
+					continue
+				}
+				if err := w.add(ctx, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return w.finish(ctx, func(tx tx) error {
+		changed, err := tx.exec(ctx, `UPDATE reports SET cold = $3 WHERE`+ofGroup, t.id, g.id, w.id)
+		if err == nil && changed != reports {
+			err = errReportsChanged
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
+		return err
+	})
+}
+
+// coldWriter writes a group of blocks. Nothing refers to them before finish.
+type coldWriter struct {
+	team     *Team
+	id       int64
+	rowsLeft bool
+	written  int64
+	block    cold.Writer
+	sums     coldSums
+}
+
+func (t *Team) newColdWriter() *coldWriter {
+	return &coldWriter{team: t, id: newID(), rowsLeft: true, sums: make(coldSums)}
+}
+
+func (w *coldWriter) add(ctx context.Context, r cold.Record) error {
+	if w.block.Full() {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	w.block.Add(r)
+	w.sums.add(&r)
+	return nil
+}
+
+// flush writes a block.
+func (w *coldWriter) flush(ctx context.Context) error {
+	records := w.block.Records()
+	if len(records) == 0 {
+		return nil
+	}
+	n, first, last := len(records), records[0], records[len(records)-1]
+	block, err := w.block.Take()
+	if err != nil {
+		return err
+	}
+	sum, t := cold.Sum(block), w.team
+	err = t.tx(ctx, func(tx tx) error {
+		_, err := tx.exec(ctx, `INSERT INTO cold_blocks (`+coldColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, len(block), sum[:], "", block, w.rowsLeft,
+			unix(t.store.now().Add(coldLease)))
+		return err
+	})
+	w.written++
+	return err
+}
+
+const coldColumns = `team_id, id, n, first_report, last_report, last_share, last_n, records, bytes, sum, blob, block, rows_left, rewrite_at`
+
+// finish writes the last block, and the transaction in which refer has reports refer to the
+// blocks. They must have all records of these reports.
+func (w *coldWriter) finish(ctx context.Context, refer func(tx) error) error {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	return w.team.tx(ctx, func(tx tx) error {
+		if err := refer(tx); err != nil {
+			return err
+		}
+		problem, err := w.team.compareCold(ctx, tx, w.id, w.sums)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			return fmt.Errorf("store old records by column: %s in %s; dmarcd doctor checks all", problem, w.team.id)
+		}
+		kept, err := tx.exec(ctx, `UPDATE cold_blocks SET rewrite_at = 0 WHERE team_id = $1 AND id = $2`, w.team.id, w.id)
+		if err == nil && kept != w.written {
+			err = fmt.Errorf("%w: blocks of old records were removed while they were written", dmarcd.ErrTemporary)
+		}
+		return err
+	})
+}
