@@ -141,15 +141,15 @@ func (d Digest) figures() []mail.Figure {
 	c := d.Counts
 	return []mail.Figure{
 		{Value: dmarcd.FormatNumber(c.Total()), Label: "Messages"},
-		{Value: dmarcd.FormatShare(c.Compliant, c.Total()), Label: "Compliant"},
-		{Value: dmarcd.FormatNumber(c.NonCompliant), Label: "Not compliant"},
+		{Value: dmarcd.FormatShare(c.Compliant, c.Total()), Label: "Passes DMARC"},
+		{Value: dmarcd.FormatNumber(c.NonCompliant), Label: "Fails DMARC"},
 		{Value: dmarcd.FormatNumber(c.Quarantined + c.Rejected), Label: "Quarantined or rejected"},
 	}
 }
 
 func (d Digest) paragraphs() []string {
 	b := d.Before
-	all := []string{fmt.Sprintf("Previous period: %s messages, %s compliant.", dmarcd.FormatNumber(b.Total()), dmarcd.FormatShare(b.Compliant, b.Total()))}
+	all := []string{fmt.Sprintf("Previous period: %s messages, of which %s pass DMARC.", dmarcd.FormatNumber(b.Total()), dmarcd.FormatShare(b.Compliant, b.Total()))}
 	if d.Parked > 0 {
 		all = append(all, fmt.Sprintf("Without %s messages that spoof parked domains, which receivers reject.", dmarcd.FormatNumber(d.Parked)))
 	}
@@ -161,7 +161,7 @@ func (d Digest) table() *mail.Table {
 	if len(rows) == 0 {
 		return nil
 	}
-	t := &mail.Table{Head: []string{"Domain", "Messages", "Compliant"}}
+	t := &mail.Table{Head: []string{"Domain", "Messages", "Passes DMARC"}}
 	for _, r := range rows {
 		t.Rows = append(t.Rows, []string{r.Name, dmarcd.FormatNumber(r.Counts.Total()), dmarcd.FormatShare(r.Counts.Compliant, r.Counts.Total())})
 	}

@@ -109,8 +109,8 @@ func TestDigestHasTheFiguresOfThePage(t *testing.T) {
 	w.must(err)
 	want := []mail.Figure{
 		{Value: dmarcd.FormatNumber(sum.Total()), Label: "Messages"},
-		{Value: dmarcd.FormatShare(sum.Compliant, sum.Total()), Label: "Compliant"},
-		{Value: dmarcd.FormatNumber(sum.NonCompliant), Label: "Not compliant"},
+		{Value: dmarcd.FormatShare(sum.Compliant, sum.Total()), Label: "Passes DMARC"},
+		{Value: dmarcd.FormatNumber(sum.NonCompliant), Label: "Fails DMARC"},
 		{Value: "900", Label: "Quarantined or rejected"},
 	}
 	if diff := cmp.Diff(want, content.Figures); diff != "" {
@@ -122,7 +122,7 @@ func TestDigestHasTheFiguresOfThePage(t *testing.T) {
 	if want := "9,900 messages, 90.9 % of them pass DMARC."; !strings.HasSuffix(content.Title, want) {
 		t.Errorf("got the title %q, want the end %q", content.Title, want)
 	}
-	if want := "Previous period: 1,100 messages, 90.9 % compliant."; content.Paragraphs[0] != want {
+	if want := "Previous period: 1,100 messages, of which 90.9 % pass DMARC."; content.Paragraphs[0] != want {
 		t.Errorf("got %q, want %q", content.Paragraphs[0], want)
 	}
 	if want := "9,000 pass DMARC (green), 900 fail (red)"; content.Chart == nil || !strings.Contains(content.Chart.Alt, want) {

@@ -99,7 +99,7 @@ func (c *call) link(path string, changes ...string) string {
 	return ui.WithQuery(path, carried(c.r.URL.Query()), changes...)
 }
 
-// carrying returns the form with hidden fields for the period and the tag of the page.
+// carrying returns the form with hidden fields for what links keep.
 func (c *call) carrying(form ui.Form) ui.Form {
 	for _, kept := range ui.Kept(carried(c.r.URL.Query())) {
 		if !slices.ContainsFunc(form.Fields, func(f ui.Field) bool { return f.Name == kept.Value }) {
@@ -109,10 +109,11 @@ func (c *call) carrying(form ui.Form) ui.Form {
 	return form
 }
 
-// carried returns the parameters that links keep: the period and the tag.
+// carried returns the parameters that links keep: the period, the tag, and the filters of the
+// domains on the overview (search, policy, trouble) and of the senders (sender, failing).
 func carried(query url.Values) url.Values {
 	kept := url.Values{}
-	for _, name := range []string{"days", "from", "to", "tag"} {
+	for _, name := range []string{"days", "from", "to", "tag", "search", "policy", "trouble", "sender", "failing"} {
 		if value := query.Get(name); value != "" {
 			kept.Set(name, value)
 		}

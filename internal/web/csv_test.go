@@ -104,22 +104,22 @@ func TestNumbersAgree(t *testing.T) {
 		want  int64
 	}{
 		{"/app/?csv=domains", []string{"Messages"}, all},
-		{"/app/?csv=messages", []string{"Compliant", "Not compliant"}, all},
-		{"/app/?csv=messages", []string{"Compliant"}, passed},
-		{"/app/domains/example.com?csv=messages", []string{"Compliant", "Not compliant"}, all},
+		{"/app/?csv=messages", []string{"Passes DMARC", "Fails DMARC"}, all},
+		{"/app/?csv=messages", []string{"Passes DMARC"}, passed},
+		{"/app/domains/example.com?csv=messages", []string{"Passes DMARC", "Fails DMARC"}, all},
 		{"/app/domains/example.com?csv=disposition", []string{"Delivered", "Quarantined", "Rejected"}, all},
 		{"/app/senders?csv=sources", []string{"Messages"}, all},
 		{"/app/senders?csv=sources&group=address", []string{"Messages"}, all},
 		{"/app/domains/example.com/senders?csv=flow", []string{"Messages"}, all},
 		{"/app/senders/header_from/example.com?csv=records", []string{"Messages"}, all},
-		{"/app/senders/header_from/example.com?csv=messages", []string{"Compliant"}, passed},
+		{"/app/senders/header_from/example.com?csv=messages", []string{"Passes DMARC"}, passed},
 		{"/app/reports?kind=aggregate&csv=reports", []string{"Messages"}, all},
 	} {
 		if got := sum(row.path, row.heads...); got != row.want {
 			t.Errorf("%s: got %d messages, want %d", row.path, got, row.want)
 		}
 	}
-	fields := column(t, s.table(t, "/app/?csv=domains"), "Compliant")
+	fields := column(t, s.table(t, "/app/?csv=domains"), "Passes DMARC")
 	if want := strconv.FormatFloat(float64(passed)/all, 'f', 4, 64); fields[0] != want {
 		t.Errorf("got a share of %s, want %s", fields[0], want)
 	}

@@ -9,7 +9,7 @@ import (
 func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.Chart {
 	chart := ui.Chart{
 		Kind: "days", ID: "messages", Title: "Messages per day", Summary: summary, Marks: marks,
-		Labels: []string{"Day (UTC)", "Compliant", "Not compliant"}, Tones: []string{"good", "bad"},
+		Labels: []string{"Day (UTC)", "Passes DMARC", "Fails DMARC"}, Tones: []string{"good", "bad"},
 	}
 	for _, d := range days {
 		chart.Days = append(chart.Days, ui.ChartDay{Day: d.Day, Values: []int64{d.Compliant, d.NonCompliant}})

@@ -2,8 +2,10 @@ package web_test
 
 import (
 	"html"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +19,12 @@ var (
 	getForm   = regexp.MustCompile(`(?s)<form[^>]* method="get" action="([^"]*)".*?</form>`)
 )
 
-// TestPeriodAndTagFollowEveryLink opens every page with a period and a tag: the links and
-// forms to pages that are about mail keep both.
-func TestPeriodAndTagFollowEveryLink(t *testing.T) {
+// filters are those of the lists of domains and of senders. What they match is in the sample.
+var filters = map[string]string{"tag": "shop", "search": "example", "policy": "reject", "trouble": "yes", "sender": "e", "failing": "yes"}
+
+// TestFiltersFollowEveryLink opens every page with a period, a tag, and the filters of the lists:
+// the links and forms to pages that are about mail keep all of them.
+func TestFiltersFollowEveryLink(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	if _, err := s.service.Team(s.team, service.CommandLine()).SetTags(t.Context(), sampleDomain, []string{"shop"}); err != nil {
@@ -37,7 +42,9 @@ func TestPeriodAndTagFollowEveryLink(t *testing.T) {
 		query := address.Query()
 		query.Set("from", "2026-11-01")
 		query.Set("to", "2026-11-15")
-		query.Set("tag", "shop")
+		for name, value := range filters {
+			query.Set(name, value)
+		}
 		body := s.body(t, operator, address.Path+"?"+query.Encode())
 		for _, link := range anchor.FindAllStringSubmatch(body, -1) {
 			target, err := url.Parse(html.UnescapeString(link[1]))
@@ -47,8 +54,10 @@ func TestPeriodAndTagFollowEveryLink(t *testing.T) {
 			seen[target.Path] = true
 			got := target.Query()
 			cleared := link[2] == "Clear" || strings.HasPrefix(link[2], "Show all")
-			if got.Get("tag") != "shop" && !cleared {
-				t.Errorf("%s: the tag does not follow the link to %s", page.name, target)
+			for name, value := range filters {
+				if got.Get(name) != value && !cleared {
+					t.Errorf("%s: the filter %s does not follow the link to %s", page.name, name, target)
+				}
 			}
 			if got.Get("days") == "" && (got.Get("from") == "" || got.Get("to") == "") {
 				t.Errorf("%s: the period does not follow the link to %s", page.name, target)
@@ -58,7 +67,7 @@ func TestPeriodAndTagFollowEveryLink(t *testing.T) {
 			if !aboutMail.MatchString(form[1]) {
 				continue
 			}
-			for _, name := range []string{"from", "to", "tag"} {
+			for _, name := range append(slices.Collect(maps.Keys(filters)), "from", "to") {
 				if !strings.Contains(form[0], ` name="`+name+`"`) {
 					t.Errorf("%s: the form for %s does not send %s", page.name, form[1], name)
 				}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"net/url"
+
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -11,6 +13,8 @@ type mailQuery struct {
 	// which links keep.
 	Domain, Tag string
 	Period      ui.Period
+	// Kept are the parameters that links keep; see carried.
+	Kept url.Values
 	insight.Query
 }
 

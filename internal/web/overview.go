@@ -167,11 +167,11 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 			order.Column("Grade", "grade", false),
 			order.Column("Policy", "policy", false),
 			order.Column("Messages", "messages", true),
-			order.Column("Compliant", "passing", true),
+			order.Column("Passes DMARC", "passing", true),
 			{Title: "Trend"},
 			{Title: "Tags", Wide: true},
 		},
-		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: order.Path}},
+		Empty: ui.Empty{Title: "No domain matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all domains", Href: ui.WithQuery(order.Path, c.r.URL.Query(), "search", "", "policy", "", "trouble", "", "tag", "", "page", "")}},
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "State"
 	for _, d := range found.Rows {
@@ -221,5 +221,5 @@ func countsSentence(c dmarcd.Counts) string {
 	if c.Total() == 0 {
 		return "No messages were reported in this period."
 	}
-	return dmarcd.FormatNumber(c.Total()) + " messages were reported, of which " + ui.Percent(c.Compliant, c.Total()) + " were compliant."
+	return dmarcd.FormatNumber(c.Total()) + " messages were reported; " + ui.Percent(c.Compliant, c.Total()) + " pass DMARC."
 }

@@ -218,7 +218,7 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 			{Title: "Day (UTC)"},
 			{Title: "Records", Numeric: true},
 			{Title: "Messages", Numeric: true},
-			{Title: "Compliant", Numeric: true},
+			{Title: "Passes DMARC", Numeric: true},
 			{Title: "Genuine", Note: "State"},
 			{Title: "Quirks", Numeric: true},
 		},

@@ -53,6 +53,7 @@ func (s *Web) source(c *call) error {
 	query := c.r.URL.Query()
 	asked := s.sourceQuery(query, query.Get("domain"))
 	asked.Group, asked.Key = insight.Group(c.params.Get("group")), c.params.Get("source")
+	asked.Search, asked.Failing = "", false // of the list
 	if query.Has("csv") {
 		asked.After, asked.Limit, asked.Parts = "", maxCSVRows, maxCSVRows
 	}
@@ -167,7 +168,7 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 			Columns: []ui.Column{
 				{Title: plainGroup(part.Group), Wide: true, Note: "Detail"},
 				{Title: "Messages", Numeric: true},
-				{Title: "Compliant", Numeric: true},
+				{Title: "Passes DMARC", Numeric: true},
 				{Title: "SPF", Numeric: true},
 				{Title: "DKIM", Numeric: true},
 			},

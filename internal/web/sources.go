@@ -87,8 +87,8 @@ func (s *Web) domainSources(c *call) error {
 
 // sourceQuery parses the query of a page of sources.
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
-	q := mailQuery{Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
-		Group: insight.GroupNetwork, Search: query.Get("search"), Failing: query.Get("failing") != "",
+	q := mailQuery{Kept: carried(query), Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
+		Group: insight.GroupNetwork, Search: query.Get("sender"), Failing: query.Get("failing") != "",
 		After: query.Get("after"), Limit: sourcesPerPage, Trends: true, Assess: domain != "",
 	}}
 	for _, g := range groups {
@@ -108,14 +108,14 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 		asked.After, asked.Limit = "", maxCSVRows
 	}
 	view := sourcesView{
-		Query: asked, Path: path, Kept: ui.Kept(query, "search", "failing", "tag"), Groups: groupTabs(path, query, asked.Group),
+		Query: asked, Path: path, Kept: ui.Kept(query, "sender", "failing", "tag"), Groups: groupTabs(path, query, asked.Group),
 		Period: ui.NewPeriodChoice(path, query, asked.Period, s.options.Now()), Own: c.link(ownSendersPath),
 	}
 	if asked.Search != "" || asked.Failing || asked.Tag != "" {
-		view.Clear = ui.WithQuery(path, query, "search", "", "failing", "", "tag", "", "after", "")
+		view.Clear = ui.WithQuery(path, query, "sender", "", "failing", "", "tag", "", "after", "")
 	}
 	if domain != "" {
-		view.Kept = ui.Kept(query, "search", "failing")
+		view.Kept = ui.Kept(query, "sender", "failing")
 	} else {
 		var err error
 		if view.Tags, err = c.tags(); err != nil {
@@ -183,7 +183,7 @@ func (c *call) addClasses(view *sourcesView, query url.Values) error {
 func groupTabs(path string, query url.Values, current insight.Group) []tab {
 	tabs := make([]tab, len(groups))
 	for i, g := range groups {
-		tabs[i] = tab{ui.Link{Text: g.title, Href: ui.WithQuery(path, query, "group", string(g.group), "after", "", "search", "")}, g.group == current}
+		tabs[i] = tab{ui.Link{Text: g.title, Href: ui.WithQuery(path, query, "group", string(g.group), "after", "")}, g.group == current}
 	}
 	return tabs
 }
@@ -195,7 +195,7 @@ func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table
 		Columns: []ui.Column{
 			order.Column(plainGroup(asked.Group), "name", false),
 			order.Column("Messages", "messages", true),
-			order.Column("Compliant", "passing", true),
+			order.Column("Passes DMARC", "passing", true),
 			order.Column("SPF", "spf", true),
 			order.Column("DKIM", "dkim", true),
 			{Title: "Trend"},
@@ -257,9 +257,12 @@ func (q mailQuery) cell(row insight.Row) ui.Cell {
 	return cell
 }
 
-// sourcePath is the page of a source, with the same period and domain.
+// sourcePath is the page of a source, with the same period, domain and filters.
 func sourcePath(asked mailQuery, key string) string {
-	query := url.Values{"from": {asked.Period.From.String()}, "to": {asked.Period.To.String()}}
+	query := carried(asked.Kept)
+	query.Del("days")
+	query.Set("from", asked.Period.From.String())
+	query.Set("to", asked.Period.To.String())
 	if asked.Domain != "" {
 		query.Set("domain", asked.Domain)
 	}

@@ -202,7 +202,7 @@ func senderTable(id, caption string, senders []insight.SimulatedSender, asked ma
 			{Title: "Sender", Wide: true},
 			{Title: "Class", Wide: true, Note: "Evidence"},
 			{Title: "Messages", Numeric: true},
-			{Title: "Pass DMARC", Numeric: true},
+			{Title: "Passes DMARC", Numeric: true},
 			{Title: "Cause", Wide: true, Note: "Fix"},
 		},
 		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: domainPath(asked.Domain) + "/reports"}},

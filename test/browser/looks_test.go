@@ -198,6 +198,9 @@ const missingCells = `[...document.querySelectorAll("main tbody td")].filter((ce
 const tooLong = `document.documentElement.scrollHeight -
 	Math.max(innerHeight, Math.ceil(document.querySelector(".foot").getBoundingClientRect().bottom + scrollY))`
 
+// tabRows is how many rows the tabs of a domain take, 0 on other pages.
+const tabRows = `location.pathname.startsWith("/app/domains/") ? new Set([...document.querySelectorAll(".tabs li")].map((tab) => tab.offsetTop)).size : 0`
+
 // narrow is a wide screen on which everything is shown four times as large
 // (WCAG 1.4.10).
 var narrow = look{name: "narrow", scheme: "light", width: 320, height: 256}
@@ -217,6 +220,9 @@ func (b *tab) fits(name string, l look) {
 	}
 	for _, cell := range read(b, evaluate[[]string](fmt.Sprintf(missingCells, l.width))) {
 		b.t.Errorf("%s, %s: a cell of a row is not seen: %s", name, l.name, cell)
+	}
+	if rows := read(b, evaluate[int](tabRows)); rows > 1 && l.phone {
+		b.t.Errorf("%s, %s: got the tabs of a domain in %d rows, want one", name, l.name, rows)
 	}
 	if long := read(b, evaluate[int](tooLong)); long > 1 {
 		b.t.Errorf("%s, %s: got %d pixels below the end of the page want none", name, l.name, long)

@@ -2,6 +2,8 @@ package browser_test
 
 import (
 	"bytes"
+	"compress/zlib"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -101,7 +103,7 @@ func (b *tab) clickChart(path, kind, want string) {
 	}
 }
 
-// printsOn wants the page to fit on so many sheets of A4.
+// printsOn wants the page to fit on so many sheets of A4, with its chart drawn on them.
 func (b *tab) printsOn(sheets int) {
 	b.t.Helper()
 	const width, height = 8.27, 11.69 // A4, in inches
@@ -112,4 +114,28 @@ func (b *tab) printsOn(sheets int) {
 	if got := bytes.Count(paper.Data, []byte("/Type /Page\n")); got != sheets {
 		b.t.Errorf("%s: got %d sheets, want %d", b.address(), got, sheets)
 	}
+	bars := read(b, evaluate[int](`document.querySelectorAll(".bars > svg > rect").length`))
+	if got := rectangles(b.t, paper.Data); bars < 20 || got < bars {
+		b.t.Errorf("%s: got %d rectangles on paper and a chart of %d bars, want all of at least 20", b.address(), got, bars)
+	}
+}
+
+// pdfStream matches a stream of a PDF file.
+var pdfStream = regexp.MustCompile(`(?s)/FlateDecode[^>]*>>\s*stream\r?\n(.*?)\r?\nendstream`)
+
+// rectangles counts those that a PDF file draws.
+func rectangles(t *testing.T, file []byte) (n int) {
+	t.Helper()
+	for _, stream := range pdfStream.FindAllSubmatch(file, -1) {
+		r, err := zlib.NewReader(bytes.NewReader(stream[1]))
+		if err != nil {
+			continue // not a compressed stream
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(text, []byte(" re\n"))
+	}
+	return n
 }

@@ -281,8 +281,8 @@ func TestSentMail(t *testing.T) {
 		t.Errorf("got %+v in a week, want 70 messages", sum)
 	}
 	for _, want := range []string{
-		"\nMessages: " + dmarcd.FormatNumber(sum.Total) + "\n", "\nCompliant: " + dmarcd.FormatShare(sum.Compliant, sum.Total) + "\n",
-		"\nNot compliant: " + dmarcd.FormatNumber(sum.NonCompliant) + "\n", "\n- example.com, Messages 70, Compliant 80.0 %\n",
+		"\nMessages: " + dmarcd.FormatNumber(sum.Total) + "\n", "\nPasses DMARC: " + dmarcd.FormatShare(sum.Compliant, sum.Total) + "\n",
+		"\nFails DMARC: " + dmarcd.FormatNumber(sum.NonCompliant) + "\n", "\n- example.com, Messages 70, Passes DMARC 80.0 %\n",
 	} {
 		if !strings.Contains(digest, want) {
 			t.Errorf("the digest has no line %q:\n%s", want, digest)

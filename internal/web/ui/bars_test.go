@@ -1,0 +1,43 @@
+package ui_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/web/ui"
+)
+
+func TestBars(t *testing.T) {
+	t.Parallel()
+	chart := ui.Chart{
+		Title: "Messages per day", Labels: []string{"Day", "Passes DMARC", "Fails DMARC"}, Tones: []string{"good", "bad"},
+		Days:  []ui.ChartDay{{Day: 0, Values: []int64{6, 4}}, {Day: 1, Values: []int64{0, 0}}, {Day: 2, Values: []int64{0, 5}}, {Day: 3, Values: []int64{5, 0}}},
+		Marks: []ui.Mark{{Day: 2}, {Day: 9}},
+	}
+	want := ui.Bars{
+		Title: "Messages per day", Width: 720, Height: 140, First: "1970-01-01", Last: "1970-01-04", Most: "at most 10 a day", Marks: []string{"432.0"},
+		Rects: []ui.Rect{
+			{"0.0", "56.0", "144.0", "84.0", "good"},
+			{"0.0", "0.0", "144.0", "56.0", "bad"},
+			{"360.0", "70.0", "144.0", "70.0", "bad"},
+			{"540.0", "70.0", "144.0", "70.0", "good"},
+		},
+		Legend: []ui.Choice{{Value: "good", Label: "Passes DMARC"}, {Value: "bad", Label: "Fails DMARC"}},
+	}
+	if diff := cmp.Diff(want, chart.Bars()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	chart.Days = nil
+	for day := range dmarcd.Day(365) {
+		chart.Days = append(chart.Days, ui.ChartDay{Day: day, Values: []int64{1, 0}})
+	}
+	if got := chart.Bars(); len(got.Rects) != 53 || got.Most != "at most 7 a week" {
+		t.Errorf("a year: got %d bars, %s, want one for each week", len(got.Rects), got.Most)
+	}
+	chart.Days = nil
+	if got := chart.Bars(); got.Rects != nil || got.First != "" {
+		t.Errorf("no days: got %+v, want no bars", got)
+	}
+}
