@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
@@ -22,6 +23,20 @@ var templateSources embed.FS
 type templates struct {
 	byName map[string]*template.Template
 }
+
+// builtInFiles are the assets and the templates that use them.
+type builtInFiles struct {
+	assets    *assets
+	templates *templates
+}
+
+// builtIn loads the assets and parses the templates, once per process: they never change.
+var builtIn = sync.OnceValues(func() (b builtInFiles, err error) {
+	if b.assets, err = loadAssets(); err == nil {
+		b.templates, err = parseTemplates(b.assets)
+	}
+	return b, err
+})
 
 // parseTemplates parses every page with the layout and the parts.
 func parseTemplates(a *assets) (*templates, error) {

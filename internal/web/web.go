@@ -58,18 +58,14 @@ type Web struct {
 
 // New returns the web interface. It fails only if a built-in asset or template is invalid.
 func New(options Options) (*Web, error) {
-	assets, err := loadAssets()
-	if err != nil {
-		return nil, err
-	}
-	templates, err := parseTemplates(assets)
+	built, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
 	if options.Uploads == nil {
 		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
-	w := &Web{options: options, assets: assets, templates: templates, origin: http.NewCrossOriginProtection()}
+	w := &Web{options: options, assets: built.assets, templates: built.templates, origin: http.NewCrossOriginProtection()}
 	w.routing = httproute.New(Prefix, w.routes(), func(r *route) (method, path string) { return r.method, r.path })
 	return w, nil
 }
