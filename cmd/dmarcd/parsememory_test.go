@@ -79,6 +79,9 @@ func heapInUse() uint64 {
 // TestParseMemory checks that memory use does not grow with the number of records, except
 // for a few bytes per source. It is not parallel, because it measures the whole process.
 func TestParseMemory(t *testing.T) {
+	if testing.Short() {
+		return // measures memory
+	}
 	const allowed = 24 << 20 // the document is almost twice as long
 	report := longReport(t)
 	before := heapInUse()

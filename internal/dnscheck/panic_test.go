@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
@@ -33,16 +34,18 @@ func TestPanicsOfACheckCanBeRecovered(t *testing.T) {
 	for _, name := range []string{"_dmarc.", "mx1.", "spf.", "default._domainkey", "_smtp._tls.", "_mta-sts."} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker := dnscheck.New(dnscheck.Options{Resolver: faulty(name), Now: time.Now})
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // releases the waiting queries
-			defer cancel()
-			err := recovered.Boundary(nil).Call("check", func() error {
-				checker.Examine(ctx, dnscheck.Request{Domain: "example.com", Selectors: []dnscheck.Selector{{Name: "default"}}})
-				return nil
+			synctest.Test(t, func(t *testing.T) {
+				checker := dnscheck.New(dnscheck.Options{Resolver: faulty(name), Now: time.Now})
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // releases the waiting queries
+				defer cancel()
+				err := recovered.Boundary(nil).Call("check", func() error {
+					checker.Examine(ctx, dnscheck.Request{Domain: "example.com", Selectors: []dnscheck.Selector{{Name: "default"}}})
+					return nil
+				})
+				if !recovered.Is(err) {
+					t.Errorf("got %v, want the panic", err)
+				}
 			})
-			if !recovered.Is(err) {
-				t.Errorf("got %v, want the panic", err)
-			}
 		})
 	}
 }

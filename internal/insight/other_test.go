@@ -27,6 +27,9 @@ func manyTeam(n int) *team {
 // TestOthersAreOneRow walks through the pages of more sources than are listed one by one:
 // those listed are the largest, and with the last row they add up to the total.
 func TestOthersAreOneRow(t *testing.T) {
+	if testing.Short() {
+		return // takes seconds of processor time
+	}
 	t.Parallel()
 	const n, unlisted = insight.MaxListed + 1000, 1000
 	m := readMail(t, manyTeam(n), dmarcd.Days{})
@@ -69,6 +72,9 @@ func TestOthersAreOneRow(t *testing.T) {
 // TestPagesAgree walks through the pages of many sources with the same number of messages,
 // while the order of the records changes: no source is on two of them.
 func TestPagesAgree(t *testing.T) {
+	if testing.Short() {
+		return // takes seconds of processor time
+	}
 	t.Parallel()
 	const n = insight.MaxListed * 3
 	of, service := manyKeys(n), newService(t)
@@ -105,6 +111,9 @@ func TestPagesAgree(t *testing.T) {
 // TestReplicasAgree lists many sources with the same number of messages by two services, as
 // two replicas have them: both list the same ones.
 func TestReplicasAgree(t *testing.T) {
+	if testing.Short() {
+		return // takes seconds of processor time
+	}
 	t.Parallel()
 	of := manyKeys(insight.MaxListed * 3)
 	for _, group := range []insight.Group{insight.GroupAddress, insight.GroupSelector} {

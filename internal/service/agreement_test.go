@@ -74,8 +74,11 @@ func randomState(r *rand.Rand, domain, address string) (zone string) {
 func TestProposalsAgree(t *testing.T) {
 	t.Parallel()
 	states := 80
-	if os.Getenv("DMARCD_SOAK") != "" {
+	switch {
+	case os.Getenv("DMARCD_SOAK") != "":
 		states = 2000
+	case testing.Short():
+		states = 50
 	}
 	for _, reportDomain := range []string{"reports.example", ""} {
 		s := storetest.SQLite(t).Open(t, store.Options{})
