@@ -26,9 +26,9 @@ var ErrTooOld = errors.New("the database is from a dmarcd before the first relea
 	"name another file or an empty database with DMARCD_DATABASE, and read the reports in again with `dmarcd import`")
 
 // Migrate brings the schema to the version that this program knows and returns
-// how many steps that took. Replicas that start together take turns. A database
-// of a newer version, or from before the first release, is left alone and refused with
-// ErrNewer or ErrTooOld.
+// how many steps that took. Replicas that start together take turns. A newer schema that
+// this program can use is left alone. One that it cannot use, or from before the first
+// release, is refused with ErrNewer or ErrTooOld.
 func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	unlock, err := s.lockMigration(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) migrateUp(ctx context.Context, provider *goose.Provider) ([]*goo
 		if err != nil {
 			return nil, fmt.Errorf("read the schema's version: %w", s.kind(err))
 		}
-		if err := refuseNewer(have, provider); err != nil {
+		if newer, err := s.isNewer(ctx, have, provider); err != nil || newer {
 			return nil, err
 		}
 		results, failure := provider.Up(ctx)
@@ -74,8 +74,8 @@ func (s *Store) migrateUp(ctx context.Context, provider *goose.Provider) ([]*goo
 	}
 }
 
-// CheckSchema reports whether the schema is the one that this program knows:
-// ErrNewer if it is newer, ErrTooOld if it cannot be migrated, another error that says
+// CheckSchema reports whether this program can use the schema: ErrNewer if it is newer and
+// for newer programs only, ErrTooOld if it cannot be migrated, another error that says
 // what to do if it is older or not there. It changes nothing.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	provider, err := s.provider()
@@ -94,7 +94,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the database has no schema of dmarcd yet: run `dmarcd migrate` (%w)", err)
 	}
-	if err := refuseNewer(have, provider); err != nil {
+	if _, err := s.isNewer(ctx, have, provider); err != nil {
 		return err
 	}
 	if have < newest(provider) {
@@ -121,11 +121,25 @@ func (s *Store) refuseTooOld(ctx context.Context) error {
 	return nil
 }
 
-func refuseNewer(have int64, provider *goose.Provider) error {
-	if known := newest(provider); have > known {
-		return fmt.Errorf("%w: its schema has version %d, this program knows up to %d; install the newer dmarcd or restore a backup", ErrNewer, have, known)
+// isNewer reports whether the schema is newer than the one that this program knows, and this
+// program can use it: its migrations only added to the schema that this program knows. It is
+// ErrNewer if not.
+func (s *Store) isNewer(ctx context.Context, have int64, provider *goose.Provider) (bool, error) {
+	known := newest(provider)
+	if have <= known {
+		return false, nil
 	}
-	return nil
+	var oldest int64
+	err := s.queryRow(ctx, `SELECT MAX(oldest) FROM schema_compatibility`, nil, &oldest)
+	if errors.Is(err, dmarcd.ErrTemporary) {
+		return false, fmt.Errorf("read with which programs the schema is compatible: %w", err)
+	}
+	if err != nil || known < oldest {
+		return false, fmt.Errorf("%w: its schema has version %d and is for programs that know version %d or later, this one knows %d; "+
+			"install the newer dmarcd or restore a backup", ErrNewer, have, max(oldest, known+1), known)
+	}
+	s.options.Log.Info("the schema is newer, and compatible with this program", "version", have, "known", known, "oldest", oldest)
+	return true, nil
 }
 
 func (s *Store) provider() (*goose.Provider, error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -148,8 +149,13 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
-		if _, err := db.SQL(t).ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`); err != nil {
-			t.Fatal(err)
+		for _, statement := range []string{
+			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`,
+			`DROP TABLE schema_compatibility`,
+		} {
+			if _, err := db.SQL(t).ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := s.Migrate(t.Context()); !errors.Is(err, store.ErrNewer) {
 			t.Errorf("Migrate: got %v, want ErrNewer", err)
@@ -160,6 +166,53 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), "99999") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("the error is no clear line: %q", err)
+		}
+	})
+}
+
+// TestCompatibleNewerDatabase opens databases to which a newer program has added a column and
+// a table.
+func TestCompatibleNewerDatabase(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		raw := db.SQL(t)
+		var known int64
+		if err := raw.QueryRowContext(t.Context(), `SELECT MAX(version_id) FROM goose_db_version`).Scan(&known); err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range []string{
+			`ALTER TABLE domains ADD COLUMN of_the_future BIGINT NOT NULL DEFAULT 7`,
+			`CREATE TABLE of_the_future (id BIGINT NOT NULL PRIMARY KEY)`,
+			fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, TRUE)`, known+1),
+		} {
+			if _, err := raw.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, test := range []struct {
+			oldest int64
+			usable bool
+		}{{known - 1, true}, {known, true}, {known + 1, false}} {
+			if _, err := raw.ExecContext(t.Context(), `UPDATE schema_compatibility SET oldest = $1`, test.oldest); err != nil {
+				t.Fatal(err)
+			}
+			steps, migrating := s.Migrate(t.Context())
+			for what, err := range map[string]error{"Migrate": migrating, "CheckSchema": s.CheckSchema(t.Context())} {
+				if (err == nil) != test.usable || err != nil && !errors.Is(err, store.ErrNewer) {
+					t.Errorf("%s on a schema for programs from %d on, by one that knows %d: got %v, want usable: %t", what, test.oldest, known, err, test.usable)
+				}
+				if err != nil && (!strings.Contains(err.Error(), fmt.Sprint("version ", test.oldest, " or later")) || strings.Contains(err.Error(), "\n")) {
+					t.Errorf("the error is no clear line: %q", err)
+				}
+			}
+			if steps != 0 {
+				t.Errorf("got %d steps want none", steps)
+			}
+		}
+		addVictim(t, s) // writes into most tables
+		if err := s.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db"), nil); err != nil {
+			t.Errorf("backup: %v", err)
 		}
 	})
 }

@@ -76,6 +76,11 @@ func run(ctx context.Context, before, after string) (err error) {
 		return err
 	}
 
+	known, _, err := c.versions(ctx)
+	if err != nil {
+		return err
+	}
+
 	l.begin()
 	defer l.end()
 	l.phase(ctx, "two old replicas")
@@ -89,6 +94,13 @@ func run(ctx context.Context, before, after string) (err error) {
 			return err
 		}
 		l.phase(ctx, "an old replica has stopped")
+		if i > 0 {
+			continue
+		}
+		if replicas[1], err = c.restart(ctx, replicas[1], before, known); err != nil {
+			return err
+		}
+		l.phase(ctx, "the other old replica")
 	}
 	l.end()
 	return l.verify(ctx, after)
@@ -109,6 +121,45 @@ func createDatabase(ctx context.Context, server string) (dsn string, drop func()
 		_, err := db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)")
 		return errors.Join(err, db.Close())
 	}, nil
+}
+
+// versions returns the version of the schema, and the oldest one whose programs can use it, 0
+// if it does not say.
+func (c *cluster) versions(ctx context.Context) (version, oldest int64, err error) {
+	db, err := sql.Open("pgx", c.dsn)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.QueryRowContext(ctx, "SELECT MAX(version_id) FROM goose_db_version").Scan(&version); err != nil {
+		return 0, 0, err
+	}
+	// The schema of the old program may not have the table.
+	_ = db.QueryRowContext(ctx, "SELECT oldest FROM schema_compatibility").Scan(&oldest)
+	return version, oldest, nil
+}
+
+// firstCompatible is the version of the schema whose programs are the first to read
+// schema_compatibility.
+const firstCompatible = 11
+
+// restart stops a replica of the old program, which knows the schema up to a version, and starts it
+// again on the new schema, if that program can do so.
+func (c *cluster) restart(ctx context.Context, old *replica, before string, known int64) (*replica, error) {
+	version, oldest, err := c.versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if known < firstCompatible || known < oldest {
+		fmt.Printf("rolling: the old program (schema %d) cannot be restarted on schema %d, which is for %d and later\n", known, version, max(oldest, firstCompatible))
+		return old, nil
+	}
+	started, err := c.start(ctx, before)
+	if err != nil {
+		return nil, fmt.Errorf("start the old program (schema %d) on schema %d, which is for %d and later: %w", known, version, oldest, err)
+	}
+	fmt.Printf("rolling: the old program (schema %d) started on schema %d\n", known, version)
+	return started, c.stop(old)
 }
 
 // A cluster is a set of replicas on one database.
