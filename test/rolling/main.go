@@ -141,7 +141,7 @@ func (c *cluster) versions(ctx context.Context) (version, oldest int64, err erro
 
 // firstCompatible is the version of the schema whose programs are the first to read
 // schema_compatibility.
-const firstCompatible = 11
+const firstCompatible = 12
 
 // restart stops a replica of the old program, which knows the schema up to a version, and starts it
 // again on the new schema, if that program can do so.
