@@ -84,13 +84,13 @@ func run(ctx context.Context, before, after string) (err error) {
 	l.begin()
 	defer l.end()
 	l.phase(ctx, "two old replicas")
-	for i, old := range replicas {
+	for i := range replicas {
 		began := time.Now()
 		if _, err := c.start(ctx, after); err != nil {
 			return err
 		}
 		l.phase(ctx, fmt.Sprintf("new replica %d of 2, which took %d ms to start", i+1, time.Since(began).Milliseconds()))
-		if err := c.stop(old); err != nil {
+		if err := c.stop(replicas[i]); err != nil {
 			return err
 		}
 		l.phase(ctx, "an old replica has stopped")
