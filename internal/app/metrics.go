@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -141,7 +142,11 @@ type databaseCollector struct {
 }
 
 // databaseFigures need a database query.
-type databaseFigures struct{ stored, queued int64 }
+type databaseFigures struct {
+	stored, queued int64
+	quotas         map[dmarcd.QuotaName]store.QuotaUse
+	checkLag       time.Duration
+}
 
 // storedAge is the maximum age of such a figure, so that frequent scrapes cost nothing.
 const storedAge = time.Minute
@@ -153,12 +158,15 @@ var (
 	poolMax          = prometheus.NewDesc("dmarcd_database_connections_max", "Limit of open connections by pool.", []string{"pool"}, nil)
 	poolWaits        = prometheus.NewDesc("dmarcd_database_waits_total", "Number of waits for a connection, by pool.", []string{"pool"}, nil)
 	poolWaitTime     = prometheus.NewDesc("dmarcd_database_wait_seconds_total", "Total time spent waiting for a connection, by pool.", []string{"pool"}, nil)
+	quotaTeams       = prometheus.NewDesc("dmarcd_quota_teams", "Teams that use at least this percentage (80, 100) of a quota; up to a minute old.", []string{"quota", "percent"}, nil)
+	quotaHighest     = prometheus.NewDesc("dmarcd_quota_highest_ratio", "Highest use of a quota by a team; 1 is all of it. Up to a minute old.", []string{"quota"}, nil)
+	checkLag         = prometheus.NewDesc("dmarcd_check_lag_seconds", "How long the scheduled check that waits longest has been due, 0 if none is; up to a minute old.", nil, nil)
 	queuedDeliveries = prometheus.NewDesc("dmarcd_webhook_queue", "Pending deliveries to webhooks; up to a minute old.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*databaseCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{databaseQueries, storedBytes, queuedDeliveries, poolOpen, poolMax, poolWaits, poolWaitTime} {
+	for _, desc := range []*prometheus.Desc{databaseQueries, storedBytes, queuedDeliveries, quotaTeams, quotaHighest, checkLag, poolOpen, poolMax, poolWaits, poolWaitTime} {
 		descs <- desc
 	}
 }
@@ -170,6 +178,13 @@ func (c *databaseCollector) Collect(out chan<- prometheus.Metric) {
 	if figures, known := c.read(); known {
 		out <- prometheus.MustNewConstMetric(storedBytes, prometheus.GaugeValue, float64(figures.stored))
 		out <- prometheus.MustNewConstMetric(queuedDeliveries, prometheus.GaugeValue, float64(figures.queued))
+		out <- prometheus.MustNewConstMetric(checkLag, prometheus.GaugeValue, figures.checkLag.Seconds())
+		for _, quota := range dmarcd.QuotaNames() {
+			use := figures.quotas[quota]
+			out <- prometheus.MustNewConstMetric(quotaTeams, prometheus.GaugeValue, float64(use.Near), string(quota), "80")
+			out <- prometheus.MustNewConstMetric(quotaTeams, prometheus.GaugeValue, float64(use.Full), string(quota), "100")
+			out <- prometheus.MustNewConstMetric(quotaHighest, prometheus.GaugeValue, use.Highest, string(quota))
+		}
 	}
 	collectPool(out, "reader", stats.Reader)
 	collectPool(out, "writer", stats.Writer)
@@ -182,10 +197,12 @@ func (c *databaseCollector) read() (figures databaseFigures, known bool) {
 	if now := time.Now(); now.After(c.readNext) {
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
-		stored, err := c.store.StoredBytes(ctx)
-		queued, failed := c.store.QueuedDeliveries(ctx)
-		c.figures = databaseFigures{stored: stored, queued: queued}
-		c.known, c.readNext = err == nil && failed == nil, now.Add(storedAge)
+		var errs [4]error
+		c.figures.stored, errs[0] = c.store.StoredBytes(ctx)
+		c.figures.queued, errs[1] = c.store.QueuedDeliveries(ctx)
+		c.figures.quotas, errs[2] = c.store.QuotaUse(ctx)
+		c.figures.checkLag, errs[3] = c.store.CheckLag(ctx)
+		c.known, c.readNext = errors.Join(errs[:]...) == nil, now.Add(storedAge)
 	}
 	return c.figures, c.known
 }

@@ -24,6 +24,11 @@ func TestScrapesCostNoQueries(t *testing.T) {
 	scrape := func() {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for _, line := range []string{`dmarcd_quota_teams{percent="100",quota="stored"} 0`, `dmarcd_quota_highest_ratio{quota="domains"} 0`, "dmarcd_check_lag_seconds 0"} {
+			if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
+				t.Errorf("want %s in\n%s", line, w.Body)
+			}
+		}
 		if !strings.Contains(w.Body.String(), "\ndmarcd_stored_bytes 0\n") {
 			t.Errorf("got %s want the stored bytes", w.Body)
 		}

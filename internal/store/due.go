@@ -39,6 +39,17 @@ func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	return teams, nil
 }
 
+// CheckLag returns how long the check that waits longest has been due, 0 if none is.
+func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
+	now := unix(s.now())
+	var since int64
+	err := s.queryRow(ctx, `SELECT COALESCE(MIN(next_check_at), $1) FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, []any{now}, &since)
+	if err != nil {
+		return 0, fmt.Errorf("find the oldest due check: %w", err)
+	}
+	return time.Duration(now-since) * time.Second, nil
+}
+
 // ClaimDueDomains leases up to limit due domains, the longest waiting first. They are due
 // again after the lease unless a check is saved, and later each time. A domain whose checks
 // never finish is suspended, with an event.

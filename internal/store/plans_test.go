@@ -76,6 +76,7 @@ func TestChoresUseIndexes(t *testing.T) {
 			return err
 		}},
 		{"purge", "INDEX domains_deleted", func() error { _, err := in.store.Purge(t.Context()); return err }},
+		{"lag of checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.CheckLag(t.Context()); return err }},
 		{"due checks", "COVERING INDEX domains_due ", func() error { _, err := in.store.DueTeams(t.Context()); return err }},
 	} {
 		var failed error

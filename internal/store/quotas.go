@@ -157,3 +157,63 @@ func (s *Store) StoredBytes(ctx context.Context) (int64, error) {
 	err := s.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`, nil, &stored)
 	return stored, err
 }
+
+// QuotaUse tells how much of a quota teams use.
+type QuotaUse struct {
+	// Near is the number of teams that use at least 80 % of it, Full of those that use all
+	// of it.
+	Near, Full int
+	// Highest is the highest use of a team; 1 is all of its quota.
+	Highest float64
+}
+
+// QuotaUse returns the use of each quota. Teams without it are not counted.
+func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, error) {
+	all := make(map[dmarcd.QuotaName]QuotaUse)
+	names := dmarcd.QuotaNames()
+	limits, used := make([]int64, len(names)), make([]int64, len(names))
+	var dest []any
+	for _, amounts := range [][]int64{limits, used} {
+		for i := range amounts {
+			dest = append(dest, &amounts[i])
+		}
+	}
+	_, err := collectRead(ctx, s, `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
+			COALESCE(spent.reports, 0), COALESCE(polled.n, 0)
+		FROM teams
+		LEFT JOIN (SELECT team_id, count(*) AS n FROM domains WHERE deleted_at = 0 GROUP BY team_id) owned ON owned.team_id = teams.id
+		LEFT JOIN (SELECT team_id, count(*) AS n FROM mailboxes GROUP BY team_id) polled ON polled.team_id = teams.id
+		LEFT JOIN (SELECT team_id, CAST(SUM(stored) AS BIGINT) AS stored, CAST(SUM(unreadable) AS BIGINT) AS unreadable,
+				CAST(SUM(CASE WHEN day = $1 THEN reports ELSE 0 END) AS BIGINT) AS reports
+			FROM team_usage GROUP BY team_id) spent ON spent.team_id = teams.id`,
+		[]any{dmarcd.DayOf(s.now())}, func(scan scanner) (none struct{}, err error) {
+			if err := scan(dest...); err != nil {
+				return none, err
+			}
+			for i, name := range names {
+				if limits[i] == dmarcd.QuotaDefault {
+					limits[i] = s.options.Quota[name]
+				}
+				if limits[i] > 0 {
+					all[name] = all[name].with(float64(used[i]) / float64(limits[i]))
+				}
+			}
+			return none, nil
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the use of quotas: %w", err)
+	}
+	return all, nil
+}
+
+// with adds the use of a team.
+func (u QuotaUse) with(share float64) QuotaUse {
+	if share >= 0.8 {
+		u.Near++
+	}
+	if share >= 1 {
+		u.Full++
+	}
+	u.Highest = max(u.Highest, share)
+	return u
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
@@ -82,6 +84,25 @@ func TestQuotas(t *testing.T) {
 		if usage[dmarcd.QuotaDomains] != 2 || usage[dmarcd.QuotaMailboxes] != 1 || usage[dmarcd.QuotaReports] != 3 || usage[dmarcd.QuotaStored] == 0 {
 			t.Errorf("got the usage %v, want 2 domains, 1 mailbox, 3 reports today and some bytes", usage)
 		}
+		uses, err := s.QuotaUse(t.Context())
+		in.must(err)
+		want := map[dmarcd.QuotaName]store.QuotaUse{
+			dmarcd.QuotaDomains:   {Near: 1, Full: 1, Highest: 1},
+			dmarcd.QuotaMailboxes: {Near: 1, Full: 1, Highest: 1},
+			dmarcd.QuotaStored:    {Highest: float64(usage[dmarcd.QuotaStored]) / (1 << 20)},
+		}
+		if diff := cmp.Diff(want, uses); diff != "" {
+			t.Errorf("the use of quotas (-want +got):\n%s", diff)
+		}
+		in.setQuota(dmarcd.QuotaReports, 4)
+		other := newTeam(t, s, "b") // uses nothing
+		in.must(other.SetQuotas(t.Context(), dmarcd.Quota{dmarcd.QuotaReports: 1}))
+		uses, err = s.QuotaUse(t.Context())
+		in.must(err)
+		if got, want := uses[dmarcd.QuotaReports], (store.QuotaUse{Highest: 0.75}); got != want {
+			t.Errorf("the use of reports: got %+v want %+v", got, want)
+		}
+		in.setQuota(dmarcd.QuotaReports, 0)
 		free := s.Team(func() dmarcd.TeamID {
 			team, err := s.CreateTeam(t.Context(), dmarcd.DefaultTeam, true)
 			in.must(err)

@@ -207,6 +207,9 @@ func TestClaims(t *testing.T) {
 		if err != nil || len(teams) != 0 {
 			t.Errorf("got due teams %v, %v while the lease lasts, want none", teams, err)
 		}
+		if lag, err := s.CheckLag(ctx); err != nil || lag != 0 {
+			t.Errorf("got a lag of %s, %v while the lease lasts, want none", lag, err)
+		}
 	})
 }
 
@@ -221,6 +224,10 @@ func TestDomainWhoseChecksNeverEnd(t *testing.T) {
 		team := newTeam(t, s, "a")
 		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
 			t.Fatal(err)
+		}
+		clock.advance(90 * time.Second)
+		if lag, err := s.CheckLag(ctx); err != nil || lag != 90*time.Second {
+			t.Errorf("got a lag of %s, %v want 1m30s", lag, err)
 		}
 		claims := func() (n int) {
 			t.Helper()
