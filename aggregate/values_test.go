@@ -56,6 +56,67 @@ func TestEvaluatedMissing(t *testing.T) {
 	}
 }
 
+// TestDisagrees compares what the receiver evaluated with what its results say.
+func TestDisagrees(t *testing.T) {
+	t.Parallel()
+	result := func(word string) string { return strings.Replace(spfPass, "pass", word, 1) }
+	for _, test := range []struct {
+		spf, results string
+		want         bool
+	}{
+		{"pass", result("pass"), false},
+		{"fail", result("fail"), false},
+		{"fail", result("pass"), true},
+		{"pass", result("fail"), true},
+		{"fail", result("softfail") + result("pass"), true},
+		{"pass", strings.Replace(result("pass"), "example.com", "other.example", 1), true},
+		{"pass", strings.Replace(result("pass"), "mfrom", "helo", 1), true},
+		{"pass", "", false},
+	} {
+		evaluated := "<disposition>none</disposition><dkim>fail</dkim><spf>" + test.spf + "</spf>"
+		_, records, err := read(strings.NewReader(oneRecord(evaluated, "example.com", test.results)))
+		if err != nil || len(records) != 1 || records[0].Disagrees != test.want {
+			t.Errorf("%s with %s: got %+v, %v; want that it disagrees: %t", test.spf, test.results, records, err, test.want)
+		}
+	}
+}
+
+// TestEndTagOfTheSameLength closes an element with another name.
+func TestEndTagOfTheSameLength(t *testing.T) {
+	t.Parallel()
+	whole := oneRecord("<disposition>none</disposition><dkim>fail</dkim><spf>pass</spf>", "example.com", spfPass)
+	for document, want := range map[string]bool{whole: false, strings.Replace(whole, "</p>", "</q>", 1): true} {
+		report, _, err := read(strings.NewReader(document))
+		if err != nil || hasQuirk(report, aggregate.MismatchedTags) != want {
+			t.Errorf("got %v, %v; want the quirk: %t", report.Quirks, err, want)
+		}
+	}
+}
+
+// TestFormsOfElements reads the same record in forms that XML allows, or that reporters use.
+func TestFormsOfElements(t *testing.T) {
+	t.Parallel()
+	plain := oneRecord("<disposition>none</disposition><dkim>fail</dkim><spf>pass</spf>", "example.com", spfPass)
+	want, records, err := read(strings.NewReader(plain))
+	if err != nil || len(records) != 1 {
+		t.Fatalf("got %+v, %v, want one record", records, err)
+	}
+	for name, document := range map[string]string{
+		"CDATA": strings.Replace(plain, "<email>a@r.example</email>", "<email><![CDATA[]]>a@r.example<![CDATA[]]></email>", 1),
+		"no namespace in a namespace": strings.NewReplacer("<feedback>", `<feedback xmlns="urn:reporter">`,
+			"<record>", `<record xmlns="">`).Replace(plain),
+		"end tags in capitals": strings.NewReplacer("</row>", "</ROW>", "</identifiers>", "</Identifiers>").Replace(plain),
+		"capitals":             strings.NewReplacer("source_ip", "SOURCE_IP", "header_from", "Header_From").Replace(plain),
+	} {
+		report, got, err := read(strings.NewReader(document))
+		if err != nil || report.Metadata.Email != want.Metadata.Email || !slices.EqualFunc(got, records, func(a, b aggregate.Record) bool {
+			return a.Source == b.Source && a.HeaderFrom == b.HeaderFrom && a.Count == b.Count && a.SPF == b.SPF
+		}) {
+			t.Errorf("%s: got %+v of %s, %v, want %+v of %s", name, got, report.Metadata.Email, err, records, want.Metadata.Email)
+		}
+	}
+}
+
 func TestLengthBeforeTheReport(t *testing.T) {
 	t.Parallel()
 	if got := aggregate.NewReader(strings.NewReader(""), aggregate.Limits{}).Length(); got != 0 {

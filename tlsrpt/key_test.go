@@ -9,7 +9,7 @@ import (
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	policies := []tlsrpt.Policy{{}, {Domain: "b.example"}, {Domain: "a.example"}}
+	policies := []tlsrpt.Policy{{}, {Domain: "b.example"}, {Domain: "a.example"}, {}, {Domain: "c.example"}}
 	for _, tt := range []struct {
 		name   string
 		report tlsrpt.Report

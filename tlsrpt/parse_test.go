@@ -199,6 +199,7 @@ func TestParseRecordLimits(t *testing.T) {
 		valid bool
 	}{
 		{"fields", "v=TLSRPTv1; rua=mailto:a@example.com" + strings.Repeat("; x=y", 100), tlsrpt.Problem{Kind: tlsrpt.TooManyFields, Text: "x=y"}, false},
+		{"problems", "v=TLSRPTv1; rua=https://a.example" + strings.Repeat(",x", 101), tlsrpt.Problem{Kind: tlsrpt.BadURI, Field: "rua", Text: "x"}, false},
 		{"URIs", "v=TLSRPTv1; rua=https://a.example" + manyURIs(100), tlsrpt.Problem{Kind: tlsrpt.TooManyURIs, Field: "rua", Text: uriNumber(99), Limit: 100}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

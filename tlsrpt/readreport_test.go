@@ -131,6 +131,7 @@ func TestReadReportSalvages(t *testing.T) {
 		{"a comma is missing", head + `[` + entry + entry + `]}`, 1, "malformed"},
 		{"a value is missing", head + `[` + entry + `],"generator":}`, 1, "malformed member-unknown"},
 		{"a word is unknown", head + `[` + entry + `,undefined]}`, 1, "malformed"},
+		{"a number has letters", head + `[` + entry + `,0x10]}`, 1, "malformed"},
 		{"a bracket is the wrong one", head + `[` + entry + `,` + entry + `}}`, 2, "malformed"},
 		{"the rest is noise", head + `[` + entry + `,` + entry + "\x00\x00", 2, "malformed"},
 	} {
@@ -163,9 +164,11 @@ func TestReadReportCounts(t *testing.T) {
 		{"+7", 7, "count-form"},
 		{"7.0", 7, "count-form"},
 		{"7e2", 700, "count-form"},
+		{"7E2", 700, "count-form"},
 		{"7.5", 0, "count-invalid"},
 		{"1e", 0, "count-invalid"},
 		{"true", 0, "count-invalid"},
+		{"false", 0, "count-invalid"},
 		{`"7"`, 7, "value-type"},
 		{`"0x10"`, 0, "count-invalid value-type"},
 		{`"inf"`, 0, "count-invalid value-type"},
@@ -259,7 +262,7 @@ func TestReadReportLimits(t *testing.T) {
 		{"a text that grows", tlsrpt.Limits{TextBytes: 40}, named(strings.Repeat("\xff ", 10)), named(strings.Repeat("\xff ", 20))},
 		{"a text that is not kept", tlsrpt.Limits{TextBytes: 40}, `{"x":"",` + report(entry)[1:], `{"x":"` + strings.Repeat("x", 41) + `",` + report(entry)[1:]},
 		{"a number", tlsrpt.Limits{TextBytes: 40}, withCount("5"), withCount(strings.Repeat("5", 41))},
-		{"all texts", tlsrpt.Limits{KeptBytes: 200}, named(strings.Repeat("x", 100)), named(strings.Repeat("x", 200))},
+		{"all texts", tlsrpt.Limits{KeptBytes: 125}, named(strings.Repeat("x", 100)), named(strings.Repeat("x", 101))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -68,6 +68,17 @@ func checkRoundTrip(t *testing.T, report tlsrpt.Report) {
 	}
 }
 
+// TestRenderHalfARange renders reports of which one end of the time range is known.
+func TestRenderHalfARange(t *testing.T) {
+	t.Parallel()
+	for _, report := range []tlsrpt.Report{{Begin: 86400}, {End: 86400}, {}} {
+		got := strings.Contains(string(rendered(t, report)), "1970-01-02T00:00:00Z")
+		if want := report.Begin+report.End != 0; got != want {
+			t.Errorf("from %d to %d: got the time %t, want %t", report.Begin, report.End, got, want)
+		}
+	}
+}
+
 // golden is the content of a golden file.
 type golden struct {
 	Quirks map[string]int  `json:"quirks"`

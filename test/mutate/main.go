@@ -1,7 +1,8 @@
 // Command mutate reports changes of the code that no test notices. It puts every
 // mutant of a package (a flipped comparison, a negated condition, && for ||, + for -)
 // behind a switch, builds the tests of the package once with that source, and runs,
-// mutant by mutant, the tests that reach it.
+// mutant by mutant, the tests that reach it. An argument "a+b" also runs the tests of b,
+// which uses a.
 //
 // A mutant is killed when a test fails, crashes or takes too long. The mutants that
 // mean the same as the code are listed with the reason in docs/testing.md; mutate
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -76,9 +78,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// tryPackage reports whether the tests of a package kill enough of its mutants.
-func tryPackage(ctx context.Context, folder string, o options, known []entry, out io.Writer) (enough bool, err error) {
+// tryPackage reports whether the tests of a package, and of the packages after a "+", kill
+// enough of its mutants.
+func tryPackage(ctx context.Context, argument string, o options, known []entry, out io.Writer) (enough bool, err error) {
 	began := time.Now()
+	folders := strings.Split(argument, "+")
+	folder := folders[0]
 	p, err := load(ctx, folder)
 	if err != nil {
 		return false, err
@@ -91,7 +96,7 @@ func tryPackage(ctx context.Context, folder string, o options, known []entry, ou
 	p.mutants = slices.DeleteFunc(p.mutants, func(m mutant) bool { return listed(known, m) })
 	equivalent -= len(p.mutants)
 
-	suite, err := buildTests(ctx, p, o.testFlags)
+	suite, err := buildTests(ctx, p, folders[1:], o.testFlags)
 	if err != nil {
 		return false, err
 	}

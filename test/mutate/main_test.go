@@ -70,6 +70,21 @@ func TestSum(t *testing.T) {
 }
 `
 
+const sampleUser = `package user
+
+import (
+	"testing"
+
+	"sample.example/p"
+)
+
+func TestNext(t *testing.T) {
+	if sample.Next(1) != 2 {
+		t.Error("wrong")
+	}
+}
+`
+
 const sampleKnown = "# Known\n\n- `p/sample.go` Max: `a > b` → `a >= b`: both are the larger one.\n" +
 	"- `p/sample.go` Max: `a < b` → `a <= b`: this line has gone.\n- `other/other.go` F: `a` → `!a`: of another package.\n"
 
@@ -77,7 +92,7 @@ func TestSurvivors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"go.mod": "module sample.example\n\ngo 1.26\n", "known.md": sampleKnown,
-		"p/sample.go": sampleCode, "p/sample_test.go": sampleTest,
+		"p/sample.go": sampleCode, "p/sample_test.go": sampleTest, "user/user_test.go": sampleUser,
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -114,6 +129,14 @@ func TestSurvivors(t *testing.T) {
 			},
 			last: `^p: killed 24 of 26 `,
 			err:  "1 of 1 packages under 91 %",
+		},
+		{
+			name: "with the tests of a user", args: []string{"-known", "go.mod", "-least", "0", "p+user"},
+			want: []string{
+				"p/sample.go:6: survived: `p/sample.go` Max: `a > b` → `a >= b`",
+				"p/sample.go:12: survived: `p/sample.go` Both: `a && b` → `a || b`",
+			},
+			last: `^p: killed 25 of 27 `,
 		},
 		{name: "a sample", args: []string{"-known", "go.mod", "-sample", "1", "-seed", "3", "-least", "0", "p"}, last: ` of 1 `},
 	} {

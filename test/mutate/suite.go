@@ -32,28 +32,35 @@ const (
 	quick = 200 * time.Millisecond
 )
 
-// suite is the test binary of a package, with every mutant in it.
+// suite is the tests of a package, and of others that use it, with every mutant in them.
 type suite struct {
+	work        string // a temporary folder
+	binaries    []binary
+	environment []string
+	flags       []string
+	tests       []test
+}
+
+// binary is the test binary of one package.
+type binary struct {
 	folder, program string
-	environment     []string
-	flags           []string
-	tests           []test
 }
 
 // test is a test function, and the mutants that it reaches.
 type test struct {
 	name    string
+	in      int // the index of its binary
 	took    time.Duration
 	reaches map[int]bool
 }
 
-// buildTests builds the tests of a package with its mutants.
-func buildTests(ctx context.Context, p *source, flags []string) (*suite, error) {
+// buildTests builds the tests of a package with its mutants, and those of the folders in users.
+func buildTests(ctx context.Context, p *source, users, flags []string) (*suite, error) {
 	work, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
 		return nil, err
 	}
-	s := &suite{folder: filepath.Join(p.root, p.folder), program: filepath.Join(work, "tests"), environment: os.Environ(), flags: flags}
+	s := &suite{work: work, environment: os.Environ(), flags: flags}
 	files := map[string][]byte{}
 	for name, text := range p.files {
 		files[filepath.Join(p.root, name)] = text
@@ -63,7 +70,7 @@ func buildTests(ctx context.Context, p *source, flags []string) (*suite, error) 
 		largest = max(largest, m.id)
 	}
 	helper := strings.NewReplacer("PACKAGE", p.name, "SIZE", strconv.Itoa(largest+2)).Replace(switchSource)
-	files[filepath.Join(s.folder, "zz_mutate_switch.go")] = []byte(helper)
+	files[filepath.Join(p.root, p.folder, "zz_mutate_switch.go")] = []byte(helper)
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for name, text := range files {
 		copied := filepath.Join(work, strconv.Itoa(len(overlay.Replace))+".go")
@@ -79,35 +86,52 @@ func buildTests(ctx context.Context, p *source, flags []string) (*suite, error) 
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(work))
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", filepath.Join(work, "overlay.json"), "-o", s.program, "./"+p.folder)
-	build.Dir = p.root
-	if said, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build the mutants: %w\n%s", err, said), os.RemoveAll(work))
+	for i, folder := range append([]string{p.folder}, users...) {
+		b := binary{filepath.Join(p.root, folder), filepath.Join(work, "tests"+strconv.Itoa(i))}
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", filepath.Join(work, "overlay.json"), "-o", b.program, "./"+folder)
+		build.Dir = p.root
+		if said, err := build.CombinedOutput(); err != nil {
+			return nil, errors.Join(fmt.Errorf("build the mutants: %w\n%s", err, said), os.RemoveAll(work))
+		}
+		s.binaries = append(s.binaries, b)
 	}
 	return s, nil
 }
 
-// remove deletes the binary, and the failures that property tests of mutants have left
+// remove deletes the binaries, and the failures that property tests of mutants have left
 // behind. Those of the code itself are not in the repository either.
 func (s *suite) remove() {
-	_ = os.RemoveAll(filepath.Dir(s.program)) // a temporary folder
-	_ = os.RemoveAll(filepath.Join(s.folder, "testdata", "rapid"))
+	_ = os.RemoveAll(s.work) // a temporary folder
+	for _, b := range s.binaries {
+		_ = os.RemoveAll(filepath.Join(b.folder, "testdata", "rapid"))
+	}
 }
 
 // measure runs every test alone, without a mutant, and notes how long it takes and
 // which mutants it reaches.
 func (s *suite) measure(ctx context.Context) error {
-	list := exec.CommandContext(ctx, s.program, append(s.flags, "-test.list=^(Test|Fuzz|Example)")...)
-	list.Dir = s.folder
-	printed, err := list.Output()
-	if err != nil {
-		return fmt.Errorf("list the tests: %w", err)
+	for i, b := range s.binaries {
+		list := exec.CommandContext(ctx, b.program, append(slices.Clone(s.flags), "-test.list=^(Test|Fuzz|Example)")...)
+		list.Dir = b.folder
+		printed, err := list.Output()
+		if err != nil {
+			return fmt.Errorf("list the tests: %w", err)
+		}
+		if err := s.measureTests(ctx, i, strings.Fields(string(printed))); err != nil {
+			return err
+		}
 	}
-	notes := filepath.Join(filepath.Dir(s.program), "reached")
-	for _, name := range strings.Fields(string(printed)) {
-		t := test{name: name, reaches: map[int]bool{}}
+	slices.SortStableFunc(s.tests, func(a, b test) int { return int(a.took - b.took) })
+	return ctx.Err()
+}
+
+// measureTests is measure for tests of one binary.
+func (s *suite) measureTests(ctx context.Context, in int, names []string) error {
+	notes := filepath.Join(s.work, "reached")
+	for _, name := range names {
+		t := test{name: name, in: in, reaches: map[int]bool{}}
 		began := time.Now()
-		if r := s.run(ctx, 10*time.Minute, []string{name}, "MUTANT_REACHED="+notes); r.outcome != survived {
+		if r := s.run(ctx, s.binaries[in], 10*time.Minute, []string{name}, "MUTANT_REACHED="+notes); r.outcome != survived {
 			return fmt.Errorf("%s without a mutant: %s\n%s", name, r.outcome, r.said)
 		}
 		t.took = time.Since(began)
@@ -130,8 +154,7 @@ func (s *suite) measure(ctx context.Context) error {
 		}
 		s.tests = append(s.tests, t)
 	}
-	slices.SortFunc(s.tests, func(a, b test) int { return int(a.took - b.took) })
-	return ctx.Err()
+	return nil
 }
 
 // outcome is what became of a mutant.
@@ -146,33 +169,29 @@ const (
 
 func (o outcome) killed() bool { return o == failed || o == outOfTime }
 
-// try runs the tests that reach a mutant, the quick ones first.
+// try runs the tests that reach a mutant until one fails: of each binary the quick ones,
+// then of each the slow ones.
 func (s *suite) try(ctx context.Context, m mutant) (outcome, error) {
-	var quickOnes, slowOnes []string
-	var quickTime, slowTime time.Duration
-	for _, t := range s.tests {
-		switch {
-		case !t.reaches[m.id]:
-		case t.took < quick:
-			quickOnes, quickTime = append(quickOnes, t.name), quickTime+t.took
-		default:
-			slowOnes, slowTime = append(slowOnes, t.name), slowTime+t.took
+	reached := unreached
+	for _, slow := range []bool{false, true} {
+		for in, b := range s.binaries {
+			var names []string
+			var took time.Duration
+			for _, t := range s.tests {
+				if t.in == in && t.reaches[m.id] && (t.took >= quick) == slow {
+					names, took = append(names, t.name), took+t.took
+				}
+			}
+			if len(names) == 0 {
+				continue
+			}
+			reached = s.run(ctx, b, took*slowdown+patience, names, "MUTANT="+strconv.Itoa(m.id)).outcome
+			if reached != survived || ctx.Err() != nil {
+				return reached, ctx.Err()
+			}
 		}
 	}
-	if len(quickOnes)+len(slowOnes) == 0 {
-		return unreached, nil
-	}
-	setting := "MUTANT=" + strconv.Itoa(m.id)
-	if len(quickOnes) > 0 {
-		if r := s.run(ctx, quickTime*slowdown+patience, quickOnes, setting); r.outcome != survived || ctx.Err() != nil {
-			return r.outcome, ctx.Err()
-		}
-	}
-	if len(slowOnes) == 0 {
-		return survived, nil
-	}
-	r := s.run(ctx, slowTime*slowdown+patience, slowOnes, setting)
-	return r.outcome, ctx.Err()
+	return reached, nil
 }
 
 // result is the end of a test run.
@@ -181,14 +200,14 @@ type result struct {
 	said    string
 }
 
-// run runs tests with a setting until one of them fails.
-func (s *suite) run(ctx context.Context, limit time.Duration, tests []string, setting string) result {
+// run runs tests of a binary with a setting until one of them fails.
+func (s *suite) run(ctx context.Context, b binary, limit time.Duration, tests []string, setting string) result {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	args := slices.Concat([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, maxMemory), s.program}, s.flags,
+	args := slices.Concat([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, maxMemory), b.program}, s.flags,
 		[]string{"-test.failfast", "-test.run=^(" + strings.Join(tests, "|") + ")$"})
 	command := exec.CommandContext(ctx, "sh", args...)
-	command.Dir = s.folder
+	command.Dir = b.folder
 	command.Env = append(slices.Clone(s.environment), setting)
 	command.WaitDelay = time.Second // a process that a test started may hold the pipe
 	var said bytes.Buffer

@@ -30,6 +30,12 @@ func TestContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := zipped(t, "a.xml", report, "b.xml", second)
+	// The length of a deflated member is before its data.
+	packed := string(deflated(t, report))
+	withLength := func(h *zip.FileHeader) {
+		h.Method, h.UncompressedSize64, h.CRC32 = zip.Deflate, uint64(len(report)), crc32.ChecksumIEEE([]byte(report))
+	}
+	sized := slices.Concat(withoutDirectory(zippedWith(t, "a.xml", packed, withLength)), zippedWith(t, "b.xml", packed, withLength))
 
 	for _, test := range []struct {
 		name string
@@ -107,6 +113,18 @@ func TestContainers(t *testing.T) {
 		{"zip of LZMA without a directory", withoutDirectory(zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Method = 14 })), []string{
 			"rejected a.xml: the compression method of the zip member is not supported: LZMA",
 		}},
+		{"zip without a directory whose members have their length", withoutDirectory(sized), []string{
+			"aggregate a.xml, 351 bytes" + cutOff, "aggregate b.xml, 351 bytes" + cutOff,
+		}},
+		{"zip without a directory whose stored member contains a mark", withoutDirectory(zippedWith(t, "a.xml", report+"PK\x03\x04", func(*zip.FileHeader) {})), []string{
+			"aggregate a.xml, 355 bytes" + cutOff,
+		}},
+		{"zip without a directory whose encrypted member contains another", withoutDirectory(zippedWith(t, "a.xml",
+			string(withoutDirectory(storedZip(t, "b.xml", report))), func(h *zip.FileHeader) { h.Flags |= 1 })), []string{
+			"rejected a.xml: the archive is encrypted",
+		}},
+		{"zlib cut off", zlibbed(t, report)[:6], []string{"rejected: the container is damaged: unexpected EOF"}},
+		{"base64 of few bytes", inBase64([]byte("<feedback><record>")), []string{"aggregate, 18 bytes"}},
 		{"zip of bzip2", zippedWith(t, "a.xml", string(bzipped), func(h *zip.FileHeader) {
 			h.Method = 12
 			h.UncompressedSize64 = uint64(len(report))
@@ -130,11 +148,13 @@ func TestContainers(t *testing.T) {
 		{"XML in UTF-32", inUTF32(report), []string{"aggregate, 1408 bytes"}},
 		{"emlx", emlx(mail), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
 		{"emlx in gzip", gzipped(t, string(emlx(mail))), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
+		{"emlx after empty lines", slices.Concat([]byte("\n \n"), emlx(mail)), []string{`aggregate a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`}},
 		{"a number and a report", []byte("42\n" + report), []string{"aggregate, 354 bytes"}},
 
 		{"uuencode", uuencoded("a.xml", report), []string{"aggregate a.xml, 351 bytes"}},
 		{"uuencode of gzip", uuencoded("a.xml.gz", string(small)), []string{"aggregate a.xml.gz, 351 bytes"}},
 		{"uuencode after words", slices.Concat([]byte("Here it is:\n\n"), uuencoded("a.xml", report), []byte("\nRegards\n")), []string{"aggregate a.xml, 351 bytes"}},
+		{"uuencode after a line that begins like it", slices.Concat([]byte("begin with this file\n"), uuencoded("a.xml", report)), []string{"aggregate a.xml, 351 bytes"}},
 		{"uuencode of several", slices.Concat(uuencoded("a.xml", report), uuencoded("b.json", tlsReport)), []string{"aggregate a.xml, 351 bytes", "tls b.json, 75 bytes"}},
 		{"uuencode without trailing blanks", withoutTrailingBlanks(uuencoded("a.xml", report)), []string{"aggregate a.xml, 351 bytes"}},
 		{"uuencode cut off", uuencoded("a.xml", report)[:300], []string{"aggregate a.xml, 204 bytes, the container is damaged: unexpected EOF"}},
@@ -161,6 +181,16 @@ func TestContainers(t *testing.T) {
 		}},
 		{"a mail in gzip cut off", gzipped(t, mail)[:250], []string{
 			`aggregate a.xml, 310 bytes, text/xml, from reports@receiver.example: "Report"`, "rejected: the container is damaged: unexpected EOF",
+		}},
+		{"digits of quoted-printable", []byte("Subject: Report\nContent-Type: text/xml; name=a.xml\nContent-Transfer-Encoding: quoted-printable\n\n" +
+			strings.NewReplacer("=", "=3D", "i", "=69").Replace(report)), []string{`aggregate a.xml, 351 bytes, text/xml, from : "Report"`}},
+		{"a report in a part of another kind of message", []byte("Subject: two\nContent-Type: multipart/mixed; boundary=b\n\n" +
+			"--b\nContent-Type: message/delivery-status\n\n" + report + "\n--b--\n"), []string{
+			`aggregate part-1, 351 bytes, message/delivery-status, from : "two"`,
+		}},
+		{"a mail in a report of delivery", []byte("Subject: two\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n" +
+			"--b\nContent-Type: message/rfc822\n\n" + mail + "\n--b--\n"), []string{
+			`aggregate part-1/a.xml, 351 bytes, text/xml, from reports@receiver.example: "Report"`,
 		}},
 		{"a mail with two feedback reports", []byte("Subject: two\nContent-Type: multipart/report; boundary=b\n\n" +
 			"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: auth-failure\n" +

@@ -8,6 +8,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zlib"
@@ -126,6 +127,17 @@ func gzipped(t testing.TB, content string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	write(t, gzip.NewWriter(&b), content)
+	return b.Bytes()
+}
+
+func deflated(t testing.TB, content string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, content)
 	return b.Bytes()
 }
 

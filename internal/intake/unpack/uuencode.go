@@ -104,12 +104,8 @@ func (d *uuReader) line(whole []byte) {
 			}
 		}
 		d.decoded[i] = group[0]<<2 | group[1]>>4
-		if i+1 < len(d.decoded) {
-			d.decoded[i+1] = group[1]<<4 | group[2]>>2
-		}
-		if i+2 < len(d.decoded) {
-			d.decoded[i+2] = group[2]<<6 | group[3]
-		}
+		d.decoded[i+1] = group[1]<<4 | group[2]>>2
+		d.decoded[i+2] = group[2]<<6 | group[3]
 	}
 	d.rest = d.decoded[:length]
 }

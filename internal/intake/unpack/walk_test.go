@@ -40,6 +40,14 @@ func TestWalkEndsWithTheErrorOf(t *testing.T) {
 			t.Errorf("got error %v after %d visits, want %v after 1", err, visits, broken)
 		}
 	})
+	t.Run("the visitor of a failure report", func(t *testing.T) {
+		t.Parallel()
+		const mail = "Subject: failure\nContent-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/feedback-report\n\nFeedback-Type: auth-failure\n--b--\n"
+		err := unpack.Walk(t.Context(), strings.NewReader(mail), unpack.DefaultLimits(), func(*unpack.Part) error { return broken })
+		if !errors.Is(err, broken) {
+			t.Errorf("got error %v, want %v", err, broken)
+		}
+	})
 	t.Run("the reader, which is no damage", func(t *testing.T) {
 		t.Parallel()
 		for _, data := range [][]byte{archive, gzipped(t, report), []byte(report)} {
@@ -186,6 +194,20 @@ func TestLargeArchiveFromStream(t *testing.T) {
 	}
 	if len(left) > 0 {
 		t.Errorf("got %v left behind, want nothing", left)
+	}
+}
+
+// TestInputIsNotReadBeyondItsLimit checks that a byte more than the limit is read at most.
+func TestInputIsNotReadBeyondItsLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 10_000
+	limits := unpack.DefaultLimits()
+	limits.Input = limit
+	text := strings.NewReader(report + strings.Repeat(" ", 10*limit))
+	before := text.Len()
+	err := unpack.Walk(t.Context(), struct{ io.Reader }{text}, limits, readAll)
+	if read := before - text.Len(); !errors.Is(err, dmarcd.ErrLimit) || read != limit+1 {
+		t.Errorf("got %d bytes read and %v, want %d and the limit", read, err, limit+1)
 	}
 }
 
