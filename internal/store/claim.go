@@ -50,7 +50,7 @@ func (t *Team) claim(ctx context.Context, tx tx, added []owner) error {
 			path := pathOf(domain.name)
 			_, err := collect(ctx, tx, `UPDATE shares SET domain_id = $1
 				WHERE team_id = $2 AND domain_id = 0 AND `+column+` >= $3 AND `+column+` < $4
-				RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = shares.team_id AND reports.id = shares.report_id), domain_id, day, `+countColumns,
+				RETURNING (SELECT reports.state FROM reports WHERE reports.team_id = $2 AND reports.id = shares.report_id), domain_id, day, `+countColumns,
 				[]any{domain.id, t.id, path, afterPath(path)}, changes.claim)
 			if err != nil {
 				return err

@@ -226,7 +226,7 @@ func (t *Team) expireReports(ctx context.Context, tx tx, before time.Time) (bool
 	for i, id := range reports {
 		var state dmarcd.ReportState
 		var own int
-		if err := tx.queryRow(ctx, `SELECT state, (SELECT COUNT(*) FROM shares WHERE shares.team_id = reports.team_id AND shares.report_id = reports.id)
+		if err := tx.queryRow(ctx, `SELECT state, (SELECT COUNT(*) FROM shares WHERE shares.team_id = $1 AND shares.report_id = reports.id)
 			FROM reports WHERE team_id = $1 AND id = $2`+t.store.dialect.lockRow, []any{t.id, id}, &state, &own); err != nil {
 			return false, err
 		}

@@ -19,24 +19,48 @@ type TeamSize struct {
 
 // TeamSizes returns all teams with their usage, ordered by name.
 func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
-	from, to := bounds(days)
-	return collectRead(ctx, s, `SELECT `+teamColumns+`,
-			(SELECT count(*) FROM domains WHERE domains.team_id = teams.id AND domains.deleted_at = 0),
-			(SELECT count(*) FROM members WHERE members.team_id = teams.id),
-			CAST(COALESCE((SELECT SUM(compliant + non_compliant) FROM team_days
-				WHERE team_days.team_id = teams.id AND team_days.day BETWEEN $1 AND $2), 0) AS BIGINT),
-			CAST(COALESCE((SELECT SUM(stored) FROM team_usage WHERE team_usage.team_id = teams.id), 0) AS BIGINT), quota_stored
-		FROM teams ORDER BY name`, []any{from, to}, func(scan scanner) (TeamSize, error) {
+	sizes, err := collectRead(ctx, s, `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan scanner) (TeamSize, error) {
 		var size TeamSize
 		var err error
-		size.Team, err = scanTeam(func(dest ...any) error {
-			return scan(append(dest, &size.Domains, &size.Members, &size.Messages, &size.Stored, &size.StoredQuota)...)
-		})
+		size.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &size.StoredQuota)...) })
 		if size.StoredQuota == dmarcd.QuotaDefault {
 			size.StoredQuota = s.options.Quota[dmarcd.QuotaStored]
 		}
 		return size, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[dmarcd.TeamID]int, len(sizes))
+	for i, size := range sizes {
+		places[size.ID] = i
+	}
+	// In a cluster the tables are on different servers.
+	from, to := bounds(days)
+	for _, sum := range []struct {
+		query string
+		args  []any
+		set   func(size *TeamSize, sum int64)
+	}{
+		{`COUNT(*) FROM domains WHERE deleted_at = 0`, nil, func(size *TeamSize, sum int64) { size.Domains = int(sum) }},
+		{`COUNT(*) FROM members`, nil, func(size *TeamSize, sum int64) { size.Members = int(sum) }},
+		{`CAST(SUM(compliant + non_compliant) AS BIGINT) FROM team_days WHERE day BETWEEN $1 AND $2`, []any{from, to}, func(size *TeamSize, sum int64) { size.Messages = sum }},
+		{`CAST(SUM(stored) AS BIGINT) FROM team_usage`, nil, func(size *TeamSize, sum int64) { size.Stored = sum }},
+	} {
+		_, err := collectRead(ctx, s, `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args, func(scan scanner) (none struct{}, err error) {
+			var team dmarcd.TeamID
+			var n int64
+			err = scan(&team, &n)
+			if i, known := places[team]; known {
+				sum.set(&sizes[i], n)
+			}
+			return none, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
 }
 
 // TeamByID returns the team with that id, or ErrNotFound.

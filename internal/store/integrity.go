@@ -46,6 +46,8 @@ type integrityCheck struct{ problem, query string }
 // data does not count.
 func integrityChecks() []integrityCheck {
 	const present = ` JOIN domains ON domains.team_id = %[1]s.team_id AND domains.id = %[1]s.domain_id AND domains.deleted_at = 0 `
+	ofAll := func(condition, team string) string { return strings.ReplaceAll(condition, "$1", team) }
+	visible := ofAll(visibleShare, "shares.team_id")
 	daysOfPresent, sharesOfPresent := fmt.Sprintf(present, "domain_days"), fmt.Sprintf(present, "shares")
 	return []integrityCheck{
 		{"a team's days are not the sum of its domains'", unequal(`team_id, day`,
@@ -61,7 +63,7 @@ func integrityChecks() []integrityCheck {
 		// A saturated sum may stand for more.
 		{"a report's counts are not the sum of its records", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
-			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
+			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visible + `
 				AND shares.compliant < ` + maxCount + ` AND shares.non_compliant < ` + maxCount + `
 				AND (SELECT COALESCE(SUM(CAST(records.count AS DOUBLE PRECISION)), 0)
 						FROM records WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n)
@@ -69,16 +71,16 @@ func integrityChecks() []integrityCheck {
 			LIMIT 1`},
 		{"a report has records missing", `SELECT shares.team_id
 			FROM shares JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id
-			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visibleShare + `
+			WHERE shares.kind = 'aggregate' AND reports.emptied_at = 0 AND reports.cold = 0 AND reports.state <> 'deleted' AND ` + visible + `
 				AND (SELECT COUNT(*) FROM records WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n) <> shares.records
 			LIMIT 1`},
-		{"what a team has stored does not add up", `SELECT id FROM teams WHERE
-			COALESCE((SELECT SUM(stored) FROM team_usage WHERE team_id = teams.id), 0) <>
-				COALESCE((SELECT SUM(bytes) FROM originals WHERE originals.team_id = teams.id), 0)
-				+ COALESCE((SELECT SUM(` + reportBytes + `) FROM reports WHERE reports.team_id = teams.id), 0)
-				+ ` + strconv.Itoa(rejectedBytes) + ` * (SELECT COUNT(*) FROM rejected WHERE rejected.team_id = teams.id)
-			OR COALESCE((SELECT SUM(unreadable) FROM team_usage WHERE team_id = teams.id), 0) <>
-				COALESCE((SELECT SUM(bytes) FROM rejected WHERE rejected.team_id = teams.id), 0)
+		{"what a team has stored does not add up", `SELECT team_id FROM team_locks WHERE
+			COALESCE((SELECT SUM(stored) FROM team_usage WHERE team_usage.team_id = team_locks.team_id), 0) <>
+				COALESCE((SELECT SUM(bytes) FROM originals WHERE originals.team_id = team_locks.team_id), 0)
+				+ COALESCE((SELECT SUM(` + reportBytes + `) FROM reports WHERE reports.team_id = team_locks.team_id), 0)
+				+ ` + strconv.Itoa(rejectedBytes) + ` * (SELECT COUNT(*) FROM rejected WHERE rejected.team_id = team_locks.team_id)
+			OR COALESCE((SELECT SUM(unreadable) FROM team_usage WHERE team_usage.team_id = team_locks.team_id), 0) <>
+				COALESCE((SELECT SUM(bytes) FROM rejected WHERE rejected.team_id = team_locks.team_id), 0)
 			LIMIT 1`},
 		{differentRollup, `SELECT team_days.team_id FROM team_days
 				JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups GROUP BY team_id, day, build) AS day_rollups ON ` + currentRollup + `
@@ -86,7 +88,7 @@ func integrityChecks() []integrityCheck {
 				AND NOT EXISTS (SELECT 1 FROM cold_blocks WHERE cold_blocks.team_id = team_days.team_id)
 			LIMIT 1`},
 		{"a report has lost its block of old records", `SELECT reports.team_id FROM reports
-			WHERE reports.cold > 0 AND reports.records > 0 AND reports.emptied_at = 0 AND ` + visibleReport + `
+			WHERE reports.cold > 0 AND reports.records > 0 AND reports.emptied_at = 0 AND ` + ofAll(visibleReport, "reports.team_id") + `
 				AND NOT EXISTS (SELECT 1 FROM cold_blocks WHERE cold_blocks.team_id = reports.team_id AND cold_blocks.id = reports.cold)
 			LIMIT 1`},
 	}

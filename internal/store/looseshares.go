@@ -92,7 +92,7 @@ func (t *Team) scanLoose(ctx context.Context, read tx, w *blockWriter, of looseS
 	_, err := collect(ctx, read, `SELECT `+looseColumns+`,
 			CASE WHEN shares.records > `+fmt.Sprint(maxJoined)+` OR reports.cold > 0 THEN NULL ELSE
 				(SELECT `+joinedRecords(next, next+1)+` FROM records
-					WHERE records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n) END,
+					WHERE records.team_id = $1 AND records.report_id = shares.report_id AND records.share = shares.n) END,
 			shares.records, reports.cold`+condition,
 		append(slices.Clip(args), fieldEnd, recordEnd), func(scan scanner) (none struct{}, err error) {
 			var text sql.RawBytes

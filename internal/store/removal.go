@@ -23,7 +23,7 @@ func (t *Team) removeBareReport(ctx context.Context, tx tx, id dmarcd.ReportID) 
 	var original []byte
 	var bytes int64
 	err := tx.queryRow(ctx, `DELETE FROM reports WHERE team_id = $1 AND id = $2
-			AND NOT EXISTS (SELECT 1 FROM shares WHERE shares.team_id = reports.team_id AND shares.report_id = reports.id)
+			AND NOT EXISTS (SELECT 1 FROM shares WHERE shares.team_id = $1 AND shares.report_id = reports.id)
 		RETURNING original, `+reportBytes, []any{t.id, id}, &original, &bytes)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return nil // other shares keep it

@@ -14,8 +14,8 @@ import (
 )
 
 // visibleReport selects reports with a share of an existing domain, or an unclaimed
-// share.
-const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND ` + visibleShare + `))`
+// share. $1 is the team.
+const visibleReport = `(reports.state <> 'deleted' AND EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = $1 AND ` + visibleShare + `))`
 
 const reportColumns = `reports.id, reports.kind, reports.organization, reports.external_id, reports.domain, reports.begin_at, reports.end_at,
 	reports.records, reports.messages, reports.compliant, reports.quirks, reports.damage, reports.intake, reports.genuine, reports.verdict, reports.standing,
@@ -99,7 +99,7 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 		and(`reports.begin_at >= %s AND reports.begin_at < %s`, from, before)
 	}
 	if f.Unclaimed {
-		and(`EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = reports.team_id AND shares.domain_id = 0)`)
+		and(`EXISTS (SELECT 1 FROM shares WHERE shares.report_id = reports.id AND shares.team_id = %s AND shares.domain_id = 0)`, team)
 	}
 	if f.State != "" {
 		and(`reports.state = %s`, plain(string(f.State)))

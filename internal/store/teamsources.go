@@ -116,7 +116,7 @@ type mailDay struct {
 // days returns the days with mail, and the number of their records in rollups.
 func (s *mailScan) days(ctx context.Context) (days []mailDay, inRollups int64, err error) {
 	days, err = collect(ctx, s.read, `SELECT team_days.day, team_days.in_rollup, team_days.changes, team_days.newest_report,
-			(SELECT COALESCE(SUM(day_rollups.records), 0) FROM day_rollups WHERE `+currentRollup+`)
+			(SELECT COALESCE(SUM(day_rollups.records), 0) FROM day_rollups WHERE day_rollups.team_id = $1 AND `+currentRollup+`)
 		FROM team_days
 		WHERE team_days.team_id = $1 AND team_days.day BETWEEN $2 AND $3 AND (team_days.compliant > 0 OR team_days.non_compliant > 0)
 		ORDER BY team_days.day`, []any{s.team.id, s.from, s.to}, func(scan scanner) (d mailDay, err error) {

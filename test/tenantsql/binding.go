@@ -38,7 +38,8 @@ func ReadSchema(ddl string) (Schema, error) {
 type View int
 
 const (
-	// Tenant is the view of one team: a parameter binds each table.
+	// Tenant is the view of one team: a parameter binds each table. A subquery is bound by
+	// itself: Citus does not always see that it is of the team of the query around it.
 	Tenant View = iota
 	// System is the view of all teams: the tables of a query are of one team each, so
 	// that joins need no other server.
@@ -79,6 +80,9 @@ type scope struct {
 }
 
 func (c *checker) scope(outer *scope) *scope {
+	if c.view == Tenant {
+		outer = nil
+	}
 	return &scope{outer: outer, schema: c.schema, tables: make(map[string]string), bound: make(map[string]bool)}
 }
 
@@ -159,8 +163,12 @@ func (c *checker) insert(i *pg.InsertStmt) {
 				c.problem("%s: team_id of an inserted row is not a parameter", table)
 			}
 		}
-		if targets := source.GetTargetList(); len(targets) > at && targets[at].GetResTarget().GetVal().GetParamRef() == nil {
-			c.problem("%s: team_id of a selected row is not a parameter", table)
+		if targets := source.GetTargetList(); len(targets) > at {
+			value := targets[at].GetResTarget().GetVal()
+			// The tables that it selects from are bound: their team_id is as good as the parameter.
+			if _, column := reference(value); value.GetParamRef() == nil && column != "team_id" {
+				c.problem("%s: team_id of a selected row is not that of the team", table)
+			}
 		}
 	}
 	if infer := i.GetOnConflictClause().GetInfer(); at >= 0 && infer != nil {
