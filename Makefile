@@ -22,7 +22,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server test-pgbouncer adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
+.PHONY: help build run demo test with-server test-pgbouncer test-citus adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ with-server: # the part of test that needs a PostgreSQL, the longest packages fi
 test-pgbouncer: ## run the store's tests through PgBouncer in transaction mode
 	scripts/need-servers.sh
 	scripts/with-postgres.sh scripts/with-pgbouncer.sh go test -count=1 -timeout=30m -skip '/^sqlite$$' ./internal/store
+
+test-citus: ## run the store's tests on the Citus cluster that DMARCD_TEST_CITUS names (docs/scaling.md)
+	@[ -n "$$DMARCD_TEST_CITUS" ] || { echo 'Set DMARCD_TEST_CITUS to the URL of a database on the coordinator of a Citus cluster: see docs/scaling.md.' >&2; exit 1; }
+	go test -count=1 -timeout=60m -skip '/^sqlite$$|//^sqlite$$' ./internal/store
 
 adversary: ## attack the built binary as outsiders and tenants could, on both engines
 	scripts/need-compiler.sh

@@ -1,8 +1,11 @@
 #!/bin/sh
-# Says which tests did not run for want of the corpus: go test prints nothing about
-# tests that were skipped.
+# Says which tests did not run for want of the corpus or of a Citus cluster: go test prints
+# nothing about tests that were skipped.
 set -eu
 cd "$(dirname "$0")/.."
+if [ -z "${DMARCD_TEST_CITUS:-}" ]; then
+	echo 'SKIPPED: DMARCD_TEST_CITUS is not set, so nothing was proven on Citus (make test-citus).'
+fi
 if [ -n "${DMARCD_CORPUS:-}" ]; then
 	exit 0
 fi

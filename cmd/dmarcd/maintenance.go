@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 
@@ -10,19 +11,55 @@ import (
 )
 
 func (p *program) migrateCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "migrate",
-		Short:   "Upgrade the database schema to this version; serve does this automatically",
-		Example: "  dmarcd migrate",
-		Args:    cobra.NoArgs,
+	var distribute bool
+	command := &cobra.Command{
+		Use:   "migrate",
+		Short: "Upgrade the database schema to this version; serve does this automatically",
+		Long: `Upgrades the database schema to this version, as serve does when it starts.
+
+With --distribute, the tables of teams are then sharded by team over the workers of a Citus
+cluster, with the rows that they have. The database is the coordinator of the cluster; the
+table of teams is copied to each server, users, tokens, sessions, mailboxes and the audit log
+stay on the coordinator. All tables are distributed or none, and a second run changes nothing.
+Stop the daemons before, and start them afterwards. docs/scaling.md has the steps.`,
+		Example: `  dmarcd migrate
+  dmarcd migrate --distribute --database postgres://dmarcd@coordinator/dmarcd`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Opening the installation migrates the database.
 			return p.withNewInstallation(cmd, func(i *app.Installation) error {
 				_, err := fmt.Fprintf(p.out, "The schema of the %s database is up to date.\n", i.Engine)
-				return err
+				if err != nil || !distribute {
+					return err
+				}
+				return p.distribute(cmd.Context(), i)
 			})
 		},
 	}
+	command.Flags().BoolVar(&distribute, "distribute", false, "shard the tables of teams over the workers of a Citus cluster")
+	return command
+}
+
+func (p *program) distribute(ctx context.Context, i *app.Installation) error {
+	var progress func(done, all int, table string)
+	if isTerminal(p.err) {
+		progress = func(done, all int, table string) {
+			p.notify("\r\x1b[Kdistributing %s, %d of %d tables", table, done+1, all)
+		}
+	}
+	tables, err := i.Distribute(ctx, progress)
+	if progress != nil && tables > 0 {
+		p.notify("\n")
+	}
+	if err != nil {
+		return err
+	}
+	message := "All tables are distributed already."
+	if tables > 0 {
+		message = number(tables, "table") + " distributed. Start the daemons again."
+	}
+	_, err = fmt.Fprintln(p.out, message)
+	return err
 }
 
 func (p *program) backupCommand() *cobra.Command {

@@ -89,6 +89,12 @@ func (i *Installation) OpenInsight() error {
 	return nil
 }
 
+// Distribute shards the tables of teams over the workers of a Citus cluster; see
+// store.Store.Distribute.
+func (i *Installation) Distribute(ctx context.Context, progress func(done, all int, table string)) (tables int, err error) {
+	return i.store.Distribute(ctx, progress)
+}
+
 // Close closes the database.
 func (i *Installation) Close() error {
 	i.resolver.Close()

@@ -113,7 +113,11 @@ func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)
 	}
 	defer func() { _ = snapshot.Rollback() }() // read-only
 	// Reading a table takes as long as writing its copy, which may exceed the usual timeout.
-	if _, err := snapshot.ExecContext(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+	settings := `SET LOCAL statement_timeout = 0`
+	if s.citus { // one connection to each worker has one snapshot of it
+		settings += `; SET LOCAL citus.max_adaptive_executor_pool_size = 1`
+	}
+	if _, err := snapshot.ExecContext(ctx, settings); err != nil {
 		return s.kind(err)
 	}
 

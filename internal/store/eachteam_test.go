@@ -49,7 +49,7 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 					storetest.Aggregate("2", ours, today-60, storetest.Passed(ours, 1)))
 			},
 			breaks: func(team dmarcd.TeamID) string {
-				return fmt.Sprintf(`CREATE UNIQUE INDEX broken ON reports (emptied_at) WHERE team_id = %d AND emptied_at > 0`, team)
+				return fmt.Sprintf(`CREATE UNIQUE INDEX broken ON reports (team_id, emptied_at) WHERE team_id = %d AND emptied_at > 0`, team)
 			},
 			fixes: `DROP INDEX broken`,
 			left:  `SELECT COUNT(*) FROM reports WHERE emptied_at = 0 AND team_id IN (SELECT id FROM teams WHERE name IN (%s))`,
@@ -62,9 +62,13 @@ func TestOneTeamsFailureStopsNoOther(t *testing.T) {
 				in.delete(ours)
 			},
 			breaks: func(team dmarcd.TeamID) string {
+				distribute := ""
+				if storetest.Distributed() {
+					distribute = `SELECT create_distributed_table('breaking', 'team_id', colocate_with => 'domains');`
+				}
 				return fmt.Sprintf(`CREATE TABLE broken AS SELECT team_id, id FROM domains WHERE team_id = %d;
-					CREATE TABLE breaking (team_id BIGINT, id BIGINT, FOREIGN KEY (team_id, id) REFERENCES domains (team_id, id));
-					INSERT INTO breaking SELECT team_id, id FROM broken`, team)
+					CREATE TABLE breaking (team_id BIGINT, id BIGINT, FOREIGN KEY (team_id, id) REFERENCES domains (team_id, id)); %s
+					INSERT INTO breaking SELECT team_id, id FROM broken`, team, distribute)
 			},
 			fixes: `DROP TABLE breaking`,
 			left:  `SELECT COUNT(*) FROM domains WHERE deleted_at > 0 AND team_id IN (SELECT id FROM teams WHERE name IN (%s))`,

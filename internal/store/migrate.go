@@ -26,9 +26,9 @@ var ErrTooOld = errors.New("the database is from a dmarcd before the first relea
 	"name another file or an empty database with DMARCD_DATABASE, and read the reports in again with `dmarcd import`")
 
 // Migrate brings the schema to the version that this program knows and returns
-// how many steps that took. Replicas that start together take turns. A newer schema that
-// this program can use is left alone. One that it cannot use, or from before the first
-// release, is refused with ErrNewer or ErrTooOld.
+// how many steps that took. New tables of a distributed database are distributed. Replicas
+// that start together take turns. A newer schema that this program can use is left alone. One
+// that it cannot use, or from before the first release, is refused with ErrNewer or ErrTooOld.
 func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	unlock, err := s.lockMigration(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.refuseTooOld(ctx); err != nil {
+	if err := errors.Join(s.refuseWorker(ctx), s.refuseTooOld(ctx)); err != nil {
 		return 0, err
 	}
 	results, err := s.migrateUp(ctx, provider)
@@ -49,6 +49,13 @@ func (s *Store) Migrate(ctx context.Context) (steps int, err error) {
 	}
 	for _, r := range results {
 		s.options.Log.Info("database migrated", "version", r.Source.Version, "took_ms", r.Duration.Milliseconds())
+	}
+	distributed, err := s.isDistributed(ctx)
+	if err == nil && distributed {
+		_, err = s.distribute(ctx, nil)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("distribute new tables: %w", err)
 	}
 	return len(results), nil
 }

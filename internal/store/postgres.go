@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -21,6 +22,10 @@ import (
 // migrationLock is the key of the advisory lock that a migrating replica holds:
 // "dmarcd" in ASCII.
 const migrationLock = "110386840822628"
+
+// teamsLock is the key of the advisory lock of a transaction that creates a team in a cluster:
+// "teams" in ASCII.
+const teamsLock = "499917090163"
 
 var postgresDialect = dialect{
 	name:          "postgres",
@@ -55,17 +60,22 @@ var postgresSettings = map[string]string{
 // remoteApply has commits wait until synchronous standbys show them.
 const remoteApply = `; SET LOCAL synchronous_commit = remote_apply`
 
+// sharded has the settings of a transaction apply on the workers of a cluster too, and changes
+// of many shards use one connection to each worker: they may follow a change of the table of
+// teams, which every server has.
+const sharded = `; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL citus.multi_shard_modify_mode = 'sequential'`
+
 // openPostgres opens the pools: one for all, or one for writes and one for reads.
 func (s *Store) openPostgres(dsn string) (err error) {
 	extra := ""
 	if s.options.Read != "" {
 		extra = remoteApply
 	}
-	if s.writer, s.timeout, s.settings, err = postgresPool(dsn, extra); err != nil {
+	if s.writer, s.timeout, err = postgresPool(dsn, extra, &s.settings); err != nil {
 		return err
 	}
 	if s.reader = s.writer; s.options.Read != "" {
-		if s.reader, _, _, err = postgresPool(s.options.Read, ""); err != nil {
+		if s.reader, _, err = postgresPool(s.options.Read, "", new(string)); err != nil {
 			return errors.Join(err, s.writer.Close())
 		}
 	}
@@ -73,13 +83,22 @@ func (s *Store) openPostgres(dsn string) (err error) {
 	return nil
 }
 
-// postgresPool returns a pool for a URL, with the timeout of statements outside transactions,
-// and the statements that begin a transaction, to which extra is added.
-func postgresPool(dsn, extra string) (db *sql.DB, statementTimeout time.Duration, settings string, err error) {
+// findCitus finds out whether the database has Citus.
+func (s *Store) findCitus(ctx context.Context) error {
+	err := s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, nil, &s.citus)
+	if s.citus {
+		s.settings = sharded + s.settings
+	}
+	return err
+}
+
+// postgresPool returns a pool for a URL, with the timeout of statements outside transactions.
+// It writes the statements that begin a transaction to settings, to which extra is added.
+func postgresPool(dsn, extra string, settings *string) (db *sql.DB, statementTimeout time.Duration, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The library's error masks the password.
-		return nil, 0, "", fmt.Errorf("read the database URL: %w", err)
+		return nil, 0, fmt.Errorf("read the database URL: %w", err)
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = postgresConnectTimeout
@@ -98,19 +117,19 @@ func postgresPool(dsn, extra string) (db *sql.DB, statementTimeout time.Duration
 		delete(config.RuntimeParams, name)
 		timeout, err := postgresTimeout(value)
 		if err != nil {
-			return nil, 0, "", fmt.Errorf("read the database URL: %s: %w", name, err)
+			return nil, 0, fmt.Errorf("read the database URL: %s: %w", name, err)
 		}
 		if name == "statement_timeout" {
 			statementTimeout = timeout
 		}
-		settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
+		*settings += `; SET LOCAL ` + name + ` = ` + strconv.FormatInt(timeout.Milliseconds(), 10)
 	}
-	settings += extra
+	*settings += extra
 	db = sql.OpenDB(postgresConnector{Connector: stdlib.GetConnector(*config), begin: settings})
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db, statementTimeout, settings, nil
+	return db, statementTimeout, nil
 }
 
 // postgresTimeout reads a duration as PostgreSQL does: milliseconds, or a number with a unit.

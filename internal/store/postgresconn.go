@@ -17,7 +17,7 @@ import (
 // trip.
 type postgresConnector struct {
 	driver.Connector
-	begin string // follows BEGIN
+	begin *string // follows BEGIN
 }
 
 // Connect implements driver.Connector.
@@ -50,7 +50,7 @@ func withoutCancelRequests(dial pgconn.DialFunc) pgconn.DialFunc {
 
 type postgresConn struct {
 	*stdlib.Conn
-	begin string
+	begin *string
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -69,7 +69,7 @@ func (c *postgresConn) BeginTx(ctx context.Context, options driver.TxOptions) (d
 	if options.ReadOnly {
 		begin += ` READ ONLY`
 	}
-	tx, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin + c.begin})
+	tx, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin + *c.begin})
 	if err != nil {
 		return nil, err
 	}

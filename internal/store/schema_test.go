@@ -39,7 +39,7 @@ func schema(t *testing.T, db storetest.DB) []string {
 	indexes := `SELECT tbl_name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`
 	if db.Engine == "postgres" {
 		columns = `SELECT table_name, column_name, data_type, is_nullable = 'NO' FROM information_schema.columns
-			WHERE table_schema = 'public' AND table_name NOT LIKE 'records\_%'` // without partitions
+			WHERE table_schema = 'public' AND table_name NOT LIKE 'records\_%' AND table_name NOT LIKE 'citus\_%'` // without partitions, and views of Citus
 		indexes = `SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%_pkey' AND indexname NOT LIKE '%_key'`
 	}
 	var lines []string

@@ -50,6 +50,7 @@ type Store struct {
 	dialect        dialect
 	timeout        time.Duration // of a statement outside a transaction, 0 for none
 	settings       string        // of a transaction, after its BEGIN
+	citus          bool          // the database has Citus, and may be distributed
 	options        Options
 	queries        atomic.Int64
 	ids            timeIDs
@@ -88,6 +89,11 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	s.readers = make(chan struct{}, s.reader.Stats().MaxOpenConnections)
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
+	}
+	if s.dialect.name == postgresDialect.name {
+		if err := s.findCitus(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("read the extensions of the database: %w", err), s.Close())
+		}
 	}
 	return s, nil
 }

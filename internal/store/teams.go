@@ -36,6 +36,11 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 	if err != nil {
 		return dmarcd.Team{}, err
 	}
+	if t.store.citus { // the row is inserted on each server, in any order: two of one name would be a deadlock
+		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(`+teamsLock+`)`); err != nil {
+			return dmarcd.Team{}, fmt.Errorf("create team: %w", err)
+		}
+	}
 	team := dmarcd.Team{ID: dmarcd.TeamID(newID()), Name: name, API: api, CreatedAt: t.store.now()}
 	_, err = t.exec(ctx, `INSERT INTO teams (`+teamColumns+`) VALUES ($1, $2, $3, $4)`,
 		team.ID, team.Name, team.API, unix(team.CreatedAt))

@@ -1,6 +1,7 @@
 // Package storetest gives tests a real database on every engine. SQLite is
 // embedded; PostgreSQL is the server named by DMARCD_TEST_POSTGRES, which
-// `make test` starts. Each test has a database of its own, so tests run side by
+// `make test` starts, or a distributed database of the Citus cluster named by
+// DMARCD_TEST_CITUS. Each test has a database of its own, so tests run side by
 // side. Without the server they fail: a skipped engine would be an untested one.
 package storetest
 
@@ -8,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
@@ -108,14 +111,18 @@ func EmptyPostgres(t testing.TB) DB {
 func createPostgres(t testing.TB, server, options string) DB {
 	t.Helper()
 	name := "dmarcd_test_" + strings.ToLower(rand.Text())
-	if err := admin(server, `CREATE DATABASE `+name+options); err != nil {
-		t.Fatal(err)
+	run := func(statement string) error { return admin(server, statement) }
+	if Distributed() {
+		run = onNodes
 	}
 	t.Cleanup(func() {
-		if err := admin(server, `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
+		if err := dropDatabase(run, name); err != nil {
 			t.Error(err)
 		}
 	})
+	if err := run(`CREATE DATABASE ` + name + options); err != nil {
+		t.Fatal(err)
+	}
 	if pooler := os.Getenv(PoolerVariable); pooler != "" {
 		server = pooler
 	}
@@ -126,9 +133,25 @@ func createPostgres(t testing.TB, server, options string) DB {
 	return DB{Engine: "postgres", DSN: dsn}
 }
 
+// dropDatabase drops a database with all connections to it. A worker of Citus may connect
+// again meanwhile.
+func dropDatabase(run func(statement string) error, name string) (err error) {
+	for range 10 {
+		var inUse *pgconn.PgError
+		err = run(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`)
+		if !errors.As(err, &inUse) || inUse.Code != "55006" {
+			break
+		}
+	}
+	return err
+}
+
 // postgresServer returns the URL of the server, or fails the test.
 func postgresServer(t testing.TB) string {
 	t.Helper()
+	if Distributed() {
+		return os.Getenv(ClusterVariable)
+	}
 	server := os.Getenv(ServerVariable)
 	if server == "" {
 		t.Fatalf("no PostgreSQL to test on: run the tests with `make test`, or set %s to the URL of a server", ServerVariable)
@@ -230,7 +253,7 @@ func (db DB) Tables(t testing.TB) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' ORDER BY name`
 	if db.Engine == "postgres" {
-		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_name <> 'goose_db_version'
+		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'goose_db_version'
 			AND table_name NOT LIKE 'records\_%' ORDER BY table_name` // those are partitions
 	}
 	rows, err := db.SQL(t).QueryContext(t.Context(), query)

@@ -42,13 +42,26 @@ var postgresTemplate = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("read the migrations: %w", err)
 	}
 	name := "dmarcd_template_" + hash
-	return name, ensureTemplate(os.Getenv(ServerVariable), name)
+	if Distributed() {
+		return name, ensureTemplate(os.Getenv(ClusterVariable), name, onNodes, distributedTemplate)
+	}
+	server := os.Getenv(ServerVariable)
+	return name, ensureTemplate(server, name, func(statement string) error { return admin(server, statement) }, func(name string) error {
+		dsn, err := onServer(server, name)
+		if err != nil {
+			return err
+		}
+		if err := admin(server, `CREATE DATABASE `+name); err != nil {
+			return err
+		}
+		return migrate(dsn)
+	})
 })
 
-// ensureTemplate makes the template unless it exists. Processes that want it at
+// ensureTemplate has create make the template unless it exists; run runs a statement. Processes that want it at
 // the same time take turns. It gets its name when it is complete: a process may
 // be killed meanwhile.
-func ensureTemplate(server, name string) error {
+func ensureTemplate(server, name string, run, create func(string) error) error {
 	ctx := context.Background()
 	db, err := sql.Open("pgx", server)
 	if err != nil {
@@ -64,15 +77,10 @@ func ensureTemplate(server, name string) error {
 		return err
 	}
 	unfinished := name + "_unfinished"
-	dsn, err := onServer(server, unfinished)
-	if err != nil {
-		return err
-	}
 	for _, step := range []func() error{
-		func() error { return admin(server, `DROP DATABASE IF EXISTS `+unfinished+` WITH (FORCE)`) },
-		func() error { return admin(server, `CREATE DATABASE `+unfinished) },
-		func() error { return migrate(dsn) },
-		func() error { return admin(server, `ALTER DATABASE `+unfinished+` RENAME TO `+name) },
+		func() error { return run(`DROP DATABASE IF EXISTS ` + unfinished + ` WITH (FORCE)`) },
+		func() error { return create(unfinished) },
+		func() error { return run(`ALTER DATABASE ` + unfinished + ` RENAME TO ` + name) },
 	} {
 		if err := step(); err != nil {
 			return err

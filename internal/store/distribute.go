@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// directories are the tables with a team_id that lead from something else to a team, or that
+// are read for all teams. A cluster has them on its coordinator, as the tables without a
+// team_id.
+var directories = []string{"addresses", "audit", "invites", "mailboxes", "members", "sessions", "tokens"}
+
+// colocation is the tenant table that the shards of all others lie beside.
+const colocation = "team_locks"
+
+// tenantTables returns the tables that a cluster shards by team, each after those that it
+// references.
+func tenantTables() []string {
+	var tables []string
+	for _, table := range backupTables {
+		if slices.Contains(strings.Split(table.columns, ", "), "team_id") && !slices.Contains(directories, table.name) {
+			tables = append(tables, table.name)
+		}
+	}
+	return tables
+}
+
+// Distribute shards the tenant tables by team over the workers of a Citus cluster, with
+// their rows, and copies the table of teams to each of them. It returns how many tables it
+// distributed: 0 if all were. progress is called before each table; it may be nil. It changes
+// all tables or none. Statements of other clients wait meanwhile. Where the database is no
+// coordinator of a cluster it is dmarcd.ErrInvalid, with what to do.
+func (s *Store) Distribute(ctx context.Context, progress func(done, all int, table string)) (distributed int, err error) {
+	if err := s.checkCluster(ctx); err != nil {
+		return 0, err
+	}
+	unlock, err := s.lockMigration(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("wait for another migration: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return s.distribute(ctx, progress)
+}
+
+// checkCluster returns dmarcd.ErrInvalid unless the database is a coordinator with workers.
+func (s *Store) checkCluster(ctx context.Context) error {
+	if s.dialect.name != postgresDialect.name {
+		return notDistributable("SQLite cannot be distributed. Set DMARCD_DATABASE to the database of a Citus coordinator")
+	}
+	if !s.citus {
+		return notDistributable("the database has no Citus. Install Citus on every server, add citus to shared_preload_libraries, " +
+			"and run CREATE EXTENSION citus in this database of every server")
+	}
+	var coordinators, workers int
+	err := s.longQueryRow(ctx, `SELECT (SELECT COUNT(*) FROM pg_dist_node WHERE groupid = 0),
+		(SELECT COUNT(*) FROM pg_dist_node WHERE shouldhaveshards AND isactive)`, nil, &coordinators, &workers)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the cluster's metadata: %w", err)
+	case coordinators == 0:
+		return notDistributable("the cluster does not know its coordinator. Run SELECT citus_set_coordinator_host('host', port) with its address as workers reach it")
+	case workers == 0:
+		return notDistributable("the cluster has no workers. Run SELECT citus_add_node('host', port) for each")
+	}
+	return nil
+}
+
+// refuseWorker returns dmarcd.ErrInvalid for a database of a worker, whose tables are those of
+// the coordinator.
+func (s *Store) refuseWorker(ctx context.Context) error {
+	if !s.citus {
+		return nil
+	}
+	var group int
+	if err := s.longQueryRow(ctx, `SELECT groupid FROM pg_dist_local_group`, nil, &group); err != nil {
+		return fmt.Errorf("read the cluster's metadata: %w", err)
+	}
+	if group != 0 {
+		return notDistributable("this server is a worker of a cluster. Set DMARCD_DATABASE to the coordinator")
+	}
+	return nil
+}
+
+func notDistributable(what string) error {
+	return &dmarcd.InvalidError{Field: "database", Message: what + "; docs/scaling.md has the steps."}
+}
+
+// isDistributed reports whether the tables of a cluster are distributed.
+func (s *Store) isDistributed(ctx context.Context) (yes bool, err error) {
+	if !s.citus {
+		return false, nil
+	}
+	err = s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('`+colocation+`') AND partmethod = 'h')`, nil, &yes)
+	return yes, err
+}
+
+// distribute distributes the tables that are not yet. The caller holds the lock of
+// migrations.
+func (s *Store) distribute(ctx context.Context, progress func(done, all int, table string)) (distributed int, err error) {
+	var tables []string // to distribute
+	rows := false
+	err = s.tx(ctx, func(tx tx) error {
+		distributed, tables = 0, nil
+		// Rows of any number are copied.
+		for _, statement := range []string{`SET LOCAL statement_timeout = 0`, `SET LOCAL lock_timeout = 0`} {
+			if _, err := tx.exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		local, err := collect(ctx, tx, `SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)
+			AND relkind IN ('r', 'p') AND NOT relispartition
+			AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))`, nil, scanText)
+		if err != nil {
+			return err
+		}
+		for _, table := range append([]string{"teams", colocation}, tenantTables()...) {
+			if slices.Contains(local, table) && !slices.Contains(tables, table) {
+				tables = append(tables, table)
+			}
+		}
+		if len(tables) == 0 {
+			return nil
+		}
+		// At once, and not one after the other, which could be a deadlock.
+		if _, err := tx.exec(ctx, `LOCK TABLE `+strings.Join(tables, ", ")+` IN ACCESS EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		err = tx.withoutReferences(ctx, tables, func() error {
+			for _, table := range tables {
+				if progress != nil {
+					progress(distributed, len(tables), table)
+				}
+				call := `create_distributed_table('` + table + `', 'team_id', colocate_with => '` + colocation + `')`
+				switch table {
+				case "teams":
+					call = `create_reference_table('teams')`
+				case colocation:
+					call = `create_distributed_table('` + table + `', 'team_id', colocate_with => 'none')`
+				}
+				// The rows remain on the coordinator, where no query sees them.
+				for _, call := range []string{call, `truncate_local_data_after_distributing_table('` + table + `')`} {
+					if _, err := tx.exec(ctx, `SELECT `+call); err != nil {
+						return fmt.Errorf("distribute the table %s: %w", table, err)
+					}
+				}
+				distributed++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if slices.Contains(tables, "teams") {
+			empty, err := tx.invent(ctx)
+			rows = !empty
+			return err
+		}
+		return nil
+	})
+	if err == nil && rows {
+		err = s.analyze(ctx, tables[1:]) // all but teams
+	}
+	if err != nil {
+		return 0, err
+	}
+	return distributed, nil
+}
+
+// invent gives the shards of an empty database the statistics with which the first migration
+// begins; it reports whether the database is one.
+func (t tx) invent(ctx context.Context) (bool, error) {
+	var teams bool
+	if err := t.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM teams)`, nil, &teams); err != nil || teams {
+		return false, err
+	}
+	content, err := migrations.ReadFile("migrations/postgres/00001_first.sql")
+	if err != nil {
+		return false, err
+	}
+	_, statements, _ := strings.Cut(string(content), "statistics of a made-up installation, which TRUNCATE leaves.\n")
+	for statement := range strings.SplitSeq(strings.TrimRight(statements, ";\n"), ";\n") {
+		if _, err := t.exec(ctx, statement); err != nil {
+			return false, fmt.Errorf("analyze the shards: %w", err)
+		}
+	}
+	return true, nil
+}
+
+// analyze updates the statistics of shards.
+func (s *Store) analyze(ctx context.Context, tables []string) error {
+	err := s.tx(ctx, func(tx tx) error {
+		if _, err := tx.exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `ANALYZE `+strings.Join(tables, ", "))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("analyze the shards: %w", err)
+	}
+	return nil
+}
+
+// withoutReferences runs f while the tables have no foreign keys, and none refers to them: the
+// two tables of one cannot be distributed at once.
+func (t tx) withoutReferences(ctx context.Context, tables []string, f func() error) error {
+	type reference struct{ table, name, definition string }
+	list := `ARRAY['` + strings.Join(tables, `', '`) + `']::regclass[]`
+	references, err := collect(ctx, t, `SELECT CAST(conrelid::regclass AS TEXT), quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
+		WHERE contype = 'f' AND (conrelid = ANY (`+list+`) OR confrelid = ANY (`+list+`)) ORDER BY 1, 2`, nil, func(scan scanner) (reference, error) {
+		var r reference
+		return r, scan(&r.table, &r.name, &r.definition)
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range references {
+		if _, err := t.exec(ctx, `ALTER TABLE `+r.table+` DROP CONSTRAINT `+r.name); err != nil {
+			return err
+		}
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	for _, r := range references {
+		if _, err := t.exec(ctx, `ALTER TABLE `+r.table+` ADD CONSTRAINT `+r.name+` `+r.definition); err != nil {
+			return fmt.Errorf("restore a reference of %s: %w", r.table, err)
+		}
+	}
+	return nil
+}
