@@ -9,7 +9,7 @@ SET LOCAL statement_timeout = 0;
 -- records may still have the rows. The group is written anew, or removed, at rewrite_at; 0 is
 -- never.
 CREATE TABLE cold_blocks (
-    team_id      BIGINT  NOT NULL REFERENCES teams (id),
+    team_id      BIGINT  NOT NULL,
     id           BIGINT  NOT NULL,
     n            INTEGER NOT NULL,
     first_report BIGINT  NOT NULL,
@@ -28,6 +28,8 @@ CREATE TABLE cold_blocks (
 
 -- They are compressed already.
 ALTER TABLE cold_blocks ALTER COLUMN block SET STORAGE EXTERNAL;
+-- After that: Citus manages a table that refers to teams, and cannot set the storage of its columns.
+ALTER TABLE cold_blocks ADD FOREIGN KEY (team_id) REFERENCES teams (id);
 
 CREATE INDEX cold_blocks_by_report ON cold_blocks (team_id, last_report) WHERE rewrite_at = 0;
 CREATE INDEX cold_blocks_to_rewrite ON cold_blocks (rewrite_at, team_id) WHERE rewrite_at > 0;
