@@ -84,7 +84,7 @@ func integrityChecks() []integrityCheck {
 			LIMIT 1`},
 		{differentRollup, `SELECT team_days.team_id FROM team_days
 				JOIN (SELECT team_id, day, build, SUM(records) AS records FROM day_rollups GROUP BY team_id, day, build) AS day_rollups ON ` + currentRollup + `
-			WHERE team_days.in_rollup = team_days.changes AND day_rollups.records <> (` + rowsOfDay + `)
+			WHERE team_days.in_rollup = team_days.changes AND day_rollups.records <> (` + ofAll(rowsOfDay, "team_days.team_id") + `)
 				AND NOT EXISTS (SELECT 1 FROM cold_blocks WHERE cold_blocks.team_id = team_days.team_id)
 			LIMIT 1`},
 		{"a report has lost its block of old records", `SELECT reports.team_id FROM reports
@@ -96,13 +96,13 @@ func integrityChecks() []integrityCheck {
 
 const differentRollup = "a rollup has not the records of its day"
 
-// rowsOfDay counts the rows that belong into the rollup of a day. Rollups omit records without
-// messages.
+// rowsOfDay counts the rows of the team $1 that belong into the rollup of a day. Rollups omit
+// records without messages.
 const rowsOfDay = `SELECT COUNT(*) FROM domains
 	JOIN shares ON shares.team_id = domains.team_id AND shares.domain_id = domains.id AND shares.day = team_days.day
 	JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.emptied_at <= 0 AND reports.state = 'counted' AND reports.cold = 0
 	JOIN records ON records.team_id = shares.team_id AND records.report_id = shares.report_id AND records.share = shares.n AND records.count > 0
-	WHERE domains.team_id = team_days.team_id AND domains.deleted_at = 0 AND shares.kind = 'aggregate'`
+	WHERE domains.team_id = $1 AND domains.deleted_at = 0 AND shares.kind = 'aggregate'`
 
 // maxCount is dmarcd.MaxCount in SQL.
 var maxCount = strconv.FormatInt(dmarcd.MaxCount, 10)
