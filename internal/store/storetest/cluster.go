@@ -25,12 +25,9 @@ const ClusterVariable = "DMARCD_TEST_CITUS"
 func Distributed() bool { return os.Getenv(ClusterVariable) != "" }
 
 // EmptyCluster creates a database of the cluster without a schema, which goes with the test.
-// Without a cluster it skips the test.
+// Call it only if Distributed; `make test` says that nothing was proven on Citus otherwise.
 func EmptyCluster(t testing.TB) DB {
 	t.Helper()
-	if !Distributed() {
-		t.Skip("Citus is not proven: " + ClusterVariable + " names no cluster")
-	}
 	name := "dmarcd_test_" + strings.ToLower(rand.Text())
 	t.Cleanup(func() {
 		if err := dropDatabase(onNodes, name); err != nil {
