@@ -120,6 +120,11 @@ func (s *Store) copyTo(ctx context.Context, file string, progress func(rows int)
 	if _, err := snapshot.ExecContext(ctx, settings); err != nil {
 		return s.kind(err)
 	}
+	// A partition that is dropped is missing in snapshots from before, too. The first query
+	// takes the snapshot, so this must come before it.
+	if _, err := snapshot.ExecContext(ctx, `LOCK TABLE records IN ACCESS SHARE MODE`); err != nil {
+		return s.kind(err)
+	}
 
 	rows := 0
 	return target.tx(ctx, func(to tx) error {

@@ -410,6 +410,43 @@ func TestBackupTakesAsLongAsItTakes(t *testing.T) {
 	}
 }
 
+// TestBackupBesideWriters checks that a backup does not block writes, does not contain them,
+// and keeps the partitions of its snapshot from being dropped.
+func TestBackupBesideWriters(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	db := storetest.Postgres(t)
+	s := db.Open(t, store.Options{})
+	addVictim(t, s)
+	before := db.Dump(t)
+	raw := db.SQL(t)
+	file := filepath.Join(t.TempDir(), "backup.db")
+	ran := false
+	err := s.Backup(t.Context(), file, func(int) {
+		if ran {
+			return
+		}
+		ran = true // after the first table
+		addDomain(t, newTeam(t, s, "meanwhile"), "meanwhile.example")
+		if _, err := raw.ExecContext(t.Context(), `INSERT INTO records (team_id, report_id, share, n, count, source, disposition, dkim, spf, details)
+			SELECT team_id, report_id, share, n + 1000, count, source, disposition, dkim, spf, details FROM records`); err != nil {
+			t.Errorf("a write during the backup: %v", err)
+		}
+		if _, err := raw.ExecContext(t.Context(), `SET lock_timeout = 100; DROP TABLE records_first`); err == nil {
+			t.Error("a partition was dropped during the backup")
+		}
+	})
+	if err != nil || !ran {
+		t.Fatalf("got %v, wrote meanwhile: %t", err, ran)
+	}
+	same := strings.NewReplacer(" true", " 1", " false", " 0")
+	if diff := cmp.Diff(same.Replace(before), same.Replace(storetest.DB{Engine: "sqlite", DSN: file}.Dump(t))); diff != "" {
+		t.Errorf("the backup differs from the database at its begin (-database +backup):\n%s", diff)
+	}
+}
+
 // withSettings adds pairs of names and values to the query of a URL.
 func withSettings(t *testing.T, dsn string, settings ...string) string {
 	t.Helper()
