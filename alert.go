@@ -45,7 +45,7 @@ type AlertFilter struct {
 	Domain string
 	Kind   EventKind
 	State  AlertState
-	// Open leaves out acknowledged alerts.
+	// Open leaves out acknowledged alerts, and digests, which ask for nothing.
 	Open bool
 }
 

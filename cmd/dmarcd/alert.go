@@ -36,7 +36,7 @@ and why.`,
 	var filter dmarcd.AlertFilter
 	flags.StringVar(&filter.Domain, "domain", "", "list alerts of this domain alone")
 	flags.StringVar((*string)(&filter.Kind), "kind", "", "list alerts of this kind alone")
-	flags.BoolVar(&filter.Open, "open", false, "leave out acknowledged alerts")
+	flags.BoolVar(&filter.Open, "open", false, "leave out acknowledged alerts and digests")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if filter.Kind != "" && !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
 			return fmt.Errorf("there are no events of the kind %q; the kinds are %q", filter.Kind, dmarcd.EventKinds())

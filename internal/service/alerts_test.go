@@ -7,6 +7,14 @@ import (
 
 // alertUses are the uses of alerts.
 var alertUses = map[string]use{
+	"OwnDigest": reads(func(_ *world, t *service.Team) (service.OwnDigest, error) { return t.OwnDigest(ctx) }),
+	"SetOwnDigest": {
+		needs: see, action: "digest.set", wants: dmarcd.ErrInvalid,
+		team: func(_ *world, t *service.Team) error { return t.SetOwnDigest(ctx, dmarcd.DigestWeekly) },
+		fails: func(_ *world, t *service.Team, _ *service.System) error {
+			return t.SetOwnDigest(ctx, dmarcd.PolicyWeakened)
+		},
+	},
 	"Alerts": reads(func(_ *world, t *service.Team) ([]dmarcd.Alert, error) {
 		return t.Alerts(ctx, dmarcd.AlertFilter{}, 0, 10)
 	}),

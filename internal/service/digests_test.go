@@ -67,6 +67,16 @@ func TestDigestsAreWrittenOnce(t *testing.T) {
 				t.Errorf("webhook %s: got %d deliveries of digests, want %d", id, got, want)
 			}
 		}
+		open, err := team.Alerts(t.Context(), dmarcd.AlertFilter{Open: true}, 0, 100)
+		w.must(err)
+		for _, a := range open {
+			if a.Event.Kind.IsDigest() {
+				t.Errorf("got the digest %+v among the open alerts", a)
+			}
+		}
+		if all, err := team.Alerts(t.Context(), dmarcd.AlertFilter{Kind: dmarcd.DigestWeekly}, 0, 100); err != nil || len(all) != 1 {
+			t.Errorf("got %d alerts of the digest, %v want 1", len(all), err)
+		}
 		if _, err := digestService(w, later.Add(7*24*time.Hour)).QueueDigests(t.Context()); err != nil || len(w.digests()) != 2 {
 			t.Errorf("got %d digests after another week, want 2: %v", len(w.digests()), err)
 		}

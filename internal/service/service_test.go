@@ -73,6 +73,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		},
 		Sample:         service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
 		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		Mail:           mailer{},
 		PermitsAddress: func(netip.Addr) bool { return false },
 		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 			result := dmarcd.DeliveryResult{At: time.Now(), Status: 204}
@@ -121,6 +122,13 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	}))
 	return w
 }
+
+// mailer sends nothing.
+type mailer struct{ service.Mailer }
+
+func (mailer) SendInvitation(context.Context, string, string, string) error { return nil }
+
+func (mailer) SendConfirmation(context.Context, string, string, string) error { return nil }
 
 // nameless has no names of addresses.
 type nameless struct{}

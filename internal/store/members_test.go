@@ -66,6 +66,36 @@ func TestMembers(t *testing.T) {
 	})
 }
 
+// TestNoMailToFormerMembers checks that mail of a team to an address ends with the membership,
+// and that to others goes on.
+func TestNoMailToFormerMembers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, w := t.Context(), newWorld(t, db)
+		team, other := w.team("a"), w.team("b")
+		ann, bob, cyd := w.member("ann@example.com", team, dmarcd.RoleOwner), w.member("bob@example.com", team, dmarcd.RoleViewer), w.member("cyd@example.com", team, dmarcd.RoleViewer)
+		for _, of := range []dmarcd.Team{team, other} {
+			for _, endpoint := range []string{ann.Email, bob.Email, cyd.Email} {
+				_, err := w.Team(of.ID).AddWebhook(ctx, dmarcd.Webhook{URL: "mailto:" + endpoint, Format: dmarcd.FormatEmail, Kinds: []dmarcd.EventKind{dmarcd.DigestDaily}},
+					func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
+				w.must(err)
+			}
+		}
+		w.must(w.Team(team.ID).RemoveMember(ctx, bob.ID))
+		_, err := w.RemoveUser(ctx, cyd.ID)
+		w.must(err)
+		for _, of := range []dmarcd.Team{team, other} {
+			webhooks, err := w.Team(of.ID).Webhooks(ctx)
+			w.must(err)
+			for _, hook := range webhooks {
+				if want := of.ID == other.ID || hook.Address() == ann.Email; hook.Enabled() != want || !want && hook.DisabledReason == "" {
+					t.Errorf("team %s, %s: got enabled %v, reason %q, want %v", of.Name, hook.Address(), hook.Enabled(), hook.DisabledReason, want)
+				}
+			}
+		}
+	})
+}
+
 func TestOneOwnerStays(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {

@@ -168,7 +168,8 @@ func (t *Team) Alerts(ctx context.Context, filter dmarcd.AlertFilter, before int
 		before = math.MaxInt64
 	}
 	return collectRead(ctx, t.store, alertSelect+`AND alerts.seq < $2 AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR alerts.kind = $4)
-			AND ($5 = '' OR alerts.state = $5) AND ($6 = 0 OR alerts.acknowledged_at = 0)
+			AND ($5 = '' OR alerts.state = $5) AND ($6 = 0 OR alerts.acknowledged_at = 0
+				AND alerts.kind NOT IN ('digest.daily', 'digest.weekly', 'digest.monthly'))
 		ORDER BY alerts.seq DESC LIMIT $7`,
 		[]any{t.id, before, filter.Domain, filter.Kind, filter.State, number(filter.Open), limit}, scanAlert)
 }

@@ -33,17 +33,36 @@ func (t *Team) SetRole(ctx context.Context, user dmarcd.UserID, role dmarcd.Role
 }
 
 // RemoveMember removes a user from the team. An unknown member is ErrNotFound; the last owner
-// is an InvalidError. Open invitations for and from the user become void.
+// is an InvalidError. Open invitations for and from the user become void, and no mail of the team
+// is sent to the user any more.
 func (t *Team) RemoveMember(ctx context.Context, user dmarcd.UserID, audit ...dmarcd.AuditEntry) error {
 	return t.changeMember(ctx, user, true, audit, func(tx tx) (int64, error) {
 		_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0
 			AND email = (SELECT users.email FROM users JOIN members ON members.user_id = users.id
 				WHERE members.team_id = $1 AND users.id = $2)`, t.id, user)
+		if err == nil {
+			err = t.disableMail(ctx, tx, user)
+		}
 		if err != nil {
 			return 0, err
 		}
 		return tx.exec(ctx, `DELETE FROM members WHERE team_id = $1 AND user_id = $2`, t.id, user)
 	})
+}
+
+// noMember is why an endpoint of the format email is disabled.
+const noMember = "The recipient is no longer a member of the team. Enable the webhook to ask for confirmation."
+
+// disableMail disables the webhooks that send mail to a member.
+func (t *Team) disableMail(ctx context.Context, tx tx, user dmarcd.UserID) error {
+	if err := t.holdEvents(ctx, tx); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `UPDATE webhooks SET disabled_at = $3, disabled_reason = $4
+		WHERE team_id = $1 AND format = $5 AND disabled_at = 0 AND url = (
+			SELECT 'mailto:' || users.email FROM users JOIN members ON members.user_id = users.id
+			WHERE members.team_id = $1 AND users.id = $2)`, t.id, user, unix(t.store.now()), noMember, dmarcd.FormatEmail)
+	return err
 }
 
 // changeMember changes the row of one member. If disowns is set, it ensures that the team

@@ -49,13 +49,19 @@ func joinLines[T ~string](list []T) string {
 // each event is delivered to the webhooks either before or after the change.
 func (t *Team) changeWebhooks(ctx context.Context, f func(tx) error) error {
 	return t.tx(ctx, func(tx tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, 0)
-			ON CONFLICT (team_id) DO UPDATE SET seq = event_counters.seq`, t.id)
-		if err != nil {
+		if err := t.holdEvents(ctx, tx); err != nil {
 			return err
 		}
 		return f(tx)
 	})
+}
+
+// holdEvents has other transactions wait until the end of this one before they write events of
+// the team.
+func (t *Team) holdEvents(ctx context.Context, tx tx) error {
+	_, err := tx.exec(ctx, `INSERT INTO event_counters (team_id, seq) VALUES ($1, 0)
+		ON CONFLICT (team_id) DO UPDATE SET seq = event_counters.seq`, t.id)
+	return err
 }
 
 // AddWebhook stores a webhook, enabled or not, and returns it with its id. seal receives

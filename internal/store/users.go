@@ -156,6 +156,15 @@ func (s *Store) RemoveUser(ctx context.Context, id dmarcd.UserID, audit ...dmarc
 		if _, err := t.exec(ctx, `DELETE FROM invites WHERE used_at = 0 AND (created_by = $1 OR email = $2)`, id, user.Email); err != nil {
 			return err
 		}
+		teams, err := collect(ctx, t, `SELECT team_id FROM members WHERE user_id = $1 ORDER BY team_id`, []any{id}, scanTeamID)
+		if err != nil {
+			return err
+		}
+		for _, team := range teams {
+			if err := s.Team(team).disableMail(ctx, t, id); err != nil {
+				return err
+			}
+		}
 		for _, statement := range []string{
 			`DELETE FROM sessions WHERE user_id = $1`,
 			`DELETE FROM members WHERE user_id = $1`,

@@ -45,6 +45,7 @@ func (s *site) forms() []formCase {
 		{report + "/counted", editor, url.Values{"counted": {"false"}}, 1},
 		{report + "/delete", editor, nil, 1},
 		{"/app/alerts/" + s.alert + "/acknowledge", editor, nil, 1},
+		{"/app/alerts/digest", viewer, url.Values{"digest": {"digest.weekly"}}, 1},
 		{"/app/alerts/test", owner, nil, 1},
 		{"/app/alerts/rules", owner, url.Values{"min_level": {"warning"}, "tags": {"shop"}, "group_minutes": {"30"}, "cool_down_minutes": {"0"}}, 1},
 		{"/app/settings/tokens", owner, url.Values{"name": {"x"}, "scope": {"read"}, "days": {"30"}}, 1},

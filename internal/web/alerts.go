@@ -19,6 +19,10 @@ type alertsView struct {
 	Rules  ui.Form
 	Mutes  int
 	MayOwn bool
+	// Digest is the form with which users choose their digest; it has no fields where no mail
+	// is sent. Address is where it goes.
+	Digest  ui.Form
+	Address string
 }
 
 const alertsPerPage = 50
@@ -56,12 +60,38 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 	if err != nil {
 		return err
 	}
+	own, err := c.team.OwnDigest(c.r.Context())
+	if err != nil {
+		return err
+	}
 	view := alertsView{
+		Digest: digestForm(own.Kind), Address: own.Address,
 		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(query), next(found)),
 		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
 	}
 	view.Table.CSV = alertsPath + "?csv=alerts"
 	return c.render(status, Page{Template: "alerts", Title: "Alerts", Section: "Alerts"}, view)
+}
+
+func digestForm(kind dmarcd.EventKind) ui.Form {
+	return ui.Form{Path: alertsPath + "/digest", Method: "post", Submit: "Save digest", Fields: []ui.Field{{
+		Name: "digest", Label: "Digest by email", Type: "select", Value: string(kind), Choices: []ui.Choice{
+			{Value: "", Label: "off"}, {Value: string(dmarcd.DigestDaily), Label: "daily"},
+			{Value: string(dmarcd.DigestWeekly), Label: "weekly, on Monday"}, {Value: string(dmarcd.DigestMonthly), Label: "monthly, on the first day"},
+		},
+	}}}
+}
+
+// setDigest chooses which digest the user gets.
+func (s *Web) setDigest(c *call) error {
+	written, err := c.form()
+	if err != nil {
+		return err
+	}
+	if err := c.team.SetOwnDigest(c.r.Context(), dmarcd.EventKind(written.Get("digest"))); err != nil {
+		return err
+	}
+	return c.done(alertsPath, "digest-set")
 }
 
 func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {
@@ -74,7 +104,7 @@ func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {
 	states := map[dmarcd.AlertState]string{dmarcd.AlertSent: "good", dmarcd.AlertSuppressed: "info", dmarcd.AlertWaiting: "info", dmarcd.AlertGrouped: "good"}
 	for _, a := range alerts {
 		button := ui.Actions()
-		if mayAcknowledge && a.AcknowledgedAt.IsZero() {
+		if mayAcknowledge && a.AcknowledgedAt.IsZero() && !a.Event.Kind.IsDigest() {
 			button = ui.Actions(ui.Action{Label: "Acknowledge", Path: alertsPath + "/" + strconv.FormatInt(a.Event.Seq, 10) + "/acknowledge"})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{

@@ -34,6 +34,7 @@ var doneMessages = map[string]string{
 	"delivery-retried":     "The delivery is tried again within seconds.",
 	"alert-acknowledged":   "The alert was acknowledged.",
 	"alert-tested":         "A test alert was sent to all enabled webhooks.",
+	"digest-set":           "Your digest was saved.",
 	"alert-rules-set":      "The rules were saved. They apply to events from now on.",
 	"retention-set":        "The retention was saved. What is older is deleted in the background.",
 	"team-created":         "The team was created.",

@@ -85,6 +85,7 @@ func (s *Web) routes() []route {
 
 		{get, "/alerts", AccessView, s.alerts},
 		{post, "/alerts/rules", AccessOwn, s.setAlertRules},
+		{post, "/alerts/digest", AccessView, s.setDigest},
 		{post, "/alerts/test", AccessOwn, s.testAlert},
 		{post, "/alerts/{id}/acknowledge", AccessEdit, s.acknowledgeAlert},
 		{get, "/builder", AccessView, s.builder},

@@ -52,6 +52,7 @@ var places = []place{
 	{path: "/app/senders/address/192.0.2.10", need: viewer},
 	{path: "/app/senders/own", need: viewer},
 	{path: "/app/reports", need: viewer},
+	{path: "/app/alerts/digest", need: viewer, form: url.Values{"digest": {"digest.weekly"}}},
 	{path: "/app/alerts/test", need: owner, form: url.Values{}},
 	{path: "/app/alerts/rules", need: owner, form: url.Values{"group_minutes": {"0"}, "cool_down_minutes": {"0"}}},
 	{path: "/app/reports/upload", need: editor},

@@ -1,0 +1,51 @@
+package service_test
+
+import (
+	"testing"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// TestOwnDigest has members choose their digests: each has at most one, and no one changes that
+// of another.
+func TestOwnDigest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	member := w.service.Team(w.team.ID, service.User(w.member.ID, w.member.Email, dmarcd.RoleViewer, false, ""))
+	owner := w.service.Team(w.team.ID, service.User(w.owner.ID, w.owner.Email, dmarcd.RoleOwner, false, ""))
+	before, err := owner.Webhooks(ctx)
+	w.must(err)
+	for _, step := range []struct {
+		team            *service.Team
+		kind            dmarcd.EventKind
+		members, owners dmarcd.EventKind // afterwards
+		webhooks        int
+	}{
+		{member, "", "", "", 0},
+		{member, dmarcd.DigestWeekly, dmarcd.DigestWeekly, "", 1},
+		{owner, dmarcd.DigestDaily, dmarcd.DigestWeekly, dmarcd.DigestDaily, 2},
+		{member, dmarcd.DigestMonthly, dmarcd.DigestMonthly, dmarcd.DigestDaily, 2},
+		{owner, "", dmarcd.DigestMonthly, "", 1},
+		{member, "", "", "", 0},
+	} {
+		w.must(step.team.SetOwnDigest(ctx, step.kind))
+		for team, want := range map[*service.Team]dmarcd.EventKind{member: step.members, owner: step.owners} {
+			if got, err := team.OwnDigest(ctx); err != nil || got.Kind != want {
+				t.Errorf("after %q: got %+v, %v want %q", step.kind, got, err, want)
+			}
+		}
+		if after, err := owner.Webhooks(ctx); err != nil || len(after) != len(before)+step.webhooks {
+			t.Errorf("after %q: got %d webhooks more, %v want %d", step.kind, len(after)-len(before), err, step.webhooks)
+		}
+	}
+	for name, actor := range map[string]service.Actor{
+		"command line": service.CommandLine(), "token": service.Token(w.token, dmarcd.ScopeWrite, ""),
+		"no member": service.User(w.operator.ID, "x@example.com", dmarcd.RoleViewer, true, ""),
+	} {
+		if err := w.service.Team(w.team.ID, actor).SetOwnDigest(ctx, dmarcd.DigestDaily); err == nil {
+			t.Errorf("%s: got a digest, want an error", name)
+		}
+	}
+}
