@@ -74,8 +74,23 @@ type Fetched struct {
 	Location string
 	// Problems lists problems other than those of the policy itself.
 	Problems []Problem
+	// Certificate is the valid certificate of the web server, nil if there was none.
+	Certificate *x509.Certificate
 	// Reason is why Status is FetchInconclusive, FetchNoHost or FetchBadCertificate.
 	Reason string
+}
+
+// expiryWarning is how long before its expiry a certificate is reported. Of a shorter lived one
+// it is a sixth of the lifetime: by then it should have been renewed.
+const expiryWarning = 14 * 24 * time.Hour
+
+// ExpiresSoon returns the problem that the certificate is about to expire, or none.
+func (f Fetched) ExpiresSoon(at time.Time) []Problem {
+	c := f.Certificate
+	if c == nil || !at.Before(c.NotAfter) || c.NotAfter.Sub(at) > min(expiryWarning, c.NotAfter.Sub(c.NotBefore)/6) {
+		return nil
+	}
+	return []Problem{{Kind: CertificateExpiresSoon, Text: c.NotAfter.UTC().Format(time.DateOnly)}}
 }
 
 // PolicyHost returns the name of the web server that serves the policy of a domain.
@@ -172,7 +187,7 @@ func (f *Fetched) read(host string, response *http.Response) {
 		f.refuseCertificate(host, err)
 		return
 	}
-	f.Code = response.StatusCode
+	f.Code, f.Certificate = response.StatusCode, response.TLS.PeerCertificates[0]
 	switch {
 	case f.Code == http.StatusOK:
 		f.body(response)

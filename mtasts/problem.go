@@ -69,6 +69,8 @@ const (
 	// CertificateExpired: the certificate of the web server has expired or is not valid
 	// yet.
 	CertificateExpired Kind = "certificate-expired"
+	// CertificateExpiresSoon: the certificate expires on the day Text, within 14 days.
+	CertificateExpiresSoon Kind = "certificate-expires-soon"
 	// CertificateName: the certificate is not for Text, the name of the policy
 	// host.
 	CertificateName Kind = "certificate-name"

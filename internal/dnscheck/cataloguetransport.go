@@ -111,6 +111,12 @@ var mtastsEntries = []Entry{
 		"Install a certificate for mta-sts.{domain} from a public certificate authority.",
 	},
 	{
+		"mta-sts.certificate-expires", dmarcd.LevelWarning, 1, "RFC 8461 §3.3",
+		"The certificate of https://mta-sts.{domain} expires on {text}.",
+		"After that, senders ignore the policy.",
+		"Renew the certificate of mta-sts.{domain}, and check why it was not renewed automatically.",
+	},
+	{
 		"mta-sts.redirect", dmarcd.LevelError, 5, "RFC 8461 §3.3",
 		"The URL of the MTA-STS policy of {domain} redirects to {text}.",
 		"Senders must not follow redirects, so there is no policy.",

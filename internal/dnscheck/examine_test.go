@@ -31,6 +31,8 @@ type findingCase struct {
 	fix string
 	// says is a text that one of the findings must contain.
 	says string
+	// now is the clock, noon if nil.
+	now func() time.Time
 }
 
 // sound is the zone of a domain without problems; cases modify it.
@@ -69,6 +71,9 @@ func (c findingCase) examine(t *testing.T, web *policyWeb) dmarcd.Check {
 		request.Domain = "example.com"
 	}
 	options := dnscheck.Options{Resolver: zone, Dialer: web.dialer(t, c.files), WebRoots: web.roots, MarkRoots: web.marks, Now: noon}
+	if c.now != nil {
+		options.Now = c.now
+	}
 	if c.probed {
 		options.DialMX = web.dialMX
 	}

@@ -1,30 +1,132 @@
 package dnscheck_test
 
 import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
-// TestPolicyHostWithPrivateAddress checks domains whose policy host has addresses that
-// are not public.
-func TestPolicyHostWithPrivateAddress(t *testing.T) {
+// inside are addresses that no check may connect to.
+var inside = []string{
+	"A 0.0.0.0", "A 0.1.2.3", "A 10.1.2.3", "A 10.255.255.255", "A 100.64.0.1", "A 100.127.255.254", "A 127.0.0.1", "A 127.255.255.254",
+	"A 168.63.129.16", "A 169.254.0.1", "A 169.254.169.254", "A 172.16.0.1", "A 172.31.255.254", "A 192.0.0.1", "A 192.0.2.1", "A 192.88.99.1",
+	"A 192.168.1.1", "A 198.18.0.1", "A 198.51.100.1", "A 203.0.113.1", "A 224.0.0.1", "A 239.255.255.255", "A 240.0.0.1", "A 255.255.255.255",
+	"AAAA ::", "AAAA ::1", "AAAA ::10.0.0.1", "AAAA ::ffff:127.0.0.1", "AAAA ::ffff:169.254.169.254", "AAAA ::ffff:0:127.0.0.1",
+	"AAAA 64:ff9b::7f00:1", "AAAA 64:ff9b:1::a00:1", "AAAA 100::1", "AAAA 2001::f5ff:fffe", "AAAA 2001:db8::1", "AAAA 2002:7f00:1::1",
+	"AAAA 3fff::1", "AAAA fc00::1", "AAAA fd12:3456::1", "AAAA fe80::1", "AAAA fec0::1", "AAAA ff02::1",
+}
+
+const bothRecords = sound + `_mta-sts.example.com TXT "v=STSv1; id=1"
+default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/l.svg; a=https://www.example.com/a.pem"
+`
+
+// TestPrivateAddresses checks domains whose MTA-STS policy, BIMI logo and certificate are on
+// hosts with addresses that are not public.
+func TestPrivateAddresses(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{
-		"A 127.0.0.1", "A 10.1.2.3", "A 172.16.0.1", "A 192.168.1.1", "A 169.254.169.254", "A 100.64.0.1", "A 0.0.0.0",
-		"A 224.0.0.1", "A 255.255.255.255", "A 192.0.2.1", "A 198.18.0.1", "A 240.0.0.1",
-		"AAAA ::1", "AAAA fe80::1", "AAAA fd00::1", "AAAA ff02::1", "AAAA ::ffff:127.0.0.1", "AAAA 64:ff9b::7f00:1",
-		"AAAA 2001:db8::1", "AAAA 2002:7f00:1::1", "AAAA ::",
-	} {
+	if len(inside) < 40 {
+		t.Fatalf("only %d forms", len(inside))
+	}
+	for _, address := range inside {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
-			zone := dnstest.New(sound + `_mta-sts.example.com TXT "v=STSv1; id=1"` + "\nmta-sts.example.com " + address)
-			check := dnscheck.New(dnscheck.Options{Resolver: zone, Now: noon}).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
-			if got := check.Facts.MTASTS.FetchReason; !strings.Contains(got, outbound.ErrRefused.Error()) {
-				t.Errorf("got the reason %q, want that of every refused address", got)
+			zone := dnstest.New(bothRecords + "mta-sts.example.com " + address + "\nwww.example.com " + address)
+			dialled := new(connections)
+			options := dnscheck.Options{Resolver: zone, Now: noon, Dialer: outbound.Dialer{Connect: dialled.connect}}
+			facts := dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"}).Facts
+			for name, reason := range map[string]string{"MTA-STS": facts.MTASTS.FetchReason, "BIMI": facts.BIMI.Reason} {
+				if !strings.Contains(reason, outbound.ErrRefused.Error()) {
+					t.Errorf("%s: got the reason %q, want that of every refused address", name, reason)
+				}
+			}
+			if len(dialled.addresses) != 0 {
+				t.Errorf("got connections to %v", dialled.addresses)
+			}
+		})
+	}
+}
+
+// connections records to which addresses connections are made, and fails them.
+type connections struct {
+	mu        sync.Mutex
+	addresses []string
+}
+
+func (c *connections) connect(_ context.Context, _, address string) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addresses = append(c.addresses, address)
+	return nil, errNoServer
+}
+
+// rebound answers the first query for an address with a public one, and all later ones with
+// loopback.
+type rebound struct {
+	dns.Resolver
+
+	asked atomic.Int32
+}
+
+func (r *rebound) Resolve(ctx context.Context, q dns.Question) dns.Answer {
+	if q.Type != dns.A || !slices.Contains([]string{"mta-sts.example.com", "www.example.com"}, q.Name) {
+		return r.Resolver.Resolve(ctx, q)
+	}
+	address := "127.0.0.1"
+	if r.asked.Add(1) == 1 {
+		address = "9.9.9.9"
+	}
+	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Type: dns.A, Addr: netip.MustParseAddr(address)}}}
+}
+
+// TestRebinding wants the address that is dialled to be judged, whatever a name resolved to
+// before.
+func TestRebinding(t *testing.T) {
+	t.Parallel()
+	dialled := new(connections)
+	options := dnscheck.Options{Resolver: &rebound{Resolver: dnstest.New(bothRecords)}, Now: noon, Dialer: outbound.Dialer{Connect: dialled.connect}}
+	for range 3 {
+		dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
+	}
+	if got := dialled.addresses; len(got) != 1 || got[0] != "9.9.9.9:443" {
+		t.Errorf("got connections to %v, want one to the public address", got)
+	}
+}
+
+// TestRedirectsInside redirects a policy and a logo to hosts inside the network.
+func TestRedirectsInside(t *testing.T) {
+	t.Parallel()
+	web := newPolicyWeb(t)
+	for _, target := range []string{"https://inside.example.com/", "https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/latest/", "http://www.example.com/", "file:///etc/passwd"} {
+		t.Run(target, func(t *testing.T) {
+			t.Parallel()
+			away := served{status: http.StatusFound, location: target}
+			dialer := web.dialer(t, map[string]served{"mta-sts.example.com/.well-known/mta-sts.txt": away, "www.example.com/l.svg": away, "www.example.com/a.pem": away})
+			dialer.Allow = nil
+			var dialled connections
+			connect := dialer.Connect
+			dialer.Connect = func(ctx context.Context, network, address string) (net.Conn, error) {
+				_, _ = dialled.connect(ctx, network, address) // counted here, connected below
+				return connect(ctx, network, address)
+			}
+			zone := dnstest.New(bothRecords + "mta-sts.example.com A 9.9.9.9\nwww.example.com A 9.9.9.9\ninside.example.com A 10.0.0.1")
+			options := dnscheck.Options{Resolver: zone, Now: noon, Dialer: dialer, WebRoots: web.roots}
+			facts := dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"}).Facts
+			if facts.MTASTS.Fetch != "redirect" {
+				t.Errorf("MTA-STS: got %q, want the redirect reported and not followed", facts.MTASTS.Fetch)
+			}
+			if slices.ContainsFunc(dialled.addresses, func(address string) bool { return address != "9.9.9.9:443" }) || len(dialled.addresses) == 0 {
+				t.Errorf("got connections to %v, want those to the public host alone", dialled.addresses)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func (e *examination) checkMTASTS(ctx context.Context) {
 	f.HTTPStatus, f.Location = fetched.Code, storable(fetched.Location)
 	f.Policy, f.Mode, f.MaxAge = storable(fetched.Policy.Text), fetched.Policy.Mode.String(), fetched.Policy.MaxAge
 	f.MX = fetched.Policy.MX
-	f.PolicyProblems = mtastsProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.Policy.Problems))
+	f.PolicyProblems = mtastsProblems(fetched.URL, slices.Concat(fetched.Problems, fetched.ExpiresSoon(e.options.Now()), fetched.Policy.Problems))
 	if fetched.Status == mtasts.FetchOK && fetched.Policy.Mode != mtasts.ModeNone {
 		compareMX(f, e.facts.MX.Hosts)
 	}

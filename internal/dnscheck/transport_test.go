@@ -1,6 +1,10 @@
 package dnscheck_test
 
-import "github.com/dmarcd/dmarcd/internal/dnscheck"
+import (
+	"time"
+
+	"github.com/dmarcd/dmarcd/internal/dnscheck"
+)
 
 const (
 	policyPath = "mta-sts.example.com/.well-known/mta-sts.txt"
@@ -58,6 +62,10 @@ var transportCases = []findingCase{
 		name: "a certificate for another host", domain: "other.example.com",
 		zone:  "other.example.com MX 10 mx.example.com\nmx.example.com A 192.0.2.1\n" + `_mta-sts.other.example.com TXT "v=STSv1; id=1"` + "\nmta-sts.other.example.com A 127.0.0.1",
 		files: enforced, want: []string{"mta-sts.bad-certificate"},
+	},
+	{
+		name: "a certificate at the end of its life", zone: sound + stsRecord, files: enforced, // it is valid for another hour
+		now: func() time.Time { return time.Now().Add(50 * time.Minute) }, want: []string{"mta-sts.certificate-expires"},
 	},
 	{name: "a redirect", zone: sound + stsRecord, files: map[string]served{policyPath: {status: 301, location: "https://www.example.com/"}}, want: []string{"mta-sts.redirect"}},
 	{name: "no policy file", zone: sound + stsRecord, files: map[string]served{}, want: []string{"mta-sts.bad-status"}},

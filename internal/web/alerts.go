@@ -76,8 +76,10 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 func digestForm(kind dmarcd.EventKind) ui.Form {
 	return ui.Form{Path: alertsPath + "/digest", Method: "post", Submit: "Save digest", Fields: []ui.Field{{
 		Name: "digest", Label: "Digest by email", Type: "select", Value: string(kind), Choices: []ui.Choice{
-			{Value: "", Label: "off"}, {Value: string(dmarcd.DigestDaily), Label: "daily"},
-			{Value: string(dmarcd.DigestWeekly), Label: "weekly, on Monday"}, {Value: string(dmarcd.DigestMonthly), Label: "monthly, on the first day"},
+			{Value: "", Label: "off"},
+			{Value: string(dmarcd.DigestDaily), Label: "daily"},
+			{Value: string(dmarcd.DigestWeekly), Label: "weekly, on Monday"},
+			{Value: string(dmarcd.DigestMonthly), Label: "monthly, on the first day"},
 		},
 	}}}
 }
