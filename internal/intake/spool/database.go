@@ -67,6 +67,9 @@ type database struct {
 	files  *folder
 	shared Database
 	seen   map[int64]sighting // other processes, at the last beat
+	// unsure tells that a claim failed: this process may hold messages that it does not
+	// know.
+	unsure bool
 }
 
 // sighting is the beat of another process, and for how many beats of this process it has
@@ -262,6 +265,12 @@ func (d *database) beat(ctx context.Context) error {
 			dead[holder] = last.beat
 		}
 	}
+	if d.unsure { // what it knows is claimed again, or handled twice
+		if err := d.shared.LeaveSpool(ctx); err != nil {
+			return err
+		}
+		d.unsure = false
+	}
 	beats, err := d.shared.BeatSpool(ctx, dead)
 	if err != nil {
 		return err
@@ -276,6 +285,7 @@ func (d *database) beat(ctx context.Context) error {
 	}
 	d.seen = seen
 	if err := d.claim(ctx); err != nil {
+		d.unsure = true
 		return err
 	}
 	now := others{held: make(map[holder]usage)}
@@ -305,6 +315,9 @@ func (d *database) claim(ctx context.Context) error {
 			return err
 		}
 		for i, entry := range claimed {
+			if d.knows(entry.Name) {
+				continue
+			}
 			if entry.Envelope, err = decodeEnvelope(envelopes[i]); err != nil {
 				d.config.Log.Error("could not read spooled message", "entry", entry.Name, "error", err)
 				err = d.setAside(entry)
@@ -322,6 +335,13 @@ func (d *database) claim(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+func (d *database) knows(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, known := d.entries[name]
+	return known
 }
 
 func limited() (context.Context, context.CancelFunc) {

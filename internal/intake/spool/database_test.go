@@ -61,6 +61,55 @@ func (r *replica) SetSpooledCrashes(ctx context.Context, names []string, crashes
 	return r.Database.SetSpooledCrashes(ctx, names, crashes)
 }
 
+// forgetful loses the answer to the first claim of messages.
+type forgetful struct {
+	spool.Database
+	lost bool
+}
+
+func (f *forgetful) ClaimSpooled(ctx context.Context, maxCrashes, limit int, add func(string, []byte, int64, int)) error {
+	if f.lost {
+		return f.Database.ClaimSpooled(ctx, maxCrashes, limit, add)
+	}
+	err := f.Database.ClaimSpooled(ctx, maxCrashes, limit, func(string, []byte, int64, int) { f.lost = true })
+	if f.lost {
+		err = errCutOff
+	}
+	return err
+}
+
+// TestLostClaim lets a replica claim messages and lose the answer, while it has others.
+func TestLostClaim(t *testing.T) {
+	t.Parallel()
+	on := onSQLite(t)
+	synctest.Test(t, func(t *testing.T) {
+		dead, _ := on.replica(t)
+		config := on.configuration(t, t.TempDir())
+		config.Database = &forgetful{Database: config.Database}
+		s := open(t, config)
+		mustPut(t, s, "own")
+		mustPut(t, dead, "claimed")
+		r := newRecorder(t)
+		release := make(chan struct{})
+		r.answer = func(text string, _ dmarcd.TeamID, _ int) error {
+			if text == "own" {
+				<-release
+			}
+			return nil
+		}
+		defer work(t, s, r)()
+		time.Sleep(time.Minute)
+		close(release)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"claimed for team_7", "own for team_7"}, r.all()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if entries, bytes := s.Stats(); entries != 0 || bytes != 0 || on.rows(t) != 0 {
+			t.Errorf("got %d entries, %d bytes, %d rows want none", entries, bytes, on.rows(t))
+		}
+	})
+}
+
 // onSQLite returns a storage in SQLite.
 func onSQLite(t *testing.T) storage { return storage{create: storetest.SQLite}.fresh(t) }
 
