@@ -139,3 +139,34 @@ func TestDigestHasTheFiguresOfThePage(t *testing.T) {
 		t.Errorf("got the chart %+v, want %q", content.Chart, want)
 	}
 }
+
+// TestDigestHasTheAlertsOfItsPeriod reads digests of periods around an alert: those of no
+// importance are not in it, and five at most.
+func TestDigestHasTheAlertsOfItsPeriod(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t)) // with a test alert, which is for information
+	team := w.store.Team(w.team.ID)
+	domain, err := team.Domain(t.Context(), ours)
+	w.must(err)
+	of := digestService(w, time.Now()).Team(w.team.ID, service.CommandLine())
+	today := dmarcd.DayOf(time.Now())
+	for n, want := range []int{0, 1, 2, 3, 4, 5, 5} {
+		if n > 0 {
+			detection := dmarcd.Detection{Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: string(rune('a' + n)), Name: "x", Day: today}
+			w.must(team.SaveDetections(t.Context(), nil, []dmarcd.Detection{detection}, nil))
+		}
+		got, err := of.Digest(t.Context(), today, today)
+		if err != nil || len(got.Alerts) != want {
+			t.Errorf("got %d alerts of today, %v, want %d", len(got.Alerts), err, want)
+		}
+	}
+	for _, period := range []struct {
+		from, to dmarcd.Day
+		want     int
+	}{{today - 1, today, 5}, {today, today + 1, 5}, {today - 2, today - 1, 0}, {today + 1, today + 2, 0}} {
+		got, err := of.Digest(t.Context(), period.from, period.to)
+		if err != nil || len(got.Alerts) != period.want {
+			t.Errorf("from %s to %s: got %d alerts, %v, want %d", period.from, period.to, len(got.Alerts), err, period.want)
+		}
+	}
+}

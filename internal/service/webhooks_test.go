@@ -1,10 +1,13 @@
 package service_test
 
 import (
+	"errors"
 	"maps"
+	"testing"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // joined returns the entries of both maps.
@@ -91,4 +94,19 @@ var webhookUses = map[string]use{
 		},
 	},
 	"TeamOfWebhook": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfWebhook(ctx, w.webhook); return err }},
+}
+
+// TestNewURLOfAWebhook changes the URL: it is checked like that of a new webhook.
+func TestNewURLOfAWebhook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.service.Team(w.team.ID, service.CommandLine())
+	for url, allowed := range map[string]bool{
+		"https://hooks.example/other": true, "https://127.0.0.1/": false, "https://[::1]/": false, "ftp://hooks.example/": false,
+	} {
+		changed, err := team.UpdateWebhook(t.Context(), w.webhook, service.WebhookChange{URL: &url})
+		if errors.Is(err, dmarcd.ErrInvalid) == allowed || allowed && (err != nil || changed.URL != url) {
+			t.Errorf("%s: got %q and %v, want it allowed: %t", url, changed.URL, err, allowed)
+		}
+	}
 }
