@@ -325,3 +325,40 @@ func TestTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestDigest sends a digest with everything that one can have. The browser tests draw it.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	office := newPostOffice(t)
+	sender := newSender(t, mail.Settings{Relay: "smtp://" + office.address + "?tls=off", From: "dmarcd <dmarc@sender.example>"})
+	bars := []mail.Bar{{Pass: 900, Fail: 40}, {Pass: 1100, Fail: 10}, {Pass: 1300, Fail: 700}, {Pass: 1200}, {Pass: 800, Fail: 20}, {Pass: 300}, {Pass: 200, Fail: 90}}
+	chart, err := mail.NewChart(bars, "of the team acme from 2026-11-09 to 2026-11-15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender.Digest = func(context.Context, dmarcd.TeamID, dmarcd.Event) (mail.Content, error) {
+		return mail.Content{
+			Subject: "acme: Weekly digest of 2026-11-09 to 2026-11-15", Title: "Weekly digest of 2026-11-09 to 2026-11-15",
+			Paragraphs: []string{"Previous period: 5,120 messages, of which 97.2 % pass DMARC.", "Next for a-rather-long-name-of-a-shop.brightpay.example: Publish p=quarantine. All 5,800 of your messages pass; 860 spoofed messages would have been stopped."},
+			Figures:    []mail.Figure{{Value: "6,660", Label: "Messages"}, {Value: "87.1 %", Label: "Passes DMARC"}, {Value: "860", Label: "Fails DMARC"}, {Value: "0", Label: "Quarantined or rejected"}},
+			Chart:      chart,
+			Table: &mail.Table{Head: []string{"Domain", "Messages", "Passes DMARC"}, Rows: [][]string{
+				{"a-rather-long-name-of-a-shop.brightpay.example", "6,000", "85.7 %"}, {"fernlea.example", "660", "100 %"},
+			}},
+			Action: mail.Link{Text: "Open the overview", URL: "https://dmarc.example/app/?from=2026-11-09&to=2026-11-15"},
+		}, nil
+	}
+	digest := dmarcd.Event{Kind: dmarcd.DigestWeekly, ID: 130, At: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)}
+	if result, err := sender.Send(t.Context(), delivery("ops@example.com", digest)); err != nil || result.Status != 250 {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	message, err := netmail.ReadMessage(bytes.NewReader((<-office.messages).data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string][]byte{}
+	readParts(t, message.Header.Get("Content-Type"), message.Body, parts)
+	golden(t, "digest.golden.txt", parts["text/plain"])
+	golden(t, "digest.golden.html", parts["text/html"])
+	golden(t, "digestchart.golden.png", parts["image/png"])
+}
