@@ -5,6 +5,7 @@ import (
 
 	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -33,7 +34,14 @@ sign-up link for the first one.`,
 			for _, unknown := range config.UnknownEnvironment(p.environ) {
 				log.Warn("unknown environment variable has no effect", "name", unknown.Name, "did_you_mean", unknown.Nearest)
 			}
-			daemon, err := app.New(cmd.Context(), cfg, app.Options{Log: log, Out: p.out, Version: version})
+			traces, ignored, err := trace.FromEnvironment(p.environ)
+			if err != nil {
+				return err
+			}
+			for _, name := range ignored {
+				log.Warn("unknown environment variable has no effect", "name", name, "did_you_mean", "")
+			}
+			daemon, err := app.New(cmd.Context(), cfg, app.Options{Log: log, Out: p.out, Version: version, Trace: traces})
 			if err != nil {
 				return err
 			}

@@ -38,6 +38,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/trace"
 	"github.com/dmarcd/dmarcd/internal/upload"
 )
 
@@ -57,6 +58,8 @@ type Options struct {
 	Invitation Invitation
 	// Demo means that all data is that of the demo.
 	Demo bool
+	// Trace tells where traces go; without a URL there are none.
+	Trace trace.Options
 }
 
 // Invitation is a one-time link.
@@ -93,6 +96,7 @@ type App struct {
 	lowDisk       atomic.Bool    // what detectLowDisk found last
 	ending        chan struct{}  // closed when no new requests are accepted
 	requests      sync.WaitGroup // running requests
+	tracer        *trace.Tracer  // nil if traces are disabled
 }
 
 // New opens and migrates the database, creates the first team and token if there are none, and
@@ -115,7 +119,12 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	if err := a.store.SetReportDomain(ctx, cfg.ReportDomain); err != nil {
 		return nil, fmt.Errorf("record the report domain: %w", err)
 	}
+	if options.Trace.URL != "" {
+		options.Trace.Version, options.Trace.Log = options.Version, options.Log
+		a.tracer = trace.New(options.Trace)
+	}
 	a.metrics = newMetrics(a.store, options.Version, measured)
+	registerTracer(a.metrics.registry, a.tracer)
 	a.metrics.registry.MustRegister(spoolCollector{a})
 	a.resolver = NewResolver(cfg, a.metrics.observeDNS, a.recovered)
 	if err := a.resolver.Err(); err != nil {
@@ -284,7 +293,11 @@ func (a *App) Run(ctx context.Context) (err error) {
 		a.log.Info("receiving mail", "address", a.mail.listener.Addr().String(), "report_domain", a.config.ReportDomain)
 	}
 
-	group, ctx := errgroup.WithContext(ctx)
+	// It ends after all others, which may still end spans.
+	tracing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer a.runTracer(tracing)() // waits
+	defer end()
+	group, ctx := errgroup.WithContext(a.tracer.With(ctx))
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { return a.authenticator.Run(ctx) })
 	group.Go(func() error { return a.names.Run(ctx) })

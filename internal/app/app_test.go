@@ -22,6 +22,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -63,7 +64,11 @@ func start(t testing.TB, db storetest.DB, settings ...string) daemon {
 	}
 	d := daemon{log: &syncBuffer{}}
 	var out bytes.Buffer
-	a, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test"})
+	traces, _, err := trace.FromEnvironment(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), effective.Config, app.Options{Log: slog.New(slog.NewJSONHandler(d.log, nil)), Out: &out, Version: "test", Trace: traces})
 	if err != nil {
 		t.Fatal(err)
 	}

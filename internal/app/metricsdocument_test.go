@@ -29,6 +29,7 @@ func TestMetricsDocumented(t *testing.T) {
 	t.Parallel()
 	a := &App{metrics: newMetrics(storetest.SQLite(t).Open(t, store.Options{}), "test", newStages())}
 	a.metrics.registry.MustRegister(spoolCollector{a})
+	registerTracer(a.metrics.registry, nil)
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		a.metrics.registry.Describe(descs)

@@ -4,11 +4,13 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 // observed wraps all handlers: it assigns a request id, recovers from panics, and writes the
@@ -22,6 +24,10 @@ func (a *App) observed(next http.Handler) http.Handler {
 		// Never accept the client's id: it could contain anything.
 		w.Header().Set("X-Request-Id", id)
 		rec := &recorder{ResponseWriter: w}
+		ctx, span := trace.Start(trace.Continue(a.tracer.With(r.Context()), r.Header.Get("Traceparent")), "HTTP request", trace.Server)
+		if span != nil {
+			r = r.WithContext(ctx)
+		}
 		defer func() {
 			failure := recover()
 			if failure != nil && failure != http.ErrAbortHandler { //nolint:errorlint // a sentinel that is thrown as it is
@@ -32,6 +38,7 @@ func (a *App) observed(next http.Handler) http.Handler {
 				}
 			}
 			a.logRequest(rec, r, id, time.Since(began))
+			traceRequest(span, rec, r)
 			if failure != nil {
 				panic(http.ErrAbortHandler) // the response is incomplete: close the connection
 			}
@@ -66,6 +73,26 @@ func (a *App) logRequest(rec *recorder, r *http.Request, id string, took time.Du
 		}
 	}
 	a.log.LogAttrs(r.Context(), level, "request", facts...)
+}
+
+// traceRequest ends the span of a request, unless it is a probe or a scrape. Like the access log
+// it has no path and no query.
+func traceRequest(span *trace.Span, rec *recorder, r *http.Request) {
+	route := rec.notes["route"]
+	if span == nil || strings.HasPrefix(route, "/") {
+		return
+	}
+	if route != "" {
+		span.Name(route)
+		span.Text("http.route", route)
+	}
+	span.Text("http.request.method", knownMethod(r.Method))
+	span.Int("http.response.status_code", int64(rec.status))
+	if team := rec.notes["team"]; team != "" {
+		span.Text("dmarcd.team", team)
+	}
+	span.Fail(rec.status >= http.StatusInternalServerError)
+	span.End(nil)
 }
 
 func knownMethod(method string) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd/dmarc"
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/outbound"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 const (
@@ -131,6 +132,9 @@ func (c *Checker) save(ctx context.Context, name string, occasion Occasion, save
 
 // CheckDMARC discovers a domain's DMARC policy until the deadline of ctx.
 func (c *Checker) CheckDMARC(ctx context.Context, name string) dmarcd.Check {
+	ctx, span := trace.Start(ctx, "DNS check", trace.Internal)
+	defer span.End(nil)
+	span.Text("dmarcd.check", "dmarc")
 	check := dmarcd.Check{At: c.options.Now(), NeedsMailbox: c.options.ReportDomain != ""}
 	found := dmarc.Discover(ctx, c.options.Resolver, name)
 	if found.Status == dmarc.StatusInconclusive {

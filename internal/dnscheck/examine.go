@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 // maxExamination bounds an examination whose caller sets no earlier deadline.
@@ -56,6 +57,9 @@ type examination struct {
 // with one shared query budget. It never fails. A part whose lookups fail is inconclusive;
 // the check as a whole is inconclusive if DMARC is.
 func (c *Checker) Examine(ctx context.Context, request Request) dmarcd.Check {
+	ctx, span := trace.Start(ctx, "DNS check", trace.Internal)
+	defer span.End(nil)
+	span.Text("dmarcd.check", "full")
 	ctx, cancel := context.WithTimeout(ctx, maxExamination)
 	defer cancel()
 	e := &examination{Request: request, options: c.options, dns: newBudget(c.options.Resolver, c.options.Budget)}

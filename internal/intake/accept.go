@@ -11,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/failure"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 // Message is one input: a mail, an upload or a file.
@@ -123,7 +124,10 @@ func (a *Acceptor) Accept(ctx context.Context, store DeliveryStore, m Message) (
 // delivery is stored here, so that Received sees all of them.
 func (a *Acceptor) Store(ctx context.Context, store DeliveryStore, deliveries ...*dmarcd.Delivery) ([][]dmarcd.Receipt, error) {
 	began := time.Now()
-	receipts, err := store.Receive(ctx, deliveries)
+	traced, span := trace.Start(ctx, "store reports", trace.Internal)
+	span.Int("dmarcd.deliveries", int64(len(deliveries)))
+	receipts, err := store.Receive(traced, deliveries)
+	span.End(err)
 	if err != nil {
 		return receipts, err
 	}
@@ -143,8 +147,11 @@ func (a *Acceptor) Store(ctx context.Context, store DeliveryStore, deliveries ..
 // An error means that the message was not judged and can be retried: the error of ctx, or a
 // dmarcd.ErrTemporary if the content or a temporary file failed or too many messages of the
 // team are waiting.
-func (a *Acceptor) Read(ctx context.Context, m Message) (*Opened, error) {
+func (a *Acceptor) Read(ctx context.Context, m Message) (_ *Opened, err error) {
 	began := time.Now()
+	// The records are read with ctx after the end of this span.
+	_, span := trace.Start(ctx, "parse reports", trace.Internal)
+	defer func() { span.End(err) }()
 	o, err := a.open(ctx, m)
 	if err == nil {
 		err = a.read(ctx, m, o)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 const (
@@ -157,7 +158,17 @@ func (r *run) begin(ctx context.Context, c dmarcd.ClaimedDelivery) {
 }
 
 // Deliver tries a claimed delivery once and saves the result, also when ctx ends meanwhile.
-func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+func (w *Worker) Deliver(ctx context.Context, c dmarcd.ClaimedDelivery) (result dmarcd.DeliveryResult, err error) {
+	ctx, span := trace.Start(ctx, "webhook delivery", trace.Client)
+	if span != nil {
+		span.Text("dmarcd.team", c.Team.String())
+		span.Text("dmarcd.webhook", c.Webhook.ID.String())
+		defer func() {
+			span.Int("http.response.status_code", int64(result.Status))
+			span.Fail(result.Problem != "")
+			span.End(err)
+		}()
+	}
 	result, failure := w.Send(ctx, c)
 	if failure != nil {
 		if ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 // runner is a pool or a transaction.
@@ -34,8 +35,16 @@ type tx struct {
 // conn.Close waits for an open transaction, which would block the only writer of SQLite.
 func (s *Store) tx(ctx context.Context, f func(tx) error) error { return s.Team(system).tx(ctx, f) }
 
-func (t *Team) tx(ctx context.Context, f func(tx) error) error {
+func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
 	s := t.store
+	ctx, span := trace.Start(ctx, "store transaction", trace.Client)
+	if span != nil {
+		span.Text("db.system.name", s.dialect.name)
+		if t.id != system {
+			span.Text("dmarcd.team", t.id.String())
+		}
+		defer func() { span.End(err) }()
+	}
 	conn, done, err := t.writerConn(ctx)
 	if err != nil {
 		return s.kind(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 const (
@@ -44,6 +45,7 @@ type session struct {
 	begun     bool // between MAIL and the end of the mail
 	envelope  spool.Envelope
 	mailboxes []string // of all recipients
+	span      *trace.Span
 }
 
 func newSession(ctx context.Context, server *Server, protocol *smtp.Conn) *session {
@@ -72,6 +74,7 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	s.dialog.renew()
 	s.dialog.enter(envelope)
 	s.begun = true
+	_, s.span = trace.Start(s.ctx, "SMTP transaction", trace.Server)
 	s.envelope = spool.Envelope{RemoteIP: s.dialog.remote, Helo: s.protocol.Hostname(), MailFrom: from}
 	return nil
 }
@@ -173,6 +176,9 @@ func (s *session) Data(r io.Reader) error {
 	s.dialog.enter(transfer)
 
 	err := s.spool(r)
+	s.mu.Lock()
+	s.span.Fail(err != nil)
+	s.mu.Unlock()
 	if err == nil {
 		s.dialog.accepted()
 		s.server.config.Observe(Spooled)
@@ -228,9 +234,18 @@ func (s *session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun = false
+	s.span.Int("dmarcd.recipients", int64(len(s.mailboxes)))
+	s.span.End(nil)
+	s.span = nil
 	s.envelope = spool.Envelope{}
 	s.mailboxes = nil
 }
 
-// Logout ends the session, which holds nothing.
-func (s *session) Logout() error { return nil }
+// Logout ends the session.
+func (s *session) Logout() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.span.End(nil)
+	s.span = nil
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/internal/trace"
 )
 
 // verificationBounds allows many batches: verification mostly waits for DNS servers,
@@ -91,10 +92,14 @@ func (w *Worker) sleep(ctx context.Context, wait time.Duration) {
 
 func (w *Worker) run(ctx context.Context, b *batch) {
 	s := w.Spool
+	ctx, span := trace.Start(ctx, "spool item", trace.Consumer)
+	span.Int("dmarcd.messages", int64(len(b.jobs)))
+	defer span.End(nil)
 	defer s.end(b)
 	defer s.medium.occupy(entriesOf(b.jobs))()
 	switch b.queue {
 	case s.verification:
+		span.Name("spool item: verify")
 		w.verify(ctx, b.jobs[0])
 	case s.suspects:
 		w.suspect(ctx, b.jobs[0])

@@ -1,0 +1,4 @@
+package trace
+
+// QueueLength is how many spans wait at most.
+const QueueLength = queueLength
