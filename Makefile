@@ -22,7 +22,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server test-pgbouncer test-citus adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
+.PHONY: help build run demo test with-server test-queries test-packaging test-pgbouncer test-citus adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,18 +45,23 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 	scripts/need-browser.sh
 	scripts/build-assets.sh
 	scripts/with-postgres.sh $(MAKE) with-server
-	cd tools/release && go test -count=1 ./... # the chart, the dashboard and the alert rules: files outside of the module
-	scripts/test-image.sh
 	@scripts/say-skipped.sh
 
 with-server: # the part of test that needs a PostgreSQL, the longest packages first
 	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
 	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(RACE) -timeout=60m ./test/e2e ./internal/store ./test/browser \
 		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) ./test/adversary)")
+	$(MAKE) --jobs=2 test-queries test-packaging # each uses one processor for most of its time
+	$(MAKE) adversary # measures memory, so without the race detector, and alone
+
+test-queries: # through PgBouncer, and that each binds its team; what has no goroutines
 	go test $(SEQUENTIAL)
 	$(MAKE) test-pgbouncer
-	$(MAKE) adversary # measures memory, so without the race detector
 	cd test/tenantsql && DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test -count=1 -timeout=40m ./...
+
+test-packaging: # the image; the chart, the dashboard and the alert rules: files outside of the module
+	cd tools/release && go test -count=1 ./...
+	scripts/test-image.sh
 
 test-pgbouncer: ## run the store's tests through PgBouncer in transaction mode
 	scripts/need-servers.sh
