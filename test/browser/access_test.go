@@ -52,7 +52,6 @@ var places = []place{
 	{path: "/app/senders/address/192.0.2.10", need: viewer},
 	{path: "/app/senders/own", need: viewer},
 	{path: "/app/reports", need: viewer},
-	{path: "/app/alerts/digest", need: viewer, form: url.Values{"digest": {"digest.weekly"}}},
 	{path: "/app/alerts/test", need: owner, form: url.Values{}},
 	{path: "/app/alerts/rules", need: owner, form: url.Values{"group_minutes": {"0"}, "cool_down_minutes": {"0"}}},
 	{path: "/app/reports/upload", need: editor},
@@ -116,8 +115,9 @@ var places = []place{
 	{path: "/app/installation/users/{user}/remove", need: operator, form: url.Values{}},
 }
 
-// accountForms are what users may change of their own account only.
+// accountForms are what users may change of their own account only, and their digest.
 var accountForms = []place{
+	{path: "/app/alerts/digest", need: viewer, form: url.Values{"digest": {"digest.weekly"}}},
 	{path: "/app/account/name", need: viewer, form: url.Values{"name": {"Another Name"}}},
 	{path: "/app/account/password", need: viewer, form: url.Values{"current": {password}, "password": {"another few words in a row"}}},
 	{path: "/app/account/sessions/end", need: viewer, form: url.Values{}},
