@@ -23,6 +23,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/internal/api"
 	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/blobs"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
@@ -181,7 +182,15 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger, took fu
 			return nil, fmt.Errorf("create the data folder (set by DMARCD_DATA): %w", err)
 		}
 	}
-	s, err := store.Open(ctx, cfg.Database, store.Options{Quota: quotas(cfg.Quota), Read: cfg.DatabaseRead, Log: log, Took: took})
+	options := store.Options{Quota: quotas(cfg.Quota), Read: cfg.DatabaseRead, Log: log, Took: took}
+	if cfg.Blobs != "" {
+		bucket, err := blobs.Open(cfg.Blobs, time.Now)
+		if err != nil {
+			return nil, fmt.Errorf("blobs (set by DMARCD_BLOBS): %w", err)
+		}
+		options.Blobs = bucket
+	}
+	s, err := store.Open(ctx, cfg.Database, options)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,14 @@ func TestBadValues(t *testing.T) {
 			`database_read = "postgres://u:***@db2/x" (flag --database-read): must be set together with a postgres:// URL in database (DMARCD_DATABASE)`,
 		},
 
+		{
+			"bucket without a secret", "blobs", "https://key@s3.example.com/bucket",
+			`blobs = "https://key@s3.example.com/bucket" (flag --blobs): must be https://KEY:SECRET@HOST/BUCKET, with /PREFIX and ?region=REGION where needed`,
+		},
+		{
+			"bucket by its name shows no secret", "blobs", "s3://key:secret@bucket",
+			`blobs = "s3://key:***@bucket" (flag --blobs): must be https://KEY:SECRET@HOST/BUCKET, with /PREFIX and ?region=REGION where needed`,
+		},
 		{"data with a zero byte", "data", "a\x00b", `data = "a\x00b" (flag --data): must be the path of a folder`},
 
 		{"listen without port", "listen", "localhost", `listen = "localhost" (flag --listen): ` + wantListen},

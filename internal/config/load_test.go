@@ -101,6 +101,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 	want := withIntake(config.Config{
 		Database:     "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
 		DatabaseRead: "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
+		Blobs:        "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
 		Data:         "/var/lib/dmarcd",
 		Listen:       "[::1]:9090",
 		BaseURL:      "https://dmarc.example.com/v1",
@@ -128,6 +129,7 @@ func TestEverySettingFromEveryLayer(t *testing.T) {
 	const toml = `
 database = "postgres://dmarcd:secret@db.example.com:5432/dmarcd"
 database_read = "postgres://dmarcd:secret@db2.example.com:5432/dmarcd"
+blobs = "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1"
 data = "/var/lib/dmarcd"
 listen = "[::1]:9090"
 base_url = "https://dmarc.example.com/v1/"
@@ -167,6 +169,7 @@ rate = 2.5
 	const yaml = `
 database: postgres://dmarcd:secret@db.example.com:5432/dmarcd
 database_read: postgres://dmarcd:secret@db2.example.com:5432/dmarcd
+blobs: https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1
 data: /var/lib/dmarcd
 listen: "[::1]:9090"
 base_url: https://dmarc.example.com/v1/
@@ -199,6 +202,7 @@ schedule:
 	environ := []string{
 		"DMARCD_DATABASE=postgres://dmarcd:secret@db.example.com:5432/dmarcd",
 		"DMARCD_DATABASE_READ=postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
+		"DMARCD_BLOBS=https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
 		"DMARCD_DATA=/var/lib/dmarcd",
 		"DMARCD_LISTEN=[::1]:9090",
 		"DMARCD_BASE_URL=https://dmarc.example.com/v1/",
@@ -228,6 +232,7 @@ schedule:
 	flags := map[string]string{
 		"database":               "postgres://dmarcd:secret@db.example.com:5432/dmarcd",
 		"database-read":          "postgres://dmarcd:secret@db2.example.com:5432/dmarcd",
+		"blobs":                  "https://key:secret@s3.example.com/bucket/dmarcd?region=eu-1",
 		"data":                   "/var/lib/dmarcd",
 		"listen":                 "[::1]:9090",
 		"base-url":               "https://dmarc.example.com/v1",

@@ -30,6 +30,10 @@ func generalSettings() []Setting {
 				want:  "set together with a postgres:// URL in database (DMARCD_DATABASE)",
 				valid: func(c Config) bool { return !isPostgres(c.DatabaseRead) || isPostgres(c.Database) },
 			}),
+		define("blobs", textKind(), "", orEmpty(bucket()),
+			func(c *Config) *string { return &c.Blobs },
+			"https://KEY:SECRET@HOST/BUCKET of an S3-compatible server, for old records; see docs/scaling.md").
+			defaulting("empty = the database"),
 		define("data", textKind(), "./data", folder(),
 			func(c *Config) *string { return &c.Data },
 			"data folder"),

@@ -17,6 +17,7 @@ func TestNames(t *testing.T) {
 	want := []string{
 		"database DMARCD_DATABASE --database",
 		"database_read DMARCD_DATABASE_READ --database-read",
+		"blobs DMARCD_BLOBS --blobs",
 		"data DMARCD_DATA --data",
 		"listen DMARCD_LISTEN --listen",
 		"base_url DMARCD_BASE_URL --base-url",

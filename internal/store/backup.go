@@ -80,6 +80,9 @@ func (s *Store) Backup(ctx context.Context, file string, progress func(rows int)
 	} else {
 		err = s.copyTo(ctx, partial, progress)
 	}
+	if err == nil {
+		err = s.inlineBlobs(ctx, partial)
+	}
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}

@@ -121,8 +121,10 @@ func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock) ([]cold.
 	if b.bytes > cold.MaxBytes {
 		return nil, damaged("it is too large")
 	}
-	var block []byte
-	err := read.queryRow(ctx, `SELECT block FROM cold_blocks WHERE team_id = $1 AND id = $2 AND n = $3`, []any{t.id, b.id, b.n}, &block)
+	block, err := t.blockBytes(ctx, read, b)
+	if errors.Is(err, errNoBlob) {
+		return nil, damaged(err.Error())
+	}
 	if err != nil {
 		return nil, err
 	}

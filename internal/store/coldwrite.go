@@ -212,7 +212,11 @@ func (t *Team) rewriteGroups(ctx context.Context, now int64) (more bool, err err
 			return false, err
 		}
 	}
-	return len(groups) == groupsPerStep, err
+	if err != nil {
+		return false, err
+	}
+	moreBlobs, err := t.removeBlobs(ctx, now)
+	return moreBlobs || len(groups) == groupsPerStep, err
 }
 
 type coldGroup struct {
@@ -271,6 +275,9 @@ func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 		if err != nil {
 			return err
 		}
+		if err := t.leaveBlobs(ctx, tx, g.id); err != nil {
+			return err
+		}
 		_, err = tx.exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
 		return err
 	})
@@ -312,10 +319,17 @@ func (w *coldWriter) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum, t := cold.Sum(block), w.team
+	sum, size, t := cold.Sum(block), len(block), w.team
+	blob, block, err := w.putBlob(ctx, block)
+	if err != nil {
+		return err
+	}
 	err = t.tx(ctx, func(tx tx) error {
+		if err := t.useBlob(ctx, tx, blob); err != nil {
+			return err
+		}
 		_, err := tx.exec(ctx, `INSERT INTO cold_blocks (`+coldColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, len(block), sum[:], "", block, w.rowsLeft,
+			t.id, w.id, w.written, first.Report, last.Report, last.Share, last.N, n, size, sum[:], blob, block, w.rowsLeft,
 			unix(t.store.now().Add(coldLease)))
 		return err
 	})

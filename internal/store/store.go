@@ -33,6 +33,8 @@ type Options struct {
 	// same server. Commits then wait until the synchronous standbys have applied them, so
 	// that each read sees the writes before it.
 	Read string
+	// Blobs is a bucket for blocks of old records; nil stores them in the database.
+	Blobs Blobs
 	// Statement sees the text of each statement before it runs, for tests; may be nil.
 	Statement func(query string)
 	// Took sees the text and the time of each statement, including the time to read its rows;
