@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/notify"
@@ -26,7 +27,7 @@ func TestDeliveryIsTraced(t *testing.T) {
 	box := &outbox{}
 	claimed := box.add(7, false).claimed
 	claimed.Webhook.URL = "https://secret.example/"
-	worker := &notify.Worker{Outbox: box, Log: slog.New(slog.DiscardHandler), Send: func(context.Context, dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
+	worker := &notify.Worker{Outbox: box, Now: time.Now, Log: slog.New(slog.DiscardHandler), Send: func(context.Context, dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
 		return dmarcd.DeliveryResult{Status: http.StatusBadGateway, Problem: "a secret problem"}, nil
 	}}
 	if _, err := worker.Deliver(tracer.With(t.Context()), claimed); err != nil {
