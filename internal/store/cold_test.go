@@ -18,6 +18,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/cold"
+	"github.com/dmarcd/dmarcd/internal/rollup"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -298,6 +299,43 @@ func TestRecordsBecomeColdByAge(t *testing.T) {
 		}
 		if _, err := in.store.Freeze(in.Context(), 0); err != nil {
 			in.Error(err)
+		}
+	})
+}
+
+// TestScanAcrossFreeze drops the partition of records that a scan has not read yet when they
+// are frozen.
+func TestScanAcrossFreeze(t *testing.T) {
+	partitioned(t, func(in *inbox) {
+		in.add(ours)
+		in.partition()
+		in.receive(in.daysAgo("old", 0), storetest.Aggregate("busy", ours, dmarcd.DayOf(in.clock.Now())-9, storetest.Passed(ours, 5000)))
+		_, err := in.store.BuildRollups(in.Context())
+		in.must(err)
+		want := len(sentLines(in, in.team, "", dmarcd.Days{}))
+		in.clock.advance(ofDays(60))
+		got, frozen := 0, false
+		in.must(in.team.Scan(in.Context(), "", dmarcd.Days{}, func(part rollup.Part) error {
+			if !frozen { // it visits rollups first
+				frozen = true
+				in.freeze()
+				if _, err := in.store.Partition(in.Context()); err == nil {
+					in.Error("got the partition dropped during a scan")
+				}
+			}
+			var block rollup.Block
+			err := block.Read(part)
+			for _, share := range block.Shares {
+				got += len(share.Records)
+			}
+			return err
+		}))
+		if got != want {
+			in.Errorf("got %d records, want %d", got, want)
+		}
+		in.partition()
+		if _, rows := in.partitions(); len(rows) > 0 {
+			in.Errorf("got rows in %v, want their partitions dropped", rows)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func (s *Store) coldIntegrity(ctx context.Context) (problem string, err error) {
 	for _, id := range teams {
 		var problem string
 		t := s.Team(id)
-		err := s.snapshot(ctx, func(read tx) error {
+		err := s.recordSnapshot(ctx, func(read tx) error {
 			problem, err = t.coldIntegrity(ctx, read)
 			return err
 		})

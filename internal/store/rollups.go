@@ -79,7 +79,7 @@ type rollupBuild struct {
 }
 
 func (b *rollupBuild) run(ctx context.Context) error {
-	err := b.team.store.snapshot(ctx, func(read tx) error {
+	err := b.team.store.recordSnapshot(ctx, func(read tx) error {
 		w := blockWriter{emit: func(block []byte, records int) error { return b.add(ctx, block, records) }}
 		err := b.team.scanLoose(ctx, read, &w, looseShares{from: b.day, to: b.day})
 		b.newest = w.newest

@@ -49,7 +49,7 @@ func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, err
 // none. It reads a consistent snapshot. An error of visit ends the scan.
 func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, visit func(rollup.Part) error) error {
 	from, to := bounds(days)
-	return t.store.snapshot(ctx, func(read tx) error {
+	return t.store.recordSnapshot(ctx, func(read tx) error {
 		scan := &mailScan{team: t, read: read, from: from, to: to, domain: name, visit: visit}
 		return scan.run(ctx)
 	})
