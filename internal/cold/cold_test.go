@@ -161,24 +161,6 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-func FuzzRead(f *testing.F) {
-	f.Add(write(f, golden()))
-	f.Add(write(f, sample(50)))
-	f.Add(write(f, nil))
-	f.Fuzz(func(t *testing.T, block []byte) {
-		records, err := cold.Read(block)
-		if err != nil {
-			if !errors.Is(err, cold.ErrDamaged) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if again, err := cold.Read(write(t, records)); err != nil || !slices.Equal(again, records) {
-			t.Fatalf("written and read again: %v\n%s", err, cmp.Diff(records, again))
-		}
-	})
-}
-
 // sample makes up n records as teams receive them: each domain has some senders with a few
 // addresses each, and some mail of unknown addresses.
 func sample(n int) []cold.Record {

@@ -19,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// migrationLock is the key of the advisory lock that a migrating replica holds:
-// "dmarcd" in ASCII.
+// migrationLock is the key of the advisory lock that a migrating replica holds. It is
+// arbitrary, and the same in all versions.
 const migrationLock = "110386840822628"
 
 // teamsLock is the key of the advisory lock of a transaction that creates a team in a cluster:

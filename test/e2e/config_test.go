@@ -71,9 +71,12 @@ func TestAddressThatIsTaken(t *testing.T) {
 func TestNewerDatabaseIsRefused(t *testing.T) {
 	eachEmpty(t, "", func(t *testing.T, in *installation) {
 		in.do("migrate")
-		if _, err := in.db.SQL(t).ExecContext(t.Context(),
-			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, true)`); err != nil {
-			t.Fatal(err)
+		for _, statement := range []string{
+			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, true)`, `UPDATE schema_compatibility SET oldest = 999999`,
+		} {
+			if _, err := in.db.SQL(t).ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
 		}
 		status, said := in.start().Refused()
 		if status == 0 || !strings.Contains(said, "newer") {
