@@ -424,19 +424,22 @@ func TestSessionPanics(t *testing.T) {
 			return nil
 		}
 	})
-	c := s.greet(t)
-	c.begin()
-	c.say("RCPT TO:<bug@report.example>", "421 ")
-	c.expectEnd()
-	c = s.greet(t)
-	c.begin("def")
-	c.send("BDAT 4 LAST\r\nmail")
-	c.expect("421 ")
-	for _, want := range []string{"a bug", "another bug"} {
+	wantPanic := func(want string) {
+		t.Helper()
 		if e := <-panics; e.Where != "smtp" || e.Value != want || len(e.Stack) == 0 {
 			t.Errorf("got %+v want %q with its stack", e, want)
 		}
 	}
+	c := s.greet(t)
+	c.begin()
+	c.say("RCPT TO:<bug@report.example>", "421 ")
+	c.expectEnd()
+	wantPanic("a bug") // reported after the end
+	c = s.greet(t)
+	c.begin("def")
+	c.send("BDAT 4 LAST\r\nmail")
+	c.expect("421 ")
+	wantPanic("another bug")
 	s.wantNothing(t)
 	s.greet(t).mail("abc")
 }
