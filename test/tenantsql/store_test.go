@@ -148,7 +148,7 @@ func read(t *testing.T, file string) []statement {
 // tables; removeOthers wants a day of several blocks, which no test has on PostgreSQL yet.
 var withoutSQL = []string{
 	"(*Store).exec", "(*Store).queryRow", "(*Store).longQueryRow", "(*Team).exec", "collectRead", "tx.insertMany", "tx.bulk", "sumCounts",
-	"insertReturning", "(*Store).freePages", "(*Store).Backup", "copyTable", "(*rollupBuild).removeOthers",
+	"insertReturning", "(*Store).freePages", "(*Store).Backup", "copyTable", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
 	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).refuseWorker", "tx.invent", "tx.withoutReferences",
 }
 
