@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -18,11 +19,19 @@ func (t *Team) TeamSenders(ctx context.Context) ([]dmarcd.TeamSender, error) {
 }
 
 // SetTeamSender adds a sender to those of the team, or replaces the one with its key, and
-// returns it in its canonical form. networks are CIDR prefixes or addresses. A sender that is
-// not known needs something by which it is recognised.
+// returns it in its canonical form. Without a key, it gets one made of its name. networks are
+// CIDR prefixes or addresses. A sender that is not known needs something by which it is
+// recognised.
 func (t *Team) SetTeamSender(ctx context.Context, sender dmarcd.TeamSender, networks []string) (dmarcd.TeamSender, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.TeamSender{}, err
+	}
+	if sender.Key == "" {
+		own, err := t.team.TeamSenders(ctx)
+		if err != nil {
+			return dmarcd.TeamSender{}, err
+		}
+		sender.Key = newSenderKey(sender.Name, own)
 	}
 	sender, err := dmarcd.ParseTeamSender(sender, networks)
 	if err != nil {
@@ -38,7 +47,17 @@ func (t *Team) SetTeamSender(ctx context.Context, sender dmarcd.TeamSender, netw
 	return sender, t.team.SetTeamSender(ctx, sender, t.actor.to("sender.set", sender.Key, sender.Name))
 }
 
-// checkClues refuses names that more than one sender has: public suffixes, and as a signing
+// newSenderKey returns a key that no sender of the team has.
+func newSenderKey(name string, own []dmarcd.TeamSender) string {
+	base := dmarcd.SenderKey(name)
+	key := base
+	for n := 2; slices.ContainsFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == key }); n++ {
+		key = fmt.Sprintf("%s-%d", base, n)
+	}
+	return key
+}
+
+// checkClues rejects names that more than one sender has: public suffixes, and as a signing
 // domain those that the team monitors.
 func (t *Team) checkClues(ctx context.Context, sender dmarcd.TeamSender) error {
 	for _, host := range sender.Hosts {

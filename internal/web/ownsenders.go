@@ -110,7 +110,7 @@ func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {
 		if c.viewer.MayEdit() {
 			buttons.Actions = []ui.Action{{
 				Label: "Remove", Path: ownSendersPath + "/" + url.PathEscape(sender.Key) + "/remove", Danger: true,
-				Question: "Remove " + sender.Name + "? Its mail is shown under the sender of before.",
+				Question: "Remove " + sender.Name + "? Its mail will be shown under the previous sender.",
 			}}
 		}
 		t.Rows = append(t.Rows, []ui.Cell{
@@ -137,8 +137,8 @@ func (s *Web) setOwnSender(c *call) error {
 	networks := splitList[string](written.Get("networks"))
 	// A part of an autonomous system is a sender of its own.
 	_, isSystem := dmarcd.SystemNumber(sender.Key)
-	if sender.Key == "" || isSystem && len(networks)+len(sender.Hosts)+len(sender.Domains) > 0 {
-		sender.Key = newSenderKey(sender.Name, own)
+	if isSystem && len(networks)+len(sender.Hosts)+len(sender.Domains) > 0 {
+		sender.Key = ""
 	}
 	if _, err := c.team.SetTeamSender(c.r.Context(), sender, networks); err != nil {
 		form, ok := senderForm(sender).Filled(written, err)
@@ -148,16 +148,6 @@ func (s *Web) setOwnSender(c *call) error {
 		return s.showOwnSenders(c, http.StatusUnprocessableEntity, own, form)
 	}
 	return c.done(ownSendersPath, "sender-set")
-}
-
-// newSenderKey returns a key that no sender of the team has.
-func newSenderKey(name string, own []dmarcd.TeamSender) string {
-	base := dmarcd.SenderKey(name)
-	key := base
-	for n := 2; slices.ContainsFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == key }); n++ {
-		key = fmt.Sprintf("%s-%d", base, n)
-	}
-	return key
 }
 
 func (s *Web) removeOwnSender(c *call) error {
