@@ -134,7 +134,7 @@ func (b *Bucket) sendOnce(ctx context.Context, method, name string, data []byte,
 	}
 	defer func() { _ = response.Body.Close() }() // read-only
 	if response.StatusCode/100 != 2 {
-		return nil, b.refusal(method, name, response)
+		return nil, b.failure(method, name, response)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
@@ -146,8 +146,8 @@ func (b *Bucket) sendOnce(ctx context.Context, method, name string, data []byte,
 	return body, nil
 }
 
-// refusal returns the error of a response.
-func (b *Bucket) refusal(method, name string, response *http.Response) error {
+// failure returns the error of a response.
+func (b *Bucket) failure(method, name string, response *http.Response) error {
 	var document struct {
 		Code    string `xml:"Code"`
 		Message string `xml:"Message"`

@@ -65,8 +65,8 @@ func (r *Recipient) ReceiveTLS(ctx context.Context, content *intake.Copy) ([]dma
 // onlyTLS removes everything except TLS reports.
 func onlyTLS(delivery *dmarcd.Delivery) error {
 	reason := "it contains no report"
-	for _, refusal := range delivery.Rejections {
-		reason = refusal.Reason
+	for _, rejection := range delivery.Rejections {
+		reason = rejection.Reason
 	}
 	delivery.Rejections = nil
 	delivery.Reports = slices.DeleteFunc(delivery.Reports, func(report dmarcd.NewReport) bool {

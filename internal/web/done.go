@@ -8,7 +8,7 @@ var doneMessages = map[string]string{
 	"domain-deleted":       "The domain and everything known about it was deleted.",
 	"domain-checked":       "The DNS was checked just now.",
 	"class-set":            "The class of the sender was saved.",
-	"sender-set":           "The sender was saved. All mail of the past is assigned anew.",
+	"sender-set":           "The sender was saved. Past mail is assigned again within some minutes.",
 	"sender-removed":       "The sender was removed. Its mail is shown under the sender of before.",
 	"purpose-set":          "The purpose was saved.",
 	"tags-set":             "The tags were saved.",
