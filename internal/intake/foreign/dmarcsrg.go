@@ -12,16 +12,16 @@ var (
 	srgAlignments   = map[string]aggregate.Result{"0": aggregate.ResultFail, "1": "", "2": aggregate.ResultPass}
 )
 
-// srgTables reads the tables domains, reports and rptrecords of dmarc-srg. Times are in UTC;
-// lists are JSON.
+// srgTables reads the tables domains, reports and rptrecords of dmarc-srg; reportlog has
+// external_id too. Times are in UTC; lists are JSON.
 func srgTables() tables {
-	return tables{domainColumn: "fqdn", reportColumn: "external_id", recordColumn: "rcount", report: srgReport, record: srgRecord}
+	return tables{domainColumn: "fqdn", reportColumn: "policy_p", recordColumn: "rcount", report: srgReport, record: srgRecord}
 }
 
 func srgReport(r row) (id string, head aggregate.Report, original []byte, err error) {
 	head.Metadata = aggregate.Metadata{
 		OrgName: r.text("org"), Email: r.text("email"), ExtraContact: r.text("extra_contact_info"), ReportID: r.text("external_id"),
-		Errors: list[string](r, "error_string"),
+		Errors: texts(list[text](r, "error_string")),
 	}
 	head.Policy = aggregate.PublishedPolicy{
 		Domain: r.text("domain_id"), ADKIM: r.text("policy_adkim"), ASPF: r.text("policy_aspf"), P: aggregate.Policy(r.text("policy_p")),
@@ -47,9 +47,7 @@ func srgRecord(r row) (id string, record aggregate.Record, err error) {
 		return "", record, fmt.Errorf("disposition, dkim_align and spf_align are %.20q, %.20q and %.20q, not numbers from 0 to 2",
 			r.text("disposition"), r.text("dkim_align"), r.text("spf_align"))
 	}
-	for _, reason := range list[struct{ Type, Comment string }](r, "reason") {
-		record.Reasons = append(record.Reasons, aggregate.Reason(reason))
-	}
+	record.Reasons = reasons(list[jsonReason](r, "reason"))
 	for _, d := range list[authResult](r, "dkim_auth") {
 		record.DKIMResults = append(record.DKIMResults, d.dkim())
 	}
@@ -61,17 +59,17 @@ func srgRecord(r row) (id string, record aggregate.Record, err error) {
 
 // authResult is a DKIM or SPF result in JSON, of several tools.
 type authResult struct {
-	Domain      string
-	Selector    string
-	Scope       string
-	Result      string
-	HumanResult string `json:"human_result"`
+	Domain      text
+	Selector    text
+	Scope       text
+	Result      text
+	HumanResult text `json:"human_result"`
 }
 
 func (a authResult) dkim() aggregate.DKIMResult {
-	return aggregate.DKIMResult{Domain: a.Domain, Selector: a.Selector, Result: aggregate.Result(a.Result), HumanResult: a.HumanResult}
+	return aggregate.DKIMResult{Domain: string(a.Domain), Selector: string(a.Selector), Result: aggregate.Result(a.Result), HumanResult: string(a.HumanResult)}
 }
 
 func (a authResult) spf() aggregate.SPFResult {
-	return aggregate.SPFResult{Domain: a.Domain, Scope: a.Scope, Result: aggregate.Result(a.Result), HumanResult: a.HumanResult}
+	return aggregate.SPFResult{Domain: string(a.Domain), Scope: string(a.Scope), Result: aggregate.Result(a.Result), HumanResult: string(a.HumanResult)}
 }

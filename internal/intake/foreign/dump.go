@@ -75,11 +75,16 @@ func (r row) times(m *aggregate.Metadata, begin, end string) (err error) {
 	return nil
 }
 
-// list decodes a column that holds a JSON array; other content is no list.
-func list[T any](r row, column string) []T {
-	var items []T
-	if err := json.Unmarshal(r.bytes(column), &items); err != nil {
-		return nil
+// list decodes a column that holds a JSON array; other content is no list. Other items are
+// left out: PHP writes an object without members as [].
+func list[T any](r row, column string) (items []T) {
+	var all []json.RawMessage
+	_ = json.Unmarshal(r.bytes(column), &all) // it is no list then
+	for _, one := range all {
+		var item T
+		if json.Unmarshal(one, &item) == nil {
+			items = append(items, item)
+		}
 	}
 	return items
 }
@@ -416,7 +421,7 @@ func (d *dump) pending(id string) (*pending, error) {
 // end yields all reports.
 func (d *dump) end() error {
 	if d.found == 0 {
-		return d.out.invalid(d.lex.line, "the file has no rows of the tables %s and %s; is it a dump of this tool, made with its table definitions?", d.reportColumn, d.recordColumn)
+		return d.out.invalid(d.lex.line, "the file has no rows with the columns %s and %s; is it a dump of this tool, made with its table definitions?", d.reportColumn, d.recordColumn)
 	}
 	for _, id := range d.order {
 		p := d.reports[id]

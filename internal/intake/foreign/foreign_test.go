@@ -84,7 +84,7 @@ func describe(t testing.TB, item *intake.Item) []string {
 		return lines
 	case item.Failure != nil:
 		f := item.Failure
-		return []string{fmt.Sprint("failure ", f.ReportedDomain, "|", f.SourceIP, "|", f.AuthFailure, "|", f.ArrivalDate.Unix(), "|", f.DeliveryResult, "|", f.From)}
+		return []string{fmt.Sprint("failure ", f.ReportedDomain, "|", f.SourceIP, "|", f.AuthFailure, "|", f.ArrivalDate.Unix(), "|", f.DeliveryResult, "|", f.From, "|", f.Misaligned, f.DKIMSelector)}
 	default:
 		r := item.TLS
 		lines := []string{fmt.Sprint("tls ", r.OrgName, "|", r.ReportID, "|", r.Begin, "-", r.End)}
@@ -128,7 +128,7 @@ const jsonFailure = `{"feedback_type": "auth-failure", "user_agent": "Lua/1.0", 
  "source": {"ip_address": "192.0.2.9", "country": null}, "authentication_mechanisms": [], "original_envelope_id": null, "dkim_domain": null, "sample_headers_only": false,
  "sample": "Date: Sun, 01 Nov 2026 11:20:27 +0200\nFrom: \"A\" <a@example.com>\nSubject: hello\n\nbody\n", "parsed_sample": {"subject": "hello"}}`
 
-const failureLine = "failure example.com|192.0.2.9|dmarc|1793524827|policy|redacted@example.com"
+const failureLine = "failure example.com|192.0.2.9|dmarc|1793524827|policy|redacted@example.com|[]"
 
 const jsonTLS = `{"organization_name": "Receiver", "begin_date": "2026-11-01T00:00:00Z", "end_date": "2026-11-01T23:59:59Z", "report_id": "t-1", "contact_info": "tls@receiver.example",
  "policies": [{"policy_domain": "example.com", "policy_type": "sts", "policy_strings": ["version: STSv1"], "successful_session_count": 7, "failed_session_count": 3,
@@ -151,6 +151,8 @@ const (
 		"CREATE TABLE `dm_rptrecords` (\n  `id` int(10) unsigned NOT NULL AUTO_INCREMENT,\n  `report_id` int(10) unsigned NOT NULL,\n  `ip` varbinary(16) NOT NULL,\n  `rcount` int(10) unsigned NOT NULL,\n  `disposition` tinyint(3) unsigned NOT NULL,\n  `reason` text,\n  `dkim_auth` text,\n  `spf_auth` text,\n  `dkim_align` tinyint(3) unsigned NOT NULL,\n  `spf_align` tinyint(3) unsigned NOT NULL,\n  `envelope_to` varchar(255) DEFAULT NULL,\n  `envelope_from` varchar(255) DEFAULT NULL,\n  `header_from` varchar(255) DEFAULT NULL,\n  PRIMARY KEY (`id`),\n  KEY `report_id` (`report_id`)\n) ENGINE=InnoDB;\n"
 	srgRows = "LOCK TABLES `dm_domains` WRITE;\nINSERT INTO `dm_domains` VALUES (7,'example.com',1);\nUNLOCK TABLES;\n" +
 		"INSERT INTO `dm_reports` VALUES (3,7,'2026-11-01 00:00:00','2026-11-01 23:59:59','2026-11-02 06:00:00','Receiver','r-1','dmarc@receiver.example','https://receiver.example',NULL,'r','s','none','reject',NULL,'100','',0);\n"
+	srgLog = "CREATE TABLE `dm_reportlog` (\n  `id` int(10) unsigned NOT NULL AUTO_INCREMENT,\n  `user_id` int(10) unsigned NOT NULL DEFAULT 0,\n  `domain` varchar(255) DEFAULT NULL,\n  `external_id` varchar(255) DEFAULT NULL,\n  `event_time` datetime NOT NULL,\n  `filename` varchar(255) DEFAULT NULL,\n  `source` tinyint(3) unsigned NOT NULL,\n  `success` tinyint(1) NOT NULL,\n  `message` text DEFAULT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n" +
+		"INSERT INTO `dm_reportlog` VALUES (1,0,'example.com','r-1','2026-11-02 06:00:00','a.zip',1,1,NULL),(2,0,NULL,NULL,'2026-11-02 06:00:01',NULL,2,0,'Incorrect XML report file');\n"
 	srgRecord = `(1,3,_binary '` + "\xc0\\0\x02\x01" + `',2,2,'[{\"type\":\"forwarded\"}]','[{\"domain\":\"example.com\",\"selector\":\"s1\",\"result\":\"pass\"}]','[{\"domain\":\"bounce.example\",\"scope\":\"mfrom\",\"result\":\"fail\"}]',2,0,NULL,'bounce.example','example.com')`
 
 	dmarctsSchema = "CREATE TABLE `report` (\n  `serial` int unsigned NOT NULL AUTO_INCREMENT,\n  `mindate` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,\n  `maxdate` timestamp NULL DEFAULT NULL,\n  `domain` varchar(255) NOT NULL,\n  `org` varchar(255) NOT NULL,\n  `reportid` varchar(255) NOT NULL,\n  `email` varchar(255) DEFAULT NULL,\n  `extra_contact_info` varchar(255) DEFAULT NULL,\n  `policy_adkim` varchar(20) DEFAULT NULL,\n  `policy_aspf` varchar(20) DEFAULT NULL,\n  `policy_p` varchar(20) DEFAULT NULL,\n  `policy_sp` varchar(20) DEFAULT NULL,\n  `policy_pct` tinyint unsigned DEFAULT NULL,\n  `raw_xml` mediumtext,\n  PRIMARY KEY (`serial`),\n  UNIQUE KEY `domain` (`domain`,`org`,`reportid`)\n) ENGINE=InnoDB ROW_FORMAT=COMPRESSED;\n" +
@@ -207,6 +209,38 @@ func TestSplit(t *testing.T) {
 				"line 12: 5 is not a report", "line 12: the object that begins here is not a report: it has neither records, policies nor a feedback_type",
 			},
 		},
+		{
+			"JSON that versions before 10.0 have continued", foreign.Parsedmarc, "[\n" + jsonReport("r-1", jsonRecord) + "\n],\n" + jsonReport("r-2", jsonRecord) + ",\n" + jsonReport("r-1", jsonRecord) + "\n],\n" +
+				strings.Replace(jsonReport("r-2", jsonRecord), "https://receiver.example", `\\\" ],[ {`, 1) + "\n]",
+			[]string{jsonOne, recordLine, second, recordLine, jsonOne, recordLine, strings.Replace(second, "https://receiver.example", `\" ],[ {`, 1), recordLine},
+			nil,
+		},
+		{
+			"JSON with attributes and without values", foreign.Parsedmarc,
+			strings.NewReplacer(`"org_email": "dmarc@receiver.example"`, `"org_email": {"@xml:lang": "en", "#text": "dmarc@receiver.example"}`,
+				`"errors": []`, `"errors": [null, "one", {"@lang": "en", "#text": "two"}, {"@lang": "en"}]`,
+				`{"type": "forwarded", "comment": null}`, `{"type": null, "comment": null}, {"type": "local_policy", "comment": {"@lang": "en", "#text": "arc=pass"}}`,
+				`"selector": "s1", "result": "pass"`, `"selector": "none", "result": "pass", "human_result": null`,
+				`"envelope_to": null`, `"envelope_to": {"@a": "b"}`).Replace(jsonReport("r-1", jsonRecord)),
+			[]string{strings.Replace(head, "||", "|one,two|", 1), strings.NewReplacer("{forwarded }", "{local_policy arc=pass}", "example.com s1 pass", "example.com  pass").Replace(recordLine)},
+			nil,
+		},
+		{
+			"JSON of a failure report with alignment", foreign.Parsedmarc,
+			strings.Replace(jsonFailure, `"authentication_mechanisms": []`, `"authentication_mechanisms": ["spf", "dkim"], "dkim_selector": "s1", "incidents": "2"`, 1),
+			[]string{strings.Replace(failureLine, "[]", "[spf dkim]s1", 1)},
+			nil,
+		},
+		{
+			"JSON of a TLS report with counts as text", foreign.Parsedmarc,
+			strings.NewReplacer(`count": 7`, `count": "7"`, `count": 3,`, `count": "3",`, `"policy_domain"`, `"mx_host_patterns": [null], "policy_domain"`).Replace(jsonTLS),
+			[]string{tlsLines, tlsPolicyLine},
+			nil,
+		},
+		{
+			"JSON of a TLS report with a bad count", foreign.Parsedmarc, strings.Replace(jsonTLS, `count": 7`, `count": -7`, 1), nil,
+			[]string{`line 1: the object that begins here is not a report: "-7" is not a number of messages or sessions`},
+		},
 		{"JSON that is cut off", foreign.Parsedmarc, "[" + jsonReport("r-1", jsonRecord) + ",\n" + jsonReport("r-2", jsonRecord)[:300], []string{jsonOne, recordLine}, []string{"line 11: the JSON is malformed or cut off: unexpected EOF"}},
 		{"an empty file", foreign.Parsedmarc, " \n", nil, []string{"line 1: the file is empty"}},
 		{
@@ -227,7 +261,7 @@ func TestSplit(t *testing.T) {
 			[]string{
 				"line 2: a record cannot be used: \"yesterday\" is not a time such as 2026-11-15 00:00:00",
 				"line 3: a record cannot be used: \"two\" is not a number of messages or sessions",
-				"line 4: a record cannot be used: \"\" is not a time such as 2026-11-15 00:00:00",
+				"line 4: the row has 1 fields and the table 41 columns: another version of parsedmarc has continued the file; import the JSON, or split the file and begin each part with the columns of its version",
 			},
 		},
 		{
@@ -243,8 +277,23 @@ func TestSplit(t *testing.T) {
 			[]string{failureLine},
 			nil,
 		},
+		{
+			"CSV without reasons", foreign.Parsedmarc, csvColumns + strings.Replace(csvRow("r-1", "2026-11-01 00:00:00", "2026-11-01 23:59:59", "2"), "forwarded,none", "none,none", 1),
+			[]string{head, strings.Replace(recordLine, "{forwarded }", "", 1)},
+			nil,
+		},
+		{
+			"CSV of failure reports without values", foreign.Parsedmarc, "feedback_type,user_agent,reported_domain\n,,\n", nil,
+			[]string{"line 2: the row is empty: versions of parsedmarc before 9.0.6 write no values into the table of failure reports; import the JSON"},
+		},
 		{"CSV of something else", foreign.Parsedmarc, "a,b\n1,2\n", nil, []string{`line 1: the file is neither JSON nor a table of parsedmarc: the columns are "a,b"`}},
 		{"dmarc-srg", foreign.DMARCSRG, srgSchema + srgRows + "INSERT INTO `dm_rptrecords` VALUES " + srgRecord + "," + srgRecord + ";\n", []string{head, recordLine, recordLine}, nil},
+		{
+			"dmarc-srg with its log, and elements without content", foreign.DMARCSRG, srgSchema + srgLog + srgRows + "INSERT INTO `dm_rptrecords` VALUES " +
+				strings.NewReplacer(`'[{\"type`, `'[[],{\"type`, `\"}]','[{\"domain\":\"bounce`, `\"},[]]','[{\"domain\":\"bounce`).Replace(srgRecord) + ";\n",
+			[]string{head, recordLine},
+			nil,
+		},
 		{
 			"dmarc-srg, names of columns and hexadecimal", foreign.DMARCSRG, srgSchema + srgRows +
 				"INSERT INTO `dm_rptrecords` (`report_id`,`ip`,`rcount`,`disposition`,`dkim_align`,`spf_align`,`header_from`) VALUES (3,0x20010DB8000000000000000000000001,4,0,0,1,'example.com');",
@@ -272,7 +321,7 @@ func TestSplit(t *testing.T) {
 		},
 		{"dmarcts with the original", foreign.DMARCTS, dmarctsSchema + "INSERT INTO `report` VALUES " + strings.Replace(dmarctsReport, "100,''", "100,'"+original+"'", 1) + ";\nINSERT INTO `rptrecord` VALUES " + dmarctsRecord + ";\n", originalLines, nil},
 		{"dmarcts with the original in gzip", foreign.DMARCTS, dmarctsSchema + "INSERT INTO `report` VALUES " + strings.Replace(dmarctsReport, "100,''", "100,'"+gzipped+"'", 1) + ";\n", originalLines, nil},
-		{"a dump of something else", foreign.DMARCTS, "CREATE TABLE `a` (`b` int);\nINSERT INTO `a` VALUES (1);\n", nil, []string{"line 3: the file has no rows of the tables reportid and rcount; is it a dump of this tool, made with its table definitions?"}},
+		{"a dump of something else", foreign.DMARCTS, "CREATE TABLE `a` (`b` int);\nINSERT INTO `a` VALUES (1);\n", nil, []string{"line 3: the file has no rows with the columns reportid and rcount; is it a dump of this tool, made with its table definitions?"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

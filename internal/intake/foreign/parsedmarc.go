@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,8 +62,37 @@ func (l *lines) at(offset int64) int {
 	return l.line + 1
 }
 
+// joined removes commas and closing brackets between values. Versions before 10.0 wrote
+// "[...]", and appended further reports behind it as ",{...},{...}]".
+type joined struct {
+	in               io.Reader
+	depth            int
+	quoted, escaping bool
+}
+
+func (j *joined) Read(p []byte) (int, error) {
+	n, err := j.in.Read(p)
+	for i, b := range p[:n] {
+		switch {
+		case j.escaping:
+			j.escaping = false
+		case b == '"':
+			j.quoted = !j.quoted
+		case j.quoted:
+			j.escaping = b == '\\'
+		case b == '[' || b == '{':
+			j.depth++
+		case j.depth == 0 && (b == ',' || b == ']'):
+			p[i] = ' '
+		case j.depth > 0 && (b == ']' || b == '}'):
+			j.depth--
+		}
+	}
+	return n, err
+}
+
 // jsonReader reads JSON value by value: an array of reports, an object with such arrays, one
-// report, or several of these one after another.
+// report, or several of these one after another, also joined by commas.
 type jsonReader struct {
 	decoder *json.Decoder
 	limit   *limited
@@ -73,7 +101,7 @@ type jsonReader struct {
 }
 
 func readJSON(in io.Reader, out output) error {
-	lines := &lines{in: in}
+	lines := &lines{in: &joined{in: in}}
 	limit := &limited{in: lines}
 	limit.reset()
 	r := &jsonReader{decoder: json.NewDecoder(limit), limit: limit, lines: lines, out: out}
@@ -184,18 +212,31 @@ type jsonRecord struct {
 	}
 	Count     json.Number
 	Evaluated struct {
-		Disposition, DKIM, SPF string
-		Reasons                []struct{ Type, Comment string } `json:"policy_override_reasons"`
+		Disposition, DKIM, SPF text
+		Reasons                []jsonReason `json:"policy_override_reasons"`
 	} `json:"policy_evaluated"`
 	Alignment   struct{ DKIM, SPF *bool }
 	Identifiers struct {
-		HeaderFrom   string `json:"header_from"`
-		EnvelopeFrom string `json:"envelope_from"`
-		EnvelopeTo   string `json:"envelope_to"`
+		HeaderFrom   text `json:"header_from"`
+		EnvelopeFrom text `json:"envelope_from"`
+		EnvelopeTo   text `json:"envelope_to"`
 	}
 	Results struct{ DKIM, SPF []authResult } `json:"auth_results"`
 	Begin   string                           `json:"interval_begin"`
 	End     string                           `json:"interval_end"`
+}
+
+// jsonReason is why a receiver did not apply the policy, of several tools.
+type jsonReason struct{ Type, Comment text }
+
+// reasons returns those of a list that are not empty.
+func reasons(list []jsonReason) (all []aggregate.Reason) {
+	for _, r := range list {
+		if r != (jsonReason{}) {
+			all = append(all, aggregate.Reason{Type: string(r.Type), Comment: string(r.Comment)})
+		}
+	}
+	return all
 }
 
 // records reads the records of an aggregate report.
@@ -253,12 +294,13 @@ func (j jsonRecord) record() (aggregate.Record, error) {
 	record := aggregate.Record{
 		Source: j.Source.Address, Count: count, Disposition: aggregate.Policy(e.Disposition),
 		DKIM: evaluated(e.DKIM, j.Alignment.DKIM), SPF: evaluated(e.SPF, j.Alignment.SPF),
-		HeaderFrom: j.Identifiers.HeaderFrom, EnvelopeFrom: j.Identifiers.EnvelopeFrom, EnvelopeTo: j.Identifiers.EnvelopeTo,
-	}
-	for _, reason := range e.Reasons {
-		record.Reasons = append(record.Reasons, aggregate.Reason(reason))
+		HeaderFrom: string(j.Identifiers.HeaderFrom), EnvelopeFrom: string(j.Identifiers.EnvelopeFrom), EnvelopeTo: string(j.Identifiers.EnvelopeTo),
+		Reasons: reasons(e.Reasons),
 	}
 	for _, d := range j.Results.DKIM {
+		if d.Selector == "none" { // it is missing
+			d.Selector = ""
+		}
 		record.DKIMResults = append(record.DKIMResults, d.dkim())
 	}
 	for _, s := range j.Results.SPF {
@@ -268,7 +310,7 @@ func (j jsonRecord) record() (aggregate.Record, error) {
 }
 
 // evaluated returns the receiver's result, or else the alignment.
-func evaluated(result string, aligned *bool) aggregate.Result {
+func evaluated(result text, aligned *bool) aggregate.Result {
 	if result != "" || aligned == nil {
 		return aggregate.Result(result)
 	}
@@ -282,37 +324,57 @@ func evaluated(result string, aligned *bool) aggregate.Result {
 type jsonHead struct {
 	Metadata struct {
 		OrgName      string `json:"org_name"`
-		Email        string `json:"org_email"`
-		ExtraContact string `json:"org_extra_contact_info"`
-		ReportID     string `json:"report_id"`
+		Email        text   `json:"org_email"`
+		ExtraContact text   `json:"org_extra_contact_info"`
+		ReportID     text   `json:"report_id"`
 		Begin        string `json:"begin_date"`
 		End          string `json:"end_date"`
-		Errors       []string
-		Generator    string
+		Errors       []text
+		Generator    text
 	} `json:"report_metadata"`
 	Policy struct {
-		Domain, ADKIM, ASPF, P, SP, NP string
+		Domain, ADKIM, ASPF, P, SP, NP text
 		Percent                        text `json:"pct"`
 		FailureOptions                 text `json:"fo"`
-		Testing                        string
-		DiscoveryMethod                string `json:"discovery_method"`
+		Testing                        text
+		DiscoveryMethod                text `json:"discovery_method"`
 	} `json:"policy_published"`
 }
 
-// text is a text, or a number that stands for one.
+// text is a text, or a number that stands for one. It may be in an object as "#text", which
+// parsedmarc writes for XML elements with attributes. Other values are "".
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		s = string(b)
+	*t = ""
+	switch b[0] {
+	case '"':
+		var s string
+		err := json.Unmarshal(b, &s)
+		*t = text(s)
+		return err
+	case '{':
+		var element struct {
+			Text string `json:"#text"`
+		}
+		_ = json.Unmarshal(b, &element) // it is "" then
+		*t = text(element.Text)
+	case '[', 'n': // null
+	default:
+		*t = text(b)
 	}
-	if s == "null" {
-		s = ""
-	}
-	*t = text(s)
 	return nil
+}
+
+// texts returns the texts of a list that are not empty.
+func texts(list []text) (all []string) {
+	for _, t := range list {
+		if t != "" {
+			all = append(all, string(t))
+		}
+	}
+	return all
 }
 
 // report yields the report of an object.
@@ -346,12 +408,12 @@ func (r *jsonReader) aggregate(whole []byte, records *jsonRecords) (Write, error
 	m, p := head.Metadata, head.Policy
 	report := aggregate.Report{
 		Metadata: aggregate.Metadata{
-			OrgName: m.OrgName, Email: m.Email, ExtraContact: m.ExtraContact, ReportID: m.ReportID, Errors: m.Errors, Generator: m.Generator,
+			OrgName: m.OrgName, Email: string(m.Email), ExtraContact: string(m.ExtraContact), ReportID: string(m.ReportID), Errors: texts(m.Errors), Generator: string(m.Generator),
 			Begin: records.begin, End: records.end,
 		},
 		Policy: aggregate.PublishedPolicy{
-			Domain: p.Domain, P: aggregate.Policy(p.P), SP: aggregate.Policy(p.SP), NP: aggregate.Policy(p.NP), ADKIM: p.ADKIM, ASPF: p.ASPF,
-			Percent: string(p.Percent), FailureOptions: string(p.FailureOptions), Testing: p.Testing, DiscoveryMethod: p.DiscoveryMethod,
+			Domain: string(p.Domain), P: aggregate.Policy(p.P), SP: aggregate.Policy(p.SP), NP: aggregate.Policy(p.NP), ADKIM: string(p.ADKIM), ASPF: string(p.ASPF),
+			Percent: string(p.Percent), FailureOptions: string(p.FailureOptions), Testing: string(p.Testing), DiscoveryMethod: string(p.DiscoveryMethod),
 		},
 	}
 	if records.begin == 0 {
@@ -368,27 +430,27 @@ func (r *jsonReader) aggregate(whole []byte, records *jsonRecords) (Write, error
 
 // jsonTLS is a TLS report.
 type jsonTLS struct {
-	Organization string `json:"organization_name"`
+	Organization text   `json:"organization_name"`
 	Begin        string `json:"begin_date"`
 	End          string `json:"end_date"`
 	Contact      any    `json:"contact_info"` // a text or a list
-	ReportID     string `json:"report_id"`
+	ReportID     text   `json:"report_id"`
 	Policies     []struct {
-		Domain     string   `json:"policy_domain"`
-		Type       string   `json:"policy_type"`
-		Strings    []string `json:"policy_strings"`
-		MXHosts    []string `json:"mx_host_patterns"`
-		Successful int64    `json:"successful_session_count"`
-		Failed     int64    `json:"failed_session_count"`
+		Domain     text   `json:"policy_domain"`
+		Type       text   `json:"policy_type"`
+		Strings    []text `json:"policy_strings"`
+		MXHosts    []text `json:"mx_host_patterns"`
+		Successful text   `json:"successful_session_count"`
+		Failed     text   `json:"failed_session_count"`
 		Failures   []struct {
-			ResultType  string `json:"result_type"`
-			Failed      int64  `json:"failed_session_count"`
-			SendingIP   string `json:"sending_mta_ip"`
-			ReceivingIP string `json:"receiving_ip"`
-			MXHostname  string `json:"receiving_mx_hostname"`
-			MXHelo      string `json:"receiving_mx_helo"`
-			Information string `json:"additional_info_uri"`
-			ReasonCode  string `json:"failure_reason_code"`
+			ResultType  text `json:"result_type"`
+			Failed      text `json:"failed_session_count"`
+			SendingIP   text `json:"sending_mta_ip"`
+			ReceivingIP text `json:"receiving_ip"`
+			MXHostname  text `json:"receiving_mx_hostname"`
+			MXHelo      text `json:"receiving_mx_helo"`
+			Information text `json:"additional_info_uri"`
+			ReasonCode  text `json:"failure_reason_code"`
 		} `json:"failure_details"`
 	}
 }
@@ -398,7 +460,7 @@ func tlsReport(whole []byte) (Write, error) {
 	if err := json.Unmarshal(whole, &read); err != nil {
 		return nil, err
 	}
-	report := tlsrpt.Report{OrgName: read.Organization, ReportID: read.ReportID}
+	report := tlsrpt.Report{OrgName: string(read.Organization), ReportID: string(read.ReportID)}
 	switch contact := read.Contact.(type) {
 	case string:
 		report.ContactInfo = contact
@@ -409,13 +471,21 @@ func tlsReport(whole []byte) (Write, error) {
 		return nil, err
 	}
 	for _, p := range read.Policies {
-		policy := tlsrpt.Policy{
-			Type: tlsrpt.PolicyType(p.Type), Domain: p.Domain, Strings: p.Strings, MXHosts: p.MXHosts, Successful: p.Successful, Failed: p.Failed,
+		policy := tlsrpt.Policy{Type: tlsrpt.PolicyType(p.Type), Domain: string(p.Domain), Strings: texts(p.Strings), MXHosts: texts(p.MXHosts)}
+		var wrong [2]error
+		policy.Successful, wrong[0] = count(string(p.Successful))
+		policy.Failed, wrong[1] = count(string(p.Failed))
+		if err := errors.Join(wrong[:]...); err != nil {
+			return nil, err
 		}
 		for _, f := range p.Failures {
+			failed, err := count(string(f.Failed))
+			if err != nil {
+				return nil, err
+			}
 			policy.Failures = append(policy.Failures, tlsrpt.Failure{
-				ResultType: tlsrpt.ResultType(f.ResultType), SendingMTAIP: f.SendingIP, ReceivingMXHostname: f.MXHostname, ReceivingMXHelo: f.MXHelo,
-				ReceivingIP: f.ReceivingIP, FailedSessions: f.Failed, AdditionalInformation: f.Information, ReasonCode: f.ReasonCode,
+				ResultType: tlsrpt.ResultType(f.ResultType), SendingMTAIP: string(f.SendingIP), ReceivingMXHostname: string(f.MXHostname), ReceivingMXHelo: string(f.MXHelo),
+				ReceivingIP: string(f.ReceivingIP), FailedSessions: failed, AdditionalInformation: string(f.Information), ReasonCode: string(f.ReasonCode),
 			})
 		}
 		report.Policies = append(report.Policies, policy)
@@ -428,88 +498,6 @@ func tlsTimes(report *tlsrpt.Report, begin, end string) (err error) {
 		return err
 	}
 	report.End, err = parseTime(end)
-	return err
-}
-
-// failure is a failure report, by the names of its fields.
-type failureFields struct {
-	FeedbackType string `json:"feedback_type"`
-	UserAgent    string `json:"user_agent"`
-	Version      text
-	EnvelopeID   string   `json:"original_envelope_id"`
-	MailFrom     string   `json:"original_mail_from"`
-	RcptTo       string   `json:"original_rcpt_to"`
-	Arrival      string   `json:"arrival_date"`
-	ArrivalUTC   string   `json:"arrival_date_utc"`
-	MessageID    string   `json:"message_id"`
-	Results      string   `json:"authentication_results"`
-	Delivery     string   `json:"delivery_result"`
-	AuthFailure  []string `json:"auth_failure"`
-	DKIMDomain   string   `json:"dkim_domain"`
-	Domain       string   `json:"reported_domain"`
-	Source       struct {
-		Address string `json:"ip_address"`
-	}
-	Sample      string
-	HeadersOnly bool `json:"sample_headers_only"`
-	Subject     string
-}
-
-func failureReport(whole []byte) (Write, error) {
-	var f failureFields
-	if err := json.Unmarshal(whole, &f); err != nil {
-		return nil, err
-	}
-	return f.write, nil
-}
-
-// write writes a mail with the report (RFC 6591, RFC 9991).
-func (f failureFields) write(w io.Writer) error {
-	const boundary = "dmarcd-foreign-report"
-	var b bytes.Buffer
-	field := func(name, value string) {
-		if value = strings.Join(strings.Fields(value), " "); value != "" {
-			b.WriteString(name + ": " + value + "\r\n")
-		}
-	}
-	date := f.Arrival
-	if at, err := parseTime(f.ArrivalUTC); err == nil {
-		date = mailDate(at)
-	}
-	field("From", "failure-report@parsedmarc.invalid")
-	field("Date", date)
-	field("Subject", "DMARC failure report")
-	field("MIME-Version", "1.0")
-	field("Content-Type", `multipart/report; report-type=feedback-report; boundary="`+boundary+`"`)
-	b.WriteString("\r\n--" + boundary + "\r\nContent-Type: message/feedback-report\r\n\r\n")
-	field("Feedback-Type", f.FeedbackType)
-	field("User-Agent", f.UserAgent)
-	field("Version", string(f.Version))
-	field("Original-Envelope-Id", f.EnvelopeID)
-	field("Original-Mail-From", f.MailFrom)
-	field("Original-Rcpt-To", f.RcptTo)
-	field("Arrival-Date", date)
-	field("Authentication-Results", f.Results)
-	field("Delivery-Result", f.Delivery)
-	field("Auth-Failure", strings.Join(f.AuthFailure, ","))
-	field("DKIM-Domain", f.DKIMDomain)
-	field("Reported-Domain", f.Domain)
-	field("Source-IP", f.Source.Address)
-	kind := "message/rfc822"
-	if f.HeadersOnly || f.Sample == "" {
-		kind = "text/rfc822-headers"
-	}
-	b.WriteString("\r\n--" + boundary + "\r\nContent-Type: " + kind + "\r\n\r\n")
-	if f.Sample != "" {
-		sample := strings.ReplaceAll(strings.ReplaceAll(f.Sample, "\r\n", "\n"), "\n", "\r\n")
-		b.WriteString(strings.ReplaceAll(sample, "--"+boundary, "--"))
-	} else {
-		field("From", f.MailFrom)
-		field("Message-ID", f.MessageID)
-		field("Subject", f.Subject)
-	}
-	b.WriteString("\r\n--" + boundary + "--\r\n")
-	_, err := b.WriteTo(w)
 	return err
 }
 

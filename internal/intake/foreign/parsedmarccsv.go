@@ -49,7 +49,7 @@ func readCSV(in io.Reader, out output) error {
 	if err != nil {
 		return csvError(err, out)
 	}
-	columns := make(map[string]int, len(header))
+	columns, width := make(map[string]int, len(header)), len(header)
 	for i, name := range header {
 		columns[strings.ToLower(strings.TrimSpace(name))] = i
 	}
@@ -75,6 +75,14 @@ func readCSV(in io.Reader, out output) error {
 			return errors.Join(csvError(err, out), table.end())
 		}
 		line, _ := reader.FieldPos(0)
+		if len(fields) != width {
+			err = out.invalid(line, "the row has %d fields and the table %d columns: another version of parsedmarc has continued the file; "+
+				"import the JSON, or split the file and begin each part with the columns of its version", len(fields), width)
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := table.row(csvRow{columns, fields, line}); err != nil {
 			return err
 		}
@@ -164,7 +172,9 @@ func csvRecord(r csvRow) (record aggregate.Record, begin, end int64, err error) 
 	}
 	comments := r.list("policy_override_comments", "|")
 	for i, kind := range r.list("policy_override_reasons", ",") {
-		record.Reasons = append(record.Reasons, aggregate.Reason{Type: kind, Comment: item(comments, i)})
+		if kind != "none" { // it is missing
+			record.Reasons = append(record.Reasons, aggregate.Reason{Type: kind, Comment: item(comments, i)})
+		}
 	}
 	selectors, results := r.list("dkim_selectors", ","), r.list("dkim_results", ",")
 	for i, domain := range r.list("dkim_domains", ",") {
@@ -280,11 +290,14 @@ func (c *csvTLS) end() error {
 type csvFailure struct{ out output }
 
 func (c *csvFailure) row(r csvRow) error {
+	if r.text("feedback_type") == "" && r.text("reported_domain") == "" {
+		return c.out.invalid(r.line, "the row is empty: versions of parsedmarc before 9.0.6 write no values into the table of failure reports; import the JSON")
+	}
 	f := failureFields{
 		FeedbackType: r.text("feedback_type"), UserAgent: r.text("user_agent"), Version: text(r.text("version")), EnvelopeID: r.text("original_envelope_id"),
 		MailFrom: r.text("original_mail_from"), RcptTo: r.text("original_rcpt_to"), Arrival: r.text("arrival_date"), ArrivalUTC: r.text("arrival_date_utc"),
 		MessageID: r.text("message_id"), Results: r.text("authentication_results"), Delivery: r.text("delivery_result"),
-		AuthFailure: r.list("auth_failure", ","), DKIMDomain: r.text("dkim_domain"), Domain: r.text("reported_domain"), Subject: r.text("subject"),
+		AuthFailure: r.list("auth_failure", ","), Mechanisms: r.list("authentication_mechanisms", ","), DKIMDomain: r.text("dkim_domain"), Domain: r.text("reported_domain"), Subject: r.text("subject"),
 	}
 	f.Source.Address = r.text("source_ip_address")
 	return c.out.report(f.write)
