@@ -27,6 +27,11 @@ type Options struct {
 	// HalfLife is the half-life of past use. It lets a quiet key go before any number of
 	// keys that use the limiter all the time. 0 means that only held units count.
 	HalfLife time.Duration
+	// Spare is the number of units above Capacity and PerKey that a key may hold while no other
+	// key holds or waits for any, until it has used SpareUse unit-seconds. It makes rare work fast,
+	// and steady work leave room for what the limiter does not see.
+	Spare    int64
+	SpareUse float64
 }
 
 // Limiter admits work up to a capacity. Among waiting keys, the one with the fewest held
@@ -111,7 +116,7 @@ func (l *Limiter[K]) Acquire(ctx context.Context, key K, weight int64) (release 
 func (l *Limiter[K]) admit() {
 	for {
 		next := l.next()
-		if next == nil || l.held+next.waiting[0].weight > l.options.Capacity {
+		if next == nil || l.held+next.waiting[0].weight > l.options.Capacity+l.spare(next) {
 			return
 		}
 		w := next.waiting[0]
@@ -132,7 +137,7 @@ func (l *Limiter[K]) next() *account {
 	var next *account
 	now := time.Now()
 	for _, a := range l.keys {
-		if len(a.waiting) == 0 || a.held+a.waiting[0].weight > l.options.PerKey {
+		if len(a.waiting) == 0 || a.held+a.waiting[0].weight > l.options.PerKey+l.spare(a) {
 			continue
 		}
 		if next == nil || cmp.Or(cmp.Compare(a.held, next.held), cmp.Compare(l.usedBy(a, now), l.usedBy(next, now)),
@@ -141,6 +146,19 @@ func (l *Limiter[K]) next() *account {
 		}
 	}
 	return next
+}
+
+// spare returns the number of units that a key may hold above the limits.
+func (l *Limiter[K]) spare(a *account) int64 {
+	if l.options.Spare == 0 || a.held != l.held || l.usedBy(a, time.Now()) > l.options.SpareUse {
+		return 0
+	}
+	for _, other := range l.keys {
+		if other != a && len(other.waiting) > 0 {
+			return 0
+		}
+	}
+	return l.options.Spare
 }
 
 // usedBy returns the decayed past use of a key.

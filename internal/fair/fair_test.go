@@ -282,3 +282,35 @@ func BenchmarkAcquire(b *testing.B) {
 		})
 	}
 }
+
+func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := fair.New[string](fair.Options{Capacity: 1, HalfLife: time.Minute, Spare: 1, SpareUse: 10})
+		first, second := hold(t, l, "rare", 1), hold(t, l, "rare", 1)
+		admitted := make(chan func())
+		go func() { admitted <- hold(t, l, "other", 1) }()
+		synctest.Wait()
+		second()
+		synctest.Wait() // the other key waits: there is one unit, and nobody is alone
+		select {
+		case <-admitted:
+			t.Error("got a spare unit beside another key")
+		default:
+		}
+		first()
+		(<-admitted)()
+
+		first, second = hold(t, l, "rare", 1), hold(t, l, "rare", 1)
+		time.Sleep(6 * time.Second)
+		first()
+		second()
+		first = hold(t, l, "rare", 1) // it has used 12 unit-seconds
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Acquire(ctx, "rare", 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want no spare unit after so much use", err)
+		}
+		first()
+	})
+}

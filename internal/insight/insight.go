@@ -75,13 +75,18 @@ type Service struct {
 	classes map[string]dmarcd.Class
 }
 
-// The turns leave half of the processors to short requests; turnMemory is how long turns count against a team: one that was quiet goes first.
-const turnMemory = time.Minute
+// The turns leave half of the processors to short requests. turnMemory is how long turns count against a team: one that was quiet goes first.
+// A team that reads alone may use twice as many, until it has used spareTurns seconds of them.
+const (
+	turnMemory = time.Minute
+	spareTurns = 20
+)
 
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	turns := fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), HalfLife: turnMemory}
+	half := int64(max(1, runtime.GOMAXPROCS(0)/2))
+	turns := fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns}
 	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns)}
 }
 

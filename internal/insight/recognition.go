@@ -214,6 +214,7 @@ type address struct {
 func (p *pairs) finish(ctx context.Context) error {
 	places := make(map[string]int, len(p.table.keys))
 	addresses := make([]address, 0, len(p.table.keys))
+	of := make([]int, len(p.table.keys)) // the address of a key
 	for at := 1; at < len(p.table.keys); at++ {
 		form, _ := splitPair(p.table.keys[at])
 		place, known := places[form]
@@ -223,27 +224,35 @@ func (p *pairs) finish(ctx context.Context) error {
 			addresses = append(addresses, address{form: form})
 		}
 		addMessages(&addresses[place].messages, p.table.sums[at].total())
+		of[at] = place
 	}
-	for _, a := range addresses {
-		p.homes[a.form] = p.locate(a.form, a.messages)
+	homes := make([]home, len(addresses))
+	for place, a := range addresses {
+		homes[place] = p.locate(a.form, a.messages)
 	}
 	var err error
 	if p.hosts, err = p.service.hosts(ctx, addresses); err != nil {
 		return err
 	}
 	for form, host := range p.hosts {
-		if p.homes[form].certain {
+		home := &homes[places[form]]
+		if home.certain {
 			continue
 		}
 		if sender, ok := p.service.catalogue.Identify(senders.Clues{Host: host}); ok {
-			p.homes[form] = home{sender: p.networks.addSender(sender), system: p.homes[form].system}
+			home.sender = p.networks.addSender(sender)
 		}
 	}
+	p.growRest()
 	for at := 1; at < len(p.table.keys); at++ {
-		form, signer := splitPair(p.table.keys[at])
-		network := p.networks.of(p.home(form), signer)
-		p.growRest()
-		p.rest[network].merge(&p.table.sums[at])
+		_, signer := splitPair(p.table.keys[at])
+		p.rest[p.networks.of(homes[of[at]], signer)].merge(&p.table.sums[at])
+	}
+	if len(p.homes) == 0 {
+		p.homes = make(map[string]home, len(places))
+	}
+	for form, place := range places {
+		p.homes[form] = homes[place]
 	}
 	p.sums = p.rest
 	for i := range p.sums {

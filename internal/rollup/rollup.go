@@ -58,6 +58,7 @@ type Block struct {
 	Identities []Identity
 	Shares     []Share
 
+	places     []uint32 // of texts
 	texts      []string
 	signatures []Signature
 	spf        []SPFCheck
