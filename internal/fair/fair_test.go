@@ -292,7 +292,7 @@ func TestAKeyAloneHoldsSpareUnits(t *testing.T) {
 		go func() { admitted <- hold(t, l, "other", 1) }()
 		synctest.Wait()
 		second()
-		synctest.Wait() // the other key waits: there is one unit, and nobody is alone
+		synctest.Wait() // the other key waits: the only unit is held
 		select {
 		case <-admitted:
 			t.Error("got a spare unit beside another key")

@@ -24,7 +24,8 @@ type OverviewFilter struct {
 	Trouble bool
 	// Sort is name, grade, policy, messages or passing, with the prefix "-" for
 	// descending order. The default is name.
-	Sort          string
+	Sort string
+	// Limit is the number of rows; with 0 the domains are only counted.
 	Offset, Limit int
 }
 
@@ -67,7 +68,7 @@ func (t *Team) DomainRows(ctx context.Context, filter OverviewFilter) (Overview,
 	conditions, args := t.overviewConditions(filter)
 	err := t.store.longQueryRow(ctx, `SELECT count(*), CAST(COALESCE(SUM(CASE WHEN TRUE`+conditions+` THEN 1 ELSE 0 END), 0) AS BIGINT)
 		FROM domains WHERE team_id = $1 AND deleted_at = 0`, args, &found.All, &found.Matching)
-	if err != nil || found.Matching <= filter.Offset {
+	if err != nil || filter.Limit == 0 || found.Matching <= filter.Offset {
 		return found, err
 	}
 	if found.Rows, err = t.pageOfDomains(ctx, filter); err != nil {

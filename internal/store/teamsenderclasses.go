@@ -67,7 +67,7 @@ func (t *Team) UrgentDomains(ctx context.Context, days dmarcd.Days, offset, limi
 	return collectRead(ctx, t.store, `SELECT `+domainColumns+` FROM domains
 		WHERE team_id = $1 AND deleted_at = 0`+tagged+`
 		ORDER BY CASE policy WHEN '' THEN 0 WHEN 'none' THEN 1 WHEN 'quarantine' THEN 2 ELSE 3 END,
-			(SELECT COALESCE(SUM(domain_days.non_compliant), 0) FROM domain_days
+			(SELECT COALESCE(SUM(CAST(domain_days.non_compliant AS DOUBLE PRECISION)), 0) FROM domain_days
 				WHERE domain_days.team_id = $1 AND domain_days.domain_id = domains.id AND domain_days.day BETWEEN $2 AND $3) DESC, name
 		LIMIT $4 OFFSET $5`, args, scanDomain)
 }

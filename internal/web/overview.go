@@ -68,7 +68,7 @@ func (c *call) news() ([]dmarcd.Event, error) {
 // actions returns the next actions of domains, most urgent first, and the number of
 // domains that need attention.
 func (c *call) actions() (actions []adviceView, troubled int, err error) {
-	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true, Limit: 1})
+	worst, err := c.team.DomainRows(c.r.Context(), service.DomainFilter{Trouble: true})
 	if err != nil {
 		return nil, 0, err
 	}
