@@ -92,6 +92,7 @@ var packages = map[string][]string{
 	"internal/resolver/resolvertest": {"dns", "internal/resolver"},
 
 	"internal/outbound":       {"dns"},
+	"internal/starttls":       nil,
 	"internal/dnscheck":       join(protocols, ".", "internal/outbound", "internal/fair", "internal/recovered", "internal/trace"),
 	"internal/alert":          {"."},
 	"internal/notify":         {".", "internal/recovered", "internal/trace"},
@@ -123,7 +124,7 @@ var packages = map[string][]string{
 	"internal/web/ui":      {".", "internal/wire"},
 	"internal/web":         join(protocols, ".", "internal/httproute", "internal/web/ui", "internal/service", "internal/insight", "internal/intake", "internal/memory", "internal/upload", "internal/clientaddr", "internal/wire"),
 	"internal/app": join(append(slices.Clone(workers), transports...), "internal/memory", "internal/fair", "internal/upload", "internal/clientaddr", "internal/blobs", "internal/store", "internal/store/shape", "internal/config",
-		"internal/resolver", "internal/outbound", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
+		"internal/resolver", "internal/outbound", "internal/starttls", "internal/api", "internal/web", "internal/web/ui", "internal/secret", "internal/senders", "internal/demo", "internal/recovered", "internal/trace"),
 
 	"cmd/dmarcd":     {anything},
 	"test/e2e":       {anything},

@@ -143,8 +143,8 @@ type scope struct{ part, of string }
 // observation is a check as comparable values.
 type observation struct {
 	values map[factKey]string
-	// unseen contains what the check could not determine; unjudged the parts, by the
-	// prefix of their finding ids, that are incomplete because of it.
+	// unseen contains what the check could not determine; unjudged the findings, by their
+	// ids or the prefixes of these, that may be missing because of it.
 	unseen   map[scope]bool
 	unjudged map[string]bool
 }
@@ -153,7 +153,7 @@ type observation struct {
 func (o observation) hides(key factKey) bool {
 	if key.fact == FactFinding {
 		part, _, _ := strings.Cut(key.of, ".")
-		return o.unjudged[part]
+		return o.unjudged[part] || o.unjudged[key.of]
 	}
 	part := key.fact.part()
 	return o.unseen[scope{part: part}] || o.unseen[scope{part, key.of}]

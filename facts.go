@@ -1,6 +1,7 @@
 package dmarcd
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,16 +16,17 @@ import (
 type Facts struct {
 	Domain string
 	// Missing is true if the name does not exist in DNS.
-	Missing bool
-	DMARC   DMARCFacts
-	SPF     SPFFacts
-	DKIM    DKIMFacts
-	MX      MXFacts
-	MTASTS  MTASTSFacts
-	TLSRPT  TLSRPTFacts
-	BIMI    BIMIFacts
-	DANE    DANEFacts
-	DNSSEC  DNSSECFacts
+	Missing  bool
+	DMARC    DMARCFacts
+	SPF      SPFFacts
+	DKIM     DKIMFacts
+	MX       MXFacts
+	MTASTS   MTASTSFacts
+	TLSRPT   TLSRPTFacts
+	BIMI     BIMIFacts
+	DANE     DANEFacts
+	STARTTLS STARTTLSFacts
+	DNSSEC   DNSSECFacts
 }
 
 // Problem is a problem of a record: a stable kind of its protocol, and the values for its
@@ -275,6 +277,16 @@ type DANEHost struct {
 	Records []string
 }
 
+// STARTTLSFacts are the certificates of the most preferred mail servers.
+type STARTTLSFacts struct {
+	// Status is ok, inconclusive (a server does not answer, and no other has a problem), or
+	// "" if no server was contacted.
+	Status string
+	// Pinned are the hosts whose TLSA records name their certificate, whatever its dates.
+	Pinned   []string
+	Problems []Problem
+}
+
 // DNSSECFacts is the DNSSEC status of the domain's zone.
 type DNSSECFacts struct {
 	// Status is signed (validated by the resolver), unvalidated (signed, but the resolver
@@ -293,9 +305,13 @@ type DNSSECFacts struct {
 // inconclusive is the status of a failed lookup.
 const inconclusive = "inconclusive"
 
-// Unseen returns the inconclusive parts, by the prefix of their finding ids.
+// Unseen returns the inconclusive parts, by the prefix of their finding ids, and the ids of
+// findings whose part is only partly inconclusive. See IsUnseen.
 func (f Facts) Unseen() []string {
 	var unseen []string
+	if f.STARTTLS.Status != "ok" { // also if no server is contacted any more
+		unseen = append(unseen, "starttls", "dane.no-match")
+	}
 	for _, part := range []struct{ name, status string }{
 		{"dmarc", f.DMARC.Status},
 		{"spf", f.SPF.Status},
@@ -317,6 +333,13 @@ func (f Facts) Unseen() []string {
 		}
 	}
 	return unseen
+}
+
+// IsUnseen reports whether a finding, by its id, may exist in spite of a check with these
+// unseen parts.
+func IsUnseen(unseen []string, finding string) bool {
+	part, _, _ := strings.Cut(finding, ".")
+	return slices.Contains(unseen, part) || slices.Contains(unseen, finding)
 }
 
 // Parked reports whether the domain says that it is not used for mail: it takes none, and

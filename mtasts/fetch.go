@@ -84,13 +84,18 @@ type Fetched struct {
 // it is a sixth of the lifetime: by then it should have been renewed.
 const expiryWarning = 14 * 24 * time.Hour
 
+// ExpiresSoon reports whether a certificate that is valid now, of a policy host or a mail
+// server (RFC 8461 §4.2), should have been renewed.
+func ExpiresSoon(c *x509.Certificate, at time.Time) bool {
+	return at.Before(c.NotAfter) && c.NotAfter.Sub(at) <= min(expiryWarning, c.NotAfter.Sub(c.NotBefore)/6)
+}
+
 // ExpiresSoon returns the problem that the certificate is about to expire, or none.
 func (f Fetched) ExpiresSoon(at time.Time) []Problem {
-	c := f.Certificate
-	if c == nil || !at.Before(c.NotAfter) || c.NotAfter.Sub(at) > min(expiryWarning, c.NotAfter.Sub(c.NotBefore)/6) {
+	if f.Certificate == nil || !ExpiresSoon(f.Certificate, at) {
 		return nil
 	}
-	return []Problem{{Kind: CertificateExpiresSoon, Text: c.NotAfter.UTC().Format(time.DateOnly)}}
+	return []Problem{{Kind: CertificateExpiresSoon, Text: f.Certificate.NotAfter.UTC().Format(time.DateOnly)}}
 }
 
 // PolicyHost returns the name of the web server that serves the policy of a domain.

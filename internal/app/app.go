@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/resolver"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/starttls"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/trace"
 	"github.com/dmarcd/dmarcd/internal/upload"
@@ -132,7 +134,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 		a.log.Warn("no DNS server configured, all checks will be inconclusive", "error", err)
 	}
 	a.dialer = NewDialer(cfg, a.resolver)
-	a.checker = NewChecker(cfg, a.resolver)
+	a.checker = NewChecker(cfg, a.resolver, a.log)
 	a.authenticator = auth.NewAuthenticator(a.store, time.Now, a.log)
 	_ = os.MkdirAll(cfg.Data, 0o700) // without it, temporary files go to the system default
 	a.acceptor = NewAcceptor(cfg, a.log)
@@ -221,15 +223,20 @@ func NewResolver(cfg config.Config, observe func(dns.Outcome, time.Duration), pa
 }
 
 // NewChecker returns the DNS checker.
-func NewChecker(cfg config.Config, r *resolver.Resolver) *dnscheck.Checker {
-	return dnscheck.New(dnscheck.Options{
+func NewChecker(cfg config.Config, r *resolver.Resolver, log *slog.Logger) *dnscheck.Checker {
+	options := dnscheck.Options{
 		Resolver:     r.Fresh(),
 		Dialer:       outbound.Dialer{Allow: cfg.Outbound.Allow},
 		ReportDomain: cfg.ReportDomain,
 		Interval:     cfg.Schedule.Interval,
 		FullInterval: cfg.Schedule.FullInterval,
 		Now:          time.Now,
-	})
+	}
+	if cfg.MX.Probe == config.ProbeOn {
+		hostname := cmp.Or(cfg.SMTP.Hostname, "localhost")
+		options.DialMX = starttls.New(starttls.Options{Dial: NewDialer(cfg, r).DialContext, Hostname: hostname, Now: time.Now, Log: log}).Certificates
+	}
+	return dnscheck.New(options)
 }
 
 // NewDialer returns the dialer for hosts that outsiders choose.

@@ -59,7 +59,7 @@ func CreateInstallation(ctx context.Context, cfg config.Config, log *slog.Logger
 	asks := NewResolver(cfg, nil, nil)
 	dialer := NewDialer(cfg, asks)
 	options := withMailboxes(service.Options{
-		Checker: NewChecker(cfg, asks), Acceptor: NewAcceptor(cfg, log),
+		Checker: NewChecker(cfg, asks, log), Acceptor: NewAcceptor(cfg, log),
 		BaseURL: cfg.BaseURL, ReportDomain: cfg.ReportDomain, Log: log,
 	}, cfg, dialer)
 	relay, err := newRelay(cfg)

@@ -115,6 +115,8 @@ func TestBadValues(t *testing.T) {
 		{"dns with port 0", "dns", "192.0.2.53:0", `dns = "192.0.2.53:0" (flag --dns): ` + wantDNS},
 		{"dns without host", "dns", ":53", `dns = ":53" (flag --dns): ` + wantDNS},
 
+		{"mx.probe unknown", "mx-probe", "sometimes", `mx.probe = "sometimes" (flag --mx-probe): must be one of on, off`},
+
 		{"spool unknown", "spool", "memory", `spool = "memory" (flag --spool): must be one of files, database`},
 		{
 			"spool in SQLite", "spool", "database",

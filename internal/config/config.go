@@ -57,6 +57,7 @@ type Config struct {
 	HTTP     HTTP
 	Resolver Resolver
 	Outbound Outbound
+	MX       MX
 	Schedule Schedule
 	Quota    Quota
 
@@ -125,6 +126,18 @@ type Outbound struct {
 	// host.
 	Allow []netip.Prefix
 }
+
+// MX is the section "mx".
+type MX struct {
+	// Probe is ProbeOn or ProbeOff: whether full checks connect to mail servers.
+	Probe string
+}
+
+// The values of MX.Probe.
+const (
+	ProbeOn  = "on"
+	ProbeOff = "off"
+)
 
 // Schedule is the section "schedule".
 type Schedule struct {

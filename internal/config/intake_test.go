@@ -64,6 +64,7 @@ var intakeTexts = [][2]string{
 	{"mail.from", "dmarcd <dmarc@example.com>"},
 	{"mail.dkim_key", "/etc/dmarcd/dkim.pem"},
 	{"mail.dkim_selector", "s1"},
+	{"mx.probe", "off"},
 }
 
 // withIntake returns c with the values of intakeTexts.
@@ -84,6 +85,7 @@ func withIntake(c config.Config) config.Config {
 		Hostname: "mx.example.com", Certificate: "/etc/dmarcd/mx.pem", Key: "/etc/dmarcd/mx.key",
 		MaxConnections: 50, MaxPerAddress: 5, MaxRecipients: 10, Rate: 0.5, Timeout: time.Minute,
 	}
+	c.MX = config.MX{Probe: config.ProbeOff}
 	c.IMAP = config.IMAP{Interval: 15 * time.Minute}
 	c.Retention = config.Retention{Originals: 720 * time.Hour, Records: 8760 * time.Hour, Counters: 87600 * time.Hour, Failure: 24 * time.Hour}
 	c.Cold = config.Cold{After: 336 * time.Hour}

@@ -66,6 +66,7 @@ func TestDefaults(t *testing.T) {
 			MaxHeaderBytes: 65536, MaxConnections: 2048, MaxPerAddress: 256,
 		},
 		Resolver: config.Resolver{Timeout: 900 * time.Millisecond},
+		MX:       config.MX{Probe: config.ProbeOn},
 		Schedule: config.Schedule{Interval: time.Hour, FullInterval: 24 * time.Hour, Rate: 50},
 		Quota:    config.Quota{Domains: 10_000, Stored: 10 << 30, Unreadable: 256 << 20, Reports: 20_000, Mailboxes: 20},
 		Limit: config.Limit{

@@ -121,8 +121,11 @@ func sectionSettings() []Setting {
 			"how long to wait for a DNS server before the next attempt"),
 		define("outbound.allow", networksKind(), "", anyNetworks(),
 			func(c *Config) *[]netip.Prefix { return &c.Outbound.Allow },
-			"comma-separated private or reserved networks that mailboxes, MTA-STS, BIMI and webhooks may connect to").
+			"comma-separated private or reserved networks that mailboxes, MX, MTA-STS, BIMI and webhooks may connect to").
 			defaulting("empty = public addresses only"),
+		define("mx.probe", wordKind(), ProbeOn, oneOf(ProbeOn, ProbeOff),
+			func(c *Config) *string { return &c.MX.Probe },
+			"whether full checks read the certificates of mail servers, on port 25"),
 		define("schedule.interval", durationKind(), "1h", durationFrom(time.Second, 30*24*time.Hour),
 			func(c *Config) *time.Duration { return &c.Schedule.Interval },
 			"how often to check the DMARC record of a domain"),

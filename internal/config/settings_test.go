@@ -40,6 +40,7 @@ func TestNames(t *testing.T) {
 		"http.max_per_address DMARCD_HTTP_MAX_PER_ADDRESS --http-max-per-address",
 		"resolver.timeout DMARCD_RESOLVER_TIMEOUT --resolver-timeout",
 		"outbound.allow DMARCD_OUTBOUND_ALLOW --outbound-allow",
+		"mx.probe DMARCD_MX_PROBE --mx-probe",
 		"schedule.interval DMARCD_SCHEDULE_INTERVAL --schedule-interval",
 		"schedule.full_interval DMARCD_SCHEDULE_FULL_INTERVAL --schedule-full-interval",
 		"schedule.rate DMARCD_SCHEDULE_RATE --schedule-rate",

@@ -28,7 +28,7 @@ func Catalogue() []Entry { return slices.Concat(catalogue...) }
 var catalogue = [][]Entry{
 	domainEntries, dmarcEntries, dmarcTagEntries, destinationEntries, parkedEntries,
 	spfEntries, spfAdviceEntries, dkimEntries, mxEntries,
-	mtastsEntries, tlsrptEntries, daneEntries, dnssecEntries, bimiEntries,
+	mtastsEntries, tlsrptEntries, daneEntries, starttlsEntries, dnssecEntries, bimiEntries,
 }
 
 // findEntry returns the entry with that id. It panics on an unknown id, which is a bug in

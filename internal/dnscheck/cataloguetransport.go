@@ -300,6 +300,22 @@ var daneEntries = []Entry{
 	},
 }
 
+// starttlsEntries are the findings about the certificates of mail servers.
+var starttlsEntries = []Entry{
+	{
+		"starttls.certificate-expires", dmarcd.LevelWarning, 1, "RFC 8461 §4.2",
+		"The certificate of the mail server {at} expires on {text}.",
+		"After that, senders that require a valid certificate, as MTA-STS does, do not deliver mail to it.",
+		"Renew the certificate of {at}, and check why it was not renewed automatically.",
+	},
+	{
+		"starttls.certificate-expired", dmarcd.LevelWarning, 2, "RFC 8461 §4.2",
+		"The certificate of the mail server {at} expired on {text}.",
+		"Senders that require a valid certificate, as MTA-STS does, do not deliver mail to it.",
+		"Renew the certificate of {at}, and check why it was not renewed automatically.",
+	},
+}
+
 // dnssecEntries are the findings about DNSSEC.
 var dnssecEntries = []Entry{
 	{

@@ -2,13 +2,22 @@ package dnscheck
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dane"
+	"github.com/dmarcd/dmarcd/dns"
+	"github.com/dmarcd/dmarcd/internal/recovered"
+	"github.com/dmarcd/dmarcd/mtasts"
 )
 
-// checkDANE looks up the TLSA records of the MX hosts. It connects to mail servers only if
-// Options.DialMX is set.
+// maxProbed limits the mail servers of a domain that are connected to.
+const maxProbed = 3
+
+// checkDANE looks up the TLSA records of the MX hosts and reads the certificates of the most
+// preferred ones.
 func (e *examination) checkDANE(ctx context.Context) {
 	found := dane.Lookup(ctx, e.dns, e.Domain)
 	f := &e.facts.DANE
@@ -24,17 +33,67 @@ func (e *examination) checkDANE(ctx context.Context) {
 		}
 	}
 	f.Problems = daneProblems(found.AllProblems())
+	e.checkCertificates(ctx, found.Hosts)
+}
+
+// probed is what a mail server says.
+type probed struct {
+	err         error
+	certificate *x509.Certificate
+	matched     dane.Matched
+}
+
+// checkCertificates compares the certificates of mail servers with their TLSA records and
+// with the clock.
+func (e *examination) checkCertificates(ctx context.Context, hosts []dane.Host) {
 	if e.options.DialMX == nil {
 		return
 	}
-	for _, host := range found.Hosts {
-		if host.Status != dane.StatusOK {
+	now := e.options.Now()
+	hosts = hosts[:min(len(hosts), maxProbed)]
+	results := make([]probed, len(hosts))
+	var all recovered.Group
+	for i, host := range hosts {
+		all.Go(func() {
+			p := &results[i]
+			dial := func(ctx context.Context, name, serverName string) ([]*x509.Certificate, error) {
+				chain, err := e.options.DialMX(ctx, name, serverName)
+				if len(chain) > 0 {
+					p.certificate = chain[0]
+				}
+				return chain, err
+			}
+			p.matched, p.err = host.Probe(ctx, dial, e.Domain, now)
+		})
+	}
+	all.Wait()
+	f, unseen := &e.facts.STARTTLS, false
+	matches := len(e.facts.DANE.Problems)
+	for i, host := range hosts {
+		p := results[i]
+		if p.certificate == nil {
+			// An unreachable server says nothing about its records.
+			unseen = unseen || !errors.Is(p.err, dns.ErrNoAddress)
 			continue
 		}
-		matched, err := host.Probe(ctx, e.options.DialMX, e.Domain, e.options.Now())
-		if err == nil { // an unreachable server says nothing about its records
-			f.Problems = append(f.Problems, daneProblems(matched.Problems)...)
+		if host.Status == dane.StatusOK {
+			e.facts.DANE.Problems = append(e.facts.DANE.Problems, daneProblems(p.matched.Problems)...)
+			if p.matched.OK && p.matched.Record.Usage == dane.DANEEE {
+				f.Pinned = append(f.Pinned, host.Name)
+			}
 		}
+		kind := mtasts.CertificateExpired
+		if now.Before(p.certificate.NotAfter) {
+			if kind = mtasts.CertificateExpiresSoon; !mtasts.ExpiresSoon(p.certificate, now) {
+				continue
+			}
+		}
+		f.Problems = append(f.Problems, dmarcd.Problem{Kind: string(kind), At: host.Name, Text: p.certificate.NotAfter.UTC().Format(time.DateOnly)})
+	}
+	// What was found is reported, even if another server of the domain does not answer.
+	f.Status = "ok"
+	if unseen && len(f.Problems) == 0 && len(e.facts.DANE.Problems) == matches {
+		f.Status = inconclusive
 	}
 }
 

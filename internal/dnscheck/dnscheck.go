@@ -46,8 +46,8 @@ type Options struct {
 	// MarkRoots are the trusted roots for BIMI mark certificates. If nil, certificate
 	// chains are not judged.
 	MarkRoots *x509.CertPool
-	// DialMX, if set, connects to mail servers to compare their certificates with their
-	// TLSA records. By default, no mail server is contacted.
+	// DialMX reads the certificates of mail servers, to compare them with their TLSA
+	// records and with the clock. If nil, no mail server is contacted.
 	DialMX dane.Dial
 	// Interval is the time between conclusive checks of a domain's DMARC record,
 	// FullInterval that between full checks.

@@ -2,6 +2,9 @@ package dnscheck_test
 
 import (
 	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -10,11 +13,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/dmarcd/dmarcd/dns"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/outbound"
+	"github.com/dmarcd/dmarcd/internal/starttls"
 )
 
 // inside are addresses that no check may connect to.
@@ -27,12 +32,19 @@ var inside = []string{
 	"AAAA 3fff::1", "AAAA fc00::1", "AAAA fd12:3456::1", "AAAA fe80::1", "AAAA fec0::1", "AAAA ff02::1",
 }
 
-const bothRecords = sound + `_mta-sts.example.com TXT "v=STSv1; id=1"
+var bothRecords = without("mx.example.com          A") + `_mta-sts.example.com TXT "v=STSv1; id=1"
 default._bimi.example.com TXT "v=BIMI1; l=https://www.example.com/l.svg; a=https://www.example.com/a.pem"
 `
 
-// TestPrivateAddresses checks domains whose MTA-STS policy, BIMI logo and certificate are on
-// hosts with addresses that are not public.
+// prober returns the options of a check that reads the certificates of mail servers, all with
+// one way to connect.
+func prober(zone dns.Resolver, dialer outbound.Dialer) dnscheck.Options {
+	reader := starttls.New(starttls.Options{Dial: dialer.With(zone).DialContext, Hostname: "dmarcd.example", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	return dnscheck.Options{Resolver: zone, Now: noon, Dialer: dialer, DialMX: reader.Certificates}
+}
+
+// TestPrivateAddresses checks domains whose mail server, MTA-STS policy, BIMI logo and
+// certificate are on hosts with addresses that are not public.
 func TestPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	if len(inside) < 40 {
@@ -41,11 +53,16 @@ func TestPrivateAddresses(t *testing.T) {
 	for _, address := range inside {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
-			zone := dnstest.New(bothRecords + "mta-sts.example.com " + address + "\nwww.example.com " + address)
+			zone := dnstest.New(bothRecords + "mta-sts.example.com " + address + "\nwww.example.com " + address + "\nmx.example.com " + address)
 			dialled := new(connections)
-			options := dnscheck.Options{Resolver: zone, Now: noon, Dialer: outbound.Dialer{Connect: dialled.connect}}
+			options := prober(zone, outbound.Dialer{Connect: dialled.connect})
+			dial, mailServer := options.DialMX, error(nil)
+			options.DialMX = func(ctx context.Context, host, name string) (chain []*x509.Certificate, err error) {
+				chain, mailServer = dial(ctx, host, name)
+				return chain, mailServer
+			}
 			facts := dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"}).Facts
-			for name, reason := range map[string]string{"MTA-STS": facts.MTASTS.FetchReason, "BIMI": facts.BIMI.Reason} {
+			for name, reason := range map[string]string{"MTA-STS": facts.MTASTS.FetchReason, "BIMI": facts.BIMI.Reason, "MX": fmt.Sprint(mailServer)} {
 				if !strings.Contains(reason, outbound.ErrRefused.Error()) {
 					t.Errorf("%s: got the reason %q, want that of every refused address", name, reason)
 				}
@@ -70,20 +87,21 @@ func (c *connections) connect(_ context.Context, _, address string) (net.Conn, e
 	return nil, errNoServer
 }
 
-// rebound answers the first query for an address with a public one, and all later ones with
-// loopback.
+// rebound answers the first query for the address of each of two hosts with a public one, and
+// all later ones with loopback.
 type rebound struct {
 	dns.Resolver
 
-	asked atomic.Int32
+	web, mail atomic.Int32
 }
 
 func (r *rebound) Resolve(ctx context.Context, q dns.Question) dns.Answer {
-	if q.Type != dns.A || !slices.Contains([]string{"mta-sts.example.com", "www.example.com"}, q.Name) {
+	asked := map[string]*atomic.Int32{"mta-sts.example.com": &r.web, "www.example.com": &r.web, "mx.example.com": &r.mail}[q.Name]
+	if q.Type != dns.A || asked == nil {
 		return r.Resolver.Resolve(ctx, q)
 	}
 	address := "127.0.0.1"
-	if r.asked.Add(1) == 1 {
+	if asked.Add(1) == 1 {
 		address = "9.9.9.9"
 	}
 	return dns.Answer{Question: q, Outcome: dns.Data, Records: []dns.Record{{Type: dns.A, Addr: netip.MustParseAddr(address)}}}
@@ -94,7 +112,7 @@ func (r *rebound) Resolve(ctx context.Context, q dns.Question) dns.Answer {
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	dialled := new(connections)
-	options := dnscheck.Options{Resolver: &rebound{Resolver: dnstest.New(bothRecords)}, Now: noon, Dialer: outbound.Dialer{Connect: dialled.connect}}
+	options := prober(&rebound{Resolver: dnstest.New(bothRecords)}, outbound.Dialer{Connect: dialled.connect})
 	for range 3 {
 		dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
 	}

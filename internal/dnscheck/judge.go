@@ -49,6 +49,7 @@ func (j *judgement) beyondDMARC() {
 		j.mtasts()
 		j.tlsrpt()
 		j.dane()
+		j.starttls()
 	}
 	j.dnssec()
 	j.bimi()

@@ -238,6 +238,23 @@ func ignored(problems []dmarcd.Problem, host string) bool {
 	})
 }
 
+// starttls judges the certificates of the mail servers.
+func (j *judgement) starttls() {
+	f := j.facts.STARTTLS
+	for _, p := range f.Problems {
+		// DANE ignores the dates of a certificate that a record names (RFC 7672 §3.1.1);
+		// MTA-STS does not.
+		if slices.Contains(f.Pinned, p.At) && j.facts.MTASTS.Status == mtasts.StatusNone.String() {
+			continue
+		}
+		id := "starttls.certificate-expired"
+		if p.Kind == string(mtasts.CertificateExpiresSoon) {
+			id = "starttls.certificate-expires"
+		}
+		j.add(id, problemWords(p))
+	}
+}
+
 // weakAlgorithms and weakDigests are the DS record values that RFC 8624 deprecates.
 var (
 	weakAlgorithms = map[int]string{1: "RSAMD5", 3: "DSA", 5: "RSASHA1", 6: "DSA", 7: "RSASHA1", 12: "GOST"}

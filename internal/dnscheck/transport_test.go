@@ -106,6 +106,15 @@ var transportCases = []findingCase{
 	{name: "one server without TLSA", zone: protected(goodTLSA + otherTLSA + "example.com MX 20 m2.example.com\nm2.example.com A 192.0.2.2"), signed: []string{"example.com"}, want: []string{"dane.missing-for-host"}},
 	{name: "one TLSA record", zone: protected(goodTLSA), signed: []string{"example.com"}, want: []string{"dane.single-record", "dane.protected"}},
 	{name: "a certificate that TLSA does not name", zone: protected(goodTLSA + otherTLSA), signed: []string{"example.com"}, probed: true, want: []string{"dane.no-match"}, not: []string{"dane.protected"}},
+	{
+		name: "a mail server's certificate at the end of its life", zone: sound, probed: true,
+		now: func() time.Time { return time.Now().Add(50 * time.Minute) }, want: []string{"starttls.certificate-expires"}, says: "mx.example.com expires on",
+	},
+	{
+		name: "a mail server's certificate that has expired", zone: sound, probed: true,
+		now: func() time.Time { return time.Now().Add(2 * time.Hour) }, want: []string{"starttls.certificate-expired"}, not: []string{"starttls.certificate-expires"},
+	},
+	{name: "a mail server's certificate that is valid", zone: sound, probed: true, now: time.Now, not: []string{"starttls.certificate-expires", "starttls.certificate-expired"}},
 	{name: "more servers than anybody has", zone: sound + numbered("example.com MX 20 m%d.example.com\n", 25) + numbered("m%d.example.com A 192.0.2.2\n", 25), want: []string{"dane.too-many-hosts"}},
 
 	{name: "no answer for the zone", zone: without("SOA") + "example.com SOA INCONCLUSIVE", want: []string{"dnssec.inconclusive"}},

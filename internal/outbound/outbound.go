@@ -1,6 +1,6 @@
-// Package outbound connects to hosts that outsiders choose: mailbox servers, MTA-STS
-// policy hosts, hosts of BIMI logos and certificates, and endpoints of webhooks. It is the
-// only dialer for them.
+// Package outbound connects to hosts that outsiders choose: mailbox servers, mail servers
+// of MX records, MTA-STS policy hosts, hosts of BIMI logos and certificates, and endpoints of
+// webhooks. It is the only dialer for them.
 //
 // It connects only to public unicast addresses and to networks that the operator allows.
 // It checks the address that is actually dialled, after name resolution, so DNS rebinding,

@@ -175,6 +175,54 @@ func TestHistory(t *testing.T) {
 	})
 }
 
+// TestMailServersThatDoNotAnswer wants a finding about the certificate of a mail server to be
+// an event when it is first seen, also after checks that could not read certificates, and to
+// be resolved by a check that reads them.
+func TestMailServersThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		addDomain(t, team, "example.com")
+		for _, step := range []struct {
+			status  string
+			finding string
+			events  int // so far
+			entries int
+		}{
+			{"", "", 0, 1},             // before the certificates were read
+			{"inconclusive", "", 0, 1}, // port 25 is blocked
+			{"ok", "starttls.certificate-expires", 1, 1},
+			{"inconclusive", "", 1, 1},
+			{"ok", "starttls.certificate-expires", 1, 1},
+			{"ok", "starttls.certificate-expired", 3, 2}, // another finding, and the first is resolved
+			{"", "", 3, 2},                               // disabled
+			{"ok", "dane.no-match", 5, 3},
+			{"inconclusive", "", 5, 3},
+			{"ok", "", 6, 4},
+		} {
+			check := found("reject")
+			check.At, check.Grade = clock.advance(24*time.Hour), "B"
+			check.Facts = &dmarcd.Facts{Domain: "example.com", STARTTLS: dmarcd.STARTTLSFacts{Status: step.status}}
+			if step.finding != "" {
+				check.Findings = []dmarcd.Finding{{ID: step.finding, Level: dmarcd.LevelWarning, What: "words"}}
+			}
+			if _, err := team.SaveCheck(ctx, "example.com", check, dmarcd.Plan{}); err != nil {
+				t.Fatal(err)
+			}
+			events, err := team.Events(ctx, store.EventFilter{}, 0, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries, err := team.Checks(ctx, "example.com", store.Cursor{}, 100)
+			if err != nil || len(events) != step.events || len(entries) != step.entries {
+				t.Errorf("%+v: got %d events and %d entries, %v", step, len(events), len(entries), err)
+			}
+		}
+	})
+}
+
 // TestOverlappingChecks wants each entry of a history but the first to have changes since
 // another, also where checks of a domain end at the same time.
 func TestOverlappingChecks(t *testing.T) {

@@ -47,7 +47,7 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	var changes []dmarcd.Change
 	if found {
 		changes = dmarcd.Changes(last.check, check)
-		if len(changes) == 0 {
+		if len(changes) == 0 && !seesMore(check, last.check) {
 			_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1 WHERE team_id = $2 AND id = $3`, unix(row.CheckedAt), t.id, last.id)
 			return err
 		}
@@ -56,10 +56,23 @@ func (t *Team) saveEntry(ctx context.Context, tx tx, row *checkedDomain, check d
 	if found {
 		t.addEvents(tx, row.ID, row.CheckedAt, findingEvents(last, errs, check)...)
 	}
+	if found && len(changes) == 0 {
+		_, err := tx.exec(ctx, `UPDATE checks SET last_at = $1, grade = $2, document = $3, errors = $4 WHERE team_id = $5 AND id = $6`,
+			unix(row.CheckedAt), check.Grade, shape.EncodeCheck(check), strings.Join(errs, "\n"), t.id, last.id)
+		return err
+	}
 	_, err = tx.exec(ctx, `INSERT INTO checks (id, team_id, domain_id, first_at, last_at, grade, document, changes, errors)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)`,
 		newID(), t.id, row.ID, unix(row.CheckedAt), check.Grade, shape.EncodeCheck(check), shape.EncodeChanges(changes), strings.Join(errs, "\n"))
 	return err
+}
+
+// seesMore reports whether a check without changes determined a part that the last entry lacks,
+// and lacks none itself. It completes that entry: otherwise all later checks would be compared
+// with what is unknown.
+func seesMore(check, last dmarcd.Check) bool {
+	now, before := check.Facts.Unseen(), last.Facts.Unseen()
+	return len(now) < len(before) && !slices.ContainsFunc(now, func(part string) bool { return !slices.Contains(before, part) })
 }
 
 // entry is the part of a check that the next one is compared with.
@@ -100,12 +113,16 @@ func errorLines(before []string, check dmarcd.Check) []string {
 	}
 	unseen := check.Facts.Unseen()
 	for _, line := range before {
-		part, _, _ := strings.Cut(line, ".")
-		if slices.Contains(unseen, part) {
+		if id, _, _ := strings.Cut(line, ": "); dmarcd.IsUnseen(unseen, id) && lacks(lines, id) {
 			lines = append(lines, line)
 		}
 	}
 	return lines
+}
+
+// lacks reports whether no line is about the finding with that id.
+func lacks(lines []string, id string) bool {
+	return !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, id+": ") })
 }
 
 // isProblem reports whether a finding causes events.
@@ -115,9 +132,6 @@ func isProblem(f dmarcd.Finding) bool {
 
 // findingEvents compares problems by id: the text may change while the problem stays.
 func findingEvents(before entry, after []string, check dmarcd.Check) []dmarcd.Event {
-	lacks := func(lines []string, id string) bool {
-		return !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, id+": ") })
-	}
 	var events []dmarcd.Event
 	for _, line := range after {
 		id, text, _ := strings.Cut(line, ": ")

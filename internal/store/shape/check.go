@@ -21,6 +21,7 @@ type checkV1 struct {
 	TLSRPT   tlsRPTV1    `json:"tls_rpt"`
 	BIMI     bimiV1      `json:"bimi"`
 	DANE     daneV1      `json:"dane"`
+	STARTTLS string      `json:"starttls,omitempty"` // the status
 	DNSSEC   dnssecV1    `json:"dnssec"`
 	Findings []findingV1 `json:"findings,omitempty"`
 	// Next is the number of the finding to fix next, from 1; 0 for none.
@@ -180,7 +181,8 @@ func EncodeCheck(c dmarcd.Check) string {
 		DANE: daneV1{Status: f.DANE.Status, Reason: f.DANE.Reason, Hosts: convert(f.DANE.Hosts, func(h dmarcd.DANEHost) daneHostV1 {
 			return daneHostV1{Host: h.Name, Status: h.Status, Records: h.Records}
 		})},
-		DNSSEC: dnssecV1{Status: f.DNSSEC.Status, Reason: f.DNSSEC.Reason, Zone: f.DNSSEC.Zone},
+		STARTTLS: f.STARTTLS.Status,
+		DNSSEC:   dnssecV1{Status: f.DNSSEC.Status, Reason: f.DNSSEC.Reason, Zone: f.DNSSEC.Zone},
 		Findings: convert(c.Findings, func(f dmarcd.Finding) findingV1 {
 			return findingV1{ID: f.ID, Level: string(f.Level), What: f.What, Why: f.Why, Fix: f.Fix, Record: f.Record, RFC: f.RFC, Points: f.Points}
 		}),
@@ -254,7 +256,8 @@ func (s checkV1) value() dmarcd.Check {
 			DANE: dmarcd.DANEFacts{Status: s.DANE.Status, Reason: s.DANE.Reason, Hosts: convert(s.DANE.Hosts, func(h daneHostV1) dmarcd.DANEHost {
 				return dmarcd.DANEHost{Name: h.Host, Status: h.Status, Records: h.Records}
 			})},
-			DNSSEC: dmarcd.DNSSECFacts{Status: s.DNSSEC.Status, Reason: s.DNSSEC.Reason, Zone: s.DNSSEC.Zone},
+			STARTTLS: dmarcd.STARTTLSFacts{Status: s.STARTTLS},
+			DNSSEC:   dmarcd.DNSSECFacts{Status: s.DNSSEC.Status, Reason: s.DNSSEC.Reason, Zone: s.DNSSEC.Zone},
 		},
 		Findings: convert(s.Findings, func(f findingV1) dmarcd.Finding {
 			return dmarcd.Finding{

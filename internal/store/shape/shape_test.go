@@ -240,6 +240,7 @@ func sampleCheck() dmarcd.Check {
 				Status: "ok", Reason: "a reason", Record: "v=BIMI1; l=https://example.com/l.svg", RecordDomain: "example.com",
 				Location: "https://example.com/l.svg", Evidence: "https://example.com/e.pem",
 			},
+			STARTTLS: dmarcd.STARTTLSFacts{Status: "ok"},
 			DANE: dmarcd.DANEFacts{Status: "ok", Reason: "a reason", Hosts: []dmarcd.DANEHost{{
 				Name: "mx.example.com", Status: "ok", Records: []string{"3 1 1 00ff"},
 			}}},
