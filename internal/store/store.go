@@ -58,6 +58,7 @@ type Store struct {
 	ids            timeIDs
 	holder         int64                        // of leases
 	turns          *fair.Limiter[dmarcd.TeamID] // for writes, fair by team
+	scans          *fair.Limiter[dmarcd.TeamID] // of many records, fair by team: half of the readers are left for short reads
 	rests          rests
 	added          announcements // of events
 	cold           coldCache[[]cold.Record]
@@ -88,7 +89,9 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.readers = make(chan struct{}, s.reader.Stats().MaxOpenConnections)
+	readers := s.reader.Stats().MaxOpenConnections
+	s.readers = make(chan struct{}, readers)
+	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: int64(readers / 2), PerKey: int64(readers / 4)})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}

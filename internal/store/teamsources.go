@@ -48,6 +48,11 @@ func (t *Team) taggedMessages(ctx context.Context, days dmarcd.Days) (int64, err
 // those of one domain, or of all domains of the view if name is "". An unknown domain has
 // none. It reads a consistent snapshot. An error of visit ends the scan.
 func (t *Team) Scan(ctx context.Context, name string, days dmarcd.Days, visit func(rollup.Part) error) error {
+	release, err := t.store.scans.Acquire(ctx, t.id, 1)
+	if err != nil {
+		return t.store.kind(err)
+	}
+	defer release()
 	from, to := bounds(days)
 	return t.store.recordSnapshot(ctx, func(read tx) error {
 		scan := &mailScan{team: t, read: read, from: from, to: to, domain: name, visit: visit}

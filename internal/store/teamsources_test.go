@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -75,6 +77,43 @@ func receive(t testing.TB, team *store.Team, reports ...dmarcd.NewReport) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Scans that are slow to process their records leave connections for other reads, and for the
+// scan of another team.
+func TestScansLeaveReadersFree(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, store.Options{})
+		busy, quiet := newTeam(t, s, "busy"), newTeam(t, s, "quiet")
+		for _, team := range []*store.Team{busy, quiet} {
+			addDomain(t, team, "example.com")
+			receive(t, team, storetest.Aggregate("1", "example.com", 100, storetest.Passed("example.com", 1)))
+		}
+		slow, stop := context.WithCancel(t.Context())
+		var scans sync.WaitGroup
+		defer scans.Wait()
+		defer stop()
+		begun := make(chan struct{}, 100)
+		for range cap(begun) {
+			scans.Go(func() {
+				_ = busy.Scan(slow, "", dmarcd.Days{}, func(rollup.Part) error {
+					begun <- struct{}{}
+					<-slow.Done()
+					return slow.Err()
+				})
+			})
+		}
+		<-begun
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := quiet.Domain(ctx, "example.com"); err != nil {
+			t.Error(err)
+		}
+		if lines, err := sentBy(ctx, quiet, "", dmarcd.Days{}); err != nil || len(lines) != 1 {
+			t.Errorf("got %v, %v", lines, err)
+		}
+	})
 }
 
 func TestSent(t *testing.T) {
