@@ -40,7 +40,8 @@ its path. For PagerDuty, add the integration key to the URL.`,
 		Example: `  dmarcd webhook add --team acme https://example.com/hooks/dmarc
   dmarcd webhook add --team acme --kind policy.weakened --domain example.org https://example.com/hooks/dmarc
   dmarcd webhook add --team acme --format slack https://hooks.slack.com/services/T000/B000/XXXX
-  dmarcd webhook add --team acme --format pagerduty 'https://events.pagerduty.com/v2/enqueue?routing_key=KEY'`,
+  dmarcd webhook add --team acme --format pagerduty 'https://events.pagerduty.com/v2/enqueue?routing_key=KEY'
+  dmarcd webhook add --team acme --format email --kind digest.weekly mailto:ann@example.com`,
 		Args: cobra.ExactArgs(1),
 	}
 	teamFlag(cmd)
