@@ -19,11 +19,11 @@ func (h *history) silences() []dmarcd.Detection {
 	for at, mail := range h.days {
 		all[at] = mail != nil && mail.Messages > 0
 	}
-	if last, silent, recent := h.silent(all, minPresence); silent {
+	if last, silent, recent := silence(all, all, minPresence); silent {
 		if !recent {
 			return nil
 		}
-		return []dmarcd.Detection{h.silence(dmarcd.MailPart{}, last)}
+		return []dmarcd.Detection{h.stopped(dmarcd.MailPart{}, last)}
 	}
 	var found []dmarcd.Detection
 	for _, key := range sortedKeys(h.receiversOf) {
@@ -32,14 +32,14 @@ func (h *history) silences() []dmarcd.Detection {
 		for at := range of {
 			present[at] = of[at].Messages > 0
 		}
-		if last, silent, recent := h.silent(present, minReceiver); silent && recent {
-			found = append(found, h.silence(of[last], last))
+		if last, silent, recent := silence(present, all, minReceiver); silent && recent {
+			found = append(found, h.stopped(of[last], last))
 		}
 	}
 	return found
 }
 
-func (h *history) silence(of dmarcd.MailPart, last int) dmarcd.Detection {
+func (h *history) stopped(of dmarcd.MailPart, last int) dmarcd.Detection {
 	day := h.first + dmarcd.Day(last) //nolint:gosec // at most Days
 	return dmarcd.Detection{
 		Kind: dmarcd.ReportsStopped, Domain: h.domain.ID, Subject: of.Key, Name: of.Name, Day: day,
@@ -47,11 +47,12 @@ func (h *history) silence(of dmarcd.MailPart, last int) dmarcd.Detection {
 	}
 }
 
-// silent tells whether what was present on most days no longer is, the last day of it, and
+// silence tells whether what was present on most days no longer is, the last day of it, and
 // whether the silence is recent: one that began long ago was reported then. It has to be
 // longer than twice the longest gap before it, and grace days: mail that pauses at weekends
-// may pause for a week.
-func (h *history) silent(present []bool, least float64) (last int, silent, recent bool) {
+// may pause for a week. Days without any reports do not count if there are later ones: then
+// all receivers were silent, and reports of some may arrive later than those of others.
+func silence(present, all []bool, least float64) (last int, silent, recent bool) {
 	last = -1
 	first, longest, days := -1, 0, 0
 	for at, is := range present {
@@ -70,6 +71,12 @@ func (h *history) silent(present []bool, least float64) (last int, silent, recen
 		return last, false, false
 	}
 	missing, allowed := len(present)-1-last, 2*longest+grace
+	for at, gap := last+1, 0; at < len(all); at++ {
+		if gap++; all[at] {
+			missing -= gap - 1
+			gap = 0
+		}
+	}
 	return last, missing >= allowed, missing <= allowed+2*episode
 }
 
