@@ -1,0 +1,201 @@
+package app
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/alert"
+	"github.com/dmarcd/dmarcd/internal/alert/alerttest"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// alertDomains is how many domains TestYearThroughTheStore simulates.
+var alertDomains = flag.Int("alert-domains", 0, "how many domains are simulated through the store; 0 means 6, or 20 with DMARCD_SOAK")
+
+// Senders of the simulation have addresses in serviceNet if they are known services, and in
+// otherNet if only their networks are known. The last byte is their number.
+var serviceNet, otherNet = netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")
+
+const maxServices = 10 // the last one is the new service
+
+// simulatedSources recognises the senders of the simulation.
+func simulatedSources() *insight.Service {
+	var services []senders.Sender
+	for i := range maxServices {
+		name := fmt.Sprintf("service%d", i)
+		if i == maxServices-1 {
+			name = "newservice"
+		}
+		services = append(services, senders.Sender{Name: name, Kind: senders.Service, Category: senders.Marketing, Addresses: []netip.Prefix{netip.PrefixFrom(addressOf(name), 32)}})
+	}
+	atlas := (&senders.Atlas{}).Preferring(func(a netip.Addr) (senders.Origin, bool) {
+		number := 64500 + uint32(a.As4()[3])
+		return senders.Origin{Network: senders.Network{Number: number, Name: fmt.Sprint("Network ", number)}}, otherNet.Contains(a)
+	})
+	return insight.New(atlas, senders.NewCatalogue(services), nameless{}, nil)
+}
+
+// addressOf returns the address of a sender of the simulation.
+func addressOf(sender string) netip.Addr {
+	bytes := serviceNet.Addr().As4()
+	number, isService := strings.CutPrefix(sender, "service")
+	n, _ := strconv.Atoi(number)
+	switch {
+	case sender == "newservice":
+		n = maxServices - 1
+	case !isService:
+		n, _ = strconv.Atoi(strings.TrimPrefix(sender, "AS"))
+		n -= 64500
+		bytes = otherNet.Addr().As4()
+	}
+	bytes[3] = byte(n)
+	return netip.AddrFrom4(bytes)
+}
+
+// delivered returns the reports of an arrival, in messages whose sender is verified or not.
+func delivered(s *alerttest.Simulation, a alerttest.Arrival) []*dmarcd.Delivery {
+	receiver := a.Mail.Receivers[0].Key
+	var records []aggregate.Record
+	for _, sender := range a.Mail.Senders {
+		selector := s.SelectorOf(sender.Key)
+		key := selector + "._domainkey." + s.Domain
+		isSigned := slices.ContainsFunc(a.Mail.Selectors, func(p dmarcd.MailPart) bool { return p.Key == key })
+		for _, part := range []struct {
+			count  int64
+			result aggregate.Result
+		}{{sender.Passes, aggregate.ResultPass}, {sender.Fails(), aggregate.ResultFail}} {
+			if part.count == 0 {
+				continue
+			}
+			r := storetest.Passed(s.Domain, part.count)
+			r.Addr = addressOf(sender.Key)
+			r.Source, r.DKIM, r.DKIMResults[0].Result, r.DKIMResults[0].Selector = r.Addr.String(), part.result, part.result, selector
+			if !isSigned {
+				r.DKIMResults = nil
+			}
+			records = append(records, r)
+		}
+	}
+	id := fmt.Sprint(receiver, a.Mail.Day)
+	reports := []dmarcd.NewReport{storetest.Aggregate(id, s.Domain, a.Mail.Day, records...)}
+	if a.Mail.Sessions > 0 {
+		tls := storetest.Aggregate(id+" TLS", s.Domain, a.Mail.Day)
+		tls.Kind, tls.EachRecord, tls.Messages, tls.Compliant = dmarcd.KindTLS, nil, a.Mail.Sessions, a.Mail.Secure
+		tls.Shares = []dmarcd.Share{{From: s.Domain, Records: 1}}
+		reports = append(reports, tls)
+	}
+	var all []*dmarcd.Delivery
+	for _, report := range reports {
+		report.Organization = receiver
+		d := storetest.Delivery(report)
+		if a.Mail.Unverified == 0 {
+			d.Verdict = dmarcd.Verdict{Genuine: dmarcd.GenuineYes, Domain: receiver}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// TestYearThroughTheStore has the reports of simulated domains received, day by day, and does
+// every step from a report to an event as the daemon does it, by two replicas. Every planted
+// incident has to have exactly one event. DMARCD_SOAK simulates a year.
+func TestYearThroughTheStore(t *testing.T) {
+	t.Parallel()
+	plan, count := alerttest.Plan{Begin: 20_000, Days: 90, WarmUp: 28, Apart: 12, Receivers: 2}, 6
+	if os.Getenv("DMARCD_SOAK") != "" {
+		plan, count = alerttest.Year(), 20
+	}
+	if *alertDomains > 0 {
+		count = *alertDomains
+	}
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, now := t.Context(), time.Unix(int64(plan.Begin)*24*60*60, 0).Add(6*time.Hour)
+		clock := func() time.Time { return now }
+		a := &App{sources: simulatedSources(), store: db.Open(t, store.Options{Now: clock})}
+		created, err := a.store.CreateTeam(ctx, "acme", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		team := a.store.Team(created.ID)
+		simulated := make(map[string]*alerttest.Simulation)
+		for i := range count {
+			name := fmt.Sprintf("d%d.example", i)
+			simulated[name] = alerttest.New(uint64(i), name, plan)
+			if _, err := team.AddDomain(ctx, name, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		scanners := []*alert.Scanner{{Source: alertSource{a.store}, Now: clock}, {Source: alertSource{a.store}, Now: clock}}
+		steps := []func() (bool, error){func() (bool, error) { return a.storeSenders(ctx) }}
+		for _, s := range scanners {
+			steps = append(steps, func() (bool, error) { return s.Step(ctx) })
+		}
+		waiting, others, last := make(map[dmarcd.Day][]*dmarcd.Delivery), 0, int64(0)
+		for today := plan.Begin; today < plan.End(); today++ {
+			for _, s := range simulated {
+				for _, arrival := range s.Day(today - 1) {
+					waiting[arrival.On] = append(waiting[arrival.On], delivered(s, arrival)...)
+				}
+			}
+			for part := range slices.Chunk(waiting[today], 200) {
+				if _, err := team.Receive(ctx, part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			delete(waiting, today)
+			for _, step := range steps {
+				for more := true; more; {
+					if more, err = step(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for {
+				events, err := team.EventsSince(ctx, store.EventFilter{}, last, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(events) == 0 {
+					break
+				}
+				for _, e := range events {
+					last = e.Seq
+					if s := simulated[e.Domain]; s == nil || !s.Detected(today, e.Kind, e.Subject, e.Day) {
+						others++
+					}
+				}
+			}
+			now = now.Add(24 * time.Hour)
+		}
+		planted := make(map[dmarcd.EventKind]int)
+		for _, s := range simulated {
+			for _, p := range s.Incidents {
+				planted[p.Kind]++
+				if p.Found != 1 || p.After > p.Within {
+					t.Errorf("%s with %.0f messages a day: got %d events after %d days, want one within %d, about %s %s of day %d",
+						s.Domain, s.Volume, p.Found, p.After, p.Within, p.Kind, p.Subject, p.First-plan.Begin)
+				}
+			}
+		}
+		months := float64(count) * float64(plan.Days) / 30
+		t.Logf("%d domains, %d days: %v, and %d other alerts, %.3f for each domain and month", count, plan.Days, planted, others, float64(others)/months)
+		if count >= 6 && len(planted) != 9 {
+			t.Errorf("got incidents of the kinds %v, want nine", planted)
+		}
+		if float64(others) >= months {
+			t.Errorf("got %d other alerts of %d domains in %d days", others, count, plan.Days)
+		}
+	})
+}
