@@ -2,7 +2,7 @@
 // by column. A block is a Parquet file with one row group: numbers as differences, texts by
 // dictionary, all compressed with zstd. Blocks are in the order of (report, share, n).
 //
-// A block is read as a whole, so that its size is limited in both forms. Package store decides
+// A block is decompressed as a whole, so that its size is limited in both forms. Package store decides
 // which records are in which block and who may read it, and compares the sum of a block before
 // it is read: the reader expects blocks of this package, but returns an error for anything
 // else.
@@ -104,15 +104,21 @@ func Sum(block []byte) [sha256.Size]byte { return sha256.Sum256(block) }
 // Read returns the records of a block, in order. It returns ErrDamaged for anything that is not
 // a block.
 func Read(block []byte) ([]Record, error) {
-	records, err := read(block)
+	return ReadShares(block, func(int64, int32) bool { return true })
+}
+
+// ReadShares is Read for some shares of reports. It calls wanted for each record, in order, and
+// decodes the other columns of those that are wanted.
+func ReadShares(block []byte, wanted func(report int64, share int32) bool) ([]Record, error) {
+	records, err := read(block, wanted)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return records, nil
 }
 
-// read is Read without the kind of an error. A panic of the decoder is an error.
-func read(block []byte) (records []Record, err error) {
+// read is ReadShares without the kind of an error. A panic of the decoder is an error.
+func read(block []byte, wanted func(report int64, share int32) bool) (records []Record, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("decoder: %v", cause)
@@ -132,72 +138,129 @@ func read(block []byte) (records []Record, err error) {
 	if !parquet.EqualNodes(file.Schema(), parquet.SchemaOf(Record{})) {
 		return nil, errors.New("other columns")
 	}
-	records = make([]Record, n)
-	for _, group := range file.RowGroups() {
-		for column, chunk := range group.ColumnChunks() {
-			if err := readColumn(records, column, chunk); err != nil {
-				return nil, err
+	groups := file.RowGroups()
+	if n == 0 && len(groups) == 0 {
+		return nil, nil
+	}
+	if len(groups) != 1 {
+		return nil, fmt.Errorf("%d row groups", len(groups))
+	}
+	columns := groups[0].ColumnChunks()
+	part := part{total: int(n), rows: make([]int, n), records: make([]Record, n)}
+	for i := range part.rows {
+		part.rows[i] = i
+	}
+	for i, column := range columns {
+		if i == keyColumns {
+			if part.keep(wanted); len(part.rows) == 0 {
+				break
 			}
 		}
+		if err := part.read(i, column); err != nil {
+			return nil, err
+		}
 	}
-	return records, nil
+	return part.records, nil
 }
 
-// readColumn sets one field of all records. Reading by column is several times faster than by
-// record, which allocates each text.
-func readColumn(records []Record, column int, chunk parquet.ColumnChunk) error {
+// keyColumns are report_id and share, which tell whether a record is wanted.
+const keyColumns = 2
+
+// part is a part of the records of a block: those of some rows.
+type part struct {
+	total   int   // of the block
+	rows    []int // increasing
+	records []Record
+}
+
+// keep removes the records that are not wanted.
+func (p *part) keep(wanted func(report int64, share int32) bool) {
+	n := 0
+	for i := range p.records {
+		if wanted(p.records[i].Report, p.records[i].Share) {
+			p.rows[n], p.records[n] = p.rows[i], p.records[i]
+			n++
+		}
+	}
+	if n < len(p.rows)/2 {
+		p.records = append([]Record(nil), p.records[:n]...) // with less memory
+	}
+	p.rows, p.records = p.rows[:n], p.records[:n]
+}
+
+// read sets one field of the records. Reading by column is several times faster than by record,
+// which allocates each text.
+func (p *part) read(column int, chunk parquet.ColumnChunk) error {
 	pages := chunk.Pages()
 	defer func() { _ = pages.Close() }() // in memory
-	texts := make(map[string]string)
-	var values [256]parquet.Value
-	for next := 0; ; {
+	for first, next := 0, 0; ; {
 		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) && next == len(records) {
+		if errors.Is(err, io.EOF) && first == p.total {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		for in := page.Values(); ; {
-			n, err := in.ReadValues(values[:])
-			if n > len(records)-next {
-				return errors.New("a column has too many values")
-			}
-			for _, value := range values[:n] {
-				set(&records[next], column, value, texts)
-				next++
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
+		size, end := int(page.NumValues()), next
+		if size > p.total-first {
+			return errors.New("a column has too many values")
 		}
+		for end < len(p.rows) && p.rows[end] < first+size {
+			end++
+		}
+		err = set(p.records[next:end], p.rows[next:end], first, column, page)
 		parquet.Release(page)
+		if err != nil {
+			return err
+		}
+		first, next = first+size, end
 	}
 }
 
-// set sets the field of a column. Equal texts share their memory.
-func set(r *Record, column int, value parquet.Value, texts map[string]string) {
+// set sets the field of a column from a page that begins at the row first.
+func set(records []Record, rows []int, first, column int, page parquet.Page) error {
+	data := page.Data()
 	switch column {
 	case 0:
-		r.Report = value.Int64()
-	case 1:
-		r.Share = value.Int32()
-	case 2:
-		r.N = value.Int32()
-	case 3:
-		r.Count = value.Int64()
-	default:
-		b := value.ByteArray()
-		text, ok := texts[string(b)]
-		if !ok {
-			text = string(b)
-			texts[text] = text
+		values := data.Int64()
+		for i, row := range rows {
+			records[i].Report = values[row-first]
 		}
-		*[...]*string{&r.Source, &r.Disposition, &r.DKIM, &r.SPF, &r.Details}[column-4] = text
+		return nil
+	case 1:
+		values := data.Int32()
+		for i, row := range rows {
+			records[i].Share = values[row-first]
+		}
+		return nil
+	case 2:
+		values := data.Int32()
+		for i, row := range rows {
+			records[i].N = values[row-first]
+		}
+		return nil
+	case 3:
+		values := data.Int64()
+		for i, row := range rows {
+			records[i].Count = values[row-first]
+		}
+		return nil
 	}
+	dictionary := page.Dictionary()
+	if dictionary == nil {
+		return errors.New("a text is not in a dictionary")
+	}
+	values := data.Int32()
+	texts := make([]string, dictionary.Len()) // equal texts share their memory
+	for i, row := range rows {
+		text := &texts[values[row-first]]
+		if *text == "" {
+			*text = string(dictionary.Index(values[row-first]).ByteArray())
+		}
+		r := &records[i]
+		*[...]*string{&r.Source, &r.Disposition, &r.DKIM, &r.SPF, &r.Details}[column-4] = *text
+	}
+	return nil
 }
 
 // Size is the approximate memory that records take, in bytes.

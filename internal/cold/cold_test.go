@@ -85,10 +85,28 @@ func TestRoundTrip(t *testing.T) {
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		want := rapid.SliceOfN(record, 0, 50).Draw(rt, "records")
-		got, err := cold.Read(write(t, want))
+		block := write(t, want)
+		got, err := cold.Read(block)
 		if err != nil {
 			rt.Fatal(err)
 		}
+		if !slices.Equal(got, want) {
+			rt.Fatal(cmp.Diff(want, got))
+		}
+		// Some of them are those of all.
+		some := func(report int64, share int32) bool { return report%3 == 0 || share%2 == 0 }
+		asked := 0
+		got, err = cold.ReadShares(block, func(report int64, share int32) bool {
+			if r := want[asked]; r.Report != report || r.Share != share {
+				rt.Fatalf("asked for share %d of %d, want %d of %d", share, report, r.Share, r.Report)
+			}
+			asked++
+			return some(report, share)
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want = slices.DeleteFunc(want, func(r cold.Record) bool { return !some(r.Report, r.Share) })
 		if !slices.Equal(got, want) {
 			rt.Fatal(cmp.Diff(want, got))
 		}
@@ -248,6 +266,15 @@ func BenchmarkBlock(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
+		})
+		b.Run(fmt.Sprintf("read a twentieth/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				asked := 0
+				some, err := cold.ReadShares(block, func(int64, int32) bool { asked++; return asked%1000 < 50 })
+				if err != nil || len(some) == 0 {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

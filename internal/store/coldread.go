@@ -36,26 +36,34 @@ func beforeReport(id dmarcd.ReportID) coldPlace { return coldPlace{report: id, s
 // errEnough ends readCold without an error.
 var errEnough = errors.New("enough records")
 
-// readCold calls visit with records of the group id, in order: those after a place up to the
-// last of a report, block by block. The records are shared and must not be changed.
-func (t *Team) readCold(ctx context.Context, read tx, id int64, after coldPlace, last dmarcd.ReportID, visit func([]cold.Record) error) error {
+// coldRange selects records of a group: those after a place up to the last of a report. If
+// wanted is set, others than those of wanted shares may be missing; it is asked in order.
+type coldRange struct {
+	after  coldPlace
+	last   dmarcd.ReportID
+	wanted func(report int64, share int32) bool
+}
+
+// readCold calls visit with records of the group id, in order, block by block. The records are
+// shared and must not be changed.
+func (t *Team) readCold(ctx context.Context, read tx, id int64, of coldRange, visit func([]cold.Record) error) error {
 	blocks, err := t.coldBlocks(ctx, read, id)
 	if err != nil {
 		return err
 	}
 	for _, block := range blocks {
-		if block.first > last || block.last.compare(after) <= 0 {
+		if block.first > of.last || block.last.compare(of.after) <= 0 {
 			continue
 		}
-		records, err := t.coldBlock(ctx, read, block)
+		records, err := t.coldBlock(ctx, read, block, of.wanted)
 		if err != nil {
 			return err
 		}
-		from, found := slices.BinarySearchFunc(records, after, func(r cold.Record, p coldPlace) int { return placeOf(&r).compare(p) })
+		from, found := slices.BinarySearchFunc(records, of.after, func(r cold.Record, p coldPlace) int { return placeOf(&r).compare(p) })
 		if found {
 			from++
 		}
-		to, _ := slices.BinarySearchFunc(records, int64(last)+1, func(r cold.Record, id int64) int { return cmp.Compare(r.Report, id) })
+		to, _ := slices.BinarySearchFunc(records, int64(of.last)+1, func(r cold.Record, id int64) int { return cmp.Compare(r.Report, id) })
 		if err := visit(records[from:max(from, to)]); err != nil {
 			if errors.Is(err, errEnough) {
 				return nil
@@ -101,20 +109,27 @@ func (t *Team) coldBlocks(ctx context.Context, read tx, id int64) ([]coldBlock, 
 	return blocks, err
 }
 
-// coldBlock returns the records of a block, from the cache if it has them.
-func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock) ([]cold.Record, error) {
+// coldBlock returns the records of a block, from the cache if it has them, else at least those
+// of wanted shares; nil wants all.
+func (t *Team) coldBlock(ctx context.Context, read tx, b coldBlock, wanted func(report int64, share int32) bool) ([]cold.Record, error) {
 	if records, ok := t.store.cold.get(b.coldKey); ok {
 		return records, nil
 	}
-	records, err := t.loadColdBlock(ctx, read, b)
-	if err == nil {
+	whole := true
+	records, err := t.loadColdBlock(ctx, read, b, func(report int64, share int32) bool {
+		is := wanted == nil || wanted(report, share)
+		whole = whole && is
+		return is
+	})
+	if err == nil && whole {
 		t.store.cold.put(b.coldKey, records, cold.Size(records), coldCacheBytes)
 	}
 	return records, err
 }
 
-// loadColdBlock reads and verifies a block. What is not as it was written is cold.ErrDamaged.
-func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock) ([]cold.Record, error) {
+// loadColdBlock verifies a block, and returns the records of wanted shares. What is not as it
+// was written is cold.ErrDamaged.
+func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock, wanted func(report int64, share int32) bool) ([]cold.Record, error) {
 	damaged := func(reason string) error {
 		return fmt.Errorf("block %d of group %d of %s: %w: %s", b.n, b.id, t.id, cold.ErrDamaged, reason)
 	}
@@ -131,7 +146,7 @@ func (t *Team) loadColdBlock(ctx context.Context, read tx, b coldBlock) ([]cold.
 	if sum := cold.Sum(block); !bytes.Equal(sum[:], b.sum) {
 		return nil, damaged("its checksum differs")
 	}
-	records, err := cold.Read(block)
+	records, err := cold.ReadShares(block, wanted)
 	if err != nil {
 		return nil, fmt.Errorf("block %d of group %d of %s: %w", b.n, b.id, t.id, err)
 	}
@@ -210,8 +225,15 @@ func (t *Team) scanCold(ctx context.Context, read tx, w *blockWriter, shares []c
 		}
 		group := shares[:end]
 		shares = shares[end:]
-		begun := false
-		err := t.readCold(ctx, read, id, beforeReport(group[0].Report), group[len(group)-1].Report, func(records []cold.Record) error {
+		begun, rest := false, group
+		of := coldRange{beforeReport(group[0].Report), group[len(group)-1].Report, func(report int64, share int32) bool {
+			r := cold.Record{Report: report, Share: share}
+			for len(rest) > 0 && rest[0].compare(&r) < 0 {
+				rest = rest[1:]
+			}
+			return len(rest) > 0 && rest[0].compare(&r) == 0
+		}}
+		err := t.readCold(ctx, read, id, of, func(records []cold.Record) error {
 			for i := range records {
 				r := &records[i]
 				for len(group) > 0 && group[0].compare(r) < 0 {
@@ -283,7 +305,7 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 			}
 			tried = group
 			blocks := 0
-			err = t.readCold(ctx, read, group, coldPlace{id, after.Share, after.N}, id, func(records []cold.Record) error {
+			err = t.readCold(ctx, read, group, coldRange{after: coldPlace{id, after.Share, after.N}, last: id}, func(records []cold.Record) error {
 				blocks++
 				for i := range records {
 					r := &records[i]
@@ -352,8 +374,8 @@ func (t *Team) sentCold(ctx context.Context, wanted string, args []any, found ma
 			if s.id == 0 {
 				continue // it is hot
 			}
-			before := coldPlace{s.Place.Report, s.Place.Share, s.Place.N - 1}
-			err := t.readCold(ctx, read, s.id, before, s.Place.Report, func(records []cold.Record) error {
+			of := coldRange{after: coldPlace{s.Place.Report, s.Place.Share, s.Place.N - 1}, last: s.Place.Report}
+			err := t.readCold(ctx, read, s.id, of, func(records []cold.Record) error {
 				if len(records) == 0 || int(records[0].Share) != s.Place.Share || int(records[0].N) != s.Place.N {
 					return errEnough
 				}

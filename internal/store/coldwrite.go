@@ -252,7 +252,7 @@ func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 		if err != nil {
 			return err
 		}
-		return t.readCold(ctx, read, g.id, beforeReport(g.first), g.last, func(records []cold.Record) error {
+		return t.readCold(ctx, read, g.id, coldRange{after: beforeReport(g.first), last: g.last}, func(records []cold.Record) error {
 			for _, r := range records {
 				if !left[shareRef{dmarcd.ReportID(r.Report), int(r.Share)}] {
 					continue

@@ -144,7 +144,7 @@ const (
 	rollupGain = 200
 	// coldCost is the number of rows that are read in the time of decoding a block of cold
 	// records; each share may be in another.
-	coldCost = "2000"
+	coldCost = "500"
 )
 
 // isLoose reports whether the records of the domains are read faster without rollups. An
