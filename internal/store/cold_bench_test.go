@@ -166,3 +166,55 @@ func BenchmarkColdRecords(b *testing.B) {
 	must(err)
 	measure("cold without rollups")
 }
+
+// BenchmarkColdSmallTeams freezes the records of teams with 100 records a week for half a year,
+// week by week.
+func BenchmarkColdSmallTeams(b *testing.B) {
+	const teams, weeks, reports = 40, 26, 2
+	clock := newClock()
+	db := storetest.Postgres(b)
+	s := db.Open(b, store.Options{Now: clock.Now})
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	var all []*store.Team
+	made := make([]func(n int, day dmarcd.Day) dmarcd.NewReport, teams)
+	for i := range teams {
+		team := newTeam(b, s, fmt.Sprint("team", i))
+		for d := range 20 {
+			addDomain(b, team, fmt.Sprintf("domain%d.example", d))
+		}
+		all, made[i] = append(all, team), monthReports(30)
+	}
+	var freezing time.Duration
+	for week := range weeks {
+		for i, team := range all {
+			for n := range reports {
+				_, err := team.Receive(b.Context(), []*dmarcd.Delivery{storetest.Delivery(made[i](week*reports+n, dmarcd.DayOf(clock.Now())))})
+				must(err)
+			}
+		}
+		clock.advance(ofDays(7))
+		began := time.Now()
+		for more := true; more; {
+			var err error
+			more, err = s.Freeze(b.Context(), freezeAll)
+			must(err)
+		}
+		freezing += time.Since(began)
+		_, err := db.SQL(b).ExecContext(b.Context(), `VACUUM cold_blocks`) // as PostgreSQL does by itself within a week
+		must(err)
+	}
+	var blocks, bytes, total float64
+	must(db.SQL(b).QueryRowContext(b.Context(), `SELECT COUNT(*), SUM(bytes), pg_total_relation_size('cold_blocks') FROM cold_blocks`).Scan(&blocks, &bytes, &total))
+	for b.Loop() { // it was done once
+		const records = teams * weeks * reports * benchRecords
+		b.ReportMetric(blocks/teams, "blocks/team")
+		b.ReportMetric(bytes/records, "block-bytes/record")
+		b.ReportMetric(total/records, "cold-bytes/record")
+		b.ReportMetric(float64(freezing.Milliseconds())/teams/weeks, "ms/week")
+	}
+}

@@ -378,6 +378,105 @@ func TestColdLargeReport(t *testing.T) {
 	})
 }
 
+// TestSmallGroupsAreMerged freezes few records each week: they share a block until it is large
+// enough.
+func TestSmallGroupsAreMerged(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours, "other.example")
+		blocks := func(want int) {
+			in.Helper()
+			before := in.everything()
+			in.freeze()
+			if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != want {
+				in.Errorf("got %d blocks, want %d", got, want)
+			}
+			records := 0
+			for _, of := range before.Records {
+				records += len(of)
+			}
+			if got := in.frozen(); got != records {
+				in.Errorf("got %d records in blocks, want %d", got, records)
+			}
+			fresh := *in // without a cache
+			fresh.store = in.db.Open(in, store.Options{Now: in.clock.Now})
+			fresh.team = fresh.store.Team(in.team.ID())
+			fresh.wantSame("frozen", before)
+		}
+		receive := func(id string, rows int) {
+			in.Helper()
+			in.receive(mixed(id, dmarcd.DayOf(in.clock.Now()), rows))
+			in.clock.advance(ofDays(7))
+		}
+		find := func(id string) dmarcd.ReportID {
+			in.Helper()
+			reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: id}, 0, 1)
+			in.must(err)
+			return reports[0].ID
+		}
+		for week := range 4 {
+			receive(fmt.Sprint(week), 2)
+			blocks(1)
+		}
+		// What was removed leaves the block; what is excluded stays.
+		_, err := in.team.SetReportCounted(in.Context(), find("1"), false, decided("report.exclude"))
+		in.must(err)
+		in.must(in.team.DeleteReport(in.Context(), find("2"), decided("report.delete")))
+		in.purge()
+		in.clock.advance(time.Hour)
+		blocks(1)
+		// A group that waits for its rewriting stays alone.
+		in.must(in.team.DeleteReport(in.Context(), find("3"), decided("report.delete")))
+		in.purge()
+		in.receive(mixed("4", dmarcd.DayOf(in.clock.Now()), 2))
+		in.freeze()
+		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != 2 {
+			in.Errorf("got %d blocks, want 2", got)
+		}
+		in.clock.advance(ofDays(7))
+		blocks(2)
+		receive("5", 2)
+		blocks(2) // with report 4
+		receive("large", 150)
+		blocks(2)
+		receive("6", 2)
+		blocks(3)
+		receive("7", 2)
+		blocks(3)
+		// Expired records leave their blocks week by week.
+		for left := 5; left > 0; left-- {
+			in.expire(store.Retention{Records: ofDays(35), Counters: ofDays(1000)})
+			in.clock.advance(ofDays(7))
+			in.freeze()
+		}
+		in.expire(store.Retention{Records: ofDays(35), Counters: ofDays(1000)})
+		in.clock.advance(ofDays(7))
+		blocks(0)
+	})
+}
+
+// TestDamagedSmallGroup freezes records beside a damaged block.
+func TestDamagedSmallGroup(t *testing.T) {
+	eachInbox(t, func(in *inbox) {
+		in.add(ours)
+		in.receive(mixed("old", today, 1))
+		in.freeze()
+		in.damage(`UPDATE cold_blocks SET block = sum`)
+		in.receive(mixed("new", today, 1))
+		fresh := in.db.Open(in, store.Options{Now: in.clock.Now}) // without a cache
+		for more := true; more; {
+			var err error
+			more, err = fresh.Freeze(in.Context(), freezeAll)
+			in.must(err)
+		}
+		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1)
+		in.must(err)
+		records, err := fresh.Team(in.team.ID()).Records(in.Context(), reports[0].ID, store.RecordCursor{}, 100)
+		if err != nil || len(records) == 0 || in.number(`SELECT COUNT(*) FROM cold_blocks`) != 2 {
+			in.Errorf("got %d records, %v", len(records), err)
+		}
+	})
+}
+
 func TestDamagedColdBlocks(t *testing.T) {
 	eachInbox(t, func(in *inbox) {
 		in.fill()
@@ -419,13 +518,13 @@ func TestAbandonedColdBlocks(t *testing.T) {
 			FROM cold_blocks`, in.clock.Now().Add(time.Minute).Unix()))
 		in.receive(mixed("new", today, 1)) // is frozen though the abandoned blocks are said to have it
 		in.freeze()
-		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != 2*blocks+1 {
-			in.Errorf("got %d blocks, want the %d twice and the new one", got, blocks)
+		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != 2*blocks {
+			in.Errorf("got %d blocks, want the %d twice, once with the new records", got, blocks)
 		}
 		in.clock.advance(time.Hour)
 		in.freeze()
-		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != blocks+1 {
-			in.Errorf("got %d blocks, want %d", got, blocks+1)
+		if got := in.number(`SELECT COUNT(*) FROM cold_blocks`); got != blocks {
+			in.Errorf("got %d blocks, want %d", got, blocks)
 		}
 		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1)
 		in.must(err)

@@ -16,14 +16,17 @@ const (
 	// groupReports limits the reports of a group; their records fill a block, those of a large
 	// report several.
 	groupReports = 2000
+	// smallGroup is the number of records below which a group is written again together with
+	// the next one of its team: a block has about 1.9 kB of its own.
+	smallGroup = 1000
 	// groupsPerStep is how many groups of a team are written before others get their turn.
 	groupsPerStep = 20
 	// coldLease is how long blocks may be written for before they are taken for abandoned, and
 	// how long a removed object of the bucket stays for its readers.
 	coldLease = time.Hour
 	// coldExpiry is how long expired records may stay in blocks: those of a week expire within
-	// a week, so that most blocks are removed and not rewritten. coldDeletion is the same for
-	// deleted reports and domains.
+	// a week, so that most large blocks are removed and not rewritten. coldDeletion is the
+	// same for deleted reports and domains.
 	coldExpiry   = week
 	coldDeletion = time.Hour
 )
@@ -99,10 +102,15 @@ func (t *Team) reportsToFreeze(ctx context.Context, before dmarcd.ReportID) ([]d
 	return reports, err
 }
 
-// freezeGroup stores the records of reports in blocks.
+// freezeGroup stores the records of reports in blocks, together with those of the group before
+// them if it is small.
 func (t *Team) freezeGroup(ctx context.Context, reports []dmarcd.ReportID) error {
 	first, last := reports[0], reports[len(reports)-1]
 	w := t.newColdWriter()
+	w.rowsLeft = true
+	if err := w.takeSmall(ctx, first); err != nil {
+		return err
+	}
 	// Records do not change while their report is there; that it is, the last transaction
 	// checks.
 	for after := beforeReport(first); ; {
@@ -223,32 +231,70 @@ type coldGroup struct {
 	id          int64
 	first, last dmarcd.ReportID
 	rowsLeft    bool
+	reports     int64 // with records left, once it was taken
 }
 
 // ofGroup selects the reports of a group that have records: $1 is the team, $2 the group.
 // Without the second condition the index is not used.
 const ofGroup = ` reports.team_id = $1 AND reports.cold = $2 AND reports.cold > 0 AND reports.emptied_at <= 0 AND reports.state <> 'deleted'`
 
-// rewriteGroup writes the records that are left of a group into new blocks, and removes the
-// old ones.
+// rewriteGroup writes the records that are left of a group into new blocks, together with those
+// of the group before it if that is small, and removes the old ones.
 func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 	w := t.newColdWriter()
-	w.rowsLeft = g.rowsLeft
 	var reports int64
+	err := t.store.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &reports)
+	if err == nil && reports > 0 {
+		err = w.takeSmall(ctx, g.first)
+	}
+	if err == nil {
+		err = w.take(ctx, g)
+	}
+	if err != nil {
+		return err
+	}
+	return w.finish(ctx, func(tx) error { return nil })
+}
+
+// sharesOf returns the shares of a group.
+func (t *Team) sharesOf(ctx context.Context, read tx, id int64) (map[shareRef]bool, error) {
+	all := make(map[shareRef]bool)
+	_, err := collect(ctx, read, `SELECT shares.report_id, shares.n FROM reports
+			JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
+		WHERE`+ofGroup, []any{t.id, id}, func(scan scanner) (none struct{}, err error) {
+		share, err := scanShareRef(scan)
+		all[share] = true
+		return none, err
+	})
+	return all, err
+}
+
+// coldWriter writes a group of blocks. Nothing refers to them before finish, which also removes
+// the groups that were taken.
+type coldWriter struct {
+	team     *Team
+	id       int64
+	rowsLeft bool
+	taken    []coldGroup
+	written  int64
+	block    cold.Writer
+	sums     coldSums
+}
+
+func (t *Team) newColdWriter() *coldWriter {
+	return &coldWriter{team: t, id: newID(), sums: make(coldSums)}
+}
+
+// take adds the records that are left of a group.
+func (w *coldWriter) take(ctx context.Context, g coldGroup) error {
+	t := w.team
+	w.rowsLeft = w.rowsLeft || g.rowsLeft
 	err := t.store.snapshot(ctx, func(read tx) error {
-		args := []any{t.id, g.id}
-		err := read.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, args, &reports)
-		if err != nil || reports == 0 {
+		err := read.queryRow(ctx, `SELECT COUNT(*) FROM reports WHERE`+ofGroup, []any{t.id, g.id}, &g.reports)
+		if err != nil || g.reports == 0 {
 			return err
 		}
-		left := make(map[shareRef]bool)
-		_, err = collect(ctx, read, `SELECT shares.report_id, shares.n FROM reports
-				JOIN shares ON shares.team_id = $1 AND shares.report_id = reports.id
-			WHERE`+ofGroup, args, func(scan scanner) (none struct{}, err error) {
-			share, err := scanShareRef(scan)
-			left[share] = true
-			return none, err
-		})
+		left, err := t.sharesOf(ctx, read, g.id)
 		if err != nil {
 			return err
 		}
@@ -264,37 +310,47 @@ func (t *Team) rewriteGroup(ctx context.Context, g coldGroup) error {
 			return nil
 		})
 	})
+	w.taken = append(w.taken, g)
+	return err
+}
+
+// takeSmall takes the group before a report if it is small. A damaged one stays as it is.
+func (w *coldWriter) takeSmall(ctx context.Context, before dmarcd.ReportID) error {
+	t := w.team
+	var g coldGroup
+	var n int
+	var records int64
+	err := t.store.queryRow(ctx, `SELECT id, n, records, first_report, last_report, rows_left FROM cold_blocks
+		WHERE team_id = $1 AND last_report < $2 AND rewrite_at = 0 ORDER BY last_report DESC, n DESC LIMIT 1`,
+		[]any{t.id, before}, &g.id, &n, &records, &g.first, &g.last, &g.rowsLeft)
+	if errors.Is(err, dmarcd.ErrNotFound) || err == nil && (n > 0 || records >= smallGroup) {
+		return nil
+	}
+	if err == nil {
+		err = w.take(ctx, g)
+	}
+	if errors.Is(err, cold.ErrDamaged) {
+		w.taken = nil
+		return nil
+	}
+	return err
+}
+
+// remove removes a group whose records were taken, and has its reports refer to the new one.
+func (w *coldWriter) remove(ctx context.Context, tx tx, g coldGroup) error {
+	t := w.team
+	changed, err := tx.exec(ctx, `UPDATE reports SET cold = $3 WHERE`+ofGroup, t.id, g.id, w.id)
+	if err == nil && changed != g.reports {
+		err = errReportsChanged
+	}
 	if err != nil {
 		return err
 	}
-	return w.finish(ctx, func(tx tx) error {
-		changed, err := tx.exec(ctx, `UPDATE reports SET cold = $3 WHERE`+ofGroup, t.id, g.id, w.id)
-		if err == nil && changed != reports {
-			err = errReportsChanged
-		}
-		if err != nil {
-			return err
-		}
-		if err := t.leaveBlobs(ctx, tx, g.id); err != nil {
-			return err
-		}
-		_, err = tx.exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
+	if err := t.leaveBlobs(ctx, tx, g.id); err != nil {
 		return err
-	})
-}
-
-// coldWriter writes a group of blocks. Nothing refers to them before finish.
-type coldWriter struct {
-	team     *Team
-	id       int64
-	rowsLeft bool
-	written  int64
-	block    cold.Writer
-	sums     coldSums
-}
-
-func (t *Team) newColdWriter() *coldWriter {
-	return &coldWriter{team: t, id: newID(), rowsLeft: true, sums: make(coldSums)}
+	}
+	_, err = tx.exec(ctx, `DELETE FROM cold_blocks WHERE team_id = $1 AND id = $2`, t.id, g.id)
+	return err
 }
 
 func (w *coldWriter) add(ctx context.Context, r cold.Record) error {
@@ -339,15 +395,29 @@ func (w *coldWriter) flush(ctx context.Context) error {
 
 const coldColumns = `team_id, id, n, first_report, last_report, last_share, last_n, records, bytes, sum, blob, block, rows_left, rewrite_at`
 
-// finish writes the last block, and the transaction in which refer has reports refer to the
-// blocks. They must have all records of these reports.
+// finish writes the last block, and the transaction in which reports refer to the blocks: those
+// of the groups that were taken, and others by refer. The blocks must have all their records.
 func (w *coldWriter) finish(ctx context.Context, refer func(tx) error) error {
 	if err := w.flush(ctx); err != nil {
 		return err
 	}
 	return w.team.tx(ctx, func(tx tx) error {
+		for _, g := range w.taken {
+			if err := w.remove(ctx, tx, g); err != nil {
+				return err
+			}
+		}
 		if err := refer(tx); err != nil {
 			return err
+		}
+		left, err := w.team.sharesOf(ctx, tx, w.id)
+		if err != nil {
+			return err
+		}
+		for share := range w.sums {
+			if !left[share] {
+				return errReportsChanged
+			}
 		}
 		problem, err := w.team.compareCold(ctx, tx, w.id, w.sums)
 		if err != nil {
