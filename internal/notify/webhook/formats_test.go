@@ -115,6 +115,23 @@ func TestFormatsRefuse(t *testing.T) {
 	}
 }
 
+// TestErrorsHaveNoSecrets wants the URL of a chat service, which is its secret, not to be in an
+// error: errors are logged.
+func TestErrorsHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(nil)
+	server.Close() // nothing listens there any more
+	for _, endpoint := range []string{server.URL + "/services/T0/secret?routing_key=secret", "https://10.0.0.1/secret?sig=secret"} {
+		for _, format := range []dmarcd.WebhookFormat{dmarcd.FormatStandard, dmarcd.FormatSlack, dmarcd.FormatPagerDuty} {
+			c := delivery(endpoint, []byte(endpoint))
+			c.Webhook.Format = format
+			if _, err := sender(loopback()).Send(t.Context(), c); err == nil || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: got %v, want an error without the URL", format, err)
+			}
+		}
+	}
+}
+
 // rebinding resolves a name to a public address first, and to loopback after that.
 type rebinding struct{ asked atomic.Int64 }
 

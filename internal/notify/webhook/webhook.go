@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -51,6 +52,10 @@ func (s *Sender) Send(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.Del
 		return result, err
 	}
 	response, err := s.Client.Do(request)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // the URL may be a secret
+	}
 	switch {
 	case errors.Is(err, outbound.ErrRefused):
 		result.Problem = addressRefused
@@ -106,8 +111,8 @@ func (s *Sender) request(ctx context.Context, c dmarcd.ClaimedDelivery, now time
 }
 
 // post returns a POST of a JSON document.
-func post(ctx context.Context, url string, body []byte) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+func post(ctx context.Context, endpoint string, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
