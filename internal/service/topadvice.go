@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,15 +43,16 @@ func (t *Team) TopAdvice(ctx context.Context) ([]dmarcd.Advice, error) {
 // not older than age; 0 computes all of it.
 func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Duration) ([]dmarcd.Advice, error) {
 	all := make([]dmarcd.Advice, len(domains))
-	bases := make([]string, len(domains))
+	bases := make([]adviceBasis, len(domains))
 	var open []int
 	cache, now := &t.service.advice, time.Now()
 	own, err := t.team.TeamSenders(ctx)
 	if err != nil {
 		return nil, err
 	}
+	senders := basisOf("%q", own)
 	for i, domain := range domains {
-		if bases[i], err = t.adviceBasis(ctx, domain, own); err != nil {
+		if bases[i], err = t.adviceBasis(ctx, domain, senders); err != nil {
 			return nil, err
 		}
 		var ok bool
@@ -82,16 +84,27 @@ func (t *Team) advise(ctx context.Context, domains []dmarcd.Domain, age time.Dur
 	return all, nil
 }
 
+// adviceBasis identifies what advice follows from. It is a hash: the classes of senders and the
+// senders of a team may be megabytes, and the cache has one for each domain.
+type adviceBasis [sha256.Size]byte
+
+// basisOf returns the basis of values, in a format that differs where they do.
+func basisOf(format string, values ...any) adviceBasis {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, format, values...) // a hash has no errors
+	return adviceBasis(sum.Sum(nil))
+}
+
 // adviceBasis identifies the state of a domain, and the team's own senders, that its advice
 // follows from.
-func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain, own []dmarcd.TeamSender) (string, error) {
+func (t *Team) adviceBasis(ctx context.Context, domain dmarcd.Domain, own adviceBasis) (adviceBasis, error) {
 	from, to := t.period(dmarcd.Days{})
 	state, err := t.team.AdviceState(ctx, domain.ID, dmarcd.Days{From: &from, To: &to})
 	if err != nil {
-		return "", err
+		return adviceBasis{}, err
 	}
 	classes, err := t.team.SenderClasses(ctx, domain.Name)
-	return fmt.Sprintf("%q %q %t %v %v %v", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), state, classes, own), err
+	return basisOf("%q %q %t %v %q %x", domain.Record, domain.RecordDomain, domain.KnownAt.IsZero(), state, classes, own), err
 }
 
 // RefreshAdvice computes the advice of a team that was asked for lately, where something has
@@ -129,7 +142,7 @@ type adviceKey struct {
 
 type rememberedAdvice struct {
 	advice dmarcd.Advice
-	basis  string
+	basis  adviceBasis
 	at     time.Time
 }
 
@@ -137,7 +150,7 @@ type rememberedAdvice struct {
 type askedTeam struct{ asked, next time.Time }
 
 // get returns advice with that basis that was not computed before oldest.
-func (c *adviceCache) get(key adviceKey, basis string, oldest time.Time) (dmarcd.Advice, bool) {
+func (c *adviceCache) get(key adviceKey, basis adviceBasis, oldest time.Time) (dmarcd.Advice, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	remembered, ok := c.known[key]

@@ -3,7 +3,10 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,6 +87,50 @@ func TestAdviceIsReused(t *testing.T) {
 			t.Errorf("%s: got mail read %d times, want %d", change.name, got, change.want)
 		}
 	}
+}
+
+// TestAdviceTakesLittleMemory has a team with as many senders of its own as there may be, whose
+// advice for many domains is cached. It is not parallel: it measures the heap.
+func TestAdviceTakesLittleMemory(t *testing.T) { //nolint:paralleltest // see above
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)})
+	acme, err := s.CreateTeam(t.Context(), "acme", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	label := strings.Repeat("x", 60)
+	for i := range dmarcd.MaxTeamSenders {
+		sender := dmarcd.TeamSender{Key: fmt.Sprint("sender-", i), Name: "x"}
+		for n := range dmarcd.MaxSenderClues {
+			name := fmt.Sprintf("n%d-%d.%s.%s.%s.example", i, n, label, label, label)
+			sender.Hosts, sender.Domains = append(sender.Hosts, name), append(sender.Domains, name)
+		}
+		if err := s.Team(acme.ID).SetTeamSender(t.Context(), sender); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const domains = 30
+	var names []string
+	for i := range domains {
+		names = append(names, fmt.Sprintf("d%d.example", i))
+	}
+	if _, err := s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	heap := func() int64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	before := heap()
+	if _, _, err := w.Team(acme.ID, service.CommandLine()).AllAdvice(t.Context(), 0, domains); err != nil {
+		t.Fatal(err)
+	}
+	if grown := heap() - before; grown > 16<<20 {
+		t.Errorf("the cache has %d MiB, want a few for %d domains", grown>>20, domains)
+	}
+	runtime.KeepAlive(w)
 }
 
 // TestRefreshAdvice refreshes the advice of teams that were asked for, and of no others.
