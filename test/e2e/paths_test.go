@@ -116,8 +116,8 @@ func TestCrossOriginRequests(t *testing.T) {
 			if got := a.header.Get("Access-Control-Allow-Origin"); got != origin {
 				t.Errorf("Access-Control-Allow-Origin: got %q want %q", got, origin)
 			}
-			if got := a.header.Get("Access-Control-Allow-Methods"); !strings.Contains(got, "DELETE") {
-				t.Errorf("Access-Control-Allow-Methods: got %q want DELETE in it", got)
+			if got := a.header.Get("Access-Control-Allow-Methods"); !strings.Contains(got, "PUT") || !strings.Contains(got, "DELETE") {
+				t.Errorf("Access-Control-Allow-Methods: got %q want PUT and DELETE in it", got)
 			}
 			allowed := strings.ToLower(a.header.Get("Access-Control-Allow-Headers"))
 			if !strings.Contains(allowed, "authorization") || !strings.Contains(allowed, "content-type") {
