@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -146,18 +149,22 @@ func (t *Team) ClaimDeliveries(ctx context.Context, lease time.Duration, perWebh
 		if err != nil {
 			return err
 		}
-		for _, id := range due {
-			webhook, err := t.claimWebhook(ctx, tx, id)
-			if err != nil {
+		webhooks := make([]claimable, len(due)) // locked in the order of their ids
+		for i, id := range due {
+			if webhooks[i], err = t.claimWebhook(ctx, tx, id); err != nil {
 				return err
 			}
-			ids, err := t.claimFrom(ctx, tx, webhook, now, until, perWebhook, limit-len(claimed))
+		}
+		// One that hangs leaves the slots to others.
+		slices.SortStableFunc(webhooks, func(a, b claimable) int { return cmp.Compare(a.leased, b.leased) })
+		for _, w := range webhooks {
+			ids, err := t.claimFrom(ctx, tx, w.Webhook, now, until, min(perWebhook-w.leased, limit-len(claimed)))
 			if err != nil {
 				return err
 			}
 			for _, id := range ids {
 				claimed = append(claimed, dmarcd.ClaimedDelivery{
-					Team: t.id, Webhook: webhook, Delivery: dmarcd.WebhookDelivery{ID: id, Webhook: webhook.ID}, LeaseUntil: until,
+					Team: t.id, Webhook: w.Webhook, Delivery: dmarcd.WebhookDelivery{ID: id, Webhook: w.ID}, LeaseUntil: until,
 				})
 			}
 		}
@@ -166,36 +173,51 @@ func (t *Team) ClaimDeliveries(ctx context.Context, lease time.Duration, perWebh
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
-	for i := range claimed {
-		c := &claimed[i]
-		if c.Delivery, err = t.Delivery(ctx, c.Webhook.ID, c.Delivery.ID); err != nil {
+	present := claimed[:0]
+	for _, c := range claimed {
+		c.Delivery, err = t.Delivery(ctx, c.Webhook.ID, c.Delivery.ID)
+		switch {
+		case errors.Is(err, dmarcd.ErrNotFound): // the webhook or the domain was removed meanwhile
+		case err != nil:
 			return nil, fmt.Errorf("read delivery: %w", err)
+		default:
+			present = append(present, c)
 		}
 	}
-	return claimed, nil
+	return present, nil
+}
+
+// claimable is a webhook with the number of its deliveries that are leased.
+type claimable struct {
+	dmarcd.Webhook
+
+	leased int
 }
 
 // claimWebhook returns a webhook, and makes other claims of its deliveries wait. It locks by
 // UPDATE and not by FOR UPDATE, so that events that reference the webhook can be written
 // meanwhile.
-func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (dmarcd.Webhook, error) {
-	return scanWebhook(t.store.now())(func(dest ...any) error {
+func (t *Team) claimWebhook(ctx context.Context, tx tx, id dmarcd.WebhookID) (w claimable, err error) {
+	now := t.store.now()
+	w.Webhook, err = scanWebhook(now)(func(dest ...any) error {
 		return tx.queryRow(ctx, `UPDATE webhooks SET claimed_at = $3 WHERE team_id = $1 AND id = $2 RETURNING `+webhookColumns,
-			[]any{t.id, id, unix(t.store.now())}, dest...)
+			[]any{t.id, id, unix(now)}, dest...)
 	})
+	if err != nil {
+		return w, err
+	}
+	return w, tx.queryRow(ctx, `SELECT count(*) FROM deliveries WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND lease_until > $3`,
+		[]any{t.id, id, unix(now)}, &w.leased)
 }
 
-func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now, until time.Time, perWebhook, limit int) ([]dmarcd.DeliveryID, error) {
+func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now, until time.Time, limit int) ([]dmarcd.DeliveryID, error) {
 	if !webhook.Enabled() {
 		_, err := tx.exec(ctx, `UPDATE deliveries SET state = 'failed', problem = 'The webhook is disabled.'
 			WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND next_at <= $3`, t.id, webhook.ID, unix(now))
 		return nil, err
 	}
-	var leased int
-	err := tx.queryRow(ctx, `SELECT count(*) FROM deliveries WHERE team_id = $1 AND webhook_id = $2 AND state = 'pending' AND lease_until > $3`,
-		[]any{t.id, webhook.ID, unix(now)}, &leased)
-	if err != nil || min(perWebhook-leased, limit) <= 0 {
-		return nil, err
+	if limit <= 0 {
+		return nil, nil
 	}
 	// Deliveries of deleted domains are left to the purge.
 	return collect(ctx, tx, `UPDATE deliveries SET attempts = attempts + 1, lease_until = $3, next_at = $3
@@ -204,7 +226,7 @@ func (t *Team) claimFrom(ctx context.Context, tx tx, webhook dmarcd.Webhook, now
 			WHERE deliveries.team_id = $1 AND deliveries.webhook_id = $2 AND deliveries.state = 'pending' AND deliveries.next_at <= $4
 				AND (events.domain_id IS NULL OR domains.deleted_at = 0)
 			ORDER BY deliveries.next_at, deliveries.seq LIMIT $5)
-		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), min(perWebhook-leased, limit)}, scanDeliveryID)
+		RETURNING id`, []any{t.id, webhook.ID, unix(until), unix(now), limit}, scanDeliveryID)
 }
 
 // SaveDelivery saves the result of an attempt: delivered, retry at next, or failed if next is

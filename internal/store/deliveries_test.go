@@ -185,6 +185,31 @@ func TestClaimsOfReplicas(t *testing.T) {
 	})
 }
 
+// TestSlowWebhookLeavesSlots has one webhook hold as much as it may. What becomes free goes to
+// another.
+func TestSlowWebhookLeavesSlots(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		team := newTeam(t, db.Open(t, store.Options{}), "a")
+		addDomain(t, team, "example.com")
+		addWebhook(t, team, dmarcd.Webhook{})
+		addWebhook(t, team, dmarcd.Webhook{})
+		for _, policy := range []string{"none", "reject", "none", "reject", "none"} {
+			happen(t, team, "example.com", time.Now(), policy)
+		}
+		held := claim(t, team, 4)
+		if len(held) != 4 || held[0].Webhook.ID != held[3].Webhook.ID {
+			t.Fatalf("got %d deliveries, want four of one webhook", len(held))
+		}
+		if err := team.SaveDelivery(t.Context(), held[0], dmarcd.DeliveryResult{At: time.Now(), Status: 200}, time.Time{}, "", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if next := claim(t, team, 1); len(next) != 1 || next[0].Webhook.ID == held[0].Webhook.ID {
+			t.Errorf("got %+v, want a delivery of the other webhook", next)
+		}
+	})
+}
+
 func TestFailingWebhookIsDisabled(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
