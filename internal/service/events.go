@@ -61,6 +61,7 @@ func (t *Team) EventsSince(ctx context.Context, filter EventFilter, since int64,
 		if err != nil || len(events) > 0 || waiting.Err() != nil || t.service.stopping() {
 			return events, err
 		}
+		since = max(since, seen) // all up to that were read, and do not match
 	}
 }
 
