@@ -17,6 +17,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -61,8 +62,14 @@ type API struct {
 	failed  *buckets[string] // rejected tokens, by address
 	// reporters limits TLS report senders, by address.
 	reporters *buckets[string]
-	cors      cors
+	// requests limits those that are served at once, by team: a request may last for minutes.
+	requests fair.Counter[dmarcd.TeamID]
+	cors     cors
 }
+
+// maxRequests is how many requests of a team are served at once: as many as one client network
+// may have connections. Behind a proxy nothing else keeps a team from using all connections.
+const maxRequests = 256
 
 // New returns an API.
 func New(options Options) (*API, error) {
@@ -79,6 +86,7 @@ func New(options Options) (*API, error) {
 		tokens:    newBuckets[dmarcd.TokenID](options.RateLimit, options.Now),
 		failed:    newBuckets[string](options.RateLimit, options.Now),
 		reporters: newBuckets[string](options.RateLimit, options.Now),
+		requests:  fair.Counter[dmarcd.TeamID]{Max: maxRequests},
 		cors:      newCORS(options.CORSOrigins),
 	}
 	routes, err := a.routes()
@@ -135,6 +143,14 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	case limited:
 		a.tokens.sayWhen(w.Header(), token.ID)
 		return errTooManyRequests
+	}
+	leave, ok := a.requests.Enter(token.Team)
+	if !ok {
+		w.Header().Set("Retry-After", retryAfter)
+		return errTooManyRequests
+	}
+	defer leave()
+	switch {
 	case matched == nil && allowed != "":
 		w.Header().Set("Allow", allowed)
 		return errMethodNotAllowed

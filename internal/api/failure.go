@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -74,9 +76,12 @@ const errorHeader = "Dmarcd-Error"
 // kindStatus returns the status for an error: that of a failure, or of its kind.
 func kindStatus(err error) int {
 	var f *failure
+	var throttled *service.ThrottledError
 	switch {
 	case errors.As(err, &f):
 		return f.status
+	case errors.As(err, &throttled):
+		return http.StatusTooManyRequests
 	case errors.Is(err, dmarcd.ErrInvalid):
 		return http.StatusUnprocessableEntity
 	case errors.Is(err, dmarcd.ErrUnauthorized):
@@ -124,9 +129,13 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, addition bool, err er
 	var f *failure
 	var invalid *dmarcd.InvalidError
 	var full *dmarcd.QuotaError
+	var throttled *service.ThrottledError
 	switch {
 	case errors.As(err, &f):
 		text = f.message
+	case errors.As(err, &throttled):
+		w.Header().Set("Retry-After", strconv.Itoa(int(throttled.RetryAfter.Seconds())))
+		text = throttled.Error()
 	case errors.As(err, &invalid):
 		text = invalid.Message
 	case errors.As(err, &full):

@@ -30,13 +30,10 @@ func (t *Team) trustedAddresses(ctx context.Context) (map[string]bool, error) {
 	return trusted, err
 }
 
-// askConfirmation sends the link with which a recipient confirms their address. A relay that
-// is down is in the log: enabling the webhook sends the link again.
+// askConfirmation sends the link with which a recipient confirms their address, after
+// throttleMail. A relay that is down is in the log: enabling the webhook sends the link again.
 func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
 	options := t.service.options
-	if err := t.throttleMail(w.Address()); err != nil {
-		return err
-	}
 	secret, err := options.OpenWebhook(w, w.Secrets[0])
 	if err != nil {
 		return err
@@ -55,7 +52,7 @@ func (t *Team) askConfirmation(ctx context.Context, w dmarcd.Webhook) error {
 	return nil
 }
 
-// throttleMail returns dmarcd.ErrLimit after too much mail of the team, or to an address.
+// throttleMail returns a *ThrottledError after too much mail of the team, or to an address.
 func (t *Team) throttleMail(address string) error {
 	return t.service.mailAttempts.Attempt(address, t.team.ID().String())
 }

@@ -15,11 +15,14 @@ const (
 	storeTime = 30 * time.Second
 	// storePoll is the time between two queries for it.
 	storePoll = 250 * time.Millisecond
+	// maxSelfTests is how many self-tests of a team are under way at once: all of them share
+	// the connections that one client may have.
+	maxSelfTests = 2
 )
 
 // SelfTest sends a synthetic report to the reporting address of a domain, as a receiver
 // would, and follows it until it is stored. The report has no messages, so it counts
-// nowhere, and is deleted.
+// nowhere, and is deleted. It is a *ThrottledError while several of the team are under way.
 func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, error) {
 	if err := t.may(dmarcd.RightChange); err != nil {
 		return dmarcd.SelfTest{}, err
@@ -32,6 +35,11 @@ func (t *Team) SelfTest(ctx context.Context, name string) (dmarcd.SelfTest, erro
 	if address == "" {
 		return dmarcd.SelfTest{}, &dmarcd.InvalidError{Field: "domain", Message: "This installation has no report domain, so it cannot receive mail. An operator can set DMARCD_REPORT_DOMAIN and DMARCD_SMTP_LISTEN."}
 	}
+	leave, ok := t.service.selfTests.Enter(t.team.ID())
+	if !ok {
+		return dmarcd.SelfTest{}, &ThrottledError{RetryAfter: storeTime}
+	}
+	defer leave()
 	// It goes on when the client leaves: the report is deleted in any case.
 	ctx = context.WithoutCancel(ctx)
 	id := "selftest-" + strings.ToLower(rand.Text())

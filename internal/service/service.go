@@ -97,7 +97,13 @@ type Service struct {
 	advice       adviceCache
 	// waiters bounds the requests that wait for events.
 	waiters *fair.Limiter[dmarcd.TeamID]
+	// webhookTests and selfTests limit those under way.
+	webhookTests fair.Counter[dmarcd.WebhookID]
+	selfTests    fair.Counter[dmarcd.TeamID]
 }
+
+// ThrottledError says when to try something again.
+type ThrottledError = auth.ThrottledError
 
 // New returns a service over a store.
 func New(s *store.Store, options Options) *Service {
@@ -118,6 +124,8 @@ func New(s *store.Store, options Options) *Service {
 		mailboxAttempts: auth.NewThrottle(options.Now),
 		mailAttempts:    auth.NewThrottle(options.Now),
 		waiters:         fair.New[dmarcd.TeamID](fair.Options{Capacity: maxWaiters, PerKey: maxTeamWaiters}),
+		webhookTests:    fair.Counter[dmarcd.WebhookID]{Max: maxWebhookTests},
+		selfTests:       fair.Counter[dmarcd.TeamID]{Max: maxSelfTests},
 	}
 }
 

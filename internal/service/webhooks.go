@@ -17,6 +17,8 @@ const (
 	oldSecretTime = 24 * time.Hour
 	// testLease limits a test, including saving its result.
 	testLease = time.Minute
+	// maxWebhookTests is how many tests of a webhook are under way at once.
+	maxWebhookTests = 4
 )
 
 // mayConnect returns dmarcd.ErrForbidden unless the actor may choose hosts that this server
@@ -66,6 +68,9 @@ func (t *Team) AddWebhook(ctx context.Context, wanted dmarcd.Webhook) (added dma
 		confirmed = t.actor.local || trusted[wanted.Address()]
 		if !confirmed {
 			wanted.DisabledAt, wanted.DisabledReason = t.service.options.Now(), unconfirmed
+			if err := t.throttleMail(wanted.Address()); err != nil {
+				return dmarcd.Webhook{}, "", err
+			}
 		}
 	}
 	seal := func(w dmarcd.Webhook) ([]byte, error) { return t.service.options.SealWebhook(w, plain) }
@@ -145,6 +150,11 @@ func (t *Team) UpdateWebhook(ctx context.Context, id dmarcd.WebhookID, change We
 		switch {
 		case change.Enabled == nil || *change.Enabled == w.Enabled():
 		case *change.Enabled && w.Format == dmarcd.FormatEmail && !t.actor.local && !trusted[w.Address()]:
+			if !ask { // the transaction may be retried
+				if err := t.throttleMail(w.Address()); err != nil {
+					return err
+				}
+			}
 			ask, w.DisabledReason = true, unconfirmed
 		case *change.Enabled:
 			w.DisabledAt = time.Time{}
@@ -205,7 +215,8 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID) error {
 	return t.team.RemoveWebhook(ctx, id, t.actor.to("webhook.remove", id.String(), ""))
 }
 
-// TestWebhook delivers a test event once, now, and returns the result.
+// TestWebhook delivers a test event once, now, and returns the result. It is a *ThrottledError
+// while several tests of the webhook are under way.
 func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.WebhookDelivery, error) {
 	if err := t.mayConnect(); err != nil {
 		return dmarcd.WebhookDelivery{}, err
@@ -213,6 +224,11 @@ func (t *Team) TestWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.Web
 	if err := t.mayMail(ctx, id); err != nil {
 		return dmarcd.WebhookDelivery{}, err
 	}
+	leave, ok := t.service.webhookTests.Enter(id)
+	if !ok {
+		return dmarcd.WebhookDelivery{}, &ThrottledError{RetryAfter: webhook.Timeout}
+	}
+	defer leave()
 	// It goes on when the client leaves: the result is in the log of deliveries.
 	ctx = context.WithoutCancel(ctx)
 	began := time.Now()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/memory"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
@@ -31,6 +32,7 @@ var (
 	errConflict         = &failure{http.StatusConflict, "It exists already", "Go back and choose another name, or use the one that exists."}
 	errUnavailable      = &failure{http.StatusServiceUnavailable, "The service is not available at the moment", "Nothing is lost. Try again in a few seconds. If it happens again, tell the operator: the database may be out of reach, or the disk nearly full."}
 	errBusy             = &failure{http.StatusServiceUnavailable, "Too many large pages at once", "Other large pages of your team, or of others, are still being made. Try again in a few seconds."}
+	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many pages at once", "Other pages of yours are still being made. Try again in a few seconds."}
 	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, tell the operator the request id below."}
 )
 
@@ -43,9 +45,12 @@ func pageOf(err error) *failure {
 	var invalid *dmarcd.InvalidError
 	var tooLarge *http.MaxBytesError
 	var full *dmarcd.QuotaError
+	var throttled *service.ThrottledError
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.As(err, &throttled):
+		return &failure{http.StatusTooManyRequests, "Too many attempts", throttled.Error()}
 	case errors.As(err, &tooLarge):
 		return errTooLarge
 	case errors.As(err, &invalid) && invalid.Field == "after":
@@ -83,7 +88,7 @@ type errorPage struct {
 // contains the error.
 func (s *Web) fail(c *call, err error) {
 	page := pageOf(err)
-	if page.status == http.StatusServiceUnavailable {
+	if page.status == http.StatusServiceUnavailable || page.status == http.StatusTooManyRequests {
 		c.w.Header().Set("Retry-After", retryAfter)
 	}
 	code := wire.ErrorCode(page.status)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/upload"
@@ -54,7 +55,13 @@ type Web struct {
 	assets    *assets
 	templates *templates
 	origin    *http.CrossOriginProtection
+	// requests limits those that are served at once, by user.
+	requests fair.Counter[dmarcd.UserID]
 }
+
+// maxRequests is how many requests of a user are served at once. Behind a proxy nothing else keeps
+// a user from using all connections.
+const maxRequests = 64
 
 // New returns the web interface. It fails only if a built-in asset or template is invalid.
 func New(options Options) (*Web, error) {
@@ -65,7 +72,7 @@ func New(options Options) (*Web, error) {
 	if options.Uploads == nil {
 		options.Uploads = upload.NewGate(upload.DefaultLimits())
 	}
-	w := &Web{options: options, assets: built.assets, templates: built.templates, origin: http.NewCrossOriginProtection()}
+	w := &Web{options: options, assets: built.assets, templates: built.templates, origin: http.NewCrossOriginProtection(), requests: fair.Counter[dmarcd.UserID]{Max: maxRequests}}
 	w.routing = httproute.New(Prefix, w.routes(), func(r *route) (method, path string) { return r.method, r.path })
 	return w, nil
 }
@@ -100,6 +107,11 @@ func (s *Web) serve(c *call) error {
 		}
 		return err
 	}
+	leave, ok := s.requests.Enter(c.account.User.ID)
+	if !ok {
+		return errTooManyRequests
+	}
+	defer leave()
 	if c.viewer.Team.ID != 0 {
 		note(c.w, "team", c.viewer.Team.ID.String())
 	}
