@@ -45,7 +45,7 @@ exim_group = %[3]d
 primary_hostname = mail.recipient.example
 deliver_drop_privilege = true
 keep_environment =
-tls_advertise_hosts =
+%[4]s
 acl_smtp_rcpt = take
 
 begin acl
@@ -70,8 +70,9 @@ maildir:
 // inbox is a mail server that takes all mail.
 type inbox struct{ address, folder string }
 
-// startInbox starts Exim, which goes with the test.
-func startInbox(t *testing.T) *inbox {
+// startInbox starts Exim, which goes with the test. It offers TLS if there is a certificate, in
+// PEM with its key.
+func startInbox(t *testing.T, certificate []byte) *inbox {
 	t.Helper()
 	as := unprivileged(t)
 	folder, port := eximFolder(t, as), freePort(t)
@@ -79,8 +80,16 @@ func startInbox(t *testing.T) *inbox {
 	if as != nil {
 		uid, gid = int(as.Uid), int(as.Gid)
 	}
+	encryption := "tls_advertise_hosts ="
+	if certificate != nil {
+		file := filepath.Join(folder, "tls.pem")
+		if err := os.WriteFile(file, certificate, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		encryption = "tls_advertise_hosts = *\ntls_certificate = " + file + "\ntls_privatekey = " + file
+	}
 	configuration := filepath.Join(folder, "exim.conf")
-	if err := os.WriteFile(configuration, fmt.Appendf(nil, inboxConfiguration, folder, uid, gid), 0o644); err != nil {
+	if err := os.WriteFile(configuration, fmt.Appendf(nil, inboxConfiguration, folder, uid, gid, encryption), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(findExim(t), "-C", configuration, "-bdf", "-oX", "127.0.0.1."+strconv.Itoa(port))
@@ -202,7 +211,7 @@ func TestSentMail(t *testing.T) {
 		t.Log(needsServers)
 		return
 	}
-	relay := startInbox(t)
+	relay := startInbox(t, nil)
 	key, record := dkimKey(t)
 	if _, ok := dkim.ParseKey(record); !ok {
 		t.Fatalf("the key is invalid: %s", record)
