@@ -33,7 +33,7 @@ func (e *examination) checkDANE(ctx context.Context) {
 		}
 	}
 	f.Problems = daneProblems(found.AllProblems())
-	e.checkCertificates(ctx, found.Hosts)
+	e.checkCertificates(ctx, found)
 }
 
 // probed is what a mail server says.
@@ -45,12 +45,12 @@ type probed struct {
 
 // checkCertificates compares the certificates of mail servers with their TLSA records and
 // with the clock.
-func (e *examination) checkCertificates(ctx context.Context, hosts []dane.Host) {
+func (e *examination) checkCertificates(ctx context.Context, found dane.Result) {
 	if e.options.DialMX == nil {
 		return
 	}
 	now := e.options.Now()
-	hosts = hosts[:min(len(hosts), maxProbed)]
+	hosts := found.Hosts[:min(len(found.Hosts), maxProbed)]
 	results := make([]probed, len(hosts))
 	var all recovered.Group
 	for i, host := range hosts {
@@ -67,7 +67,7 @@ func (e *examination) checkCertificates(ctx context.Context, hosts []dane.Host) 
 		})
 	}
 	all.Wait()
-	f, unseen := &e.facts.STARTTLS, false
+	f, unseen := &e.facts.STARTTLS, found.Status == dane.StatusInconclusive && len(hosts) == 0
 	matches := len(e.facts.DANE.Problems)
 	for i, host := range hosts {
 		p := results[i]

@@ -47,6 +47,8 @@ func TestProbedHosts(t *testing.T) {
 		{name: "one is silent, others have expired", zone: sound + servers, silent: "m2.example.com", after: 2 * time.Hour, want: "ok", dialled: 3, problems: 2},
 		{name: "the fourth is not asked", zone: sound + servers, silent: "m4.example.com", want: "ok", dialled: 3},
 		{name: "no mail", zone: without("MX"), want: "ok"},
+		{name: "no answer for MX", zone: without("MX") + "example.com MX INCONCLUSIVE", want: "inconclusive"},
+		{name: "no answer for the address", zone: without("mx.example.com          A") + "mx.example.com A INCONCLUSIVE", silent: "mx.example.com", want: "inconclusive", dialled: 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
