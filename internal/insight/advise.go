@@ -122,8 +122,19 @@ func (p Policy) next() Policy {
 // In returns a record with the policy in the place of its own. All other tags stay.
 func (p Policy) In(record string) string {
 	r, _ := dmarc.Parse(record)
+	testing, percent := "", ""
+	if p.Testing {
+		testing = "y"
+	}
+	if p.Percent < 100 {
+		percent = strconv.Itoa(p.Percent)
+	}
 	tags := []dmarc.Tag{
-		{Name: "p", Value: p.P.String()}, {Name: "sp", Value: p.SP.String()}, {Name: "np", Value: p.NP.String()}, {Name: "t"}, {Name: "pct"},
+		{Name: "p", Value: p.P.String()},
+		{Name: "sp", Value: p.SP.String()},
+		{Name: "np", Value: p.NP.String()},
+		{Name: "t", Value: testing},
+		{Name: "pct", Value: percent},
 	}
 	if p.ADKIM != r.ADKIM {
 		tags = append(tags, dmarc.Tag{Name: "adkim", Value: p.ADKIM.String()})
@@ -185,12 +196,12 @@ func (p Published) recordAction(stage dmarcd.Stage, domain string) *dmarcd.Actio
 	case p.Record == "":
 		return &dmarcd.Action{
 			ID: dmarcd.ActionPublish, Title: "Publish a DMARC record", Record: p.Base,
-			Reason: "Without a record receivers deliver mail that spoofs " + domain + ", and send no reports about it.",
+			Reason: "Without a record, receivers deliver mail that spoofs " + domain + " and send no reports.",
 		}
 	case !ok || state != dmarc.OK:
 		return &dmarcd.Action{
-			ID: dmarcd.ActionRepair, Title: "Repair the DMARC record", Record: p.Base,
-			Reason: "Receivers cannot use the record as it is published, so " + domain + " is not protected.",
+			ID: dmarcd.ActionRepair, Title: "Fix the DMARC record", Record: p.Base,
+			Reason: "Receivers cannot use the published record, so " + domain + " is not protected.",
 		}
 	}
 	return nil
