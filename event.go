@@ -134,9 +134,9 @@ func (e Event) Summary() string {
 	case PolicyStrengthened:
 		return fmt.Sprintf("The DMARC policy of %s was strengthened from %s to %s.", e.Domain, policyName(e.Before), policyName(e.After))
 	case FindingAppeared:
-		return fmt.Sprintf("New problem with %s: %s", e.Domain, e.After)
+		return e.finding("New problem", "with", e.After)
 	case FindingResolved:
-		return fmt.Sprintf("Resolved for %s: %s", e.Domain, e.Before)
+		return e.finding("Resolved", "for", e.Before)
 	case ChecksSuspended:
 		return fmt.Sprintf("%s is no longer checked on schedule: %s", e.Domain, e.Reason)
 	case HeldReport:
@@ -149,6 +149,14 @@ func (e Event) Summary() string {
 		return e.digest()
 	}
 	return e.detected()
+}
+
+// finding introduces the text of a finding, which names the domain in most cases.
+func (e Event) finding(what, of, text string) string {
+	if strings.Contains(text, e.Domain) {
+		return what + ": " + text
+	}
+	return what + " " + of + " " + e.Domain + ": " + text
 }
 
 // EventDetail is a fact about an event, with a name for users.

@@ -152,7 +152,7 @@ func (p *program) domainSenderCommand() *cobra.Command {
 	const automatic = "automatic"
 	cmd := &cobra.Command{
 		Use:   "sender --team NAME DOMAIN KEY CLASS",
-		Short: "Say what a sender is to a domain: yours, unknown, spoofing or automatic",
+		Short: "Set the class of a sender for a domain: yours, unknown, spoofing or automatic",
 		Long: `Says what a sender is to a domain, whatever the reports show. KEY is that of "dmarcd advise".
 The class automatic takes the word back.`,
 		Example: `  dmarcd domain sender --team acme example.com AS64496 yours

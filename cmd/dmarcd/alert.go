@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) alertCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "alert", Short: "What the alert rules of a team sent and suppressed", Args: noArguments, RunE: showHelp}
+	cmd := &cobra.Command{Use: "alert", Short: "Show the alerts of a team, and send a test alert", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.alertListCommand(), p.alertTestCommand())
 	return cmd
 }

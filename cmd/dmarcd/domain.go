@@ -160,7 +160,7 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 func (p *program) domainTagsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tags --team NAME DOMAIN [TAG...]",
-		Short: "Set the tags of a domain, which lists can be narrowed by; without tags, remove them",
+		Short: "Set the tags of a domain, by which lists can be filtered; without tags, remove all",
 		Example: `  dmarcd domain tags --team acme example.com shop eu
   dmarcd domain tags --team acme example.com`,
 		Args: cobra.MinimumNArgs(1),

@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) eventCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "event", Short: "What happened to the domains of a team", Args: noArguments, RunE: showHelp}
+	cmd := &cobra.Command{Use: "event", Short: "Show what happened to the domains of a team", Args: noArguments, RunE: showHelp}
 	cmd.AddCommand(p.eventListCommand())
 	return cmd
 }

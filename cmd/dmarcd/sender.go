@@ -16,7 +16,7 @@ import (
 func (p *program) senderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sender",
-		Short: "Senders that a team adds to the catalogue, or corrects",
+		Short: "Manage the senders that a team adds to the catalogue, or corrects",
 		Long: `Senders that a team adds to the catalogue, or corrects, for its own domains. Set the class
 of a sender for one domain with "dmarcd domain sender".`,
 		Args: noArguments,

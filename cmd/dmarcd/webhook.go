@@ -17,7 +17,7 @@ import (
 func (p *program) webhookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhook",
-		Short: "Endpoints to which the events of a team are delivered",
+		Short: "Manage the webhooks that receive the events of a team",
 		Long: `Endpoints to which the events of a team are delivered, as Standard Webhooks 1.0
 describes it, or as messages of Slack, Microsoft Teams, Discord or PagerDuty. A running
 daemon delivers each event within seconds, and retries for a day.`,

@@ -66,8 +66,8 @@ func TestMailboxForm(t *testing.T) {
 		name, server, says string
 		least              time.Duration
 	}{
-		{"no listener", "127.0.0.1:1", "The server cannot be reached, or does not speak IMAP", hasty},
-		{"something else", listen(t, func(conn net.Conn) { _, _ = fmt.Fprint(conn, "SSH-2.0-other\r\n") }), "The server cannot be reached, or does not speak IMAP", hasty},
+		{"no listener", "127.0.0.1:1", "The server cannot be reached, or does not support IMAP", hasty},
+		{"something else", listen(t, func(conn net.Conn) { _, _ = fmt.Fprint(conn, "SSH-2.0-other\r\n") }), "The server cannot be reached, or does not support IMAP", hasty},
 		{"a private address", "10.0.0.1", "An operator can allow its network with DMARCD_OUTBOUND_ALLOW", 0},
 		{"another private address", "[64:ff9b::a00:1]:143", "An operator can allow its network with DMARCD_OUTBOUND_ALLOW", 0},
 		{"a mail server", listen(t, refuseLogin), "The server rejected the login.", 0},

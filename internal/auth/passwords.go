@@ -59,7 +59,7 @@ func NewPasswords() *Passwords {
 // queued. client is an address or another key that distinguishes clients.
 func (p *Passwords) Hash(ctx context.Context, client, password string) (string, error) {
 	if utf8.RuneCountInString(password) < MinPassword || len(password) > maxPassword || !utf8.ValidString(password) {
-		return "", &dmarcd.InvalidError{Field: "password", Message: "A password has at least 12 characters, and at most 1024 bytes."}
+		return "", &dmarcd.InvalidError{Field: "password", Message: "A password must have at least 12 characters and at most 1,024 bytes."}
 	}
 	h := argonHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: make([]byte, saltBytes)}
 	_, _ = rand.Read(h.salt) // never fails

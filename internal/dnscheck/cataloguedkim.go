@@ -20,7 +20,7 @@ var dkimEntries = []Entry{
 		"dkim.not-found", dmarcd.LevelInfo, 0, "RFC 6376 §3.1",
 		"None of {count} common DKIM selectors exists for {domain}. It may still have keys under other names.",
 		"DNS has no list of selectors. Reports and the DKIM-Signature header of your own mail (s=) show which ones you use.",
-		"Name your selectors (--selector) to have their keys checked.",
+		"Wait for reports: their selectors are checked automatically. To check others, use `dmarcd check --selector NAME`.",
 	},
 	{
 		"dkim.wildcard", dmarcd.LevelWarning, 3, "RFC 4592 §3.3.1",

@@ -220,8 +220,8 @@ func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *
 	action := &dmarcd.Action{LegitimateAffected: s.LegitimateAffected, SpoofingStopped: s.SpoofingStopped}
 	switch {
 	case total == 0 && !p.ReportsHere:
-		action.ID, action.Title, action.Record = dmarcd.ActionReports, "Have reports sent here", p.Base
-		action.Reason = "The record does not name the reporting address of this domain, so nothing is known about its mail."
+		action.ID, action.Title, action.Record = dmarcd.ActionReports, "Add the reporting address to the record", p.Base
+		action.Reason = "The record does not contain the reporting address of this domain, so no reports arrive here."
 	case stage != dmarcd.StageEnforced && (s.Days < enoughDays || total < enoughMessages):
 		action.ID, action.Title = dmarcd.ActionWait, "Wait for more reports"
 		action.Reason = fmt.Sprintf("Reports cover %s on %s; %d messages on %d days are needed before the policy can be tightened.",
@@ -234,7 +234,7 @@ func (p Published) mailAction(stage dmarcd.Stage, policy Policy, s Simulation) *
 		}
 	case stage != dmarcd.StageEnforced && unknown != nil:
 		action.ID, action.Title = dmarcd.ActionIdentify, "Find out whether "+unknown.Name+" sends for you"
-		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC, and nothing shows whether it is yours. Confirm it or mark it as spoofing.",
+		action.Reason = fmt.Sprintf("%s of %s from %s fail DMARC, and it is unclear whether this sender is yours. Mark it as yours or as spoofing.",
 			dmarcd.FormatNumber(unknown.Affected), count(unknown.Messages, "message"), unknown.Name)
 	case stage != dmarcd.StageEnforced:
 		action.ID, action.Title = dmarcd.ActionTighten, "Publish p="+policy.P.String()

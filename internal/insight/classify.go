@@ -51,7 +51,7 @@ func (s *suspect) class() (dmarcd.Class, []string) {
 	case counts.SPF > 0 && s.part(counts.Compliant) >= enoughAligned:
 		return dmarcd.ClassYours, []string{passes, fmt.Sprintf("%s pass SPF for your domain: its SPF record lists the address.", dmarcd.FormatNumber(counts.SPF))}
 	case counts.SPF > 0:
-		return dmarcd.ClassUnknown, []string{passes, "Some addresses of this network are yours; most of its mail never passes."}
+		return dmarcd.ClassUnknown, []string{passes, "Some addresses of this network are yours, but most of its mail never passes DMARC."}
 	case s.dkimOnly > 0:
 		return s.signedClass(passes)
 	case s.part(s.relayed) >= enoughRelayed:
@@ -76,7 +76,7 @@ func (s *suspect) knownClass(counts dmarcd.Counts, passes string) (dmarcd.Class,
 	case s.sender.Relays():
 		return dmarcd.ClassForwarder, []string{known, passes}
 	case passesOn && !authorised && counts.SPF == 0 && s.dkimOnly > 0 && s.keysAreOthers():
-		return dmarcd.ClassForwarder, []string{known, passes, "Your signature survives, SPF does not pass, and your mail with the same key comes from elsewhere."}
+		return dmarcd.ClassForwarder, []string{known, passes, "Your signature survives, SPF does not pass, and mail with the same key also comes from other networks."}
 	case passesOn && !authorised && counts.Compliant == 0 && s.part(s.relayed) >= enoughRelayed:
 		return dmarcd.ClassForwarder, []string{known, passes, s.relayEvidence()}
 	case counts.Compliant == 0 && !authorised && !s.sender.AlignsSPF && !s.sender.AlignsDKIM:
@@ -96,7 +96,7 @@ func (s *suspect) signedClass(passes string) (dmarcd.Class, []string) {
 	case s.part(s.dkimOnly+s.broken) < enoughAligned:
 		return dmarcd.ClassUnknown, []string{passes, "Most of its mail carries no signature of yours."}
 	case s.keysAreOthers() || s.part(s.relayed) >= enoughRelayed:
-		evidence := []string{passes, signed, "Your mail with the same key comes from elsewhere."}
+		evidence := []string{passes, signed, "Mail with the same key also comes from other networks."}
 		if s.relayed > 0 {
 			evidence = append(evidence, s.relayEvidence())
 		}
@@ -114,16 +114,16 @@ func (s *suspect) unknownClass(passes string) (dmarcd.Class, []string) {
 	other, messages, names := s.authenticatedAs()
 	switch {
 	case total < enoughSpoofed:
-		return dmarcd.ClassUnknown, []string{passes, "That is too few messages for a verdict."}
+		return dmarcd.ClassUnknown, []string{passes, "Too few messages for a verdict."}
 	case names > 0 && s.part(messages) >= oneDomain:
 		return dmarcd.ClassUnknown, []string{passes, fmt.Sprintf(
 			"%s authenticate as %s, which may be a service that you use.", count(messages, "message"), other)}
 	case s.isNew():
 		return dmarcd.ClassUnknown, []string{passes, fmt.Sprintf("It is new: first seen on %s.", s.first)}
 	}
-	evidence := []string{passes, "It never authenticates as your domain, and neither your SPF record nor a signature or a host name of yours points to it."}
+	evidence := []string{passes, "It never authenticates as your domain, and nothing in SPF, DKIM or host names links it to you."}
 	if names > 1 {
-		evidence = append(evidence, fmt.Sprintf("It authenticates as %d other domains or more.", names))
+		evidence = append(evidence, fmt.Sprintf("It authenticates as at least %d other domains.", names))
 	}
 	return dmarcd.ClassSpoofing, evidence
 }

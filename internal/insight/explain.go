@@ -47,7 +47,7 @@ func (s *suspect) cause(f failure, of failed) string {
 	var spf string
 	switch f.spf {
 	case spfBroken:
-		return fmt.Sprintf("SPF ends in a permanent error (permerror) since %s: %s. %s", s.docket.domain.spfBrokenSince(of.first), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
+		return fmt.Sprintf("SPF has failed with a permanent error (permerror) since %s: %s. %s", s.docket.domain.spfBrokenSince(of.first), s.spfProblem(f.checked, of.last), sentence(s.dkimCause(f, of, domain)))
 	case spfMissing:
 		spf = f.checked + " has no SPF record"
 		if f.checked != domain {
@@ -58,7 +58,7 @@ func (s *suspect) cause(f failure, of failed) string {
 	case spfOther:
 		spf = fmt.Sprintf("SPF passes for %s, which is not aligned with %s", f.checked, domain)
 	case spfAligned:
-		spf = fmt.Sprintf("SPF passes for %s, but strict alignment asks for %s", f.checked, f.from)
+		spf = fmt.Sprintf("SPF passes for %s, but strict alignment requires %s", f.checked, f.from)
 	default:
 		spf = "SPF does not pass"
 	}
@@ -72,9 +72,9 @@ func (s *suspect) dkimCause(f failure, of failed, domain string) string {
 		return fmt.Sprintf("the signature is for %s, not for %s", f.signer, domain)
 	case signedAligned:
 		if f.signer == f.from {
-			return fmt.Sprintf("receivers did not count the valid signature for %s", f.signer)
+			return fmt.Sprintf("receivers did not accept the valid signature for %s", f.signer)
 		}
-		return fmt.Sprintf("the signature is for %s, but strict alignment asks for %s", f.signer, f.from)
+		return fmt.Sprintf("the signature is for %s, but strict alignment requires %s", f.signer, f.from)
 	case keyFails, signatureFails:
 		key := f.selector + "._domainkey." + f.signer
 		switch keyStatus(f, s.docket.domain.factsAt(of.last)) {
@@ -112,20 +112,20 @@ const (
 // spfProblem says what was wrong with the SPF record of a domain on a day.
 func (s *suspect) spfProblem(domain string, day dmarcd.Day) string {
 	facts := s.docket.domain.factsAt(day)
-	record := "the record of " + domain
+	record := "the SPF record of " + domain
 	switch {
 	case facts == nil || facts.Domain != domain:
 		return record + " cannot be evaluated"
 	case facts.SPF.Status == "multiple":
 		return domain + " has several SPF records"
 	case facts.SPF.Lookups > maxLookups:
-		return fmt.Sprintf("%s needs %d lookups, and %d are allowed", record, facts.SPF.Lookups, maxLookups)
+		return fmt.Sprintf("%s needs %d lookups; the limit is %d", record, facts.SPF.Lookups, maxLookups)
 	case facts.SPF.VoidLookups > maxVoidLookups:
-		return fmt.Sprintf("%d lookups of %s find nothing, and %d may", facts.SPF.VoidLookups, record, maxVoidLookups)
+		return fmt.Sprintf("%s has %d void lookups; the limit is %d", record, facts.SPF.VoidLookups, maxVoidLookups)
 	case facts.SPF.Status == "permerror" && len(facts.SPF.Problems) > 0:
 		return fmt.Sprintf("%s has the problem %s", record, facts.SPF.Problems[0].Kind)
 	case facts.SPF.Status == "ok":
-		return record + " had an error, and is valid now"
+		return record + " had an error, but is valid now"
 	}
 	return record + " cannot be evaluated"
 }
@@ -140,7 +140,7 @@ func (s *suspect) fix(class dmarcd.Class, f failure) string {
 	case dmarcd.ClassSpoofing:
 		return ""
 	case dmarcd.ClassUnknown:
-		return fmt.Sprintf("Find out whether %s sends for you, then confirm it or mark it as spoofing.", s.name)
+		return fmt.Sprintf("Find out whether %s sends for you, then mark it as yours or as spoofing.", s.name)
 	}
 	if fix := s.recordFix(f); fix != "" {
 		return fix
@@ -156,7 +156,7 @@ func (s *suspect) fix(class dmarcd.Class, f failure) string {
 	}
 	switch {
 	case f.dkim == signatureFails:
-		return "Let the server that signs be the last one that changes the message."
+		return "Sign the message last: no server may change it after it is signed."
 	case f.spf == spfUnauthorised:
 		return fmt.Sprintf("Add the address to the SPF record of %s, and sign with DKIM for %s.", f.checked, domain)
 	case f.spf == spfMissing:
@@ -174,7 +174,7 @@ func (s *suspect) recordFix(f failure) string {
 	key := f.selector + "._domainkey." + f.signer
 	switch status := keyStatus(f, s.docket.domain.Facts); {
 	case f.spf == spfBroken && s.spfIsValid(f.checked):
-		return "Nothing: the SPF record is valid now."
+		return "Nothing to do: the SPF record is valid now."
 	case f.spf == spfBroken:
 		if facts := s.docket.domain.Facts; facts != nil && facts.Domain == f.checked && facts.SPF.Lookups > maxLookups {
 			return fmt.Sprintf("Reduce the SPF record of %s to %d lookups.", f.checked, maxLookups)
@@ -187,7 +187,7 @@ func (s *suspect) recordFix(f failure) string {
 	case (f.dkim == keyFails || f.dkim == signatureFails) && status == "revoked":
 		return fmt.Sprintf("Sign with a key that is not revoked, or publish a new key at %s.", key)
 	case f.dkim == keyFails && status == "found":
-		return fmt.Sprintf("Nothing: the key %s is published now.", key)
+		return fmt.Sprintf("Nothing to do: the key %s is published now.", key)
 	case f.dkim == keyFails:
 		return fmt.Sprintf("Correct the key at %s.", key)
 	}

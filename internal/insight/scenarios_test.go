@@ -64,7 +64,7 @@ var ownScenarios = []scenario{
 		},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "permerror", Lookups: 12}},
 		want: []want{{
-			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the record of example.com needs 12 lookups, and 10 are allowed",
+			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-10-24: the SPF record of example.com needs 12 lookups; the limit is 10",
 			"Reduce the SPF record of example.com to 10 lookups.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
@@ -81,7 +81,7 @@ var ownScenarios = []scenario{
 			{source: "192.0.2.1", perDay: 50, first: 3, days: 27, spf: "example.com pass"},
 		},
 		facts: dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "is valid now", "Nothing: the SPF record is valid now."}},
+		want:  []want{{"AS64496", dmarcd.ClassYours, "is valid now", "Nothing to do: the SPF record is valid now."}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
 	{
@@ -97,8 +97,8 @@ var ownScenarios = []scenario{
 			checked(19950, dmarcd.Facts{SPF: dmarcd.SPFFacts{Status: "ok"}}),
 		},
 		want: []want{{
-			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-09-24: the record of example.com needs 12 lookups, and 10 are allowed",
-			"Nothing: the SPF record is valid now.",
+			"AS64496", dmarcd.ClassYours, "(permerror) since 2024-09-24: the SPF record of example.com needs 12 lookups; the limit is 10",
+			"Nothing to do: the SPF record is valid now.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
@@ -110,7 +110,7 @@ var ownScenarios = []scenario{
 		facts:  key("s2", "found"),
 		checks: []dmarcd.StoredCheck{checked(20005, key("s2", "found")), checked(19990, key("s2", "none"))},
 		want: []want{{
-			"AS64496", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing: the key s2._domainkey.example.com is published now.",
+			"AS64496", dmarcd.ClassYours, "the key s2._domainkey.example.com is missing in the DNS", "Nothing to do: the key s2._domainkey.example.com is published now.",
 		}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionTighten,
 	},
@@ -143,7 +143,7 @@ var ownScenarios = []scenario{
 	{
 		name: "own gateway changes signed mail", mail: []flow{office(100), {source: "192.0.2.9", perDay: 30, signed: "s1 example.com fail", spf: "gateway.example pass"}},
 		facts: key("s1", "found"),
-		want:  []want{{"AS64496", dmarcd.ClassYours, "the message was changed in transit", "Let the server that signs be the last one"}},
+		want:  []want{{"AS64496", dmarcd.ClassYours, "the message was changed in transit", "Sign the message last"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{
@@ -159,7 +159,7 @@ var ownScenarios = []scenario{
 	{
 		name: "strict alignment is missed", record: "v=DMARC1; p=none; adkim=s; aspf=s; rua=mailto:d@example.com",
 		mail:  []flow{office(100), {source: "192.0.2.3", perDay: 30, from: "news.example.com", signed: "n example.com pass", spf: "bounce.example.com pass"}},
-		want:  []want{{"AS64496", dmarcd.ClassYours, "but strict alignment asks for news.example.com", "Set adkim=r and aspf=r"}},
+		want:  []want{{"AS64496", dmarcd.ClassYours, "but strict alignment requires news.example.com", "Set adkim=r and aspf=r"}},
 		stage: dmarcd.StageMonitoring, action: dmarcd.ActionFix,
 	},
 	{

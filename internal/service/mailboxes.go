@@ -21,7 +21,7 @@ const (
 	// tryTime is when a failure is reported to the user.
 	tryTime = 10 * time.Second
 	// unreached is the message about a server that does not speak IMAP with us.
-	unreached = "The server cannot be reached, or does not speak IMAP as it is asked to. Check its name, port and encryption; an operator finds the reason in the log."
+	unreached = "The server cannot be reached, or does not support IMAP with these settings. Check its name, port and encryption; an operator finds the reason in the log."
 	// addressRefused is the message about a server with a forbidden address.
 	addressRefused = "This installation does not connect to private or reserved addresses. An operator can allow its network with DMARCD_OUTBOUND_ALLOW."
 )

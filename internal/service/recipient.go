@@ -73,7 +73,7 @@ func onlyTLS(delivery *dmarcd.Delivery) error {
 		if report.Kind == dmarcd.KindTLS {
 			return false
 		}
-		reason = fmt.Sprintf("only TLS reports are taken at this address, and this is a report of the kind %s", report.Kind)
+		reason = fmt.Sprintf("this address accepts only TLS reports, and this is a report of the kind %s", report.Kind)
 		return true
 	})
 	if len(delivery.Reports) == 0 {

@@ -45,7 +45,7 @@ func (t *Team) SetRetention(ctx context.Context, keep Retention) error {
 		return err
 	}
 	if keep.Counters != 0 && (keep.Records == 0 || keep.Records > keep.Counters) {
-		return &dmarcd.InvalidError{Field: "counters", Message: "The sums are kept at least as long as the records that they are made of."}
+		return &dmarcd.InvalidError{Field: "counters", Message: "Daily totals must be stored at least as long as the records."}
 	}
 	return t.team.SetRetention(ctx, store.Retention{
 		Counters: time.Duration(keep.Counters) * day, Records: time.Duration(keep.Records) * day,

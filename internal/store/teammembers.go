@@ -77,7 +77,7 @@ func (t *Team) changeMember(ctx context.Context, user dmarcd.UserID, disowns boo
 			return err
 		}
 		if disowns && len(owners) == 1 && owners[0] == user {
-			return &dmarcd.InvalidError{Field: "role", Message: "A team keeps at least one owner: make another member owner first."}
+			return &dmarcd.InvalidError{Field: "role", Message: "A team needs at least one owner. Make another member an owner first."}
 		}
 		if disowns {
 			_, err := tx.exec(ctx, `DELETE FROM invites WHERE team_id = $1 AND used_at = 0 AND created_by = $2`, t.id, user)

@@ -38,7 +38,7 @@ func (s *Web) passwordForm() ui.Form {
 func (s *Web) newPasswordField(label string) ui.Field {
 	return ui.Field{
 		Name: "password", Label: label, Type: "password", Autocomplete: "new-password", Required: true,
-		MinLength: s.options.MinPassword, Hint: "At least " + strconv.Itoa(s.options.MinPassword) + " characters. A few words in a row are fine.",
+		MinLength: s.options.MinPassword, Hint: "At least " + strconv.Itoa(s.options.MinPassword) + " characters. A few words are fine.",
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *Web) showAccount(c *call, status int, edit func(*accountView)) error {
 	}
 	if len(sessions) > 1 {
 		view.EndOthers = ui.Action{
-			Label: "End all others", Path: accountPath + "/sessions/end", Danger: true,
+			Label: "End all other sessions", Path: accountPath + "/sessions/end", Danger: true,
 			Question: "End all other sessions? Those browsers are signed out.",
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Web) setPassword(c *call) error {
 	case err == nil:
 		return c.done(accountPath, "password-set")
 	case errors.Is(err, dmarcd.ErrForbidden):
-		return &failure{http.StatusForbidden, "You have no password here", "You sign in by the identity provider. Change the password there."}
+		return &failure{http.StatusForbidden, "You have no password here", "You sign in with the identity provider. Change the password there."}
 	case errors.Is(err, dmarcd.ErrUnauthorized):
 		err = &dmarcd.InvalidError{Field: "current", Message: "The current password is incorrect."}
 	case errors.Is(err, dmarcd.ErrLimit):

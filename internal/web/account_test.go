@@ -125,7 +125,7 @@ func TestAccountForms(t *testing.T) {
 	}{
 		{"a name that is too long", "/app/account/name", url.Values{"name": {strings.Repeat("a", 101)}}, 422, "at most 100 printable characters"},
 		{"a wrong password", "/app/account/password", url.Values{"current": {"not that one"}, "password": {newPassword}}, 422, "The current password is incorrect."},
-		{"a session of another user", "/app/account/sessions/0011/end", nil, 404, "There is nothing here"},
+		{"a session of another user", "/app/account/sessions/0011/end", nil, 404, "Page not found"},
 	} {
 		before := s.audit(t)
 		w := s.post(viewer, row.path, row.form)
@@ -212,7 +212,7 @@ func TestAccountWithoutATeam(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", path, w.Code, want)
 		}
 	}
-	if w := s.get(zoe, "/app/"); !strings.Contains(w.Body.String(), "You are in no team") {
+	if w := s.get(zoe, "/app/"); !strings.Contains(w.Body.String(), "You are not a member of a team") {
 		t.Error("got a page that does not say what to do, want it said")
 	}
 	if w := s.post(zoe, "/app/sign-out", nil); w.Header().Get("Location") != "/app/sign-in" {

@@ -24,15 +24,15 @@ func rulesForm(r dmarcd.AlertRules) ui.Form {
 		return ui.Field{Name: name, Label: label, Type: "number", Required: true, Value: strconv.Itoa(value), Hint: hint}
 	}
 	return ui.Form{Path: alertsPath + "/rules", Method: "post", Submit: "Save rules", Fields: []ui.Field{
-		list("kinds", "Kinds of events", orAll(shape.Kinds, ""), "policy.weakened, spoofing.burst", "Separate them with commas. Leave it empty for all."),
-		list("domains", "Domains", orAll(shape.Domains, ""), "example.com", "Separate them with commas. Leave it empty for all."),
-		list("tags", "Tags", orAll(shape.Tags, ""), "shop", "Domains with one of these tags are included too. Separate tags with commas."),
+		list("kinds", "Kinds of events", orAll(shape.Kinds, ""), "policy.weakened, spoofing.burst", "Separate with commas. Leave empty for all."),
+		list("domains", "Domains", orAll(shape.Domains, ""), "example.com", "Separate with commas. Leave empty for all."),
+		list("tags", "Tags", orAll(shape.Tags, ""), "shop", "Also include domains with one of these tags. Separate with commas."),
 		{Name: "min_level", Label: "Minimum level", Type: "select", Value: shape.MinLevel, Choices: ui.Choices(dmarcd.LevelInfo, dmarcd.LevelWarning, dmarcd.LevelError)},
 		{Name: "quiet_hours", Label: "Quiet hours from", Type: "time", Value: quiet.From, Hint: "Alerts wait until the quiet hours end. Leave both times empty for none."},
 		{Name: "quiet_to", Label: "Quiet hours until", Type: "time", Value: quiet.To},
 		list("time_zone", "Time zone of the quiet hours", quiet.TimeZone, "Europe/Berlin", ""),
-		minutes("group_minutes", "Group for (minutes)", shape.GroupMinutes, "After an alert was sent, others of its kind wait so long, and are sent as one. 0 sends each at once."),
-		minutes("cool_down_minutes", "Cool-down (minutes)", shape.CoolDownMinutes, "How long the same alert is not sent again. 0 is no cool-down."),
+		minutes("group_minutes", "Group for (minutes)", shape.GroupMinutes, "After an alert, further alerts of the same kind wait this long and are sent as one. 0 sends each at once."),
+		minutes("cool_down_minutes", "Cool-down (minutes)", shape.CoolDownMinutes, "The same alert is not sent again for this long. 0 turns the cool-down off."),
 	}}
 }
 

@@ -70,6 +70,11 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
 	}
 	view.Table.CSV = alertsPath + "?csv=alerts"
+	for i, a := range found.Items {
+		if a.State == dmarcd.AlertSent { // as usual: only the file has the reason
+			view.Table.Rows[i][3].Note = ""
+		}
+	}
 	return c.render(status, Page{Template: "alerts", Title: "Alerts", Section: "Alerts"}, view)
 }
 

@@ -89,7 +89,7 @@ func (s *Web) builder(c *call) error {
 	}
 	view.Form, view.Paste = builderForm(view.Domain, record), pasteForm(view.Domain, view.Record)
 	if invalid := (*dmarcd.InvalidError)(nil); errors.As(badName, &invalid) {
-		view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message+" What stands beside is for "+exampleDomain+"."
+		view.Form.Fields[0].Value, view.Form.Fields[0].Error = written, invalid.Message+" The record shown is for "+exampleDomain+"."
 	}
 	return c.render(http.StatusOK, Page{Template: "builder", Title: "Record builder", Section: "Record builder"}, view)
 }
@@ -124,7 +124,7 @@ func recordWarnings(published, record dmarc.Record) []string {
 	for _, of := range []struct {
 		subject dmarc.Subject
 		words   string
-	}{{dmarc.Itself, "the domain"}, {dmarc.Subdomain, "subdomains"}, {dmarc.MissingSubdomain, "names that do not exist"}} {
+	}{{dmarc.Itself, "the domain"}, {dmarc.Subdomain, "subdomains"}, {dmarc.MissingSubdomain, "non-existent subdomains"}} {
 		before, _ := published.Policy(of.subject)
 		after, _ := record.Policy(of.subject)
 		if before, after = published.Applied(before), record.Applied(after); after < before {
@@ -133,7 +133,7 @@ func recordWarnings(published, record dmarc.Record) []string {
 	}
 	for tag, policy := range map[string]dmarc.Policy{"sp": record.SP, "np": record.NP} {
 		if policy != dmarc.Unstated && policy < record.P {
-			list = append(list, "The policy in "+tag+" is weaker than that of the domain, so that attackers can use other names of it.")
+			list = append(list, "The policy in "+tag+" is weaker than that of the domain, so attackers can spoof its subdomains instead.")
 		}
 	}
 	if record.Testing && record.P == dmarc.None {
@@ -195,7 +195,7 @@ func destinations(written string) string {
 
 func builderForm(domain string, r dmarc.Record) ui.Form {
 	policy := func(none string) []ui.Choice {
-		list := []ui.Choice{{Value: "none", Label: "none: deliver, and report"}, {Value: "quarantine", Label: "quarantine: treat as suspicious"}, {Value: "reject", Label: "reject: refuse"}}
+		list := []ui.Choice{{Value: "none", Label: "none: deliver and report"}, {Value: "quarantine", Label: "quarantine: treat as suspicious"}, {Value: "reject", Label: "reject: do not accept"}}
 		if none != "" {
 			list = append([]ui.Choice{{Value: "", Label: none}}, list...)
 		}
@@ -205,28 +205,28 @@ func builderForm(domain string, r dmarc.Record) ui.Form {
 	if r.Testing {
 		testing = "y"
 	}
-	mode := []ui.Choice{{Value: "r", Label: "relaxed: the same organization"}, {Value: "s", Label: "strict: the same name"}}
-	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Make the record", Fields: []ui.Field{
+	mode := []ui.Choice{{Value: "r", Label: "relaxed: same organization"}, {Value: "s", Label: "strict: same name"}}
+	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Build record", Fields: []ui.Field{
 		{Name: "domain", Label: "Domain", Type: "text", Value: domain, Autocomplete: "off"},
 		{Name: "p", Label: "Policy (p)", Type: "select", Value: r.P.String(), Choices: policy("")},
-		{Name: "sp", Label: "For subdomains (sp)", Type: "select", Value: r.SP.String(), Choices: policy("as the domain")},
-		{Name: "np", Label: "For names that do not exist (np)", Type: "select", Value: r.NP.String(), Choices: policy("as subdomains")},
+		{Name: "sp", Label: "For subdomains (sp)", Type: "select", Value: r.SP.String(), Choices: policy("same as the domain")},
+		{Name: "np", Label: "For non-existent subdomains (np)", Type: "select", Value: r.NP.String(), Choices: policy("same as subdomains")},
 		{Name: "rua", Label: "Aggregate reports to (rua)", Type: "text", Value: addresses(r.RUA), Placeholder: "dmarc@example.com", Autocomplete: "off"},
 		{Name: "ruf", Label: "Failure reports to (ruf)", Type: "text", Value: addresses(r.RUF), Autocomplete: "off"},
 		{Name: "fo", Label: "Failure reports when (fo)", Type: "select", Value: r.FO.String(), Choices: []ui.Choice{
-			{Value: "0", Label: "nothing passed"}, {Value: "1", Label: "anything did not pass"}, {Value: "d", Label: "a signature failed"}, {Value: "s", Label: "SPF failed"}, {Value: "1:d:s", Label: "all of these"},
+			{Value: "0", Label: "neither SPF nor DKIM passes"}, {Value: "1", Label: "SPF or DKIM does not pass"}, {Value: "d", Label: "a DKIM signature fails"}, {Value: "s", Label: "SPF fails"}, {Value: "1:d:s", Label: "any of these"},
 		}},
 		{Name: "t", Label: "Testing (t)", Type: "select", Value: testing, Choices: []ui.Choice{{Value: "n", Label: "no: apply the policy"}, {Value: "y", Label: "yes: apply one level less"}}},
 		{Name: "adkim", Label: "DKIM alignment (adkim)", Type: "select", Value: r.ADKIM.String(), Choices: mode},
 		{Name: "aspf", Label: "SPF alignment (aspf)", Type: "select", Value: r.ASPF.String(), Choices: mode},
 		{Name: "psd", Label: "Public suffix (psd)", Type: "select", Value: r.PSD.String(), Choices: []ui.Choice{
-			{Value: "u", Label: "not said"}, {Value: "n", Label: "no: this is the organization's domain"}, {Value: "y", Label: "yes: others register names below"},
+			{Value: "u", Label: "not specified"}, {Value: "n", Label: "no: an organizational domain"}, {Value: "y", Label: "yes: others register names below it"},
 		}},
 	}}
 }
 
 func pasteForm(domain, record string) ui.Form {
-	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Explain it", Fields: []ui.Field{
+	return ui.Form{Path: Prefix + "/builder", Method: "get", Submit: "Explain record", Fields: []ui.Field{
 		{Name: "domain", Label: "Domain", Type: "hidden", Value: domain},
 		{Name: "record", Label: "Record", Type: "text", Value: record, Autocomplete: "off"},
 	}}

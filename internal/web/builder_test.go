@@ -30,7 +30,7 @@ func TestBuilder(t *testing.T) {
 		{
 			"testing, to either sort of receiver",
 			url.Values{"record": {"v=DMARC1; p=reject; t=y"}},
-			[]string{"The tag p says reject, and t=y asks for one level less.", "These receivers know neither np nor t."},
+			[]string{"The tag p sets reject; t=y reduces it by one level.", "These receivers ignore np and t."},
 		},
 		{
 			"pct, to either sort of receiver",
@@ -40,10 +40,10 @@ func TestBuilder(t *testing.T) {
 		{
 			"below the organization, to receivers that know no tree",
 			url.Values{"domain": {"mail.example.co.uk"}, "record": {"v=DMARC1; p=reject"}},
-			[]string{"These receivers query the name itself and example.co.uk, and find no record."},
+			[]string{"These receivers query only the name itself and example.co.uk, and find no record."},
 		},
-		{"a tag for subdomains", url.Values{"record": {"v=DMARC1; p=reject; sp=none"}}, []string{"<small>The tag sp says so.</small></td></tr>"}},
-		{"not a record", url.Values{"record": {"v=spf1 -all"}}, []string{"Receivers pass over this text"}},
+		{"a tag for subdomains", url.Values{"record": {"v=DMARC1; p=reject; sp=none"}}, []string{"<small>Set by the tag sp.</small></td></tr>"}},
+		{"not a record", url.Values{"record": {"v=spf1 -all"}}, []string{"Receivers ignore this text"}},
 		{"a broken record", url.Values{"record": {"v=DMARC1; p=all; rua=mailto:a@example.com"}}, []string{"acts as p=none"}},
 		{
 			"a line of a zone",
@@ -58,13 +58,13 @@ func TestBuilder(t *testing.T) {
 			url.Values{"record": {"_dmarc.example.org. TXT v=DMARC1; p=reject"}},
 			[]string{"<code data-copy>v=DMARC1; p=reject</code>", "<code data-copy>_dmarc.example.org</code>"},
 		},
-		{"a line with another record before", url.Values{"record": {"p=none v=DMARC1"}}, []string{"Receivers pass over this text"}},
+		{"a line with another record before", url.Values{"record": {"p=none v=DMARC1"}}, []string{"Receivers ignore this text"}},
 		{"quotes in the middle", url.Values{"record": {`v=DMARC1; p=none; x="y"`}}, []string{`<code data-copy>v=DMARC1; p=none; x="y"</code>`}},
 		{"the name that has the record", url.Values{"domain": {"_dmarc.example.org"}}, []string{"<code data-copy>_dmarc.example.org</code>"}},
 		{
 			"not a name",
 			url.Values{"domain": {"example..org"}},
-			[]string{`value="example..org"`, `id="error-domain"`, "What stands beside is for example.com."},
+			[]string{`value="example..org"`, `id="error-domain"`, "The record shown is for example.com."},
 		},
 		{
 			"a domain of the team",
@@ -79,7 +79,7 @@ func TestBuilder(t *testing.T) {
 				"The policy for the domain becomes weaker: quarantine → none.", "t=y has no effect with p=none.",
 			},
 		},
-		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"The tag p stands there twice"}},
+		{"a tag twice", url.Values{"record": {"v=DMARC1; p=none; p=reject"}}, []string{"The tag p occurs twice"}},
 	} {
 		body := html.UnescapeString(s.body(t, viewer, "/app/builder?"+row.query.Encode()))
 		for _, want := range row.want {

@@ -18,10 +18,26 @@ func changeLines(changes []wire.Change) []changeLine {
 	var lines []changeLine
 	for _, change := range changes {
 		if !repeats(change, changes) {
-			lines = append(lines, changeLine{changeTitle(change.Path), change.Before, change.After})
+			lines = append(lines, newChangeLine(change))
 		}
 	}
 	return lines
+}
+
+// newChangeLine describes a change. That of a finding is its level, "" without it.
+func newChangeLine(change wire.Change) changeLine {
+	id, ok := strings.CutPrefix(change.Path, "findings.")
+	switch {
+	case !ok:
+		return changeLine{changeTitle(change.Path), change.Before, change.After}
+	case change.Before == "":
+		text := id + " (" + change.After + ")"
+		return changeLine{"New finding", text, text}
+	case change.After == "":
+		text := id + " (" + change.Before + ")"
+		return changeLine{"Resolved finding", text, text}
+	}
+	return changeLine{"Level of the finding " + id, change.Before, change.After}
 }
 
 // repeats reports whether another change of the same check implies this one.
@@ -39,9 +55,13 @@ func repeats(change wire.Change, all []wire.Change) bool {
 		return has(func(other wire.Change) bool {
 			return other.Path == "dmarc.policy" && other.Before == change.Before && other.After == change.After
 		})
+	case strings.HasPrefix(change.Path, "dkim.") && member == "from":
+		return true // how the selector is known does not change DNS
 	case strings.HasPrefix(change.Path, "dkim.") && member != "record":
 		// The record shows that a key was added or removed.
-		return record(part) && has(func(other wire.Change) bool { return other.Path == part+".selector" })
+		return has(func(other wire.Change) bool {
+			return other.Path == part+".record" && (other.Before == "" || other.After == "")
+		})
 	case strings.Contains(change.Path, ".destinations."):
 		part, _, _ = strings.Cut(change.Path, ".")
 		return record(part)
@@ -54,30 +74,30 @@ func repeats(change wire.Change, all []wire.Change) bool {
 // changeTitles describe members that occur once.
 var changeTitles = map[string]string{
 	"grade":                              "Grade",
-	"dmarc.status":                       "DMARC record, its state",
+	"dmarc.status":                       "Status of the DMARC record",
 	"dmarc.record":                       "DMARC record",
-	"dmarc.record_domain":                "Whose DMARC record applies",
+	"dmarc.record_domain":                "Domain of the DMARC record",
 	"dmarc.organizational_domain":        "Organizational domain",
 	"dmarc.policy":                       "Policy",
 	"dmarc.applied":                      "Policy that receivers apply",
-	"dmarc.legacy.policy":                "Policy for receivers of RFC 7489",
-	"dmarc.legacy.record_domain":         "Whose DMARC record applies for receivers of RFC 7489",
-	"dmarc.legacy.organizational_domain": "Organizational domain for receivers of RFC 7489",
-	"spf.status":                         "SPF record, its state",
-	"spf.reason":                         "SPF record, the reason of its state",
+	"dmarc.legacy.policy":                "Policy under RFC 7489",
+	"dmarc.legacy.record_domain":         "Domain of the DMARC record under RFC 7489",
+	"dmarc.legacy.organizational_domain": "Organizational domain under RFC 7489",
+	"spf.status":                         "Status of the SPF record",
+	"spf.reason":                         "Reason for the status of the SPF record",
 	"spf.record":                         "SPF record",
 	"spf.lookups":                        "SPF lookups",
 	"spf.void_lookups":                   "SPF void lookups",
-	"mta_sts.status":                     "MTA-STS record, its state",
+	"mta_sts.status":                     "Status of the MTA-STS record",
 	"mta_sts.record":                     "MTA-STS record",
-	"mta_sts.fetch":                      "MTA-STS policy, fetching it",
-	"mta_sts.mode":                       "MTA-STS policy, its mode",
-	"mta_sts.max_age":                    "MTA-STS policy, seconds that it holds",
-	"tls_rpt.status":                     "TLS-RPT record, its state",
+	"mta_sts.fetch":                      "Download of the MTA-STS policy",
+	"mta_sts.mode":                       "Mode of the MTA-STS policy",
+	"mta_sts.max_age":                    "max_age of the MTA-STS policy (seconds)",
+	"tls_rpt.status":                     "Status of the TLS-RPT record",
 	"tls_rpt.record":                     "TLS-RPT record",
-	"bimi.status":                        "BIMI record, its state",
+	"bimi.status":                        "Status of the BIMI record",
 	"bimi.record":                        "BIMI record",
-	"bimi.record_domain":                 "Whose BIMI record applies",
+	"bimi.record_domain":                 "Domain of the BIMI record",
 	"bimi.location":                      "Logo",
 	"bimi.evidence":                      "Mark certificate",
 	"dane.status":                        "DANE",
@@ -89,23 +109,22 @@ var changeTitles = map[string]string{
 // the path, with the name or value between them.
 var changeFamilies = []struct{ before, behind, words, more string }{
 	{"spf.tree.", ".record", "", " now lists"},
-	{"findings.", "", "Finding ", ""},
 	{"dkim.", ".record", "DKIM key ", ""},
-	{"dkim.", ".status", "DKIM key ", ", its state"},
-	{"dkim.", ".bits", "DKIM key ", ", its length in bits"},
-	{"dkim.", ".algorithm", "DKIM key ", ", its algorithm"},
-	{"dkim.", ".testing", "DKIM key ", ", for testing"},
-	{"dkim.", ".from", "DKIM key ", ", how its selector is known"},
-	{"mx.", ".status", "Mail server ", ", its state"},
-	{"mx.", ".preference", "Mail server ", ", its preference"},
+	{"dkim.", ".status", "DKIM key ", ": status"},
+	{"dkim.", ".bits", "DKIM key ", ": length in bits"},
+	{"dkim.", ".algorithm", "DKIM key ", ": algorithm"},
+	{"dkim.", ".testing", "DKIM key ", ": test mode"},
+	{"dkim.", ".from", "DKIM key ", ": source of the selector"},
+	{"mx.", ".status", "Mail server ", ": status"},
+	{"mx.", ".preference", "Mail server ", ": preference"},
 	{"mx.", ".host", "Mail server ", ""},
-	{"mta_sts.mx.", "", "MTA-STS policy, mail server ", ""},
+	{"mta_sts.mx.", "", "MTA-STS policy: mail server ", ""},
 	{"tls_rpt.destinations.", "", "TLS reports to ", ""},
-	{"dmarc.destinations.", ".consent", "Reports to ", ", the consent"},
+	{"dmarc.destinations.", ".consent", "Reports to ", ": authorization"},
 	{"dmarc.destinations.", ".uri", "Reports to ", ""},
-	{"dmarc.destinations.", ".tag", "Reports to ", ", the tag"},
+	{"dmarc.destinations.", ".tag", "Reports to ", ": tag"},
 	{"dane.hosts.", ".status", "DANE of ", ""},
-	{"dane.hosts.", ".host", "DANE of ", ", the host"},
+	{"dane.hosts.", ".host", "DANE of ", ": host"},
 }
 
 // changeTitle returns the description of a path, or the path.
@@ -114,7 +133,7 @@ func changeTitle(path string) string {
 		return words
 	}
 	for _, list := range []struct{ before, between, words string }{
-		{"mx.", ".addresses.", ", an address"}, {"dkim.", ".aliases.", ", an alias"}, {"dane.hosts.", ".records.", ", a TLSA record"},
+		{"mx.", ".addresses.", ": address"}, {"dkim.", ".aliases.", ": alias"}, {"dane.hosts.", ".records.", ": TLSA record"},
 	} {
 		rest, ok := strings.CutPrefix(path, list.before)
 		if name, _, found := strings.Cut(rest, list.between); ok && found {

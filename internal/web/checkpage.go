@@ -85,12 +85,12 @@ func gradeLegend() string {
 	var b strings.Builder
 	for i, step := range dmarcd.Grades() {
 		if i == 0 {
-			fmt.Fprintf(&b, "%s for %d points", step.Grade, step.Points)
+			fmt.Fprintf(&b, "%s: %d points", step.Grade, step.Points)
 			continue
 		}
-		fmt.Fprintf(&b, ", %s up to %d", step.Grade, step.Points)
+		fmt.Fprintf(&b, ", %s: up to %d", step.Grade, step.Points)
 	}
-	return b.String() + ", " + dmarcd.WorstGrade + " for more."
+	return b.String() + ", " + dmarcd.WorstGrade + ": more."
 }
 
 // groupFindings groups the findings by level, worst first, without the next step, which
@@ -100,7 +100,7 @@ func groupFindings(check wire.StoredCheck) []findingGroup {
 		{Title: "Fix now", Level: string(dmarcd.LevelError)},
 		{Title: "Fix soon", Level: string(dmarcd.LevelWarning)},
 		{Title: "Worth knowing", Level: string(dmarcd.LevelInfo)},
-		{Title: "As it should be", Level: string(dmarcd.LevelGood)},
+		{Title: "Looks good", Level: string(dmarcd.LevelGood)},
 	}
 	for i := range groups {
 		for _, f := range check.Findings {
@@ -135,7 +135,7 @@ func checkParts(check wire.StoredCheck) []checkPart {
 
 func seenTable(parts []checkPart, csv string) ui.Table {
 	t := ui.Table{
-		ID: "seen", Caption: "What was seen", CSV: csv,
+		ID: "seen", Caption: "Records found", CSV: csv,
 		Columns: []ui.Column{{Title: "Part", Wide: true}, {Title: "Status"}, {Title: "Record", Wide: true, Note: "Reason"}},
 	}
 	for _, p := range parts {

@@ -40,7 +40,7 @@ func (f *facts) addAll(name string, values []string) {
 func aggregateFacts(r wire.AggregateReport) []insight.Fact {
 	var f facts
 	f.add("Contact", r.Email)
-	f.add("More about it", r.ExtraContact)
+	f.add("More information", r.ExtraContact)
 	policy := []string{}
 	for _, tag := range []struct {
 		name  string
@@ -60,7 +60,7 @@ func aggregateFacts(r wire.AggregateReport) []insight.Fact {
 			policy = append(policy, tag.name+"="+*tag.value)
 		}
 	}
-	f.addAll("Policy that the reporter saw", policy)
+	f.addAll("Policy seen by the reporter", policy)
 	f.add("Discovery method", r.DiscoveryMethod)
 	f.add("Generator", r.Generator)
 	f.addAll("Errors", r.Errors)

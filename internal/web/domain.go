@@ -63,9 +63,9 @@ func (d DomainHead) Meaning() string {
 	}
 	switch {
 	case !d.Known():
-		return "The DNS has not answered yet, so the policy is not known."
+		return "DNS has not answered yet, so the policy is unknown."
 	case d.Record != "":
-		return "Not protected: receivers cannot use the record as it is published."
+		return "Not protected: the published record is unusable."
 	}
 	return "Not protected: there is no DMARC record, so anyone can spoof this domain, and no receiver sends reports."
 }
@@ -79,10 +79,10 @@ type tab struct {
 type domainView struct {
 	Head DomainHead
 	Tabs []tab
-	// Settings and Guide are the settings and the setup guide of the domain; TagLinks are
-	// the domains with the same tags.
-	Settings, Guide string
-	TagLinks        []ui.Link
+	// Settings, Guide and DNS are the settings, the setup guide and the findings of the
+	// domain; TagLinks are the domains with the same tags.
+	Settings, Guide, DNS string
+	TagLinks             []ui.Link
 }
 
 // domainPage loads the head of a domain and returns the page with that title.
@@ -92,7 +92,7 @@ func (s *Web) domainPage(c *call, template, title string) (Page, domainView, err
 		return Page{}, domainView{}, err
 	}
 	path := domainPath(head.Name)
-	view := domainView{Head: head, Settings: c.link(path + "/settings"), Guide: c.link(path + "/setup"), TagLinks: c.tagLinks(head.Tags)}
+	view := domainView{Head: head, Settings: c.link(path + "/settings"), Guide: c.link(path + "/setup"), DNS: c.link(path + "/dns"), TagLinks: c.tagLinks(head.Tags)}
 	for _, t := range []struct{ title, path string }{
 		{"Summary", ""},
 		{"Senders", "/senders"},

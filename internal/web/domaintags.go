@@ -52,7 +52,7 @@ func (c *call) tagLinks(tags []string) []ui.Link {
 func tagsForm(head DomainHead) ui.Form {
 	return ui.Form{Path: domainPath(head.Name) + "/tags", Method: "post", Submit: "Save tags", Fields: []ui.Field{{
 		Name: "tags", Label: "Tags", Type: "text", Value: strings.Join(head.Tags, " "), Autocomplete: "off", Placeholder: "shop eu",
-		Hint: "Words with spaces between them. Overview, senders, changes and reports can be narrowed to a tag.",
+		Hint: "Separate tags with spaces. You can filter the overview, senders, changes and reports by tag.",
 	}}}
 }
 

@@ -5,38 +5,38 @@ package web
 var doneMessages = map[string]string{
 	"domains-added":        "The domains were added. Open one to see what to publish.",
 	"domain-added":         "The domain was added. Follow the guide below to have its reports sent here.",
-	"domain-deleted":       "The domain and everything known about it was deleted.",
+	"domain-deleted":       "The domain and its data were deleted.",
 	"domain-checked":       "The DNS was checked just now.",
 	"class-set":            "The class of the sender was saved.",
-	"sender-set":           "The sender was saved. Past mail is assigned again within some minutes.",
-	"sender-removed":       "The sender was removed. Its mail is shown under the sender of before.",
+	"sender-set":           "The sender was saved. Past mail is reassigned within a few minutes.",
+	"sender-removed":       "The sender was removed. Its mail is shown under the previous sender.",
 	"purpose-set":          "The purpose was saved.",
 	"tags-set":             "The tags were saved.",
-	"sample-added":         "Sample data was added. Look around, and remove it when you are done.",
+	"sample-added":         "Sample data was added. Explore it, and remove it when you are done.",
 	"sample-deleted":       "The sample data was removed.",
 	"token-revoked":        "The token was revoked. It no longer works.",
 	"name-set":             "Your name was saved.",
 	"password-set":         "Your password was changed, and all your other sessions were ended.",
-	"session-ended":        "The session was ended. Its browser has to sign in again.",
+	"session-ended":        "The session was ended. That browser has to sign in again.",
 	"sessions-ended":       "All your other sessions were ended.",
 	"invitation-withdrawn": "The invitation was withdrawn. Its link no longer works.",
 	"member-removed":       "The member was removed from the team.",
 	"role-set":             "The role was changed.",
-	"mailbox-added":        "The mailbox was added. It is read within a minute.",
-	"mailbox-resumed":      "The mailbox is read again within a minute.",
-	"mailbox-removed":      "The mailbox was removed. Mail in it was left alone.",
+	"mailbox-added":        "The mailbox was added. It will be read within a minute.",
+	"mailbox-resumed":      "The mailbox will be read again within a minute.",
+	"mailbox-removed":      "The mailbox was removed. The mail in it was not changed.",
 	"webhook-added":        "The webhook was added. Test it to see whether messages arrive.",
 	"webhook-enabled":      "The webhook is enabled. Events are delivered from now on.",
 	"webhook-disabled":     "The webhook is disabled. Events are no longer delivered.",
 	"webhook-removed":      "The webhook was removed.",
 	"webhook-tested":       "The test was delivered.",
-	"webhook-test-failed":  "The test failed. The reason is in the first line.",
-	"delivery-retried":     "The delivery is tried again within seconds.",
+	"webhook-test-failed":  "The test failed. The first row shows the reason.",
+	"delivery-retried":     "The delivery is retried within seconds.",
 	"alert-acknowledged":   "The alert was acknowledged.",
 	"alert-tested":         "A test alert was sent to all enabled webhooks.",
 	"digest-set":           "Your digest was saved.",
 	"alert-rules-set":      "The rules were saved. They apply to events from now on.",
-	"retention-set":        "The retention was saved. What is older is deleted in the background.",
+	"retention-set":        "The retention was saved. Older data is deleted in the background.",
 	"team-created":         "The team was created.",
 	"whitelist-changed":    "The whitelist was changed.",
 	"user-removed":         "The user was removed and signed out everywhere.",
@@ -44,5 +44,16 @@ var doneMessages = map[string]string{
 	"report-included":      "The report is counted.",
 	"report-deleted":       "The report was deleted.",
 	"rejected-deleted":     "The rejected item was deleted.",
-	"team-switched":        "You switched to another team.",
 }
+
+// doneMessage returns the message about the last form, "" if there is none.
+func (c *call) doneMessage() string {
+	done := c.r.URL.Query().Get("done")
+	if done == teamSwitched && c.viewer.Team.Name != "" {
+		return "Switched to " + c.viewer.Team.Name + "."
+	}
+	return doneMessages[done]
+}
+
+// teamSwitched is the word after a switch to another team.
+const teamSwitched = "team-switched"

@@ -20,20 +20,20 @@ type failure struct {
 func (f *failure) Error() string { return f.title }
 
 var (
-	errNoSuchPage       = &failure{http.StatusNotFound, "There is nothing here", "The address may be mistyped, or what it showed was deleted. Go back to the overview, or look for it in the lists."}
-	errNoSuchPart       = &failure{http.StatusUnprocessableEntity, "This part of the list is not known", "The address may be cut off. Go back to the list, and begin with its first page."}
-	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This cannot be done here", "The page does not take that kind of request. Go back and use its forms."}
-	errNotAllowed       = &failure{http.StatusForbidden, "Your role does not allow this", "Ask an owner of the team for another role, or an operator where it concerns the whole installation."}
-	errSignedOut        = &failure{http.StatusUnauthorized, "You are signed out", "Nothing was done. Sign in in another tab, and then try again here."}
-	errNoTeam           = &failure{http.StatusForbidden, "You are in no team", "Ask an owner of a team for a link that lets you in, open it here, and you see what the team has."}
-	errOtherSite        = &failure{http.StatusForbidden, "The form came from another site", "It was not carried out. Open the page here, and send the form again."}
-	errBadForm          = &failure{http.StatusBadRequest, "The form could not be read", "It is broken or too large. Go back, and send it again."}
-	errTooLarge         = &failure{http.StatusRequestEntityTooLarge, "This is too large", "Send it in smaller parts, or ask the operator to raise the limit."}
-	errConflict         = &failure{http.StatusConflict, "It exists already", "Go back and choose another name, or use the one that exists."}
-	errUnavailable      = &failure{http.StatusServiceUnavailable, "The service is not available at the moment", "Nothing is lost. Try again in a few seconds. If it happens again, tell the operator: the database may be out of reach, or the disk nearly full."}
-	errBusy             = &failure{http.StatusServiceUnavailable, "Too many large pages at once", "Other large pages of your team, or of others, are still being made. Try again in a few seconds."}
-	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many pages at once", "Other pages of yours are still being made. Try again in a few seconds."}
-	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, tell the operator the request id below."}
+	errNoSuchPage       = &failure{http.StatusNotFound, "Page not found", "The address may be mistyped, or the item was deleted. Go to the overview, or use the search."}
+	errNoSuchPart       = &failure{http.StatusUnprocessableEntity, "This page of the list does not exist", "The address may be incomplete. Go back to the first page of the list."}
+	errMethodNotAllowed = &failure{http.StatusMethodNotAllowed, "This request is not supported", "Go back, and use the form on the page."}
+	errNotAllowed       = &failure{http.StatusForbidden, "Your role does not allow this", "Ask an owner of the team for another role, or an operator if it concerns the whole installation."}
+	errSignedOut        = &failure{http.StatusUnauthorized, "You are signed out", "Nothing was changed. Sign in in another tab, then try again here."}
+	errNoTeam           = &failure{http.StatusForbidden, "You are not a member of a team", "Ask an owner of a team for an invitation, then open its link here."}
+	errOtherSite        = &failure{http.StatusForbidden, "The form was sent from another site", "Nothing was changed. Open the page here, and send the form again."}
+	errBadForm          = &failure{http.StatusBadRequest, "The form could not be read", "It is invalid or too large. Go back, and send it again."}
+	errTooLarge         = &failure{http.StatusRequestEntityTooLarge, "The request is too large", "Send it in smaller parts, or ask the operator to raise the limit."}
+	errConflict         = &failure{http.StatusConflict, "This name is already in use", "Go back and choose another name, or use the existing one."}
+	errUnavailable      = &failure{http.StatusServiceUnavailable, "The service is temporarily unavailable", "Nothing is lost. Try again in a few seconds. If it happens again, contact the operator: the database may be unreachable, or the disk nearly full."}
+	errBusy             = &failure{http.StatusServiceUnavailable, "The server is busy", "Too many large pages are being computed at the same time. Try again in a few seconds."}
+	errTooManyRequests  = &failure{http.StatusTooManyRequests, "Too many requests", "Your other pages are still being computed. Try again in a few seconds."}
+	errInternal         = &failure{http.StatusInternalServerError, "Something went wrong on our side", "Try again. If it happens again, send the operator the request id below."}
 )
 
 // retryAfter is the Retry-After of temporary errors, in seconds.
@@ -56,9 +56,9 @@ func pageOf(err error) *failure {
 	case errors.As(err, &invalid) && invalid.Field == "after":
 		return errNoSuchPart
 	case errors.As(err, &invalid):
-		return &failure{http.StatusUnprocessableEntity, "This cannot be used as it is", invalid.Message}
+		return &failure{http.StatusUnprocessableEntity, "Some fields need your attention", invalid.Message}
 	case errors.As(err, &full):
-		return &failure{http.StatusForbidden, "A quota of the team is used up", full.Error()}
+		return &failure{http.StatusForbidden, "The team has reached a quota", full.Error()}
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return errNoSuchPage
 	case errors.Is(err, dmarcd.ErrForbidden):

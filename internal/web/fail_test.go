@@ -28,12 +28,12 @@ func TestFailures(t *testing.T) {
 		want int
 		says string
 	}{
-		{"gone", dmarcd.ErrNotFound, 404, "There is nothing here"},
+		{"gone", dmarcd.ErrNotFound, 404, "Page not found"},
 		{"forbidden", dmarcd.ErrForbidden, 403, "Your role does not allow this"},
-		{"database away", dmarcd.ErrTemporary, 503, "The service is not available at the moment"},
+		{"database away", dmarcd.ErrTemporary, 503, "The service is temporarily unavailable"},
 		{"no memory free", memory.ErrBusy, 503, "Try again"},
-		{"too large", dmarcd.ErrLimit, 413, "This is too large"},
-		{"bad cursor", &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next."}, 422, "begin with its first page"},
+		{"too large", dmarcd.ErrLimit, 413, "The request is too large"},
+		{"bad cursor", &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the member next."}, 422, "first page of the list"},
 		{"bad input", &dmarcd.InvalidError{Message: "Write it otherwise."}, 422, "Write it otherwise."},
 		{"a bug", errors.New("secret cause"), 500, "Something went wrong on our side"},
 
@@ -75,7 +75,7 @@ func TestBrowserNames(t *testing.T) {
 		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                                  "Firefox on Linux",
 		"Firefox/140.0": "Firefox",
 		"curl/8.0":      "curl/8.0",
-		"":              "a program that does not say its name",
+		"":              "unknown browser",
 	} {
 		if got := browserName(userAgent); got != want {
 			t.Errorf("%q: got %q, want %q", userAgent, got, want)

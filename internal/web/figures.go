@@ -1,9 +1,63 @@
 package web
 
 import (
+	"math"
+	"strconv"
+
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 )
+
+// figure is a number with its name and its context.
+type figure struct{ Name, Value, Note string }
+
+// figures are the counts of a period, compared with the previous one of as many days.
+func figures(now, before dmarcd.Counts, days int) []figure {
+	previous := "previous " + ui.Plural(days, "day", "days")
+	return []figure{
+		{"Messages", dmarcd.FormatNumber(now.Total()), change(now.Total(), before.Total(), previous)},
+		{"Passes DMARC", ui.Percent(now.Compliant, now.Total()), points(now, before, previous)},
+		{"Fails DMARC", dmarcd.FormatNumber(now.NonCompliant), change(now.NonCompliant, before.NonCompliant, previous)},
+		{"Quarantined or rejected", dmarcd.FormatNumber(now.Quarantined + now.Rejected), "as reported by receivers"},
+		{"From unverified reports", ui.Percent(now.Unverified, now.Total()), "of all messages"},
+	}
+}
+
+// change compares two numbers, such as "−7 % vs previous 30 days".
+func change(now, before int64, previous string) string {
+	const many = 10 // above it, a factor is easier to read than a percentage
+	switch {
+	case before == 0:
+		return "none in the " + previous
+	case now >= many*before:
+		return dmarcd.FormatNumber(now/before) + " times the " + previous
+	}
+	return signed(math.Round(float64(now-before)/float64(before)*100), 0) + " % vs " + previous
+}
+
+// points compares two pass rates, in percentage points.
+func points(now, before dmarcd.Counts, previous string) string {
+	switch {
+	case now.Total() == 0:
+		return "no mail in this period"
+	case before.Total() == 0:
+		return "no mail in the " + previous
+	}
+	rate := func(c dmarcd.Counts) float64 { return float64(c.Compliant) / float64(c.Total()) * 100 }
+	return signed(math.Round((rate(now)-rate(before))*10)/10, 1) + " points vs " + previous
+}
+
+// signed writes a rounded number with its sign.
+func signed(n float64, digits int) string {
+	switch text := strconv.FormatFloat(math.Abs(n), 'f', digits, 64); {
+	case n > 0:
+		return "+" + text
+	case n < 0:
+		return "−" + text
+	}
+	return "±0"
+}
 
 // messageChart shows the messages of each day, stacked by result.
 func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.Chart {
@@ -21,7 +75,7 @@ func messageChart(summary string, days []insight.DayCounts, marks []ui.Mark) ui.
 func flowChart(flows []insight.Flow, asked mailQuery, csv string) ui.Chart {
 	chart := ui.Chart{
 		Kind: "flow", ID: "flow", Title: "From sender to inbox", CSV: csv,
-		Summary: "How mail came from its senders, what authentication said, and what receivers did with it.",
+		Summary: "Who sent the mail, how it was authenticated, and what receivers did with it.",
 		Labels:  []string{"Sender", "Authentication", "Receivers", "Messages"},
 	}
 	asked.Group = insight.GroupNetwork
@@ -43,9 +97,9 @@ func authentication(f insight.Flow) ui.ChartStop {
 	case f.SPF && f.DKIM:
 		return ui.ChartStop{Text: "SPF and DKIM pass", Tone: "good"}
 	case f.SPF:
-		return ui.ChartStop{Text: "SPF alone passes", Tone: "good"}
+		return ui.ChartStop{Text: "only SPF passes", Tone: "good"}
 	case f.DKIM:
-		return ui.ChartStop{Text: "DKIM alone passes", Tone: "good"}
+		return ui.ChartStop{Text: "only DKIM passes", Tone: "good"}
 	}
 	return ui.ChartStop{Text: "fails DMARC", Tone: "bad"}
 }

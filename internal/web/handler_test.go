@@ -74,7 +74,7 @@ func TestFieldErrors(t *testing.T) {
 		says string
 	}{
 		{"/app/domains/new", url.Values{"domain": {"-"}}, `id="error-domain"`},
-		{"/app/domains/new", url.Values{"domain": {sampleDomain}}, "The team has this domain already."},
+		{"/app/domains/new", url.Values{"domain": {sampleDomain}}, "The team already has this domain."},
 		{"/app/domains/example.com/purpose", url.Values{"purpose": {"war"}}, `id="error-purpose"`},
 		{"/app/domains/example.com/tags", url.Values{"tags": {"a/b"}}, `id="error-tags"`},
 		{"/app/settings/tokens", url.Values{"name": {"x"}, "scope": {"all"}}, `id="error-scope"`},
@@ -94,7 +94,7 @@ func TestFieldErrors(t *testing.T) {
 		{"/app/settings/webhooks", url.Values{"url": {"https://hooks.example/"}, "format": {"slack"}, "domains": {"a_b"}}, `id="error-domains"`},
 		{"/app/settings/retention", url.Values{"counters": {"-1"}}, `id="error-counters"`},
 		{"/app/settings/retention", url.Values{"counters": {"10"}, "records": {"20"}, "originals": {"1"}}, `id="error-counters"`},
-		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "There is a team of that name already."},
+		{"/app/installation/teams", url.Values{"name": {"Example & Sons"}}, "A team with this name already exists. Choose another name."},
 	} {
 		w := s.post(operator, row.path, row.form)
 		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, row.says) || strings.Contains(body, "hunter-22") {

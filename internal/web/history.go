@@ -72,7 +72,9 @@ func (s *Web) history(c *call) error {
 		domainView: head, Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
 	}
 	for _, check := range found.Items {
-		view.Checks = append(view.Checks, historyEntry{check, changeLines(check.Changes)})
+		if lines := changeLines(check.Changes); len(lines) > 0 || len(check.Changes) == 0 {
+			view.Checks = append(view.Checks, historyEntry{check, lines})
+		}
 	}
 	return c.render(http.StatusOK, page, view)
 }

@@ -33,7 +33,7 @@ const recentDays = 30
 func teamForm() ui.Form {
 	return ui.Form{Path: Prefix + "/installation/teams", Method: "post", Submit: "Create team", Fields: []ui.Field{
 		{Name: "name", Label: "Name", Type: "text", Required: true, Autocomplete: "off"},
-		{Name: "api", Label: "may use the API", Type: "checkbox"},
+		{Name: "api", Label: "can use the API", Type: "checkbox"},
 	}}
 }
 
@@ -87,7 +87,7 @@ func (s *Web) createTeam(c *call) error {
 	}
 	_, err = c.system.CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
 	if errors.Is(err, dmarcd.ErrConflict) {
-		err = &dmarcd.InvalidError{Field: "name", Message: "There is a team of that name already."}
+		err = &dmarcd.InvalidError{Field: "name", Message: "A team with this name already exists. Choose another name."}
 	}
 	if err != nil {
 		form, ok := teamForm().Filled(written, err)

@@ -80,11 +80,11 @@ func (s *Web) acceptInvitation(c *call) error {
 func invitationError(err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrNotFound):
-		return &failure{http.StatusNotFound, "This link cannot be used", "It was used before, was withdrawn, or is too old. Ask an owner of your team for a new one, or make one with `dmarcd user invite`."}
+		return &failure{http.StatusNotFound, "This link cannot be used", "It was already used, was withdrawn, or has expired. Ask an owner of your team for a new one, or create one with `dmarcd user invite`."}
 	case errors.Is(err, dmarcd.ErrForbidden):
 		return &failure{http.StatusForbidden, "This link is for another user", "Sign out, and open the link again."}
 	case errors.Is(err, dmarcd.ErrConflict):
-		return &failure{http.StatusConflict, "You have an account already", "Sign in with it, and open the link again."}
+		return &failure{http.StatusConflict, "You already have an account", "Sign in with it, and open the link again."}
 	}
 	return err
 }

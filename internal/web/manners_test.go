@@ -107,8 +107,8 @@ func TestFailuresLeadBack(t *testing.T) {
 	s := newSite(t)
 	const settings = "/app/domains/example.com/settings"
 	for referer, want := range map[string]string{
-		"http://example.com" + settings: `href="` + settings + `">Back to the page`,
-		"https://evil.example/app/x":    `href="/app/">Back to the page`,
+		"http://example.com" + settings: `href="` + settings + `">Go back`,
+		"https://evil.example/app/x":    `href="/app/">Go back`,
 	} {
 		r := postForm("/app/domains/example.com/delete", url.Values{"confirm": {"another"}})
 		r.Header.Set("Referer", referer)
@@ -116,7 +116,7 @@ func TestFailuresLeadBack(t *testing.T) {
 			t.Errorf("from %s: got %d without %s, want it", referer, w.Code, want)
 		}
 	}
-	if strings.Contains(s.get(owner, "/app/nothing").Body.String(), "Back to the page") {
+	if strings.Contains(s.get(owner, "/app/nothing").Body.String(), "Go back") {
 		t.Error("got a way back from a page, want it from forms alone")
 	}
 }
@@ -170,5 +170,28 @@ func TestRetentionFollowsTheInstallation(t *testing.T) {
 		if !strings.Contains(body, `name="`+name+`" value="`+days+`"`) {
 			t.Errorf("got another number of days for %s, want %s", name, days)
 		}
+	}
+}
+
+// TestTeamChanges lists the changes of all domains in sentences, filtered by kind, and with the
+// values before and after in the file.
+func TestTeamChanges(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const policy = "The DMARC policy of example.com was strengthened from no policy to quarantine."
+	for query, want := range map[string]string{
+		"":                          policy,
+		"?kind=record.appeared":     "<ins>v=DMARC1; p=quarantine;",
+		"?kind=policy.strengthened": policy,
+		"?kind=unknown":             policy,
+		"?kind=policy.weakened":     "No changes",
+		"?csv=events":               policy + ",,quarantine",
+	} {
+		if body := s.body(t, viewer, "/app/changes"+query); !strings.Contains(body, want) {
+			t.Errorf("%q: got %s, want %q", query, body, want)
+		}
+	}
+	if body := s.body(t, viewer, "/app/changes?kind=record.appeared"); strings.Contains(body, policy) {
+		t.Error("new records: got a policy, want records alone")
 	}
 }

@@ -23,9 +23,9 @@ func invitationForm() ui.Form {
 	return ui.Form{Path: Prefix + "/settings/members", Method: "post", Submit: "Create invitation", Fields: []ui.Field{
 		{Name: "email", Label: "Email", Type: "email", Required: true, Autocomplete: "off"},
 		{Name: "role", Label: "Role", Type: "select", Value: "viewer", Choices: []ui.Choice{
-			{Value: "viewer", Label: "viewer: sees everything"},
-			{Value: "editor", Label: "editor: also changes domains and sends in reports"},
-			{Value: "owner", Label: "owner: also changes members, tokens, mailboxes and retention"},
+			{Value: "viewer", Label: "viewer: can see everything"},
+			{Value: "editor", Label: "editor: can also change domains and upload reports"},
+			{Value: "owner", Label: "owner: can also manage members, tokens, mailboxes and retention"},
 		}},
 	}}
 }
@@ -72,7 +72,7 @@ func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 				}
 			}
 			last.Actions = append(last.Actions, ui.Action{
-				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? What they made stays.",
+				Label: "Remove", Path: path + "/remove", Danger: true, Question: "Remove the member? Everything they created stays.",
 			})
 		}
 		t.Rows = append(t.Rows, []ui.Cell{ui.Text(m.User.Name), ui.Code(m.User.Email), ui.Text(string(m.Role)), ui.At(m.JoinedAt), ui.At(m.User.SignedInAt), last})

@@ -60,9 +60,9 @@ const maxUnreadable = 5
 func refuseDomains(c *call, written url.Values, err error) error {
 	switch {
 	case errors.Is(err, dmarcd.ErrConflict):
-		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has this domain already. Look for it in the overview."}
+		err = &dmarcd.InvalidError{Field: "domain", Message: "The team already has this domain. You find it in the overview."}
 	case errors.Is(err, dmarcd.ErrForbidden) && errors.As(err, new(*dmarcd.QuotaError)):
-		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has as many domains as it may have. Delete one, or ask the operator for more."}
+		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has reached its limit of domains. Delete one, or ask the operator for a higher limit."}
 	}
 	form, ok := domainForm().Filled(written, err)
 	if !ok {

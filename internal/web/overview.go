@@ -180,9 +180,9 @@ func (c *call) domainTable(found Overview, period ui.Period, order ui.Sorting) u
 		passing := ui.Share(d.Counts.Compliant, d.Counts.Total())
 		switch {
 		case !d.Known:
-			name = name.Noted("the DNS has not answered yet")
+			name = name.Noted("DNS has not answered yet")
 		case d.Parked && d.Policy == "reject":
-			name, passing = name.Noted("parked: receivers reject all mail that uses its name"), ui.Cell{Kind: ui.CellBadge, Text: "parked", Tone: "good"}
+			name, passing = name.Noted("parked: receivers reject all mail that spoofs it"), ui.Cell{Kind: ui.CellBadge, Text: "parked", Tone: "good"}
 		case !d.Active:
 			name = name.Noted("reports are not sent here yet")
 		}

@@ -34,9 +34,9 @@ func senderForm(s dmarcd.TeamSender) ui.Form {
 			{Value: string(dmarcd.ClassUnknown), Label: "unknown"},
 			{Value: string(dmarcd.ClassSpoofing), Label: "spoofing"},
 		}},
-		{Name: "networks", Label: "Networks", Type: "text", Value: networkList(s), Autocomplete: "off", Placeholder: "192.0.2.0/24, 2001:db8::1", Hint: "Addresses from which only this sender sends. Separate them with commas."},
-		{Name: "hosts", Label: "Hosts", Type: "text", Value: strings.Join(s.Hosts, ", "), Autocomplete: "off", Placeholder: "out.crm.example", Hint: "Names of its servers, with all names below them."},
-		{Name: "domains", Label: "Domains", Type: "text", Value: strings.Join(s.Domains, ", "), Autocomplete: "off", Placeholder: "bounce.crm.example", Hint: "Domains of its own that pass DKIM or SPF, with all names below them."},
+		{Name: "networks", Label: "Networks", Type: "text", Value: networkList(s), Autocomplete: "off", Placeholder: "192.0.2.0/24, 2001:db8::1", Hint: "Addresses that only this sender uses. Separate with commas."},
+		{Name: "hosts", Label: "Hosts", Type: "text", Value: strings.Join(s.Hosts, ", "), Autocomplete: "off", Placeholder: "out.crm.example", Hint: "Host names of its servers, including subdomains."},
+		{Name: "domains", Label: "Domains", Type: "text", Value: strings.Join(s.Domains, ", "), Autocomplete: "off", Placeholder: "bounce.crm.example", Hint: "Its own domains that pass DKIM or SPF, including subdomains."},
 	}}
 }
 
@@ -58,7 +58,7 @@ func (c *call) nameForm(asked mailQuery, found insight.Source) (ui.Form, string,
 		return ui.Form{}, "", err
 	}
 	if at := slices.IndexFunc(own, func(s dmarcd.TeamSender) bool { return s.Key == asked.Key }); at >= 0 {
-		return senderForm(own[at]), "Change this sender", nil
+		return senderForm(own[at]), "Edit this sender", nil
 	}
 	form := senderForm(dmarcd.TeamSender{Key: asked.Key})
 	if asked.Group == insight.GroupAddress {
@@ -99,7 +99,7 @@ func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {
 	t := ui.Table{
 		ID: "senders", Caption: "Your senders", CSV: ownSendersPath + "?csv=senders",
 		Columns: []ui.Column{{Title: "Sender", Wide: true, Note: "Key"}, {Title: "Class"}, {Title: "Networks", Wide: true}, {Title: "Hosts", Wide: true}, {Title: "Domains", Wide: true}, {Title: "Actions"}},
-		Empty:   ui.Empty{Title: "No senders of your own", Advice: "Add a sender that is not recognized, or open one on the page Senders to correct its name."},
+		Empty:   ui.Empty{Title: "No senders yet", Advice: "Add a sender that is not recognized, or open one under Senders to rename it."},
 	}
 	for _, sender := range own {
 		class := ui.Text("automatic")

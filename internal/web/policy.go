@@ -25,6 +25,20 @@ type policyView struct {
 	Affected ui.Table
 }
 
+// Conclusion says what the policy does to the mail of the period.
+func (v policyView) Conclusion() string {
+	policy := "p=" + v.Result.Policy.P.String()
+	switch lost, stopped := v.Result.LegitimateAffected, v.Result.SpoofingStopped; {
+	case v.Result.Days == 0:
+		return "No mail was reported in this period, so the effect of " + policy + " is unknown."
+	case lost > 0:
+		return policy + " affects " + ui.Plural(int(lost), "legitimate message", "legitimate messages") + ". Fix these senders first."
+	case stopped > 0:
+		return policy + " stops " + ui.Plural(int(stopped), "spoofed message", "spoofed messages") + " and affects no legitimate mail."
+	}
+	return policy + " affects no mail of this period."
+}
+
 // policyChoices are the choices of a policy; "" keeps that of the record, with none as
 // its label.
 func policyChoices(none string) []ui.Choice {
@@ -32,14 +46,14 @@ func policyChoices(none string) []ui.Choice {
 }
 
 func modeChoices() []ui.Choice {
-	return []ui.Choice{{Value: "", Label: "as now"}, {Value: "r", Label: "relaxed"}, {Value: "s", Label: "strict"}}
+	return []ui.Choice{{Value: "", Label: "unchanged"}, {Value: "r", Label: "relaxed"}, {Value: "s", Label: "strict"}}
 }
 
 func policyForm(path string, query url.Values) ui.Form {
-	form := ui.Form{Path: path, Method: "get", Submit: "Try this policy", Inline: true, Fields: []ui.Field{
-		{Name: "p", Label: "Policy (p)", Type: "select", Choices: policyChoices("as now")},
-		{Name: "sp", Label: "Subdomains (sp)", Type: "select", Choices: policyChoices("as now")},
-		{Name: "np", Label: "Names that do not exist (np)", Type: "select", Choices: policyChoices("as now")},
+	form := ui.Form{Path: path, Method: "get", Submit: "Simulate", Inline: true, Fields: []ui.Field{
+		{Name: "p", Label: "Policy (p)", Type: "select", Choices: policyChoices("unchanged")},
+		{Name: "sp", Label: "Subdomains (sp)", Type: "select", Choices: policyChoices("unchanged")},
+		{Name: "np", Label: "Non-existent subdomains (np)", Type: "select", Choices: policyChoices("unchanged")},
 		{Name: "adkim", Label: "DKIM alignment", Type: "select", Choices: modeChoices()},
 		{Name: "aspf", Label: "SPF alignment", Type: "select", Choices: modeChoices()},
 	}}
@@ -71,7 +85,7 @@ func policyChange(query url.Values) service.PolicyChange {
 
 // policy simulates a policy on the mail of the period.
 func (s *Web) policy(c *call) error {
-	page, head, err := s.domainPage(c, "policy", "Try a policy")
+	page, head, err := s.domainPage(c, "policy", "Simulate a policy")
 	if err != nil {
 		return err
 	}
@@ -115,8 +129,8 @@ func handledTable(result service.Simulation, csv string) ui.Table {
 		handled insight.Handled
 	}{
 		{"did, as reported", result.Observed},
-		{"would do, following RFC 9989", result.RFC9989},
-		{"would do, following RFC 7489", result.RFC7489},
+		{"would do under RFC 9989", result.RFC9989},
+		{"would do under RFC 7489", result.RFC7489},
 	} {
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.Text(row.title), ui.Count(row.handled.Delivered), ui.Count(row.handled.Quarantined), ui.Count(row.handled.Rejected),
@@ -127,12 +141,12 @@ func handledTable(result service.Simulation, csv string) ui.Table {
 
 // affectedTable lists the senders whose mail would be quarantined or rejected.
 func affectedTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table {
-	t := senderTable("affected", "Senders that are affected", senders, asked)
+	t := senderTable("affected", "Affected senders", senders, asked)
 	t.Columns[3].Title = "Affected"
 	for i, sender := range senders {
 		t.Rows[i][3] = ui.Count(sender.Affected)
 	}
-	t.Empty = ui.Empty{Title: "No sender is affected", Advice: "Under this policy every message of the period would have been delivered."}
+	t.Empty = ui.Empty{Title: "No sender is affected", Advice: "Under this policy, receivers would have delivered every message of the period."}
 	return t
 }
 

@@ -29,8 +29,8 @@ type receiverAction struct {
 func receiverViews(ctx context.Context, domain, record string) []receiverView {
 	views := []receiverView{
 		{Name: domain, What: "the domain itself"},
-		{Name: "news." + domain, What: "a subdomain that exists"},
-		{Name: "no-such-name." + domain, What: "a name that does not exist"},
+		{Name: "news." + domain, What: "an existing subdomain"},
+		{Name: "no-such-name." + domain, What: "a non-existent subdomain"},
 	}
 	zone := recordZone{domain: domain, record: record, exists: views[1].Name}
 	for i, v := range views {
@@ -45,9 +45,9 @@ func receiverTable(views []receiverView, csv string) ui.Table {
 	t := ui.Table{
 		ID: "receivers", Caption: "What receivers do", CSV: csv,
 		Columns: []ui.Column{
-			{Title: "Mail as", Wide: true, Note: "Which names"},
-			{Title: "Receivers of RFC 9989", Wide: true, Note: "Why (RFC 9989)"},
-			{Title: "Receivers of RFC 7489", Wide: true, Note: "Why (RFC 7489)"},
+			{Title: "Mail from", Wide: true, Note: "Which names"},
+			{Title: "Under RFC 9989", Wide: true, Note: "Why (RFC 9989)"},
+			{Title: "Under RFC 7489", Wide: true, Note: "Why (RFC 7489)"},
 		},
 	}
 	for _, v := range views {
@@ -60,14 +60,14 @@ func receiverTable(views []receiverView, csv string) ui.Table {
 
 func newAction(d dmarc.Discovery) receiverAction {
 	if d.Policy == dmarc.Unstated {
-		return receiverAction{"", "The record is not usable: no policy applies."}
+		return receiverAction{"", "The record is unusable, so no policy applies."}
 	}
-	a := receiverAction{Policy: d.Applied.String(), Why: "The tag " + d.Source + " says so."}
+	a := receiverAction{Policy: d.Applied.String(), Why: "Set by the tag " + d.Source + "."}
 	if d.Record.State == dmarc.ActsAsNone {
-		a.Why = "The record is broken and acts as p=none, because it lists where reports go."
+		a.Why = "The record is invalid and acts as p=none, because it has a report address."
 	}
 	if d.Applied != d.Policy {
-		a.Why = "The tag " + d.Source + " says " + d.Policy.String() + ", and t=y asks for one level less."
+		a.Why = "The tag " + d.Source + " sets " + d.Policy.String() + "; t=y reduces it by one level."
 	}
 	return a
 }
@@ -75,17 +75,17 @@ func newAction(d dmarc.Discovery) receiverAction {
 func legacyAction(d dmarc.LegacyDiscovery) receiverAction {
 	switch {
 	case d.Record == nil:
-		return receiverAction{"", "These receivers query the name itself and " + d.Organization + ", and find no record."}
+		return receiverAction{"", "These receivers query only the name itself and " + d.Organization + ", and find no record."}
 	case d.Policy == dmarc.Unstated:
-		return receiverAction{"", "The record is not usable: no policy applies."}
+		return receiverAction{"", "The record is unusable, so no policy applies."}
 	}
 	tag := "p"
 	if d.Domain != d.RecordDomain && d.Record.SP != dmarc.Unstated {
 		tag = "sp"
 	}
-	a := receiverAction{Policy: d.Policy.String(), Why: "The tag " + tag + " says so."}
+	a := receiverAction{Policy: d.Policy.String(), Why: "Set by the tag " + tag + "."}
 	if d.Record.NP != dmarc.Unstated || d.Record.Testing {
-		a.Why += " These receivers know neither np nor t."
+		a.Why += " These receivers ignore np and t."
 	}
 	if d.Percent < 100 {
 		a.Why = "For " + strconv.Itoa(d.Percent) + " % of failing mail (pct); the rest is treated one level weaker."

@@ -16,7 +16,7 @@ type rejectedView struct {
 }
 
 func rejectedFrame() Page {
-	return Page{Template: "rejected", Title: "Rejected", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
+	return Page{Template: "rejected", Title: "Rejected reports", Section: "Reports", Trail: []ui.Link{{Text: "Reports", Href: Prefix + "/reports"}}}
 }
 
 const rejectedPath = Prefix + "/reports/rejected"
@@ -66,7 +66,7 @@ func (s *Web) showRejected(c *call, receipts receiptsView) error {
 
 func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Table {
 	t := ui.Table{
-		ID: "rejected", Caption: "Rejected", CSV: csv,
+		ID: "rejected", Caption: "Rejected reports", CSV: csv,
 		Columns: []ui.Column{
 			{Title: "Received"},
 			{Title: "Name", Wide: true, Note: "Member"},

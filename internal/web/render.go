@@ -153,7 +153,7 @@ func (c *call) html(status int, body []byte) {
 func (c *call) frame(page Page, data any) frame {
 	f := frame{
 		Page: page, Viewer: c.viewer, Theme: c.theme(), Path: c.r.URL.RequestURI(),
-		Done: doneMessages[c.r.URL.Query().Get("done")], Attributions: c.web.options.Attributions,
+		Done: c.doneMessage(), Attributions: c.web.options.Attributions,
 		APIDocs: c.web.options.APIDocs, Data: data,
 		Carried: template.URL(c.link("")), //nolint:gosec // encoded
 	}

@@ -179,11 +179,11 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 func (q reportQuery) nothing(path string, c *call) ui.Empty {
 	switch {
 	case q.OrganizationPart != "" || q.ExternalID != "" || q.Domain != "" && path == Prefix+"/reports":
-		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose more days.", Action: ui.Link{Text: "Show all reports", Href: c.link(path)}}
+		return ui.Empty{Title: "No report matches", Advice: "Change the filter, or choose a longer period.", Action: ui.Link{Text: "Show all reports", Href: c.link(path)}}
 	case q.Domain != "":
-		return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, or see in the setup guide which record asks for them.", Action: ui.Link{Text: "Setup guide", Href: c.link(domainPath(q.Domain) + "/setup")}}
+		return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or check the setup guide.", Action: ui.Link{Text: "Setup guide", Href: c.link(domainPath(q.Domain) + "/setup")}}
 	}
-	return ui.Empty{Title: "No reports", Advice: "None were received for these days. Choose more days, upload a report, or see the setup guide of a domain.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
+	return ui.Empty{Title: "No reports", Advice: "No report was received for these days. Choose a longer period, or upload a report.", Action: ui.Link{Text: "Upload a report", Href: uploadPath}}
 }
 
 // reportFilter is the form that filters the list.
@@ -198,12 +198,12 @@ func reportFilter(path string, asked reportQuery, tags tagChoice) ui.Form {
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append(
 		fields,
 		ui.Field{Name: "organization", Label: "Reporter", Type: "search", Value: asked.OrganizationPart, Placeholder: "part of the name"},
-		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the whole id"},
+		ui.Field{Name: "id", Label: "Report id", Type: "search", Value: asked.ExternalID, Placeholder: "the full id"},
 		ui.Field{Name: "genuine", Label: "Genuine", Type: "select", Value: string(asked.Genuine), Choices: []ui.Choice{{Value: "", Label: "any"}, {Value: "yes", Label: "yes"}, {Value: "no", Label: "no"}, {Value: "unknown", Label: "unknown"}}},
 		ui.Field{Name: "state", Label: "State", Type: "select", Value: string(asked.State), Choices: append([]ui.Choice{{Value: "", Label: "any"}}, ui.Choices(dmarcd.ReportStates()...)...)},
 		ui.Field{Name: "from", Label: "From", Type: "date", Value: asked.Period.From.String()},
 		ui.Field{Name: "to", Label: "To", Type: "date", Value: asked.Period.To.String()},
-		ui.Field{Name: "quirks", Label: "with quirks only", Type: "checkbox", Checked: asked.Quirks},
+		ui.Field{Name: "quirks", Label: "only with quirks", Type: "checkbox", Checked: asked.Quirks},
 	)}
 }
 
@@ -218,7 +218,7 @@ func (c *call) reportTable(reports []dmarcd.Report, csv string) ui.Table {
 			{Title: "Day (UTC)"},
 			{Title: "Records", Numeric: true},
 			{Title: "Messages", Numeric: true},
-			{Title: "Passes DMARC", Numeric: true},
+			{Title: "Pass rate", Numeric: true},
 			{Title: "Genuine", Note: "State"},
 			{Title: "Quirks", Numeric: true},
 		},

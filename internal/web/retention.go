@@ -20,10 +20,10 @@ func retentionForm(r service.Retention) ui.Form {
 	length := func(name, label, hint string, days int) ui.Field {
 		return ui.Field{Name: name, Label: label, Type: "number", Value: strconv.Itoa(days), Required: true, Hint: hint}
 	}
-	return ui.Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save", Fields: []ui.Field{
-		length("counters", "Sums by day", "For the overview, the timelines and the list of reports.", r.Counters),
+	return ui.Form{Path: Prefix + "/settings/retention", Method: "post", Submit: "Save retention", Fields: []ui.Field{
+		length("counters", "Daily totals", "For the overview, the charts and the list of reports.", r.Counters),
 		length("records", "Records", "The records of aggregate reports, and the contents of failure and TLS reports.", r.Records),
-		length("originals", "Originals", "Mails and files as they were received.", r.Originals),
+		length("originals", "Originals", "Emails and files as received.", r.Originals),
 	}}
 }
 
@@ -72,7 +72,7 @@ func readRetention(written url.Values) (service.Retention, error) {
 	} {
 		days, err := strconv.Atoi(written.Get(field.name))
 		if err != nil || days < 0 || days > maxRetention {
-			return service.Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Enter a number of days from 1 to 36,525, or 0 for ever."}
+			return service.Retention{}, &dmarcd.InvalidError{Field: field.name, Message: "Enter a number of days from 1 to 36,525, or 0 for no limit."}
 		}
 		*field.days = days
 	}

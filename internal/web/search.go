@@ -27,7 +27,7 @@ func (s *Web) search(c *call) error {
 	view.Table = ui.Table{
 		ID: "hits", Caption: "Search results", CSV: ui.WithQuery(Prefix+"/search", query, "csv", "hits"),
 		Columns: []ui.Column{{Title: "Name", Wide: true, Note: "Detail"}, {Title: "Kind"}},
-		Empty:   ui.Empty{Title: "Nothing found", Advice: "Search for a part of a domain name, a sender, an address, a reporter or the id of a report."},
+		Empty:   ui.Empty{Title: "Nothing found", Advice: "Search for part of a domain, a sender, an IP address, a reporter or a report id."},
 	}
 	if view.Text == "" {
 		view.Table.Empty.Title = "Search"

@@ -97,5 +97,5 @@ func (s *Web) chooseTeam(c *call) error {
 	if err := c.account.ChooseTeam(c.r.Context(), team); err != nil {
 		return err
 	}
-	return c.done(Prefix+"/", "team-switched")
+	return c.done(Prefix+"/", teamSwitched)
 }

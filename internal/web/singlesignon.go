@@ -47,7 +47,7 @@ func singleSignOnError(err error) error {
 	case errors.Is(err, dmarcd.ErrUnauthorized):
 		return &failure{http.StatusUnauthorized, "The sign-in was not completed", "The identity provider did not confirm it, or it took too long. Go back to the sign-in page, and try again."}
 	case errors.Is(err, dmarcd.ErrForbidden):
-		return &failure{http.StatusForbidden, "Your email address is not verified", "The identity provider does not say that the address is yours. Have it verified there, then try again."}
+		return &failure{http.StatusForbidden, "Your email address is not verified", "The identity provider has not verified your address. Verify it there, then try again."}
 	case errors.Is(err, dmarcd.ErrNotFound):
 		return &failure{http.StatusForbidden, "You have not been invited", "Ask an owner of a team to invite your email address, then sign in again."}
 	case errors.Is(err, dmarcd.ErrTemporary):

@@ -139,10 +139,10 @@ func (c *call) addAssessment(view *sourceView) error {
 		label string
 		class dmarcd.Class
 	}{
-		{"This sender is ours", dmarcd.ClassYours},
-		{"This is spoofing", dmarcd.ClassSpoofing},
-		{"We do not know it", dmarcd.ClassUnknown},
-		{"Decide automatically", ""},
+		{"Mark as yours", dmarcd.ClassYours},
+		{"Mark as spoofing", dmarcd.ClassSpoofing},
+		{"Mark as unknown", dmarcd.ClassUnknown},
+		{"Reset to automatic", ""},
 	} {
 		view.Classes = append(view.Classes, ui.Action{Label: choice.label, Path: path, Name: "class", Value: string(choice.class)})
 	}
@@ -172,7 +172,7 @@ func partTables(parts []insight.Part, asked mailQuery, path string, query url.Va
 				{Title: "SPF", Numeric: true},
 				{Title: "DKIM", Numeric: true},
 			},
-			Empty: ui.Empty{Title: "Not reported", Advice: "No report says this of the sender's mail.", Action: ui.Link{}},
+			Empty: ui.Empty{Title: "Not reported", Advice: "No report contains this information.", Action: ui.Link{}},
 			More:  part.More,
 		}
 		below := asked
@@ -212,7 +212,7 @@ func reportRecordTable(records []Record, csv string) ui.Table {
 			{Title: "Receivers", Wide: true, Note: "Reasons"},
 			{Title: "Results", Wide: true},
 		},
-		Empty: ui.Empty{Title: "No records", Advice: "The report has no records, or they were deleted after their retention.", Action: ui.Link{}},
+		Empty: ui.Empty{Title: "No records", Advice: "The report has no records, or their retention has ended.", Action: ui.Link{}},
 	}
 	for _, r := range records {
 		from := ui.Code(r.HeaderFrom)

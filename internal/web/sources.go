@@ -152,7 +152,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	case view.Clear != "":
 		view.Table.Empty = ui.Empty{Title: "No sender matches", Advice: "Change or clear the filter above.", Action: ui.Link{Text: "Show all senders", Href: view.Clear}}
 	case domain != "":
-		view.Table.Empty.Advice = "No report lists mail in this period. Choose more days, or see in the setup guide whether reports are sent here."
+		view.Table.Empty.Advice = "No mail was reported in this period. Choose a longer period, or check in the setup guide whether reports are sent here."
 		view.Table.Empty.Action = ui.Link{Text: "Setup guide", Href: c.link(domainPath(domain) + "/setup")}
 	}
 	return view, nil
@@ -202,7 +202,7 @@ func sourceTable(rows []insight.Row, asked mailQuery, order ui.Sorting) ui.Table
 			order.Column("First in period", "first", false),
 			order.Column("Last in period", "last", false),
 		},
-		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}},
+		Empty: ui.Empty{Title: "No senders", Advice: "No mail was reported in this period. Choose a longer period, or check whether reports arrive.", Action: ui.Link{Text: "Reports", Href: Prefix + "/reports"}},
 	}
 	t.Columns[0].Wide, t.Columns[0].Note = true, "Detail"
 	assessed := asked.Assess && asked.Group == insight.GroupNetwork

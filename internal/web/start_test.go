@@ -21,11 +21,11 @@ func TestStart(t *testing.T) {
 			}
 		}
 	}
-	says("without domains", "Get started", ">to do<", ">after the first step<", "none received yet", "Add sample data")
+	says("without domains", "Get started", ">to do<", ">after step 1<", "none received yet", "Add sample data")
 	if w := s.post(elsewhere, "/app/domains/new", url.Values{"domain": {"example.org"}}); w.Code != http.StatusSeeOther {
 		t.Fatalf("got %d, want the domain added", w.Code)
 	}
-	says("with a domain", "1 domain added", "0 of 1 published", `href="/app/domains/example.org/setup"`, "after the second step")
+	says("with a domain", "1 domain added", "0 of 1 published", `href="/app/domains/example.org/setup"`, "after step 2")
 	if body := s.body(t, viewer, "/app/"); strings.Contains(body, "Get started") {
 		t.Error("got the guide for a team that has reports, want none")
 	}

@@ -46,6 +46,14 @@ func (c *call) adviceView(advice dmarcd.Advice) adviceView {
 	}
 }
 
+// PolicyText is the text of the link to the simulation.
+func (a adviceView) PolicyText() string {
+	if a.Stage == dmarcd.StageEnforced || a.Stage == dmarcd.StageParked {
+		return "Simulate a policy"
+	}
+	return "What would p=reject do?"
+}
+
 // StageBadge is the name of the stage.
 func (a adviceView) StageBadge() ui.Cell {
 	cell := ui.Cell{Kind: ui.CellBadge}
@@ -151,7 +159,7 @@ func (s *Web) summary(c *call) error {
 		Disposition: dispositionChart(found),
 		Senders:     topSenderTable(senders, s.sourceQuery(query, name)),
 		Empty: ui.Empty{
-			Title: "No messages were reported", Advice: "Choose more days, or see in the setup guide whether reports are sent here.",
+			Title: "No messages were reported", Advice: "Choose a longer period, or check in the setup guide whether reports are sent here.",
 			Action: ui.Link{Text: "Setup guide", Href: head.Guide},
 		},
 	}
@@ -205,7 +213,7 @@ func senderTable(id, caption string, senders []insight.SimulatedSender, asked ma
 			{Title: "Passes DMARC", Numeric: true},
 			{Title: "Cause", Wide: true, Note: "Fix"},
 		},
-		Empty: ui.Empty{Title: "No senders", Advice: "No report lists mail in this period. Choose more days, or see whether reports are received.", Action: ui.Link{Text: "Reports", Href: domainPath(asked.Domain) + "/reports"}},
+		Empty: ui.Empty{Title: "No senders", Advice: "No mail was reported in this period. Choose a longer period, or check whether reports arrive.", Action: ui.Link{Text: "Reports", Href: domainPath(asked.Domain) + "/reports"}},
 	}
 	asked.Group = insight.GroupNetwork
 	for _, sender := range senders {
@@ -213,10 +221,17 @@ func senderTable(id, caption string, senders []insight.SimulatedSender, asked ma
 		if len(sender.Evidence) > 0 {
 			class = class.Noted(sender.Evidence[len(sender.Evidence)-1])
 		}
+		var cause ui.Cell
+		if sender.Class != dmarcd.ClassSpoofing { // there is nothing to fix
+			cause = ui.Text(sender.Cause).Noted(sender.Fix)
+		}
 		t.Rows = append(t.Rows, []ui.Cell{
 			ui.LinkTo(sender.Name, sourcePath(asked, sender.Key)), class, ui.Count(sender.Messages),
-			ui.Share(sender.Messages-sender.Affected, sender.Messages), ui.Text(sender.Cause).Noted(sender.Fix),
+			ui.Share(sender.Messages-sender.Affected, sender.Messages), cause,
 		})
+	}
+	if !slices.ContainsFunc(t.Rows, func(row []ui.Cell) bool { return row[4].Text != "" }) {
+		return t.Without("Cause")
 	}
 	return t
 }

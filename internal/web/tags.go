@@ -28,7 +28,7 @@ func explainTags(r dmarc.Record) []tagExplanation {
 func tagTable(tags []tagExplanation, csv string) ui.Table {
 	t := ui.Table{
 		ID: "tags", Caption: "Tag by tag", CSV: csv,
-		Columns: []ui.Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Receivers of RFC 7489", Wide: true}},
+		Columns: []ui.Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Under RFC 7489", Wide: true}},
 	}
 	for _, tag := range tags {
 		old := tag.Old
@@ -45,37 +45,37 @@ func explainTag(name, value string) tagExplanation {
 	word := strings.ToLower(value)
 	switch name {
 	case "p":
-		e.Meaning = "For mail as the domain itself: " + policyMeaning(word)
+		e.Meaning = "Mail from the domain itself: " + policyMeaning(word)
 	case "sp":
-		e.Meaning = "For mail as a subdomain without a record of its own: " + policyMeaning(word)
+		e.Meaning = "Mail from subdomains without their own record: " + policyMeaning(word)
 	case "np":
-		e.Meaning = "For mail as a name that does not exist: " + policyMeaning(word)
-		e.Old = "Not known there: sp or p applies."
+		e.Meaning = "Mail from non-existent subdomains: " + policyMeaning(word)
+		e.Old = "Unknown tag: sp or p applies."
 	case "adkim":
-		e.Meaning = "DKIM counts " + modeMeaning(word)
+		e.Meaning = "DKIM is aligned " + modeMeaning(word)
 	case "aspf":
-		e.Meaning = "SPF counts " + modeMeaning(word)
+		e.Meaning = "SPF is aligned " + modeMeaning(word)
 	case "rua":
-		e.Meaning = "Aggregate reports go there, once a day and without parts of messages."
-		e.Old = "Receivers need serve no more than two addresses."
+		e.Meaning = "Receivers send aggregate reports to these addresses, usually once a day. They contain no message content."
+		e.Old = "Receivers only have to support two addresses."
 	case "ruf":
-		e.Meaning = "Reports on single failing messages go there. Few receivers send them."
+		e.Meaning = "Receivers send reports about single messages to these addresses. Few receivers do."
 	case "fo":
-		e.Meaning = "When reports on single messages are wanted: 0 nothing passed, 1 something did not, d a signature failed, s SPF failed."
+		e.Meaning = "When to send reports about single messages: 0 neither SPF nor DKIM passes, 1 one of them does not, d a DKIM signature fails, s SPF fails."
 	case "t":
-		e.Meaning = "With y receivers apply one level less than the policy says, and report as usual."
-		e.Old = "Not known there: the policy applies in full."
+		e.Meaning = "With t=y, receivers apply one level less than the policy, and report as usual."
+		e.Old = "Unknown tag: the policy applies in full."
 	case "psd":
-		e.Meaning = "Whether others register names below this domain: y yes, n no, u it does not say."
-		e.Old = "Not known there: the Public Suffix List decides."
+		e.Meaning = "Whether others register names below this domain: y yes, n no, u not specified."
+		e.Old = "Unknown tag: the Public Suffix List decides."
 	case "pct":
 		e.Meaning = "Removed from the standard and ignored. Use t=y for testing."
-		e.Old = "The share of failing mail that the policy is applied to."
+		e.Old = "The share of failing mail that the policy applies to."
 	case "rf", "ri":
 		e.Meaning = "Removed from the standard and ignored."
 		e.Old = "The format of failure reports, or the interval between aggregate reports."
 	default:
-		e.Meaning = "Not a tag of DMARC. Receivers ignore it."
+		e.Meaning = "Unknown tag. Receivers ignore it."
 	}
 	return e
 }
@@ -83,23 +83,23 @@ func explainTag(name, value string) tagExplanation {
 func policyMeaning(word string) string {
 	switch word {
 	case "none":
-		return "deliver it like any other, and report."
+		return "if it fails DMARC, deliver it and report."
 	case "quarantine":
-		return "treat it as suspicious if it does not pass."
+		return "if it fails DMARC, treat it as suspicious."
 	case "reject":
-		return "refuse it if it does not pass."
+		return "if it fails DMARC, reject it."
 	}
-	return "not one of none, quarantine and reject, so that the record is broken."
+	return "the value must be none, quarantine or reject, so the record is invalid."
 }
 
 func modeMeaning(word string) string {
 	switch word {
 	case "s":
-		return "only for exactly the name in From."
+		return "only for exactly the From domain."
 	case "r":
-		return "for every name of the same organization."
+		return "for every domain of the same organization."
 	}
-	return "for every name of the same organization: the value is not r or s, so that the default applies."
+	return "for every domain of the same organization: the value is neither r nor s, so the default applies."
 }
 
 // problemSentence describes a problem.
@@ -114,25 +114,25 @@ func problemSentence(p dmarc.Problem) string {
 	case dmarc.HistoricTag:
 		return "The tag " + p.Tag + " was removed by RFC 9989."
 	case dmarc.DuplicateTag:
-		return "The tag " + p.Tag + " stands there twice: receivers may ignore the whole record."
+		return "The tag " + p.Tag + " occurs twice: receivers may ignore the whole record."
 	case dmarc.TagCase:
-		return "The tag " + p.Text + " should be written in lower case."
+		return "The tag " + p.Text + " should be in lower case."
 	case dmarc.MalformedElement:
-		return "The part " + p.Text + " is no tag with a value."
+		return "The part " + p.Text + " is not of the form name=value."
 	case dmarc.EmptyElement:
-		return "There is nothing between two semicolons."
+		return "The record has two consecutive semicolons."
 	case dmarc.TooManyTags:
-		return "The record has more than a hundred tags."
+		return "The record has more than 100 tags."
 	case dmarc.BadURI:
-		return "The destination " + p.Text + " in " + p.Tag + " is no address. Write mailto: and an address."
+		return "The destination " + p.Text + " in " + p.Tag + " is invalid. Write mailto: followed by an address."
 	case dmarc.UnsupportedScheme:
-		return "Receivers need only know mailto, not " + p.Text + "."
+		return "Receivers only have to support mailto, not " + p.Text + "."
 	case dmarc.SizeSuffix:
 		return "The size limit in " + p.Text + " is ignored."
 	case dmarc.DuplicateURI:
 		return "The destination " + p.Text + " is listed twice."
 	case dmarc.TooManyURIs:
-		return "Receivers that follow RFC 7489 serve no more than two destinations."
+		return "Receivers that follow RFC 7489 only have to support two destinations."
 	case dmarc.UnusedFailureOptions:
 		return "The tag fo is ignored without ruf."
 	case dmarc.FailureReportsOnPSD:

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -25,6 +24,9 @@ func (s *Web) teamChanges(c *call) error {
 	const path = Prefix + "/changes"
 	query := c.r.URL.Query()
 	filter := service.EventFilter{Domain: normalDomain(query.Get("domain"))}
+	if kind := dmarcd.EventKind(query.Get("kind")); slices.Contains(dmarcd.EventKinds(), kind) {
+		filter.Kind = kind
+	}
 	part := func(after string) (page wire.Page[dmarcd.Event], err error) {
 		var before int64
 		if after != "" {
@@ -43,7 +45,7 @@ func (s *Web) teamChanges(c *call) error {
 		if err != nil {
 			return err
 		}
-		return c.csv(c.teamEventTable(all))
+		return c.csv(withVersions(c.eventTable(all), all))
 	}
 	found, err := part(query.Get("after"))
 	if err != nil {
@@ -53,23 +55,45 @@ func (s *Web) teamChanges(c *call) error {
 	if err != nil {
 		return err
 	}
-	view := teamChangesView{Table: c.teamEventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: c.carrying(changesFilter(path, query, tags))}
+	view := teamChangesView{Table: c.eventTable(found.Items), Pager: ui.CursorPager(path, query, next(found)), Filter: c.carrying(changesFilter(path, filter, tags))}
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "events", "after", "")
 	return c.render(http.StatusOK, Page{Template: "changes", Title: "Changes", Section: "Changes"}, view)
 }
 
-func changesFilter(path string, query url.Values, tags tagChoice) ui.Form {
+func changesFilter(path string, asked service.EventFilter, tags tagChoice) ui.Form {
+	kinds := []ui.Choice{{Value: "", Label: "any"}}
+	for _, kind := range dmarcd.EventKinds() {
+		kinds = append(kinds, ui.Choice{Value: string(kind), Label: eventCell(kind).Text})
+	}
 	return ui.Form{Path: path, Method: "get", Submit: "Filter", Inline: true, Fields: append([]ui.Field{
-		{Name: "domain", Label: "Domain", Type: "search", Value: query.Get("domain"), Placeholder: "example.com"},
+		{Name: "domain", Label: "Domain", Type: "search", Value: asked.Domain, Placeholder: "example.com"},
+		{Name: "kind", Label: "Kind", Type: "select", Value: string(asked.Kind), Choices: kinds},
 	}, tags.fields()...)}
 }
 
-// teamEventTable is eventTable with a column for domains.
-func (c *call) teamEventTable(events []dmarcd.Event) ui.Table {
-	t := eventTable(events)
-	t.Columns = slices.Insert(t.Columns, 1, ui.Column{Title: "Domain", Wide: true})
+// eventTable describes each event in a sentence.
+func (c *call) eventTable(events []dmarcd.Event) ui.Table {
+	t := ui.Table{
+		ID: "events", Caption: "Changes",
+		Columns: []ui.Column{{Title: "When"}, {Title: "Domain"}, {Title: "Kind"}, {Title: "Change", Wide: true}},
+		Empty:   ui.Empty{Title: "No changes", Advice: "No record, policy or finding changed, or none matches the filter.", Action: ui.Link{}},
+	}
+	for _, e := range events {
+		domain, what := ui.Text("–"), ui.Text(e.Summary())
+		if e.Domain != "" {
+			domain = ui.LinkTo(e.Domain, c.link(domainPath(e.Domain)))
+		}
+		what.Diff = eventDiff(e)
+		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), domain, eventCell(e.Kind), what})
+	}
+	return t
+}
+
+// withVersions adds the values before and after each event, for a file.
+func withVersions(t ui.Table, events []dmarcd.Event) ui.Table {
+	t.Columns = append(t.Columns, ui.Column{Title: "Before"}, ui.Column{Title: "After"})
 	for i, e := range events {
-		t.Rows[i] = slices.Insert(t.Rows[i], 1, ui.LinkTo(e.Domain, c.link(domainPath(e.Domain))))
+		t.Rows[i] = append(t.Rows[i], ui.Text(e.Before), ui.Text(e.After))
 	}
 	return t
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -41,27 +40,14 @@ func dispositionChart(found Timeline) ui.Chart {
 	return chart
 }
 
-func eventTable(events []dmarcd.Event) ui.Table {
-	t := ui.Table{
-		ID: "events", Caption: "Changes",
-		Columns: []ui.Column{{Title: "When"}, {Title: "What"}, {Title: "Before", Wide: true}, {Title: "After", Wide: true}},
-		Empty:   ui.Empty{Title: "No changes", Advice: "No record, policy or finding changed in this period.", Action: ui.Link{}},
+// eventDiff is the difference between the records before and after an event, nil if it is
+// not about a record: the summary of other events says everything.
+func eventDiff(e dmarcd.Event) []ui.DiffPart {
+	switch e.Kind {
+	case dmarcd.RecordAppeared, dmarcd.RecordChanged, dmarcd.RecordRemoved:
+		return ui.DiffWords(e.Before, e.After)
 	}
-	for _, e := range events {
-		t.Rows = append(t.Rows, []ui.Cell{ui.At(e.At), eventCell(e.Kind), ui.Code(e.Before), ui.Code(eventAfter(e))})
-	}
-	return t
-}
-
-// eventAfter is the new state in an event.
-func eventAfter(e dmarcd.Event) string {
-	if e.Kind == dmarcd.HeldReport {
-		return e.Organization + ": " + e.Reason
-	}
-	if e.Day != 0 { // an incident
-		return e.Summary()
-	}
-	return cmp.Or(e.After, e.Reason)
+	return nil
 }
 
 // eventCell is the name of an event kind.

@@ -124,7 +124,7 @@ func receiptTable(read ...readFile) ui.Table {
 		for _, r := range file.receipts {
 			status := ui.Badge(string(r.Status)).Noted(r.Reason)
 			if r.Status == dmarcd.Unclaimed {
-				status = status.Noted("It counts once the team has the domain.")
+				status = status.Noted("It will be counted when the team adds the domain.")
 			}
 			if r.Status != dmarcd.StatusRejected {
 				status = status.Linked(Prefix + "/reports/" + r.ID.String())

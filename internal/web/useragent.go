@@ -31,7 +31,7 @@ func browserName(userAgent string) string {
 	browser, system := firstWord(browsers, userAgent), firstWord(systems, userAgent)
 	switch {
 	case userAgent == "":
-		return "a program that does not say its name"
+		return "unknown browser"
 	case browser == "":
 		return userAgent
 	case system == "":

@@ -81,7 +81,7 @@ type excludeView struct {
 
 func excludeForm() ui.Form {
 	return ui.Form{Path: excludePath, Method: "post", Submit: "Apply", Fields: []ui.Field{
-		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The whole name, in any case. Leave it empty for all reporters."},
+		{Name: "reporter", Label: "Reporter", Type: "text", Placeholder: "receiver.example", Hint: "The full name, upper or lower case. Leave empty for all reporters."},
 		{Name: "from", Label: "First day (UTC)", Type: "date"},
 		{Name: "to", Label: "Last day (UTC)", Type: "date"},
 		{Name: "counted", Label: "Action", Type: "select", Value: "false", Choices: []ui.Choice{{Value: "false", Label: "Exclude"}, {Value: "true", Label: "Include again"}}},

@@ -39,8 +39,8 @@ func webhookForm() ui.Form {
 			Name: "url", Label: "URL or email address", Type: "text", Required: true, Autocomplete: "off", Placeholder: "https://example.com/hooks/dmarc",
 			Hint: "The URL of a chat service is stored encrypted, and never shown again. For PagerDuty, add the integration key: https://events.pagerduty.com/v2/enqueue?routing_key=KEY.",
 		},
-		{Name: "kinds", Label: "Kinds of events", Type: "text", Autocomplete: "off", Placeholder: "policy.weakened, digest.weekly", Hint: "Separate them with commas. Leave it empty for all except the digests, which are digest.daily, digest.weekly and digest.monthly."},
-		{Name: "domains", Label: "Domains", Type: "text", Autocomplete: "off", Placeholder: "example.com", Hint: "Separate them with commas. Leave it empty for all."},
+		{Name: "kinds", Label: "Kinds of events", Type: "text", Autocomplete: "off", Placeholder: "policy.weakened, digest.weekly", Hint: "Separate with commas. Leave empty for all except digests: digest.daily, digest.weekly and digest.monthly."},
+		{Name: "domains", Label: "Domains", Type: "text", Autocomplete: "off", Placeholder: "example.com", Hint: "Separate with commas. Leave empty for all."},
 	}}
 }
 

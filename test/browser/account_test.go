@@ -45,7 +45,7 @@ func TestAccount(t *testing.T) {
 	if lostIn, keptIn := lost.get("/app/").status == http.StatusOK, kept.get("/app/").status == http.StatusOK; lostIn == keptIn {
 		t.Errorf("after one session was ended: got %t and %t want one of them in", lostIn, keptIn)
 	}
-	b.press("End all others")
+	b.press("End all other sessions")
 	b.says("All your other sessions were ended.")
 	lost.wantIn("after the others were ended", false)
 	kept.wantIn("after the others were ended", false)

@@ -86,7 +86,7 @@ func TestFirstSteps(t *testing.T) {
 func (b *tab) trySample() {
 	b.t.Helper()
 	b.press("Add sample data")
-	b.says("These domains and their reports are made up.")
+	b.says("These domains and their reports are fictional.")
 	b.says("brightpay.example")
 	b.inspect("an overview of sample data")
 	b.visit("/app/senders", http.StatusOK)

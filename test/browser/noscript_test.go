@@ -35,9 +35,9 @@ func TestWithoutScript(t *testing.T) {
 	b.follow("example.com")
 	for _, tab := range []struct{ path, says string }{
 		{"/senders", "12 messages from 1 sender"},
-		{"/dns", "What was seen"},
+		{"/dns", "Records found"},
 		{"/dns", "There is no SPF record"},
-		{"/changes", "The first check."},
+		{"/changes", "First check."},
 		{"/reports", "Receiver Inc."},
 	} {
 		b.click(`nav.tabs a[href$="` + tab.path + `"]`)
@@ -56,7 +56,7 @@ func TestWithoutScript(t *testing.T) {
 	b.says("Receiver Inc. on example.com")
 	b.follow("Record builder")
 	b.choose("p", "reject")
-	b.press("Make the record")
+	b.press("Build record")
 	b.says("v=DMARC1; p=reject")
 	for _, page := range []string{"tokens", "members", "mailboxes", "webhooks", "retention", "audit"} {
 		b.visit("/app/settings/"+page, http.StatusOK)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -65,10 +66,17 @@ func (b *tab) oneReport() {
 	b.t.Helper()
 	b.visit("/app/", http.StatusOK)
 	b.click(`nav.main a[href="/app/reports"]`)
+	day := time.Now().UTC().AddDate(0, 0, -3).Format(time.DateOnly)
 	b.write("organization", "bigmail")
+	for _, end := range []string{"from", "to"} {
+		b.do(chromedp.SetValue(chromedp.CSS(`main input[name="`+end+`"]`), day))
+	}
 	b.press("Filter")
 	b.click(`main a[href^="/app/reports/rep_"]`)
 	b.says("Bigmail on ")
+	if began := read(b, evaluate[string](`document.querySelector("main .lead time").dateTime`)); !strings.HasPrefix(began, day) {
+		b.t.Errorf("got the report of %s, want that of %s", began, day)
+	}
 }
 
 // findByKey finds a domain by the keyboard: the key /, a part of the name, Enter.

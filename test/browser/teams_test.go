@@ -61,7 +61,7 @@ func TestMembersSwitchTeamsAndRolesEnd(t *testing.T) {
 	vera.says("first.example")
 	vera.do(chromedp.Click(chromedp.CSS("details.menu > summary")))
 	vera.press("second")
-	vera.says("You switched to another team.")
+	vera.says("Switched to second.")
 	vera.says("second.example")
 	vera.visit("/app/reports/upload", http.StatusOK)
 	vera.visit("/app/domains/first.example", http.StatusNotFound)

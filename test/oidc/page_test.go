@@ -58,7 +58,7 @@ func TestPage(t *testing.T) {
 		says    string
 	}{
 		{"invited", http.StatusSeeOther, "team of invited@example.com"},
-		{"colleague", http.StatusSeeOther, "You are in no team"},
+		{"colleague", http.StatusSeeOther, "You are not a member of a team"},
 		{"outsider", http.StatusForbidden, "Sign in with Example Login"},
 		{"liar", http.StatusForbidden, "Sign in with Example Login"},
 	} {

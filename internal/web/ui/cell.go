@@ -41,6 +41,8 @@ type Cell struct {
 	Series        []int64
 	Actions       []Action
 	Links         []Link
+	// Diff is shown below the text.
+	Diff []DiffPart
 }
 
 // Action is a button that sends a form.

@@ -13,7 +13,7 @@ for (const element of document.querySelectorAll("[data-watch]")) {
         if (answer.status === 401) {
           const ended = document.createElement("p");
           ended.className = "notice warning";
-          ended.textContent = "You are signed out, and this page no longer watches. Load it again to sign in.";
+          ended.textContent = "You are signed out, so this page no longer updates. Reload it to sign in.";
           element.prepend(ended);
           return;
         }
