@@ -125,10 +125,14 @@ func TestAnyBoundary(t *testing.T) {
 // TestCutOffArchive checks that a truncated container is treated as a truncated document.
 func TestCutOffArchive(t *testing.T) {
 	t.Parallel()
-	in := io.MultiReader(strings.NewReader(sampleHead+sampleRecord(0)), iotest.ErrReader(io.ErrUnexpectedEOF))
-	report, records, err := read(in)
-	if err != nil || len(records) != 1 || find(report.Quirks, aggregate.Truncated).Count != 1 {
-		t.Errorf("got %d records, quirks %v and error %v, want one record and the quirk truncated", len(records), report.Quirks, err)
+	short, _, _ := strings.Cut(oneRecord("<disposition>none</disposition><dkim>fail</dkim><spf>pass</spf>", "example.com", spfPass), "</feedback>")
+	for _, document := range []string{sampleHead + sampleRecord(0), short} {
+		in := io.MultiReader(strings.NewReader(document), iotest.ErrReader(io.ErrUnexpectedEOF))
+		report, records, err := read(in)
+		if err != nil || len(records) != 1 || find(report.Quirks, aggregate.Truncated).Count != 1 {
+			t.Errorf("%d bytes: got %d records, quirks %v and error %v, want one record and the quirk truncated",
+				len(document), len(records), report.Quirks, err)
+		}
 	}
 }
 

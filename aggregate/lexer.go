@@ -68,11 +68,9 @@ func (l *lexer) more() error {
 	if l.failed != nil {
 		return l.failed
 	}
-	if l.pos > 0 {
-		copy(l.window, l.window[l.pos:l.end])
-		l.passed += int64(l.pos)
-		l.pos, l.end = 0, l.end-l.pos
-	}
+	l.end = copy(l.window, l.window[l.pos:l.end])
+	l.passed += int64(l.pos)
+	l.pos = 0
 	if l.end == len(l.window) {
 		if len(l.window) >= l.max {
 			return errTooLong
@@ -91,8 +89,9 @@ func (l *lexer) fill(least int) error {
 	for l.end-start < least && l.failed == nil {
 		n, err := l.in.Read(l.window[l.end:])
 		l.end += n
-		if n == 0 {
-			empty++
+		empty++
+		if n > 0 {
+			empty = 0
 		}
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):

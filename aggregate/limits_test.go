@@ -43,6 +43,24 @@ func TestLimits(t *testing.T) {
 		_, _, err = readWithin(document(101), aggregate.Limits{TextBytes: 100})
 		wantRejection(t, err, aggregate.RejectedLimit)
 	})
+	t.Run("text without references", func(t *testing.T) {
+		t.Parallel()
+		for n, accept := range map[int]bool{100: true, 101: false} {
+			for _, old := range []string{"receiver.example", "<spf>fail</spf>"} {
+				piece := strings.Repeat("a", n)
+				if old != "receiver.example" {
+					piece = old + "<reason>" + piece + "</reason>"
+				}
+				_, _, err := readWithin(strings.NewReader(edited(old, piece)), aggregate.Limits{TextBytes: 100})
+				if accept && err != nil {
+					t.Errorf("%s of %d bytes: got error %v, want none", old, n, err)
+				}
+				if !accept {
+					wantRejection(t, err, aggregate.RejectedLimit)
+				}
+			}
+		}
+	})
 	t.Run("text in pieces", func(t *testing.T) {
 		t.Parallel()
 		pieces := repeated("<feedback><report_metadata><org_name>", "<!-- -->aaaaaaaaaa<![CDATA[a]]>", 10, "</org_name>")

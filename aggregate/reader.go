@@ -232,9 +232,9 @@ func (r *Reader) isHTML(name []byte) bool {
 func (r *Reader) takeText(text []byte, verbatim bool) error {
 	switch top := r.stack.top(); {
 	case top.isValue():
-		return r.addText(text, verbatim)
+		return r.addText(&r.value, text, verbatim)
 	case top == reason:
-		return r.addReasonText(text, verbatim)
+		return r.addText(&r.row.reasonText, text, verbatim)
 	case top == ignored || top == extension:
 	case len(bytes.TrimSpace(text)) == 0:
 	case top == outside:
@@ -245,18 +245,10 @@ func (r *Reader) takeText(text []byte, verbatim bool) error {
 	return nil
 }
 
-func (r *Reader) addText(text []byte, verbatim bool) error {
-	r.value = r.appendText(r.value, text, verbatim)
-	if len(r.value) > r.limits.TextBytes {
-		return reject(RejectedLimit, "a value is too long")
-	}
-	return nil
-}
-
-// addReasonText adds text in a reason that is outside its elements.
-func (r *Reader) addReasonText(text []byte, verbatim bool) error {
-	r.row.reasonText = r.appendText(r.row.reasonText, text, verbatim)
-	if len(r.row.reasonText) > r.limits.TextBytes {
+// addText appends decoded text to a value.
+func (r *Reader) addText(value *[]byte, text []byte, verbatim bool) error {
+	*value = r.appendText(*value, text, verbatim)
+	if len(*value) > r.limits.TextBytes {
 		return reject(RejectedLimit, "a value is too long")
 	}
 	return nil

@@ -51,6 +51,7 @@ func TestRejections(t *testing.T) {
 		{"end tag alone", "</feedback>", aggregate.RejectedNotXML},
 		{"declaration alone", `<?xml version="1.0"?>`, aggregate.RejectedNotXML},
 		{"another XML", "<invalid_root><report_metadata/></invalid_root>", aggregate.RejectedOtherXML},
+		{"element without a name", "<:></:>", aggregate.RejectedNotXML},
 		{"another XML in a name that begins like HTML", "<htmlish/>", aggregate.RejectedOtherXML},
 		{"empty report", "<feedback/>", aggregate.RejectedIncomplete},
 		{"no metadata", strings.Replace(whole, "report_metadata", "meta", 2), aggregate.RejectedIncomplete},

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/netip"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,5 +45,31 @@ func TestReset(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("(-new reader +reset reader):\n%s", diff)
+	}
+}
+
+// TestResetReusesBuffers checks that a reader allocates no new window for each document,
+// and that one which has read nothing can be reset.
+func TestResetReusesBuffers(t *testing.T) {
+	const documents = 50
+	document := withHead(sampleRecord(0))
+	reader := aggregate.NewReader(nil, aggregate.Limits{})
+	reader.Reset(strings.NewReader(document), aggregate.Limits{})
+	var before, after runtime.MemStats
+	for i := range documents {
+		if i == 1 {
+			runtime.ReadMemStats(&before)
+		}
+		reader.Reset(strings.NewReader(document), aggregate.Limits{})
+		for _, err := range reader.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	const most = 16 << 10 // half a window
+	if got := (after.TotalAlloc - before.TotalAlloc) / (documents - 1); got > most {
+		t.Errorf("got %d bytes for each document, want at most %d", got, most)
 	}
 }

@@ -160,7 +160,7 @@ func (r *Reader) takeValue(n node, text []byte) error {
 		r.set(n, r.text(n, text))
 		return nil
 	}
-	err := r.addText(text, false)
+	err := r.addText(&r.value, text, false)
 	r.closed(n)
 	return err
 }
@@ -240,9 +240,6 @@ func (r *Reader) recover(name []byte) (found element, capital, ok bool) {
 	value := r.stack.top().isValue()
 	for i := len(r.stack.open) - 2; i >= 0; i-- {
 		n := r.stack.open[i].node
-		if n == ignored || n == extension || n == outside {
-			break
-		}
 		found, capital, ok = n.find(name)
 		if ok && (found.node.isLandmark() || value) {
 			r.quirks.Note(MismatchedTags)

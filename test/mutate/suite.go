@@ -169,29 +169,42 @@ const (
 
 func (o outcome) killed() bool { return o == failed || o == outOfTime }
 
-// try runs the tests that reach a mutant until one fails: of each binary the quick ones,
-// then of each the slow ones.
+// try runs the tests that reach a mutant until one fails: of each binary the quick ones
+// together, then the slow ones one by one, so that one that does not end costs no more than
+// its own time limit.
 func (s *suite) try(ctx context.Context, m mutant) (outcome, error) {
-	reached := unreached
-	for _, slow := range []bool{false, true} {
-		for in, b := range s.binaries {
-			var names []string
-			var took time.Duration
-			for _, t := range s.tests {
-				if t.in == in && t.reaches[m.id] && (t.took >= quick) == slow {
-					names, took = append(names, t.name), took+t.took
-				}
-			}
-			if len(names) == 0 {
-				continue
-			}
-			reached = s.run(ctx, b, took*slowdown+patience, names, "MUTANT="+strconv.Itoa(m.id)).outcome
-			if reached != survived || ctx.Err() != nil {
-				return reached, ctx.Err()
+	var batches []batch
+	for in := range s.binaries {
+		var together batch
+		for _, t := range s.tests {
+			if t.in == in && t.reaches[m.id] && t.took < quick {
+				together = batch{in, append(together.names, t.name), together.took + t.took}
 			}
 		}
+		if together.names != nil {
+			batches = append(batches, together)
+		}
 	}
-	return reached, nil
+	for _, t := range s.tests {
+		if t.reaches[m.id] && t.took >= quick {
+			batches = append(batches, batch{t.in, []string{t.name}, t.took})
+		}
+	}
+	reached := unreached
+	for _, b := range batches {
+		reached = s.run(ctx, s.binaries[b.in], b.took*slowdown+patience, b.names, "MUTANT="+strconv.Itoa(m.id)).outcome
+		if reached != survived || ctx.Err() != nil {
+			break
+		}
+	}
+	return reached, ctx.Err()
+}
+
+// batch is tests of a binary that run together, and how long they take.
+type batch struct {
+	in    int
+	names []string
+	took  time.Duration
 }
 
 // result is the end of a test run.
