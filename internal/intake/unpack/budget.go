@@ -83,10 +83,7 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	// One byte more than allowed may be read, to detect that the limit is exceeded.
-	if left := in.budget.limits.Input - in.n + 1; int64(len(p)) > left {
-		p = p[:left]
-	}
-	n, err := in.r.Read(p)
+	n, err := in.r.Read(p[:min(int64(len(p)), in.budget.limits.Input-in.n+1)])
 	in.n += int64(n)
 	if in.n > in.budget.limits.Input {
 		return 0, in.budget.exceeded(LimitInput, in.budget.limits.Input)

@@ -34,7 +34,7 @@ func describe(head []byte) string {
 		}
 	}
 	const tar = 257 // offset of the magic in a tar archive
-	if len(head) > tar && bytes.HasPrefix(head[tar:], []byte("ustar")) {
+	if bytes.HasPrefix(head[min(len(head), tar):], []byte("ustar")) {
 		return "a tar archive"
 	}
 	text := plain(head)

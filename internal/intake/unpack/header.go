@@ -60,11 +60,11 @@ func (s *scanner) fields(b headerBuilder) error {
 			s.ended = true
 		case text[0] == ' ' || text[0] == '\t':
 			b.extend(field, text)
-		case headerLine.Match(text) && !bytes.HasPrefix(text, []byte("<")):
-			field = b.add(text)
 		case text[0] == '<' || text[0] == '{':
 			s.take(line)
 			return nil
+		case headerLine.Match(text):
+			field = b.add(text)
 		case first:
 			line = bytes.Clone(line) // peeking may overwrite it
 			if !s.fieldFollows() {
@@ -91,7 +91,7 @@ func (b headerBuilder) add(line []byte) string {
 	if _, repeated := b[field]; repeated || !wantedFields[field] {
 		return ""
 	}
-	text := []byte(shorten(string(bytes.TrimSpace(value)), maxHeaderField))
+	text := bytes.Clone(bytes.TrimSpace(value))
 	b[field] = &text
 	return field
 }

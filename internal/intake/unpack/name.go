@@ -48,12 +48,12 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, "�"))
 }
 
-// shorten truncates a text to a number of bytes, between runes.
+// shorten truncates valid UTF-8 to a number of bytes, between runes.
 func shorten(s string, maxBytes int) string {
 	if len(s) <= maxBytes {
 		return s
 	}
-	for maxBytes > 0 && !utf8.RuneStart(s[maxBytes]) {
+	for !utf8.RuneStart(s[maxBytes]) {
 		maxBytes--
 	}
 	return s[:maxBytes]
