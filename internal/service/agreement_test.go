@@ -124,11 +124,11 @@ func compareProposals(t *testing.T, team *service.Team, stored *store.Team, name
 	if _, err := stored.SaveCheck(t.Context(), name, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	var mail []*dmarcd.Delivery
+	var mail []dmarcd.NewReport
 	for day := range dmarcd.Day(15) {
-		mail = append(mail, storetest.Delivery(storetest.Aggregate(fmt.Sprint(day), name, dmarcd.DayOf(time.Now())-1-day, storetest.Passed(name, 20))))
+		mail = append(mail, storetest.Aggregate(fmt.Sprint(day), name, dmarcd.DayOf(time.Now())-1-day, storetest.Passed(name, 20)))
 	}
-	if _, err := stored.Receive(t.Context(), mail); err != nil {
+	if _, err := stored.Receive(t.Context(), []*dmarcd.Delivery{storetest.Delivery(mail...)}); err != nil {
 		t.Fatal(err)
 	}
 	advice, err := team.Advice(t.Context(), name)

@@ -18,7 +18,7 @@ var alertUses = map[string]use{
 	"Alerts": reads(func(_ *world, t *service.Team) ([]dmarcd.Alert, error) {
 		return t.Alerts(ctx, dmarcd.AlertFilter{}, 0, 10)
 	}),
-	"AlertRules": reads(func(_ *world, t *service.Team) (dmarcd.AlertRules, error) { return t.AlertRules(ctx) }),
+	"AlertRules": asks(func(_ *world, t *service.Team) (dmarcd.AlertRules, error) { return t.AlertRules(ctx) }),
 	"SetAlertRules": {
 		needs: remove, action: "alert.rules", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {

@@ -9,14 +9,14 @@ import (
 
 // labelUses are those of the methods about tags, sample data and searching.
 var labelUses = map[string]use{
-	"ParkedDaily": reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
+	"ParkedDaily": asks(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
 		return t.ParkedDaily(ctx, dmarcd.Days{}, 10)
 	}),
-	"TLSDaily": reads(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
+	"TLSDaily": asks(func(_ *world, t *service.Team) ([]service.DailyCounts, error) {
 		return t.TLSDaily(ctx, ours, dmarcd.Days{})
 	}),
 	"Start":     reads(func(_ *world, t *service.Team) (service.Start, error) { return t.Start(ctx) }),
-	"HasSample": reads(func(_ *world, t *service.Team) (bool, error) { return t.HasSample(ctx) }),
+	"HasSample": asks(func(_ *world, t *service.Team) (bool, error) { return t.HasSample(ctx) }),
 	"AddSample": {
 		needs: change, action: "sample.add", wants: dmarcd.ErrInvalid,
 		team: func(w *world, t *service.Team) error {
@@ -34,7 +34,7 @@ var labelUses = map[string]use{
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.DeleteSample(ctx) },
 	},
-	"TeamSenders": reads(func(_ *world, t *service.Team) ([]dmarcd.TeamSender, error) { return t.TeamSenders(ctx) }),
+	"TeamSenders": asks(func(_ *world, t *service.Team) ([]dmarcd.TeamSender, error) { return t.TeamSenders(ctx) }),
 	"SetTeamSender": {
 		needs: change, action: "sender.set", target: "crm", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
@@ -61,8 +61,8 @@ var labelUses = map[string]use{
 			return err
 		},
 	},
-	"Tagged": reads(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Tagged("eu").Domains(ctx, "", 10) }),
-	"Tags":   reads(func(_ *world, t *service.Team) ([]dmarcd.TagCount, error) { return t.Tags(ctx) }),
+	"Tagged": asks(func(_ *world, t *service.Team) ([]dmarcd.Domain, error) { return t.Tagged("eu").Domains(ctx, "", 10) }),
+	"Tags":   asks(func(_ *world, t *service.Team) ([]dmarcd.TagCount, error) { return t.Tags(ctx) }),
 	"DomainTags": {
 		needs: see, wants: dmarcd.ErrNotFound, team: func(_ *world, t *service.Team) error { _, err := t.DomainTags(ctx, ours); return err },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {

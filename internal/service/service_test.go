@@ -34,6 +34,7 @@ type world struct {
 	*testing.T
 	store    *store.Store
 	service  *service.Service
+	options  service.Options // of service
 	acceptor *intake.Acceptor
 	team     dmarcd.Team
 	report   dmarcd.ReportID
@@ -56,7 +57,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 	limits := intake.DefaultLimits()
 	limits.Containers.Folder = t.TempDir()
 	w.acceptor = &intake.Acceptor{Limits: limits, Encode: shape.EncodeDetail, Fault: func(err error) { t.Error(err) }}
-	w.service = service.New(w.store, service.Options{
+	w.options = service.Options{
 		Checker:        dnscheck.New(dnscheck.Options{Resolver: dnstest.New(""), Interval: time.Hour, Now: time.Now}),
 		Acceptor:       w.acceptor,
 		Memory:         memory.NewBudget(1 << 30),
@@ -73,6 +74,7 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		},
 		Sample:         service.Sample{Domains: []string{"one.example"}, Load: func(context.Context, *store.Team) error { return nil }},
 		SealWebhook:    func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
+		OpenWebhook:    func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
 		Mail:           mailer{},
 		PermitsAddress: func(netip.Addr) bool { return false },
 		Deliver: func(ctx context.Context, c dmarcd.ClaimedDelivery) (dmarcd.DeliveryResult, error) {
@@ -82,7 +84,8 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		BaseURL:      "https://dmarc.example/api",
 		ReportDomain: "reports.example",
 		Log:          slog.New(slog.NewTextHandler(&w.log, nil)),
-	})
+	}
+	w.service = service.New(w.store, w.options)
 	var err error
 	w.team, err = w.store.CreateTeam(t.Context(), "acme", true)
 	w.must(err)
@@ -121,6 +124,13 @@ func newWorld(t *testing.T, db storetest.DB) *world {
 		Email: "new@example.com", Role: dmarcd.RoleViewer, CreatedBy: w.owner.ID, ExpiresAt: time.Now().Add(time.Hour),
 	}))
 	return w
+}
+
+// with returns the use cases of the team for an actor, with other options.
+func (w *world) with(actor service.Actor, change func(*service.Options)) *service.Team {
+	options := w.options
+	change(&options)
+	return service.New(w.store, options).Team(w.team.ID, actor)
 }
 
 // mailer sends nothing.
@@ -193,39 +203,6 @@ func (w *world) importTwice(ctx context.Context, t *service.Team) error {
 	return nil
 }
 
-// An access is what an actor needs for a use case.
-type access int
-
-const (
-	see     access = iota // any member, or any token
-	change                // an editor, or a token that may write
-	remove                // an owner, or a token that may write
-	manage                // an owner
-	operate               // an operator
-)
-
-// A use is a call that succeeds, and one that fails for those who may make it.
-type use struct {
-	needs access
-	// action is that of the audit entry, target what it is about; "" is none and any.
-	action, target string
-	team           func(w *world, t *service.Team) error
-	system         func(w *world, s *service.System) error
-	fails          func(w *world, t *service.Team, s *service.System) error
-	// wants is the kind of the error.
-	wants error
-}
-
-var ctx = context.Background()
-
-// reads is a use that changes nothing.
-func reads[T any](read func(w *world, t *service.Team) (T, error)) use {
-	return use{needs: see, team: func(w *world, t *service.Team) error {
-		_, err := read(w, t)
-		return err
-	}}
-}
-
 // uses has one for every method of service.Team and service.System. Where both have a
 // method, the name of that of service.System begins with its type.
 var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]use{
@@ -235,14 +212,14 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"DomainSummary": reads(func(_ *world, t *service.Team) (dmarcd.Summary, error) {
 		return t.DomainSummary(ctx, ours, dmarcd.Days{})
 	}),
-	"LatestCheck": reads(func(_ *world, t *service.Team) (dmarcd.StoredCheck, error) {
+	"LatestCheck": asks(func(_ *world, t *service.Team) (dmarcd.StoredCheck, error) {
 		check, err := t.LatestCheck(ctx, dmarcd.Domain{Name: ours})
 		if errors.Is(err, dmarcd.ErrNotFound) {
 			err = nil // there is none yet
 		}
 		return check, err
 	}),
-	"Checks": reads(func(_ *world, t *service.Team) ([]dmarcd.StoredCheck, error) {
+	"Checks": asks(func(_ *world, t *service.Team) ([]dmarcd.StoredCheck, error) {
 		return t.Checks(ctx, dmarcd.Domain{Name: ours}, service.Cursor{}, 10)
 	}),
 	"Events": reads(func(_ *world, t *service.Team) ([]dmarcd.Event, error) {
@@ -298,7 +275,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Invitations": reads(func(_ *world, t *service.Team) ([]dmarcd.Invitation, error) { return t.Invitations(ctx) }),
 	"Mailboxes":   reads(func(_ *world, t *service.Team) ([]dmarcd.Mailbox, error) { return t.Mailboxes(ctx) }),
 	"Setup":       reads(func(_ *world, t *service.Team) (dmarcd.Setup, error) { return t.Setup(ctx, ours) }),
-	"Retention":   reads(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
+	"Retention":   asks(func(_ *world, t *service.Team) (service.Retention, error) { return t.Retention(ctx) }),
 	"Audit": {
 		needs: manage, team: func(_ *world, t *service.Team) error { _, err := t.Audit(ctx, service.Cursor{}, 10); return err },
 	},

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -45,11 +48,7 @@ func TestAdviceIsReused(t *testing.T) {
 		})
 		return err
 	}
-	save := func(domain, record string) error {
-		check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: record, RecordDomain: domain, Usable: true, Asked: true}
-		_, err := stored.SaveCheck(t.Context(), domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
-		return err
-	}
+	save := func(domain, record string) error { return saveRecord(stored, domain, record) }
 	domains := []string{"a.example", "b.example"}
 	if _, err := stored.AddDomains(t.Context(), domains, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
@@ -133,6 +132,13 @@ func TestAdviceTakesLittleMemory(t *testing.T) { //nolint:paralleltest // see ab
 	runtime.KeepAlive(w)
 }
 
+// saveRecord saves a check that found a DMARC record.
+func saveRecord(team *store.Team, domain, record string) error {
+	check := dmarcd.Check{At: time.Now(), Conclusive: true, Record: record, RecordDomain: domain, Usable: true, Asked: true}
+	_, err := team.SaveCheck(ctx, domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
+	return err
+}
+
 // TestRefreshAdvice refreshes the advice of teams that were asked for, and of no others.
 func TestRefreshAdvice(t *testing.T) {
 	t.Parallel()
@@ -164,4 +170,101 @@ func TestRefreshAdvice(t *testing.T) {
 	if !left[0] || left[1] || left[2] {
 		t.Errorf("got %v, want two teams refreshed, one after the other", left)
 	}
+}
+
+// TestAdviceIsReadTogether reads the mail of few domains one by one, and that of many once.
+func TestAdviceIsReadTogether(t *testing.T) {
+	t.Parallel()
+	const most = 40 // domains whose mail is read one by one
+	for domains, want := range map[int]int64{most: most, most + 1: 1} {
+		s := storetest.SQLite(t).Open(t, store.Options{})
+		var read atomic.Int64
+		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
+		acme, err := s.CreateTeam(t.Context(), "acme", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := make([]string, domains)
+		records := make([]aggregate.Record, domains)
+		for i := range names {
+			names[i] = fmt.Sprintf("d%d.example", i)
+			records[i] = storetest.Passed(names[i], 7)
+		}
+		report := storetest.Delivery(storetest.Aggregate("1", names[0], dmarcd.DayOf(time.Now())-1, records...))
+		if _, err := s.Team(acme.ID).AddDomains(t.Context(), names, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := saveRecord(s.Team(acme.ID), name, "v=DMARC1; p=none"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{report}); err != nil {
+			t.Fatal(err)
+		}
+		all, more, err := w.Team(acme.ID, service.CommandLine()).AllAdvice(t.Context(), 0, domains)
+		if err != nil || more || len(all) != domains || read.Load() != want {
+			t.Errorf("%d domains: got %d, more: %t, %v, and mail read %d times, want %d", domains, len(all), more, err, read.Load(), want)
+		}
+		for i, a := range all[:min(len(all), 3)] {
+			if a.Domain == "" || slices.ContainsFunc(all[:i], func(b dmarcd.Advice) bool { return b.Domain == a.Domain }) {
+				t.Errorf("%d domains: got the advice for %q twice or for none", domains, a.Domain)
+			}
+		}
+	}
+}
+
+// TestAgeOfAdvice follows when advice is computed again although nothing has changed.
+func TestAgeOfAdvice(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, store.Options{})
+	synctest.Test(t, func(t *testing.T) {
+		var read atomic.Int64
+		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
+		acme, err := s.CreateTeam(t.Context(), "acme", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		receive := func(id string) {
+			if _, err := s.Team(acme.ID).Receive(t.Context(), []*dmarcd.Delivery{
+				storetest.Delivery(storetest.Aggregate(id, ours, dmarcd.DayOf(time.Now())-1, storetest.Passed(ours, 7))),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		receive("0")
+		if err := saveRecord(s.Team(acme.ID), ours, "v=DMARC1; p=none"); err != nil {
+			t.Fatal(err)
+		}
+		ask := func() { _, err = w.Team(acme.ID, service.CommandLine()).TopAdvice(t.Context()) }
+		refresh := func() { _, err = w.RefreshAdvice(t.Context()) }
+		for _, step := range []struct {
+			name  string
+			after time.Duration
+			do    func()
+			want  int64 // times that mail is read
+		}{
+			{"refreshed before the first request", 0, refresh, 0},
+			{"the first request", 0, ask, 1},
+			{"within its age", 10 * time.Minute, ask, 0},
+			{"after its age", time.Second, ask, 1},
+			{"refreshed before half of its age", 5 * time.Minute, refresh, 0},
+			{"refreshed after half of its age", 31 * time.Second, refresh, 1},
+			{"refreshed at once after a change", 0, func() { receive("1"); refresh() }, 0},
+			{"refreshed half a minute later", 30 * time.Second, refresh, 1},
+			{"refreshed after a day without requests", 24 * time.Hour, func() { receive("2"); refresh() }, 0},
+		} {
+			time.Sleep(step.after)
+			read.Store(0)
+			if step.do(); err != nil {
+				t.Fatalf("%s: %v", step.name, err)
+			}
+			if got := read.Load(); got != step.want {
+				t.Errorf("%s: got mail read %d times, want %d", step.name, got, step.want)
+			}
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"slices"
@@ -10,6 +11,50 @@ import (
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
+
+// An access is what an actor needs for a use case.
+type access int
+
+const (
+	see     access = iota // any member, or any token
+	change                // an editor, or a token that may write
+	remove                // an owner, or a token that may write
+	manage                // an owner
+	operate               // an operator
+)
+
+// A use is a call that succeeds, and one that fails for those who may make it.
+type use struct {
+	needs access
+	// action is that of the audit entry, target what it is about; "" is none and any.
+	action, target string
+	team           func(w *world, t *service.Team) error
+	system         func(w *world, s *service.System) error
+	fails          func(w *world, t *service.Team, s *service.System) error
+	// wants is the kind of the error.
+	wants error
+}
+
+var ctx = context.Background()
+
+// reads is a use that changes nothing, and finds something.
+func reads[T any](read func(w *world, t *service.Team) (T, error)) use {
+	return use{needs: see, team: func(w *world, t *service.Team) error {
+		found, err := read(w, t)
+		if v := reflect.ValueOf(found); err == nil && (v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0) {
+			err = errors.New("nothing was found")
+		}
+		return err
+	}}
+}
+
+// asks is a use that changes nothing, and finds nothing in a world.
+func asks[T any](ask func(w *world, t *service.Team) (T, error)) use {
+	return use{needs: see, team: func(w *world, t *service.Team) error {
+		_, err := ask(w, t)
+		return err
+	}}
+}
 
 // call makes the successful call.
 func (u use) call(w *world, actor service.Actor) error {

@@ -1,0 +1,556 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/insight"
+	"github.com/dmarcd/dmarcd/internal/senders"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// save saves a check of a domain.
+func (w *world) save(domain string, check dmarcd.Check) {
+	w.Helper()
+	check.At, check.Conclusive = time.Now(), true
+	_, err := w.store.Team(w.team.ID).SaveCheck(ctx, domain, check, dmarcd.Plan{Next: time.Now().Add(time.Hour)})
+	w.must(err)
+}
+
+// TestWatchedDomains has users wait for records: one check runs at a time, and not again for
+// some seconds.
+func TestWatchedDomains(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	var running, checks atomic.Int64
+	now := time.Now()
+	begun, finish := make(chan struct{}), make(chan struct{})
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Now = func() time.Time { return now }
+		o.Examine = func(ctx context.Context, _ *store.Team, name string) error {
+			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 8*time.Second || name != ours {
+				t.Errorf("got a check of %s until %v, want one of %s within 8 seconds", name, deadline, ours)
+			}
+			checks.Add(1)
+			if running.Add(1) != 1 {
+				t.Error("got two checks at once")
+			}
+			begun <- struct{}{}
+			<-finish
+			running.Add(-1)
+			return nil
+		}
+	})
+	watch := func() {
+		if err := team.Watch(ctx, "Example.com"); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range int64(2) {
+		var first sync.WaitGroup
+		first.Go(watch)
+		<-begun
+		watch() // another user, while it runs
+		finish <- struct{}{}
+		first.Wait()
+		if got := checks.Load(); got != i+1 {
+			t.Errorf("got %d checks, want %d", got, i+1)
+		}
+	}
+	w.save(ours, dmarcd.Check{Record: "v=DMARC1; p=none", RecordDomain: ours})
+	domain, err := team.Domain(ctx, ours)
+	w.must(err)
+	now = domain.CheckedAt.Add(10*time.Second - 1)
+	watch()
+	if got := checks.Load(); got != 2 {
+		t.Errorf("just checked: got %d checks, want 2", got)
+	}
+	now = domain.CheckedAt.Add(10 * time.Second)
+	go func() { <-begun; finish <- struct{}{} }()
+	watch()
+	if got := checks.Load(); got != 3 {
+		t.Errorf("after ten seconds: got %d checks, want 3", got)
+	}
+}
+
+// TestSampleData adds sample data, which is not checked, and takes it back.
+func TestSampleData(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	examined := 0
+	change := func(load func(context.Context, *store.Team) error) *service.Team {
+		return w.with(w.asOwner(), func(o *service.Options) {
+			o.Sample.Load = load
+			o.Examine = func(context.Context, *store.Team, string) error { examined++; return nil }
+		})
+	}
+	start := func(name string, team *service.Team, want service.Start) {
+		t.Helper()
+		if got, err := team.Start(ctx); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	broken := errors.New("no space left")
+	works := change(func(context.Context, *store.Team) error { return nil })
+	start("with a domain", works, service.Start{Domains: 1, Open: ours, Reported: true})
+	w.deleteDomains()
+	if err := change(nil).AddSample(ctx); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("no sample data: got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+	start("no sample data", change(nil), service.Start{})
+	if err := change(func(context.Context, *store.Team) error { return broken }).AddSample(ctx); !errors.Is(err, broken) {
+		t.Errorf("a failure: got %v, want %v", err, broken)
+	}
+	start("after a failure", works, service.Start{Samples: true})
+	w.must(works.AddSample(ctx))
+	start("with sample data", works, service.Start{Domains: 1, Open: "one.example"})
+	domain, check, err := works.Verify(ctx, "one.example")
+	if err != nil || !domain.Sample || !check.Conclusive || !domain.CheckedAt.IsZero() {
+		t.Errorf("got %+v and %+v, %v; want the domain as it is", domain, check, err)
+	}
+	w.must(works.Examine(ctx, "one.example"))
+	if examined != 0 {
+		t.Errorf("got %d checks, want none", examined)
+	}
+	if domain, check, err := works.Verify(ctx, "one.example"); err != nil || domain.Name != "one.example" || check.Record != "" {
+		t.Errorf("got %+v, %+v, %v", domain, check, err)
+	}
+}
+
+// TestNewDomainsAreChecked adds domains one by one and together.
+func TestNewDomainsAreChecked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.service.Team(w.team.ID, w.asOwner())
+	added, err := team.AddDomain(ctx, "Example.ORG.")
+	if err != nil || added.Name != "example.org" || added.CheckedAt.IsZero() {
+		t.Errorf("got %+v, %v; want a domain that was checked", added, err)
+	}
+	if _, err := team.AddDomain(ctx, "no name"); !errors.Is(err, dmarcd.ErrInvalid) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrInvalid)
+	}
+	for _, test := range []struct {
+		names []string
+		want  int
+	}{{nil, 0}, {[]string{"example.org"}, 0}, {[]string{"example.org", "example.net", "example.edu"}, 2}} {
+		if got, err := team.AddDomains(ctx, test.names); err != nil || got != test.want {
+			t.Errorf("%v: got %d, %v; want %d", test.names, got, err, test.want)
+		}
+	}
+	verified, check, err := team.Verify(ctx, "example.net")
+	if err != nil || verified.CheckedAt.IsZero() || !check.Asked {
+		t.Errorf("got %+v, %+v, %v; want a check on request", verified, check, err)
+	}
+}
+
+// TestTeamSenderRules adds senders: by what they are recognised, and under which key.
+func TestTeamSenderRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Insight = insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{{Key: "letters", Name: "Letters"}}), nameless{}, nil)
+	})
+	for _, test := range []struct {
+		name     string
+		sender   dmarcd.TeamSender
+		networks []string
+		key      string // "" is an error at field
+		field    string
+	}{
+		{name: "a network", sender: dmarcd.TeamSender{Name: "Our CRM"}, networks: []string{"192.0.2.0/24"}, key: "our-crm"},
+		{name: "the same name", sender: dmarcd.TeamSender{Name: "Our CRM"}, networks: []string{"198.51.100.0/24"}, key: "our-crm-2"},
+		{name: "the same name again", sender: dmarcd.TeamSender{Name: "Our CRM"}, networks: []string{"203.0.113.0/24"}, key: "our-crm-3"},
+		{name: "its key", sender: dmarcd.TeamSender{Key: "our-crm", Name: "CRM"}, networks: []string{"192.0.2.0/24"}, key: "our-crm"},
+		{name: "nothing", sender: dmarcd.TeamSender{Name: "Other"}, field: "networks"},
+		{name: "a known sender", sender: dmarcd.TeamSender{Key: "letters", Name: "News"}, key: "letters"},
+		{name: "a system", sender: dmarcd.TeamSender{Key: "as64496", Name: "Data centre"}, key: "AS64496"},
+		{name: "a host", sender: dmarcd.TeamSender{Name: "Host", Hosts: []string{"mail.sender.example"}}, key: "host"},
+		{name: "a public suffix as a host", sender: dmarcd.TeamSender{Name: "Host", Hosts: []string{"co.uk"}}, field: "hosts"},
+		{name: "a domain", sender: dmarcd.TeamSender{Name: "Domain", Domains: []string{"sender.example"}}, key: "domain"},
+		{name: "a public suffix as a domain", sender: dmarcd.TeamSender{Name: "Domain", Domains: []string{"com"}}, field: "domains"},
+		{name: "our domain", sender: dmarcd.TeamSender{Name: "Domain", Domains: []string{"sender.example", ours}}, field: "domains"},
+		{name: "a wrong key", sender: dmarcd.TeamSender{Key: "No Key", Name: "x"}, networks: []string{"192.0.2.1"}, field: "key"},
+	} {
+		got, err := team.SetTeamSender(ctx, test.sender, test.networks)
+		if test.field != "" {
+			if invalid := (*dmarcd.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Field != test.field {
+				t.Errorf("%s: got %v, want an error at %s", test.name, err, test.field)
+			}
+		} else if err != nil || got.Key != test.key {
+			t.Errorf("%s: got %+v, %v; want the key %s", test.name, got, err, test.key)
+		}
+	}
+	all, err := team.TeamSenders(ctx)
+	if err != nil || len(all) != 7 {
+		t.Errorf("got %+v, %v; want 7 senders", all, err)
+	}
+}
+
+// TestSenderClasses sets the class of a sender, and clears it.
+func TestSenderClasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.service.Team(w.team.ID, w.asOwner())
+	for class, detail := range map[dmarcd.Class]string{dmarcd.ClassYours: "AS64496, yours", "": "AS64496, automatic"} {
+		w.must(team.SetSenderClass(ctx, ours, "AS64496", class))
+		if got := w.entries()[0].Detail; got != detail {
+			t.Errorf("got %q in the audit log, want %q", got, detail)
+		}
+	}
+	if err := team.SetSenderClass(ctx, "elsewhere.example", "AS64496", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+	for purpose, detail := range map[dmarcd.Purpose]string{dmarcd.PurposeBusiness: string(dmarcd.PurposeBusiness), "": "none"} {
+		w.must(team.SetPurpose(ctx, ours, purpose))
+		if got := w.entries()[0].Detail; got != detail {
+			t.Errorf("got %q in the audit log, want %q", got, detail)
+		}
+	}
+}
+
+// TestSeries counts the mail of a period and of the one before, without that of a parked
+// domain.
+func TestSeries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	w.must(w.store.Team(w.team.ID).DeleteReport(ctx, w.report))
+	const parked = "parked.example"
+	_, err := w.store.Team(w.team.ID).AddDomain(ctx, parked, time.Now().Add(time.Hour))
+	w.must(err)
+	w.save(parked, dmarcd.Check{
+		Record: "v=DMARC1; p=reject", RecordDomain: parked, Usable: true, Policy: "reject", Grade: "A",
+		Facts: &dmarcd.Facts{Domain: parked, MX: dmarcd.MXFacts{Status: "null"}, SPF: dmarcd.SPFFacts{Status: "ok", Record: "v=spf1 -all"}},
+	})
+	domain, err := w.store.Team(w.team.ID).Domain(ctx, parked)
+	w.must(err)
+	if !domain.Parked {
+		t.Fatalf("got %+v, want a parked domain", domain)
+	}
+	to := dmarcd.DayOf(time.Now()) - 1
+	from := to - 2
+	for day, n := range map[dmarcd.Day]int64{from - 4: 1, from - 3: 10, from - 1: 100, from: 1000, to: 10_000} {
+		storetest.Count(t, w.store.Team(w.team.ID), ours, dmarcd.DayCount{Day: day, Summary: dmarcd.Summary{Compliant: n, NonCompliant: 2 * n}})
+		storetest.Count(t, w.store.Team(w.team.ID), parked, dmarcd.DayCount{Day: day, Summary: dmarcd.Summary{NonCompliant: 5 * n}})
+	}
+	got, err := w.service.Team(w.team.ID, w.asOwner()).Series(ctx, from, to)
+	w.must(err)
+	var days []string
+	for _, d := range got.Days {
+		days = append(days, fmt.Sprintf("%d: %d of %d", d.Day-from, d.Compliant, d.Total()))
+	}
+	if diff := cmp.Diff([]string{"0: 1000 of 3000", "1: 0 of 0", "2: 10000 of 30000"}, days); diff != "" {
+		t.Errorf("days (-want +got):\n%s", diff)
+	}
+	if got.Counts.Compliant != 11_000 || got.Counts.Total() != 33_000 || got.Before.Compliant != 110 || got.Before.Total() != 330 || got.Parked != 55_000 {
+		t.Errorf("got %+v, %+v before, %d parked", got.Counts, got.Before, got.Parked)
+	}
+	content, err := digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: to}})
+	w.must(err)
+	if len(content.Paragraphs) != 2 || !strings.HasPrefix(content.Paragraphs[1], "Without 50,000 messages that spoof parked domains") || content.Chart != nil {
+		t.Errorf("got %q and the chart %v, want the parked messages and no chart of one day", content.Paragraphs, content.Chart)
+	}
+	if diff := cmp.Diff([][]string{{parked, "50,000", "0 %"}, {ours, "30,000", "33.3 %"}}, content.Table.Rows); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	content, err = digestService(w, time.Now()).DigestContent(ctx, w.team.ID, dmarcd.Event{Kind: dmarcd.DigestDaily, EventData: dmarcd.EventData{Day: from - 2}})
+	if err != nil || content.Table != nil || len(content.Paragraphs) != 1 {
+		t.Errorf("a day without mail: got %+v, %v", content, err)
+	}
+}
+
+// TestRetention sets how long data is kept.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Retention = store.Retention{Counters: 36 * time.Hour, Records: 24 * time.Hour, Originals: time.Second}
+	})
+	if got, err := team.Retention(ctx); err != nil || got != (service.Retention{Counters: 2, Records: 1, Originals: 1}) {
+		t.Errorf("the default: got %+v, %v; want whole days", got, err)
+	}
+	for _, test := range []struct {
+		keep    service.Retention
+		invalid bool
+	}{
+		{keep: service.Retention{Counters: 30, Records: 30, Originals: 7}},
+		{keep: service.Retention{Counters: 30, Records: 29}},
+		{keep: service.Retention{Records: 10}},
+		{keep: service.Retention{Counters: 30, Records: 31}, invalid: true},
+		{keep: service.Retention{Counters: 30}, invalid: true},
+	} {
+		if err := team.SetRetention(ctx, test.keep); errors.Is(err, dmarcd.ErrInvalid) != test.invalid || !test.invalid && err != nil {
+			t.Errorf("%+v: got %v, want it invalid: %t", test.keep, err, test.invalid)
+		}
+		if got, err := team.Retention(ctx); !test.invalid && (err != nil || got != test.keep) {
+			t.Errorf("got %+v, %v; want %+v", got, err, test.keep)
+		}
+	}
+}
+
+// TestSelfTest sends a report that is stored at once, later, and never.
+func TestSelfTest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	for _, test := range []struct {
+		name   string
+		domain string        // of reports
+		after  time.Duration // until it is stored; 0 is never
+		stages string        // "" is an error
+		passed bool
+	}{
+		{"stored", "reports.example", time.Second, "mx verification store", true},
+		{"not stored", "reports.example", 0, "mx store", false},
+		{"no report domain", "", 0, "", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			stopping := make(chan struct{})
+			team := w.with(w.asOwner(), func(o *service.Options) {
+				o.ReportDomain, o.Stopping = test.domain, stopping
+				o.SendSelfTest = func(_ context.Context, address, domain, id string) ([]dmarcd.SelfTestStage, bool) {
+					if !strings.HasSuffix(address, "@"+test.domain) || domain != ours {
+						t.Errorf("got a report to %s about %s", address, domain)
+					}
+					if test.after > 0 {
+						go func() {
+							time.Sleep(test.after)
+							_, err := w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(storetest.Aggregate(id, ours, 20000))})
+							w.must(err)
+						}()
+					}
+					return []dmarcd.SelfTestStage{{Name: dmarcd.StageMX, Passed: true}}, true
+				}
+			})
+			began := time.Now()
+			got, err := team.SelfTest(ctx, ours)
+			var stages []string
+			for _, s := range got.Stages {
+				stages = append(stages, s.Name)
+			}
+			if (err != nil) != (test.stages == "") || strings.Join(stages, " ") != test.stages || got.Passed() != test.passed {
+				t.Errorf("%s: got %+v, %v; want the stages %s", test.name, got, err, test.stages)
+			}
+			if took := time.Since(began); test.passed && (took < test.after || took > test.after+time.Second) {
+				t.Errorf("%s: got an answer after %s", test.name, took)
+			}
+		})
+	}
+	reports, err := w.service.Team(w.team.ID, w.asOwner()).Reports(ctx, service.ReportFilter{}, 0, 10)
+	if err != nil || len(reports) != 1 || w.entries()[0].Action != "domain.selftest" {
+		t.Errorf("got the reports %+v, %v, want that of the world, and that the other is deleted", reports, err)
+	}
+}
+
+// TestSearchKinds finds each kind of thing by what names it.
+func TestSearchKinds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	day := dmarcd.DayOf(time.Now())
+	deliver := func(id string, day dmarcd.Day, records ...aggregate.Record) dmarcd.ReportID {
+		report := storetest.Aggregate(id, ours, day, records...)
+		report.Organization = "Old " + id
+		receipts, err := w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(report)})
+		w.must(err)
+		return receipts[0][0].ID
+	}
+	letter := storetest.Passed(ours, 5)
+	letter.DKIMResults[0].Domain = "letters.example"
+	recent, last, old := deliver("ninety", day-90, letter), deliver("today", day, letter), deliver("ninety-one", day-91)
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Insight = insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{{Key: "letters", Name: "Letter Service", Domains: []string{"letters.example"}}}), nameless{}, nil)
+	})
+	for text, want := range map[string][]string{
+		"":                       nil,
+		"  \t":                   nil,
+		"Letter serv":            {"sender letters"},
+		"old":                    {"report " + last.String(), "report " + recent.String()},
+		"ninety-one":             {"report " + old.String()},
+		old.String():             {"report " + old.String()},
+		"rep_1":                  nil,
+		strings.Repeat("ü", 200): nil,
+	} {
+		hits, err := team.Search(ctx, text, 10)
+		var got []string
+		for _, hit := range hits {
+			got = append(got, string(hit.Kind)+" "+hit.Key)
+		}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: got error %v and (-want +got):\n%s", text, err, diff)
+		}
+	}
+	for _, text := range []string{strings.Repeat("ü", 201), "a\xff", "a\x00b"} {
+		if _, err := team.Search(ctx, text, 10); !errors.Is(err, dmarcd.ErrInvalid) {
+			t.Errorf("%q: got %v, want %v", text, err, dmarcd.ErrInvalid)
+		}
+	}
+	hits, err := team.Search(ctx, "today", 10)
+	if err != nil || len(hits) != 1 || hits[0].Title != "Old today on "+ours || hits[0].Detail != "aggregate, "+day.String() {
+		t.Errorf("got %+v, %v; want title and detail of the report", hits, err)
+	}
+}
+
+// TestAdvicePages lists the advice for many domains, most urgent first.
+func TestAdvicePages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.service.Team(w.team.ID, w.asOwner())
+	_, err := team.AddDomains(ctx, []string{"a.example", "b.example"})
+	w.must(err)
+	w.save("b.example", dmarcd.Check{Record: "v=DMARC1; p=none", RecordDomain: "b.example", Usable: true, Policy: "none"})
+	for _, test := range []struct {
+		after, limit int
+		want         string
+		more         bool
+	}{
+		{0, 1, "a.example", true},
+		{0, 2, "a.example example.com", true},
+		{0, 3, "a.example example.com b.example", false},
+		{2, 1, "b.example", false},
+		{3, 1, "", false},
+	} {
+		all, more, err := team.AllAdvice(ctx, test.after, test.limit)
+		var names []string
+		for _, a := range all {
+			names = append(names, a.Domain)
+		}
+		if got := strings.Join(names, " "); err != nil || got != test.want || more != test.more {
+			t.Errorf("%d after %d: got %q, more: %t, %v; want %q, %t", test.limit, test.after, got, more, err, test.want, test.more)
+		}
+	}
+	unknown, err := team.Advice(ctx, "a.example")
+	if err != nil || unknown.Stage != dmarcd.StageNone || unknown.Action == nil || unknown.Action.ID != dmarcd.ActionCheck {
+		t.Errorf("before DNS has answered: got %+v, %v; want a check", unknown, err)
+	}
+	known, err := team.Advice(ctx, "b.example")
+	if err != nil || known.Action == nil || known.Action.ID == dmarcd.ActionCheck {
+		t.Errorf("after DNS has answered: got %+v, %v; want another action", known, err)
+	}
+	if _, err := team.Advice(ctx, "c.example"); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+}
+
+// TestPeriodOfSimulations chooses the days of a simulation: 30 unless both ends are given.
+func TestPeriodOfSimulations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	today := dmarcd.DayOf(time.Now())
+	team := w.service.Team(w.team.ID, w.asOwner())
+	early, late := today-100, today-50
+	for name, test := range map[string]struct {
+		days     dmarcd.Days
+		from, to dmarcd.Day
+	}{
+		"open":      {dmarcd.Days{}, today - 29, today},
+		"from":      {dmarcd.Days{From: &early}, early, today},
+		"to":        {dmarcd.Days{To: &late}, late - 29, late},
+		"both":      {dmarcd.Days{From: &early, To: &late}, early, late},
+		"backwards": {dmarcd.Days{From: &late, To: &early}, late, late},
+	} {
+		got, err := team.Simulate(ctx, ours, test.days, service.PolicyChange{})
+		if err != nil || got.From != test.from || got.To != test.to {
+			t.Errorf("%s: got %d to %d, %v; want %d to %d", name, got.From, got.To, err, test.from, test.to)
+		}
+	}
+}
+
+// TestReportsToAnAddress sends reports to the address of a domain by HTTPS: only TLS reports
+// are stored.
+func TestReportsToAnAddress(t *testing.T) {
+	t.Parallel()
+	const tls = `{"organization-name": "R", "date-range": {"start-datetime": "2026-01-01T00:00:00Z", "end-datetime": "2026-01-01T23:59:59Z"},
+"contact-info": "a@r.example", "report-id": "t1", "policies": [{"policy": {"policy-type": "sts", "policy-domain": "example.com"},
+"summary": {"total-successful-session-count": 3, "total-failure-session-count": 0}}]}`
+	const dmarc = `<feedback><report_metadata><org_name>R</org_name><email>a@r.example</email><report_id>d1</report_id><date_range><begin>1767225600</begin>
+<end>1767311999</end></date_range></report_metadata><policy_published><domain>example.com</domain><p>none</p></policy_published></feedback>`
+	w := newWorld(t, storetest.SQLite(t))
+	domain, err := w.store.Team(w.team.ID).Domain(ctx, ours)
+	w.must(err)
+	to, err := w.service.Recipient(ctx, domain.ReportMailbox)
+	w.must(err)
+	w.must(to.Admit(ctx))
+	before, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10)
+	w.must(err)
+	for content, reason := range map[string]string{
+		tls: "", dmarc: "only TLS reports are taken at this address, and this is a report of the kind aggregate", "a text": "the content is not a report: it is text",
+	} {
+		receipts, err := to.ReceiveTLS(ctx, w.copyOf(content))
+		if none := (*service.NoReportError)(nil); reason != "" && (!errors.As(err, &none) || none.Reason != reason || !errors.Is(err, dmarcd.ErrInvalid)) {
+			t.Errorf("got %v, want %q", err, reason)
+		}
+		if reason == "" && (err != nil || len(receipts) != 1 || receipts[0].Status != dmarcd.Stored) {
+			t.Errorf("a TLS report: got %+v, %v; want it stored", receipts, err)
+		}
+	}
+	if after, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10); err != nil || len(after) != len(before) {
+		t.Errorf("got %d rejected reports, %v; want %d", len(after), err, len(before))
+	}
+	if _, err := w.service.Recipient(ctx, "nobody"); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+}
+
+// TestUploadsAreVerified passes the verdict on an uploaded mail on to its report, and
+// includes an excluded report again.
+func TestUploadsAreVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	verified := 0
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Verify = func(context.Context, *io.SectionReader) dmarcd.Verdict { verified++; return dmarcd.Verdict{} }
+	})
+	if _, err := team.Upload(ctx, "a.txt", w.copyOf("not a report")); err != nil || verified != 1 {
+		t.Errorf("got %d mails verified, %v; want 1", verified, err)
+	}
+	for counted, action := range map[bool]string{true: "report.include", false: "report.exclude"} {
+		report, err := team.SetCounted(ctx, w.report, !counted)
+		w.must(err)
+		report, err = team.SetCounted(ctx, report.ID, counted)
+		if err != nil || (report.State == dmarcd.ReportCounted) != counted || w.entries()[0].Action != action {
+			t.Errorf("got %+v, %v and the entry %+v; want it counted: %t", report, err, w.entries()[0], counted)
+		}
+	}
+}
+
+// TestSettledExports leaves out what was received in the last seconds, and stops with the
+// process.
+func TestSettledExports(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	report, err := w.store.Team(w.team.ID).Report(ctx, w.report)
+	w.must(err)
+	stop := make(chan struct{})
+	for _, test := range []struct {
+		settled bool
+		after   time.Duration
+		want    int
+	}{{false, 0, 1}, {true, 9 * time.Second, 0}, {true, 11 * time.Second, 1}} {
+		team := w.with(w.asOwner(), func(o *service.Options) {
+			o.Now, o.Stopping = func() time.Time { return report.ReceivedAt.Add(test.after) }, stop
+		})
+		positions, _ := w.export(team, service.RecordFilter{Settled: test.settled}, service.RecordPosition{})
+		if len(positions) != test.want {
+			t.Errorf("after %s: got %d records, want %d", test.after, len(positions), test.want)
+		}
+	}
+	team := w.with(w.asOwner(), func(o *service.Options) { o.Stopping = stop })
+	export, err := team.ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{})
+	w.must(err)
+	close(stop)
+	if _, err := export.Next(ctx); !errors.Is(err, dmarcd.ErrTemporary) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrTemporary)
+	}
+}

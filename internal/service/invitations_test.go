@@ -1,0 +1,251 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/auth"
+	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+// letters are messages to users. err is that of sending.
+type letters struct {
+	service.Mailer
+
+	err  error
+	sent []letter
+}
+
+type letter struct{ to, team, link string }
+
+func (l *letters) send(to, team, link string) error {
+	l.sent = append(l.sent, letter{to, team, link})
+	return l.err
+}
+
+func (l *letters) SendInvitation(_ context.Context, to, team, link string) error {
+	return l.send(to, team, link)
+}
+
+func (l *letters) SendConfirmation(_ context.Context, to, team, link string) error {
+	return l.send(to, team, link)
+}
+
+// TestInvitationsAreMailed sends invitations with and without a relay.
+func TestInvitationsAreMailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	for _, test := range []struct {
+		name       string
+		mail       *letters // nil is no relay
+		invitation dmarcd.Invitation
+		mailed     bool
+		team       string
+	}{
+		{"no relay", nil, dmarcd.Invitation{Email: "a@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer}, false, ""},
+		{"into a team", &letters{}, dmarcd.Invitation{Email: "b@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer}, true, "acme"},
+		{"as an operator", &letters{}, dmarcd.Invitation{Email: "c@example.com", Operator: true}, true, ""},
+		{"without an address", &letters{}, dmarcd.Invitation{Operator: true}, false, ""},
+		{"a relay that is down", &letters{err: errors.New("connection refused")}, dmarcd.Invitation{Email: "d@example.com", Operator: true}, false, ""},
+	} {
+		options := w.options
+		if options.Mail = nil; test.mail != nil {
+			options.Mail = test.mail
+		}
+		invited, err := service.New(w.store, options).System(service.CommandLine()).Invite(ctx, test.invitation)
+		w.must(err)
+		if invited.Mailed != test.mailed || !strings.HasPrefix(invited.Link, "https://dmarc.example/") {
+			t.Errorf("%s: got %+v, want it mailed: %t", test.name, invited, test.mailed)
+		}
+		if test.mailed && (len(test.mail.sent) != 1 || test.mail.sent[0] != letter{test.invitation.Email, test.team, invited.Link}) {
+			t.Errorf("%s: got the letters %+v", test.name, test.mail.sent)
+		}
+	}
+	if !strings.Contains(w.log.String(), "connection refused") {
+		t.Errorf("got the log %s, want why no mail was sent", w.log.String())
+	}
+}
+
+// TestMailedInvitationsAreThrottled invites one address again and again.
+func TestMailedInvitationsAreThrottled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	mail := &letters{}
+	team := w.with(w.asOwner(), func(o *service.Options) { o.Mail = mail })
+	for range 50 {
+		invited, err := team.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer)
+		w.must(err)
+		if invited.Link == "" {
+			t.Fatal("got no link")
+		}
+	}
+	if n := len(mail.sent); n == 0 || n == 50 || mail.sent[0].to != "eve@example.com" || mail.sent[0].team != "acme" {
+		t.Errorf("got the letters %+v, want a few", mail.sent)
+	}
+}
+
+// TestInviteNeedsAPurpose invites users who would have no rights, and ones who have some.
+func TestInviteNeedsAPurpose(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	system := w.service.System(service.CommandLine())
+	if _, err := system.Invite(ctx, dmarcd.Invitation{Email: "eve@example.com"}); !errors.Is(err, service.ErrNothingToDo) {
+		t.Errorf("a new user: got %v, want %v", err, service.ErrNothingToDo)
+	}
+	if _, err := system.Invite(ctx, dmarcd.Invitation{Email: w.member.Email}); err != nil {
+		t.Errorf("a member, for another password: %v", err)
+	}
+	if _, err := system.RemoveUser(ctx, w.owner.ID); err != nil {
+		t.Errorf("the command line removes an owner: %v", err)
+	}
+	operator := w.service.System(service.User(w.operator.ID, w.operator.Email, "", true, ""))
+	if _, err := operator.RemoveUser(ctx, w.operator.ID); !errors.Is(err, dmarcd.ErrInvalid) {
+		t.Errorf("an operator removes itself: got %v, want %v", err, dmarcd.ErrInvalid)
+	}
+}
+
+// TestInvitationIsDescribed reads links before they are used.
+func TestInvitationIsDescribed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	client, _ := w.signIn("cy@example.com")
+	for _, test := range []struct {
+		name   string
+		stored dmarcd.Invitation
+		client service.Client
+		want   service.Invitation
+	}{
+		{"a new user", dmarcd.Invitation{Email: "eve@example.com", Team: w.team.ID, Role: dmarcd.RoleEditor}, service.Client{}, service.Invitation{Email: "eve@example.com", Team: "acme", Role: dmarcd.RoleEditor}},
+		{"any user", dmarcd.Invitation{Operator: true}, service.Client{}, service.Invitation{}},
+		{"any user, signed in", dmarcd.Invitation{Operator: true}, client, service.Invitation{SignedIn: "cy@example.com"}},
+		{"a known user", dmarcd.Invitation{Email: "bob@example.com", Operator: true}, service.Client{}, service.Invitation{Email: "bob@example.com", Known: true}},
+		{
+			"a known user, by an owner",
+			dmarcd.Invitation{Email: "bob@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer, CreatedBy: w.owner.ID},
+			service.Client{},
+			service.Invitation{Email: "bob@example.com", Team: "acme", Role: dmarcd.RoleViewer, Known: true, SignInFirst: true},
+		},
+		{
+			"a known user, signed in",
+			dmarcd.Invitation{Email: "cy@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer, CreatedBy: w.owner.ID},
+			client,
+			service.Invitation{Email: "cy@example.com", Team: "acme", Role: dmarcd.RoleViewer, Known: true, SignedIn: "cy@example.com"},
+		},
+	} {
+		secret, hash := auth.NewInvitation()
+		test.stored.ExpiresAt = time.Now().Add(time.Hour)
+		w.must(w.store.CreateInvitation(ctx, hash, test.stored))
+		got, err := w.service.Invitation(ctx, secret, test.client)
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %+v, %v; want %+v", test.name, got, err, test.want)
+		}
+	}
+	if _, err := w.service.Invitation(ctx, "x", client); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("an unknown link: got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+}
+
+// accept has a user accept an invitation, and returns the account.
+func (w *world) accept(invitation dmarcd.Invitation) (*service.Account, service.Client) {
+	w.Helper()
+	secret, hash := auth.NewInvitation()
+	invitation.ExpiresAt = time.Now().Add(time.Hour)
+	w.must(w.store.CreateInvitation(ctx, hash, invitation))
+	client := service.Client{Address: "192.0.2.9"}
+	var err error
+	client.Session, err = w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "dee@example.com", Password: oldPassword}, client)
+	w.must(err)
+	account, err := w.service.Account(ctx, client)
+	w.must(err)
+	return account, client
+}
+
+// TestSelectedTeam follows which team a user sees: that of the invitation, another that they
+// chose, and the first if they are removed from it.
+func TestSelectedTeam(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	second, err := w.store.CreateTeam(ctx, "beta", true)
+	w.must(err)
+	check := func(name string, account *service.Account, team string, role dmarcd.Role, teams ...string) {
+		t.Helper()
+		var names []string
+		for _, t := range account.Teams {
+			names = append(names, t.Name)
+		}
+		if account.Team.Name != team || account.Role != role || strings.Join(names, " ") != strings.Join(teams, " ") {
+			t.Errorf("%s: got the team %q with the role %q of %q, want %q, %q of %q", name, account.Team.Name, account.Role, names, team, role, teams)
+		}
+	}
+	again := func(client service.Client) *service.Account {
+		t.Helper()
+		account, err := w.service.Account(ctx, client)
+		w.must(err)
+		return account
+	}
+
+	member, client := w.accept(dmarcd.Invitation{Email: "dee@example.com", Team: second.ID, Role: dmarcd.RoleEditor})
+	check("a member", member, "beta", dmarcd.RoleEditor, "beta")
+	secret, hash := auth.NewInvitation()
+	w.must(w.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Email: "dee@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer, ExpiresAt: time.Now().Add(time.Hour)}))
+	client.Session, err = w.service.AcceptInvitation(ctx, secret, service.NewAccount{}, client)
+	w.must(err)
+	check("a member who joins another", again(client), "acme", dmarcd.RoleViewer, "acme", "beta")
+	w.must(again(client).ChooseTeam(ctx, second.ID))
+	check("a member of two", again(client), "beta", dmarcd.RoleEditor, "acme", "beta")
+	w.must(w.store.Team(second.ID).RemoveMember(ctx, member.User.ID))
+	check("a member who was removed", again(client), "acme", dmarcd.RoleViewer, "acme")
+	w.must(w.store.Team(w.team.ID).RemoveMember(ctx, member.User.ID))
+	check("a member of none", again(client), "", "")
+
+	secret, hash = auth.NewInvitation()
+	w.must(w.store.CreateInvitation(ctx, hash, dmarcd.Invitation{Operator: true, ExpiresAt: time.Now().Add(time.Hour)}))
+	client.Session, err = w.service.AcceptInvitation(ctx, secret, service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{})
+	w.must(err)
+	operator := again(client)
+	check("an operator", operator, "acme", dmarcd.RoleOwner, "acme")
+	w.must(operator.ChooseTeam(ctx, second.ID))
+	check("an operator in another team", again(client), "beta", dmarcd.RoleOwner, "beta")
+}
+
+// TestNoSingleSignOn asks for what is not configured.
+func TestNoSingleSignOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	if w.service.SingleSignOn() {
+		t.Error("got single sign-on, want none")
+	}
+	if _, _, err := w.service.BeginSingleSignOn(ctx, "/app/"); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+	if _, _, err := w.service.FinishSingleSignOn(ctx, "x", nil, service.Client{}); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+}
+
+// TestQuotasInTheAuditLog sets quotas: the entry has them as they are entered.
+func TestQuotasInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	system := w.service.System(service.CommandLine())
+	before := len(w.entries())
+	w.must(system.SetQuotas(ctx, w.team, dmarcd.Quota{}))
+	if n := len(w.entries()); n != before {
+		t.Errorf("no quota: got %d entries, want none", n-before)
+	}
+	w.must(system.SetQuotas(ctx, w.team, dmarcd.Quota{dmarcd.QuotaDomains: 5, dmarcd.QuotaStored: 0, dmarcd.QuotaMailboxes: dmarcd.QuotaDefault}))
+	if got, want := w.entries()[0].Detail, "domains=5 stored=none mailboxes=default"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for allowed, want := range map[bool]string{true: "team.allow", false: "team.deny"} {
+		w.must(system.SetAPI(ctx, "acme", allowed))
+		if got := w.entries()[0].Action; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
