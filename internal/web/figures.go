@@ -26,12 +26,12 @@ func figures(now, before dmarcd.Counts, days int) []figure {
 
 // change compares two numbers, such as "−7 % vs previous 30 days".
 func change(now, before int64, previous string) string {
-	const many = 10 // above it, a factor is easier to read than a percentage
+	const many = 10 // above it, a percentage means little
 	switch {
 	case before == 0:
 		return "none in the " + previous
 	case now >= many*before:
-		return dmarcd.FormatNumber(now/before) + " times the " + previous
+		return dmarcd.FormatNumber(before) + " in the " + previous
 	}
 	return signed(math.Round(float64(now-before)/float64(before)*100), 0) + " % vs " + previous
 }

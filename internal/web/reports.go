@@ -172,6 +172,10 @@ func (s *Web) loadReports(c *call, path string, asked reportQuery) (reportsView,
 	if path != Prefix+"/reports" {
 		view.Table = view.Table.Without("Domain")
 	}
+	quirky := func(r dmarcd.Report) bool { return len(r.Quirks) > 0 }
+	if !c.wantsCSV("reports") && !slices.ContainsFunc(found.Items, quirky) {
+		view.Table = view.Table.Without("Quirks")
+	}
 	return view, nil
 }
 
