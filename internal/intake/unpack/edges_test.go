@@ -241,6 +241,19 @@ func TestMailEdges(t *testing.T) {
 			"rejected: it contains no report",
 		},
 		{
+			"a quoted semicolon in a broken field", "Subject: x\nContent-Type: text/xml; a=b c; name=\"a;b.xml\"; d=e\n\n" + report,
+			`aggregate a;b.xml, 351 bytes, text/xml, from : "x"`,
+		},
+		{
+			"a report without a declaration in the text", "Subject: x\nContent-Type: text/plain\n\n<feedback>\n", `aggregate, 11 bytes, text/plain, from : "x"`,
+		},
+		{
+			"a declaration over two lines in the text", "Subject: x\nContent-Type: text/plain\n\n<?xml\nversion='1.0'?><a/>", `aggregate, 25 bytes, text/plain, from : "x"`,
+		},
+		{
+			"other XML in the text", "Subject: x\nContent-Type: text/plain\n\n<a/>\n", "rejected: it contains no report",
+		},
+		{
 			"JSON in the text", "Subject: x\nContent-Type: text/plain\n\n{\"a\": 1}\n", "rejected: it contains no report",
 		},
 		{
@@ -297,7 +310,26 @@ func TestLooseMembers(t *testing.T) {
 		{"cut off behind the header", whole[:len(whole)-len(report)], []string{"rejected a.xml: the content is empty"}},
 		{"cut off in the name", whole[:32], []string{"rejected a.: the content is empty"}},
 		{"cut off in the second header", slices.Concat(whole, whole[:29]), []string{"aggregate a.xml, 351 bytes" + cutOff}},
-		{"an unknown length", withUnknownLength(whole), []string{"aggregate a.xml, 351 bytes" + cutOff}},
+		{
+			"an unknown length", slices.Concat(withHeader(whole, 18, "\xff\xff\xff\xff"), stored("b.xml", report)),
+			[]string{"aggregate a.xml, 351 bytes" + cutOff, "aggregate b.xml, 351 bytes" + cutOff},
+		},
+		{
+			"a length that follows, and a wrong one before", slices.Concat(withHeader(withHeader(whole, 6, "\x08"), 18, "\x05"), stored("b.xml", report)),
+			[]string{"aggregate a.xml, 351 bytes" + cutOff, "aggregate b.xml, 351 bytes" + cutOff},
+		},
+		{
+			"an extra field", withoutDirectory(zippedWith(t, "a.xml", report, func(h *zip.FileHeader) { h.Extra = []byte("\x99\x99\x04\x00abcd") })),
+			[]string{"aggregate a.xml, 351 bytes" + cutOff},
+		},
+		{
+			"an empty member without its length", withoutDirectory(storedZip(t, "empty", "", "a.xml", report)),
+			[]string{"rejected empty: the content is empty", "aggregate a.xml, 351 bytes" + cutOff},
+		},
+		{
+			"a member that is damaged", slices.Concat(withHeader(withoutDirectory(zipped(t, "b.xml", report)), 30+len("b.xml"), "\x07"), whole),
+			[]string{"rejected b.xml: the container is damaged: flate: corrupt input before offset 1", "aggregate a.xml, 351 bytes" + cutOff},
+		},
 	} {
 		for _, r := range []io.Reader{bytes.NewReader(test.data), iotest.OneByteReader(bytes.NewReader(test.data))} {
 			got, err := list(t.Context(), r, unpack.DefaultLimits())
@@ -308,10 +340,65 @@ func TestLooseMembers(t *testing.T) {
 	}
 }
 
-// withUnknownLength sets the length in the first header to that of ZIP64.
-func withUnknownLength(archive []byte) []byte {
+// TestStreamedArchives reads archives from compressed streams that are damaged or expand to
+// too much.
+func TestStreamedArchives(t *testing.T) {
+	t.Parallel()
+	packed := gzipped(t, string(storedZip(t, "a.xml", report)))
+	for _, test := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"cut off in the directory", packed[:len(packed)-30], "aggregate a.xml, 351 bytes, the container is damaged: unexpected EOF"},
+		{"expands to too much", gzipped(t, string(storedZip(t, "a.xml", report+strings.Repeat(" ", 4<<20)))), "rejected: over the limit of 200 for compression ratio"},
+	} {
+		got, err := list(t.Context(), bytes.NewReader(test.data), unpack.DefaultLimits())
+		if err != nil || strings.Join(got, "\n") != test.want {
+			t.Errorf("%s: got %q, %v; want %q", test.name, got, err, test.want)
+		}
+	}
+}
+
+// breaking is a file of which some reads succeed, and all later ones fail.
+type breaking struct {
+	*bytes.Reader
+
+	reads int
+	err   error
+}
+
+func (f *breaking) ReadAt(p []byte, offset int64) (int, error) {
+	if f.reads--; f.reads < 0 {
+		return 0, f.err
+	}
+	return f.Reader.ReadAt(p, offset)
+}
+
+// TestFilesThatBreak reads archives from a file that breaks at some time: that ends the walk,
+// and is not a damaged report.
+func TestFilesThatBreak(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("input/output error")
+	whole := zipped(t, "a.xml", report, "b.xml", report)
+	for name, data := range map[string][]byte{"archive": whole, "archive without a directory": withoutDirectory(whole)} {
+		for reads := 0; ; reads++ {
+			file := &breaking{bytes.NewReader(data), reads, broken}
+			got, err := list(t.Context(), file, unpack.DefaultLimits())
+			if err == nil && file.reads >= 0 {
+				break
+			}
+			if !errors.Is(err, broken) || strings.Contains(strings.Join(got, " "), "rejected") {
+				t.Errorf("%s that breaks after %d reads: got %q, %v; want %v", name, reads, got, err, broken)
+			}
+		}
+	}
+}
+
+// withHeader replaces bytes of the first header.
+func withHeader(archive []byte, at int, piece string) []byte {
 	archive = slices.Clone(archive)
-	copy(archive[18:], "\xff\xff\xff\xff")
+	copy(archive[at:], piece)
 	return archive
 }
 

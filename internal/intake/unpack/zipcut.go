@@ -19,7 +19,7 @@ type member struct {
 	method    uint16
 	encrypted bool
 	data      int64 // offset of the content
-	packed    int64 // its length, 0 if unknown
+	packed    int64 // its length; 0 is unknown, unless it is stored
 }
 
 // zipDescriptor starts the data descriptor after a member whose header has no length
@@ -66,8 +66,8 @@ func (w *walker) zipWithoutDirectory(archive *io.SectionReader, at place, cause 
 // looseMember walks through one member and returns its end.
 func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end int64, err error) {
 	length := archive.Size() - m.data
-	if m.packed > 0 && m.packed < length {
-		length = m.packed
+	if m.packed > 0 || m.method == zip.Store {
+		length = min(length, m.packed)
 	}
 	section := io.NewSectionReader(archive, m.data, length)
 	switch {
@@ -93,12 +93,8 @@ func (w *walker) looseMember(archive *io.SectionReader, m member, at place) (end
 	if m.packed > 0 {
 		return m.data + m.packed, nil
 	}
-	if _, err := io.Copy(io.Discard, content); err != nil {
-		// The reader has already seen the damage or limit. Continue the search after the
-		// consumed data.
-		return m.data + from.n, w.budget.alive()
-	}
-	return m.data + from.n - int64(packed.Buffered()), nil
+	_, _ = io.Copy(io.Discard, content) // the reader has already seen the damage or limit
+	return m.data + from.n - int64(packed.Buffered()), w.budget.alive()
 }
 
 // nextMember finds the first local header at or after offset.
