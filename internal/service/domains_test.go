@@ -485,10 +485,10 @@ func TestReportsToAnAddress(t *testing.T) {
 	before, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10)
 	w.must(err)
 	for content, reason := range map[string]string{
-		tls: "", dmarc: "only TLS reports are taken at this address, and this is a report of the kind aggregate", "a text": "the content is not a report: it is text",
+		tls: "", dmarc: "of the kind aggregate", "a text": "not a report: it is text",
 	} {
 		receipts, err := to.ReceiveTLS(ctx, w.copyOf(content))
-		if none := (*service.NoReportError)(nil); reason != "" && (!errors.As(err, &none) || none.Reason != reason || !errors.Is(err, dmarcd.ErrInvalid)) {
+		if none := (*service.NoReportError)(nil); reason != "" && (!errors.As(err, &none) || !strings.HasSuffix(none.Reason, reason) || !errors.Is(err, dmarcd.ErrInvalid)) {
 			t.Errorf("got %v, want %q", err, reason)
 		}
 		if reason == "" && (err != nil || len(receipts) != 1 || receipts[0].Status != dmarcd.Stored) {
