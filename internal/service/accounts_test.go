@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
@@ -167,5 +169,29 @@ func TestNoAccount(t *testing.T) {
 		if _, err := w.service.Account(ctx, service.Client{Session: session}); !errors.Is(err, dmarcd.ErrUnauthorized) {
 			t.Errorf("%q: got %v, want dmarcd.ErrUnauthorized", session, err)
 		}
+	}
+}
+
+// TestSignInAndOut signs in with right and wrong passwords, and out.
+func TestSignInAndOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	client, _ := w.signIn("cy@example.com")
+	if secret, err := w.service.SignIn(ctx, "cy@example.com", newPassword, client); secret != "" || !errors.Is(err, dmarcd.ErrUnauthorized) {
+		t.Errorf("got %q, %v; want %v", secret, err, dmarcd.ErrUnauthorized)
+	}
+	w.must(w.service.SignOut(ctx, client.Session))
+	if _, err := w.service.Account(ctx, client); !errors.Is(err, dmarcd.ErrUnauthorized) {
+		t.Errorf("after signing out: got %v, want %v", err, dmarcd.ErrUnauthorized)
+	}
+	// An operator of an installation without teams sees none.
+	empty := service.New(storetest.SQLite(t).Open(t, store.Options{}), w.options)
+	invited, err := empty.System(service.CommandLine()).Invite(ctx, dmarcd.Invitation{Operator: true})
+	w.must(err)
+	session, err := empty.AcceptInvitation(ctx, path.Base(invited.Link), service.NewAccount{Email: "root@example.com", Password: oldPassword}, service.Client{})
+	w.must(err)
+	account, err := empty.Account(ctx, service.Client{Session: session})
+	if err != nil || account.Team.ID != 0 || len(account.Teams) != 0 {
+		t.Errorf("got %+v, %v; want no team", account, err)
 	}
 }

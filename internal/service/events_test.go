@@ -1,6 +1,9 @@
 package service_test
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,4 +62,58 @@ func TestWaitForEvents(t *testing.T) {
 	if got := wait(last+1, long, func() { close(stop) }); len(got) != 0 {
 		t.Errorf("got %+v, want none when the process stops", got)
 	}
+}
+
+// TestWaitForEventsOfAKind waits while other events are added.
+func TestWaitForEventsOfAKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	stored := w.store.Team(w.team.ID)
+	domain, err := stored.Domain(ctx, ours)
+	w.must(err)
+	team := w.service.Team(w.team.ID, service.CommandLine())
+	last, err := team.LastEvent(ctx)
+	w.must(err)
+	found := make(chan []dmarcd.Event, 1)
+	go func() {
+		events, err := team.EventsSince(ctx, service.EventFilter{Kind: dmarcd.SenderFailing}, last, 10, time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- events
+	}()
+	for range 2 {
+		_, err = stored.TestAlert(ctx)
+		w.must(err)
+	}
+	w.must(stored.SaveDetections(ctx, nil, []dmarcd.Detection{{Kind: dmarcd.SenderFailing, Domain: domain.ID, Subject: "a", Name: "x", Day: dmarcd.DayOf(time.Now())}}, nil))
+	if got := <-found; len(got) != 1 || got[0].Kind != dmarcd.SenderFailing || got[0].Seq != last+3 {
+		t.Errorf("got %+v, want the third event", got)
+	}
+}
+
+// TestWaitingEndsWithTheClient has a client leave, and more clients wait than may.
+func TestWaitingEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	team := w.service.Team(w.team.ID, service.CommandLine())
+	last, err := team.LastEvent(ctx)
+	w.must(err)
+	waiting, leave := context.WithCancel(ctx)
+	defer leave()
+	const most = 64
+	var clients sync.WaitGroup
+	for range most {
+		clients.Go(func() {
+			if events, err := team.EventsSince(waiting, service.EventFilter{}, last, 10, time.Hour); len(events) > 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("got %+v, %v; want %v", events, err, context.Canceled)
+			}
+		})
+	}
+	// One more gets its answer at the end of its time, whether or not the others wait yet.
+	if events, err := team.EventsSince(ctx, service.EventFilter{}, last, 10, 50*time.Millisecond); err != nil || len(events) > 0 {
+		t.Errorf("got %+v, %v; want none", events, err)
+	}
+	leave()
+	clients.Wait()
 }

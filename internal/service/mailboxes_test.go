@@ -211,3 +211,22 @@ func TestMailboxProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestForbiddenServersAreNamed has the name of a server resolve to an address that is not
+// allowed: that is no secret, and is reported at once.
+func TestForbiddenServersAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	w.tryMailbox = func(context.Context) error { return fmt.Errorf("connect: %w", outbound.ErrRefused) }
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := w.addMailbox(w.asOwner())
+		if invalid := (*dmarcd.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Field != "host" || !strings.Contains(err.Error(), "DMARCD_OUTBOUND_ALLOW") || time.Since(began) != 0 {
+			t.Errorf("got %v after %s, want the reason at once", err, time.Since(began))
+		}
+	})
+	w.tryMailbox = func(context.Context) error { return nil }
+	for range 20 { // none of them counts as a guess
+		w.must(w.addMailbox(w.asOwner()))
+	}
+}

@@ -38,8 +38,10 @@ func TestOwnersAreNotifiedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		failing, sent []string
 		again         bool
+		demote        string // a statement
 	}{
 		"both":    {sent: []string{"ann@example.com", "bob@example.com"}},
+		"owners":  {sent: []string{"ann@example.com"}, demote: `UPDATE members SET role = 'viewer' WHERE user_id IN (SELECT id FROM users WHERE email = 'bob@example.com')`},
 		"one":     {failing: []string{"ann@example.com"}, sent: []string{"bob@example.com"}},
 		"neither": {failing: []string{"ann@example.com", "bob@example.com"}, again: true},
 	} {
@@ -47,9 +49,11 @@ func TestOwnersAreNotifiedOnce(t *testing.T) {
 			t.Parallel()
 			db := storetest.SQLite(t)
 			w := newWorld(t, db)
+			_, err := w.store.Team(w.team.ID).AddWebhook(t.Context(), dmarcd.Webhook{URL: endpoint + "/2", Format: dmarcd.FormatStandard}, func(dmarcd.Webhook) ([]byte, error) { return []byte("x"), nil })
+			w.must(err)
 			sql := db.SQL(t)
 			for _, statement := range []string{
-				`UPDATE members SET role = 'owner'`, `UPDATE webhooks SET disabled_at = 1, disabled_reason = 'It is gone.', notify_at = 1`,
+				`UPDATE members SET role = 'owner'`, row.demote, `UPDATE webhooks SET disabled_at = 1, disabled_reason = 'It is gone.', notify_at = 1`,
 			} {
 				if _, err := sql.ExecContext(t.Context(), statement); err != nil {
 					t.Fatal(err)
@@ -57,11 +61,15 @@ func TestOwnersAreNotifiedOnce(t *testing.T) {
 			}
 			mail := &notices{failing: row.failing}
 			s := service.New(w.store, service.Options{Mail: mail, BaseURL: "https://dmarc.example/api", Log: slog.New(slog.NewTextHandler(new(bytes.Buffer), nil))})
+			if _, err := service.New(w.store, service.Options{}).NotifyOwners(t.Context()); err != nil || len(mail.sent) > 0 {
+				t.Errorf("without a relay: got %v", err)
+			}
 			if _, err := s.NotifyOwners(t.Context()); (err != nil) != row.again {
 				t.Errorf("got the error %v", err)
 			}
 			slices.Sort(mail.sent)
-			if diff := cmp.Diff(row.sent, mail.sent); diff != "" {
+			want := slices.Sorted(slices.Values(slices.Repeat(row.sent, 2))) // of both webhooks
+			if diff := cmp.Diff(want, mail.sent); diff != "" {
 				t.Errorf("notified (-want +got):\n%s", diff)
 			}
 			var waiting int
