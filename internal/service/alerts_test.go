@@ -30,11 +30,11 @@ var alertUses = map[string]use{
 	},
 	"TestAlert": {
 		needs: remove, action: "alert.test",
-		team: func(_ *world, t *service.Team) error { _, err := t.TestAlert(ctx); return err },
+		team: func(_ *world, t *service.Team) error { return finds(t.TestAlert(ctx)) },
 	},
 	"AcknowledgeAlert": {
 		needs: change, action: "alert.acknowledge", wants: dmarcd.ErrNotFound,
-		team: func(w *world, t *service.Team) error { _, err := t.AcknowledgeAlert(ctx, w.alert); return err },
+		team: func(w *world, t *service.Team) error { return finds(t.AcknowledgeAlert(ctx, w.alert)) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.AcknowledgeAlert(ctx, 1<<40)
 			return err

@@ -38,8 +38,7 @@ var labelUses = map[string]use{
 	"SetTeamSender": {
 		needs: change, action: "sender.set", target: "crm", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM"}, []string{"192.0.2.1"})
-			return err
+			return finds(t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM"}, []string{"192.0.2.1"}))
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.SetTeamSender(ctx, dmarcd.TeamSender{Key: "crm", Name: "CRM", Domains: []string{ours}}, nil)
@@ -55,7 +54,7 @@ var labelUses = map[string]use{
 		fails: func(_ *world, t *service.Team, _ *service.System) error { return t.RemoveTeamSender(ctx, "'") },
 	},
 	"Search": {
-		needs: see, wants: dmarcd.ErrInvalid, team: func(_ *world, t *service.Team) error { _, err := t.Search(ctx, "example", 10); return err },
+		needs: see, wants: dmarcd.ErrInvalid, team: func(_ *world, t *service.Team) error { return finds(t.Search(ctx, "example", 10)) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.Search(ctx, strings.Repeat("x", 201), 10)
 			return err
@@ -72,7 +71,7 @@ var labelUses = map[string]use{
 	},
 	"SetTags": {
 		needs: change, action: "domain.tags", target: ours, wants: dmarcd.ErrInvalid,
-		team: func(_ *world, t *service.Team) error { _, err := t.SetTags(ctx, ours, []string{"eu"}); return err },
+		team: func(_ *world, t *service.Team) error { return finds(t.SetTags(ctx, ours, []string{"eu"})) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.SetTags(ctx, ours, []string{"a b"})
 			return err

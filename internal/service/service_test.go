@@ -298,17 +298,16 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Quota": reads(func(_ *world, t *service.Team) (any, error) { quota, _, err := t.Quota(ctx); return quota, err }),
 	"TeamByName": {
 		needs: operate, wants: dmarcd.ErrNotFound,
-		system: func(_ *world, s *service.System) error { _, err := s.TeamByName(ctx, "acme"); return err },
+		system: func(_ *world, s *service.System) error { return finds(s.TeamByName(ctx, "acme")) },
 		fails: func(_ *world, _ *service.Team, s *service.System) error {
 			_, err := s.TeamByName(ctx, "zoo")
 			return err
 		},
 	},
-	"TeamOfToken":   {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfToken(ctx, w.token); return err }},
-	"TeamOfMailbox": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfMailbox(ctx, w.mailbox); return err }},
+	"TeamOfToken":   {needs: operate, system: func(w *world, s *service.System) error { return finds(s.TeamOfToken(ctx, w.token)) }},
+	"TeamOfMailbox": {needs: operate, system: func(w *world, s *service.System) error { return finds(s.TeamOfMailbox(ctx, w.mailbox)) }},
 	"UserByEmail": {needs: operate, system: func(w *world, s *service.System) error {
-		_, err := s.UserByEmail(ctx, w.member.Email)
-		return err
+		return finds(s.UserByEmail(ctx, w.member.Email))
 	}},
 	"Backup": {
 		needs: operate, wants: fs.ErrNotExist, // it changes nothing
@@ -319,21 +318,20 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 			return s.Backup(ctx, filepath.Join(w.TempDir(), "no folder", "copy.db"), nil)
 		},
 	},
-	"Teams":    {needs: operate, system: func(_ *world, s *service.System) error { _, err := s.Teams(ctx); return err }},
-	"TeamByID": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamByID(ctx, w.team.ID); return err }},
+	"Teams":    {needs: operate, system: func(_ *world, s *service.System) error { return finds(s.Teams(ctx)) }},
+	"TeamByID": {needs: operate, system: func(w *world, s *service.System) error { return finds(s.TeamByID(ctx, w.team.ID)) }},
 	"TeamSizes": {needs: operate, system: func(_ *world, s *service.System) error {
-		_, err := s.TeamSizes(ctx, dmarcd.Days{})
-		return err
+		return finds(s.TeamSizes(ctx, dmarcd.Days{}))
 	}},
-	"Users":          {needs: operate, system: func(_ *world, s *service.System) error { _, err := s.Users(ctx); return err }},
-	"AllMemberships": {needs: operate, system: func(_ *world, s *service.System) error { _, err := s.AllMemberships(ctx); return err }},
+	"Users":          {needs: operate, system: func(_ *world, s *service.System) error { return finds(s.Users(ctx)) }},
+	"AllMemberships": {needs: operate, system: func(_ *world, s *service.System) error { return finds(s.AllMemberships(ctx)) }},
 	"System.Audit": {needs: operate, system: func(_ *world, s *service.System) error {
 		_, err := s.Audit(ctx, service.Cursor{}, 10)
 		return err
 	}},
 	"AddDomain": {
 		needs: change, action: "domain.add", target: "example.org", wants: dmarcd.ErrConflict,
-		team: func(_ *world, t *service.Team) error { _, err := t.AddDomain(ctx, "Example.ORG."); return err },
+		team: func(_ *world, t *service.Team) error { return finds(t.AddDomain(ctx, "Example.ORG.")) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.AddDomain(ctx, ours)
 			return err
@@ -342,8 +340,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"AddDomains": {
 		needs: change, action: "domain.add", target: "2 domains",
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.AddDomains(ctx, []string{"example.org", "example.net"})
-			return err
+			return finds(t.AddDomains(ctx, []string{"example.org", "example.net"}))
 		},
 		// Nothing is added, and nothing is wrong.
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
@@ -392,8 +389,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Upload": {
 		needs: change, action: "report.upload", target: "a.txt", wants: context.Canceled,
 		team: func(w *world, t *service.Team) error {
-			_, err := t.Upload(ctx, "a.txt", w.copyOf("not a report"))
-			return err
+			return finds(t.Upload(ctx, "a.txt", w.copyOf("not a report")))
 		},
 		fails: func(w *world, t *service.Team, _ *service.System) error {
 			ended, cancel := context.WithCancel(ctx)
@@ -421,7 +417,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	},
 	"SetCounted": {
 		needs: change, action: "report.exclude", wants: dmarcd.ErrNotFound,
-		team: func(w *world, t *service.Team) error { _, err := t.SetCounted(ctx, w.report, false); return err },
+		team: func(w *world, t *service.Team) error { return finds(t.SetCounted(ctx, w.report, false)) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.SetCounted(ctx, 1, false)
 			return err
@@ -430,8 +426,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"SetCountedAll": {
 		needs: change, action: "report.exclude", target: "receiver.example", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.SetCountedAll(ctx, service.Selection{Reporter: "receiver.example"}, false)
-			return err
+			return finds(t.SetCountedAll(ctx, service.Selection{Reporter: "receiver.example"}, false))
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.SetCountedAll(ctx, service.Selection{}, false)
@@ -451,8 +446,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"CreateToken": {
 		needs: manage, action: "token.create", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.CreateToken(ctx, service.NewToken{Name: "ci", Scope: dmarcd.ScopeRead})
-			return err
+			return finds(t.CreateToken(ctx, service.NewToken{Name: "ci", Scope: dmarcd.ScopeRead}))
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.CreateToken(ctx, service.NewToken{Name: "\x00", Scope: dmarcd.ScopeRead})
@@ -479,8 +473,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"InviteMember": {
 		needs: manage, action: "member.invite", target: "eve@example.com", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer)
-			return err
+			return finds(t.InviteMember(ctx, "Eve@example.com", dmarcd.RoleViewer))
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.InviteMember(ctx, "no address", dmarcd.RoleViewer)
@@ -497,8 +490,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"AddMailbox": {
 		needs: manage, action: "mailbox.add", wants: dmarcd.ErrInvalid,
 		team: func(_ *world, t *service.Team) error {
-			_, err := t.AddMailbox(ctx, service.NewMailbox{Mailbox: sampleMailbox(), Password: "open sesame"})
-			return err
+			return finds(t.AddMailbox(ctx, service.NewMailbox{Mailbox: sampleMailbox(), Password: "open sesame"}))
 		},
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.AddMailbox(ctx, service.NewMailbox{})
@@ -526,7 +518,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	},
 	"CreateTeam": {
 		needs: operate, action: "team.create", target: "zoo", wants: dmarcd.ErrConflict,
-		system: func(_ *world, s *service.System) error { _, err := s.CreateTeam(ctx, "zoo", true); return err },
+		system: func(_ *world, s *service.System) error { return finds(s.CreateTeam(ctx, "zoo", true)) },
 		fails: func(_ *world, _ *service.Team, s *service.System) error {
 			_, err := s.CreateTeam(ctx, "acme", true)
 			return err
@@ -557,8 +549,7 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 	"Invite": {
 		needs: operate, action: "user.invite", target: "eve@example.com", wants: dmarcd.ErrInvalid,
 		system: func(w *world, s *service.System) error {
-			_, err := s.Invite(ctx, dmarcd.Invitation{Email: "eve@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer})
-			return err
+			return finds(s.Invite(ctx, dmarcd.Invitation{Email: "eve@example.com", Team: w.team.ID, Role: dmarcd.RoleViewer}))
 		},
 		fails: func(_ *world, _ *service.Team, s *service.System) error {
 			_, err := s.Invite(ctx, dmarcd.Invitation{Email: "no address", Operator: true})

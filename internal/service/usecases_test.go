@@ -39,13 +39,15 @@ var ctx = context.Background()
 
 // reads is a use that changes nothing, and finds something.
 func reads[T any](read func(w *world, t *service.Team) (T, error)) use {
-	return use{needs: see, team: func(w *world, t *service.Team) error {
-		found, err := read(w, t)
-		if v := reflect.ValueOf(found); err == nil && (v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0) {
-			err = errors.New("nothing was found")
-		}
-		return err
-	}}
+	return use{needs: see, team: func(w *world, t *service.Team) error { return finds(read(w, t)) }}
+}
+
+// finds returns an error if a call succeeds but returns nothing.
+func finds[T any](found T, err error) error {
+	if v := reflect.ValueOf(found); err == nil && (v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0) {
+		return errors.New("nothing was returned")
+	}
+	return err
 }
 
 // asks is a use that changes nothing, and finds nothing in a world.

@@ -76,7 +76,7 @@ var webhookUses = map[string]use{
 	},
 	"TestWebhook": {
 		needs: remove, action: "webhook.test", wants: dmarcd.ErrNotFound,
-		team: func(w *world, t *service.Team) error { _, err := t.TestWebhook(ctx, w.webhook); return err },
+		team: func(w *world, t *service.Team) error { return finds(t.TestWebhook(ctx, w.webhook)) },
 		fails: func(_ *world, t *service.Team, _ *service.System) error {
 			_, err := t.TestWebhook(ctx, 1)
 			return err
@@ -85,15 +85,14 @@ var webhookUses = map[string]use{
 	"RetryDelivery": {
 		needs: remove, action: "webhook.retry", wants: dmarcd.ErrNotFound,
 		team: func(w *world, t *service.Team) error {
-			_, err := t.RetryDelivery(ctx, w.webhook, w.delivery)
-			return err
+			return finds(t.RetryDelivery(ctx, w.webhook, w.delivery))
 		},
 		fails: func(w *world, t *service.Team, _ *service.System) error {
 			_, err := t.RetryDelivery(ctx, w.webhook, 1)
 			return err
 		},
 	},
-	"TeamOfWebhook": {needs: operate, system: func(w *world, s *service.System) error { _, err := s.TeamOfWebhook(ctx, w.webhook); return err }},
+	"TeamOfWebhook": {needs: operate, system: func(w *world, s *service.System) error { return finds(s.TeamOfWebhook(ctx, w.webhook)) }},
 }
 
 // TestNewURLOfAWebhook changes the URL: it is checked like that of a new webhook.
