@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/senders"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -366,54 +364,6 @@ func TestSelfTest(t *testing.T) {
 	}
 }
 
-// TestSearchKinds finds each kind of thing by what names it.
-func TestSearchKinds(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, storetest.SQLite(t))
-	day := dmarcd.DayOf(time.Now())
-	deliver := func(id string, day dmarcd.Day, records ...aggregate.Record) dmarcd.ReportID {
-		report := storetest.Aggregate(id, ours, day, records...)
-		report.Organization = "Old " + id
-		receipts, err := w.store.Team(w.team.ID).Receive(ctx, []*dmarcd.Delivery{storetest.Delivery(report)})
-		w.must(err)
-		return receipts[0][0].ID
-	}
-	letter := storetest.Passed(ours, 5)
-	letter.DKIMResults[0].Domain = "letters.example"
-	recent, last, old := deliver("ninety", day-90, letter), deliver("today", day, letter), deliver("ninety-one", day-91)
-	team := w.with(w.asOwner(), func(o *service.Options) {
-		o.Insight = insight.New(&senders.Atlas{}, senders.NewCatalogue([]senders.Sender{{Key: "letters", Name: "Letter Service", Domains: []string{"letters.example"}}}), nameless{}, nil)
-	})
-	for text, want := range map[string][]string{
-		"":                       nil,
-		"  \t":                   nil,
-		"Letter serv":            {"sender letters"},
-		"old":                    {"report " + last.String(), "report " + recent.String()},
-		"ninety-one":             {"report " + old.String()},
-		old.String():             {"report " + old.String()},
-		"rep_1":                  nil,
-		strings.Repeat("ü", 200): nil,
-	} {
-		hits, err := team.Search(ctx, text, 10)
-		var got []string
-		for _, hit := range hits {
-			got = append(got, string(hit.Kind)+" "+hit.Key)
-		}
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%q: got error %v and (-want +got):\n%s", text, err, diff)
-		}
-	}
-	for _, text := range []string{strings.Repeat("ü", 201), "a\xff", "a\x00b"} {
-		if _, err := team.Search(ctx, text, 10); !errors.Is(err, dmarcd.ErrInvalid) {
-			t.Errorf("%q: got %v, want %v", text, err, dmarcd.ErrInvalid)
-		}
-	}
-	hits, err := team.Search(ctx, "today", 10)
-	if err != nil || len(hits) != 1 || hits[0].Title != "Old today on "+ours || hits[0].Detail != "aggregate, "+day.String() {
-		t.Errorf("got %+v, %v; want title and detail of the report", hits, err)
-	}
-}
-
 // TestAdvicePages lists the advice for many domains, most urgent first.
 func TestAdvicePages(t *testing.T) {
 	t.Parallel()
@@ -446,9 +396,16 @@ func TestAdvicePages(t *testing.T) {
 	if err != nil || unknown.Stage != dmarcd.StageNone || unknown.Action == nil || unknown.Action.ID != dmarcd.ActionCheck {
 		t.Errorf("before DNS has answered: got %+v, %v; want a check", unknown, err)
 	}
-	known, err := team.Advice(ctx, "b.example")
-	if err != nil || known.Action == nil || known.Action.ID == dmarcd.ActionCheck {
-		t.Errorf("after DNS has answered: got %+v, %v; want another action", known, err)
+	domain, err := team.Domain(ctx, "b.example")
+	w.must(err)
+	for record, action := range map[string]dmarcd.ActionID{
+		"v=DMARC1; p=none": dmarcd.ActionReports,
+		"v=DMARC1; p=none; rua=mailto:" + domain.ReportAddress("reports.example"): dmarcd.ActionWait,
+	} {
+		w.save(domain.Name, dmarcd.Check{Record: record, RecordDomain: domain.Name, Usable: true, Policy: "none"})
+		if got, err := team.Advice(ctx, domain.Name); err != nil || got.Action == nil || got.Action.ID != action {
+			t.Errorf("%s: got %+v, %v; want %s", record, got.Action, err, action)
+		}
 	}
 	for _, name := range []string{"", ours} {
 		mail, err := team.Mail(ctx, name, dmarcd.Days{})
@@ -489,93 +446,5 @@ func TestPeriodOfSimulations(t *testing.T) {
 		if err != nil || got.From != test.from || got.To != test.to {
 			t.Errorf("%s: got %d to %d, %v; want %d to %d", name, got.From, got.To, err, test.from, test.to)
 		}
-	}
-}
-
-// TestReportsToAnAddress sends reports to the address of a domain by HTTPS: only TLS reports
-// are stored.
-func TestReportsToAnAddress(t *testing.T) {
-	t.Parallel()
-	const tls = `{"organization-name": "R", "date-range": {"start-datetime": "2026-01-01T00:00:00Z", "end-datetime": "2026-01-01T23:59:59Z"},
-"contact-info": "a@r.example", "report-id": "t1", "policies": [{"policy": {"policy-type": "sts", "policy-domain": "example.com"},
-"summary": {"total-successful-session-count": 3, "total-failure-session-count": 0}}]}`
-	const dmarc = `<feedback><report_metadata><org_name>R</org_name><email>a@r.example</email><report_id>d1</report_id><date_range><begin>1767225600</begin>
-<end>1767311999</end></date_range></report_metadata><policy_published><domain>example.com</domain><p>none</p></policy_published></feedback>`
-	w := newWorld(t, storetest.SQLite(t))
-	domain, err := w.store.Team(w.team.ID).Domain(ctx, ours)
-	w.must(err)
-	to, err := w.service.Recipient(ctx, domain.ReportMailbox)
-	w.must(err)
-	w.must(to.Admit(ctx))
-	before, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10)
-	w.must(err)
-	for content, reason := range map[string]string{
-		tls: "", dmarc: "of the kind aggregate", "a text": "not a report: it is text",
-	} {
-		receipts, err := to.ReceiveTLS(ctx, w.copyOf(content))
-		if none := (*service.NoReportError)(nil); reason != "" && (!errors.As(err, &none) || !strings.HasSuffix(none.Reason, reason) || !errors.Is(err, dmarcd.ErrInvalid)) {
-			t.Errorf("got %v, want %q", err, reason)
-		}
-		if reason == "" && (err != nil || len(receipts) != 1 || receipts[0].Status != dmarcd.Stored) {
-			t.Errorf("a TLS report: got %+v, %v; want it stored", receipts, err)
-		}
-	}
-	if after, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10); err != nil || len(after) != len(before) {
-		t.Errorf("got %d rejected reports, %v; want %d", len(after), err, len(before))
-	}
-	if _, err := w.service.Recipient(ctx, "nobody"); !errors.Is(err, dmarcd.ErrNotFound) {
-		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
-	}
-}
-
-// TestUploadsAreVerified passes the verdict on an uploaded mail on to its report, and
-// includes an excluded report again.
-func TestUploadsAreVerified(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, storetest.SQLite(t))
-	verified := 0
-	team := w.with(w.asOwner(), func(o *service.Options) {
-		o.Verify = func(context.Context, *io.SectionReader) dmarcd.Verdict { verified++; return dmarcd.Verdict{} }
-	})
-	if _, err := team.Upload(ctx, "a.txt", w.copyOf("not a report")); err != nil || verified != 1 {
-		t.Errorf("got %d mails verified, %v; want 1", verified, err)
-	}
-	for counted, action := range map[bool]string{true: "report.include", false: "report.exclude"} {
-		report, err := team.SetCounted(ctx, w.report, !counted)
-		w.must(err)
-		report, err = team.SetCounted(ctx, report.ID, counted)
-		if err != nil || (report.State == dmarcd.ReportCounted) != counted || w.entries()[0].Action != action {
-			t.Errorf("got %+v, %v and the entry %+v; want it counted: %t", report, err, w.entries()[0], counted)
-		}
-	}
-}
-
-// TestSettledExports leaves out what was received in the last seconds, and stops with the
-// process.
-func TestSettledExports(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, storetest.SQLite(t))
-	report, err := w.store.Team(w.team.ID).Report(ctx, w.report)
-	w.must(err)
-	stop := make(chan struct{})
-	for _, test := range []struct {
-		settled bool
-		after   time.Duration
-		want    int
-	}{{false, 0, 1}, {true, 9 * time.Second, 0}, {true, 11 * time.Second, 1}} {
-		team := w.with(w.asOwner(), func(o *service.Options) {
-			o.Now, o.Stopping = func() time.Time { return report.ReceivedAt.Add(test.after) }, stop
-		})
-		positions, _ := w.export(team, service.RecordFilter{Settled: test.settled}, service.RecordPosition{})
-		if len(positions) != test.want {
-			t.Errorf("after %s: got %d records, want %d", test.after, len(positions), test.want)
-		}
-	}
-	team := w.with(w.asOwner(), func(o *service.Options) { o.Stopping = stop })
-	export, err := team.ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{})
-	w.must(err)
-	close(stop)
-	if _, err := export.Next(ctx); !errors.Is(err, dmarcd.ErrTemporary) {
-		t.Errorf("got %v, want %v", err, dmarcd.ErrTemporary)
 	}
 }

@@ -102,3 +102,33 @@ func TestExportOfRecords(t *testing.T) {
 		}
 	})
 }
+
+// TestSettledExports leaves out what was received in the last seconds, and stops with the
+// process.
+func TestSettledExports(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	report, err := w.store.Team(w.team.ID).Report(ctx, w.report)
+	w.must(err)
+	stop := make(chan struct{})
+	for _, test := range []struct {
+		settled bool
+		after   time.Duration
+		want    int
+	}{{false, 0, 1}, {true, 9 * time.Second, 0}, {true, 11 * time.Second, 1}} {
+		team := w.with(w.asOwner(), func(o *service.Options) {
+			o.Now, o.Stopping = func() time.Time { return report.ReceivedAt.Add(test.after) }, stop
+		})
+		positions, _ := w.export(team, service.RecordFilter{Settled: test.settled}, service.RecordPosition{})
+		if len(positions) != test.want {
+			t.Errorf("after %s: got %d records, want %d", test.after, len(positions), test.want)
+		}
+	}
+	team := w.with(w.asOwner(), func(o *service.Options) { o.Stopping = stop })
+	export, err := team.ExportRecords(ctx, service.RecordFilter{}, service.RecordPosition{})
+	w.must(err)
+	close(stop)
+	if _, err := export.Next(ctx); !errors.Is(err, dmarcd.ErrTemporary) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrTemporary)
+	}
+}

@@ -1,8 +1,11 @@
 package service_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +64,64 @@ func TestImportIsAuditedWithItsFirstReports(t *testing.T) {
 		got := len(slices.DeleteFunc(entries, func(e dmarcd.AuditEntry) bool { return e.Action != "report.import" || e.Target != "old reports" }))
 		if want := min(i, 1); got != want {
 			t.Errorf("after step %d: got %d audit entries, want %d", i, got, want)
+		}
+	}
+}
+
+// TestReportsToAnAddress sends reports to the address of a domain by HTTPS: only TLS reports
+// are stored.
+func TestReportsToAnAddress(t *testing.T) {
+	t.Parallel()
+	const tls = `{"organization-name": "R", "date-range": {"start-datetime": "2026-01-01T00:00:00Z", "end-datetime": "2026-01-01T23:59:59Z"},
+"contact-info": "a@r.example", "report-id": "t1", "policies": [{"policy": {"policy-type": "sts", "policy-domain": "example.com"},
+"summary": {"total-successful-session-count": 3, "total-failure-session-count": 0}}]}`
+	const dmarc = `<feedback><report_metadata><org_name>R</org_name><email>a@r.example</email><report_id>d1</report_id><date_range><begin>1767225600</begin>
+<end>1767311999</end></date_range></report_metadata><policy_published><domain>example.com</domain><p>none</p></policy_published></feedback>`
+	w := newWorld(t, storetest.SQLite(t))
+	domain, err := w.store.Team(w.team.ID).Domain(ctx, ours)
+	w.must(err)
+	to, err := w.service.Recipient(ctx, domain.ReportMailbox)
+	w.must(err)
+	w.must(to.Admit(ctx))
+	before, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10)
+	w.must(err)
+	for content, reason := range map[string]string{
+		tls: "", dmarc: "of the kind aggregate", "a text": "not a report: it is text",
+	} {
+		receipts, err := to.ReceiveTLS(ctx, w.copyOf(content))
+		if none := (*service.NoReportError)(nil); reason != "" && (!errors.As(err, &none) || !strings.HasSuffix(none.Reason, reason) || !errors.Is(err, dmarcd.ErrInvalid)) {
+			t.Errorf("got %v, want %q", err, reason)
+		}
+		if reason == "" && (err != nil || len(receipts) != 1 || receipts[0].Status != dmarcd.Stored) {
+			t.Errorf("a TLS report: got %+v, %v; want it stored", receipts, err)
+		}
+	}
+	if after, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10); err != nil || len(after) != len(before) {
+		t.Errorf("got %d rejected reports, %v; want %d", len(after), err, len(before))
+	}
+	if _, err := w.service.Recipient(ctx, "nobody"); !errors.Is(err, dmarcd.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
+	}
+}
+
+// TestUploadsAreVerified passes the verdict on an uploaded mail on to its report, and
+// includes an excluded report again.
+func TestUploadsAreVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t))
+	verified := 0
+	team := w.with(w.asOwner(), func(o *service.Options) {
+		o.Verify = func(context.Context, *io.SectionReader) dmarcd.Verdict { verified++; return dmarcd.Verdict{} }
+	})
+	if _, err := team.Upload(ctx, "a.txt", w.copyOf("not a report")); err != nil || verified != 1 {
+		t.Errorf("got %d mails verified, %v; want 1", verified, err)
+	}
+	for counted, action := range map[bool]string{true: "report.include", false: "report.exclude"} {
+		report, err := team.SetCounted(ctx, w.report, !counted)
+		w.must(err)
+		report, err = team.SetCounted(ctx, report.ID, counted)
+		if err != nil || (report.State == dmarcd.ReportCounted) != counted || w.entries()[0].Action != action {
+			t.Errorf("got %+v, %v and the entry %+v; want it counted: %t", report, err, w.entries()[0], counted)
 		}
 	}
 }
