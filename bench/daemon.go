@@ -32,6 +32,7 @@ type daemon struct {
 	process *exec.Cmd
 	drop    func() error
 	folder  string
+	dsn     string
 }
 
 // startDaemon starts the binary on an empty database, with more settings. The access log is on, and
@@ -103,8 +104,22 @@ func (d *daemon) start(mail bool) error {
 	return d.awaitAddresses(log, mail)
 }
 
+// whileStopped stops the process, and starts it again after f.
+func (d *daemon) whileStopped(ctx context.Context, f func() error) error {
+	path, env := d.process.Path, d.process.Env
+	err := errors.Join(d.process.Process.Signal(syscall.SIGTERM), d.process.Wait())
+	d.process, d.address, d.mail = nil, "", ""
+	if err := errors.Join(err, f()); err != nil {
+		return err
+	}
+	d.process = exec.CommandContext(ctx, path, "serve") //nolint:gosec // our own program
+	d.process.Env = env
+	return d.start(true)
+}
+
 // open opens the database of the daemon beside it.
 func (d *daemon) open(ctx context.Context, dsn string) (err error) {
+	d.dsn = dsn
 	if d.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
 		return err
 	}

@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+
+	"github.com/dmarcd/dmarcd/internal/store"
 )
 
 // engine makes empty databases.
@@ -56,4 +59,12 @@ func (postgresEngine) create(ctx context.Context) (string, func() error, error) 
 	}
 	dsn.Path = "/" + name
 	return dsn.String(), func() error { return administer(`DROP DATABASE ` + name + ` WITH (FORCE)`) }, nil
+}
+
+// openSQL opens a database for statements of the benchmark's own.
+func openSQL(dsn string) (*sql.DB, error) {
+	if store.IsPostgres(dsn) {
+		return sql.Open("pgx", dsn)
+	}
+	return sql.Open("sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)")
 }

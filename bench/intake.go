@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
@@ -97,11 +95,7 @@ func insertRows(ctx context.Context, e engine) (_ float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	driver := "pgx"
-	if !store.IsPostgres(dsn) {
-		driver, dsn = "sqlite", dsn+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)"
-	}
-	db, err := sql.Open(driver, dsn)
+	db, err := openSQL(dsn)
 	if err != nil {
 		return 0, err
 	}
