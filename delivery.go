@@ -59,6 +59,8 @@ type NewReport struct {
 	// equal keys are versions of one report, those with equal content are duplicates.
 	Key, Content Hash
 	Shares       []Share
+	// TextBytes is the size of the texts of its records beyond the usual.
+	TextBytes int64
 	// Contact is the contact address of the reporter, "" if there is none.
 	Contact string
 	// EachRecord yields the records of an aggregate report. Each belongs to the share

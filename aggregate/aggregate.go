@@ -29,6 +29,9 @@ type Limits struct {
 	AuthResults int
 	// Reasons limits the override reasons of one record, and the errors in the metadata.
 	Reasons int
+	// RecordBytes limits the texts of all results and reasons of one record, and those of the
+	// errors in the metadata. Further ones are dropped with a quirk.
+	RecordBytes int
 	// Latest is the latest plausible time, in seconds since 1970. A later one is a quirk.
 	// 0 means no limit.
 	Latest int64
@@ -36,7 +39,7 @@ type Limits struct {
 
 // DefaultLimits returns limits far above those of real reports.
 func DefaultLimits() Limits {
-	return Limits{TextBytes: 64 << 10, Depth: 64, Records: 1_000_000, AuthResults: 100, Reasons: 100}
+	return Limits{TextBytes: 64 << 10, Depth: 64, Records: 1_000_000, AuthResults: 100, Reasons: 100, RecordBytes: 16 << 10}
 }
 
 // runFactor is how much longer than a value its escaped text may be. Render writes
@@ -52,6 +55,7 @@ func (l Limits) orDefault() Limits {
 		{&l.Records, &standard.Records},
 		{&l.AuthResults, &standard.AuthResults},
 		{&l.Reasons, &standard.Reasons},
+		{&l.RecordBytes, &standard.RecordBytes},
 	} {
 		if *field.value <= 0 {
 			*field.value = *field.standard

@@ -32,11 +32,11 @@ func (r *Reader) closed(n node) {
 		r.endRecord()
 	case reason:
 		r.endReason()
-		r.row.reasons = keep(r, r.row.reasons, r.row.reason, r.limits.Reasons)
+		r.row.reasons = keep(r, r.row.reasons, r.row.reason, r.limits.Reasons, &r.row.bytes, r.row.reason.size())
 	case dkim:
-		r.row.dkims = keep(r, r.row.dkims, r.row.dkim, r.limits.AuthResults)
+		r.row.dkims = keep(r, r.row.dkims, r.row.dkim, r.limits.AuthResults, &r.row.bytes, r.row.dkim.size())
 	case spf:
-		r.row.spfs = keep(r, r.row.spfs, r.row.spf, r.limits.AuthResults)
+		r.row.spfs = keep(r, r.row.spfs, r.row.spf, r.limits.AuthResults, &r.row.bytes, r.row.spf.size())
 	default:
 		if n.isValue() {
 			r.set(n, r.text(n, r.value))
@@ -59,13 +59,25 @@ func (r *Reader) endReason() {
 	}
 }
 
-// keep appends to a list up to a limit.
-func keep[T any](r *Reader, list []T, item T, limit int) []T {
-	if len(list) >= limit {
+// keep appends to a list up to a limit, and while the texts of all lists, whose size is sum, are
+// within theirs.
+func keep[T any](r *Reader, list []T, item T, limit int, sum *int, size int) []T {
+	if len(list) >= limit || *sum+size > r.limits.RecordBytes {
 		r.quirks.Note(ElementsDropped)
 		return list
 	}
+	*sum += size
 	return append(list, item)
+}
+
+func (r Reason) size() int { return len(r.Type) + len(r.Comment) }
+
+func (d DKIMResult) size() int {
+	return len(d.Domain) + len(d.Selector) + len(d.Result) + len(d.HumanResult)
+}
+
+func (s SPFResult) size() int {
+	return len(s.Domain) + len(s.Scope) + len(s.Result) + len(s.HumanResult)
 }
 
 // text returns a trimmed value. Values often repeat, so it returns the previous string of
@@ -105,7 +117,11 @@ func (r *Reader) set(n node, value string) {
 		r.report.Metadata.End = r.time(n, value)
 	case reportError:
 		errs := slices.Clip(r.report.Metadata.Errors)
-		r.report.Metadata.Errors = keep(r, errs, value, r.limits.Reasons)
+		sum := 0
+		for _, e := range errs {
+			sum += len(e)
+		}
+		r.report.Metadata.Errors = keep(r, errs, value, r.limits.Reasons, &sum, len(value))
 	case generator:
 		r.report.Metadata.Generator = value
 	default:

@@ -103,6 +103,30 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestTextOfARecord checks that no record is much longer than usual ones.
+func TestTextOfARecord(t *testing.T) {
+	t.Parallel()
+	const limit = 1000
+	text := strings.Repeat("a", limit/4)
+	document := strings.NewReplacer(
+		"<selector>", "<selector/>"+strings.Repeat("</dkim><dkim><domain>d.example</domain><human_result>"+text+"</human_result>", 9)+"</dkim><dkim><selector>",
+		"</policy_evaluated>", strings.Repeat("<reason><type>other</type><comment>"+text+"</comment></reason>", 2)+"</policy_evaluated>",
+		"<date_range>", strings.Repeat("<error>"+text+"</error>", 5)+"<date_range>",
+	).Replace(withHead(sampleRecord(0) + sampleRecord(1)))
+	report, records, err := readWithin(strings.NewReader(document), aggregate.Limits{RecordBytes: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range records {
+		if n := r.TextBytes(); n > limit || len(r.Reasons) < 2 || len(r.DKIMResults) == 0 {
+			t.Errorf("record %d: got %d bytes in %d reasons and %d results, want up to %d", i, n, len(r.Reasons), len(r.DKIMResults), limit)
+		}
+	}
+	if len(report.Metadata.Errors) != 4 || find(report.Quirks, aggregate.ElementsDropped).Count == 0 {
+		t.Errorf("got %d errors and the quirks %v", len(report.Metadata.Errors), report.Quirks)
+	}
+}
+
 func find(quirks []aggregate.QuirkCount, q aggregate.Quirk) aggregate.QuirkCount {
 	for _, c := range quirks {
 		if c.Quirk == q {

@@ -67,3 +67,17 @@ type SPFResult struct {
 	// HumanResult is a remark of the reporter.
 	HumanResult string
 }
+
+// TextBytes returns the size of the texts of all results and reasons.
+func (r *Record) TextBytes() (sum int) {
+	for i := range r.Reasons {
+		sum += r.Reasons[i].size()
+	}
+	for i := range r.DKIMResults {
+		sum += r.DKIMResults[i].size()
+	}
+	for i := range r.SPFResults {
+		sum += r.SPFResults[i].size()
+	}
+	return sum
+}

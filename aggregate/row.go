@@ -11,6 +11,8 @@ type rowText struct {
 	reasons    []Reason
 	dkims      []DKIMResult
 	spfs       []SPFResult
+	// bytes is the size of the texts in the lists.
+	bytes int
 }
 
 func (r *Reader) startRecord() {
@@ -19,6 +21,7 @@ func (r *Reader) startRecord() {
 	r.row.reasons = r.row.reasons[:0]
 	r.row.dkims = r.row.dkims[:0]
 	r.row.spfs = r.row.spfs[:0]
+	r.row.bytes = 0
 }
 
 // endRecord completes the record, unless it has no valid count.

@@ -105,6 +105,8 @@ type call struct {
 	// service has the rights of the token; nil on a route without one.
 	service *service.Team
 	params  httproute.Params
+	// release gives memory back at the end of the request; nil for none.
+	release func()
 }
 
 // ServeHTTP implements http.Handler.
@@ -162,6 +164,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	if err := matched.checkQuery(r); err != nil {
 		return err
 	}
+	defer func() {
+		if c.release != nil {
+			c.release()
+		}
+	}()
 	c.teamID = token.Team
 	c.service = a.options.Service.Team(token.Team, service.Token(token.ID, token.Scope, clientaddr.Of(r)))
 	return matched.handle(c)

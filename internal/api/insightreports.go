@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -95,15 +94,27 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 
 // namedReport returns the report of the path.
 func namedReport(c *call) (dmarcd.Report, error) {
-	id, err := dmarcd.ParseReportID(c.params.Get("id"))
+	id, err := reservedReport(c)
 	if err != nil {
-		return dmarcd.Report{}, errNoSuchReport
+		return dmarcd.Report{}, err
 	}
 	report, err := c.service.Report(c.r.Context(), id)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return dmarcd.Report{}, errNoSuchReport
+	return report, missing(err, errNoSuchReport)
+}
+
+// reservedReport returns the id of the report of the path, and reserves the memory for a response
+// with it.
+func reservedReport(c *call) (dmarcd.ReportID, error) {
+	id, err := dmarcd.ParseReportID(c.params.Get("id"))
+	if err != nil {
+		return 0, errNoSuchReport
 	}
-	return report, err
+	ctx, release, err := c.service.ReserveReport(c.r.Context(), id)
+	if err != nil {
+		return 0, missing(err, errNoSuchReport)
+	}
+	c.r, c.release = c.r.WithContext(ctx), release
+	return id, nil
 }
 
 func (a *API) getReport(c *call) error {
@@ -144,12 +155,18 @@ func (a *API) listRecords(c *call) error {
 }
 
 func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
-	records, err := c.service.Records(c.r.Context(), id, after, limit+1)
+	records, more, err := c.service.Records(c.r.Context(), id, after, limit)
 	if err != nil {
 		return wire.Page[wire.KeptRecord]{}, err
 	}
-	return wire.NewPage(records, limit, func(r service.Record) string { return wire.FormatRecordCursor(r.Cursor.Share, r.Cursor.N) },
-		func(r service.Record) (wire.KeptRecord, error) {
-			return wire.NewKeptRecord(r.Domain, wire.NewAggregateRecord(r.Record)), nil
-		})
+	page := wire.Page[wire.KeptRecord]{Items: []wire.KeptRecord{}}
+	for _, r := range records {
+		page.Items = append(page.Items, wire.NewKeptRecord(r.Domain, wire.NewAggregateRecord(r.Record)))
+	}
+	if more {
+		last := records[len(records)-1].Cursor
+		next := wire.FormatRecordCursor(last.Share, last.N)
+		page.Next = &next
+	}
+	return page, nil
 }

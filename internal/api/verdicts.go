@@ -20,9 +20,9 @@ func (a *API) setCounted(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := dmarcd.ParseReportID(c.params.Get("id"))
+	id, err := reservedReport(c)
 	if err != nil {
-		return errNoSuchReport
+		return err
 	}
 	report, err := c.service.SetCounted(c.r.Context(), id, counted)
 	if err != nil {

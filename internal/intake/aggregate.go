@@ -25,6 +25,8 @@ type Aggregate struct {
 	Bytes int64
 
 	shares []dmarcd.Share
+	// textBytes is the size of long texts; see usualText.
+	textBytes int64
 	// records is set if they fit in memory, else copied reads them again.
 	records []aggregate.Record
 	copied  func(ctx context.Context) iter.Seq2[aggregate.Record, error]
@@ -96,6 +98,7 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 			return nil, err
 		}
 		sum.Add(counts)
+		a.addText(record.TextBytes() + min(len(record.Source), maxText) + min(len(record.EnvelopeFrom), maxText) + min(len(record.EnvelopeTo), maxText))
 		a.Largest = max(a.Largest, record.Count)
 		if record.Source != "" {
 			sources[sourceKey(&record)] = struct{}{}
@@ -106,6 +109,9 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 	a.Sources = len(sources)
 	a.Bytes = copies.size()
 	a.shares = shares.list()
+	for i := range a.shares {
+		a.addText(namesOfShare * len(a.shares[i].From))
+	}
 	if collected {
 		in.collectedRecords += len(a.records)
 		in.collectedBytes += reader.Length()
@@ -115,6 +121,16 @@ func (in *reading) aggregate(reader *aggregate.Reader, copies recordCopies) (*Ag
 	}
 	return a, nil
 }
+
+const (
+	// usualText is the size of the texts of a usual record or share. Quotas count more than that.
+	usualText = 100
+	// namesOfShare is how often the From domain of a share is stored.
+	namesOfShare = 2
+)
+
+// addText adds the size of the texts of a record or share.
+func (a *Aggregate) addText(bytes int) { a.textBytes += int64(max(0, bytes-usualText)) }
 
 // Records yields the records again. For a long report it ends early with the error of ctx or
 // of the temporary file.

@@ -82,6 +82,7 @@ func newAggregateReport(ctx context.Context, a *Aggregate) dmarcd.NewReport {
 		Content:    a.Report.Content,
 		Contact:    plain(m.Email),
 		Shares:     a.shares,
+		TextBytes:  a.textBytes,
 		EachRecord: storable(func() iter.Seq2[aggregate.Record, error] { return a.Records(ctx) }),
 	}
 	for _, q := range a.Report.Quirks {
@@ -96,6 +97,7 @@ func storable(records func() iter.Seq2[aggregate.Record, error]) iter.Seq2[aggre
 		for record, err := range records() {
 			record.HeaderFrom = shorten(record.HeaderFrom)
 			record.Source = shorten(record.Source)
+			record.EnvelopeFrom, record.EnvelopeTo = shorten(record.EnvelopeFrom), shorten(record.EnvelopeTo)
 			if !yield(record, err) {
 				return
 			}

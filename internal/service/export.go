@@ -126,7 +126,7 @@ func (e *RecordExport) list(ctx context.Context) (err error) {
 	if n := len(e.reports); n > 0 {
 		e.from = e.reports[n-1].ID + 1
 	}
-	e.ended = len(e.reports) < exportReports
+	e.ended = len(e.reports) == 0
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (e *RecordExport) read(ctx context.Context, batch []ReportRecord) ([]Report
 		after = e.after.Record
 	}
 	limit := exportRecords - len(batch)
-	records, err := e.team.team.Records(ctx, report.ID, after, limit)
+	records, more, err := e.team.team.Records(ctx, report.ID, after, limit)
 	if err != nil {
 		return batch, err
 	}
@@ -152,7 +152,7 @@ func (e *RecordExport) read(ctx context.Context, batch []ReportRecord) ([]Report
 			batch = append(batch, ReportRecord{Report: report, Record: r})
 		}
 	}
-	if len(records) < limit {
+	if !more {
 		e.reports = e.reports[1:]
 	}
 	return batch, nil

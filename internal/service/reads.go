@@ -92,6 +92,25 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 	return t.team.Reports(ctx, filter, before, limit)
 }
 
+// largeReport is the size of the detail from which a report is a large read, in bytes.
+const largeReport = 256 << 10
+
+// ReserveReport is ReserveMemory for a response with the whole report, if it is large: TLS reports
+// can be. An unknown report is dmarcd.ErrNotFound.
+func (t *Team) ReserveReport(ctx context.Context, id dmarcd.ReportID) (held context.Context, release func(), err error) {
+	if err := t.may(dmarcd.RightSee); err != nil {
+		return nil, nil, err
+	}
+	bytes, err := t.team.ReportBytes(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if bytes < largeReport {
+		return ctx, func() {}, nil
+	}
+	return t.ReserveMemory(ctx)
+}
+
 // Report returns a report.
 func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
@@ -100,10 +119,11 @@ func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, e
 	return t.team.Report(ctx, id)
 }
 
-// Records returns up to limit records of a report, after the cursor.
-func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) ([]Record, error) {
+// Records returns up to limit records of a report, after the cursor, and whether there are more;
+// fewer if their texts are long.
+func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) (records []Record, more bool, err error) {
 	if err := t.may(dmarcd.RightSee); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	return t.team.Records(ctx, id, after, limit)
 }

@@ -39,7 +39,7 @@ var backupTables = []struct{ name, columns string }{
 	{"originals", "team_id, hash, size, packed, stored_at, chunks, bytes"},
 	{"original_chunks", "team_id, hash, n, packed"},
 	{"unused_chunks", "team_id, chunks, lease_until"},
-	{"reports", "id, team_id, kind, identity, content, organization, external_id, domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document, emptied_at, state, held_reason, pending_until, standing, cold"},
+	{"reports", "id, team_id, kind, identity, content, organization, external_id, domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, received_at, original, member, document, emptied_at, state, held_reason, pending_until, standing, cold, text_bytes"},
 	{"shares", "team_id, report_id, n, domain_id, kind, day, header_from, from_path, policy_path, records, compliant, non_compliant, quarantined, rejected, dkim, spf, unverified"},
 	{"records", "team_id, report_id, share, n, count, source, disposition, dkim, spf, details"},
 	{"cold_blocks", coldColumns},

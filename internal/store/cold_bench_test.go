@@ -107,7 +107,7 @@ func BenchmarkColdRecords(b *testing.B) {
 		all, err := team.ReportsFrom(b.Context(), store.ReportFilter{}, 0, time.Time{}, reports)
 		must(err)
 		for _, report := range all {
-			records, err := team.Records(b.Context(), report.ID, store.RecordCursor{}, 1000)
+			records, _, err := team.Records(b.Context(), report.ID, store.RecordCursor{}, 1000)
 			if err != nil || len(records) != benchRecords {
 				b.Fatalf("got %d records, %v", len(records), err)
 			}

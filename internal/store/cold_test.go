@@ -72,9 +72,9 @@ func (in *inbox) everything() everything {
 		for _, limit := range []int{7, 1000} {
 			var records []store.Record
 			for after := (store.RecordCursor{}); ; after = records[len(records)-1].Cursor {
-				page, err := in.team.Records(ctx, report.ID, after, limit)
+				page, more, err := in.team.Records(ctx, report.ID, after, limit)
 				in.must(err)
-				if records = append(records, page...); len(page) < limit {
+				if records = append(records, page...); !more {
 					break
 				}
 			}
@@ -177,7 +177,7 @@ func TestColdRecordsReadAsBefore(t *testing.T) {
 		other := *in
 		other.team = newTeam(in, in.store, "other")
 		for _, report := range before.Reports {
-			records, err := other.team.Records(in.Context(), report.ID, store.RecordCursor{}, 10)
+			records, _, err := other.team.Records(in.Context(), report.ID, store.RecordCursor{}, 10)
 			if len(records) != 0 || err != nil {
 				in.Errorf("another team got %d records, %v", len(records), err)
 			}
@@ -356,9 +356,9 @@ func TestColdLargeReport(t *testing.T) {
 		read := func() (all []store.Record) {
 			in.Helper()
 			for after := (store.RecordCursor{}); ; after = all[len(all)-1].Cursor {
-				page, err := in.team.Records(in.Context(), reports[0].ID, after, 6000)
+				page, more, err := in.team.Records(in.Context(), reports[0].ID, after, 6000)
 				in.must(err)
-				if all = append(all, page...); len(page) < 6000 {
+				if all = append(all, page...); !more {
 					return all
 				}
 			}
@@ -470,7 +470,7 @@ func TestDamagedSmallGroup(t *testing.T) {
 		}
 		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1)
 		in.must(err)
-		records, err := fresh.Team(in.team.ID()).Records(in.Context(), reports[0].ID, store.RecordCursor{}, 100)
+		records, _, err := fresh.Team(in.team.ID()).Records(in.Context(), reports[0].ID, store.RecordCursor{}, 100)
 		if err != nil || len(records) == 0 || in.number(`SELECT COUNT(*) FROM cold_blocks`) != 2 {
 			in.Errorf("got %d records, %v", len(records), err)
 		}
@@ -496,7 +496,7 @@ func TestDamagedColdBlocks(t *testing.T) {
 			fresh.store = in.db.Open(in, store.Options{Now: in.clock.Now})
 			fresh.team = fresh.store.Team(in.team.ID())
 			in.damage(step.statement)
-			if _, err := fresh.team.Records(in.Context(), reports[0].ID, store.RecordCursor{}, 10); !errors.Is(err, step.err) {
+			if _, _, err := fresh.team.Records(in.Context(), reports[0].ID, store.RecordCursor{}, 10); !errors.Is(err, step.err) {
 				in.Errorf("%s: got %v, want %v", step.name, err, step.err)
 			}
 			problem, err := fresh.store.Integrity(in.Context())

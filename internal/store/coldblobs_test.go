@@ -85,7 +85,7 @@ func TestColdRecordsInABucket(t *testing.T) {
 		// Without the bucket, the errors say what to do.
 		report := before.Reports[1].ID
 		none := in.withBucket(nil)
-		_, err = none.team.Records(in.Context(), report, store.RecordCursor{}, 10)
+		_, _, err = none.team.Records(in.Context(), report, store.RecordCursor{}, 10)
 		if err == nil || !strings.Contains(err.Error(), "set DMARCD_BLOBS") {
 			in.Errorf("without a bucket: got %v", err)
 		}
@@ -99,7 +99,7 @@ func TestColdRecordsInABucket(t *testing.T) {
 		}
 		for range 2 {
 			broken := in.withBucket(objects)
-			if _, err := broken.team.Records(in.Context(), report, store.RecordCursor{}, 10); !errors.Is(err, cold.ErrDamaged) {
+			if _, _, err := broken.team.Records(in.Context(), report, store.RecordCursor{}, 10); !errors.Is(err, cold.ErrDamaged) {
 				in.Errorf("got %v, want %v", err, cold.ErrDamaged)
 			}
 			problem, err := broken.store.Integrity(in.Context())

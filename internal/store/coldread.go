@@ -33,7 +33,7 @@ func (p coldPlace) compare(other coldPlace) int {
 // beforeReport is the place before the records of a report.
 func beforeReport(id dmarcd.ReportID) coldPlace { return coldPlace{report: id, share: -1, n: -1} }
 
-// errEnough ends readCold without an error.
+// errEnough ends reading records without an error.
 var errEnough = errors.New("enough records")
 
 // coldRange selects records of a group: those after a place up to the last of a report. If
@@ -281,7 +281,7 @@ func coldOutcome(r *cold.Record) dmarcd.Outcome {
 }
 
 // coldRecords is Records for a report whose records are cold.
-func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) (all []Record, err error) {
+func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) (all []Record, more bool, err error) {
 	type share struct {
 		n            int
 		domain, from string
@@ -296,7 +296,7 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 					LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = $1
 				WHERE reports.team_id = $1 AND reports.id = $2 AND reports.state <> 'deleted' AND reports.emptied_at <= 0
 					AND shares.n >= $3 AND `+visibleShare+` ORDER BY shares.n LIMIT $4`,
-				[]any{t.id, id, after.Share, limit + 1}, func(scan scanner) (share, error) {
+				[]any{t.id, id, after.Share, limit + 2}, func(scan scanner) (share, error) {
 					var s share
 					return s, scan(&group, &s.n, &s.domain, &s.from)
 				})
@@ -304,7 +304,7 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 				return err
 			}
 			tried = group
-			blocks := 0
+			blocks, text := 0, 0
 			err = t.readCold(ctx, read, group, coldRange{after: coldPlace{id, after.Share, after.N}, last: id}, func(records []cold.Record) error {
 				blocks++
 				for i := range records {
@@ -312,12 +312,16 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 					for len(shares) > 0 && shares[0].n < int(r.Share) {
 						shares = shares[1:]
 					}
-					if len(shares) == 0 || len(all) == limit {
+					if len(shares) == 0 {
 						return errEnough
 					}
 					if shares[0].n > int(r.Share) {
 						continue // its domain is deleted
 					}
+					if more = len(all) == limit || text > maxRecordsText; more {
+						return errEnough
+					}
+					text += len(r.Details)
 					record, err := recordOf(r, shares[0].domain, shares[0].from)
 					if err != nil {
 						return err
@@ -332,7 +336,7 @@ func (t *Team) coldRecords(ctx context.Context, id dmarcd.ReportID, after Record
 			// The end of the report, or the group was rewritten meanwhile.
 		}
 	})
-	return all, err
+	return all, more, err
 }
 
 // recordOf returns a cold record of a share.

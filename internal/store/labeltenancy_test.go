@@ -10,6 +10,10 @@ import (
 
 // labelAttacks are those of the methods about tags and sample data.
 var labelAttacks = map[string]func(ctx context.Context, other *store.Team, v victim) error{
+	"ReportBytes": func(ctx context.Context, other *store.Team, v victim) error {
+		_, err := other.ReportBytes(ctx, v.report)
+		return wantNotFound(err)
+	},
 	"AddSampleDomains": func(ctx context.Context, other *store.Team, v victim) error {
 		if err := other.AddSampleDomains(ctx, []string{v.domain.Name}); err != nil {
 			return err

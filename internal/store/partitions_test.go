@@ -141,7 +141,7 @@ func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {
 
 		in.clock.advance(ofDays(20)) // 55 days after the first
 		in.expire(keep)
-		records, err := in.team.Records(in.Context(), ids[0], store.RecordCursor{}, 10)
+		records, _, err := in.team.Records(in.Context(), ids[0], store.RecordCursor{}, 10)
 		in.must(err)
 		if len(records) != 0 {
 			in.Errorf("got %d expired records", len(records))
@@ -163,7 +163,7 @@ func TestExpiredRecordsGoWithTheirPartition(t *testing.T) {
 		if got != total {
 			in.Errorf("the sum became %+v from %+v", got, total)
 		}
-		records, err = in.team.Records(in.Context(), ids[4], store.RecordCursor{}, 10)
+		records, _, err = in.team.Records(in.Context(), ids[4], store.RecordCursor{}, 10)
 		in.must(err)
 		if len(records) != 2 {
 			in.Errorf("got %d records of the newest report, want 2", len(records))

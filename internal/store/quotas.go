@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// recordBytes is the approximate size of a record, reportRowBytes that of a report without
-	// its document.
+	// recordBytes is the approximate size of a record without long texts, reportRowBytes that of a
+	// report without its document.
 	recordBytes    = 100
 	reportRowBytes = 1000
 	// rejectedBytes is the approximate size of a rejected item.
@@ -20,7 +20,7 @@ const (
 )
 
 // reportBytes is an SQL expression for the size of a report.
-const reportBytes = `(1000 + octet_length(reports.document) + CASE WHEN reports.emptied_at <= 0 THEN 100 * reports.records ELSE 0 END)`
+const reportBytes = `(1000 + octet_length(reports.document) + CASE WHEN reports.emptied_at <= 0 THEN 100 * reports.records + reports.text_bytes ELSE 0 END)`
 
 // used is a change of a team's usage.
 type used struct {

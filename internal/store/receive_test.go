@@ -355,7 +355,7 @@ func receiveOdd(in *inbox, bad string) {
 	}
 	_, err = in.team.Report(ctx, reports[0].ID)
 	in.must(err)
-	records, err := in.team.Records(ctx, reports[0].ID, store.RecordCursor{}, 10)
+	records, _, err := in.team.Records(ctx, reports[0].ID, store.RecordCursor{}, 10)
 	in.must(err)
 	rejected, err := in.team.Rejected(ctx, 0, 10)
 	in.must(err)

@@ -129,7 +129,7 @@ func (r *reception) insertReport(ctx context.Context, id dmarcd.ReportID, delive
 }
 
 const insertReports = `INSERT INTO reports (id, team_id, kind, identity, content, state, held_reason, organization, external_id,
-		domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until)
+		domain, begin_at, end_at, records, messages, compliant, quirks, damage, intake, genuine, verdict, standing, received_at, original, member, document, pending_until, text_bytes)
 	VALUES `
 
 func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, report *dmarcd.NewReport, at place) []any {
@@ -137,13 +137,13 @@ func (r *reception) reportRow(id dmarcd.ReportID, delivery *dmarcd.Delivery, rep
 		id, r.team.id, report.Kind, report.Key[:], report.Content[:], at.state, at.heldReason, plain(report.Organization), plain(report.ExternalID),
 		plain(report.Domain), unix(report.Begin), unix(report.End), report.Records, report.Messages, report.Compliant,
 		formatQuirks(report.Quirks), plain(report.Damage), delivery.Intake, genuine(delivery.Verdict), formatVerdict(delivery.Verdict),
-		report.Standing, unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil),
+		report.Standing, unix(r.now), delivery.Original.Hash[:], plain(report.Member), plain(report.Document), unix(at.pendingUntil), report.TextBytes,
 	}
 }
 
 func (r *reception) chargeReport(report *dmarcd.NewReport) {
 	r.tx.charge(r.team.id, used{
-		stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes,
+		stored: reportRowBytes + int64(len(plain(report.Document))) + int64(report.Records)*recordBytes + report.TextBytes,
 	})
 }
 

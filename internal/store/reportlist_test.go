@@ -127,7 +127,7 @@ func TestReportIsKeptAsItCame(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			in.Errorf("the report (-want +got):\n%s", diff)
 		}
-		records, err := in.team.Records(in.Context(), receipt.ID, store.RecordCursor{}, 10)
+		records, _, err := in.team.Records(in.Context(), receipt.ID, store.RecordCursor{}, 10)
 		in.must(err)
 		wantRecords := []store.Record{
 			{Cursor: store.RecordCursor{Share: 0, N: 0, Begun: true}, Domain: ours, Record: passing},
@@ -158,7 +158,7 @@ func TestReportOfADeletedDomainIsGone(t *testing.T) {
 			in.Errorf("its original: got %v, want ErrNotFound", err)
 		}
 		for id, want := range map[dmarcd.ReportID]int{whole: 0, mixed: 1} {
-			records, err := in.team.Records(in.Context(), id, store.RecordCursor{}, 10)
+			records, _, err := in.team.Records(in.Context(), id, store.RecordCursor{}, 10)
 			in.must(err)
 			if len(records) != want {
 				in.Errorf("got %d records, want %d", len(records), want)
@@ -180,7 +180,7 @@ func TestRecordsByPage(t *testing.T) {
 			var got []int64
 			var last store.RecordCursor
 			for {
-				page, err := in.team.Records(in.Context(), id, last, limit)
+				page, _, err := in.team.Records(in.Context(), id, last, limit)
 				in.must(err)
 				if len(page) == 0 {
 					break
@@ -271,7 +271,7 @@ func TestHugeReport(t *testing.T) {
 		reports, err := in.team.Reports(in.Context(), store.ReportFilter{}, 0, 1)
 		in.must(err)
 		for {
-			page, err := in.team.Records(in.Context(), reports[0].ID, last, 1000)
+			page, _, err := in.team.Records(in.Context(), reports[0].ID, last, 1000)
 			in.must(err)
 			if len(page) == 0 {
 				break

@@ -128,7 +128,7 @@ func TestRetentionOfTeams(t *testing.T) {
 			in.must(err)
 			records := 0
 			for _, r := range reports {
-				some, err := teams[name].Records(in.Context(), r.ID, store.RecordCursor{}, 10)
+				some, _, err := teams[name].Records(in.Context(), r.ID, store.RecordCursor{}, 10)
 				in.must(err)
 				records += len(some)
 			}

@@ -28,7 +28,7 @@ func TestReadsOnAStandbySeeTheWritesBefore(t *testing.T) {
 			t.Fatalf("domain %d: %v", i, err)
 		}
 		id := in.receive(storetest.Aggregate(fmt.Sprint(i), ours, today, storetest.Passed(ours, 1)))[0].ID
-		if records, err := in.team.Records(t.Context(), id, store.RecordCursor{}, 10); err != nil || len(records) != 1 {
+		if records, _, err := in.team.Records(t.Context(), id, store.RecordCursor{}, 10); err != nil || len(records) != 1 {
 			t.Fatalf("report %d: got %d records, %v; want 1", i, len(records), err)
 		}
 		// One statement without a transaction.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -127,7 +128,7 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 }
 
 // ReportsFrom returns up to limit reports with their details, the first received first, from
-// that id on. With a time, the list ends before reports that were received since, and before
+// that id on: fewer if their texts are long, and none at the end. With a time, the list ends before reports that were received since, and before
 // one that is still being written: a later call never finds a report between those returned.
 func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd.ReportID, settled time.Time, limit int) ([]dmarcd.Report, error) {
 	conditions, args := filter.conditions(t.id, 4)
@@ -138,19 +139,32 @@ func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd
 			WHERE unfinished.team_id = $1 AND unfinished.state = 'deleted' AND unfinished.id < reports.id AND unfinished.pending_until > $%d)`, n+1, n+2)
 		args = append(args, settled.UnixMicro()<<randomBits, t.store.options.Now().Unix())
 	}
-	return collectRead(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
+	var reports []dmarcd.Report
+	text := 0
+	_, err := collectRead(ctx, t.store, `SELECT `+reportColumns+`, reports.document FROM reports
 		WHERE reports.team_id = $1 AND reports.id >= $2 AND `+visibleReport+conditions+`
-		ORDER BY reports.id LIMIT $3`, args, scanFullReport)
+		ORDER BY reports.id LIMIT $3`, args, func(scan scanner) (none struct{}, err error) {
+		if text > maxRecordsText {
+			return none, errEnough
+		}
+		var document string
+		report, err := scanFullReport(scan, &document)
+		reports, text = append(reports, report), text+len(document)
+		return none, err
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return reports, err
 }
 
 // scanFullReport is scanReport with the document of the report in the last column.
-func scanFullReport(scan scanner) (dmarcd.Report, error) {
-	var document string
-	report, err := scanReport(func(dest ...any) error { return scan(append(dest, &document)...) })
+func scanFullReport(scan scanner, document *string) (dmarcd.Report, error) {
+	report, err := scanReport(func(dest ...any) error { return scan(append(dest, document)...) })
 	if err != nil {
 		return report, err
 	}
-	if report.Detail, err = shape.DecodeDetail(report.Kind, document); err != nil {
+	if report.Detail, err = shape.DecodeDetail(report.Kind, *document); err != nil {
 		return report, fmt.Errorf("read report %s: %w", report.ID, err)
 	}
 	return report, nil
@@ -158,10 +172,18 @@ func scanFullReport(scan scanner) (dmarcd.Report, error) {
 
 // Report returns a report with its detail, or ErrNotFound.
 func (t *Team) Report(ctx context.Context, id dmarcd.ReportID) (dmarcd.Report, error) {
+	var document string
 	return scanFullReport(func(dest ...any) error {
 		return t.store.queryRow(ctx, `SELECT `+reportColumns+`, reports.document FROM reports
 			WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, dest...)
-	})
+	}, &document)
+}
+
+// ReportBytes returns the size of the detail of a report, or ErrNotFound.
+func (t *Team) ReportBytes(ctx context.Context, id dmarcd.ReportID) (bytes int64, err error) {
+	err = t.store.queryRow(ctx, `SELECT octet_length(reports.document) FROM reports
+		WHERE reports.team_id = $1 AND reports.id = $2 AND `+visibleReport, []any{t.id, id}, &bytes)
+	return bytes, err
 }
 
 // RecordCursor is a position in the records of a report: after that record of that share.
@@ -180,34 +202,54 @@ type Record struct {
 	aggregate.Record
 }
 
+// maxRecordsText limits the texts of the records or reports that are read at once, in bytes.
+const maxRecordsText = 4 << 20
+
 // Records returns up to limit records of an aggregate report after the cursor, grouped by
-// From domain. Addr is not set; Source is its text. Records may expire before their
-// report.
-func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) ([]Record, error) {
+// From domain, and whether there are more; fewer if their texts are long. Addr is not set; Source
+// is its text. Records may expire before their report.
+func (t *Team) Records(ctx context.Context, id dmarcd.ReportID, after RecordCursor, limit int) (records []Record, more bool, err error) {
 	if !after.Begun {
 		after.Share, after.N = -1, -1
 	}
-	records, err := collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
+	text := 0
+	_, err = collectRead(ctx, t.store, `SELECT records.share, records.n, COALESCE(domains.name, ''), records.source, records.count,
 			records.disposition, records.dkim, records.spf, shares.header_from, records.details
 		FROM records JOIN shares ON shares.team_id = records.team_id AND shares.report_id = records.report_id AND shares.n = records.share
 			JOIN reports ON reports.team_id = shares.team_id AND reports.id = shares.report_id AND reports.state <> 'deleted' AND reports.emptied_at <= 0 AND reports.cold = 0
 			LEFT JOIN domains ON domains.id = shares.domain_id AND domains.team_id = shares.team_id
 		WHERE records.team_id = $1 AND records.report_id = $2 AND (records.share, records.n) > ($3, $4) AND `+visibleShare+`
 		ORDER BY records.share, records.n LIMIT $5`,
-		[]any{t.id, id, after.Share, after.N, limit}, scanRecord)
+		[]any{t.id, id, after.Share, after.N, limit + 1}, func(scan scanner) (none struct{}, err error) {
+			if more = len(records) == limit || text > maxRecordsText; more {
+				return none, errEnough
+			}
+			var document string
+			record, err := scanRecordDocument(scan, &document)
+			records, text = append(records, record), text+len(document)
+			return none, err
+		})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	if err != nil || len(records) > 0 {
-		return records, err
+		return records, more, err
 	}
 	return t.coldRecords(ctx, id, after, limit)
 }
 
 func scanRecord(scan scanner) (Record, error) {
-	r := Record{Cursor: RecordCursor{Begun: true}}
 	var text string
+	return scanRecordDocument(scan, &text)
+}
+
+// scanRecordDocument reads a record, and its document into text.
+func scanRecordDocument(scan scanner, text *string) (Record, error) {
+	r := Record{Cursor: RecordCursor{Begun: true}}
 	err := scan(&r.Cursor.Share, &r.Cursor.N, &r.Domain, &r.Source, &r.Count,
-		&r.Disposition, &r.DKIM, &r.SPF, &r.HeaderFrom, &text)
+		&r.Disposition, &r.DKIM, &r.SPF, &r.HeaderFrom, text)
 	if err != nil {
 		return r, err
 	}
-	return r, shape.DecodeRecord(text, &r.Record)
+	return r, shape.DecodeRecord(*text, &r.Record)
 }

@@ -196,7 +196,7 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return nil
 	},
 	"Records": func(ctx context.Context, other *store.Team, v victim) error {
-		records, err := other.Records(ctx, v.report, store.RecordCursor{}, 100)
+		records, _, err := other.Records(ctx, v.report, store.RecordCursor{}, 100)
 		return wantNone(len(records), err)
 	},
 	"Scan": func(ctx context.Context, other *store.Team, v victim) error {
@@ -571,7 +571,7 @@ func state(t *testing.T, mine *store.Team, v victim) victimState {
 	reports, err := mine.Reports(ctx, store.ReportFilter{}, 0, 100)
 	must(err)
 	got.report = fmt.Sprintf("%+v", reports)
-	records, err := mine.Records(ctx, v.report, store.RecordCursor{}, 100)
+	records, _, err := mine.Records(ctx, v.report, store.RecordCursor{}, 100)
 	must(err)
 	got.records = len(records)
 	got.rejected, err = mine.RejectedByID(ctx, v.rejected)

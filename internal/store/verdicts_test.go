@@ -198,7 +198,7 @@ func wantGone(in *inbox, id dmarcd.ReportID) {
 			in.Errorf("%s: got %v, want ErrNotFound", what, err)
 		}
 	}
-	records, err := in.team.Records(ctx, id, store.RecordCursor{}, 10)
+	records, _, err := in.team.Records(ctx, id, store.RecordCursor{}, 10)
 	in.must(err)
 	reports, err := in.team.Reports(ctx, store.ReportFilter{}, 0, 100)
 	in.must(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -97,6 +98,13 @@ func (c *call) reportByID() (dmarcd.Report, error) {
 	if err != nil {
 		return dmarcd.Report{}, dmarcd.ErrNotFound
 	}
+	if c.mail.reserved == nil {
+		ctx, release, err := c.team.ReserveReport(c.r.Context(), id)
+		if err != nil {
+			return dmarcd.Report{}, err
+		}
+		c.r, c.mail.reserved = c.r.WithContext(ctx), release
+	}
 	return c.team.Report(c.r.Context(), id)
 }
 
@@ -114,22 +122,27 @@ func (c *call) reportDocument(after string, limit int) (ReportDocument, error) {
 	if report.Kind != dmarcd.KindAggregate {
 		return document, nil
 	}
-	records, err := c.team.Records(c.r.Context(), report.ID, place, limit+1)
-	if err != nil {
-		return ReportDocument{}, err
+	more := true
+	for part := 0; more && len(document.Records) < limit && part < maxRecordParts; part++ {
+		var records []service.Record
+		if records, more, err = c.team.Records(c.r.Context(), report.ID, place, limit-len(document.Records)); err != nil {
+			return ReportDocument{}, err
+		}
+		for _, stored := range records {
+			record := newRecord(stored.Record)
+			record.Reporter, record.Begin = report.Organization, report.Begin
+			document.Records = append(document.Records, record)
+			place = stored.Cursor
+		}
 	}
-	if len(records) > limit {
-		records = records[:limit]
-		last := records[limit-1].Cursor
-		document.Next = wire.FormatRecordCursor(last.Share, last.N)
-	}
-	for _, stored := range records {
-		record := newRecord(stored.Record)
-		record.Reporter, record.Begin = report.Organization, report.Begin
-		document.Records = append(document.Records, record)
+	if more {
+		document.Next = wire.FormatRecordCursor(place.Share, place.N)
 	}
 	return document, nil
 }
+
+// maxRecordParts limits the memory of records with long texts, of which few are read at once.
+const maxRecordParts = 16
 
 func policyTable(policies []TLSPolicy, csv string) ui.Table {
 	t := ui.Table{

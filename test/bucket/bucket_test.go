@@ -153,7 +153,7 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 	read := func(s *store.Store) (all []store.Record) {
 		t.Helper()
 		for _, id := range ids {
-			records, err := s.Team(created.ID).Records(t.Context(), id, store.RecordCursor{}, 10)
+			records, _, err := s.Team(created.ID).Records(t.Context(), id, store.RecordCursor{}, 10)
 			must(err)
 			all = append(all, records...)
 		}
@@ -205,7 +205,7 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 	// A damaged object is an error.
 	must(os.WriteFile(left[0], []byte("other"), 0o600))
 	broken := db.Open(t, store.Options{Now: func() time.Time { return now }, Blobs: bucket})
-	if _, err := broken.Team(created.ID).Records(t.Context(), ids[0], store.RecordCursor{}, 10); !errors.Is(err, cold.ErrDamaged) {
+	if _, _, err := broken.Team(created.ID).Records(t.Context(), ids[0], store.RecordCursor{}, 10); !errors.Is(err, cold.ErrDamaged) {
 		t.Errorf("got %v, want %v", err, cold.ErrDamaged)
 	}
 	problem, err := broken.Integrity(t.Context())
