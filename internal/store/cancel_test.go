@@ -35,7 +35,7 @@ func TestReadsAreCancelled(t *testing.T) {
 		s := db.Open(t, store.Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := endsSoon(t, func() error { return s.ReadForever(ctx) }); !errors.Is(err, dmarcd.ErrTemporary) {
+		if err := endsSoon(t, func() error { return s.ReadForever(ctx, 1) }); !errors.Is(err, dmarcd.ErrTemporary) {
 			t.Errorf("a read past its deadline: got %v, want %v", err, dmarcd.ErrTemporary)
 		}
 		if err := s.Ping(t.Context()); err != nil {
@@ -54,8 +54,8 @@ func TestReadsWaitNoLongerThanTheyMay(t *testing.T) {
 	busy, stop := context.WithCancel(t.Context())
 	defer stop()
 	var readers sync.WaitGroup
-	for range s.Stats().Reader.Max + 1 {
-		readers.Go(func() { _ = s.ReadForever(busy) })
+	for n := range s.Stats().Reader.Max + 1 {
+		readers.Go(func() { _ = s.ReadForever(busy, dmarcd.TeamID(n)) })
 	}
 	for s.Stats().Reader.InUse < s.Stats().Reader.Max {
 		runtime.Gosched()

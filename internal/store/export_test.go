@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"runtime"
 	"strings"
+
+	"github.com/dmarcd/dmarcd"
 )
 
 // Explain returns how SQLite carries out what f reads: a line for each table and
@@ -47,9 +49,9 @@ func (r *recording) QueryRowContext(ctx context.Context, query string, args ...a
 	return r.runner.QueryRowContext(ctx, query, args...)
 }
 
-// ReadForever runs a read that ends with ctx alone.
-func (s *Store) ReadForever(ctx context.Context) error {
-	_, err := collectRead(ctx, s, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
+// ReadForever runs a read for a team that ends with ctx alone.
+func (s *Store) ReadForever(ctx context.Context, team dmarcd.TeamID) error {
+	_, err := collectRead(ctx, reads{s, team}, `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n > 0)
 		SELECT n FROM numbers WHERE n < 0`, nil, func(scan scanner) (n int64, err error) { return n, scan(&n) })
 	return err
 }

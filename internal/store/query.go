@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -36,7 +35,7 @@ type tx struct {
 func (s *Store) tx(ctx context.Context, f func(tx) error) error { return s.Team(system).tx(ctx, f) }
 
 func (t *Team) tx(ctx context.Context, f func(tx) error) (err error) {
-	s := t.store
+	s := t.store.Store
 	ctx, span := trace.Start(ctx, "store transaction", trace.Client)
 	if span != nil {
 		span.Text("db.system.name", s.dialect.name)
@@ -119,77 +118,6 @@ func (t *Team) writerConn(ctx context.Context) (conn *sql.Conn, done func(), err
 	}, nil
 }
 
-// queryRow reads one row outside a transaction; no row is ErrNotFound. It is for reads that
-// take microseconds, see pointRead.
-func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return s.pointRead(ctx, func(ctx context.Context, read tx) error { return read.queryRow(ctx, query, args, dest...) })
-}
-
-// longQueryRow is queryRow for slow queries: it can be cancelled.
-func (s *Store) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return s.longRead(ctx, func(read tx) error { return read.queryRow(ctx, query, args, dest...) })
-}
-
-// pointRead runs f, an indexed read of one row. ctx limits the wait for a connection. On
-// SQLite the query itself is not cancelled: that would need two goroutines, which cost as much
-// as the query.
-func (s *Store) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
-	return s.longRead(ctx, func(read tx) error {
-		if s.dialect.uninterruptible {
-			ctx = context.WithoutCancel(ctx)
-		}
-		return f(ctx, read)
-	})
-}
-
-// longRead runs f outside a transaction; it can be cancelled.
-func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
-	select {
-	case s.readers <- struct{}{}:
-	case <-ctx.Done():
-		return s.kind(ctx.Err())
-	}
-	defer func() { <-s.readers }()
-	return f(tx{store: s, run: s.read})
-}
-
-// snapshot runs f on a consistent snapshot.
-func (s *Store) snapshot(ctx context.Context, f func(read tx) error) (err error) {
-	return s.longRead(ctx, func(tx) error {
-		conn, err := s.reader.Conn(ctx)
-		if err != nil {
-			return s.kind(err)
-		}
-		defer func() { _ = conn.Close() }() // returns it to the pool
-		// BeginTx would take the write lock on SQLite.
-		if _, err := conn.ExecContext(ctx, s.dialect.beginSnapshot+s.settings); err != nil {
-			return s.kind(err)
-		}
-		defer func() {
-			// Also after the end of ctx: the connection is reused.
-			_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-			if failed != nil {
-				_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
-			}
-		}()
-		return f(tx{store: s, run: s.onConn(conn)})
-	})
-}
-
-// recordSnapshot is snapshot for f that reads records. A partition that is dropped is missing in
-// snapshots from before, too, in which its reports are not frozen yet: the lock, which comes
-// before the snapshot is taken, makes the drop wait.
-func (s *Store) recordSnapshot(ctx context.Context, f func(read tx) error) error {
-	return s.snapshot(ctx, func(read tx) error {
-		if s.dialect.partitions {
-			if _, err := read.exec(ctx, `LOCK TABLE records IN ACCESS SHARE MODE`); err != nil {
-				return err
-			}
-		}
-		return f(read)
-	})
-}
-
 // onConn returns the runner of a connection.
 func (s *Store) onConn(conn *sql.Conn) runner {
 	if watching, ok := s.read.(interface{ watch(runner) runner }); ok {
@@ -216,7 +144,7 @@ func (t *Team) exec(ctx context.Context, query string, args ...any) (changed int
 		return 0, t.store.kind(err)
 	}
 	defer done()
-	return tx{store: t.store, run: conn}.exec(ctx, query, args...)
+	return tx{store: t.store.Store, run: conn}.exec(ctx, query, args...)
 }
 
 // change runs a statement on rows of the team, with audit entries in the same transaction. If
@@ -286,7 +214,7 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 }
 
 // collectRead is collect outside a transaction; it can be cancelled.
-func collectRead[T any](ctx context.Context, s *Store, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+func collectRead[T any](ctx context.Context, s longReader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = s.longRead(ctx, func(read tx) error {
 		all, err = collect(ctx, read, query, args, scan)
 		return err

@@ -46,9 +46,9 @@ type Options struct {
 
 // Store is the system's view of the database. It is safe for concurrent use.
 type Store struct {
-	reader, writer *sql.DB       // the same pool on PostgreSQL
-	read           runner        // reader, with prepared statements if that helps
-	readers        chan struct{} // one slot per read outside a transaction; see pointRead
+	reader, writer *sql.DB                      // the same pool on PostgreSQL
+	read           runner                       // reader, with prepared statements if that helps
+	readers        *fair.Limiter[dmarcd.TeamID] // one slot per read outside a transaction; see reads
 	dialect        dialect
 	timeout        time.Duration // of a statement outside a transaction, 0 for none
 	settings       string        // of a transaction, after its BEGIN
@@ -89,9 +89,9 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	readers := s.reader.Stats().MaxOpenConnections
-	s.readers = make(chan struct{}, readers)
-	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: int64(readers / 2), PerKey: int64(readers / 4)})
+	readers := int64(s.reader.Stats().MaxOpenConnections)
+	s.readers = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers, PerKey: max(1, readers*3/4)})
+	s.scans = fair.New[dmarcd.TeamID](fair.Options{Capacity: readers / 2, PerKey: readers / 4})
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", err), s.Close())
 	}

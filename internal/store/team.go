@@ -9,7 +9,7 @@ import (
 // Team is one team's view of the database. Rows of other teams are ErrNotFound. It is safe for
 // concurrent use and cheap to create.
 type Team struct {
-	store *Store
+	store reads
 	id    dmarcd.TeamID
 	tag   string // see Tagged
 }
@@ -17,7 +17,7 @@ type Team struct {
 // Team returns the view of a team. It does not check that the team exists: an unknown one has
 // no data.
 func (s *Store) Team(id dmarcd.TeamID) *Team {
-	return &Team{store: s, id: id}
+	return &Team{store: reads{s, id}, id: id}
 }
 
 // ID returns the id of the team.

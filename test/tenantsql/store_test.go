@@ -147,7 +147,7 @@ func read(t *testing.T, file string) []statement {
 // withoutSQL are functions that run statements of others, on SQLite or a cluster alone, or on whole
 // tables; removeOthers wants a day of several blocks, which no test has on PostgreSQL yet.
 var withoutSQL = []string{
-	"(*Store).exec", "(*Store).queryRow", "(*Store).longQueryRow", "(*Team).exec", "collectRead", "tx.insertMany", "tx.bulk", "sumCounts",
+	"(*Store).exec", "(*Store).queryRow", "(*Store).longQueryRow", "reads.queryRow", "reads.longQueryRow", "(*Team).exec", "collectRead", "tx.insertMany", "tx.bulk", "sumCounts",
 	"insertReturning", "(*Store).freePages", "(*Store).Backup", "copyTable", "(*rollupBuild).removeOthers", "(*Team).removeFrozen",
 	"(*Store).analyze", "(*Store).checkCluster", "(*Store).distribute", "(*Store).isDistributed", "(*Store).refuseWorker", "tx.invent", "tx.withoutReferences",
 }

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"github.com/dmarcd/dmarcd"
+)
+
+// reads are reads outside a transaction that are made for a team. They wait for a connection,
+// fairly by team: slow reads of one leave connections to others.
+type reads struct {
+	*Store
+
+	team dmarcd.TeamID
+}
+
+// longReader is a Store or reads.
+type longReader interface {
+	longRead(ctx context.Context, f func(read tx) error) error
+}
+
+// queryRow reads one row outside a transaction; no row is ErrNotFound. It is for reads that
+// take microseconds, see pointRead.
+func (r reads) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return r.pointRead(ctx, func(ctx context.Context, read tx) error { return read.queryRow(ctx, query, args, dest...) })
+}
+
+// longQueryRow is queryRow for slow queries: it can be cancelled.
+func (r reads) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return r.longRead(ctx, func(read tx) error { return read.queryRow(ctx, query, args, dest...) })
+}
+
+// pointRead runs f, an indexed read of one row. ctx limits the wait for a connection. On
+// SQLite the query itself is not cancelled: that would need two goroutines, which cost as much
+// as the query.
+func (r reads) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
+	return r.longRead(ctx, func(read tx) error {
+		if r.dialect.uninterruptible {
+			ctx = context.WithoutCancel(ctx)
+		}
+		return f(ctx, read)
+	})
+}
+
+// longRead runs f outside a transaction; it can be cancelled.
+func (r reads) longRead(ctx context.Context, f func(read tx) error) error {
+	release, err := r.readers.Acquire(ctx, r.team, 1)
+	if err != nil {
+		return r.kind(err)
+	}
+	defer release()
+	return f(tx{store: r.Store, run: r.read})
+}
+
+// snapshot runs f on a consistent snapshot.
+func (r reads) snapshot(ctx context.Context, f func(read tx) error) (err error) {
+	return r.longRead(ctx, func(tx) error {
+		conn, err := r.reader.Conn(ctx)
+		if err != nil {
+			return r.kind(err)
+		}
+		defer func() { _ = conn.Close() }() // returns it to the pool
+		// BeginTx would take the write lock on SQLite.
+		if _, err := conn.ExecContext(ctx, r.dialect.beginSnapshot+r.settings); err != nil {
+			return r.kind(err)
+		}
+		defer func() {
+			// Also after the end of ctx: the connection is reused.
+			_, failed := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+			if failed != nil {
+				_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
+			}
+		}()
+		return f(tx{store: r.Store, run: r.onConn(conn)})
+	})
+}
+
+// recordSnapshot is snapshot for f that reads records. A partition that is dropped is missing in
+// snapshots from before, too, in which its reports are not frozen yet: the lock, which comes
+// before the snapshot is taken, makes the drop wait.
+func (r reads) recordSnapshot(ctx context.Context, f func(read tx) error) error {
+	return r.snapshot(ctx, func(read tx) error {
+		if r.dialect.partitions {
+			if _, err := read.exec(ctx, `LOCK TABLE records IN ACCESS SHARE MODE`); err != nil {
+				return err
+			}
+		}
+		return f(read)
+	})
+}
+
+// Reads of the program itself take turns with those of teams.
+
+func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return reads{s, system}.queryRow(ctx, query, args, dest...)
+}
+
+func (s *Store) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return reads{s, system}.longQueryRow(ctx, query, args, dest...)
+}
+
+func (s *Store) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
+	return reads{s, system}.pointRead(ctx, f)
+}
+
+func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
+	return reads{s, system}.longRead(ctx, f)
+}
+
+func (s *Store) recordSnapshot(ctx context.Context, f func(read tx) error) error {
+	return reads{s, system}.recordSnapshot(ctx, f)
+}

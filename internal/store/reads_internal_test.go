@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestSlowReadsLeaveConnections has one team make more slow reads than there are connections.
+// Another reads meanwhile.
+func TestSlowReadsLeaveConnections(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "dmarcd.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slow, end := context.WithCancel(t.Context())
+	connections := s.reader.Stats().MaxOpenConnections
+	begun := make(chan struct{}, 2*connections)
+	var group sync.WaitGroup
+	for range 2 * connections {
+		group.Go(func() {
+			_ = s.Team(1).store.longRead(slow, func(tx) error { // an error is that of the context
+				begun <- struct{}{}
+				<-slow.Done()
+				return nil
+			})
+		})
+	}
+	for range connections * 3 / 4 {
+		<-begun
+	}
+	limited, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := s.Team(2).LastEvent(limited); err != nil {
+		t.Errorf("another team: %v", err)
+	}
+	if _, err := s.Teams(limited); err != nil {
+		t.Errorf("the program: %v", err)
+	}
+	end()
+	group.Wait()
+}
