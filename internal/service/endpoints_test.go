@@ -72,6 +72,7 @@ func TestChangesOfWebhooks(t *testing.T) {
 	w.must(err)
 	yes, no := true, false
 	kinds, domains, other, address := []dmarcd.EventKind{dmarcd.PolicyWeakened}, []string{"Example.COM."}, "https://two.example/y", "mailto:ann@example.com"
+	forbidden := "https://127.0.0.1/y"
 	for _, test := range []struct {
 		name   string
 		id     dmarcd.WebhookID
@@ -85,6 +86,7 @@ func TestChangesOfWebhooks(t *testing.T) {
 		{"URL", slack.ID, service.WebhookChange{URL: &other}, func(w dmarcd.Webhook) bool {
 			return w.URL == "https://two.example/..." && len(w.Secrets) == 1 && string(w.Secrets[0]) == other && !w.Enabled()
 		}},
+		{"forbidden URL", slack.ID, service.WebhookChange{URL: &forbidden}, nil},
 		{"enabled", slack.ID, service.WebhookChange{Enabled: &yes}, func(w dmarcd.Webhook) bool { return w.Enabled() }},
 		{"address", letter.ID, service.WebhookChange{URL: &address}, nil},
 		{"address of a member disabled", letter.ID, service.WebhookChange{Enabled: &no}, func(w dmarcd.Webhook) bool { return !w.Enabled() }},
