@@ -97,6 +97,12 @@ func TestChangesOfWebhooks(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", test.name, got, err)
 		}
 	}
+	if _, err := team.UpdateWebhook(ctx, w.webhook, service.WebhookChange{Enabled: &no}); err != nil {
+		t.Error(err)
+	}
+	if _, err := team.TestWebhook(ctx, w.webhook); err != nil {
+		t.Errorf("a test of a disabled webhook that is no address: %v", err)
+	}
 	before, err := w.store.Team(w.team.ID).Webhook(ctx, w.webhook)
 	w.must(err)
 	rotated, secret, err := team.RotateWebhook(ctx, w.webhook)

@@ -167,6 +167,9 @@ func TestMailboxAttemptsAreThrottled(t *testing.T) {
 	if e := entries[0]; e.Actor != w.owner.Email || e.Target != "reports at imap.example.com:993" || strings.Contains(e.Target+e.Detail, mailboxPassword) {
 		t.Errorf("got %+v, want who tried what, without the password", e)
 	}
+	if strings.Contains(w.log.String(), "audit entry not written") {
+		t.Errorf("got the log %s, want no failure of the audit log", w.log.String())
+	}
 	other, err := w.store.CreateTeam(t.Context(), "globex", false)
 	w.must(err)
 	bob := service.User(w.member.ID, w.member.Email, dmarcd.RoleOwner, false, "")

@@ -32,7 +32,7 @@ func TestSearchFinds(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", text, hits, err, want)
 		}
 	}
-	for _, text := range []string{"192.0.2.99", "192.0.2.1 198.51.100.7", "elsewhere.example"} {
+	for _, text := range []string{"192.0.2.99", "192.0.2.1 198.51.100.7", "elsewhere.example", ours + " a..b"} {
 		if hits, err := team.Search(t.Context(), text, 10); err != nil || len(hits) > 0 {
 			t.Errorf("%s: got %+v, %v, want nothing", text, hits, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -206,9 +205,9 @@ func TestAdviceIsReadTogether(t *testing.T) {
 		if err != nil || more || len(all) != domains || read.Load() != want {
 			t.Errorf("%d domains: got %d, more: %t, %v, and mail read %d times, want %d", domains, len(all), more, err, read.Load(), want)
 		}
-		for i, a := range all[:min(len(all), 3)] {
-			if a.Domain == "" || slices.ContainsFunc(all[:i], func(b dmarcd.Advice) bool { return b.Domain == a.Domain }) {
-				t.Errorf("%d domains: got the advice for %q twice or for none", domains, a.Domain)
+		for _, a := range all {
+			if a.Domain == "" || a.Action == nil || a.Action.ID != all[0].Action.ID {
+				t.Errorf("%d domains: got %+v, want the same action for all", domains, a)
 			}
 		}
 	}
