@@ -22,7 +22,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test with-server test-queries test-packaging test-pgbouncer test-citus test-bucket adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
+.PHONY: help build run demo test race with-server test-queries test-packaging test-pgbouncer test-citus test-bucket adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ run: build ## build, and serve on SQLite in ./data
 demo: build ## build, and serve a sample team with a year of reports
 	bin/dmarcd demo
 
-test: ## run every test, most with the race detector, on SQLite and PostgreSQL; installs what it needs
+test: ## run every test, on SQLite and PostgreSQL; installs what it needs
 	scripts/need-compiler.sh
 	scripts/need-servers.sh
 	scripts/need-node.sh
@@ -47,9 +47,12 @@ test: ## run every test, most with the race detector, on SQLite and PostgreSQL; 
 	scripts/with-postgres.sh $(MAKE) with-server
 	@scripts/say-skipped.sh
 
+race: ## like test, most of it with the race detector, which takes nearly twice as long
+	$(MAKE) test DETECT='$(RACE)'
+
 with-server: # the part of test that needs a PostgreSQL, the longest packages first
 	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
-	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(RACE) -timeout=60m ./test/e2e ./internal/store ./test/browser \
+	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(DETECT) -timeout=60m ./test/e2e ./internal/store ./test/browser \
 		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) ./test/adversary)")
 	$(MAKE) --jobs=2 test-queries test-packaging # each uses one processor for most of its time
 	$(MAKE) adversary # measures memory, so without the race detector, and alone
