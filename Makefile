@@ -16,7 +16,7 @@ RACE      := -race $(foreach package,$(UNWATCHED),-gcflags=$(package)=-race=fals
 SEQUENTIAL := ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure ./mtasts ./tlsrpt ./internal/intake/unpack
 
 # What make mutate tries: a sample of the packages in which a wrong condition costs most.
-MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth internal/service+internal/api+internal/web internal/intake/unpack
+MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth internal/service internal/intake/unpack
 
 # The statements that the tests run on PostgreSQL, for test/tenantsql.
 STATEMENTS := $(CURDIR)/.cache/statements
