@@ -116,8 +116,10 @@ func TestRebinding(t *testing.T) {
 	for range 3 {
 		dnscheck.New(options).Examine(t.Context(), dnscheck.Request{Domain: "example.com"})
 	}
-	if got := dialled.addresses; len(got) != 1 || got[0] != "9.9.9.9:443" {
-		t.Errorf("got connections to %v, want one to the public address", got)
+	// A logo and its certificate are on one host, which is resolved once in a check.
+	got := dialled.addresses
+	if len(got) == 0 || slices.ContainsFunc(got, func(address string) bool { return address != "9.9.9.9:443" }) {
+		t.Errorf("got connections to %v, want those to the public address alone", got)
 	}
 }
 

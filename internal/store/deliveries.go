@@ -142,7 +142,7 @@ func (t *Team) ClaimDeliveries(ctx context.Context, lease time.Duration, perWebh
 	now := t.store.now()
 	until := now.Add(lease)
 	var claimed []dmarcd.ClaimedDelivery
-	err := t.tx(ctx, func(tx tx) error {
+	err := t.retryTx(ctx, func(tx tx) error {
 		claimed = nil
 		due, err := collect(ctx, tx, `SELECT DISTINCT webhook_id FROM deliveries WHERE team_id = $1 AND state = 'pending' AND next_at <= $2
 			ORDER BY webhook_id`, []any{t.id, unix(now)}, scanWebhookID)
@@ -242,16 +242,19 @@ func (t *Team) SaveDelivery(ctx context.Context, c dmarcd.ClaimedDelivery, resul
 		state = dmarcd.DeliveryFailed
 	}
 	return t.tx(ctx, func(tx tx) error {
+		if !c.Delivery.Test { // first, since claims lock webhooks before deliveries, too
+			err := t.saveHealth(ctx, tx, c.Webhook.ID, result, disable, disableAfter)
+			if err != nil && !errors.Is(err, dmarcd.ErrNotFound) { // without the webhook there is no delivery either
+				return err
+			}
+		}
 		saved, err := tx.exec(ctx, `UPDATE deliveries SET state = $4, next_at = $5, lease_until = 0, attempted_at = $6, status = $7, took_ms = $8, problem = $9
 			WHERE team_id = $1 AND id = $2 AND state = 'pending' AND lease_until = $3`,
 			t.id, c.Delivery.ID, unix(c.LeaseUntil), state, unix(next), unix(result.At), result.Status, result.Took.Milliseconds(), result.Problem)
 		if err == nil && saved == 0 {
 			err = fmt.Errorf("%w: another process has the delivery", dmarcd.ErrConflict)
 		}
-		if err != nil || c.Delivery.Test {
-			return err
-		}
-		return t.saveHealth(ctx, tx, c.Webhook.ID, result, disable, disableAfter)
+		return err
 	})
 }
 
