@@ -233,12 +233,12 @@ var uses = joined(joined(joined(webhookUses, alertUses), labelUses), map[string]
 		return t.Reports(ctx, service.ReportFilter{}, 0, 10)
 	}),
 	"Report": reads(func(w *world, t *service.Team) (dmarcd.Report, error) { return t.Report(ctx, w.report) }),
-	"ReserveReport": reads(func(w *world, t *service.Team) (int, error) {
-		_, release, err := t.ReserveReport(ctx, w.report)
+	"ReserveReport": reads(func(w *world, t *service.Team) (bool, error) {
+		held, release, err := t.ReserveReport(ctx, w.report)
 		if err == nil {
 			release()
 		}
-		return 0, err
+		return held != nil, err
 	}),
 	"Records": reads(func(w *world, t *service.Team) ([]service.Record, error) {
 		records, _, err := t.Records(ctx, w.report, service.RecordCursor{}, 10)
