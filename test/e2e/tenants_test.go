@@ -139,20 +139,21 @@ func TestAnotherTeamsDomainCostsLikeNone(t *testing.T) {
 		s := in.serve()
 		withOtherTeam(in, s)
 		cost := func(r request) int {
-			least := 1 << 30
-			for range 5 {
-				s.get("/reports") // caches the token
-				before := s.queries()
-				s.send(r)
-				least = min(least, s.queries()-before)
-			}
-			return least
+			s.get("/reports") // caches the token
+			before := s.queries()
+			s.send(r)
+			return s.queries() - before
 		}
 		for i, e := range endpoints(theirs) {
 			if !strings.Contains(e.path, theirs) {
 				continue
 			}
-			got, want := cost(e.request(in.token)), cost(endpoints(unknown)[i].request(in.token))
+			const many, fewest, most = 1 << 30, 5, 100
+			got, want := many, many
+			for n := 0; n < fewest || n < most && got != want; n++ {
+				got = min(got, cost(e.request(in.token)))
+				want = min(want, cost(endpoints(unknown)[i].request(in.token)))
+			}
 			if got != want || want == 0 {
 				t.Errorf("%s: got %d queries want %d, as for an unknown domain", e, got, want)
 			}
