@@ -75,10 +75,12 @@ type Service struct {
 	classes map[string]dmarcd.Class
 }
 
-// The turns leave half of the processors to short requests. turnMemory is how long turns count against a team: one that was quiet goes first.
-// A team that reads alone may use twice as many, until it has used spareTurns seconds of them.
+// The turns leave half of the processors to short requests.
 const (
+	// turnMemory is how long turns count against a team: one that was quiet goes first.
 	turnMemory = time.Minute
+	// spareTurns is the time, in seconds of turns, for which a team that reads alone may use
+	// the other half, too.
 	spareTurns = 20
 )
 

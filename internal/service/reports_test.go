@@ -99,7 +99,7 @@ func TestReportsToAnAddress(t *testing.T) {
 	if after, err := w.store.Team(w.team.ID).Rejected(ctx, 0, 10); err != nil || len(after) != len(before) {
 		t.Errorf("got %d rejected reports, %v; want %d", len(after), err, len(before))
 	}
-	if _, err := w.service.Recipient(ctx, "nobody"); !errors.Is(err, dmarcd.ErrNotFound) {
+	if _, err := w.service.Recipient(ctx, "unknown"); !errors.Is(err, dmarcd.ErrNotFound) {
 		t.Errorf("got %v, want %v", err, dmarcd.ErrNotFound)
 	}
 }

@@ -128,8 +128,9 @@ func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.R
 }
 
 // ReportsFrom returns up to limit reports with their details, the first received first, from
-// that id on: fewer if their texts are long, and none at the end. With a time, the list ends before reports that were received since, and before
-// one that is still being written: a later call never finds a report between those returned.
+// that id on: fewer if their texts are long, and none at the end. With a time, the list ends
+// before reports that were received since, and before one that is still being written: a later
+// call never finds a report between those returned.
 func (t *Team) ReportsFrom(ctx context.Context, filter ReportFilter, from dmarcd.ReportID, settled time.Time, limit int) ([]dmarcd.Report, error) {
 	conditions, args := filter.conditions(t.id, 4)
 	args = append([]any{t.id, from, limit}, args...)
