@@ -114,7 +114,6 @@ var changeFamilies = []struct{ before, behind, words, more string }{
 	{"dkim.", ".bits", "DKIM key ", ": length in bits"},
 	{"dkim.", ".algorithm", "DKIM key ", ": algorithm"},
 	{"dkim.", ".testing", "DKIM key ", ": test mode"},
-	{"dkim.", ".from", "DKIM key ", ": source of the selector"},
 	{"mx.", ".status", "Mail server ", ": status"},
 	{"mx.", ".preference", "Mail server ", ": preference"},
 	{"mx.", ".host", "Mail server ", ""},
