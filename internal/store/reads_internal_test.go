@@ -12,14 +12,7 @@ import (
 // Another reads meanwhile.
 func TestSlowReadsLeaveConnections(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "dmarcd.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	if _, err := s.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s := newSQLite(t)
 	slow, end := context.WithCancel(t.Context())
 	connections := s.reader.Stats().MaxOpenConnections
 	begun := make(chan struct{}, 2*connections)
@@ -46,4 +39,39 @@ func TestSlowReadsLeaveConnections(t *testing.T) {
 	}
 	end()
 	group.Wait()
+}
+
+// TestReadersDoNotWaitForTheWriter opens all reading connections while a transaction writes.
+func TestReadersDoNotWaitForTheWriter(t *testing.T) {
+	t.Parallel()
+	s := newSQLite(t)
+	s.reader.SetMaxIdleConns(0) // each read opens a connection
+	err := s.tx(t.Context(), func(tx tx) error {
+		if _, err := tx.exec(t.Context(), `UPDATE schema_compatibility SET oldest = oldest`); err != nil {
+			return err
+		}
+		_, err := s.Teams(t.Context())
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	var mode int
+	if err := s.queryRow(t.Context(), `PRAGMA auto_vacuum`, nil, &mode); err != nil || mode != 2 {
+		t.Errorf("got auto_vacuum %d, %v want 2, incremental", mode, err)
+	}
+}
+
+// newSQLite returns an empty store that is closed after the test.
+func newSQLite(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "dmarcd.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

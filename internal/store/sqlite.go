@@ -48,13 +48,19 @@ const databaseMode = 0o600
 
 // openSQLite opens one writing connection and a pool of read-only ones: SQLite allows one
 // writer, and readers do not wait for it.
-func openSQLite(path string) (reader, writer *sql.DB, err error) {
+func openSQLite(ctx context.Context, path string) (reader, writer *sql.DB, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, databaseMode) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the database file (is its folder there and writable?): %w", err)
 	}
-	if err := file.Close(); err != nil {
-		return nil, nil, fmt.Errorf("close the database file: %w", err)
+	info, err := file.Stat()
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, nil, fmt.Errorf("read the size of the database file: %w", err)
+	}
+	if info.Size() == 0 {
+		if err := createSQLite(ctx, path); err != nil {
+			return nil, nil, fmt.Errorf("create the database: %w", err)
+		}
 	}
 	writer = sql.OpenDB(newSQLiteConnector(path, sqlitePragmas))
 	writer.SetMaxOpenConns(1)
@@ -67,6 +73,15 @@ func openSQLite(path string) (reader, writer *sql.DB, err error) {
 	return reader, writer, nil
 }
 
+// createSQLite makes an empty file a database. auto_vacuum must be set before the first write: on
+// an existing database only VACUUM, which blocks all writers, could change it. Other connections
+// do not set it because that takes the write lock: readers would wait for the writer.
+func createSQLite(ctx context.Context, path string) error {
+	autoVacuum := pragma{name: "auto_vacuum", set: "incremental", want: "2"}
+	db := sql.OpenDB(newSQLiteConnector(path, slices.Concat([]pragma{autoVacuum}, sqlitePragmas)))
+	return errors.Join(db.PingContext(ctx), db.Close())
+}
+
 // sqliteConnector checks the settings of each new connection: SQLite ignores a misspelt
 // PRAGMA, and a connection without foreign keys or with a weaker journal must not be used.
 type sqliteConnector struct {
@@ -76,9 +91,7 @@ type sqliteConnector struct {
 }
 
 func newSQLiteConnector(path string, pragmas []pragma) *sqliteConnector {
-	// auto_vacuum must be set before the first write. On an existing file only VACUUM, which
-	// blocks all writers, could change it.
-	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"auto_vacuum(incremental)"}}
+	query := url.Values{"_txlock": {"immediate"}}
 	for _, p := range pragmas {
 		query.Add("_pragma", p.name+"("+p.set+")")
 	}

@@ -83,7 +83,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	} else {
 		s.dialect = sqliteDialect
 		s.turns = fair.New[dmarcd.TeamID](fair.Options{Capacity: 1})
-		s.reader, s.writer, err = openSQLite(dsn)
+		s.reader, s.writer, err = openSQLite(ctx, dsn)
 		s.read = newPreparing(s.reader)
 	}
 	if err != nil {
