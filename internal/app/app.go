@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +27,7 @@ import (
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/fair"
 	"github.com/dmarcd/dmarcd/internal/insight"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/spool"
@@ -139,7 +139,7 @@ func New(ctx context.Context, cfg config.Config, options Options) (_ *App, err e
 	_ = os.MkdirAll(cfg.Data, 0o700) // without it, temporary files go to the system default
 	a.acceptor = NewAcceptor(cfg, a.log)
 	a.uploads = upload.NewGate(upload.DefaultLimits())
-	a.acceptor.Lanes = intake.NewLanes(runtime.GOMAXPROCS(0))
+	a.acceptor.Lanes = intake.NewLanes(fair.Cores())
 	a.acceptor.Received = a.metrics.observeReceipts
 	a.acceptor.Took = a.metrics.observeIntake
 	if a.atlas, err = OpenAtlas(cfg); err != nil {
@@ -302,6 +302,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
 	limit := memory.FindLimit(int64(a.config.Limit.Memory))
 	memory.SetLimit(limit)
+	fair.Oversubscribe()
 	a.log.Info("memory limit set", "bytes", limit.Bytes, "source", limit.Source, "read_bytes", a.config.Limit.ReadMemory)
 	a.log.Info("serving", "address", a.listener.Addr().String(), "base_url", a.config.BaseURL,
 		"database", a.store.Stats().Engine, "version", a.options.Version)

@@ -9,11 +9,12 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"runtime"
 	"slices"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/dmarcd/dmarcd/internal/fair"
 )
 
 var sqliteDialect = dialect{
@@ -67,7 +68,7 @@ func openSQLite(ctx context.Context, path string) (reader, writer *sql.DB, err e
 
 	readOnly := slices.Concat(sqlitePragmas, []pragma{{name: "query_only", set: "1", want: "1"}})
 	reader = sql.OpenDB(newSQLiteConnector(path, readOnly))
-	readers := max(8, 2*runtime.GOMAXPROCS(0))
+	readers := max(8, 2*fair.Cores())
 	reader.SetMaxOpenConns(readers)
 	reader.SetMaxIdleConns(readers)
 	return reader, writer, nil

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +98,7 @@ const (
 
 // newTurns returns turns that leave half of the processors to others.
 func newTurns() *turns {
-	return fair.New[netip.Prefix](fair.Options{Capacity: int64(max(1, runtime.GOMAXPROCS(0)/2)), HalfLife: turnMemory})
+	return fair.New[netip.Prefix](fair.Options{Capacity: fair.HalfOfCores(), HalfLife: turnMemory})
 }
 
 // awaitMail waits for bytes of a mail, and for the turn to process them.
