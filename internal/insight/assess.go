@@ -3,13 +3,22 @@ package insight
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/senders"
 )
 
-// About tells what is known of the domain of the mail, which assessments are made with.
-func (m *Mail) About(domain Domain) { m.about = domain }
+// About tells what is known of the domain of the mail, or of all its domains, which assessments
+// are made with.
+func (m *Mail) About(domains ...Domain) { m.about = domains }
+
+// KnowsDomains reports whether About told what is known of the domains. Without that, senders
+// are assessed by all mail together.
+func (m *Mail) KnowsDomains() bool { return len(m.about) > 0 }
 
 // assess assesses some sources of a group.
 func (m *Mail) assess(ctx context.Context, group Group, p period, sources []*source) error {
@@ -28,15 +37,87 @@ func (m *Mail) assess(ctx context.Context, group Group, p period, sources []*sou
 	}
 	j := m.newJudge(group)
 	j.slot = func(key string) slot { return places[key] }
-	j.all = j.newDocket(&m.about)
+	switch len(m.about) {
+	case 0:
+		j.all = j.newDocket(&Domain{Name: m.domain})
+	case 1:
+		j.all = j.newDocket(&m.about[0])
+	default:
+		j.dockets = make(map[dmarcd.DomainID]*docket, len(m.about))
+		for i := range m.about {
+			j.dockets[m.about[i].ID] = j.newDocket(&m.about[i])
+		}
+	}
 	if err := m.scan(ctx, m.days, nil, j); err != nil {
 		return err
 	}
 	for i, s := range sources {
-		assessment := j.all.assess(j.all.profile(slot(i+1)), m.senderOf(group, s), s.Name, p)
+		assessment := m.assessOne(j, slot(i+1), m.senderOf(group, s), s.Name, p)
 		s.Assessment = &assessment
 	}
 	return nil
+}
+
+// assessOne assesses the sender at a slot.
+func (m *Mail) assessOne(j *judge, at slot, of *network, name string, within period) Assessment {
+	if j.all != nil {
+		return j.all.assess(j.all.profile(at), of, name, within)
+	}
+	var verdicts []verdict
+	for i := range m.about {
+		d := j.dockets[m.about[i].ID]
+		if place, sends := d.places[at]; sends {
+			p := &d.profiles[place]
+			verdicts = append(verdicts, verdict{d.assess(p, of, name, within), d.domain.Name, p.total(), p.total() - p.counts().Compliant})
+		}
+	}
+	return together(verdicts)
+}
+
+// verdict is what a sender is to one of several domains, with its messages and those that fail.
+type verdict struct {
+	Assessment
+	domain            string
+	messages, failing int64
+}
+
+// together is what a sender is to several domains: the class of the most messages, the domains of
+// each class as evidence, and the cause and fix of the domain with the most messages that fail.
+func together(verdicts []verdict) Assessment {
+	if len(verdicts) == 0 {
+		return Assessment{Class: dmarcd.ClassUnknown}
+	}
+	if len(verdicts) == 1 {
+		return verdicts[0].Assessment
+	}
+	messages, domains := make(map[dmarcd.Class]int64), make(map[dmarcd.Class][]string)
+	slices.SortStableFunc(verdicts, func(a, b verdict) int { return cmp.Compare(b.messages, a.messages) })
+	for _, v := range verdicts {
+		messages[v.Class] += v.messages
+		domains[v.Class] = append(domains[v.Class], v.domain)
+	}
+	classes := slices.SortedFunc(maps.Keys(messages), func(a, b dmarcd.Class) int {
+		return cmp.Or(cmp.Compare(messages[b], messages[a]), strings.Compare(string(a), string(b)))
+	})
+	parts := make([]string, len(classes))
+	for i, class := range classes {
+		parts[i] = fmt.Sprintf("%s for %s", class, some(domains[class]))
+	}
+	of := slices.MaxFunc(verdicts, func(a, b verdict) int { return cmp.Compare(a.failing, b.failing) }).Assessment
+	of.Class, of.Evidence = classes[0], []string{sentence(strings.Join(parts, "; "))}
+	return of
+}
+
+// some names two of several domains.
+func some(domains []string) string {
+	switch n := len(domains); n {
+	case 1:
+		return domains[0]
+	case 2:
+		return domains[0] + " and " + domains[1]
+	default:
+		return fmt.Sprintf("%s, %s and %s", domains[0], domains[1], count(int64(n-2), "other domain"))
+	}
 }
 
 // senderOf returns the network of a source.

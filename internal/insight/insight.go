@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -87,7 +86,7 @@ const (
 // New returns a service that recognises senders by these, and takes the memory for its
 // answers from a budget.
 func New(atlas *senders.Atlas, catalogue *senders.Catalogue, names Names, budget *memory.Budget) *Service {
-	half := int64(max(1, runtime.GOMAXPROCS(0)/2))
+	half := fair.HalfOfCores()
 	turns := fair.Options{Capacity: half, HalfLife: turnMemory, Spare: half, SpareUse: spareTurns}
 	return &Service{atlas: atlas, catalogue: catalogue, names: names, memory: budget, turns: fair.New[dmarcd.TeamID](turns)}
 }
@@ -157,7 +156,7 @@ func (s *Service) Read(ctx context.Context, team Records, domain string, days dm
 		return nil, err
 	}
 	return &Mail{
-		service: s, team: team, domain: domain, about: Domain{Name: domain}, days: days, records: records,
+		service: s, team: team, domain: domain, days: days, records: records,
 		until: time.Now().Add(maxTime), release: release,
 	}, nil
 }

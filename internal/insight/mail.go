@@ -17,7 +17,7 @@ type Mail struct {
 	service *Service
 	team    Records
 	domain  string
-	about   Domain
+	about   []Domain
 	days    dmarcd.Days
 	records int64 // there are not more
 	// until is when all reading ends.

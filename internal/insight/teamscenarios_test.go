@@ -128,3 +128,43 @@ func TestNamesOfTheTeam(t *testing.T) {
 		t.Errorf("another team: got %q want %q", got, want)
 	}
 }
+
+// TestSenderOfSeveralDomains assesses senders for each domain of a team.
+func TestSenderOfSeveralDomains(t *testing.T) {
+	t.Parallel()
+	reports := scenario{mail: []flow{
+		office(100),
+		{source: "192.0.2.1", from: "shop.example", perDay: 50, spf: "shop.example fail"},
+		{source: "203.0.113.5", from: "shop.example", perDay: 20, spf: "elsewhere.example fail"},
+		rented("198.51.100.77"),
+	}}.reports()
+	ids := map[string]dmarcd.DomainID{"example.com": 1, "shop.example": 2}
+	for i, share := range reports.Shares {
+		reports.Shares[i].Domain = ids[share.From]
+	}
+	m, err := scenarioService(t).Read(t.Context(), reports, "", dmarcd.Days{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.KnowsDomains() {
+		t.Error("got known domains before About")
+	}
+	m.About(insight.Domain{ID: 1, Name: "example.com", Classes: map[string]dmarcd.Class{"AS64497": dmarcd.ClassYours}}, insight.Domain{ID: 2, Name: "shop.example"})
+	list, err := m.Sources(t.Context(), insight.Query{Group: insight.GroupNetwork, Limit: 10, Assess: true})
+	if err != nil || !m.KnowsDomains() {
+		t.Fatal(err, m.KnowsDomains())
+	}
+	var got []string
+	for _, row := range list.Sources {
+		a := row.Assessment
+		got = append(got, strings.Join([]string{row.Key, string(a.Class), a.Evidence[0], a.Cause}, "|"))
+	}
+	if want := []string{
+		"AS64496|yours|Yours for example.com; spoofing for shop.example.|The SPF record of shop.example does not list the address, and there is no DKIM signature.",
+		"AS64497|yours|Your team set this class.|SPF does not pass, and there is no DKIM signature.",
+		"AS64498|spoofing|0 of 600 messages pass DMARC.|SPF does not pass, and there is no DKIM signature.",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

@@ -23,15 +23,26 @@ func (t *Team) Mail(ctx context.Context, name string, days dmarcd.Days) (*insigh
 		return nil, err
 	}
 	mail, err := t.service.options.Insight.Read(ctx, t.team, name, days)
-	if err != nil || name == "" {
-		return mail, err
+	if err != nil {
+		return nil, err
 	}
-	about, _, err := t.about(ctx, dmarcd.Domain{Name: name}, days)
+	domains := []dmarcd.Domain{{Name: name}}
+	if name == "" {
+		if domains, err = t.team.Domains(ctx, "", maxSingleReads+1); len(domains) > maxSingleReads {
+			domains = nil // reading all would take too long
+		}
+	}
+	about := make([]insight.Domain, len(domains))
+	for i, domain := range domains {
+		if err == nil {
+			about[i], _, err = t.about(ctx, domain, days)
+		}
+	}
 	if err != nil {
 		mail.Close()
 		return nil, err
 	}
-	mail.About(about)
+	mail.About(about...)
 	return mail, nil
 }
 

@@ -416,17 +416,19 @@ func TestAdvicePages(t *testing.T) {
 		}
 	}
 	// The mail of a domain is assessed with what the team said about its senders.
-	sources := func() (insight.List, error) {
-		mail, err := team.Mail(ctx, ours, dmarcd.Days{})
+	sources := func(name string) (insight.List, error) {
+		mail, err := team.Mail(ctx, name, dmarcd.Days{})
 		w.must(err)
 		defer mail.Close()
 		return mail.Sources(ctx, insight.Query{Group: insight.GroupNetwork, Assess: true, Limit: 10})
 	}
-	found, err := sources()
+	found, err := sources(ours)
 	w.must(err)
 	w.must(team.SetSenderClass(ctx, ours, found.Sources[0].Key, dmarcd.ClassSpoofing))
-	if found, err = sources(); err != nil || found.Sources[0].Assessment.Class != dmarcd.ClassSpoofing {
-		t.Errorf("got %+v, %v; want the class that was set", found.Sources, err)
+	for _, name := range []string{"", ours} {
+		if found, err = sources(name); err != nil || found.Sources[0].Assessment.Class != dmarcd.ClassSpoofing {
+			t.Errorf("mail of %q: got %+v, %v; want the class that was set", name, found.Sources, err)
+		}
 	}
 	ended, end := context.WithCancel(ctx)
 	end()

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -51,5 +52,22 @@ func TestOwnSenders(t *testing.T) {
 		if body := s.body(t, viewer, path); strings.Contains(body, `action="/app/senders/own"`) {
 			t.Errorf("%s: a viewer sees the form", path)
 		}
+	}
+}
+
+// TestTeamSendersHaveClasses opens a sender from the senders of all domains.
+func TestTeamSendersHaveClasses(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	list := s.body(t, viewer, "/app/senders")
+	for _, want := range []string{`>Class</th>`, `class="badge good">Yours</span>`} {
+		if !strings.Contains(list, want) {
+			t.Errorf("got a list of senders without %s, want it", want)
+		}
+	}
+	_, link, _ := strings.Cut(list, `<a href="/app/senders/network/`)
+	link, _, _ = strings.Cut(link, `"`)
+	if page := s.body(t, viewer, "/app/senders/network/"+html.UnescapeString(link)); !strings.Contains(page, "pass DMARC") || !strings.Contains(page, `<span class="badge `) {
+		t.Error("got a sender without class and evidence, want them")
 	}
 }

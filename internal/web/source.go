@@ -73,6 +73,15 @@ func (s *Web) source(c *call) error {
 	if err != nil {
 		return err
 	}
+	if asked.Domain == "" && asked.Group == insight.GroupNetwork && mail.KnowsDomains() {
+		list, err := mail.Sources(c.r.Context(), insight.Query{Group: asked.Group, Key: asked.Key, Limit: 1, Assess: true})
+		if err != nil {
+			return err
+		}
+		for _, row := range list.Sources {
+			view.Assessment, view.Class = row.Assessment, classBadge(row.Assessment.Class)
+		}
+	}
 	flows, err := mail.Flows(c.r.Context(), asked.Query)
 	if err != nil {
 		return err
@@ -116,7 +125,7 @@ func (s *Web) source(c *call) error {
 	return c.render(http.StatusOK, page, view)
 }
 
-// addAssessment adds the class of a sender, and the buttons that override it.
+// addAssessment adds the class of a sender of a domain, and the buttons that override it.
 func (c *call) addAssessment(view *sourceView) error {
 	asked := view.Query
 	if asked.Domain == "" || asked.Group != insight.GroupNetwork {

@@ -89,7 +89,7 @@ func (s *Web) domainSources(c *call) error {
 func (s *Web) sourceQuery(query url.Values, domain string) mailQuery {
 	q := mailQuery{Kept: carried(query), Domain: normalDomain(domain), Tag: askedTag(query.Get("tag")), Period: ui.PeriodOf(query, s.options.Now()), Query: insight.Query{
 		Group: insight.GroupNetwork, Search: query.Get("sender"), Failing: query.Get("failing") != "",
-		After: query.Get("after"), Limit: sourcesPerPage, Trends: true, Assess: domain != "",
+		After: query.Get("after"), Limit: sourcesPerPage, Trends: true,
 	}}
 	for _, g := range groups {
 		if query.Get("group") == string(g.group) {
@@ -132,6 +132,7 @@ func (s *Web) loadSources(c *call, path, domain string) (sourcesView, error) {
 	if err != nil {
 		return sourcesView{}, err
 	}
+	asked.Assess = mail.KnowsDomains()
 	found, err := mail.Sources(c.r.Context(), asked.Query)
 	if err != nil {
 		return sourcesView{}, err
