@@ -4,14 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/jobs"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
+
+// scheduleDomains are the domains of many teams that are checked at once.
+const scheduleDomains = 20_000
 
 // measureSchedule adds many domains at once, claims all that becomes due of them,
 // and runs their schedule for a day on a simulated clock.
@@ -46,7 +53,12 @@ func measureSchedule(ctx context.Context, s settings, e engine) (_ []figure, err
 	}
 	planned := time.Since(began)
 
-	perMinute, claiming, err := claimAll(ctx, d.team, &clock, s.domains)
+	perMinute, claiming, err := claimAll(ctx, d, &clock, s.domains)
+	if err != nil {
+		return nil, err
+	}
+	perTeam := max(min(s.domains, scheduleDomains)/dayTeams, 1)
+	rate, err := checkTeams(ctx, st, &clock, perTeam)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +68,7 @@ func measureSchedule(ctx context.Context, s settings, e engine) (_ []figure, err
 		{fmt.Sprintf("%d domains added at once: time to plan", s.domains), fmt.Sprintf("%.1f s", planned.Seconds()), ""},
 		{"the same: claims", fmt.Sprintf("%.0f domains/s", float64(s.domains)/claiming.Seconds()), ""},
 		{"the same: busiest minute of the first round", fmt.Sprintf("%d checks (50 a second are 3000)", busiest), ""},
+		{fmt.Sprintf("%d domains of %d teams are due: claims and results, without DNS", perTeam*dayTeams, dayTeams), fmt.Sprintf("%.0f checks/s", rate), ""},
 		{"the same: heap afterwards", fmt.Sprintf("%.1f MiB", float64(heapInUse())/(1<<20)), ""},
 		{"after a day by the hour (simulated): busiest and quietest minute over the mean", later, ""},
 	}, nil
@@ -70,13 +83,13 @@ func heapInUse() int64 {
 
 // claimAll moves the clock until every domain was claimed once, and returns how
 // many were in each minute.
-func claimAll(ctx context.Context, team *store.Team, clock *time.Time, domains int) (perMinute []int, took time.Duration, err error) {
+func claimAll(ctx context.Context, d *daemon, clock *time.Time, domains int) (perMinute []int, took time.Duration, err error) {
 	began := time.Now()
 	for claimed, minute := 0, 0; claimed < domains; minute++ {
 		inMinute := 0
 		for range 60 {
 			for {
-				due, err := team.ClaimDueDomains(ctx, 24*time.Hour, 100)
+				due, err := d.store.ClaimDueDomains(ctx, 24*time.Hour, map[dmarcd.TeamID]int{d.team.ID(): 100})
 				if err != nil {
 					return nil, 0, err
 				}
@@ -94,6 +107,52 @@ func claimAll(ctx context.Context, team *store.Team, clock *time.Time, domains i
 		}
 	}
 	return perMinute, time.Since(began), nil
+}
+
+// checkTeams has the job check the domains of dayTeams teams, all of which are due, with a result
+// that is made up. It returns how many it checks per second.
+func checkTeams(ctx context.Context, st *store.Store, clock *time.Time, perTeam int) (float64, error) {
+	for i := range dayTeams {
+		created, err := st.CreateTeam(ctx, fmt.Sprintf("team%d", i), true)
+		if err != nil {
+			return 0, err
+		}
+		names := make([]string, perTeam)
+		for n := range names {
+			names[n] = domainName(n)
+		}
+		if _, err := st.Team(created.ID).AddDomains(ctx, names, *clock); err != nil {
+			return 0, err
+		}
+	}
+	*clock = clock.Add(time.Hour)
+	now := *clock
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var checked atomic.Int64
+	job := &jobs.Checks{
+		Teams: st.DueTeams, Rate: 1e6, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+			domains, err := st.ClaimDueDomains(ctx, lease, shares)
+			due := make([]jobs.Due, len(domains))
+			for i, d := range domains {
+				due[i] = jobs.Due(d)
+			}
+			return due, err
+		},
+		Check: func(ctx context.Context, due jobs.Due) error {
+			check := dmarcd.Check{At: now, Conclusive: true, Usable: true, Record: "v=DMARC1; p=none", Policy: "none"}
+			_, err := st.Team(due.Team).SaveCheck(ctx, due.Name, check, dmarcd.Plan{Next: now.Add(time.Hour), NextFull: now.Add(24 * time.Hour)})
+			if checked.Add(1) == int64(perTeam*dayTeams) {
+				stop()
+			}
+			return err
+		},
+		Ended: func(ctx context.Context, due jobs.Due) error { return st.Team(due.Team).CheckEnded(ctx, due.Name) },
+	}
+	began := time.Now()
+	err := job.Run(ctx)
+	return float64(checked.Load()) / time.Since(began).Seconds(), err
 }
 
 // simulateDay lets the checker plan the hourly looks of a day, from domains that

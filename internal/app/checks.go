@@ -19,8 +19,8 @@ func (a *App) checks() *jobs.Checks {
 		Recovered: a.recovered,
 		Rate:      a.config.Schedule.Rate,
 		Teams:     a.store.DueTeams,
-		Claim: func(ctx context.Context, team dmarcd.TeamID, lease time.Duration, limit int) ([]jobs.Due, error) {
-			domains, err := a.store.Team(team).ClaimDueDomains(ctx, lease, limit)
+		Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+			domains, err := a.store.ClaimDueDomains(ctx, lease, shares)
 			due := make([]jobs.Due, len(domains))
 			for i, d := range domains {
 				due[i] = jobs.Due(d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +26,8 @@ const (
 	// replica takes over the work of a dead one.
 	checkLease = time.Minute
 	// claimAhead bounds the work that is claimed before it starts.
-	claimAhead = 10 * time.Second
-	// checkPoll is the interval between queries for due domains.
+	claimAhead = time.Second
+	// checkPoll is the interval between queries for teams with due domains.
 	checkPoll = time.Second
 	// endTimeout bounds recording that a check ended without a result.
 	endTimeout = 5 * time.Second
@@ -41,17 +42,18 @@ type Due struct {
 }
 
 // Checks runs scheduled checks. Teams with due domains take turns, one domain each, and a
-// team can use only part of the slots.
+// team can use only part of the slots. A claim contains as many turns as there are free slots.
 type Checks struct {
 	// Teams returns the teams with due domains.
 	Teams func(ctx context.Context) ([]dmarcd.TeamID, error)
-	// Claim returns up to limit due domains of a team and leases them.
-	Claim func(ctx context.Context, team dmarcd.TeamID, lease time.Duration, limit int) ([]Due, error)
+	// Claim leases due domains, at most as many of each team as shares has, and returns them.
+	Claim func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]Due, error)
 	// Check checks one of them, until the deadline of ctx. It returns dmarcd.ErrNotFound
 	// if the domain has been deleted.
 	Check func(ctx context.Context, due Due) error
-	// Ended is called after a Check that returned an error, but not after a panic or a
-	// crash: that is how the store counts crashes.
+	// Ended is called after a Check that returned an error, and for a claimed domain whose
+	// check does not start because the process stops, but not after a panic or a crash:
+	// that is how the store counts crashes.
 	Ended func(ctx context.Context, due Due) error
 	// Rate is the maximum number of checks started per second.
 	Rate float64
@@ -97,63 +99,89 @@ type checkRun struct {
 	*Checks
 	pace    *rate.Limiter
 	running sync.WaitGroup
-	// turns are the teams of this round that have not had their turn.
-	turns []dmarcd.TeamID
-	freed chan struct{} // receives a value when a check ends
+	// turns are the teams with due domains, the next one first, as of that time.
+	turns  []dmarcd.TeamID
+	turned time.Time
+	freed  chan struct{} // receives a value when a check ends
 
 	mu    sync.Mutex
 	total int
 	busy  map[dmarcd.TeamID]int // running checks
 }
 
-// next claims and starts checks of the team whose turn it is: one if other teams wait,
-// else as many as there are slots. It reports whether to call it again immediately.
+// next claims domains of the teams whose turn it is and starts their checks. It reports
+// whether to call it again immediately.
 func (r *checkRun) next(ctx context.Context) (again bool, err error) {
-	if len(r.turns) == 0 {
-		if r.turns, err = r.Teams(ctx); err != nil {
-			return false, err
-		}
-	}
-	alone := len(r.turns) == 1
-	for len(r.turns) > 0 {
-		team := r.turns[0]
-		r.turns = r.turns[1:]
-		limit := r.free(team)
-		if limit == 0 {
-			continue // its next turn is in the next round
-		}
-		if alone {
-			limit = min(limit, 1+int(r.Rate*claimAhead.Seconds()))
-		} else {
-			limit = 1
-		}
-		due, err := r.Claim(ctx, team, checkLease, limit)
+	if len(r.turns) == 0 || time.Since(r.turned) >= checkPoll {
+		teams, err := r.Teams(ctx)
 		if err != nil {
 			return false, err
 		}
-		if len(due) == 0 {
-			continue // claimed by another replica
-		}
-		for i, d := range due {
-			if i > 0 && !r.mayBegin(ctx) {
-				return false, nil
-			}
-			r.begin(ctx, d)
-		}
-		return true, nil
+		r.line(teams)
 	}
-	return false, nil
+	shares := r.shares()
+	if len(shares) == 0 {
+		return false, nil
+	}
+	due, err := r.Claim(ctx, checkLease, shares)
+	if err != nil {
+		return false, err
+	}
+	for i, d := range due {
+		if i > 0 && !r.mayBegin(ctx) {
+			r.end(ctx, due[i:]...)
+			return false, nil
+		}
+		r.begin(ctx, d)
+		shares[d.Team]--
+	}
+	// A team that got less than its share has no more, or another replica claims it.
+	r.turns = slices.DeleteFunc(r.turns, func(team dmarcd.TeamID) bool { return shares[team] > 0 })
+	return len(due) > 0 || len(r.turns) > 0, nil
+}
+
+// line makes teams the ones that wait. Those that waited before keep their places.
+func (r *checkRun) line(teams []dmarcd.TeamID) {
+	added := make(map[dmarcd.TeamID]bool, len(teams))
+	for _, team := range teams {
+		added[team] = true
+	}
+	r.turns = slices.DeleteFunc(r.turns, func(team dmarcd.TeamID) bool {
+		waits := added[team]
+		delete(added, team)
+		return !waits
+	})
+	for _, team := range teams {
+		if added[team] {
+			r.turns = append(r.turns, team)
+		}
+	}
+	r.turned = time.Now()
+}
+
+// shares divides the free slots among the teams that wait, one to each in turn. The next
+// call begins with the team after the last one.
+func (r *checkRun) shares() map[dmarcd.TeamID]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shares := make(map[dmarcd.TeamID]int)
+	free := min(maxChecks-r.total, 1+int(r.Rate*claimAhead.Seconds()))
+	for passed := 0; free > 0 && passed < len(r.turns); {
+		team := r.turns[0]
+		r.turns = append(r.turns[1:], team)
+		if r.busy[team]+shares[team] >= maxTeamChecks {
+			passed++
+			continue
+		}
+		shares[team]++
+		free--
+		passed = 0
+	}
+	return shares
 }
 
 // mayBegin waits for the rate limit and reports whether ctx is still active.
 func (r *checkRun) mayBegin(ctx context.Context) bool { return r.pace.Wait(ctx) == nil }
-
-// free returns how many checks of a team may start now.
-func (r *checkRun) free(team dmarcd.TeamID) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return min(maxChecks-r.total, maxTeamChecks-r.busy[team])
-}
 
 func (r *checkRun) begin(ctx context.Context, due Due) {
 	r.mu.Lock()
@@ -225,7 +253,14 @@ func (c *Checks) check(ctx context.Context, due Due) {
 	if !errors.Is(err, dmarcd.ErrNotFound) {
 		report(ctx, c.Log, "check a domain", err)
 	}
+	c.end(ctx, due)
+}
+
+// end records that claimed domains were not checked.
+func (c *Checks) end(ctx context.Context, due ...Due) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	report(ctx, c.Log, "end a check", c.Ended(ending, due))
+	for _, d := range due {
+		report(ctx, c.Log, "end a check", c.Ended(ending, d))
+	}
 }

@@ -47,12 +47,14 @@ func (b *backlog) teams(context.Context) ([]dmarcd.TeamID, error) {
 	return teams, b.err
 }
 
-func (b *backlog) claim(_ context.Context, team dmarcd.TeamID, _ time.Duration, limit int) ([]jobs.Due, error) {
+func (b *backlog) claim(_ context.Context, _ time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var due, left []jobs.Due
+	got := make(map[dmarcd.TeamID]int)
 	for _, d := range b.waiting {
-		if d.Team == team && len(due) < limit {
+		if got[d.Team] < shares[d.Team] {
+			got[d.Team]++
 			due = append(due, d)
 		} else {
 			left = append(left, d)
@@ -132,8 +134,8 @@ func TestSlowChecksBeginWithinTheirLease(t *testing.T) {
 				job := &jobs.Checks{
 					Rate: rate, Log: slog.New(slog.DiscardHandler),
 					Teams: b.teams, Ended: b.ended,
-					Claim: func(ctx context.Context, team dmarcd.TeamID, lease time.Duration, limit int) ([]jobs.Due, error) {
-						due, err := b.claim(ctx, team, lease, limit)
+					Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+						due, err := b.claim(ctx, lease, shares)
 						for _, d := range due {
 							leases[d.Name] = time.Now().Add(lease)
 						}
@@ -247,6 +249,133 @@ func TestSilentDomainsDelayNoOtherTeam(t *testing.T) {
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A claim takes time: it waits for the disk. Teams that wait share claims, so that many of them
+// do not make the schedule late.
+func TestManyTeamsShareClaims(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const teams, each = 100, 10
+		b := newBacklog(0)
+		for i := range teams * each {
+			b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + i%teams), Name: fmt.Sprint(i)})
+		}
+		claims, queries := 0, 0
+		var mu sync.Mutex
+		begun := 0
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{
+			Ended: b.ended, Rate: 2 * teams * each, Log: slog.New(slog.DiscardHandler),
+			Teams: func(ctx context.Context) ([]dmarcd.TeamID, error) {
+				queries++
+				return b.teams(ctx)
+			},
+			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+				claims++
+				time.Sleep(10 * time.Millisecond)
+				return b.claim(ctx, lease, shares)
+			},
+			Check: func(context.Context, jobs.Due) error {
+				time.Sleep(20 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				begun++
+				return nil
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if begun != teams*each {
+			t.Errorf("%d of %d checks in 2 s", begun, teams*each)
+		}
+		if claims > teams || queries > 10 {
+			t.Errorf("%d claims of %d domains and %d queries for teams, want fewer than one for each team and a few", claims, teams*each, queries)
+		}
+	})
+}
+
+// Teams keep their turns while the list of those that wait is read again and again.
+func TestTeamsTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const teams, rounds = 45, 4
+		b := newBacklog(0)
+		for team := range teams {
+			for i := range 100 * (1 + team%2) {
+				b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + team), Name: fmt.Sprint(i)})
+			}
+		}
+		begun := map[dmarcd.TeamID]int{}
+		var mu sync.Mutex
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{
+			Teams: b.teams, Claim: b.claim, Ended: b.ended, Rate: 10, Log: slog.New(slog.DiscardHandler),
+			Check: func(_ context.Context, due jobs.Due) error {
+				mu.Lock()
+				defer mu.Unlock()
+				begun[due.Team]++
+				return nil
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(teams * rounds / 10 * time.Second)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for team := range teams {
+			if n := begun[dmarcd.TeamID(1+team)]; n < rounds-1 || n > rounds+1 {
+				t.Errorf("team %d had %d checks in the time of %d for each team", 1+team, n, rounds)
+			}
+		}
+	})
+}
+
+// Domains that are claimed but not checked because the process stops do not count as crashes.
+func TestStopEndsWhatIsClaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog(10)
+		claimed, checked, ended := 0, 0, 0
+		var mu sync.Mutex
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{
+			Teams: b.teams, Rate: 4, Log: slog.New(slog.DiscardHandler),
+			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+				due, err := b.claim(ctx, lease, shares)
+				claimed += len(due)
+				return due, err
+			},
+			Check: func(context.Context, jobs.Due) error {
+				mu.Lock()
+				defer mu.Unlock()
+				checked++
+				return nil
+			},
+			Ended: func(ctx context.Context, _ jobs.Due) error {
+				ended++
+				return ctx.Err()
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(300 * time.Millisecond) // two of the first five
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if claimed == checked || ended != claimed-checked {
+			t.Errorf("%d claimed, %d checked, %d ended; want those that are not checked to end", claimed, checked, ended)
 		}
 	})
 }

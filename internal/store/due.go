@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dmarcd/dmarcd"
@@ -50,35 +52,48 @@ func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
 	return time.Duration(now-since) * time.Second, nil
 }
 
-// ClaimDueDomains leases up to limit due domains, the longest waiting first. They are due
-// again after the lease unless a check is saved, and later each time. A domain whose checks
-// never finish is suspended, with an event.
-func (t *Team) ClaimDueDomains(ctx context.Context, lease time.Duration, limit int) ([]DueDomain, error) {
-	now := t.store.now()
+// ClaimDueDomains leases due domains of several teams in one transaction: of each team up to
+// as many as shares has, the longest waiting first. They are due again after the lease unless a
+// check is saved, and later each time. A domain whose checks never finish is suspended, with an
+// event.
+func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]DueDomain, error) {
 	var due []DueDomain
-	err := t.tx(ctx, func(tx tx) error {
+	err := s.Team(system).retryTx(ctx, func(tx tx) error {
 		due = nil
-		claimed, err := collect(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
-				next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
-			WHERE team_id = $5 AND id IN (SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
-				ORDER BY next_check_at LIMIT $6`+t.store.dialect.skipLocked+`)
-			RETURNING id, name, next_full_at <= $2, unfinished`,
-			[]any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), t.id, limit}, scanClaim)
-		if err != nil {
-			return err
-		}
-		for _, c := range claimed {
-			if c.unfinished <= maxUnfinished {
-				due = append(due, DueDomain{Team: t.id, Name: c.name, Full: c.full})
-				continue
+		for _, team := range slices.Sorted(maps.Keys(shares)) {
+			claimed, err := s.Team(team).claimDue(ctx, tx, lease, shares[team])
+			if err != nil {
+				return err
 			}
-			t.addEvents(tx, c.id, now, dmarcd.Event{Kind: dmarcd.ChecksSuspended, EventData: dmarcd.EventData{Reason: suspended}})
-			t.store.options.Log.WarnContext(ctx, "scheduled checks suspended", "team", t.id, "domain", c.name, "unfinished", maxUnfinished)
+			due = append(due, claimed...)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim due domains: %w", err)
+	}
+	return due, nil
+}
+
+func (t *Team) claimDue(ctx context.Context, tx tx, lease time.Duration, limit int) ([]DueDomain, error) {
+	now := t.store.now()
+	claimed, err := collect(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
+			next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
+		WHERE team_id = $5 AND id IN (SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
+			ORDER BY next_check_at LIMIT $6`+t.store.dialect.skipLocked+`)
+		RETURNING id, name, next_full_at <= $2, unfinished`,
+		[]any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), t.id, limit}, scanClaim)
+	if err != nil {
+		return nil, err
+	}
+	var due []DueDomain
+	for _, c := range claimed {
+		if c.unfinished <= maxUnfinished {
+			due = append(due, DueDomain{Team: t.id, Name: c.name, Full: c.full})
+			continue
+		}
+		t.addEvents(tx, c.id, now, dmarcd.Event{Kind: dmarcd.ChecksSuspended, EventData: dmarcd.EventData{Reason: suspended}})
+		t.store.options.Log.WarnContext(ctx, "scheduled checks suspended", "team", t.id, "domain", c.name, "unfinished", maxUnfinished)
 	}
 	return due, nil
 }

@@ -276,7 +276,7 @@ func TestFullChecksBecomeDue(t *testing.T) {
 		}
 		claim := func(want ...bool) {
 			t.Helper()
-			due, err := team.ClaimDueDomains(ctx, time.Minute, 10)
+			due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10})
 			if err != nil || len(due) != len(want) || len(due) == 1 && due[0].Full != want[0] {
 				t.Errorf("due: %+v, %v; want full: %v", due, err, want)
 			}

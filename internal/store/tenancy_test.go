@@ -43,10 +43,6 @@ var attacks = joined(joined(joined(webhookAttacks, alertAttacks), labelAttacks),
 		return wantNotFound(err)
 	},
 	"ID": func(context.Context, *store.Team, victim) error { return nil },
-	"ClaimDueDomains": func(ctx context.Context, other *store.Team, _ victim) error {
-		due, err := other.ClaimDueDomains(ctx, time.Minute, 100)
-		return wantNone(len(due), err)
-	},
 	"CheckEnded": func(ctx context.Context, other *store.Team, v victim) error {
 		return other.CheckEnded(ctx, v.domain.Name) // a dump of the victim's rows would show a change
 	},

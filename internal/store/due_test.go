@@ -1,0 +1,233 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/store"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
+)
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		var names []string
+		for i := range 60 {
+			names = append(names, fmt.Sprintf("d%d.example", i))
+		}
+		if _, err := team.AddDomains(ctx, names, clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		clock.advance(2 * time.Second) // due one after the other
+		if _, err := team.AddDomain(ctx, "later.example", clock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		claim := func() map[string]int {
+			var mu sync.Mutex
+			claimed := map[string]int{}
+			var group sync.WaitGroup
+			for range 4 {
+				group.Go(func() {
+					for {
+						due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 7})
+						if err != nil {
+							t.Error(err)
+						}
+						if len(due) == 0 {
+							return
+						}
+						mu.Lock()
+						for _, d := range due {
+							claimed[d.Name]++
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			group.Wait()
+			return claimed
+		}
+		for _, round := range []string{"first", "after the lease"} {
+			claimed := claim()
+			if len(claimed) != len(names) {
+				t.Errorf("%s: claimed %d domains, want %d", round, len(claimed), len(names))
+			}
+			for name, n := range claimed {
+				if n != 1 {
+					t.Errorf("%s: %s was claimed %d times", round, name, n)
+				}
+			}
+			clock.advance(time.Minute)
+		}
+		teams, err := s.DueTeams(ctx)
+		if err != nil || len(teams) != 0 {
+			t.Errorf("got due teams %v, %v while the lease lasts, want none", teams, err)
+		}
+		if lag, err := s.CheckLag(ctx); err != nil || lag != 0 {
+			t.Errorf("got a lag of %s, %v while the lease lasts, want none", lag, err)
+		}
+	})
+}
+
+// TestClaimsOfSeveralTeams checks that a claim leases the oldest domains of each team, up to
+// the share of the team, and that concurrent claims of the same teams do not wait or overlap.
+func TestClaimsOfSeveralTeams(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		shares := map[dmarcd.TeamID]int{}
+		due := map[dmarcd.TeamID]int{}
+		var skipped dmarcd.TeamID
+		for i := range 6 {
+			team := newTeam(t, s, fmt.Sprint("team", i))
+			for n := range 2 * i {
+				// The same names in all teams; the last one waits longest.
+				if _, err := team.AddDomain(ctx, fmt.Sprintf("d%d.example", n), clock.Now().Add(-time.Duration(n)*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i == 5 {
+				skipped = team.ID()
+				continue
+			}
+			shares[team.ID()], due[team.ID()] = 3, 2*i
+		}
+		claimed, err := s.ClaimDueDomains(ctx, time.Minute, shares)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[dmarcd.TeamID]int{}
+		for _, d := range claimed {
+			got[d.Team]++
+			if oldest := fmt.Sprintf("d%d.example", max(0, due[d.Team]-3)); d.Name < oldest {
+				t.Errorf("%s: claimed %s before domains that wait longer", d.Team, d.Name)
+			}
+		}
+		for team, n := range due {
+			if got[team] != min(n, 3) {
+				t.Errorf("%s: claimed %d of %d domains, want at most its share of 3", team, got[team], n)
+			}
+		}
+		if got[skipped] != 0 {
+			t.Errorf("claimed %d domains of a team without a share", got[skipped])
+		}
+		var mu sync.Mutex
+		names := map[store.DueDomain]int{}
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for more := true; more; {
+					claimed, err := s.ClaimDueDomains(ctx, time.Minute, shares)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					for _, d := range claimed {
+						names[d]++
+					}
+					mu.Unlock()
+					more = len(claimed) > 0
+				}
+			})
+		}
+		group.Wait()
+		if len(names) != 1+3+5 { // 20 domains in five teams, of which 2+3+3+3 are leased
+			t.Errorf("claimed %d domains in the second round, want the other 9", len(names))
+		}
+		for d, n := range names {
+			if n != 1 {
+				t.Errorf("%s of %s was claimed %d times", d.Name, d.Team, n)
+			}
+		}
+	})
+}
+
+// TestDomainWhoseChecksNeverEnd checks that the schedule skips a domain whose checks
+// start but never end, because of a panic or a crash, with an event. A completed check
+// resumes it.
+func TestDomainWhoseChecksNeverEnd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		clock.advance(90 * time.Second)
+		if lag, err := s.CheckLag(ctx); err != nil || lag != 90*time.Second {
+			t.Errorf("got a lag of %s, %v want 1m30s", lag, err)
+		}
+		claims := func() (n int) {
+			t.Helper()
+			for range 60 {
+				due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += len(due)
+				clock.advance(time.Minute)
+			}
+			return n
+		}
+		events := func() (n int) {
+			t.Helper()
+			events, err := team.Events(ctx, store.EventFilter{Kind: dmarcd.ChecksSuspended}, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(events)
+		}
+		if got := claims(); got != 3 {
+			t.Errorf("claimed %d times in an hour, want 3", got)
+		}
+		if got := events(); got != 1 {
+			t.Errorf("got %d events, want 1", got)
+		}
+		if got := claims(); got != 0 {
+			t.Errorf("claimed %d times while suspended, want 0", got)
+		}
+		check := dmarcd.Check{At: clock.Now(), Asked: true, Reason: "no answer"}
+		plan := dmarcd.Plan{Next: clock.Now().Add(time.Minute), Retry: time.Minute, MaxRetry: time.Minute}
+		if _, err := team.SaveCheck(ctx, "example.com", check, plan); err != nil {
+			t.Fatal(err)
+		}
+		if got := claims(); got != 3 {
+			t.Errorf("claimed %d times after a check on request, want 3", got)
+		}
+		if got := events(); got != 2 {
+			t.Errorf("got %d events, want 2", got)
+		}
+	})
+}
+
+// TestChecksThatEndWithoutAResult checks that a check without a result is not one that
+// never ended.
+func TestChecksThatEndWithoutAResult(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db storetest.DB) {
+		ctx, clock := t.Context(), newClock()
+		s := db.Open(t, store.Options{Now: clock.Now})
+		team := newTeam(t, s, "a")
+		if _, err := team.AddDomain(ctx, "example.com", clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			due, err := s.ClaimDueDomains(ctx, time.Minute, map[dmarcd.TeamID]int{team.ID(): 10})
+			if err != nil || len(due) != 1 {
+				t.Fatalf("claim %d: got %v, %v, want the domain", i, due, err)
+			}
+			if err := team.CheckEnded(ctx, "example.com"); err != nil {
+				t.Fatal(err)
+			}
+			clock.advance(time.Minute)
+		}
+	})
+}
