@@ -72,17 +72,19 @@ func cgroupLimit(root fs.FS) int64 {
 		if len(fields) != 3 {
 			continue
 		}
-		folder, file := "sys/fs/cgroup", "memory.max"
+		folder, files := "sys/fs/cgroup", []string{"memory.max", "memory.high"} // above the second the kernel slows the process down
 		if fields[1] != "" {
 			if !strings.Contains(","+fields[1]+",", ",memory,") {
 				continue
 			}
-			folder, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			folder, files = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}
 		}
 		// In a container the path may be that of the host and not exist: the mounted
 		// cgroup is then the container's own.
 		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
-			least = min(least, readLimit(root, path.Join(folder, group, file)))
+			for _, file := range files {
+				least = min(least, readLimit(root, path.Join(folder, group, file)))
+			}
 			if group == "/" {
 				break
 			}

@@ -24,6 +24,7 @@ func TestFindLimit(t *testing.T) {
 		{name: "nothing", want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
 		{name: "configuration", configured: 1000, files: map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 1000, Source: memory.FromConfiguration}},
 		{name: "version 2", files: map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "5000\n"}, want: memory.Limit{Bytes: 4500, Source: memory.FromCgroup}},
+		{name: "version 2 with a soft limit", files: map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "5000\n", "sys/fs/cgroup/a/memory.high": "4000\n"}, want: memory.Limit{Bytes: 3600, Source: memory.FromCgroup}},
 		{name: "version 2 in a container", files: map[string]string{"proc/self/cgroup": "0::/../x\n", "sys/fs/cgroup/memory.max": "5000\n"}, want: memory.Limit{Bytes: 4500, Source: memory.FromCgroup}},
 		{name: "version 2 without a limit", files: map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, want: memory.Limit{Bytes: 384 << 20, Source: memory.FromDefault}},
 		{name: "version 1", files: map[string]string{"proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/x\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "7000\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, want: memory.Limit{Bytes: 6300, Source: memory.FromCgroup}},
