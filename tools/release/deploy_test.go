@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -36,12 +37,13 @@ secrets: {databasePassword: abc}
 const everything = `
 database: {host: db.example.com, parameters: ""}
 replicas: 3
-settings: {DMARCD_BASE_URL: "https://dmarc.example.com/api", DMARCD_REPORT_DOMAIN: reports.example.com, DMARCD_RATE_LIMIT: 10}
+settings: {DMARCD_BASE_URL: "https://dmarc.example.com/api", DMARCD_REPORT_DOMAIN: reports.example.com, DMARCD_RATE_LIMIT: 10, OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318"}
 secrets:
   databasePassword: abc
   key: dmarcd-key-1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
   settings: {DMARCD_TOKEN: dmd_x}
   existingSettings: more
+  files: certificates
 imagePullSecrets: [{name: registry}]
 pgbouncer: {enabled: true, image: "registry.example.com/pgbouncer:1.25"}
 persistence: {storageClass: fast}
@@ -107,6 +109,7 @@ func TestChartConnectsThroughPgbouncer(t *testing.T) {
 		least:      "postgres://dmarcd:$(DATABASE_PASSWORD)@db.example.com:5432/dmarcd?sslmode=require",
 		everything: "postgres://dmarcd:$(DATABASE_PASSWORD)@test-dmarcd-pgbouncer:6432/dmarcd?sslmode=disable",
 		"{database: {host: 'a:5432,b:5433', parameters: target_session_attrs=read-write}, secrets: {existing: mine}}": "postgres://dmarcd:$(DATABASE_PASSWORD)@a:5432,b:5433/dmarcd?target_session_attrs=read-write",
+		"{database: {host: 'a:5433,b', port: 6000, parameters: ''}, secrets: {existing: mine}}":                       "postgres://dmarcd:$(DATABASE_PASSWORD)@a:5433,b:6000/dmarcd",
 	} {
 		text, err := render(values)
 		if err != nil {
@@ -130,6 +133,53 @@ func TestChartConnectsThroughPgbouncer(t *testing.T) {
 	}
 }
 
+// TestChartOpensPorts checks that the policy lets the daemon connect to what it needs, and to nothing
+// else in the cluster.
+func TestChartOpensPorts(t *testing.T) {
+	t.Parallel()
+	// Those of the settings' defaults: DNS, mail servers, the web, mailboxes and relays.
+	always := []int32{25, 53, 53, 80, 143, 443, 465, 587, 993}
+	read := "settings: {DMARCD_DATABASE_READ: 'postgres://standby/dmarcd'}\n"
+	pooled := "pgbouncer: {enabled: true, image: x}\n"
+	for name, test := range map[string]struct {
+		values string
+		want   []int32
+	}{
+		"least":                              {least, []int32{5432}},
+		"two servers":                        {"{database: {host: 'a:5433,b', port: 6000}, secrets: {existing: mine}}", []int32{5433, 6000}},
+		"pgbouncer":                          {least + pooled, []int32{6432}},
+		"pgbouncer, and a standby for reads": {least + pooled + read, []int32{5432, 6432}},
+		"pgbouncer, and a standby with a password": {pooled + "database: {host: db}\nsecrets:\n  existing: mine\n  " + read, []int32{5432, 6432}},
+		"a collector of traces":                    {least + "networkPolicy: {egressPorts: [25, 80, 143, 443, 465, 587, 993, 4318]}", []int32{4318, 5432}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := render(test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []int32
+			for _, object := range decode(t, text) {
+				policy, ok := object.(*networkingv1.NetworkPolicy)
+				if !ok || policy.Name != "test-dmarcd" {
+					continue
+				}
+				for _, rule := range policy.Spec.Egress {
+					for _, port := range rule.Ports {
+						got = append(got, port.Port.IntVal)
+					}
+				}
+			}
+			want := slices.Concat(always, test.want)
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("got ports %v, want %v", got, want)
+			}
+		})
+	}
+}
+
 // TestChartRejects checks that wrong values are reported with what to do.
 func TestChartRejects(t *testing.T) {
 	t.Parallel()
@@ -142,6 +192,7 @@ func TestChartRejects(t *testing.T) {
 		"mail without a domain":     {least + "smtp: {enabled: true}", "DMARCD_REPORT_DOMAIN"},
 		"no image of pgbouncer":     {least + "pgbouncer: {enabled: true}", "Set pgbouncer.image"},
 		"pgbouncer and two servers": {"{database: {host: 'a,b'}, secrets: {existing: mine}, pgbouncer: {enabled: true, image: x}}", "one host"},
+		"pgbouncer and a port":      {"{database: {host: 'a:6000'}, secrets: {existing: mine}, pgbouncer: {enabled: true, image: x}}", "database.port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

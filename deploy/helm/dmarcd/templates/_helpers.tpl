@@ -18,12 +18,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{ .Values.secrets.existing | default (include "dmarcd.name" .) }}
 {{- end }}
 
+{{- /* The hosts of PostgreSQL, each with its port. */}}
+{{- define "dmarcd.hosts" -}}
+{{- $hosts := list -}}
+{{- range splitList "," (required "Set database.host to the host of PostgreSQL." .Values.database.host) -}}
+{{- $hosts = append $hosts (ternary . (printf "%s:%d" . (int $.Values.database.port)) (regexMatch ":[0-9]+$" .)) -}}
+{{- end -}}
+{{ join "," $hosts }}
+{{- end }}
+
 {{- define "dmarcd.database" -}}
-{{- $host := required "Set database.host to the host of PostgreSQL." .Values.database.host -}}
+{{- $hosts := include "dmarcd.hosts" . -}}
 {{- if .Values.pgbouncer.enabled -}}
 postgres://{{ .Values.database.user }}:$(DATABASE_PASSWORD)@{{ include "dmarcd.name" . }}-pgbouncer:6432/{{ .Values.database.name }}?sslmode=disable
 {{- else -}}
-postgres://{{ .Values.database.user }}:$(DATABASE_PASSWORD)@{{ $host }}{{ if not (contains "," $host) }}:{{ .Values.database.port }}{{ end }}/{{ .Values.database.name }}{{ with .Values.database.parameters }}?{{ . }}{{ end }}
+postgres://{{ .Values.database.user }}:$(DATABASE_PASSWORD)@{{ $hosts }}/{{ .Values.database.name }}{{ with .Values.database.parameters }}?{{ . }}{{ end }}
 {{- end -}}
 {{- end }}
 
