@@ -123,7 +123,7 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 	if len(shares) == 0 {
 		return false, nil
 	}
-	due, err := r.Claim(ctx, checkLease, shares)
+	due, err := r.claim(ctx, shares)
 	if err != nil {
 		return false, err
 	}
@@ -138,6 +138,24 @@ func (r *checkRun) next(ctx context.Context) (again bool, err error) {
 	// A team that got less than its share has no more, or another replica claims it.
 	r.turns = slices.DeleteFunc(r.turns, func(team dmarcd.TeamID) bool { return shares[team] > 0 })
 	return len(due) > 0 || len(r.turns) > 0, nil
+}
+
+// claim claims the shares of all teams together, or one by one if that fails: the error of one
+// team does not stop the others.
+func (r *checkRun) claim(ctx context.Context, shares map[dmarcd.TeamID]int) (due []Due, err error) {
+	due, err = r.Claim(ctx, checkLease, shares)
+	if err == nil || len(shares) == 1 || ctx.Err() != nil {
+		return due, err
+	}
+	for team, share := range shares {
+		claimed, failed := r.Claim(ctx, checkLease, map[dmarcd.TeamID]int{team: share})
+		due, err = append(due, claimed...), errors.Join(err, failed)
+	}
+	if len(due) == 0 {
+		return nil, err
+	}
+	report(ctx, r.Log, "claim checks", err)
+	return due, nil
 }
 
 // line makes teams the ones that wait. Those that waited before keep their places.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -337,6 +338,42 @@ func TestTeamsTakeTurns(t *testing.T) {
 			if n := begun[dmarcd.TeamID(1+team)]; n < rounds-1 || n > rounds+1 {
 				t.Errorf("team %d had %d checks in the time of %d for each team", 1+team, n, rounds)
 			}
+		}
+	})
+}
+
+// A team whose claims fail does not stop the checks of the others.
+func TestOneTeamCannotBeClaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBacklog(0)
+		for i := range 30 {
+			b.waiting = append(b.waiting, jobs.Due{Team: dmarcd.TeamID(1 + i%3), Name: fmt.Sprint(i)})
+		}
+		var checked atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		job := &jobs.Checks{
+			Teams: b.teams, Ended: b.ended, Rate: 100, Log: slog.New(slog.DiscardHandler),
+			Claim: func(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]jobs.Due, error) {
+				if shares[2] > 0 {
+					return nil, errors.New("the rows of the team are damaged")
+				}
+				return b.claim(ctx, lease, shares)
+			},
+			Check: func(context.Context, jobs.Due) error {
+				checked.Add(1)
+				return nil
+			},
+		}
+		go func() { done <- job.Run(ctx) }()
+		time.Sleep(time.Minute)
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := checked.Load(); got != 20 {
+			t.Errorf("got %d checks of the other teams, want 20", got)
 		}
 	})
 }
