@@ -15,6 +15,10 @@ RACE      := -race $(foreach package,$(UNWATCHED),-gcflags=$(package)=-race=fals
 # TestSequentialPackages checks that.
 SEQUENTIAL := ./aggregate ./bimi ./dane ./dkim ./dmarc ./dns ./dns/txt ./failure ./mtasts ./tlsrpt ./internal/intake/unpack
 
+# The packages that only test the built daemon. The race detector is for the daemon, and not
+# for their tests (DMARCD_TEST_RACE).
+OUTSIDE := ./test/e2e ./test/browser ./test/adversary
+
 # What make mutate tries: a sample of the packages in which a wrong condition costs most.
 MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth internal/service internal/intake/unpack
 
@@ -22,7 +26,7 @@ MUTATE := -sample 100 dmarc spf dkim aggregate failure tlsrpt internal/auth inte
 STATEMENTS := $(CURDIR)/.cache/statements
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race with-server test-queries test-packaging test-pgbouncer test-citus test-bucket adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
+.PHONY: help build run demo test race with-server test-daemon test-packages test-queries test-packaging test-pgbouncer test-citus test-bucket adversary test-short soak mutate lint fuzz bench vuln gen release test-release test-rolling screenshots
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,15 +51,20 @@ test: ## run every test, on SQLite and PostgreSQL; installs what it needs
 	scripts/with-postgres.sh $(MAKE) with-server
 	@scripts/say-skipped.sh
 
-race: ## like test, most of it with the race detector, which takes nearly twice as long
-	$(MAKE) test DETECT='$(RACE)'
+race: ## like test, with the race detector in all that runs concurrently
+	DMARCD_TEST_RACE=1 $(MAKE) test DETECT='$(RACE)'
 
-with-server: # the part of test that needs a PostgreSQL, the longest packages first
+with-server: # the part of test that needs a PostgreSQL
 	mkdir -p $(dir $(STATEMENTS)) && rm -f $(STATEMENTS)
-	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(DETECT) -timeout=60m ./test/e2e ./internal/store ./test/browser \
-		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) ./test/adversary)")
+	$(MAKE) --jobs=2 test-daemon test-packages
 	$(MAKE) --jobs=2 test-queries test-packaging # each uses one processor for most of its time
-	$(MAKE) adversary # measures memory, so without the race detector, and alone
+
+test-daemon: # the tests of the built daemon, the longest first; they often wait
+	go test -timeout=60m $(OUTSIDE)
+
+test-packages: # what runs in the process of its tests, the longest first
+	DMARCD_TEST_STATEMENTS=$(STATEMENTS) go test $(DETECT) -timeout=60m ./internal/store \
+		$$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL) $(OUTSIDE))")
 
 test-queries: # through PgBouncer, and that each binds its team; what has no goroutines
 	go test $(SEQUENTIAL)
@@ -95,7 +104,7 @@ soak: ## run every test 20 times, then each fuzz target for an hour, then mutate
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	scripts/build-assets.sh
-	DMARCD_SOAK=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test $(RACE) -count=20 -timeout=0 ./...
+	DMARCD_SOAK=1 DMARCD_TEST_RACE=1 DMARCD_E2E_KILLS=200 DMARCD_DISCOVERY_SEEDS=200 scripts/with-postgres.sh go test $(RACE) -count=20 -timeout=0 ./...
 	FUZZTIME=1h scripts/fuzz.sh
 	$(MAKE) mutate
 	$(MAKE) test-bucket

@@ -16,6 +16,10 @@ var raceFlags = []string{
 	"-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc/...=-race=false", "-gcflags=modernc.org/memory=-race=false",
 }
 
+// RaceVariable names the environment variable that has tests use BuildRace where they
+// support both. `make race` sets it.
+const RaceVariable = "DMARCD_TEST_RACE"
+
 // Build builds the daemon in a folder and returns the path of the binary.
 func Build(folder string) (string, error) { return build(folder, "dmarcd") }
 
@@ -51,6 +55,6 @@ func build(folder, name string, flags ...string) (program string, err error) {
 	if err != nil {
 		return "", err
 	}
-	program = filepath.Join(folder, "dmarcd")
+	program = filepath.Join(folder, name)
 	return program, os.WriteFile(program, content, 0o755)
 }

@@ -130,13 +130,8 @@ func textMail(text string) string {
 }
 
 func TestBombs(t *testing.T) {
-	// The race detector needs many times the memory.
-	plain, err := daemon.Build(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	each(t, "", func(t *testing.T, in *installation) {
-		in.program = plain
+		in.program = program // the race detector needs many times the memory
 		s := in.serve(receiving()...)
 		s.add("example.com")
 		address := in.reportAddress("default", "example.com", reporting)

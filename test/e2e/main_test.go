@@ -13,8 +13,13 @@ import (
 	"github.com/dmarcd/dmarcd/test/daemon"
 )
 
-// program is the path of the binary, which TestMain builds.
-var program string
+var (
+	// program is the path of the binary, which TestMain builds.
+	program string
+	// detecting is the path of the binary with the race detector, if RaceVariable is set,
+	// and otherwise that of program. It prints races on standard error.
+	detecting string
+)
 
 // proven records which documented answers the tests have seen.
 var proven contracts
@@ -39,7 +44,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(folder) }() // a temporary folder
-	if program, err = build(folder); err != nil {
+	if err := build(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -54,13 +59,16 @@ func buildAndRun(m *testing.M) int {
 	return status
 }
 
-// build builds the binary, with the race detector if there is a C compiler. Races are
-// then reported on standard error.
-func build(folder string) (string, error) {
-	if program, err := daemon.BuildRace(folder); err == nil {
-		return program, nil
+// build sets program and detecting.
+func build(folder string) (err error) {
+	if program, err = daemon.Build(folder); err != nil {
+		return err
 	}
-	return daemon.Build(folder)
+	detecting = program
+	if os.Getenv(daemon.RaceVariable) != "" {
+		detecting, err = daemon.BuildRace(folder)
+	}
+	return err
 }
 
 // wholeSuite reports whether the flags select all tests.

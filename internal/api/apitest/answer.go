@@ -32,10 +32,12 @@ type answer struct {
 type header struct {
 	required bool
 	schema   *base.Schema
+	options  *config.ValidationOptions // with the compiled schema
 }
 
 func readAnswers(documented *v3.Responses) (map[int]answer, error) {
 	answers := map[int]answer{}
+	options := config.NewValidationOptions(config.WithFormatAssertions())
 	for code, response := range documented.Codes.FromOldest() {
 		status, err := strconv.Atoi(code)
 		if err != nil {
@@ -47,7 +49,7 @@ func readAnswers(documented *v3.Responses) (map[int]answer, error) {
 			if err != nil {
 				return nil, fmt.Errorf("header %s: %w", name, err)
 			}
-			a.headers[http.CanonicalHeaderKey(name)] = header{required: h.Required, schema: schema}
+			a.headers[http.CanonicalHeaderKey(name)] = header{required: h.Required, schema: schema, options: options}
 		}
 		answers[status] = a
 	}
@@ -94,7 +96,7 @@ func (h header) check(name, text string) error {
 	}
 	differences := parameters.ValidateSingleParameterSchema(h.schema, value, name, name, name,
 		helpers.ResponseBodyValidation, helpers.ParameterValidationHeader,
-		config.NewValidationOptions(config.WithFormatAssertions()), "", "")
+		h.options, "", "")
 	if len(differences) > 0 {
 		return fmt.Errorf("header %s: got %q: %w", name, text, plainErrors(differences)[0])
 	}

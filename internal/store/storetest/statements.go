@@ -41,34 +41,46 @@ func (db DB) recorded(t testing.TB, options store.Options) store.Options {
 		}
 	})
 	var mu sync.Mutex
-	seen := make(map[string]bool)
+	seen, written := make(map[call]bool), make(map[string]bool)
 	observe := options.Statement // of the test
 	options.Statement = func(query string) {
 		if observe != nil {
 			defer observe(query)
 		}
-		line, err := json.Marshal(statement{SQL: query, Functions: storeFunctions()})
+		c := call{query: query}
+		runtime.Callers(2, c.callers[:])
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[c] {
+			return
+		}
+		seen[c] = true
+		line, err := json.Marshal(statement{SQL: query, Functions: c.storeFunctions()})
 		if err != nil {
 			t.Errorf("record a statement: %v", err)
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if seen[string(line)] {
+		if written[string(line)] {
 			return
 		}
-		seen[string(line)] = true
+		written[string(line)] = true
 		// A statement may run after the end of the test that opened the store.
 		_, _ = file.Write(append(line, '\n')) // what is missing, tenantsql misses
 	}
 	return options
 }
 
+// call is a statement with the stack that led to it. Most statements run many times: to
+// compare stacks costs far less than to find the names of their functions.
+type call struct {
+	query   string
+	callers [64]uintptr // 0 behind the last
+}
+
 // storeFunctions returns the functions of the store among the callers, up to the one that
 // was called from outside.
-func storeFunctions() []string {
-	callers := make([]uintptr, 64)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+func (c *call) storeFunctions() []string {
+	frames := runtime.CallersFrames(c.callers[:])
 	var functions []string
 	for {
 		frame, more := frames.Next()
