@@ -152,4 +152,4 @@ screenshots: ## draw every page of the sample team into docs/screenshots: light,
 	scripts/need-node.sh
 	scripts/need-browser.sh
 	mkdir -p docs/screenshots && rm -f docs/screenshots/*.png
-	go test ./test/browser -run 'TestLooks$$' -count=1 -screenshots '$(CURDIR)/docs/screenshots'
+	go test ./test/browser -run 'TestDemo/looks' -count=1 -screenshots '$(CURDIR)/docs/screenshots'

@@ -24,17 +24,27 @@ func (v violation) String() string {
 	return b.String()
 }
 
-// runAxe runs every rule: those of WCAG 2.2, of which axe leaves the size of targets
-// out unless it is asked, and its good practices. Contrast, which costs most, is left
-// out where the same colours were checked before.
-const runAxe = `axe.run(document, { resultTypes: ["violations"],
-	rules: { "target-size": { enabled: true }, "color-contrast": { enabled: %t } } }).then(({ violations }) =>
+// rules are the options of a run of axe that choose its rules.
+type rules string
+
+const (
+	// allRules are those of WCAG 2.2, of which axe leaves the size of targets out unless it is
+	// asked, and its good practices.
+	allRules rules = `rules: { "target-size": { enabled: true } }`
+	// colourRules are those that depend on colours. Contrast costs more than all others.
+	colourRules rules = `runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] }`
+	// shapeRules are all others.
+	shapeRules rules = `rules: { "target-size": { enabled: true }, "color-contrast": { enabled: false }, "link-in-text-block": { enabled: false } }`
+	// mailRules are those that hold for a message, which is no page of ours.
+	mailRules rules = `runOnly: { type: "rule", values: ["color-contrast", "image-alt"] }`
+)
+
+const runAxe = `axe.run(document, { resultTypes: ["violations"], %s }).then(({ violations }) =>
 	violations.map(({ id, impact, help, nodes }) => ({ ID: id, Impact: impact, Help: help,
 		Nodes: nodes.slice(0, 5).map(({ html, failureSummary }) => ({ HTML: html.slice(0, 300), FailureSummary: failureSummary })) })))`
 
-// axe returns what axe has to say against the present page, about its colours too or
-// not.
-func (b *tab) axe(colours bool) []violation {
+// axe returns the rules that the present page breaks.
+func (b *tab) axe(chosen rules) []violation {
 	b.t.Helper()
 	if !read(b, evaluate[bool](`"axe" in window`)) {
 		script, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
@@ -43,5 +53,5 @@ func (b *tab) axe(colours bool) []violation {
 		}
 		b.do(chromedp.Evaluate[chromedp.Void](string(script)))
 	}
-	return read(b, evaluate[[]violation](fmt.Sprintf(runAxe, colours)))
+	return read(b, evaluate[[]violation](fmt.Sprintf(runAxe, chosen)))
 }

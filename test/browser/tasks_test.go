@@ -13,17 +13,12 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/dmarcd/dmarcd/internal/demo"
 )
 
-// TestTasks does what administrators come for, over the demo. The clicks of each task are
+// doTasks does what administrators come for, in the demo. The clicks of each task are
 // those of docs/tasks.md.
-func TestTasks(t *testing.T) {
-	t.Parallel()
-	s := serveDemo(t)
-	b := s.open(t)
-	b.acceptInvitation(s.link, demo.Ada)
+func (b *tab) doTasks() {
+	b.t.Helper()
 	const spoofed = "/app/domains/brightpay.example"
 	for _, task := range []struct {
 		name, start string
@@ -46,7 +41,7 @@ func TestTasks(t *testing.T) {
 		}
 		for _, want := range task.says {
 			if got := b.text("main"); !strings.Contains(got, want) {
-				t.Errorf("%s: got %q, want it to say %q", task.name, got, want)
+				b.t.Errorf("%s: got %q, want it to say %q", task.name, got, want)
 			}
 		}
 	}
