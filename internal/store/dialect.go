@@ -34,7 +34,10 @@ type dialect struct {
 	maxParameters int
 	// copyRows inserts rows by COPY in the transaction of a connection; nil if not supported.
 	copyRows func(ctx context.Context, conn *sql.Conn, table string, columns []string, values []any) error
-	isUnique func(error) bool
+	// queryEach runs a query once for each list of arguments, in one round trip, in the transaction
+	// of a connection; nil if not supported.
+	queryEach func(ctx context.Context, conn *sql.Conn, query string, args [][]any, row func(scanner) error) error
+	isUnique  func(error) bool
 	// isCollision reports errors caused by a concurrent transaction: a retry may succeed.
 	isCollision func(error) bool
 	isTemporary func(error) bool

@@ -57,15 +57,29 @@ func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
 // check is saved, and later each time. A domain whose checks never finish is suspended, with an
 // event.
 func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares map[dmarcd.TeamID]int) ([]DueDomain, error) {
+	now := s.now()
+	var args [][]any
+	for _, team := range slices.Sorted(maps.Keys(shares)) {
+		args = append(args, []any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), int64(team), shares[team]})
+	}
 	var due []DueDomain
 	err := s.Team(system).retryTx(ctx, func(tx tx) error {
 		due = nil
-		for _, team := range slices.Sorted(maps.Keys(shares)) {
-			claimed, err := s.Team(team).claimDue(ctx, tx, lease, shares[team])
-			if err != nil {
-				return err
+		claimed, err := collectEach(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
+				next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
+			WHERE team_id = $5 AND id IN (SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
+				ORDER BY next_check_at LIMIT $6`+s.dialect.skipLocked+`)
+			RETURNING team_id, id, name, next_full_at <= $2, unfinished`, args, scanClaim)
+		if err != nil {
+			return err
+		}
+		for _, c := range claimed {
+			if c.unfinished <= maxUnfinished {
+				due = append(due, c.DueDomain)
+				continue
 			}
-			due = append(due, claimed...)
+			s.Team(c.Team).addEvents(tx, c.id, now, dmarcd.Event{Kind: dmarcd.ChecksSuspended, EventData: dmarcd.EventData{Reason: suspended}})
+			s.options.Log.WarnContext(ctx, "scheduled checks suspended", "team", c.Team, "domain", c.Name, "unfinished", maxUnfinished)
 		}
 		return nil
 	})
@@ -75,39 +89,16 @@ func (s *Store) ClaimDueDomains(ctx context.Context, lease time.Duration, shares
 	return due, nil
 }
 
-func (t *Team) claimDue(ctx context.Context, tx tx, lease time.Duration, limit int) ([]DueDomain, error) {
-	now := t.store.now()
-	claimed, err := collect(ctx, tx, `UPDATE domains SET unfinished = unfinished + 1,
-			next_check_at = CASE WHEN unfinished < $1 THEN $2 + $3 * (1 + 3 * unfinished) ELSE $4 END
-		WHERE team_id = $5 AND id IN (SELECT id FROM domains WHERE team_id = $5 AND next_check_at <= $2 AND deleted_at = 0
-			ORDER BY next_check_at LIMIT $6`+t.store.dialect.skipLocked+`)
-		RETURNING id, name, next_full_at <= $2, unfinished`,
-		[]any{maxUnfinished, unix(now), int64(lease / time.Second), int64(never), t.id, limit}, scanClaim)
-	if err != nil {
-		return nil, err
-	}
-	var due []DueDomain
-	for _, c := range claimed {
-		if c.unfinished <= maxUnfinished {
-			due = append(due, DueDomain{Team: t.id, Name: c.name, Full: c.full})
-			continue
-		}
-		t.addEvents(tx, c.id, now, dmarcd.Event{Kind: dmarcd.ChecksSuspended, EventData: dmarcd.EventData{Reason: suspended}})
-		t.store.options.Log.WarnContext(ctx, "scheduled checks suspended", "team", t.id, "domain", c.name, "unfinished", maxUnfinished)
-	}
-	return due, nil
-}
-
 type claim struct {
+	DueDomain
+
 	id         dmarcd.DomainID
-	name       string
-	full       bool
 	unfinished int
 }
 
 func scanClaim(scan scanner) (claim, error) {
 	var c claim
-	err := scan(&c.id, &c.name, &c.full, &c.unfinished)
+	err := scan(&c.Team, &c.id, &c.Name, &c.Full, &c.unfinished)
 	return c, err
 }
 

@@ -38,6 +38,7 @@ var postgresDialect = dialect{
 	partitions:    true,
 	maxParameters: 1000,
 	copyRows:      copyRowsPostgres,
+	queryEach:     queryEachPostgres,
 	isUnique:      isUniquePostgres,
 	isCollision:   isCollisionPostgres,
 	isTemporary:   isTemporaryPostgres,

@@ -213,6 +213,28 @@ func collect[T any](ctx context.Context, t tx, query string, args []any, scan fu
 	return all, t.store.kind(rows.Err())
 }
 
+// collectEach is collect for several lists of arguments, in one transaction.
+func collectEach[T any](ctx context.Context, t tx, query string, args [][]any, scan func(scanner) (T, error)) ([]T, error) {
+	var all []T
+	if t.store.dialect.queryEach != nil {
+		defer t.store.begin(query)()
+		err := t.store.dialect.queryEach(ctx, t.conn, query, args, func(row scanner) error {
+			one, err := scan(row)
+			all = append(all, one)
+			return err
+		})
+		return all, t.store.kind(err)
+	}
+	for _, list := range args {
+		some, err := collect(ctx, t, query, list, scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
 // collectRead is collect outside a transaction; it can be cancelled.
 func collectRead[T any](ctx context.Context, s longReader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = s.longRead(ctx, func(read tx) error {
