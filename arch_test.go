@@ -78,6 +78,9 @@ var packages = map[string][]string{
 	"internal/reporttext": nil,
 	"internal/corpustest": {"dns", "dns/dnstest"},
 	"internal/costtest":   nil,
+	"internal/certtest":   nil,
+	"internal/goldentest": nil,
+	"internal/gziptest":   nil,
 
 	"internal/config":                {"."},
 	"internal/wire":                  join(protocols, "."),

@@ -3,8 +3,6 @@ package aggregate_test
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden is the content of a golden file.
 type golden struct {
@@ -57,30 +54,9 @@ func TestGolden(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".xml"), func(t *testing.T) {
 			t.Parallel()
 			report, records := readOwnFile(t, name)
-			checkGolden(t, strings.TrimSuffix(name, ".xml")+".golden.json", goldenOf(report, records))
+			goldentest.CheckJSON(t, strings.TrimSuffix(name, ".xml")+".golden.json", goldenOf(report, records))
 			checkRoundTrip(t, report, records)
 		})
-	}
-}
-
-func checkGolden(t *testing.T, name string, g golden) {
-	t.Helper()
-	got, err := json.MarshalIndent(g, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got = append(got, '\n')
-	if *update {
-		if err := os.WriteFile(name, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

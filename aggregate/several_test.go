@@ -1,17 +1,14 @@
 package aggregate_test
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 )
 
 // goldenReport is one report of several.
@@ -36,23 +33,7 @@ func TestSeveral(t *testing.T) {
 			for more := true; more; more = r.Another() {
 				all = append(all, goldenReportOf(t, r))
 			}
-			got, err := json.MarshalIndent(all, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := strings.TrimSuffix(name, ".xml") + ".golden.json"
-			if *update {
-				if err := os.WriteFile(file, append(got, '\n'), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.TrimSpace(string(want)), string(got)); diff != "" {
-				t.Errorf("got (+) against want (-):\n%s", diff)
-			}
+			goldentest.CheckJSON(t, strings.TrimSuffix(name, ".xml")+".golden.json", all)
 		})
 	}
 }

@@ -2,18 +2,18 @@ package bimi_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/base64"
 	"encoding/pem"
-	"math/big"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/certtest"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 )
 
 var (
@@ -26,37 +26,14 @@ var (
 	sha256ID   = asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}
 )
 
-type identity struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
 // issue creates a certificate from a template. It is valid for a year around today unless
 // the template says otherwise, and self-signed without an issuer.
-func issue(t testing.TB, issuer *identity, template x509.Certificate) *identity {
+func issue(t testing.TB, issuer *tls.Certificate, template x509.Certificate) *tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber = big.NewInt(1)
-	template.BasicConstraintsValid = true
 	if template.NotAfter.IsZero() {
 		template.NotBefore, template.NotAfter = today.AddDate(0, -6, 0), today.AddDate(0, 6, 0)
 	}
-	parent, signer := &template, key
-	if issuer != nil {
-		parent, signer = issuer.certificate, issuer.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &identity{certificate, key}
+	return certtest.New(t, issuer, template)
 }
 
 // authority returns the template of a CA certificate, with or without the key usage for
@@ -78,7 +55,7 @@ func mark(t testing.TB) x509.Certificate {
 		}},
 		DNSNames:           []string{"Example.com"},
 		UnknownExtKeyUsage: markUsage,
-		ExtraExtensions:    []pkix.Extension{logotype(t, compress(t, goodSVG), []byte(goodSVG))},
+		ExtraExtensions:    []pkix.Extension{logotype(t, gziptest.Pack(goodSVG), []byte(goodSVG))},
 	}
 }
 
@@ -126,10 +103,10 @@ func marshal(t testing.TB, value any, params string) []byte {
 }
 
 // document returns the certificates in PEM.
-func document(identities ...*identity) []byte {
+func document(identities ...*tls.Certificate) []byte {
 	var b bytes.Buffer
 	for _, i := range identities {
-		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.certificate.Raw}))
+		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Leaf.Raw}))
 	}
 	return b.Bytes()
 }

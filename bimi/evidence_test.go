@@ -2,6 +2,8 @@ package bimi_test
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -12,12 +14,13 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd/bimi"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 )
 
 // expect returns the expectation that a valid document meets.
-func expect(root *identity) bimi.Expectation {
+func expect(root *tls.Certificate) bimi.Expectation {
 	roots := x509.NewCertPool()
-	roots.AddCert(root.certificate)
+	roots.AddCert(root.Leaf)
 	return bimi.Expectation{
 		Query:       bimi.Query{Domain: "news.example.com", Organization: "example.com"},
 		ImageSHA256: hashOf(goodSVG), Roots: roots, At: today,
@@ -37,14 +40,14 @@ func TestCheckEvidenceOfCertificate(t *testing.T) {
 	}{
 		{name: "good"},
 		{name: "a hash of the compressed image", change: func(c *x509.Certificate) {
-			c.ExtraExtensions = []pkix.Extension{logotype(t, compress(t, goodSVG), compress(t, goodSVG))}
+			c.ExtraExtensions = []pkix.Extension{logotype(t, gziptest.Pack(goodSVG), gziptest.Pack(goodSVG))}
 		}},
 		{name: "an image that is not compressed", change: func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{logotype(t, []byte(goodSVG), []byte(goodSVG))}
 		}},
 		{
 			name: "a hash of the image with its lines ended by LF", change: func(c *x509.Certificate) {
-				c.ExtraExtensions = []pkix.Extension{logotype(t, compress(t, "\r\n"+goodSVG+"\r"), []byte("\n"+goodSVG+"\n"))}
+				c.ExtraExtensions = []pkix.Extension{logotype(t, gziptest.Pack("\r\n"+goodSVG+"\r"), []byte("\n"+goodSVG+"\n"))}
 			},
 			expect: func(e *bimi.Expectation) { e.ImageSHA256 = hashOf("\r\n" + goodSVG + "\r") },
 		},
@@ -142,9 +145,7 @@ func TestCheckEvidenceOfCertificate(t *testing.T) {
 			if !slices.Equal(got.Problems, tt.want) {
 				t.Errorf("got %v want %v", got.Problems, tt.want)
 			}
-			if tt.mark == "" {
-				tt.mark = "VMC"
-			}
+			tt.mark = cmp.Or(tt.mark, "VMC")
 			if got.Mark.String() != tt.mark || got.Certificate == nil {
 				t.Errorf("got mark %v, certificate %v; want %s", got.Mark, got.Certificate, tt.mark)
 			}
@@ -162,7 +163,7 @@ func TestCheckEvidenceOfDocument(t *testing.T) {
 	misled := issue(t, server, mark(t))
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("not really")})
 	junk := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("junk")})
-	many := slices.Repeat([]*identity{middle}, 10)
+	many := slices.Repeat([]*tls.Certificate{middle}, 10)
 	for _, tt := range []struct {
 		name     string
 		document []byte
@@ -189,7 +190,7 @@ func TestCheckEvidenceOfDocument(t *testing.T) {
 		{name: "a private key", document: append(document(leaf, middle), key...), want: []bimi.Problem{{Kind: bimi.UnexpectedBlock, Text: "PRIVATE KEY"}}},
 		{name: "junk", document: append(document(leaf, middle), junk...), want: []bimi.Problem{{Kind: bimi.BadCertificate, Text: "x509: malformed certificate"}}},
 		{
-			name: "eleven certificates", document: document(append([]*identity{leaf}, many...)...),
+			name: "eleven certificates", document: document(append([]*tls.Certificate{leaf}, many...)...),
 			want: []bimi.Problem{{Kind: bimi.TooManyCertificates}, {Kind: bimi.OutOfOrder, Subject: "middle", Text: "root"}},
 		},
 	} {

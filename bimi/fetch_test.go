@@ -1,6 +1,7 @@
 package bimi_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/bimi"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 )
 
 // serve starts a server for https://example.com and returns a client that connects to it
@@ -38,7 +40,7 @@ func serve(t *testing.T) *http.Client {
 	})
 	mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(compress(t, strings.Repeat(" ", 2<<20)))
+		_, _ = w.Write(gziptest.Pack(strings.Repeat(" ", 2<<20)))
 	})
 	mux.Handle("/moved", http.RedirectHandler("/logo.svg", http.StatusFound))
 	mux.Handle("/plain", http.RedirectHandler("http://example.com/logo.svg", http.StatusFound))
@@ -87,9 +89,7 @@ func TestFetchImage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tt.final == "" {
-				tt.final = tt.uri
-			}
+			tt.final = cmp.Or(tt.final, tt.uri)
 			if got.URI != tt.final || got.Status != tt.status || len(got.Content) != tt.length {
 				t.Errorf("got %s, status %d, %d bytes; want %s, %d, %d", got.URI, got.Status, len(got.Content), tt.final, tt.status, tt.length)
 			}

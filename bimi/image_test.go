@@ -2,7 +2,6 @@ package bimi_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dmarcd/dmarcd/bimi"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 )
 
 const (
@@ -17,19 +17,6 @@ const (
 	title   = `<title>Example</title>`
 	goodSVG = `<?xml version="1.0" encoding="UTF-8"?>` + svgHead + title + `<circle cx="32" cy="32" r="30" fill="#036"/></svg>`
 )
-
-func compress(t testing.TB, data string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(data)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // hashOf returns the hash of an image in the format of bimi.Image.
 func hashOf(svg string) string {
@@ -105,7 +92,7 @@ func TestCheckImage(t *testing.T) {
 
 func TestCheckImageFields(t *testing.T) {
 	t.Parallel()
-	got := bimi.CheckImage(compress(t, goodSVG))
+	got := bimi.CheckImage(gziptest.Pack(goodSVG))
 	if !got.Compressed || got.Bytes != len(goodSVG) || got.SHA256 != hashOf(goodSVG) || len(got.Problems) != 0 {
 		t.Errorf("got compressed %v, %d bytes, hash %s, problems %v", got.Compressed, got.Bytes, got.SHA256, got.Problems)
 	}
@@ -120,7 +107,7 @@ func TestCheckImageSize(t *testing.T) {
 		frame := svgHead + title + `<desc></desc></svg>`
 		return strings.Replace(frame, "<desc>", "<desc>"+strings.Repeat("x", n-len(frame)), 1)
 	}
-	truncated := compress(t, goodSVG)
+	truncated := gziptest.Pack(goodSVG)
 	truncated = truncated[:len(truncated)-4]
 	for _, tt := range []struct {
 		name string
@@ -129,9 +116,9 @@ func TestCheckImageSize(t *testing.T) {
 	}{
 		{name: "32 KiB", data: []byte(sized(bimi.MaxImageBytes))},
 		{name: "a byte more", data: []byte(sized(bimi.MaxImageBytes + 1)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "32769 bytes"}}},
-		{name: "the expanded size counts", data: compress(t, sized(bimi.MaxImageBytes+1)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "32769 bytes"}}},
+		{name: "the expanded size counts", data: gziptest.Pack(sized(bimi.MaxImageBytes + 1)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "32769 bytes"}}},
 		{name: "too large to be read", data: bytes.Repeat([]byte(" "), 1<<20+1), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "more than 1 MiB"}}},
-		{name: "a bomb", data: compress(t, strings.Repeat(" ", 8<<20)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "more than 1 MiB"}}},
+		{name: "a bomb", data: gziptest.Pack(strings.Repeat(" ", 8<<20)), want: []bimi.Problem{{Kind: bimi.ImageTooLarge, Text: "more than 1 MiB"}}},
 		{name: "no gzip after all", data: []byte{0x1f, 0x8b, 1}, want: []bimi.Problem{{Kind: bimi.BadCompression, Text: "unexpected EOF"}}},
 		{name: "gzip cut short", data: truncated, want: []bimi.Problem{{Kind: bimi.BadCompression, Text: "unexpected EOF"}}},
 	} {

@@ -1,59 +1,29 @@
 package dane_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"math/big"
 	"testing"
 	"time"
 
 	"github.com/dmarcd/dmarcd/dane"
+	"github.com/dmarcd/dmarcd/internal/certtest"
 )
 
 // today lies within the dates of every certificate of the tests.
 var today = time.Date(2026, time.November, 15, 9, 30, 0, 0, time.UTC)
 
-// authority is a certificate that can issue others.
-type authority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
 // issue makes a certificate that lives for a month around today. Without an issuer
 // it signs itself, without names it is an authority.
-func issue(t *testing.T, issuer *authority, subject string, names ...string) *authority {
+func issue(t *testing.T, issuer *tls.Certificate, subject string, names ...string) *tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: subject},
-		NotBefore:             today.AddDate(0, 0, -15),
-		NotAfter:              today.AddDate(0, 0, 15),
-		DNSNames:              names,
-		IsCA:                  len(names) == 0,
-		BasicConstraintsValid: true,
-	}
-	parent, signer := template, key
-	if issuer != nil {
-		parent, signer = issuer.certificate, issuer.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &authority{certificate, key}
+	return certtest.New(t, issuer, x509.Certificate{
+		Subject: pkix.Name{CommonName: subject}, DNSNames: names, IsCA: len(names) == 0,
+		NotBefore: today.AddDate(0, 0, -15), NotAfter: today.AddDate(0, 0, 15),
+	})
 }
 
 // recordOf returns the TLSA record of the given parameters that matches c.

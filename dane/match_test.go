@@ -20,9 +20,9 @@ func TestMatch(t *testing.T) {
 	)
 	root := issue(t, nil, "root")
 	middle := issue(t, root, "middle")
-	leaf := issue(t, middle, "server", "mx.example.com").certificate
+	leaf := issue(t, middle, "server", "mx.example.com").Leaf
 	other := issue(t, nil, "other")
-	served := chain{leaf, middle.certificate, root.certificate}
+	served := chain{leaf, middle.Leaf, root.Leaf}
 	names := []string{"mx.example.com", "example.com"}
 	for _, tt := range []struct {
 		name    string
@@ -38,18 +38,18 @@ func TestMatch(t *testing.T) {
 		{name: "3 0 0", chain: served, records: records{recordOf(3, 0, 0, leaf)}, names: names, matched: leaf},
 		{name: "3 1 0", chain: served, records: records{recordOf(3, 1, 0, leaf)}, names: names, matched: leaf},
 		{name: "usage 3 ignores dates and names", chain: chain{leaf}, records: records{recordOf(3, 0, 1, leaf)}, after: 9000 * time.Hour, matched: leaf},
-		{name: "usage 3 is not about an issuer", chain: served, records: records{recordOf(3, 1, 1, root.certificate)}, names: names, want: []dane.Kind{dane.NoMatch}},
-		{name: "the second of two records", chain: served, records: records{recordOf(3, 1, 1, other.certificate), recordOf(3, 1, 1, leaf)}, names: names, matched: leaf},
-		{name: "2 0 1 for the root", chain: served, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, matched: root.certificate},
-		{name: "2 1 1 for an authority in between", chain: served, records: records{recordOf(2, 1, 1, middle.certificate)}, names: names, matched: middle.certificate},
-		{name: "2 1 1 for an authority without the root", chain: chain{leaf, middle.certificate}, records: records{recordOf(2, 1, 1, middle.certificate)}, names: names, matched: middle.certificate},
+		{name: "usage 3 is not about an issuer", chain: served, records: records{recordOf(3, 1, 1, root.Leaf)}, names: names, want: []dane.Kind{dane.NoMatch}},
+		{name: "the second of two records", chain: served, records: records{recordOf(3, 1, 1, other.Leaf), recordOf(3, 1, 1, leaf)}, names: names, matched: leaf},
+		{name: "2 0 1 for the root", chain: served, records: records{recordOf(2, 0, 1, root.Leaf)}, names: names, matched: root.Leaf},
+		{name: "2 1 1 for an authority in between", chain: served, records: records{recordOf(2, 1, 1, middle.Leaf)}, names: names, matched: middle.Leaf},
+		{name: "2 1 1 for an authority without the root", chain: chain{leaf, middle.Leaf}, records: records{recordOf(2, 1, 1, middle.Leaf)}, names: names, matched: middle.Leaf},
 		{name: "usage 2 is not about the server's own certificate", chain: served, records: records{recordOf(2, 1, 1, leaf)}, names: names, want: []dane.Kind{dane.NoMatch}},
-		{name: "usage 2 without the chain", chain: chain{leaf}, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, want: []dane.Kind{dane.ChainNotServed}},
-		{name: "usage 2 with a gap in the chain", chain: chain{leaf, root.certificate}, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
-		{name: "usage 2 with a chain that is not the server's", chain: chain{leaf, middle.certificate, other.certificate}, records: records{recordOf(2, 0, 1, other.certificate)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
-		{name: "usage 2 minds dates", chain: served, records: records{recordOf(2, 0, 1, root.certificate)}, names: names, after: 9000 * time.Hour, want: []dane.Kind{dane.ChainInvalid}},
-		{name: "usage 2 minds names", chain: served, records: records{recordOf(2, 0, 1, root.certificate)}, names: []string{"other.example.com", ""}, want: []dane.Kind{dane.NameMismatch}},
-		{name: "a record of usage 3 makes good for one of usage 2", chain: served, records: records{recordOf(2, 0, 1, root.certificate), recordOf(3, 1, 1, leaf)}, matched: leaf},
+		{name: "usage 2 without the chain", chain: chain{leaf}, records: records{recordOf(2, 0, 1, root.Leaf)}, names: names, want: []dane.Kind{dane.ChainNotServed}},
+		{name: "usage 2 with a gap in the chain", chain: chain{leaf, root.Leaf}, records: records{recordOf(2, 0, 1, root.Leaf)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
+		{name: "usage 2 with a chain that is not the server's", chain: chain{leaf, middle.Leaf, other.Leaf}, records: records{recordOf(2, 0, 1, other.Leaf)}, names: names, want: []dane.Kind{dane.ChainInvalid}},
+		{name: "usage 2 minds dates", chain: served, records: records{recordOf(2, 0, 1, root.Leaf)}, names: names, after: 9000 * time.Hour, want: []dane.Kind{dane.ChainInvalid}},
+		{name: "usage 2 minds names", chain: served, records: records{recordOf(2, 0, 1, root.Leaf)}, names: []string{"other.example.com", ""}, want: []dane.Kind{dane.NameMismatch}},
+		{name: "a record of usage 3 makes good for one of usage 2", chain: served, records: records{recordOf(2, 0, 1, root.Leaf), recordOf(3, 1, 1, leaf)}, matched: leaf},
 		{name: "usage 1 is passed over", chain: served, records: records{recordOf(1, 1, 1, leaf)}, names: names, want: []dane.Kind{dane.NoMatch}},
 		{name: "no records", chain: served, names: names, want: []dane.Kind{dane.NoMatch}},
 		{name: "no certificates", records: records{recordOf(3, 1, 1, leaf)}, names: names, want: []dane.Kind{dane.NoMatch}},
@@ -88,14 +88,14 @@ func kindsOf(problems []dane.Problem) []dane.Kind {
 func TestHostProbe(t *testing.T) {
 	t.Parallel()
 	root := issue(t, nil, "root")
-	leaf := issue(t, root, "server", "base.example.net").certificate
+	leaf := issue(t, root, "server", "base.example.net").Leaf
 	dial := func(_ context.Context, host, serverName string) ([]*x509.Certificate, error) {
 		if host != "mx.example.com" || serverName != "base.example.net" {
 			return nil, errors.New("dialled " + host + " as " + serverName)
 		}
-		return []*x509.Certificate{leaf, root.certificate}, nil
+		return []*x509.Certificate{leaf, root.Leaf}, nil
 	}
-	host := dane.Host{Name: "mx.example.com", BaseName: "base.example.net", Records: []dane.Record{recordOf(2, 1, 1, root.certificate)}}
+	host := dane.Host{Name: "mx.example.com", BaseName: "base.example.net", Records: []dane.Record{recordOf(2, 1, 1, root.Leaf)}}
 
 	t.Run("the base name is asked for and will do as a name", func(t *testing.T) {
 		t.Parallel()
@@ -107,7 +107,7 @@ func TestHostProbe(t *testing.T) {
 	t.Run("problems bear the host", func(t *testing.T) {
 		t.Parallel()
 		other := host
-		other.Records = []dane.Record{recordOf(3, 1, 1, root.certificate)}
+		other.Records = []dane.Record{recordOf(3, 1, 1, root.Leaf)}
 		got, err := other.Probe(t.Context(), dial, "example.com", today)
 		if err != nil {
 			t.Fatal(err)

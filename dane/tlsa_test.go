@@ -50,7 +50,7 @@ func TestParseKeepsItsOwnData(t *testing.T) {
 
 func TestRecordFlaw(t *testing.T) {
 	t.Parallel()
-	c := issue(t, nil, "server", "mx.example.com").certificate
+	c := issue(t, nil, "server", "mx.example.com").Leaf
 	for _, tt := range []struct {
 		name   string
 		record dane.Record

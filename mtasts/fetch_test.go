@@ -70,7 +70,7 @@ func TestFetch(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			issuer, name, until := tt.authority, tt.host, tt.until
-			if issuer.key == nil {
+			if issuer.certificate == nil {
 				issuer = ca
 			}
 			if name == "" {

@@ -2,73 +2,41 @@ package mtasts_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/dmarcd/dmarcd/internal/certtest"
 )
 
 // now is the time by which the client judges certificates.
 var now = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
 // authority issues certificates that its clients trust.
-type authority struct {
-	key         *ecdsa.PrivateKey
-	certificate *x509.Certificate
-}
+type authority struct{ certificate *tls.Certificate }
 
 func newAuthority(t *testing.T) authority {
 	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Test Authority"},
-		NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(1, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	key := newKey(t)
-	return authority{key, sign(t, template, template, key, key)}
+	return authority{certtest.New(t, nil, x509.Certificate{
+		Subject: pkix.Name{CommonName: "Test Authority"}, NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(1, 0, 0),
+		IsCA: true, KeyUsage: x509.KeyUsageCertSign,
+	})}
 }
 
 // issue returns a certificate for a host that is good until a time.
 func (a authority) issue(t *testing.T, host string, until time.Time) tls.Certificate {
 	t.Helper()
-	key := newKey(t)
-	leaf := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "mta-sts.example.com"}, DNSNames: []string{host},
+	return *certtest.New(t, a.certificate, x509.Certificate{
+		Subject: pkix.Name{CommonName: "mta-sts.example.com"}, DNSNames: []string{host},
 		NotBefore: now.AddDate(-1, 0, 0), NotAfter: until,
-	}, a.certificate, key, a.key)
-	return tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func sign(t *testing.T, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) *x509.Certificate {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate
+	})
 }
 
 // serve starts a web server on loopback and returns a client that trusts the
@@ -81,7 +49,7 @@ func (a authority) serve(t *testing.T, certificate tls.Certificate, handler http
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
-	roots.AddCert(a.certificate)
+	roots.AddCert(a.certificate.Leaf)
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			var d net.Dialer

@@ -3,7 +3,6 @@ package tlsrpt_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // said compares reports by content and ignores their form.
 var said = cmpopts.IgnoreFields(tlsrpt.Report{}, "Quirks")
@@ -118,33 +116,12 @@ func TestReports(t *testing.T) {
 			if isQuirk && names[name] == 0 || !isQuirk && len(names) > 0 {
 				t.Errorf("got quirks %v, want those that the name of the file tells", names)
 			}
-			checkGolden(t, strings.TrimSuffix(file, ".json")+".golden.json", golden{Quirks: names, Report: rendered(t, report)})
+			goldentest.CheckJSON(t, strings.TrimSuffix(file, ".json")+".golden.json", golden{Quirks: names, Report: rendered(t, report)})
 			checkRoundTrip(t, report)
 		})
 	}
 	for name := range unseen {
 		t.Errorf("got no file for the quirk %s, want one", name)
-	}
-}
-
-func checkGolden(t *testing.T, file string, value golden) {
-	t.Helper()
-	got, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got = append(got, '\n')
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }
 

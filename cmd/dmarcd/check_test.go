@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,11 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/resolver/resolvertest"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // world contains one domain of each kind that the page shows.
 const world = `
@@ -72,19 +68,7 @@ func TestCheckPage(t *testing.T) {
 			if status != tt.status {
 				t.Errorf("got status %d, want %d; standard error: %s", status, tt.status, stderr)
 			}
-			file := filepath.Join("testdata", "check-"+tt.domain+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the page is not as in %s; -update rewrites it (-want +got):\n%s", file, diff)
-			}
+			goldentest.Check(t, "testdata/check-"+tt.domain+".golden", got)
 			checkWidth(t, got)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 	"github.com/dmarcd/dmarcd/tlsrpt"
@@ -72,19 +73,7 @@ func TestParseForms(t *testing.T) {
 			if status != exitProblem || stderr != refused {
 				t.Errorf("got status %d and %q on standard error, want %d and %q", status, stderr, exitProblem, refused)
 			}
-			file := filepath.Join("testdata", "parse-"+tt.name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the output is not as in %s; -update rewrites it (-want +got):\n%s", file, diff)
-			}
+			goldentest.Check(t, "testdata/parse-"+tt.name+".golden", got)
 		})
 	}
 }

@@ -2,26 +2,13 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// zipped returns a text in gzip.
-func zipped(t *testing.T, text string) string {
-	t.Helper()
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.String()
-}
+	"github.com/dmarcd/dmarcd/internal/gziptest"
+)
 
 // TestParseKeepsTheConfiguredLimits parses the same input with the default limits and with
 // one of them lowered. It must not create a folder.
@@ -35,10 +22,10 @@ func TestParseKeepsTheConfiguredLimits(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, input, setting, want string }{
 		{"input", long, "DMARCD_LIMIT_UPLOAD=1024", "over the limit of 1024 for input bytes"},
-		{"expanded", zipped(t, long), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},
-		{"ratio", zipped(t, long), "DMARCD_LIMIT_RATIO=2", "over the limit of 2 for compression ratio"},
+		{"expanded", string(gziptest.Pack(long)), "DMARCD_LIMIT_EXPANDED=1024", "over the limit of 1024 for expanded bytes"},
+		{"ratio", string(gziptest.Pack(long)), "DMARCD_LIMIT_RATIO=2", "over the limit of 2 for compression ratio"},
 		{"members", string(several), "DMARCD_LIMIT_MEMBERS=1", "over the limit of 1 for members"},
-		{"nesting", zipped(t, zipped(t, two)), "DMARCD_LIMIT_NESTING=1", "over the limit of 1 for nesting"},
+		{"nesting", string(gziptest.Pack(gziptest.Pack(two))), "DMARCD_LIMIT_NESTING=1", "over the limit of 1 for nesting"},
 		{"records", two, "DMARCD_LIMIT_RECORDS=1", "too many records"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

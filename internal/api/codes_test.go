@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/store"
 	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
@@ -105,7 +106,7 @@ func TestUploadsAsForms(t *testing.T) {
 		items string // their statuses
 		code  string
 	}{
-		{"two reports", [][]byte{first, gzipped(t, second)}, 201, "stored stored", ""},
+		{"two reports", [][]byte{first, gziptest.Pack(second)}, 201, "stored stored", ""},
 		{"known, nothing and a text", [][]byte{first, nil, []byte("hello")}, 200, "duplicate rejected", ""},
 		{"a text", [][]byte{[]byte("hello again")}, 422, "rejected", "no_report"},
 		{"no file", nil, 400, "", "empty_body"},

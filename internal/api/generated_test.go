@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"html/template"
 	"os"
@@ -13,12 +12,12 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 )
 
-var update = flag.Bool("update", false, "rewrite openapi.json and docs.html")
-
 // TestGenerated renders openapi.yaml as JSON and as a page, and compares them with the
-// files that the server is built with.
+// files that are embedded.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("openapi.yaml")
@@ -33,25 +32,12 @@ func TestGenerated(t *testing.T) {
 	if got := nodeMember(nodeMember(root, "servers").Content[0], "url").Value; got != writtenURL {
 		t.Fatalf("the server of openapi.yaml: got %s want %s", got, writtenURL)
 	}
-	for _, generated := range []struct {
-		name     string
-		embedded []byte
-		render   func(*yaml.Node) ([]byte, error)
-	}{
-		{"openapi.json", documentJSON, renderJSON},
-		{"docs.html", docsHTML, renderPage},
-	} {
-		want, err := generated.render(root)
+	for name, render := range map[string]func(*yaml.Node) ([]byte, error){"openapi.json": renderJSON, "docs.html": renderPage} {
+		got, err := render(root)
 		if err != nil {
-			t.Fatalf("%s: %v", generated.name, err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		if *update {
-			if err := os.WriteFile(generated.name, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		} else if !bytes.Equal(generated.embedded, want) {
-			t.Errorf("%s is not that of openapi.yaml; write it anew with\n\tgo test ./internal/api -run Generated -update", generated.name)
-		}
+		goldentest.Check(t, name, string(got))
 	}
 }
 

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -150,12 +151,9 @@ func TestReportIsReadInFull(t *testing.T) {
 		if tls.Report.Kind != "tls" || len(tls.RecordList) != 0 || tls.Next != nil {
 			t.Errorf("got %+v, want a TLS report without records", tls)
 		}
-		for more := true; more; {
-			var err error
-			if more, err = s.store.Expire(t.Context(), store.Retention{Records: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		storetest.All(t, func(ctx context.Context) (bool, error) {
+			return s.store.Expire(ctx, store.Retention{Records: time.Hour})
+		})
 		old := s.get("/insights/reports/" + tls.ID)
 		if body := read[map[string]any](t, old, http.StatusOK); body["report"] != nil || body["kind"] != "tls" {
 			t.Errorf("past its retention: got %s, want a report that is null", old.body)

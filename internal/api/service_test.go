@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -218,19 +217,6 @@ func tlsJSON(id, domain string) []byte {
 "contact-info":"tls@receiver.example","report-id":%q,"policies":[{"policy":{"policy-type":"sts","policy-string":["version: STSv1"],
 "policy-domain":%q,"mx-host":["mx.example.com"]},"summary":{"total-successful-session-count":7,"total-failure-session-count":1},
 "failure-details":[{"result-type":"certificate-expired","failed-session-count":1}]}]}`, id, domain)
-}
-
-func gzipped(t *testing.T, content []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // genuine is a Verify that finds every mail genuine.

@@ -134,10 +134,7 @@ func victimised(t *testing.T, s *store.Store, victim dmarcd.TeamID) (dmarcd.Repo
 
 func newTeam(t *testing.T, s *store.Store, name string) dmarcd.TeamID {
 	t.Helper()
-	team, err := s.CreateTeam(t.Context(), name, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	team := storetest.Team(t, s, name)
 	if _, err := s.Team(team.ID).CreateToken(t.Context(), store.NewToken{Scope: dmarcd.ScopeWrite, Hash: sha256.Sum256([]byte(name))}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/api"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	usecase "github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/store"
@@ -49,7 +50,7 @@ func TestUploadTellsWhatBecameOfEachReport(t *testing.T) {
 			sum    string
 		}{
 			{"a new report", first, 201, "aggregate stored example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
-			{"the same in gzip", gzipped(t, first), 200, "aggregate duplicate example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
+			{"the same in gzip", gziptest.Pack(first), 200, "aggregate duplicate example.com 2 7", `{"total":7,"compliant":5,"non_compliant":2}`},
 			{"another version", second, 201, "aggregate replaced example.com 1 6", `{"total":6,"compliant":6,"non_compliant":0}`},
 			{"the first version again", first, 200, "aggregate duplicate example.com 2 7", `{"total":6,"compliant":6,"non_compliant":0}`},
 			{

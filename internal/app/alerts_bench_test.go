@@ -36,10 +36,7 @@ func eachEngine(b *testing.B, run func(b *testing.B, db storetest.DB)) {
 // benchTeam returns a new team with domains.
 func benchTeam(b *testing.B, s *store.Store, name string, domains int) (*store.Team, []string) {
 	b.Helper()
-	created, err := s.CreateTeam(b.Context(), name, true)
-	if err != nil {
-		b.Fatal(err)
-	}
+	created := storetest.Team(b, s, name)
 	names := make([]string, domains)
 	for i := range names {
 		names[i] = fmt.Sprintf("d%d.%s.example", i, name)

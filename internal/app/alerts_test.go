@@ -48,10 +48,7 @@ func TestDetectionThroughTheStore(t *testing.T) {
 		now := time.Date(2026, 9, 1, 6, 0, 0, 0, time.UTC)
 		a := &App{sources: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)}
 		a.store = db.Open(t, store.Options{Now: func() time.Time { return now }})
-		created, err := a.store.CreateTeam(ctx, "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		if _, err := team.AddDomain(ctx, name, now); err != nil {
 			t.Fatal(err)
@@ -119,10 +116,7 @@ func TestFailingMailboxes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		ctx := t.Context()
 		a := &App{store: db.Open(t, store.Options{})}
-		created, err := a.store.CreateTeam(ctx, "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		mailbox := dmarcd.Mailbox{Host: "imap.example.com", Port: 993, Security: dmarcd.SecurityTLS, Username: "reports", Method: dmarcd.LoginPassword, Folder: "INBOX", After: dmarcd.AfterFlag}
 		if _, err := team.AddMailbox(ctx, mailbox, func(dmarcd.Mailbox) ([]byte, error) { return []byte("x"), nil }); err != nil {
@@ -159,10 +153,7 @@ func TestLowDisk(t *testing.T) {
 	var log bytes.Buffer
 	a := &App{store: s, metrics: newMetrics(s, "test", newStages()), log: slog.New(slog.NewTextHandler(&log, nil))}
 	a.config.Data = t.TempDir()
-	created, err := s.CreateTeam(ctx, dmarcd.DefaultTeam, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := storetest.Team(t, s, dmarcd.DefaultTeam)
 	for _, row := range []struct {
 		minimum int
 		gauge   string

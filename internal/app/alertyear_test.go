@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -124,10 +125,7 @@ func TestYearThroughTheStore(t *testing.T) {
 		ctx, now := t.Context(), time.Unix(int64(plan.Begin)*24*60*60, 0).Add(6*time.Hour)
 		clock := func() time.Time { return now }
 		a := &App{sources: simulatedSources(), store: db.Open(t, store.Options{Now: clock})}
-		created, err := a.store.CreateTeam(ctx, "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		created := storetest.Team(t, a.store, "acme")
 		team := a.store.Team(created.ID)
 		simulated := make(map[string]*alerttest.Simulation)
 		for i := range count {
@@ -138,9 +136,9 @@ func TestYearThroughTheStore(t *testing.T) {
 			}
 		}
 		scanners := []*alert.Scanner{{Source: alertSource{a.store}, Now: clock}, {Source: alertSource{a.store}, Now: clock}}
-		steps := []func() (bool, error){func() (bool, error) { return a.storeSenders(ctx) }}
+		steps := []func(context.Context) (bool, error){a.storeSenders}
 		for _, s := range scanners {
-			steps = append(steps, func() (bool, error) { return s.Step(ctx) })
+			steps = append(steps, s.Step)
 		}
 		waiting, others, last := make(map[dmarcd.Day][]*dmarcd.Delivery), 0, int64(0)
 		for today := plan.Begin; today < plan.End(); today++ {
@@ -156,11 +154,7 @@ func TestYearThroughTheStore(t *testing.T) {
 			}
 			delete(waiting, today)
 			for _, step := range steps {
-				for more := true; more; {
-					if more, err = step(); err != nil {
-						t.Fatal(err)
-					}
-				}
+				storetest.All(t, step)
 			}
 			for {
 				events, err := team.EventsSince(ctx, store.EventFilter{}, last, 100)

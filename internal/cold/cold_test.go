@@ -3,7 +3,6 @@ package cold_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,8 +19,6 @@ import (
 	"github.com/dmarcd/dmarcd/internal/cold"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
-
-var update = flag.Bool("update", false, "write the golden file")
 
 func write(t testing.TB, records []cold.Record) []byte {
 	t.Helper()
@@ -55,13 +52,7 @@ func golden() []cold.Record {
 // TestGolden reads a block of every version that was ever written.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	const file = "testdata/v1.parquet"
-	if *update {
-		if err := os.WriteFile(file, write(t, golden()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	block, err := os.ReadFile(file)
+	block, err := os.ReadFile("testdata/v1.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,14 @@
 package config_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/dmarcd/dmarcd/internal/config"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 )
-
-var update = flag.Bool("update", false, "write the table of settings into the README")
 
 // TestREADMEHasEverySetting compares the table in the README with the settings.
 func TestREADMEHasEverySetting(t *testing.T) {
@@ -22,18 +20,11 @@ func TestREADMEHasEverySetting(t *testing.T) {
 	}
 	before, rest, found := strings.Cut(string(readme), begin)
 	marker, rest, hasMarker := strings.Cut(rest, "\n")
-	table, after, hasEnd := strings.Cut(rest, end)
+	_, after, hasEnd := strings.Cut(rest, end)
 	if !found || !hasMarker || !hasEnd {
 		t.Fatal("the README has no markers for the settings")
 	}
-	if want := settingsTable(); table != want {
-		if !*update {
-			t.Fatalf("the table in the README is outdated; update it with\n\tgo test ./internal/config -run README -update\ngot:\n%s\nwant:\n%s", table, want)
-		}
-		if err := os.WriteFile(file, []byte(before+begin+marker+"\n"+want+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	goldentest.Check(t, file, before+begin+marker+"\n"+settingsTable()+end+after)
 }
 
 func settingsTable() string {

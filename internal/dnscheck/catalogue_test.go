@@ -1,25 +1,20 @@
 package dnscheck_test
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 )
-
-var updateFindings = flag.Bool("update", false, "rewrite docs/findings.md")
 
 // stableID is the form of the id of a finding.
 var stableID = regexp.MustCompile(`^[a-z]+(-[a-z]+)*\.[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -111,23 +106,7 @@ func declaredKinds(t *testing.T, folder, typeName string) []string {
 
 func TestFindingsAreDocumented(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join("..", "..", "docs", "findings.md")
-	want := document()
-	if *updateFindings {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("docs/findings.md is stale; `go test ./internal/dnscheck -run Documented -update` rewrites it (-want +got):\n%s", diff)
-	}
+	goldentest.Check(t, "../../docs/findings.md", document())
 }
 
 // document returns the text of docs/findings.md.

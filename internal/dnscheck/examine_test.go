@@ -1,6 +1,7 @@
 package dnscheck_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,9 +68,7 @@ func (c findingCase) examine(t *testing.T, web *policyWeb) dmarcd.Check {
 	}
 	request := c.request
 	request.Domain = c.domain
-	if request.Domain == "" {
-		request.Domain = "example.com"
-	}
+	request.Domain = cmp.Or(request.Domain, "example.com")
 	options := dnscheck.Options{Resolver: zone, Dialer: web.dialer(t, c.files), WebRoots: web.roots, MarkRoots: web.marks, Now: noon}
 	if c.now != nil {
 		options.Now = c.now

@@ -2,26 +2,22 @@ package dnscheck_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
 
@@ -46,41 +42,12 @@ type policyWeb struct {
 func newPolicyWeb(t *testing.T) *policyWeb {
 	t.Helper()
 	w := &policyWeb{roots: x509.NewCertPool(), marks: x509.NewCertPool()}
-	authority, authorityKey := certificate(t, nil, nil, nil)
-	w.roots.AddCert(authority)
-	leaf, key := certificate(t, authority, authorityKey, []string{"mta-sts.example.com", "www.example.com"})
-	w.mail = leaf
-	w.config = &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: key}},
-	}
+	authority := certtest.New(t, nil, x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign})
+	w.roots.AddCert(authority.Leaf)
+	leaf := certtest.New(t, authority, x509.Certificate{DNSNames: []string{"mta-sts.example.com", "www.example.com"}})
+	w.mail = leaf.Leaf
+	w.config = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*leaf}}
 	return w
-}
-
-// certificate makes a certificate for names, or an authority where issuer is nil.
-func certificate(t *testing.T, issuer *x509.Certificate, issuerKey *ecdsa.PrivateKey, names []string) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "dmarcd test"}, DNSNames: names,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		BasicConstraintsValid: true, IsCA: issuer == nil, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	if issuer == nil {
-		issuer, issuerKey = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, issuer, &key.PublicKey, issuerKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made, key
 }
 
 // dialer returns a dialer that connects every address to a web server with these files, by

@@ -114,10 +114,7 @@ func adviseAll(b *testing.B, service *insight.Service, team *store.Team) {
 func millionTeam(b *testing.B, db storetest.DB) *store.Team {
 	b.Helper()
 	s := db.Open(b, store.Options{})
-	created, err := s.CreateTeam(b.Context(), "a", true)
-	if err != nil {
-		b.Fatal(err)
-	}
+	created := storetest.Team(b, s, "a")
 	team := s.Team(created.ID)
 	const days, reports, records = 30, 330, 100
 	for domain := range reports {
@@ -143,10 +140,6 @@ func millionTeam(b *testing.B, db storetest.DB) *store.Team {
 			b.Fatal(err)
 		}
 	}
-	for more := true; more; {
-		if more, err = s.BuildRollups(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
+	storetest.All(b, s.BuildRollups)
 	return team
 }

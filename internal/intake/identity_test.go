@@ -6,23 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 )
-
-func gzipped(t *testing.T, content []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // mailed returns a mail with an attachment.
 func mailed(content []byte) []byte {
@@ -50,17 +36,17 @@ func TestSameInAnyWrapping(t *testing.T) {
 		wrappings map[string][]byte
 	}{
 		{"aggregate", map[string][]byte{
-			"raw": xml, "gzip": gzipped(t, xml), "zip": archive(t, "a.xml", string(xml)), "mail": mailed(gzipped(t, xml)),
+			"raw": xml, "gzip": gziptest.Pack(xml), "zip": archive(t, "a.xml", string(xml)), "mail": mailed(gziptest.Pack(xml)),
 			"zip in a mail": mailed(archive(t, "b.xml", string(xml))), "mailbox": mailbox(mailed(xml)),
 			"with a byte order mark": append([]byte("\xef\xbb\xbf"), xml...),
 			"in other words":         bytes.ReplaceAll(xml, []byte("><"), []byte(">\n <")),
 		}},
 		{"tls", map[string][]byte{
-			"raw": []byte(tlsReport), "gzip": gzipped(t, []byte(tlsReport)), "mail": mailed([]byte(tlsReport)),
+			"raw": []byte(tlsReport), "gzip": gziptest.Pack([]byte(tlsReport)), "mail": mailed([]byte(tlsReport)),
 			"with blanks": []byte(strings.ReplaceAll(tlsReport, ",", " , ")),
 		}},
 		{"failure", map[string][]byte{
-			"mail": failed, "gzip": gzipped(t, failed), "zip": archive(t, "a.eml", string(failed)), "mailbox": mailbox(failed),
+			"mail": failed, "gzip": gziptest.Pack(failed), "zip": archive(t, "a.eml", string(failed)), "mailbox": mailbox(failed),
 			"on its way": bytes.ReplaceAll(failed, []byte("\n"), []byte("\r\n")),
 		}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 )
 
@@ -62,7 +63,7 @@ func TestLightMessagesDoNotWaitForHeavyOnes(t *testing.T) {
 	long := opening + strings.Repeat(record("192.0.2.1", 1, "pass"), 5000) + closing
 	for name, heavy := range map[string][]byte{
 		"long on the wire": []byte(long),
-		"expands":          gzipped(t, []byte(long)),
+		"expands":          gziptest.Pack([]byte(long)),
 		"many reports":     stored(t, manyReports(20)...),
 	} {
 		first := open(t, a, messageOf(1, heavy))

@@ -85,10 +85,7 @@ func TestProposalsAgree(t *testing.T) {
 		w := service.New(s, service.Options{
 			Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil), ReportDomain: reportDomain,
 		})
-		acme, err := s.CreateTeam(t.Context(), "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		acme := storetest.Team(t, s, "acme")
 		r := rand.New(rand.NewPCG(3, 4))
 		actions := map[dmarcd.ActionID]int{}
 		for i := range states {

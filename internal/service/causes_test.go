@@ -23,10 +23,7 @@ func TestCausesComeFromTheChecksOfThePeriod(t *testing.T) {
 	clock := now
 	s := storetest.SQLite(t).Open(t, store.Options{Now: func() time.Time { return clock }})
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil), Now: time.Now})
-	acme, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	acme := storetest.Team(t, s, "acme")
 	team := s.Team(acme.ID)
 	if _, err := team.AddDomain(t.Context(), ours, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)

@@ -220,10 +220,7 @@ func TestSimulationAgreesWithNaive(t *testing.T) {
 			{Key: "letters", Name: "Letters", Kind: senders.Service, Category: senders.Marketing, Domains: []string{"letters.example"}, AlignsDKIM: true},
 			{Key: "list", Name: "List", Kind: senders.List, Category: senders.MailingList, Domains: []string{"list.example"}},
 		}), nameless{}, nil)})
-		acme, err := s.CreateTeam(t.Context(), "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		acme := storetest.Team(t, s, "acme")
 		team := w.Team(acme.ID, service.CommandLine())
 		all := make([]history, histories)
 		for i := range all {

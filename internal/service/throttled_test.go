@@ -34,10 +34,7 @@ func TestTestsAtOnce(t *testing.T) {
 		},
 		ReportDomain: "reports.example",
 	})
-	acme, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	acme := storetest.Team(t, s, "acme")
 	if _, err := s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +81,7 @@ func TestThrottledConfirmation(t *testing.T) {
 		SealWebhook: func(_ dmarcd.Webhook, secret []byte) ([]byte, error) { return bytes.Clone(secret), nil },
 		OpenWebhook: func(_ dmarcd.Webhook, sealed []byte) ([]byte, error) { return sealed, nil },
 	})
-	acme, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	acme := storetest.Team(t, s, "acme")
 	team := w.Team(acme.ID, service.Token(1, dmarcd.ScopeWrite, "192.0.2.1"))
 	added := 0
 	var throttled *service.ThrottledError

@@ -36,10 +36,7 @@ func TestAdviceIsReused(t *testing.T) {
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	var read atomic.Int64
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
-	acme, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	acme := storetest.Team(t, s, "acme")
 	stored, team := s.Team(acme.ID), w.Team(acme.ID, service.CommandLine())
 	receive := func(id, domain string) error {
 		_, err := stored.Receive(t.Context(), []*dmarcd.Delivery{
@@ -92,10 +89,7 @@ func TestAdviceIsReused(t *testing.T) {
 func TestAdviceTakesLittleMemory(t *testing.T) { //nolint:paralleltest // see above
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)})
-	acme, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	acme := storetest.Team(t, s, "acme")
 	label := strings.Repeat("x", 60)
 	for i := range dmarcd.MaxTeamSenders {
 		sender := dmarcd.TeamSender{Key: fmt.Sprint("sender-", i), Name: "x"}
@@ -144,10 +138,7 @@ func TestRefreshAdvice(t *testing.T) {
 	s := storetest.SQLite(t).Open(t, store.Options{})
 	w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), nameless{}, nil)})
 	for _, name := range []string{"acme", "quiet", "zenith"} {
-		team, err := s.CreateTeam(t.Context(), name, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		team := storetest.Team(t, s, name)
 		if _, err := s.Team(team.ID).AddDomain(t.Context(), name+".example", time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +170,7 @@ func TestAdviceIsReadTogether(t *testing.T) {
 		s := storetest.SQLite(t).Open(t, store.Options{})
 		var read atomic.Int64
 		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
-		acme, err := s.CreateTeam(t.Context(), "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		acme := storetest.Team(t, s, "acme")
 		names := make([]string, domains)
 		records := make([]aggregate.Record, domains)
 		for i := range names {
@@ -220,10 +208,7 @@ func TestAgeOfAdvice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read atomic.Int64
 		w := service.New(s, service.Options{Insight: insight.New(&senders.Atlas{}, senders.NewCatalogue(nil), countedNames{&read}, nil)})
-		acme, err := s.CreateTeam(t.Context(), "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		acme := storetest.Team(t, s, "acme")
 		if _, err := s.Team(acme.ID).AddDomain(t.Context(), ours, time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -238,6 +223,7 @@ func TestAgeOfAdvice(t *testing.T) {
 		if err := saveRecord(s.Team(acme.ID), ours, "v=DMARC1; p=none"); err != nil {
 			t.Fatal(err)
 		}
+		var err error
 		ask := func() { _, err = w.Team(acme.ID, service.CommandLine()).TopAdvice(t.Context()) }
 		refresh := func() { _, err = w.RefreshAdvice(t.Context()) }
 		for _, step := range []struct {

@@ -3,16 +3,12 @@ package starttls_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -22,6 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/starttls"
@@ -31,19 +28,10 @@ import (
 // larger.
 func keyPair(t *testing.T, until time.Time, padding int) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"mx.example.com"}, NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until,
+	return *certtest.New(t, nil, x509.Certificate{
+		DNSNames: []string{"mx.example.com"}, NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until,
 		OCSPServer: []string{strings.Repeat("x", padding)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	})
 }
 
 // noMail is a mail server that accepts no mail.

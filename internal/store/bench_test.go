@@ -14,10 +14,7 @@ func BenchmarkDomainSummary(b *testing.B) {
 	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
 		db := db(b)
 		s := db.Open(b, store.Options{})
-		created, err := s.CreateTeam(b.Context(), "a", true)
-		if err != nil {
-			b.Fatal(err)
-		}
+		created := storetest.Team(b, s, "a")
 		team := s.Team(created.ID)
 		var names []string
 		for i := range 1000 {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -131,11 +132,7 @@ func BenchmarkColdRecords(b *testing.B) {
 		return bytes / (reports * benchRecords)
 	}
 	build := func() {
-		for more := true; more; {
-			var err error
-			more, err = s.BuildRollups(b.Context())
-			must(err)
-		}
+		storetest.All(b, s.BuildRollups)
 	}
 	measure("rows without rollups")
 	build()
@@ -143,11 +140,7 @@ func BenchmarkColdRecords(b *testing.B) {
 	rows := recordBytes(b, db) / (reports * benchRecords)
 	clock.advance(ofDays(60))
 	began := time.Now()
-	for more := true; more; {
-		var err error
-		more, err = s.Freeze(b.Context(), ofDays(30))
-		must(err)
-	}
+	storetest.All(b, func(ctx context.Context) (bool, error) { return s.Freeze(ctx, ofDays(30)) })
 	took := time.Since(began)
 	b.Run("freeze", func(b *testing.B) {
 		for b.Loop() { // it was done once
@@ -199,11 +192,7 @@ func BenchmarkColdSmallTeams(b *testing.B) {
 		}
 		clock.advance(ofDays(7))
 		began := time.Now()
-		for more := true; more; {
-			var err error
-			more, err = s.Freeze(b.Context(), freezeAll)
-			must(err)
-		}
+		storetest.All(b, func(ctx context.Context) (bool, error) { return s.Freeze(ctx, freezeAll) })
 		freezing += time.Since(began)
 		_, err := db.SQL(b).ExecContext(b.Context(), `VACUUM cold_blocks`) // as PostgreSQL does by itself within a week
 		must(err)

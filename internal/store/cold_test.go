@@ -2,6 +2,7 @@ package store_test
 
 import (
 	order "cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -29,11 +30,7 @@ const freezeAll = -14 * 24 * time.Hour
 // freeze freezes the records of all reports, and rewrites what is due.
 func (in *inbox) freeze() {
 	in.Helper()
-	for more := true; more; {
-		var err error
-		more, err = in.store.Freeze(in.Context(), freezeAll)
-		in.must(err)
-	}
+	storetest.All(in, func(ctx context.Context) (bool, error) { return in.store.Freeze(ctx, freezeAll) })
 	in.sound()
 }
 
@@ -463,11 +460,7 @@ func TestDamagedSmallGroup(t *testing.T) {
 		in.damage(`UPDATE cold_blocks SET block = sum`)
 		in.receive(mixed("new", today, 1))
 		fresh := in.db.Open(in, store.Options{Now: in.clock.Now}) // without a cache
-		for more := true; more; {
-			var err error
-			more, err = fresh.Freeze(in.Context(), freezeAll)
-			in.must(err)
-		}
+		storetest.All(in, func(ctx context.Context) (bool, error) { return fresh.Freeze(ctx, freezeAll) })
 		reports, err := in.team.Reports(in.Context(), store.ReportFilter{ExternalID: "new"}, 0, 1)
 		in.must(err)
 		records, _, err := fresh.Team(in.team.ID()).Records(in.Context(), reports[0].ID, store.RecordCursor{}, 100)

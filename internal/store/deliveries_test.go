@@ -123,11 +123,7 @@ func TestEventsAreDelivered(t *testing.T) {
 		if now := claim(t, team, 100); len(now) != 0 {
 			t.Errorf("an event of a deleted domain: %+v", now)
 		}
-		for more := true; more; {
-			if more, err = s.Purge(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
+		storetest.All(t, s.Purge)
 		if queued, err := s.QueuedDeliveries(ctx); err != nil || queued != 0 {
 			t.Errorf("queued after the purge: %d, %v; want 0", queued, err)
 		}

@@ -235,10 +235,7 @@ func TestTeamsUseOneShard(t *testing.T) {
 	methods := reflect.TypeFor[*store.Team]()
 	for i := range methods.NumMethod() {
 		method := methods.Method(i).Name
-		team, err := s.CreateTeam(t.Context(), fmt.Sprint("other ", i), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		team := storetest.Team(t, s, fmt.Sprint("other ", i))
 		check(method, func() {
 			if err := attacks[method](t.Context(), s.Team(team.ID), v); err != nil {
 				t.Error(err)

@@ -38,11 +38,7 @@ func (c *clock) advance(d time.Duration) time.Time {
 
 func newTeam(t testing.TB, s *store.Store, name string) *store.Team {
 	t.Helper()
-	team, err := s.CreateTeam(t.Context(), name, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Team(team.ID)
+	return s.Team(storetest.Team(t, s, name).ID)
 }
 
 func addDomain(t testing.TB, team *store.Team, name string) dmarcd.Domain {

@@ -374,13 +374,7 @@ func TestPurgeSignIns(t *testing.T) {
 		old := w.signIn(user)
 		w.clock.advance(40 * 24 * time.Hour)
 		present, link := w.signIn(user), w.link(dmarcd.Invitation{Email: "new@example.com"})
-		steps := 0
-		for more := true; more; steps++ {
-			var err error
-			more, err = w.PurgeSignIns(ctx)
-			w.must(err)
-		}
-		if steps != 2 {
+		if steps := storetest.All(t, w.PurgeSignIns); steps != 2 {
 			t.Errorf("took %d steps, want 2", steps)
 		}
 		if !w.ended(old) || w.ended(present) {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -245,12 +246,7 @@ func BenchmarkExpireRecords(b *testing.B) {
 				full := recordBytes(b, db)
 				clock.advance(ofDays(60))
 				b.StartTimer()
-				for more := true; more; {
-					var err error
-					if more, err = s.Expire(b.Context(), store.Retention{Records: ofDays(40)}); err != nil {
-						b.Fatal(err)
-					}
-				}
+				storetest.All(b, func(ctx context.Context) (bool, error) { return s.Expire(ctx, store.Retention{Records: ofDays(40)}) })
 				expired := time.Now()
 				if _, err := s.Partition(b.Context()); err != nil {
 					b.Fatal(err)

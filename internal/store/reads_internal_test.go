@@ -57,7 +57,7 @@ func TestReadersDoNotWaitForTheWriter(t *testing.T) {
 		t.Error(err)
 	}
 	var mode int
-	if err := s.queryRow(t.Context(), `PRAGMA auto_vacuum`, nil, &mode); err != nil || mode != 2 {
+	if err := s.own().queryRow(t.Context(), `PRAGMA auto_vacuum`, nil, &mode); err != nil || mode != 2 {
 		t.Errorf("got auto_vacuum %d, %v want 2, incremental", mode, err)
 	}
 }

@@ -21,10 +21,7 @@ func BenchmarkReceive(b *testing.B) {
 	for _, db := range []func(testing.TB) storetest.DB{storetest.SQLite, storetest.Postgres} {
 		db := db(b)
 		s := db.Open(b, store.Options{})
-		created, err := s.CreateTeam(b.Context(), "a", true)
-		if err != nil {
-			b.Fatal(err)
-		}
+		created := storetest.Team(b, s, "a")
 		team := s.Team(created.ID)
 		addDomain(b, team, "example.com")
 		id := 0

@@ -29,10 +29,7 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 		return s
 	}
 	s := open()
-	team, err := s.CreateTeam(ctx, "a team", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	team := storetest.Team(t, s, "a team")
 	secret := []byte("a-very-personal-local-part@example.com")
 	refused := storetest.Delivery()
 	refused.Original = storetest.Original(bytes.Repeat(secret, 100_000))
@@ -56,16 +53,8 @@ func TestRemovedRowsLeaveTheFile(t *testing.T) {
 	if _, err := s.Expire(ctx, store.Retention{Failure: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	for more := true; more; {
-		if more, err = s.Purge(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for more := true; more; {
-		if more, err = s.Reclaim(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
+	storetest.All(t, s.Purge)
+	storetest.All(t, s.Reclaim)
 	if after := size(); after > before/2 {
 		t.Errorf("the file has %d bytes, and had %d before its rows were removed", after, before)
 	}

@@ -21,12 +21,7 @@ import (
 // buildRollups builds all rollups that are due.
 func buildRollups(t testing.TB, s *store.Store) {
 	t.Helper()
-	for more := true; more; {
-		var err error
-		if more, err = s.BuildRollups(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	storetest.All(t, s.BuildRollups)
 }
 
 // TestRollups reads days with and without a rollup. The result is the same before and
@@ -249,10 +244,7 @@ func TestDamagedRollup(t *testing.T) {
 // BenchmarkRollups reads 30 days of 33,000 records each.
 func BenchmarkRollups(b *testing.B) {
 	s := storetest.SQLite(b).Open(b, store.Options{})
-	created, err := s.CreateTeam(b.Context(), "a", true)
-	if err != nil {
-		b.Fatal(err)
-	}
+	created := storetest.Team(b, s, "a")
 	team := s.Team(created.ID)
 	const days, reports, records = 30, 330, 100
 	for domain := range reports {

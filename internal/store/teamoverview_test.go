@@ -126,10 +126,7 @@ func TestDomainRowsTellAll(t *testing.T) {
 func BenchmarkDomainRows(b *testing.B) {
 	db := storetest.SQLite(b)
 	s := db.Open(b, store.Options{})
-	created, err := s.CreateTeam(b.Context(), "a", true)
-	if err != nil {
-		b.Fatal(err)
-	}
+	created := storetest.Team(b, s, "a")
 	team := s.Team(created.ID)
 	var names []string
 	for i := range 1000 {

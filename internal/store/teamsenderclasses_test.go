@@ -15,10 +15,7 @@ func TestSenderClasses(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, store.Options{})
-		acme, err := s.CreateTeam(t.Context(), "acme", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		acme := storetest.Team(t, s, "acme")
 		team := s.Team(acme.ID)
 		if err := team.SetSenderClass(t.Context(), "example.com", "sendgrid", dmarcd.ClassYours); !errors.Is(err, dmarcd.ErrNotFound) {
 			t.Errorf("got %v for a domain that is not there, want ErrNotFound", err)

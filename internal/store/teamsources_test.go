@@ -200,10 +200,7 @@ func TestSentRecords(t *testing.T) {
 // BenchmarkSent reads 10,000 records of one domain.
 func BenchmarkSent(b *testing.B) {
 	s := storetest.SQLite(b).Open(b, store.Options{})
-	created, err := s.CreateTeam(b.Context(), "a", true)
-	if err != nil {
-		b.Fatal(err)
-	}
+	created := storetest.Team(b, s, "a")
 	team := s.Team(created.ID)
 	addDomain(b, team, "example.com")
 	for id := range 200 {

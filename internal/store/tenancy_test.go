@@ -418,10 +418,7 @@ func TestNoMethodReachesAnotherTeam(t *testing.T) {
 				t.Errorf("store.Team.%s has no attack in this test: add one", name)
 				continue
 			}
-			team, err := s.CreateTeam(t.Context(), "other "+name, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			team := storetest.Team(t, s, "other "+name)
 			if err := attack(t.Context(), s.Team(team.ID), v); err != nil {
 				t.Errorf("%s as another team: %v", name, err)
 			}
@@ -438,10 +435,7 @@ const victimsQuota = 4711
 func addVictim(t *testing.T, s *store.Store) (*store.Team, victim) {
 	t.Helper()
 	ctx := t.Context()
-	team, err := s.CreateTeam(ctx, "victim", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	team := storetest.Team(t, s, "victim")
 	mine := s.Team(team.ID)
 	if _, err := mine.AddDomain(ctx, "example.com", time.Time{}); err != nil {
 		t.Fatal(err)

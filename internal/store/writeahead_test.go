@@ -96,11 +96,7 @@ func TestLargeReport(t *testing.T) {
 // purgeAll purges without a consistency check after each step.
 func (in *inbox) purgeAll() {
 	in.Helper()
-	for more := true; more; {
-		var err error
-		more, err = in.store.Purge(in.Context())
-		in.must(err)
-	}
+	storetest.All(in, in.store.Purge)
 	in.sound()
 }
 

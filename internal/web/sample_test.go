@@ -12,6 +12,7 @@ import (
 	"github.com/dmarcd/dmarcd/dns/dnstest"
 	"github.com/dmarcd/dmarcd/internal/auth"
 	"github.com/dmarcd/dmarcd/internal/service"
+	"github.com/dmarcd/dmarcd/internal/store/storetest"
 )
 
 // makeSample fills a database with a team that has data of every kind, with hostile text
@@ -25,10 +26,7 @@ func makeSample(t *testing.T, file string) sample {
 		name string
 		id   *dmarcd.TeamID
 	}{{"Example & Sons", &s.team}, {"Second <Team>", &s.emptyTeam}} {
-		made, err := s.store.CreateTeam(t.Context(), team.name, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := storetest.Team(t, s.store, team.name)
 		*team.id = made.ID
 	}
 	team := s.service.Team(s.team, service.CommandLine())

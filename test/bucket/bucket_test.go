@@ -166,11 +166,7 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 	}
 	step := func() {
 		t.Helper()
-		for more := true; more; {
-			var err error
-			more, err = s.Freeze(t.Context(), 30*24*time.Hour)
-			must(err)
-		}
+		storetest.All(t, func(ctx context.Context) (bool, error) { return s.Freeze(ctx, 30*24*time.Hour) })
 	}
 	want := read(s)
 	now = now.Add(60 * 24 * time.Hour)
@@ -185,10 +181,7 @@ func freeze(t *testing.T, db storetest.DB, bucket *blobs.Bucket, folder string) 
 
 	// A deleted report leaves the bucket.
 	must(team.DeleteReport(t.Context(), ids[0], dmarcd.AuditEntry{Action: "report.delete"}))
-	for more := true; more; {
-		more, err = s.Purge(t.Context())
-		must(err)
-	}
+	storetest.All(t, s.Purge)
 	ids, want = ids[1:], want[2:]
 	for range 2 {
 		now = now.Add(2 * time.Hour)

@@ -47,12 +47,9 @@ func newSignIn(t *testing.T, p *oidc.Provider, s *store.Store, change func(*auth
 // invite makes a link for an address into a team of its own.
 func invite(t *testing.T, s *store.Store, email string) (hash [32]byte) {
 	t.Helper()
-	team, err := s.CreateTeam(t.Context(), "team of "+email, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	team := storetest.Team(t, s, "team of "+email)
 	_, hash = auth.NewInvitation()
-	err = s.CreateInvitation(t.Context(), hash, dmarcd.Invitation{
+	err := s.CreateInvitation(t.Context(), hash, dmarcd.Invitation{
 		Email: email, Team: team.ID, Role: dmarcd.RoleEditor, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {

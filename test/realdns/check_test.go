@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 )
@@ -49,7 +50,7 @@ const policy = "version: STSv1\r\nmode: enforce\r\nmx: *.example.test\r\nmax_age
 
 func startOffice(t *testing.T) *office {
 	t.Helper()
-	certificate := newCertificate(t, "mail.example.test", nil).Leaf
+	certificate := certtest.New(t, nil, x509.Certificate{DNSNames: []string{"mail.example.test"}}).Leaf
 	o := &office{zones: mailZones(t, certificate), host: startPolicyHost(t, "mta-sts.example.test")}
 	o.network = startNetwork(t, o.zones...)
 	o.host.serve(policy)

@@ -2,22 +2,19 @@ package realdns_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/dmarcd/dmarcd/internal/certtest"
 )
 
 // policyHost is the web server of an MTA-STS policy, on loopback, with a
@@ -31,8 +28,8 @@ type policyHost struct {
 // startPolicyHost starts a web server for a host and stops it when the test ends.
 func startPolicyHost(t *testing.T, host string) *policyHost {
 	t.Helper()
-	root := newCertificate(t, "root", nil)
-	leaf := newCertificate(t, host, root)
+	root := certtest.New(t, nil, x509.Certificate{Subject: pkix.Name{CommonName: "root"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign})
+	leaf := certtest.New(t, root, x509.Certificate{DNSNames: []string{host}})
 	h := &policyHost{roots: x509.NewCertPool()}
 	h.roots.AddCert(root.Leaf)
 	h.serve("")
@@ -61,37 +58,4 @@ func (h *policyHost) dial(ctx context.Context, network, address string) (net.Con
 	}
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, network, h.server.Listener.Addr().String())
-}
-
-// newCertificate returns a certificate for a host that an issuer signed, or one
-// of an authority where there is no issuer.
-func newCertificate(t *testing.T, name string, issuer *tls.Certificate) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(time.Now().UnixNano()),
-		Subject:               pkix.Name{CommonName: name},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		BasicConstraintsValid: true,
-	}
-	signer, signerKey := template, any(key)
-	if issuer == nil {
-		template.IsCA, template.KeyUsage = true, x509.KeyUsageCertSign
-	} else {
-		template.DNSNames = []string{name}
-		signer, signerKey = issuer.Leaf, issuer.PrivateKey
-	}
-	octets, err := x509.CreateCertificate(rand.Reader, template, signer, &key.PublicKey, signerKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(octets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{octets}, PrivateKey: key, Leaf: leaf}
 }

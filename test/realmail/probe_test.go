@@ -3,13 +3,9 @@ package realmail_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"slices"
 	"testing"
@@ -17,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/dns/dnstest"
+	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/dnscheck"
 	"github.com/dmarcd/dmarcd/internal/outbound"
 	"github.com/dmarcd/dmarcd/internal/starttls"
@@ -30,22 +27,14 @@ func TestCertificateOfExim(t *testing.T) {
 		t.Log(needsServers)
 		return
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
 	until := time.Now().Add(5 * 24 * time.Hour)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"mail.recipient.example"}, NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	certificate := certtest.New(t, nil, x509.Certificate{DNSNames: []string{"mail.recipient.example"}, NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until})
+	private, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var both bytes.Buffer
-	for _, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: der}, {Type: "PRIVATE KEY", Bytes: private}} {
+	for _, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: certificate.Leaf.Raw}, {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := pem.Encode(&both, block); err != nil {
 			t.Fatal(err)
 		}

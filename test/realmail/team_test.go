@@ -27,10 +27,7 @@ func TestMailboxOfATeam(t *testing.T) {
 	}
 	d := startDovecot(t)
 	s := storetest.SQLite(t).Open(t, store.Options{})
-	created, err := s.CreateTeam(t.Context(), "acme", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := storetest.Team(t, s, "acme")
 	team := s.Team(created.ID)
 	key := secret.File(filepath.Join(t.TempDir(), "secret.key"))
 	bodies := make(chan string, 10)

@@ -2,7 +2,6 @@ package foreign_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/gziptest"
 	"github.com/dmarcd/dmarcd/internal/intake"
 	"github.com/dmarcd/dmarcd/internal/intake/foreign"
 )
@@ -165,25 +165,12 @@ const (
 const original = `<feedback><report_metadata><org_name>Original</org_name><report_id>o-1</report_id><date_range><begin>1793491200</begin><end>1793577599</end></date_range></report_metadata>` +
 	`<policy_published><domain>example.com</domain><p>none</p></policy_published><record><row><source_ip>192.0.2.1</source_ip><count>5</count></row><identifiers><header_from>example.com</header_from></identifiers></record></feedback>`
 
-func packed(t testing.TB, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	jsonOne := head
 	second := strings.Replace(jsonOne, "r-1", "r-2", 1)
 	originalLines := []string{"report Original|||o-1|1793491200-1793577599||example.com p=none sp= np= adkim= aspf= pct= fo=", "192.0.2.1 5  / example.com   [][][]"}
-	gzipped := base64.StdEncoding.EncodeToString(packed(t, original))
+	gzipped := base64.StdEncoding.EncodeToString(gziptest.Pack(original))
 	for _, tt := range []struct {
 		name    string
 		tool    foreign.Tool
@@ -199,7 +186,7 @@ func TestSplit(t *testing.T) {
 			[]string{jsonOne, recordLine, failureLine, tlsLines, tlsPolicyLine},
 			nil,
 		},
-		{"JSON in gzip", foreign.Parsedmarc, string(packed(t, jsonReport("r-1", jsonRecord))), []string{jsonOne, recordLine}, nil},
+		{"JSON in gzip", foreign.Parsedmarc, string(gziptest.Pack(jsonReport("r-1", jsonRecord))), []string{jsonOne, recordLine}, nil},
 		{
 			"JSON with bad records", foreign.Parsedmarc, "[" + jsonReport("r-1", `{"count": -1}`, jsonRecord, `{"count": {}}`) + `, 5, {"other": 1}]`,
 			[]string{jsonOne, recordLine},

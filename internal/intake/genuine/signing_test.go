@@ -2,6 +2,7 @@ package genuine_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -60,9 +61,7 @@ type signing struct {
 // sign prepends a signature to a mail.
 func sign(t *testing.T, mail string, s signing) string {
 	t.Helper()
-	if s.selector == "" {
-		s.selector = "rsa"
-	}
+	s.selector = cmp.Or(s.selector, "rsa")
 	if s.key == nil {
 		s.key = rsaKey()
 	}

@@ -2,6 +2,7 @@ package smtpd_test
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"strings"
@@ -9,12 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dmarcd/dmarcd/internal/certtest"
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 )
 
 func withTLS(t *testing.T) func(*smtpd.Config) {
 	t.Helper()
-	return func(c *smtpd.Config) { c.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}} }
+	return func(c *smtpd.Config) {
+		c.TLS = &tls.Config{Certificates: []tls.Certificate{*certtest.New(t, nil, x509.Certificate{})}}
+	}
 }
 
 // sendUntilCut sends text again and again until the server closes the connection.

@@ -1,38 +1,14 @@
 package smtpd_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd/internal/intake/smtpd"
 )
-
-// certificate returns a self-signed certificate.
-func certificate(t *testing.T) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"mx.report.example"},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
 
 // secure changes to TLS after a STARTTLS that may have more behind it.
 func (c *client) secure(injected string) *client {
@@ -45,7 +21,7 @@ func (c *client) secure(injected string) *client {
 
 func TestSTARTTLS(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *smtpd.Config) { c.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}} })
+	s := start(t, withTLS(t))
 	plain := s.dial(t)
 	plain.expect("220 ")
 	plain.send("EHLO mail.reporter.example\r\n")
@@ -67,7 +43,7 @@ func TestSTARTTLS(t *testing.T) {
 // commands sent under TLS (RFC 3207 §6).
 func TestInjectionBeforeTLS(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *smtpd.Config) { c.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}} })
+	s := start(t, withTLS(t))
 	c := s.greet(t).secure("EHLO injected.example\r\nMAIL FROM:<injected@elsewhere.example>\r\n")
 	c.say("EHLO mail.reporter.example", "250 ")
 	c.say("RCPT TO:<abc@report.example>", "502 ")
@@ -75,7 +51,7 @@ func TestInjectionBeforeTLS(t *testing.T) {
 
 func TestBrokenTLSLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *smtpd.Config) { c.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}} })
+	s := start(t, withTLS(t))
 	plain := s.greet(t)
 	c := plain.secure("")
 	c.say("EHLO mail.reporter.example", "250 ")

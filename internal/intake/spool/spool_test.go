@@ -389,8 +389,7 @@ func TestRejections(t *testing.T) {
 // mustPutWithFree commits a message on a disk with enough free space.
 func mustPutWithFree(t *testing.T, s *spool.Spool, faults *spool.Faults) {
 	t.Helper()
-	plenty := int64(1 << 40)
-	faults.FreeBytes = &plenty
+	faults.FreeBytes = new(int64(1 << 40))
 	mustPut(t, s, "0123456789")
 }
 

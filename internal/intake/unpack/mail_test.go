@@ -2,7 +2,6 @@ package unpack_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,10 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/intake/unpack"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestMails compares the parts of the mails in testdata with their golden files.
 func TestMails(t *testing.T) {
@@ -31,19 +29,7 @@ func TestMails(t *testing.T) {
 			if err != nil {
 				t.Fatalf("got error %v, want none", err)
 			}
-			golden := file + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(strings.Join(got, "\n")+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), strings.Join(got, "\n")+"\n"); diff != "" {
-				t.Errorf("got (+) against want (-):\n%s", diff)
-			}
+			goldentest.Check(t, file+".golden", strings.Join(got, "\n")+"\n")
 		})
 	}
 }

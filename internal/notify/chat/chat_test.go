@@ -3,21 +3,15 @@ package chat_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/notify/chat"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var formats = []dmarcd.WebhookFormat{dmarcd.FormatSlack, dmarcd.FormatTeams, dmarcd.FormatDiscord, dmarcd.FormatPagerDuty}
 
@@ -65,20 +59,7 @@ func golden(t *testing.T, name string, body []byte) {
 	if err := json.Indent(&got, body, "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	got.WriteByte('\n')
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	goldentest.Check(t, "testdata/"+name, got.String()+"\n")
 }
 
 // TestNoFormatting wants texts of outsiders to have no meaning in the markup of a service.

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"image/png"
 	"io"
 	"mime"
@@ -24,13 +23,11 @@ import (
 
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/emersion/go-smtp"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/notify/mail"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var now = time.Date(2026, 11, 17, 10, 2, 41, 0, time.UTC)
 
@@ -222,19 +219,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if filepath.Ext(name) != ".png" {
 		got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n"))
 	}
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, got) {
-		t.Errorf("%s (-want +got):\n%s", file, cmp.Diff(string(want), string(got)))
-	}
+	goldentest.Check(t, "testdata/"+name, string(got))
 }
 
 // TestLetters compares the other messages with golden files.

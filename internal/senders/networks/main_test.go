@@ -53,11 +53,11 @@ func TestRun(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, csv, built, want string }{
-		{"an address that is none", "192.0.2.0,192.0.2.255,1,One\nx,192.0.2.9,2,Two\n", "2026-06-17", "line 2"},
-		{"a number that is none", "192.0.2.0,192.0.2.255,-1,One\n", "2026-06-17", "line 1"},
-		{"a row that is too short", "192.0.2.0,192.0.2.255,1\n", "2026-06-17", "fields"},
-		{"a range from behind", "192.0.2.9,192.0.2.1,1,One\n", "2026-06-17", "192.0.2.9"},
-		{"a day that is none", "192.0.2.0,192.0.2.255,1,One\n", "June", "day"},
+		{"an invalid address", "192.0.2.0,192.0.2.255,1,One\nx,192.0.2.9,2,Two\n", "2026-06-17", "line 2"},
+		{"an invalid number", "192.0.2.0,192.0.2.255,-1,One\n", "2026-06-17", "line 1"},
+		{"a short row", "192.0.2.0,192.0.2.255,1\n", "2026-06-17", "fields"},
+		{"a range that ends before it begins", "192.0.2.9,192.0.2.1,1,One\n", "2026-06-17", "192.0.2.9"},
+		{"an invalid day", "192.0.2.0,192.0.2.255,1,One\n", "June", "day"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package shape_test
 
 import (
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dmarcd/dmarcd/aggregate"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 )
 
@@ -23,15 +23,7 @@ func TestRecord(t *testing.T) {
 		SPFResults:  []aggregate.SPFResult{{Domain: "example.com", Scope: "mfrom", Result: "fail", HumanResult: "no"}},
 	}
 	file := goldenFile("record", 1)
-	document := shape.EncodeRecord(sample)
-	if *update {
-		if err := os.WriteFile(file, []byte(document+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(readGolden(t, file), document); diff != "" {
-		t.Errorf("a record is not what version 1 of it looks like (-want +got):\n%s", diff)
-	}
+	goldentest.Check(t, file, shape.EncodeRecord(sample)+"\n")
 	var got aggregate.Record
 	err := shape.DecodeRecord(readGolden(t, file), &got)
 	if diff := cmp.Diff(sample, got, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {

@@ -1,7 +1,6 @@
 package shape_test
 
 import (
-	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,11 +14,10 @@ import (
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/failure"
+	"github.com/dmarcd/dmarcd/internal/goldentest"
 	"github.com/dmarcd/dmarcd/internal/store/shape"
 	"github.com/dmarcd/dmarcd/tlsrpt"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files of the current versions")
 
 // golden compares the document of the current version with its golden file, and reads the
 // golden files of all versions.
@@ -29,15 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden files of the current
 func golden[T any](t *testing.T, kind string, current int, sample T, encode func(T) string, decode func(string) (T, error)) {
 	t.Helper()
 	document := encode(sample)
-	file := goldenFile(kind, current)
-	if *update {
-		if err := os.WriteFile(file, []byte(document+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(readGolden(t, file), document); diff != "" {
-		t.Errorf("%s is not what version %d of it looks like (-want +got):\n%s", kind, current, diff)
-	}
+	goldentest.Check(t, goldenFile(kind, current), document+"\n")
 	for v := 1; v <= current; v++ {
 		got, err := decode(readGolden(t, goldenFile(kind, v)))
 		if err != nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -14,6 +15,28 @@ import (
 	"github.com/dmarcd/dmarcd/aggregate"
 	"github.com/dmarcd/dmarcd/internal/store"
 )
+
+// Team creates a team that may use the API.
+func Team(t testing.TB, s *store.Store, name string) dmarcd.Team {
+	t.Helper()
+	team, err := s.CreateTeam(t.Context(), name, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return team
+}
+
+// All repeats a step until there is nothing more to do, and returns how often that was.
+func All(t testing.TB, step func(ctx context.Context) (more bool, err error)) (steps int) {
+	t.Helper()
+	for more := true; more; steps++ {
+		var err error
+		if more, err = step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return steps
+}
 
 // Count has a report come in for each of the counts, with the messages of that day
 // for the domain.

@@ -1,0 +1,39 @@
+// Package certtest makes certificates for tests. Chains and trust are up to the test.
+package certtest
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"testing"
+	"time"
+)
+
+// New makes a certificate from a template, with a key of its own. Without an issuer it is
+// self-signed. It is valid for an hour before and after the present time, unless the template
+// has other times.
+func New(t testing.TB, issuer *tls.Certificate, template x509.Certificate) *tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber, template.BasicConstraintsValid = big.NewInt(1), true
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
+	issuer = cmp.Or(issuer, &tls.Certificate{Leaf: &template, PrivateKey: key})
+	der, err := x509.CreateCertificate(rand.Reader, &template, issuer.Leaf, key.Public(), issuer.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
