@@ -46,8 +46,7 @@ func (a *API) setSenderClass(c *call) error {
 	if err := c.service.SetSenderClass(c.r.Context(), domain.Name, key, class); err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewSenderClass(domain.Name, key, class))
 }
 
 // simulate applies a policy to past mail.
@@ -60,29 +59,24 @@ func (a *API) simulate(c *call) error {
 	if err != nil {
 		return err
 	}
-	name := c.r.URL.Query().Get("domain")
-	if name == "" {
+	if c.query.Get("domain") == "" {
 		return &dmarcd.InvalidError{Field: "domain", Message: "The parameter domain is required."}
 	}
-	if name, err = dmarcd.ParseName(name); err != nil {
+	name, err := readDomain(c)
+	if err != nil {
 		return err
 	}
 	s, err := c.service.Simulate(c.r.Context(), name, days, change)
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeCacheable(c, newSimulation(s))
-	return nil
+	return c.writeCacheable(newSimulation(s))
 }
 
 // readPolicy returns the policy changes of the query.
 func readPolicy(c *call) (change service.PolicyChange, err error) {
-	values, err := query(c)
-	if err != nil {
-		return change, err
-	}
 	for name, to := range map[string]**dmarc.Policy{"p": &change.P, "sp": &change.SP, "np": &change.NP} {
-		word, err := readWord(values, name, "none", "quarantine", "reject")
+		word, err := readWord(c, name, "none", "quarantine", "reject")
 		if err != nil {
 			return change, err
 		}
@@ -93,7 +87,7 @@ func readPolicy(c *call) (change service.PolicyChange, err error) {
 		}
 	}
 	for name, to := range map[string]**dmarc.Mode{"adkim": &change.ADKIM, "aspf": &change.ASPF} {
-		word, err := readWord(values, name, "r", "s")
+		word, err := readWord(c, name, "r", "s")
 		if err != nil {
 			return change, err
 		}
@@ -125,8 +119,7 @@ func newPolicy(p insight.Policy) wire.Policy {
 		if policy == dmarc.Unstated {
 			return nil
 		}
-		word := policy.String()
-		return &word
+		return new(policy.String())
 	}
 	shape := wire.Policy{P: p.P.String(), SP: stated(p.SP), NP: stated(p.NP), ADKIM: p.ADKIM.String(), ASPF: p.ASPF.String(), T: "n", Percent: p.Percent}
 	if p.Testing {
@@ -140,30 +133,25 @@ const defaultAdvice = 25
 
 // listAdvice returns the next action of one or all domains, most urgent first.
 func (a *API) listAdvice(c *call) error {
-	limit, after, err := readPart(c)
+	limit, err := readLimit(c, defaultAdvice)
 	if err != nil {
 		return err
 	}
-	values := c.r.URL.Query()
-	if !values.Has("limit") {
-		limit = defaultAdvice
-	}
 	page := wire.Page[wire.Advice]{Items: []wire.Advice{}}
-	if values.Has("domain") {
-		name, err := dmarcd.ParseName(values.Get("domain"))
-		if err != nil {
-			return err
-		}
+	name, err := readDomain(c)
+	if err != nil {
+		return err
+	}
+	if c.query.Has("domain") {
 		advice, err := c.service.Advice(c.r.Context(), name)
 		if err != nil {
 			return missing(err, errNoSuchDomain)
 		}
 		page.Items = append(page.Items, wire.NewAdvice(advice))
-		writeCacheable(c, page)
-		return nil
+		return c.writeCacheable(page)
 	}
 	offset := 0
-	if after != "" {
+	if after := c.query.Get("after"); after != "" {
 		if offset, err = strconv.Atoi(strings.TrimPrefix(after, "n")); err != nil || offset < 0 {
 			return wire.ErrAfter
 		}
@@ -180,9 +168,7 @@ func (a *API) listAdvice(c *call) error {
 		page.Items = append(page.Items, wire.NewAdvice(advice))
 	}
 	if more {
-		next := "n" + strconv.Itoa(offset+limit)
-		page.Next = &next
+		page.Next = new("n" + strconv.Itoa(offset+limit))
 	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(page)
 }

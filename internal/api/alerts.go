@@ -20,17 +20,13 @@ func (a *API) listAlerts(c *call) error {
 	if err != nil {
 		return err
 	}
-	values, err := query(c)
-	if err != nil {
-		return err
-	}
-	filter := dmarcd.AlertFilter{Domain: events.Domain, Kind: events.Kind, State: dmarcd.AlertState(values.Get("state"))}
+	filter := dmarcd.AlertFilter{Domain: events.Domain, Kind: events.Kind, State: dmarcd.AlertState(c.query.Get("state"))}
 	states := []dmarcd.AlertState{dmarcd.AlertSent, dmarcd.AlertSuppressed, dmarcd.AlertWaiting, dmarcd.AlertGrouped}
-	if values.Has("state") && !slices.Contains(states, filter.State) {
+	if c.query.Has("state") && !slices.Contains(states, filter.State) {
 		return &dmarcd.InvalidError{Field: "state", Message: "The parameter state must be sent, suppressed, waiting or grouped."}
 	}
-	if values.Has("open") {
-		if filter.Open, err = strconv.ParseBool(values.Get("open")); err != nil {
+	if c.query.Has("open") {
+		if filter.Open, err = strconv.ParseBool(c.query.Get("open")); err != nil {
 			return &dmarcd.InvalidError{Field: "open", Message: "The parameter open must be true or false."}
 		}
 	}
@@ -38,13 +34,8 @@ func (a *API) listAlerts(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(alerts, limit, func(alert dmarcd.Alert) string { return wire.FormatCursor(alert.Event.At, alert.Event.Seq) },
-		func(alert dmarcd.Alert) (wire.Alert, error) { return wire.NewAlert(alert, a.baseURL), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(wire.NewPage(alerts, limit, func(alert dmarcd.Alert) string { return wire.FormatCursor(alert.Event.At, alert.Event.Seq) },
+		func(alert dmarcd.Alert) wire.Alert { return wire.NewAlert(alert, a.baseURL) }))
 }
 
 func (a *API) acknowledgeAlert(c *call) error {
@@ -56,8 +47,7 @@ func (a *API) acknowledgeAlert(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchAlert)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewAlert(alert, a.baseURL))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewAlert(alert, a.baseURL))
 }
 
 func (a *API) testAlert(c *call) error {
@@ -65,8 +55,7 @@ func (a *API) testAlert(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewAlert(alert, a.baseURL))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewAlert(alert, a.baseURL))
 }
 
 func (a *API) getAlertRules(c *call) error {
@@ -74,8 +63,7 @@ func (a *API) getAlertRules(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeCacheable(c, wire.NewAlertRules(rules))
-	return nil
+	return c.writeCacheable(wire.NewAlertRules(rules))
 }
 
 func (a *API) setAlertRules(c *call) error {
@@ -100,6 +88,5 @@ func (a *API) setAlertRules(c *call) error {
 	if err := c.service.SetAlertRules(c.r.Context(), rules); err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewAlertRules(rules))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewAlertRules(rules))
 }

@@ -105,6 +105,7 @@ type call struct {
 	// service has the rights of the token; nil on a route without one.
 	service *service.Team
 	params  httproute.Params
+	query   url.Values
 	// release gives memory back at the end of the request; nil for none.
 	release func()
 }
@@ -161,7 +162,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, matched *route, para
 	case !token.May(matched.scope):
 		return errReadOnlyToken
 	}
-	if err := matched.checkQuery(r); err != nil {
+	if c.query, err = matched.readQuery(r); err != nil {
 		return err
 	}
 	defer func() {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -19,14 +17,10 @@ func (a *API) latestCheck(c *call) error {
 		return err
 	}
 	latest, err := c.service.LatestCheck(c.r.Context(), domain)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return errNotCheckedYet
-	}
 	if err != nil {
-		return err
+		return missing(err, errNotCheckedYet)
 	}
-	writeCacheable(c, wire.NewKeptCheck(latest))
-	return nil
+	return c.writeCacheable(wire.NewKeptCheck(latest))
 }
 
 func (a *API) listChecks(c *call) error {
@@ -42,12 +36,7 @@ func (a *API) listChecks(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(checks, limit, func(check dmarcd.StoredCheck) string {
+	return c.writeCacheable(wire.NewPage(checks, limit, func(check dmarcd.StoredCheck) string {
 		return wire.FormatCursor(check.FirstAt, int64(check.ID))
-	}, func(check dmarcd.StoredCheck) (wire.StoredCheck, error) { return wire.NewKeptCheck(check), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	}, wire.NewKeptCheck))
 }

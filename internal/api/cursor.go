@@ -13,17 +13,8 @@ const defaultPage = 100
 
 // readPart returns the page size and the cursor of wire.NewPage; "" is the start.
 func readPart(c *call) (limit int, after string, err error) {
-	values, err := query(c)
-	if err != nil {
-		return 0, "", err
-	}
-	limit = defaultPage
-	if values.Has("limit") {
-		if limit, err = readLimit(values.Get("limit")); err != nil {
-			return 0, "", err
-		}
-	}
-	return limit, values.Get("after"), nil
+	limit, err = readLimit(c, defaultPage)
+	return limit, c.query.Get("after"), err
 }
 
 // readCursor is readPart for a list ordered by time.
@@ -35,8 +26,12 @@ func readCursor(c *call) (limit int, after service.Cursor, err error) {
 	return limit, after, err
 }
 
-func readLimit(text string) (int, error) {
-	limit, err := strconv.Atoi(text)
+// readLimit returns the page size, or the default of the list.
+func readLimit(c *call, standard int) (int, error) {
+	if !c.query.Has("limit") {
+		return standard, nil
+	}
+	limit, err := strconv.Atoi(c.query.Get("limit"))
 	if err != nil || limit < 1 || limit > maxPage {
 		return 0, &dmarcd.InvalidError{Field: "limit", Message: "The parameter limit must be a whole number from 1 to 1000."}
 	}

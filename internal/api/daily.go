@@ -28,14 +28,9 @@ func (a *API) listDaily(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(found, limit, formatDailyCursor, func(d service.DailyCounts) (wire.Daily, error) {
-		return wire.NewDaily(d.Day, d.Domain, d.Counts), nil
-	})
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(wire.NewPage(found, limit, formatDailyCursor, func(d service.DailyCounts) wire.Daily {
+		return wire.NewDaily(d.Day, d.Domain, d.Counts)
+	}))
 }
 
 func readDaily(c *call, asked counts[string], after *service.DailyCursor, limit int) ([]service.DailyCounts, error) {
@@ -53,8 +48,7 @@ func readDaily(c *call, asked counts[string], after *service.DailyCursor, limit 
 	}
 	// These lists are ordered by day alone: continue with the rest of the range.
 	if after != nil && (days.From == nil || *days.From <= after.Day) {
-		next := after.Day + 1
-		days.From = &next
+		days.From = new(after.Day + 1)
 	}
 	if asked.domain != "" {
 		return team.DomainDaily(ctx, asked.domain, days, limit)

@@ -27,8 +27,7 @@ func (a *API) addDomain(c *call) error {
 		return err
 	}
 	c.w.Header().Set("Location", a.baseURL+"/domains/"+domain.Name)
-	writeJSON(c.w, http.StatusCreated, wire.NewDomain(domain))
-	return nil
+	return c.writeJSON(http.StatusCreated, wire.NewDomain(domain))
 }
 
 func (a *API) getDomain(c *call) error {
@@ -36,8 +35,7 @@ func (a *API) getDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeCacheable(c, wire.NewDomain(domain))
-	return nil
+	return c.writeCacheable(wire.NewDomain(domain))
 }
 
 func (a *API) deleteDomain(c *call) error {
@@ -58,8 +56,7 @@ func (a *API) verifyDomain(c *call) error {
 	domain, check, err := c.service.Verify(c.r.Context(), c.params.Get("domain"))
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		c.w.Header().Set(errorHeader, errNoSuchDomain.code)
-		writeJSON(c.w, http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: errNoSuchDomain.code})
-		return nil
+		return c.writeJSON(http.StatusNotFound, verifyError{Error: errNoSuchDomain.message, Code: errNoSuchDomain.code})
 	}
 	if err != nil {
 		return err
@@ -69,6 +66,5 @@ func (a *API) verifyDomain(c *call) error {
 		outcome = "conclusive"
 	}
 	c.w.Header().Set("Dmarcd-Check", outcome)
-	writeJSON(c.w, http.StatusOK, wire.NewDomain(domain))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewDomain(domain))
 }

@@ -53,12 +53,7 @@ func (a *API) listEventsSince(c *call, asked eventQuery) error {
 }
 
 func (a *API) writeEvents(c *call, events []dmarcd.Event, limit int, place func(dmarcd.Event) string) error {
-	page, err := wire.NewPage(events, limit, place, func(e dmarcd.Event) (wire.Event, error) { return wire.NewEvent(e, a.baseURL), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(wire.NewPage(events, limit, place, func(e dmarcd.Event) wire.Event { return wire.NewEvent(e, a.baseURL) }))
 }
 
 func readEventQuery(c *call) (eventQuery, error) {
@@ -73,28 +68,24 @@ func readEventQuery(c *call) (eventQuery, error) {
 	if asked.filter, err = readEventFilter(c); err != nil {
 		return eventQuery{}, err
 	}
-	values, err := query(c)
-	if err != nil {
-		return eventQuery{}, err
-	}
-	if values.Has("since") {
-		since, err := readSeq(values.Get("since"))
+	if c.query.Has("since") {
+		since, err := readSeq(c.query.Get("since"))
 		if err != nil {
 			return eventQuery{}, err
 		}
 		asked.since = &since
 	}
-	if values.Has("wait") {
-		seconds, err := strconv.Atoi(values.Get("wait"))
+	if c.query.Has("wait") {
+		seconds, err := strconv.Atoi(c.query.Get("wait"))
 		if err != nil || seconds < 0 || seconds > int(maxWait/time.Second) {
 			return eventQuery{}, &dmarcd.InvalidError{Field: "wait", Message: "The parameter wait must be a whole number of seconds from 0 to 60."}
 		}
 		asked.wait = time.Duration(seconds) * time.Second
 	}
 	switch {
-	case asked.since != nil && values.Has("after"):
+	case asked.since != nil && c.query.Has("after"):
 		return eventQuery{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after is for the list that begins with the newest event. Use since alone to read on."}
-	case asked.since == nil && values.Has("wait"):
+	case asked.since == nil && c.query.Has("wait"):
 		return eventQuery{}, &dmarcd.InvalidError{Field: "wait", Message: "The parameter wait needs since: the seq of the last event that you have, or 0."}
 	}
 	return asked, nil
@@ -109,19 +100,12 @@ func readSeq(text string) (int64, error) {
 	return seq, nil
 }
 
-func readEventFilter(c *call) (service.EventFilter, error) {
-	var filter service.EventFilter
-	values, err := query(c)
-	if err != nil {
+func readEventFilter(c *call) (filter service.EventFilter, err error) {
+	if filter.Domain, err = readDomain(c); err != nil {
 		return filter, err
 	}
-	if values.Has("domain") {
-		if filter.Domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
-			return filter, err
-		}
-	}
-	if values.Has("kind") {
-		filter.Kind = dmarcd.EventKind(values.Get("kind"))
+	if c.query.Has("kind") {
+		filter.Kind = dmarcd.EventKind(c.query.Get("kind"))
 		if !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
 			return filter, &dmarcd.InvalidError{Field: "kind", Message: "The parameter kind must be a kind of event, such as record.changed. See the documentation for all kinds."}
 		}

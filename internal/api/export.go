@@ -66,18 +66,14 @@ func readRecordQuery(c *call) (filter service.RecordFilter, after service.Record
 		return filter, after, err
 	}
 	filter.Days, filter.Domain = asked.days, asked.domain
-	values, err := query(c)
-	if err != nil {
-		return filter, after, err
-	}
-	all, err := readWord(values, "all", "true", "false")
+	all, err := readWord(c, "all", "true", "false")
 	if err != nil {
 		return filter, after, err
 	}
 	filter.All = all == "true"
-	if values.Has("after") {
+	if c.query.Has("after") {
 		after.Record.Begun = true
-		after.Report, after.Record.Share, after.Record.N, err = wire.ParseRecordID(values.Get("after"))
+		after.Report, after.Record.Share, after.Record.N, err = wire.ParseRecordID(c.query.Get("after"))
 	}
 	return filter, after, err
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,56 +27,44 @@ func (a *API) listReports(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(reports, limit, func(r dmarcd.Report) string {
+	return c.writeCacheable(wire.NewPage(reports, limit, func(r dmarcd.Report) string {
 		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
-	}, func(r dmarcd.Report) (wire.KeptReport, error) { return wire.NewKeptReport(r), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	}, wire.NewKeptReport))
 }
 
-func readReportFilter(c *call) (service.ReportFilter, error) {
-	var filter service.ReportFilter
-	values, err := query(c)
-	if err != nil {
-		return filter, err
-	}
+func readReportFilter(c *call) (filter service.ReportFilter, err error) {
 	if filter.Days, err = readDays(c); err != nil {
 		return filter, err
 	}
-	if values.Has("domain") {
-		if filter.Domain, err = dmarcd.ParseName(values.Get("domain")); err != nil {
-			return filter, err
-		}
+	if filter.Domain, err = readDomain(c); err != nil {
+		return filter, err
 	}
 	for _, text := range []struct {
 		name string
 		to   *string
 	}{{"org", &filter.Organization}, {"report_id", &filter.ExternalID}, {"quirk", &filter.Quirk}} {
-		if *text.to = values.Get(text.name); !storable(*text.to) {
+		if *text.to = c.query.Get(text.name); !storable(*text.to) {
 			return filter, &dmarcd.InvalidError{Field: text.name, Message: "The parameter " + text.name + " must be text in UTF-8."}
 		}
 	}
-	if filter.Kind, err = readWord(values, "kind", dmarcd.ReportKinds()...); err != nil {
+	if filter.Kind, err = readWord(c, "kind", dmarcd.ReportKinds()...); err != nil {
 		return filter, err
 	}
-	if filter.Genuine, err = readWord(values, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown); err != nil {
+	if filter.Genuine, err = readWord(c, "genuine", dmarcd.GenuineYes, dmarcd.GenuineNo, dmarcd.GenuineUnknown); err != nil {
 		return filter, err
 	}
-	if filter.State, err = readWord(values, "state", dmarcd.ReportStates()...); err != nil {
+	if filter.State, err = readWord(c, "state", dmarcd.ReportStates()...); err != nil {
 		return filter, err
 	}
-	unclaimed, err := readWord(values, "unclaimed", "true", "false")
+	unclaimed, err := readWord(c, "unclaimed", "true", "false")
 	filter.Unclaimed = unclaimed == "true"
 	return filter, err
 }
 
 // readWord returns a parameter with one of the allowed values, "" if absent.
-func readWord[T ~string](values url.Values, name string, words ...T) (T, error) {
-	word := T(values.Get(name))
-	if !values.Has(name) || slices.Contains(words, word) {
+func readWord[T ~string](c *call, name string, words ...T) (T, error) {
+	word := T(c.query.Get(name))
+	if !c.query.Has(name) || slices.Contains(words, word) {
 		return word, nil
 	}
 	quoted := make([]string, len(words))
@@ -126,8 +113,7 @@ func (a *API) getReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeCacheable(c, wire.NewFullReport(report, records))
-	return nil
+	return c.writeCacheable(wire.NewFullReport(report, records))
 }
 
 func (a *API) listRecords(c *call) error {
@@ -150,8 +136,7 @@ func (a *API) listRecords(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(page)
 }
 
 func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit int) (wire.Page[wire.KeptRecord], error) {
@@ -165,8 +150,7 @@ func readRecords(c *call, id dmarcd.ReportID, after service.RecordCursor, limit 
 	}
 	if more {
 		last := records[len(records)-1].Cursor
-		next := wire.FormatRecordCursor(last.Share, last.N)
-		page.Next = &next
+		page.Next = new(wire.FormatRecordCursor(last.Share, last.N))
 	}
 	return page, nil
 }

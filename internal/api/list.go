@@ -45,7 +45,7 @@ func (a *API) listDomains(c *call) error {
 	if p.limit > 0 && more {
 		part = part[:p.limit]
 		next := url.Values{"limit": {strconv.Itoa(p.limit)}, "after": {part[len(part)-1].Name}}
-		if tag := c.r.URL.Query().Get("tag"); tag != "" {
+		if tag := c.query.Get("tag"); tag != "" {
 			next.Set("tag", tag)
 		}
 		c.w.Header().Set("Link", "<"+a.baseURL+"/domains?"+next.Encode()+`>; rel="next"`)

@@ -16,11 +16,8 @@ func (a *API) getReportOriginal(c *call) error {
 		return err
 	}
 	original, err := c.service.ReportOriginal(c.r.Context(), report.ID)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return errOriginalGone
-	}
 	if err != nil {
-		return err
+		return missing(err, errOriginalGone)
 	}
 	return a.writeOriginal(c, report.ID.String(), original)
 }
@@ -30,9 +27,9 @@ func (a *API) getRejectedOriginal(c *call) error {
 	if err != nil {
 		return err
 	}
-	original, err := rejectedOriginal(c, rejected.ID)
+	original, err := c.service.RejectedOriginal(c.r.Context(), rejected.ID)
 	if err != nil {
-		return err
+		return missing(err, errOriginalGone)
 	}
 	return a.writeOriginal(c, rejected.ID.String(), original)
 }

@@ -1,21 +1,11 @@
 package api
 
 import (
-	"net/url"
-
 	"github.com/dmarcd/dmarcd"
 )
 
 // maxPage limits the page size.
 const maxPage = 1000
-
-func query(c *call) (url.Values, error) {
-	values, err := url.ParseQuery(c.r.URL.RawQuery)
-	if err != nil {
-		return nil, &dmarcd.InvalidError{Message: "The query is malformed. Percent-encode its values."}
-	}
-	return values, nil
-}
 
 // page is the requested part of a list.
 type page struct {
@@ -23,20 +13,13 @@ type page struct {
 	after string // "": from the start
 }
 
-func readPage(c *call) (page, error) {
-	values, err := query(c)
-	if err != nil {
-		return page{}, err
+func readPage(c *call) (p page, err error) {
+	if p.limit, err = readLimit(c, 0); err != nil {
+		return p, err
 	}
-	var p page
-	if values.Has("limit") {
-		if p.limit, err = readLimit(values.Get("limit")); err != nil {
-			return page{}, err
-		}
-	}
-	if after := values.Get("after"); after != "" {
+	if after := c.query.Get("after"); after != "" {
 		if p.after, err = dmarcd.ParseName(after); err != nil {
-			return page{}, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the last domain name of the previous page."}
+			return p, &dmarcd.InvalidError{Field: "after", Message: "The parameter after must be the last domain name of the previous page."}
 		}
 	}
 	return p, nil
@@ -49,39 +32,35 @@ type counts[Group ~string] struct {
 	by     Group  // the grouping, "" if absent
 }
 
-func readCounts[Group ~string](c *call, groups ...Group) (counts[Group], error) {
-	days, err := readDays(c)
-	if err != nil {
-		return counts[Group]{}, err
+func readCounts[Group ~string](c *call, groups ...Group) (asked counts[Group], err error) {
+	if asked.days, err = readDays(c); err != nil {
+		return asked, err
 	}
-	values, err := query(c)
-	if err != nil {
-		return counts[Group]{}, err
+	if asked.by, err = readWord(c, "by", groups...); err != nil {
+		return asked, err
 	}
-	asked := counts[Group]{days: days}
-	if asked.by, err = readWord(values, "by", groups...); err != nil {
-		return counts[Group]{}, err
-	}
-	if values.Has("domain") {
-		asked.domain, err = dmarcd.ParseName(values.Get("domain"))
-	}
+	asked.domain, err = readDomain(c)
 	return asked, err
 }
 
-func readDays(c *call) (dmarcd.Days, error) {
-	values, err := query(c)
-	if err != nil {
-		return dmarcd.Days{}, err
+// readDomain returns the parameter domain, "" if absent.
+func readDomain(c *call) (string, error) {
+	if !c.query.Has("domain") {
+		return "", nil
 	}
+	return dmarcd.ParseName(c.query.Get("domain"))
+}
+
+func readDays(c *call) (dmarcd.Days, error) {
 	var days dmarcd.Days
 	for _, end := range []struct {
 		name string
 		day  **dmarcd.Day
 	}{{"from", &days.From}, {"to", &days.To}} {
-		if !values.Has(end.name) {
+		if !c.query.Has(end.name) {
 			continue
 		}
-		day, err := dmarcd.ParseDay(values.Get(end.name))
+		day, err := dmarcd.ParseDay(c.query.Get(end.name))
 		if err != nil {
 			return dmarcd.Days{}, &dmarcd.InvalidError{Field: end.name, Message: "The parameter " + end.name + " must be a day in the form YYYY-MM-DD."}
 		}

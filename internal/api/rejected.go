@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -16,14 +14,9 @@ func (a *API) listRejected(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(rejected, limit, func(r dmarcd.Rejected) string {
+	return c.writeCacheable(wire.NewPage(rejected, limit, func(r dmarcd.Rejected) string {
 		return wire.FormatCursor(r.ReceivedAt, int64(r.ID))
-	}, func(r dmarcd.Rejected) (wire.Rejected, error) { return wire.NewRejected(r), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	}, wire.NewRejected))
 }
 
 // namedRejected returns the rejected item of the path.
@@ -33,18 +26,7 @@ func namedRejected(c *call) (dmarcd.Rejected, error) {
 		return dmarcd.Rejected{}, errNoSuchRejected
 	}
 	rejected, err := c.service.RejectedByID(c.r.Context(), id)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return dmarcd.Rejected{}, errNoSuchRejected
-	}
-	return rejected, err
-}
-
-func rejectedOriginal(c *call, id dmarcd.RejectedID) (dmarcd.StoredOriginal, error) {
-	original, err := c.service.RejectedOriginal(c.r.Context(), id)
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return dmarcd.StoredOriginal{}, errOriginalGone
-	}
-	return original, err
+	return rejected, missing(err, errNoSuchRejected)
 }
 
 // retryRejected reads the original again.
@@ -56,11 +38,8 @@ func (a *API) retryRejected(c *call) error {
 	answer := a.bodyRead(c.w)
 	_, receipts, err := c.service.Retry(c.r.Context(), rejected.ID)
 	answer()
-	if errors.Is(err, dmarcd.ErrNotFound) {
-		return errOriginalGone
-	}
 	if err != nil {
-		return err
+		return missing(err, errOriginalGone)
 	}
 	writeReceipts(c.w, receipts)
 	return nil

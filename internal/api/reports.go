@@ -11,8 +11,7 @@ func (a *API) domainSummary(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeCacheable(c, wire.NewSummary(sum))
-	return nil
+	return c.writeCacheable(wire.NewSummary(sum))
 }
 
 func (a *API) teamSummary(c *call) error {
@@ -24,6 +23,5 @@ func (a *API) teamSummary(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeCacheable(c, wire.NewSummary(sum))
-	return nil
+	return c.writeCacheable(wire.NewSummary(sum))
 }

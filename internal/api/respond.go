@@ -22,6 +22,12 @@ func encode(v any) []byte {
 	return body.Bytes()
 }
 
+// writeJSON answers with v.
+func (c *call) writeJSON(status int, v any) error {
+	writeJSON(c.w, status, v)
+	return nil
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	writeBody(w, status, encode(v))
 }
@@ -51,7 +57,7 @@ func (a *API) partDeadline() func() time.Time {
 }
 
 // writeCacheable answers a GET with 200, or with 304 if the ETag matches.
-func writeCacheable(c *call, v any) {
+func (c *call) writeCacheable(v any) error {
 	body := encode(v)
 	sum := sha256.Sum256(body)
 	// Weak, because proxies may compress it.
@@ -61,9 +67,10 @@ func writeCacheable(c *call, v any) {
 	header.Set("Cache-Control", "private, no-cache") // cache, but revalidate
 	if hasTag(c.r.Header.Values("If-None-Match"), tag) {
 		c.w.WriteHeader(http.StatusNotModified)
-		return
+		return nil
 	}
 	writeBody(c.w, http.StatusOK, body)
+	return nil
 }
 
 // hasTag compares weakly, as RFC 9110 §13.1.2 asks of If-None-Match.

@@ -20,7 +20,7 @@ type route struct {
 	handle func(c *call) error
 
 	// addition marks a route outside the seven endpoints, whose responses never change.
-	// parameters are the allowed query parameters.
+	// parameters are its query parameters.
 	addition   bool
 	parameters []string
 }
@@ -101,22 +101,22 @@ func (a *API) routes() ([]route, error) {
 	if err != nil {
 		return nil, err
 	}
-	additions := routes[interfaceRoutes:]
-	for i := range additions {
-		r := &additions[i]
-		r.addition, r.parameters = true, parameters[r.name()]
+	for i := range routes {
+		r := &routes[i]
+		r.addition, r.parameters = i >= interfaceRoutes, parameters[r.name()]
 	}
 	return routes, nil
 }
 
-// checkQuery rejects unknown query parameters of an addition: the client may rely on a filter.
-func (r *route) checkQuery(request *http.Request) error {
-	if !r.addition {
-		return nil
-	}
+// readQuery returns the query. It rejects unknown parameters of an addition: the client may rely
+// on a filter.
+func (r *route) readQuery(request *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(request.URL.RawQuery)
-	if err != nil {
-		return nil //nolint:nilerr // the handler says so where it reads the query
+	if err != nil && len(r.parameters) > 0 {
+		return nil, &dmarcd.InvalidError{Message: "The query is malformed. Percent-encode its values."}
+	}
+	if err != nil || !r.addition {
+		return query, nil //nolint:nilerr // nothing in it has a meaning
 	}
 	for name := range query {
 		if slices.Contains(r.parameters, name) {
@@ -126,7 +126,7 @@ func (r *route) checkQuery(request *http.Request) error {
 		if len(r.parameters) > 0 {
 			known = "The parameters are " + strings.Join(r.parameters, ", ") + "."
 		}
-		return &failure{http.StatusUnprocessableEntity, "unknown_parameter", "The query has an unknown parameter. " + known}
+		return nil, &failure{http.StatusUnprocessableEntity, "unknown_parameter", "The query has an unknown parameter. " + known}
 	}
-	return nil
+	return query, nil
 }

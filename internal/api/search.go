@@ -9,17 +9,11 @@ const defaultHits = 10
 
 // search finds domains, senders and reports.
 func (a *API) search(c *call) error {
-	values, err := query(c)
+	limit, err := readLimit(c, defaultHits)
 	if err != nil {
 		return err
 	}
-	limit := defaultHits
-	if values.Has("limit") {
-		if limit, err = readLimit(values.Get("limit")); err != nil {
-			return err
-		}
-	}
-	hits, err := c.service.Search(c.r.Context(), values.Get("q"), limit)
+	hits, err := c.service.Search(c.r.Context(), c.query.Get("q"), limit)
 	if err != nil {
 		return err
 	}
@@ -27,6 +21,5 @@ func (a *API) search(c *call) error {
 	for _, hit := range hits {
 		page.Items = append(page.Items, wire.NewHit(string(hit.Kind), hit.Key, hit.Title, hit.Detail))
 	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(page)
 }

@@ -13,6 +13,5 @@ func (a *API) selfTest(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewSelfTest(test))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewSelfTest(test))
 }

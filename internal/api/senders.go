@@ -13,12 +13,7 @@ func (a *API) listTeamSenders(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(senders, dmarcd.MaxTeamSenders, nil, func(s dmarcd.TeamSender) (wire.TeamSender, error) { return wire.NewTeamSender(s), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(wire.NewPage(senders, dmarcd.MaxTeamSenders, nil, wire.NewTeamSender))
 }
 
 // setTeamSender adds a sender, or replaces the one with its key.
@@ -51,8 +46,7 @@ func (a *API) setTeamSender(c *call) error {
 	if sender, err = c.service.SetTeamSender(c.r.Context(), sender, networks); err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewTeamSender(sender))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewTeamSender(sender))
 }
 
 func (a *API) removeTeamSender(c *call) error {

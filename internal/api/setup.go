@@ -9,6 +9,5 @@ func (a *API) setup(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeCacheable(c, wire.NewSetup(setup))
-	return nil
+	return c.writeCacheable(wire.NewSetup(setup))
 }

@@ -41,6 +41,5 @@ func (a *API) listSources(c *call) error {
 	if list.Next != "" {
 		page.Next = &list.Next
 	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(page)
 }

@@ -12,11 +12,10 @@ import (
 // tagged returns the use cases of the team, narrowed to the domains with the tag that the
 // query names, if it names one.
 func tagged(c *call) (*service.Team, error) {
-	values, err := query(c)
-	if err != nil || !values.Has("tag") {
-		return c.service, err
+	if !c.query.Has("tag") {
+		return c.service, nil
 	}
-	tag, err := dmarcd.ParseTag(values.Get("tag"))
+	tag, err := dmarcd.ParseTag(c.query.Get("tag"))
 	if err != nil {
 		return nil, &dmarcd.InvalidError{Field: "tag", Message: "The parameter tag must be a tag: letters, digits, hyphens, underscores and dots."}
 	}
@@ -33,8 +32,7 @@ func (a *API) listTags(c *call) error {
 	for _, t := range tags {
 		page.Items = append(page.Items, wire.Tag{Tag: t.Tag, Domains: t.Domains})
 	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(page)
 }
 
 func (a *API) getTags(c *call) error {
@@ -42,8 +40,7 @@ func (a *API) getTags(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeCacheable(c, wire.NewTags(tags))
-	return nil
+	return c.writeCacheable(wire.NewTags(tags))
 }
 
 func (a *API) setTags(c *call) error {
@@ -58,6 +55,5 @@ func (a *API) setTags(c *call) error {
 	if tags, err = c.service.SetTags(c.r.Context(), c.params.Get("domain"), tags); err != nil {
 		return missing(err, errNoSuchDomain)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewTags(tags))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewTags(tags))
 }

@@ -33,8 +33,7 @@ func (a *API) setCounted(c *call) error {
 		return err
 	}
 	full := wire.NewFullReport(report, records)
-	writeJSON(c.w, http.StatusOK, full)
-	return nil
+	return c.writeJSON(http.StatusOK, full)
 }
 
 // setCountedAll is setCounted for all reports of a reporter, of some days, or both.
@@ -68,10 +67,9 @@ func (a *API) setCountedAll(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, struct {
+	return c.writeJSON(http.StatusOK, struct {
 		Changed int `json:"changed"`
 	}{changed})
-	return nil
 }
 
 func (a *API) deleteReport(c *call) error {

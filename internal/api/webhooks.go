@@ -38,8 +38,7 @@ func (a *API) addWebhook(c *call) error {
 		return err
 	}
 	c.w.Header().Set("Location", a.baseURL+"/webhooks/"+added.ID.String())
-	writeJSON(c.w, http.StatusCreated, wire.NewWebhookWithSecret(added, secret))
-	return nil
+	return c.writeJSON(http.StatusCreated, wire.NewWebhookWithSecret(added, secret))
 }
 
 func (a *API) listWebhooks(c *call) error {
@@ -47,12 +46,7 @@ func (a *API) listWebhooks(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := wire.NewPage(webhooks, dmarcd.MaxWebhooks, nil, func(w dmarcd.Webhook) (wire.Webhook, error) { return wire.NewWebhook(w), nil })
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(wire.NewPage(webhooks, dmarcd.MaxWebhooks, nil, wire.NewWebhook))
 }
 
 func (a *API) updateWebhook(c *call) error {
@@ -68,48 +62,39 @@ func (a *API) updateWebhook(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchWebhook)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewWebhook(changed))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewWebhook(changed))
 }
 
-func readWebhookChange(c *call) (service.WebhookChange, error) {
-	var change service.WebhookChange
+func readWebhookChange(c *call) (change service.WebhookChange, err error) {
 	members, err := readObject(c, "url", webhookExample)
 	if err != nil {
 		return change, err
 	}
-	if _, given := members["url"]; given {
-		text, err := stringMember(members, "url")
-		if err != nil {
-			return change, err
-		}
-		change.URL = &text
+	if change.URL, err = optional(members, "url", stringMember); err != nil {
+		return change, err
 	}
-	if _, given := members["kinds"]; given {
-		kinds, err := listMember[dmarcd.EventKind](members, "kinds")
-		if err != nil {
-			return change, err
-		}
-		change.Kinds = &kinds
+	if change.Kinds, err = optional(members, "kinds", listMember[dmarcd.EventKind]); err != nil {
+		return change, err
 	}
-	if _, given := members["domains"]; given {
-		domains, err := listMember[string](members, "domains")
-		if err != nil {
-			return change, err
-		}
-		change.Domains = &domains
+	if change.Domains, err = optional(members, "domains", listMember[string]); err != nil {
+		return change, err
 	}
-	if _, given := members["enabled"]; given {
-		enabled, err := boolMember(members, "enabled")
-		if err != nil {
-			return change, err
-		}
-		change.Enabled = &enabled
+	if change.Enabled, err = optional(members, "enabled", boolMember); err != nil {
+		return change, err
 	}
 	if change == (service.WebhookChange{}) {
 		return change, &dmarcd.InvalidError{Field: "url", Message: `The body must have at least one of the members "url", "kinds", "domains" and "enabled".`}
 	}
 	return change, nil
+}
+
+// optional returns a member, nil if it is missing.
+func optional[T any](members map[string]json.RawMessage, name string, read func(map[string]json.RawMessage, string) (T, error)) (*T, error) {
+	if _, is := members[name]; !is {
+		return nil, nil //nolint:nilnil // no value is no change
+	}
+	value, err := read(members, name)
+	return &value, err
 }
 
 func (a *API) deleteWebhook(c *call) error {
@@ -133,8 +118,7 @@ func (a *API) rotateWebhook(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchWebhook)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewWebhookWithSecret(rotated, secret))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewWebhookWithSecret(rotated, secret))
 }
 
 func (a *API) testWebhook(c *call) error {
@@ -148,8 +132,7 @@ func (a *API) testWebhook(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchWebhook)
 	}
-	writeJSON(c.w, http.StatusOK, wire.NewWebhookDelivery(delivery, a.baseURL))
-	return nil
+	return c.writeJSON(http.StatusOK, wire.NewWebhookDelivery(delivery, a.baseURL))
 }
 
 func (a *API) listDeliveries(c *call) error {
@@ -165,15 +148,8 @@ func (a *API) listDeliveries(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchWebhook)
 	}
-	page, err := wire.NewPage(deliveries, limit, func(d dmarcd.WebhookDelivery) string { return wire.FormatCursor(d.CreatedAt, d.Event.Seq) },
-		func(d dmarcd.WebhookDelivery) (wire.WebhookDelivery, error) {
-			return wire.NewWebhookDelivery(d, a.baseURL), nil
-		})
-	if err != nil {
-		return err
-	}
-	writeCacheable(c, page)
-	return nil
+	return c.writeCacheable(wire.NewPage(deliveries, limit, func(d dmarcd.WebhookDelivery) string { return wire.FormatCursor(d.CreatedAt, d.Event.Seq) },
+		func(d dmarcd.WebhookDelivery) wire.WebhookDelivery { return wire.NewWebhookDelivery(d, a.baseURL) }))
 }
 
 func (a *API) retryDelivery(c *call) error {
@@ -189,8 +165,7 @@ func (a *API) retryDelivery(c *call) error {
 	if err != nil {
 		return missing(err, errNoSuchDelivery)
 	}
-	writeJSON(c.w, http.StatusAccepted, wire.NewWebhookDelivery(retried, a.baseURL))
-	return nil
+	return c.writeJSON(http.StatusAccepted, wire.NewWebhookDelivery(retried, a.baseURL))
 }
 
 // namedWebhook returns the webhook id of the path.

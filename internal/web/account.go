@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/dmarcd/dmarcd"
@@ -89,28 +90,18 @@ func sessionTable(sessions []service.AccountSession) ui.Table {
 	return t
 }
 
-func (s *Web) setName(c *call) error {
-	written, err := c.form()
+func (s *Web) setName(c *call, written url.Values) error {
+	err := c.account.SetName(c.r.Context(), written.Get("name"))
 	if err != nil {
-		return err
-	}
-	err = c.account.SetName(c.r.Context(), written.Get("name"))
-	if err != nil {
-		form, ok := nameForm("").Filled(written, err)
-		if !ok {
-			return err
-		}
-		return s.showAccount(c, http.StatusUnprocessableEntity, func(v *accountView) { v.Name = form })
+		return again(nameForm(""), written, err, func(form ui.Form) error {
+			return s.showAccount(c, http.StatusUnprocessableEntity, func(v *accountView) { v.Name = form })
+		})
 	}
 	return c.done(accountPath, "name-set")
 }
 
-func (s *Web) setPassword(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
-	err = c.account.SetPassword(c.r.Context(), written.Get("current"), written.Get("password"))
+func (s *Web) setPassword(c *call, written url.Values) error {
+	err := c.account.SetPassword(c.r.Context(), written.Get("current"), written.Get("password"))
 	status := http.StatusUnprocessableEntity
 	switch {
 	case err == nil:
@@ -122,23 +113,15 @@ func (s *Web) setPassword(c *call) error {
 	case errors.Is(err, dmarcd.ErrLimit):
 		status, err = http.StatusTooManyRequests, &dmarcd.InvalidError{Message: "Too many attempts. Wait a minute, then try again."}
 	}
-	form, ok := s.passwordForm().Filled(written, err)
-	if !ok {
-		return err
-	}
-	return s.showAccount(c, status, func(v *accountView) { v.Password = form })
+	return again(s.passwordForm(), written, err, func(form ui.Form) error {
+		return s.showAccount(c, status, func(v *accountView) { v.Password = form })
+	})
 }
 
 func (s *Web) endSession(c *call) error {
-	if err := c.account.EndSession(c.r.Context(), c.params.Get("id")); err != nil {
-		return err
-	}
-	return c.done(accountPath, "session-ended")
+	return c.finish(c.account.EndSession(c.r.Context(), c.params.Get("id")), accountPath, "session-ended")
 }
 
 func (s *Web) endOtherSessions(c *call) error {
-	if err := c.account.EndOtherSessions(c.r.Context()); err != nil {
-		return err
-	}
-	return c.done(accountPath, "sessions-ended")
+	return c.finish(c.account.EndOtherSessions(c.r.Context()), accountPath, "sessions-ended")
 }

@@ -63,11 +63,7 @@ func readRules(written url.Values) (dmarcd.AlertRules, error) {
 }
 
 // setAlertRules saves the rules of the form, and keeps the mutes.
-func (s *Web) setAlertRules(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setAlertRules(c *call, written url.Values) error {
 	before, err := c.team.AlertRules(c.r.Context())
 	if err != nil {
 		return err
@@ -78,11 +74,9 @@ func (s *Web) setAlertRules(c *call) error {
 		err = c.team.SetAlertRules(c.r.Context(), rules)
 	}
 	if err != nil {
-		form, ok := rulesForm(dmarcd.AlertRules{}).Filled(written, webhookField(err))
-		if !ok {
-			return err
-		}
-		return s.showAlerts(c, http.StatusUnprocessableEntity, form, len(before.Mutes))
+		return again(rulesForm(dmarcd.AlertRules{}), written, webhookField(err), func(form ui.Form) error {
+			return s.showAlerts(c, http.StatusUnprocessableEntity, form, len(before.Mutes))
+		})
 	}
 	return c.done(alertsPath, "alert-rules-set")
 }

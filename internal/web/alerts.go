@@ -2,11 +2,13 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 const alertsPath = Prefix + "/alerts"
@@ -37,28 +39,14 @@ func (s *Web) alerts(c *call) error {
 }
 
 func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
-	part := func(after string) (found wire.Page[dmarcd.Alert], err error) {
-		before, err := parseCursor(after)
-		if err != nil {
-			return found, err
-		}
-		alerts, err := c.team.Alerts(c.r.Context(), dmarcd.AlertFilter{}, before.ID, alertsPerPage+1)
-		if err != nil {
-			return found, err
-		}
-		return wire.NewPage(alerts, alertsPerPage, func(a dmarcd.Alert) string { return wire.FormatCursor(a.Event.At, a.Event.Seq) }, asItIs)
-	}
-	if c.wantsCSV("alerts") {
-		all, err := wholeList(part)
-		if err != nil {
-			return err
-		}
-		return c.csv(alertTable(all, false))
-	}
-	query := c.r.URL.Query()
-	found, err := part(query.Get("after"))
+	found, err := requested(c, "alerts", pages(alertsPerPage, func(before service.Cursor, limit int) ([]dmarcd.Alert, error) {
+		return c.team.Alerts(c.r.Context(), dmarcd.AlertFilter{}, before.ID, limit)
+	}, func(a dmarcd.Alert) (time.Time, int64) { return a.Event.At, a.Event.Seq }))
 	if err != nil {
 		return err
+	}
+	if c.wantsCSV("alerts") {
+		return c.csv(alertTable(found.Items, false))
 	}
 	own, err := c.team.OwnDigest(c.r.Context())
 	if err != nil {
@@ -66,7 +54,7 @@ func (s *Web) showAlerts(c *call, status int, rules ui.Form, mutes int) error {
 	}
 	view := alertsView{
 		Digest: digestForm(own.Kind), Address: own.Address,
-		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(query), next(found)),
+		Table: alertTable(found.Items, c.viewer.may(AccessEdit)), Pager: ui.CursorPager(alertsPath, withoutDone(c.r.URL.Query()), next(found)),
 		Rules: rules, Mutes: mutes, MayOwn: c.viewer.MayOwn(),
 	}
 	view.Table.CSV = alertsPath + "?csv=alerts"
@@ -90,15 +78,8 @@ func digestForm(kind dmarcd.EventKind) ui.Form {
 }
 
 // setDigest chooses which digest the user gets.
-func (s *Web) setDigest(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
-	if err := c.team.SetOwnDigest(c.r.Context(), dmarcd.EventKind(written.Get("digest"))); err != nil {
-		return err
-	}
-	return c.done(alertsPath, "digest-set")
+func (s *Web) setDigest(c *call, written url.Values) error {
+	return c.finish(c.team.SetOwnDigest(c.r.Context(), dmarcd.EventKind(written.Get("digest"))), alertsPath, "digest-set")
 }
 
 func alertTable(alerts []dmarcd.Alert, mayAcknowledge bool) ui.Table {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 type auditView struct {
@@ -45,31 +45,16 @@ func (s *Web) installationAudit(c *call) error {
 type auditReader func(ctx context.Context, before service.Cursor, limit int) ([]dmarcd.AuditEntry, error)
 
 func (c *call) showAudit(page Page, view auditView, table func([]dmarcd.AuditEntry) ui.Table, read auditReader) error {
-	part := func(after string) (found wire.Page[dmarcd.AuditEntry], err error) {
-		before, err := parseCursor(after)
-		if err != nil {
-			return found, err
-		}
-		entries, err := read(c.r.Context(), before, auditPerPage+1)
-		if err != nil {
-			return found, err
-		}
-		return wire.NewPage(entries, auditPerPage, func(e dmarcd.AuditEntry) string {
-			return wire.FormatCursor(e.At, int64(e.ID))
-		}, asItIs)
-	}
-	if c.wantsCSV("audit") {
-		all, err := wholeList(part)
-		if err != nil {
-			return err
-		}
-		return c.csv(table(all))
-	}
-	path, query := c.r.URL.Path, c.r.URL.Query()
-	found, err := part(query.Get("after"))
+	found, err := requested(c, "audit", pages(auditPerPage, func(before service.Cursor, limit int) ([]dmarcd.AuditEntry, error) {
+		return read(c.r.Context(), before, limit)
+	}, func(e dmarcd.AuditEntry) (time.Time, int64) { return e.At, int64(e.ID) }))
 	if err != nil {
 		return err
 	}
+	if c.wantsCSV("audit") {
+		return c.csv(table(found.Items))
+	}
+	path, query := c.r.URL.Path, c.r.URL.Query()
 	view.Table, view.Pager = table(found.Items), ui.CursorPager(path, query, next(found))
 	view.Table.CSV = ui.WithQuery(path, query, "csv", "audit", "after", "")
 	return c.render(http.StatusOK, page, view)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/csv"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/httproute"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -34,12 +36,24 @@ type call struct {
 // maxForm limits the body of a form, in bytes. Files have their own limit.
 const maxForm = 64 << 10
 
-func (c *call) form() (url.Values, error) {
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
-	if err := c.r.ParseForm(); err != nil {
-		return nil, errBadForm
+// withForm returns a handler that reads the form of the request first.
+func withForm(handle func(c *call, written url.Values) error) func(c *call) error {
+	return func(c *call) error {
+		c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
+		if err := c.r.ParseForm(); err != nil {
+			return errBadForm
+		}
+		return handle(c, c.r.PostForm)
 	}
-	return c.r.PostForm, nil
+}
+
+// again shows a form with the user's input and an error about it; it returns other errors.
+func again(form ui.Form, written url.Values, err error, show func(ui.Form) error) error {
+	filled, ok := form.Filled(written, err)
+	if !ok {
+		return err
+	}
+	return show(filled)
 }
 
 // redirect redirects to one of our pages after a form.
@@ -52,6 +66,23 @@ func (c *call) redirect(target string) error {
 // done redirects to a page that shows what was done; see doneMessages.
 func (c *call) done(path, what string) error {
 	return c.redirect(path + "?" + url.Values{"done": {what}}.Encode())
+}
+
+// finish is done, unless there was an error.
+func (c *call) finish(err error, path, what string) error {
+	if err != nil {
+		return err
+	}
+	return c.done(path, what)
+}
+
+// changeItem does something with the item whose id is in the path, and redirects.
+func changeItem[ID any](c *call, parse func(string) (ID, error), do func(context.Context, ID) error, path, what string) error {
+	id, err := parse(c.params.Get("id"))
+	if err != nil {
+		return dmarcd.ErrNotFound
+	}
+	return c.finish(do(c.r.Context(), id), path, what)
 }
 
 // wantsCSV reports whether the request asks for a table of the page as CSV.

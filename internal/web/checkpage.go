@@ -159,8 +159,5 @@ func (s *Web) verify(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.team.Examine(c.r.Context(), domain.Name); err != nil {
-		return err
-	}
-	return c.done(domainPath(domain.Name)+"/dns", "domain-checked")
+	return c.finish(c.team.Examine(c.r.Context(), domain.Name), domainPath(domain.Name)+"/dns", "domain-checked")
 }

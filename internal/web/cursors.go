@@ -24,4 +24,4 @@ func parseRecordCursor(after string) (cursor service.RecordCursor, err error) {
 }
 
 // asItIs is the identity, for lists that pages show unchanged.
-func asItIs[T any](item T) (T, error) { return item, nil }
+func asItIs[T any](item T) T { return item }

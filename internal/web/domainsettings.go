@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -14,10 +16,7 @@ type domainSettingsView struct {
 }
 
 func purposeForm(head DomainHead) ui.Form {
-	value := string(head.Purpose)
-	if value == "" {
-		value = "none"
-	}
+	value := cmp.Or(string(head.Purpose), "none")
 	return ui.Form{Path: domainPath(head.Name) + "/purpose", Method: "post", Submit: "Save purpose", Fields: []ui.Field{{
 		Name: "purpose", Label: "Purpose", Type: "select", Value: value,
 		Hint: "What the domain is used for: domain_usage_purpose in the API.",
@@ -39,11 +38,7 @@ func (s *Web) domainSettings(c *call) error {
 	return c.render(http.StatusOK, page, domainSettingsView{head, purposeForm(head.Head), tagsForm(head.Head)})
 }
 
-func (s *Web) setPurpose(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setPurpose(c *call, written url.Values) error {
 	page, head, err := s.domainPage(c, "domainsettings", "Settings")
 	if err != nil {
 		return err
@@ -53,21 +48,15 @@ func (s *Web) setPurpose(c *call) error {
 		err = c.team.SetPurpose(c.r.Context(), head.Head.Name, purpose)
 	}
 	if err != nil {
-		form, ok := purposeForm(head.Head).Filled(written, err)
-		if !ok {
-			return err
-		}
-		return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, form, tagsForm(head.Head)})
+		return again(purposeForm(head.Head), written, err, func(form ui.Form) error {
+			return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, form, tagsForm(head.Head)})
+		})
 	}
 	return c.done(domainPath(head.Head.Name)+"/settings", "purpose-set")
 }
 
 // deleteDomain requires the name as confirmation: the data cannot be restored.
-func (s *Web) deleteDomain(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) deleteDomain(c *call, written url.Values) error {
 	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return err
@@ -75,8 +64,5 @@ func (s *Web) deleteDomain(c *call) error {
 	if written.Get("confirm") != domain.Name {
 		return &dmarcd.InvalidError{Field: "confirm", Message: "The name does not match. Go back, and enter the name of the domain to delete it."}
 	}
-	if err := c.team.DeleteDomain(c.r.Context(), domain.Name); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/", "domain-deleted")
+	return c.finish(c.team.DeleteDomain(c.r.Context(), domain.Name), Prefix+"/", "domain-deleted")
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -56,22 +57,16 @@ func tagsForm(head DomainHead) ui.Form {
 	}}}
 }
 
-func (s *Web) setTags(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setTags(c *call, written url.Values) error {
 	page, head, err := s.domainPage(c, "domainsettings", "Settings")
 	if err != nil {
 		return err
 	}
 	words := strings.FieldsFunc(written.Get("tags"), func(r rune) bool { return r == ',' || r == ' ' })
 	if _, err := c.team.SetTags(c.r.Context(), head.Head.Name, words); err != nil {
-		form, ok := tagsForm(head.Head).Filled(written, err)
-		if !ok {
-			return err
-		}
-		return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, purposeForm(head.Head), form})
+		return again(tagsForm(head.Head), written, err, func(form ui.Form) error {
+			return c.render(http.StatusUnprocessableEntity, page, domainSettingsView{head, purposeForm(head.Head), form})
+		})
 	}
 	return c.done(domainPath(head.Head.Name)+"/settings", "tags-set")
 }

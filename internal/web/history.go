@@ -2,8 +2,10 @@ package web
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -32,46 +34,29 @@ func (c *call) latestCheck(domain string) (wire.StoredCheck, error) {
 	return wire.NewKeptCheck(kept), nil
 }
 
-// checkHistory returns a page of the checks of a domain after a cursor, newest first.
-func (c *call) checkHistory(domain dmarcd.Domain, after string) (page wire.Page[wire.StoredCheck], err error) {
-	before, err := parseCursor(after)
-	if err != nil {
-		return page, err
-	}
-	kept, err := c.team.Checks(c.r.Context(), domain, before, checksPerPage+1)
-	if err != nil {
-		return page, err
-	}
-	return wire.NewPage(kept, checksPerPage, func(k dmarcd.StoredCheck) string {
-		return wire.FormatCursor(k.FirstAt, int64(k.ID))
-	}, func(k dmarcd.StoredCheck) (wire.StoredCheck, error) { return wire.NewKeptCheck(k), nil })
-}
-
 func (s *Web) history(c *call) error {
 	page, head, err := s.domainPage(c, "history", "Changes")
 	if err != nil {
 		return err
 	}
-	query := c.r.URL.Query()
-	part := func(after string) (wire.Page[wire.StoredCheck], error) {
-		return c.checkHistory(head.Head.Domain, after)
-	}
-	if c.wantsCSV("changes") {
-		all, err := wholeList(part)
-		if err != nil {
-			return err
-		}
-		return c.csv(changeTable(all))
-	}
-	found, err := part(query.Get("after"))
+	found, err := requested(c, "changes", pages(checksPerPage, func(before service.Cursor, limit int) ([]dmarcd.StoredCheck, error) {
+		return c.team.Checks(c.r.Context(), head.Head.Domain, before, limit)
+	}, func(k dmarcd.StoredCheck) (time.Time, int64) { return k.FirstAt, int64(k.ID) }))
 	if err != nil {
 		return err
 	}
-	path := domainPath(head.Head.Name) + "/changes"
+	var checks []wire.StoredCheck
+	for _, check := range found.Items {
+		checks = append(checks, wire.NewKeptCheck(check))
+	}
+	if c.wantsCSV("changes") {
+		return c.csv(changeTable(checks))
+	}
+	path, query := domainPath(head.Head.Name)+"/changes", c.r.URL.Query()
 	view := historyView{
 		domainView: head, Pager: ui.CursorPager(path, query, next(found)), CSV: ui.WithQuery(path, query, "csv", "changes", "after", ""),
 	}
-	for _, check := range found.Items {
+	for _, check := range checks {
 		if lines := changeLines(check.Changes); len(lines) > 0 || len(check.Changes) == 0 {
 			view.Checks = append(view.Checks, historyEntry{check, lines})
 		}

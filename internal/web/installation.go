@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/dmarcd/dmarcd"
@@ -80,30 +81,18 @@ func (s *Web) showTeams(c *call, status int, form ui.Form) error {
 	return c.render(status, installationFrame("teams", "Teams"), installationView{installationTabs("Teams"), t, form})
 }
 
-func (s *Web) createTeam(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
-	_, err = c.system.CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
+func (s *Web) createTeam(c *call, written url.Values) error {
+	_, err := c.system.CreateTeam(c.r.Context(), written.Get("name"), written.Get("api") != "")
 	if errors.Is(err, dmarcd.ErrConflict) {
 		err = &dmarcd.InvalidError{Field: "name", Message: "A team with this name already exists. Choose another name."}
 	}
 	if err != nil {
-		form, ok := teamForm().Filled(written, err)
-		if !ok {
-			return err
-		}
-		return s.showTeams(c, http.StatusUnprocessableEntity, form)
+		return again(teamForm(), written, err, func(form ui.Form) error { return s.showTeams(c, http.StatusUnprocessableEntity, form) })
 	}
 	return c.done(Prefix+"/installation/teams", "team-created")
 }
 
-func (s *Web) setAPI(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setAPI(c *call, written url.Values) error {
 	id, err := dmarcd.ParseTeamID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
@@ -112,10 +101,7 @@ func (s *Web) setAPI(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.system.SetAPI(c.r.Context(), team.Name, written.Get("api") == "yes"); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/installation/teams", "whitelist-changed")
+	return c.finish(c.system.SetAPI(c.r.Context(), team.Name, written.Get("api") == "yes"), Prefix+"/installation/teams", "whitelist-changed")
 }
 
 func (s *Web) users(c *call) error {

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -51,11 +52,7 @@ func (s *Web) invitationPage(c *call) error {
 	return c.render(http.StatusOK, invitationFrame(), s.newInvitationView(c.r.URL.EscapedPath(), invitation))
 }
 
-func (s *Web) acceptInvitation(c *call) error {
-	form, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) acceptInvitation(c *call, form url.Values) error {
 	token := c.params.Get("token")
 	invitation, err := s.options.Service.Invitation(c.r.Context(), token, c.client())
 	if err != nil {

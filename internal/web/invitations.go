@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"net/url"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
@@ -33,13 +34,6 @@ func invitationTable(invitations []dmarcd.Invitation, members []dmarcd.Member) u
 	return t
 }
 
-func (s *Web) withdrawInvitation(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
-	if err := c.team.WithdrawInvitation(c.r.Context(), written.Get("email")); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/settings/members", "invitation-withdrawn")
+func (s *Web) withdrawInvitation(c *call, written url.Values) error {
+	return c.finish(c.team.WithdrawInvitation(c.r.Context(), written.Get("email")), Prefix+"/settings/members", "invitation-withdrawn")
 }

@@ -85,21 +85,15 @@ func mailboxTable(mailboxes []dmarcd.Mailbox, mayRemove bool) ui.Table {
 	return t
 }
 
-func (s *Web) addMailbox(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) addMailbox(c *call, written url.Values) error {
 	mailbox, err := newMailbox(written)
 	if err == nil {
 		_, err = c.team.AddMailbox(c.r.Context(), service.NewMailbox{Mailbox: mailbox, Password: written.Get("password")})
 	}
 	if err != nil {
-		form, ok := mailboxForm().Filled(written, atField(err))
-		if !ok {
-			return err
-		}
-		return s.showMailboxes(c, http.StatusUnprocessableEntity, form)
+		return again(mailboxForm(), written, atField(err), func(form ui.Form) error {
+			return s.showMailboxes(c, http.StatusUnprocessableEntity, form)
+		})
 	}
 	return c.done(Prefix+"/settings/mailboxes", "mailbox-added")
 }
@@ -143,23 +137,9 @@ func renamedField(err error, fields map[string]string) error {
 }
 
 func (s *Web) resumeMailbox(c *call) error {
-	id, err := dmarcd.ParseMailboxID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
-	if err := c.team.ResumeMailbox(c.r.Context(), id); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/settings/mailboxes", "mailbox-resumed")
+	return changeItem(c, dmarcd.ParseMailboxID, c.team.ResumeMailbox, Prefix+"/settings/mailboxes", "mailbox-resumed")
 }
 
 func (s *Web) removeMailbox(c *call) error {
-	id, err := dmarcd.ParseMailboxID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
-	if err := c.team.RemoveMailbox(c.r.Context(), id); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/settings/mailboxes", "mailbox-removed")
+	return changeItem(c, dmarcd.ParseMailboxID, c.team.RemoveMailbox, Prefix+"/settings/mailboxes", "mailbox-removed")
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -81,22 +82,16 @@ func memberTable(members []dmarcd.Member, viewer Viewer) ui.Table {
 }
 
 // inviteMember shows the link in its response, because it is not stored.
-func (s *Web) inviteMember(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) inviteMember(c *call, written url.Values) error {
 	var invitation service.SentInvitation
 	role, err := dmarcd.ParseRole(written.Get("role"))
 	if err == nil {
 		invitation, err = c.team.InviteMember(c.r.Context(), written.Get("email"), role)
 	}
 	if err != nil {
-		form, ok := invitationForm().Filled(written, err)
-		if !ok {
-			return err
-		}
-		return s.showMembers(c, http.StatusUnprocessableEntity, form, nil)
+		return again(invitationForm(), written, err, func(form ui.Form) error {
+			return s.showMembers(c, http.StatusUnprocessableEntity, form, nil)
+		})
 	}
 	return s.showMembers(c, http.StatusOK, invitationForm(), &invitation)
 }
@@ -110,11 +105,7 @@ func (c *call) userByID() (dmarcd.UserID, error) {
 	return id, nil
 }
 
-func (s *Web) setRole(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setRole(c *call, written url.Values) error {
 	user, err := c.userByID()
 	if err != nil {
 		return err
@@ -123,19 +114,9 @@ func (s *Web) setRole(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.team.SetRole(c.r.Context(), user, role); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/settings/members", "role-set")
+	return c.finish(c.team.SetRole(c.r.Context(), user, role), Prefix+"/settings/members", "role-set")
 }
 
 func (s *Web) removeMember(c *call) error {
-	user, err := c.userByID()
-	if err != nil {
-		return err
-	}
-	if err := c.team.RemoveMember(c.r.Context(), user); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/settings/members", "member-removed")
+	return changeItem(c, dmarcd.ParseUserID, c.team.RemoveMember, Prefix+"/settings/members", "member-removed")
 }

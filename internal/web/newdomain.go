@@ -30,15 +30,10 @@ func (s *Web) newDomainPage(c *call) error {
 	return c.render(http.StatusOK, newDomainFrame(), newDomainView{domainForm()})
 }
 
-func (s *Web) addDomain(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) addDomain(c *call, written url.Values) error {
 	names, unreadable := dmarcd.NamesIn(written.Get("domain"))
 	if len(unreadable) > 0 || len(names) == 0 {
-		err = &dmarcd.InvalidError{Field: "domain", Message: "Not a domain name: " + strings.Join(unreadable[:min(len(unreadable), maxUnreadable)], ", ") + ". Enter names such as example.com."}
-		return refuseDomains(c, written, err)
+		return refuseDomains(c, written, &dmarcd.InvalidError{Field: "domain", Message: "Not a domain name: " + strings.Join(unreadable[:min(len(unreadable), maxUnreadable)], ", ") + ". Enter names such as example.com."})
 	}
 	if len(names) > 1 {
 		if _, err := c.team.AddDomains(c.r.Context(), names); err != nil {
@@ -64,9 +59,7 @@ func refuseDomains(c *call, written url.Values, err error) error {
 	case errors.Is(err, dmarcd.ErrForbidden) && errors.As(err, new(*dmarcd.QuotaError)):
 		err = &dmarcd.InvalidError{Field: "domain", Message: "The team has reached its limit of domains. Delete one, or ask the operator for a higher limit."}
 	}
-	form, ok := domainForm().Filled(written, err)
-	if !ok {
-		return err
-	}
-	return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
+	return again(domainForm(), written, err, func(form ui.Form) error {
+		return c.render(http.StatusUnprocessableEntity, newDomainFrame(), newDomainView{form})
+	})
 }

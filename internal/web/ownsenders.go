@@ -121,11 +121,7 @@ func (c *call) ownSenderTable(own []dmarcd.TeamSender) ui.Table {
 	return t
 }
 
-func (s *Web) setOwnSender(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setOwnSender(c *call, written url.Values) error {
 	own, err := c.team.TeamSenders(c.r.Context())
 	if err != nil {
 		return err
@@ -141,18 +137,13 @@ func (s *Web) setOwnSender(c *call) error {
 		sender.Key = ""
 	}
 	if _, err := c.team.SetTeamSender(c.r.Context(), sender, networks); err != nil {
-		form, ok := senderForm(sender).Filled(written, err)
-		if !ok {
-			return err
-		}
-		return s.showOwnSenders(c, http.StatusUnprocessableEntity, own, form)
+		return again(senderForm(sender), written, err, func(form ui.Form) error {
+			return s.showOwnSenders(c, http.StatusUnprocessableEntity, own, form)
+		})
 	}
 	return c.done(ownSendersPath, "sender-set")
 }
 
 func (s *Web) removeOwnSender(c *call) error {
-	if err := c.team.RemoveTeamSender(c.r.Context(), c.params.Get("sender")); err != nil {
-		return err
-	}
-	return c.done(ownSendersPath, "sender-removed")
+	return c.finish(c.team.RemoveTeamSender(c.r.Context(), c.params.Get("sender")), ownSendersPath, "sender-removed")
 }

@@ -151,11 +151,7 @@ func affectedTable(senders []insight.SimulatedSender, asked mailQuery) ui.Table 
 }
 
 // setSenderClass overrides the class of a sender, or removes the override.
-func (s *Web) setSenderClass(c *call) error {
-	form, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setSenderClass(c *call, form url.Values) error {
 	domain, err := c.team.Domain(c.r.Context(), c.params.Get("domain"))
 	if err != nil {
 		return err

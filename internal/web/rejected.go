@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
+	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/web/ui"
-	"github.com/dmarcd/dmarcd/internal/wire"
 )
 
 type rejectedView struct {
@@ -23,40 +25,20 @@ const rejectedPath = Prefix + "/reports/rejected"
 
 const rejectedPerPage = 50
 
-// rejectedList returns a page of the list after a cursor.
-func (c *call) rejectedList(after string) (wire.Page[dmarcd.Rejected], error) {
-	var page wire.Page[dmarcd.Rejected]
-	before, err := parseCursor(after)
-	if err != nil {
-		return page, err
-	}
-	found, err := c.team.Rejected(c.r.Context(), dmarcd.RejectedID(before.ID), rejectedPerPage+1)
-	if err != nil {
-		return page, err
-	}
-	return wire.NewPage(found, rejectedPerPage, func(item dmarcd.Rejected) string {
-		return wire.FormatCursor(item.ReceivedAt, int64(item.ID))
-	}, asItIs)
-}
-
-func (s *Web) rejected(c *call) error {
-	if c.wantsCSV("rejected") {
-		all, err := wholeList(c.rejectedList)
-		if err != nil {
-			return err
-		}
-		return c.csv(rejectedTable(all, true, ""))
-	}
-	return s.showRejected(c, receiptsView{})
-}
+func (s *Web) rejected(c *call) error { return s.showRejected(c, receiptsView{}) }
 
 // showRejected shows a page of the list, below the result of a retry.
 func (s *Web) showRejected(c *call, receipts receiptsView) error {
-	query := c.r.URL.Query()
-	found, err := c.rejectedList(query.Get("after"))
+	found, err := requested(c, "rejected", pages(rejectedPerPage, func(before service.Cursor, limit int) ([]dmarcd.Rejected, error) {
+		return c.team.Rejected(c.r.Context(), dmarcd.RejectedID(before.ID), limit)
+	}, func(item dmarcd.Rejected) (time.Time, int64) { return item.ReceivedAt, int64(item.ID) }))
 	if err != nil {
 		return err
 	}
+	if c.wantsCSV("rejected") {
+		return c.csv(rejectedTable(found.Items, true, ""))
+	}
+	query := c.r.URL.Query()
 	return c.render(http.StatusOK, rejectedFrame(), rejectedView{
 		Table:        rejectedTable(found.Items, c.viewer.MayEdit(), ui.WithQuery(rejectedPath, query, "csv", "rejected", "after", "")),
 		Pager:        ui.CursorPager(rejectedPath, query, next(found)),
@@ -80,14 +62,8 @@ func rejectedTable(rejected []dmarcd.Rejected, mayRetry bool, csv string) ui.Tab
 	}
 	for _, r := range rejected {
 		path := Prefix + "/reports/rejected/" + r.ID.String()
-		kind := string(r.Kind)
-		if kind == "" {
-			kind = "unknown"
-		}
-		name := r.Name
-		if name == "" {
-			name = "unnamed"
-		}
+		kind := cmp.Or(string(r.Kind), "unknown")
+		name := cmp.Or(r.Name, "unnamed")
 		last := ui.Text("Original").Linked(path + "/original")
 		if mayRetry {
 			last = ui.Actions(ui.Action{Label: "Retry", Path: path + "/retry"}, ui.Action{

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -22,19 +23,10 @@ type reportQuery struct {
 }
 
 func (c *call) reportList(query reportQuery) (wire.Page[dmarcd.Report], error) {
-	var page wire.Page[dmarcd.Report]
-	after, err := parseCursor(query.After)
-	if err != nil {
-		return page, err
-	}
 	query.Days = query.Period.Days()
-	found, err := c.team.Reports(c.r.Context(), query.ReportFilter, dmarcd.ReportID(after.ID), query.Limit+1)
-	if err != nil {
-		return page, err
-	}
-	return wire.NewPage(found, query.Limit, func(report dmarcd.Report) string {
-		return wire.FormatCursor(report.ReceivedAt, int64(report.ID))
-	}, asItIs)
+	return pages(query.Limit, func(before service.Cursor, limit int) ([]dmarcd.Report, error) {
+		return c.team.Reports(c.r.Context(), query.ReportFilter, dmarcd.ReportID(before.ID), limit)
+	}, func(r dmarcd.Report) (time.Time, int64) { return r.ReceivedAt, int64(r.ID) })(query.After)
 }
 
 type reportsView struct {

@@ -40,21 +40,15 @@ func (s *Web) showRetention(c *call, status int, form ui.Form) error {
 		retentionView{Tabs: settingsTabs(c.viewer, "Retention"), Form: form, MayOwn: c.viewer.MayOwn()})
 }
 
-func (s *Web) setRetention(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setRetention(c *call, written url.Values) error {
 	retention, err := readRetention(written)
 	if err == nil {
 		err = c.team.SetRetention(c.r.Context(), retention)
 	}
 	if err != nil {
-		form, ok := retentionForm(service.Retention{}).Filled(written, err)
-		if !ok {
-			return err
-		}
-		return s.showRetention(c, http.StatusUnprocessableEntity, form)
+		return again(retentionForm(service.Retention{}), written, err, func(form ui.Form) error {
+			return s.showRetention(c, http.StatusUnprocessableEntity, form)
+		})
 	}
 	return c.done(Prefix+"/settings/retention", "retention-set")
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/clientaddr"
@@ -53,11 +54,7 @@ func (s *Web) signInPage(c *call) error {
 	return c.render(http.StatusOK, signInFrame(), view)
 }
 
-func (s *Web) signIn(c *call) error {
-	form, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) signIn(c *call, form url.Values) error {
 	session, err := s.options.Service.SignIn(c.r.Context(), form.Get("email"), form.Get("password"), c.client())
 	view := s.newSignInView(form.Get("next"))
 	view.Form.Fields[0].Value = form.Get("email")
@@ -85,17 +82,10 @@ func (s *Web) signOut(c *call) error {
 	return c.redirect(Prefix + "/sign-in")
 }
 
-func (s *Web) chooseTeam(c *call) error {
-	form, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) chooseTeam(c *call, form url.Values) error {
 	team, err := dmarcd.ParseTeamID(form.Get("team"))
 	if err != nil {
 		return dmarcd.ErrNotFound
 	}
-	if err := c.account.ChooseTeam(c.r.Context(), team); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/", teamSwitched)
+	return c.finish(c.account.ChooseTeam(c.r.Context(), team), Prefix+"/", teamSwitched)
 }

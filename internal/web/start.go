@@ -27,15 +27,9 @@ func (c *call) start() (*startView, error) {
 }
 
 func (s *Web) addSample(c *call) error {
-	if err := c.team.AddSample(c.r.Context()); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/", "sample-added")
+	return c.finish(c.team.AddSample(c.r.Context()), Prefix+"/", "sample-added")
 }
 
 func (s *Web) deleteSample(c *call) error {
-	if err := c.team.DeleteSample(c.r.Context()); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/", "sample-deleted")
+	return c.finish(c.team.DeleteSample(c.r.Context()), Prefix+"/", "sample-deleted")
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/dmarcd/dmarcd/dmarc"
@@ -31,10 +32,7 @@ func tagTable(tags []tagExplanation, csv string) ui.Table {
 		Columns: []ui.Column{{Title: "Tag"}, {Title: "Meaning", Wide: true}, {Title: "Under RFC 7489", Wide: true}},
 	}
 	for _, tag := range tags {
-		old := tag.Old
-		if old == "" {
-			old = "the same"
-		}
+		old := cmp.Or(tag.Old, "the same")
 		t.Rows = append(t.Rows, []ui.Cell{ui.Code(tag.Name + "=" + tag.Value), ui.Text(tag.Meaning), ui.Text(old)})
 	}
 	return t

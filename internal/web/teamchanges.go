@@ -27,7 +27,7 @@ func (s *Web) teamChanges(c *call) error {
 	if kind := dmarcd.EventKind(query.Get("kind")); slices.Contains(dmarcd.EventKinds(), kind) {
 		filter.Kind = kind
 	}
-	part := func(after string) (page wire.Page[dmarcd.Event], err error) {
+	found, err := requested(c, "events", func(after string) (page wire.Page[dmarcd.Event], err error) {
 		var before int64
 		if after != "" {
 			if before, err = strconv.ParseInt(after, 10, 64); err != nil {
@@ -38,18 +38,13 @@ func (s *Web) teamChanges(c *call) error {
 		if err != nil {
 			return page, err
 		}
-		return wire.NewPage(events, changesPerPage, func(e dmarcd.Event) string { return strconv.FormatInt(e.Seq, 10) }, asItIs)
-	}
-	if c.wantsCSV("events") {
-		all, err := wholeList(part)
-		if err != nil {
-			return err
-		}
-		return c.csv(withVersions(c.eventTable(all), all))
-	}
-	found, err := part(query.Get("after"))
+		return wire.NewPage(events, changesPerPage, func(e dmarcd.Event) string { return strconv.FormatInt(e.Seq, 10) }, asItIs), nil
+	})
 	if err != nil {
 		return err
+	}
+	if c.wantsCSV("events") {
+		return c.csv(withVersions(c.eventTable(found.Items), found.Items))
 	}
 	tags, err := c.tags()
 	if err != nil {

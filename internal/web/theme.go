@@ -1,6 +1,9 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+	"net/url"
+)
 
 // themeCookie stores the chosen theme. The server renders it into the page, so that the
 // page never flashes in the other theme.
@@ -19,11 +22,7 @@ func (c *call) theme() string {
 }
 
 // setTheme stores the theme, and redirects back.
-func (s *Web) setTheme(c *call) error {
-	form, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setTheme(c *call, form url.Values) error {
 	cookie := &http.Cookie{ //nolint:gosec // Secure depends on the installation
 		Name: themeCookie, Value: form.Get("theme"), Path: Prefix + "/", MaxAge: themeMaxAge,
 		HttpOnly: true, Secure: s.options.SecureCookies, SameSite: http.SameSiteLaxMode,

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -83,13 +84,9 @@ func tokenTable(tokens []dmarcd.Token, now time.Time, mayRevoke bool) ui.Table {
 }
 
 // createToken shows the secret in its response, because it is not stored.
-func (s *Web) createToken(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
-	wanted := service.NewToken{Name: written.Get("name")}
-	wanted.Scope, err = dmarcd.ParseScope(written.Get("scope"))
+func (s *Web) createToken(c *call, written url.Values) error {
+	scope, err := dmarcd.ParseScope(written.Get("scope"))
+	wanted := service.NewToken{Name: written.Get("name"), Scope: scope}
 	if days, errDays := strconv.ParseUint(written.Get("days"), 10, 16); errDays == nil && days > 0 {
 		wanted.ExpiresAt = s.options.Now().AddDate(0, 0, int(days))
 	}
@@ -98,22 +95,11 @@ func (s *Web) createToken(c *call) error {
 		secret, err = c.team.CreateToken(c.r.Context(), wanted)
 	}
 	if err != nil {
-		form, ok := tokenForm().Filled(written, err)
-		if !ok {
-			return err
-		}
-		return s.showTokens(c, http.StatusUnprocessableEntity, form, "")
+		return again(tokenForm(), written, err, func(form ui.Form) error { return s.showTokens(c, http.StatusUnprocessableEntity, form, "") })
 	}
 	return s.showTokens(c, http.StatusOK, tokenForm(), secret)
 }
 
 func (s *Web) revokeToken(c *call) error {
-	id, err := dmarcd.ParseTokenID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
-	if err := c.team.RevokeToken(c.r.Context(), id); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/settings/tokens", "token-revoked")
+	return changeItem(c, dmarcd.ParseTokenID, c.team.RevokeToken, Prefix+"/settings/tokens", "token-revoked")
 }

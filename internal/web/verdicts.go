@@ -30,11 +30,7 @@ func verdictActions(c *call, r dmarcd.Report, path string) []ui.Action {
 	}}
 }
 
-func (s *Web) setCounted(c *call) error {
-	form, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) setCounted(c *call, form url.Values) error {
 	id, err := dmarcd.ParseReportID(c.params.Get("id"))
 	if err != nil {
 		return dmarcd.ErrNotFound
@@ -50,25 +46,11 @@ func (s *Web) setCounted(c *call) error {
 }
 
 func (s *Web) deleteReport(c *call) error {
-	id, err := dmarcd.ParseReportID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
-	if err := c.team.DeleteReport(c.r.Context(), id); err != nil {
-		return err
-	}
-	return c.done(Prefix+"/reports", "report-deleted")
+	return changeItem(c, dmarcd.ParseReportID, c.team.DeleteReport, Prefix+"/reports", "report-deleted")
 }
 
 func (s *Web) deleteRejected(c *call) error {
-	id, err := dmarcd.ParseRejectedID(c.params.Get("id"))
-	if err != nil {
-		return dmarcd.ErrNotFound
-	}
-	if err := c.team.DeleteRejected(c.r.Context(), id); err != nil {
-		return err
-	}
-	return c.done(rejectedPath, "rejected-deleted")
+	return changeItem(c, dmarcd.ParseRejectedID, c.team.DeleteRejected, rejectedPath, "rejected-deleted")
 }
 
 const excludePath = Prefix + "/reports/exclude"
@@ -106,22 +88,14 @@ func (c *call) showExclude(view excludeView) error {
 }
 
 // exclude changes all selected reports, and shows their number.
-func (s *Web) exclude(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) exclude(c *call, written url.Values) error {
 	selected, err := selection(written)
 	changed, counted := 0, written.Get("counted") == "true"
 	if err == nil {
 		changed, err = c.team.SetCountedAll(c.r.Context(), selected, counted)
 	}
 	if err != nil {
-		form, ok := excludeForm().Filled(written, err)
-		if !ok {
-			return err
-		}
-		return c.showExclude(excludeView{Form: form})
+		return again(excludeForm(), written, err, func(form ui.Form) error { return c.showExclude(excludeView{Form: form}) })
 	}
 	message := "Excluded from the counts: "
 	if counted {

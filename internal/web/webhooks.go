@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/service"
@@ -121,21 +122,15 @@ func splitList[S ~string](text string) (list []S) {
 }
 
 // addWebhook shows the secret in its response, because it is stored encrypted.
-func (s *Web) addWebhook(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) addWebhook(c *call, written url.Values) error {
 	_, secret, err := c.team.AddWebhook(c.r.Context(), dmarcd.Webhook{
 		URL: endpointOf(written.Get("url"), dmarcd.WebhookFormat(written.Get("format"))), Format: dmarcd.WebhookFormat(written.Get("format")),
 		Kinds: splitList[dmarcd.EventKind](written.Get("kinds")), Domains: splitList[string](written.Get("domains")),
 	})
 	if err != nil {
-		form, ok := webhookForm().Filled(written, webhookField(err))
-		if !ok {
-			return err
-		}
-		return s.showWebhooks(c, http.StatusUnprocessableEntity, form, "")
+		return again(webhookForm(), written, webhookField(err), func(form ui.Form) error {
+			return s.showWebhooks(c, http.StatusUnprocessableEntity, form, "")
+		})
 	}
 	if secret == "" {
 		return c.done(webhooksPath, "webhook-added")
@@ -164,11 +159,7 @@ func (c *call) namedWebhook() (dmarcd.WebhookID, error) {
 	return id, nil
 }
 
-func (s *Web) enableWebhook(c *call) error {
-	written, err := c.form()
-	if err != nil {
-		return err
-	}
+func (s *Web) enableWebhook(c *call, written url.Values) error {
 	id, err := c.namedWebhook()
 	if err != nil {
 		return err
@@ -196,14 +187,7 @@ func (s *Web) rotateWebhook(c *call) error {
 }
 
 func (s *Web) removeWebhook(c *call) error {
-	id, err := c.namedWebhook()
-	if err != nil {
-		return err
-	}
-	if err := c.team.RemoveWebhook(c.r.Context(), id); err != nil {
-		return err
-	}
-	return c.done(webhooksPath, "webhook-removed")
+	return changeItem(c, dmarcd.ParseWebhookID, c.team.RemoveWebhook, webhooksPath, "webhook-removed")
 }
 
 // testWebhook redirects to the delivery log, whose first line is the result.
@@ -236,29 +220,16 @@ func (s *Web) deliveries(c *call) error {
 	if err != nil {
 		return err
 	}
-	part := func(after string) (found wire.Page[dmarcd.WebhookDelivery], err error) {
-		before, err := parseCursor(after)
-		if err != nil {
-			return found, err
-		}
-		deliveries, err := c.team.Deliveries(c.r.Context(), id, before.ID, deliveriesPerPage+1)
-		if err != nil {
-			return found, err
-		}
-		return wire.NewPage(deliveries, deliveriesPerPage, func(d dmarcd.WebhookDelivery) string { return wire.FormatCursor(d.CreatedAt, d.Event.Seq) }, asItIs)
-	}
-	if c.wantsCSV("deliveries") {
-		all, err := wholeList(part)
-		if err != nil {
-			return err
-		}
-		return c.csv(deliveryTable(all, false))
-	}
-	path, query := c.r.URL.Path, c.r.URL.Query()
-	found, err := part(query.Get("after"))
+	found, err := requested(c, "deliveries", pages(deliveriesPerPage, func(before service.Cursor, limit int) ([]dmarcd.WebhookDelivery, error) {
+		return c.team.Deliveries(c.r.Context(), id, before.ID, limit)
+	}, func(d dmarcd.WebhookDelivery) (time.Time, int64) { return d.CreatedAt, d.Event.Seq }))
 	if err != nil {
 		return err
 	}
+	if c.wantsCSV("deliveries") {
+		return c.csv(deliveryTable(found.Items, false))
+	}
+	path, query := c.r.URL.Path, c.r.URL.Query()
 	view := deliveriesView{
 		Tabs: settingsTabs(c.viewer, "Webhooks"), Table: deliveryTable(found.Items, c.viewer.MayOwn()),
 		Pager: ui.CursorPager(path, withoutDone(query), next(found)),

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -67,9 +68,7 @@ func NewAlertRules(r dmarcd.AlertRules) AlertRules {
 	for _, kind := range r.Kinds {
 		shape.Kinds = append(shape.Kinds, string(kind))
 	}
-	if shape.MinLevel == "" {
-		shape.MinLevel = string(dmarcd.LevelInfo)
-	}
+	shape.MinLevel = cmp.Or(shape.MinLevel, string(dmarcd.LevelInfo))
 	if q := r.Quiet; q != nil {
 		shape.QuietHours = &QuietHours{From: FormatMinutes(q.From), To: FormatMinutes(q.To), TimeZone: q.Zone}
 	}

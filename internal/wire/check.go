@@ -192,8 +192,7 @@ func NewCheck(c dmarcd.Check) Check {
 		Findings: list(c.Findings, NewFinding),
 	}
 	if c.Next != nil {
-		next := NewFinding(*c.Next)
-		shape.NextStep = &next
+		shape.NextStep = new(NewFinding(*c.Next))
 	}
 	return shape
 }

@@ -19,21 +19,16 @@ type Page[T any] struct {
 
 // NewPage returns a page of at most limit items; read has one more if there is a next page.
 // place returns the cursor of an item.
-func NewPage[A, B any](read []A, limit int, place func(A) string, shape func(A) (B, error)) (Page[B], error) {
+func NewPage[A, B any](read []A, limit int, place func(A) string, shape func(A) B) Page[B] {
 	page := Page[B]{Items: []B{}}
 	for i, item := range read {
 		if i == limit {
-			next := place(read[limit-1])
-			page.Next = &next
+			page.Next = new(place(read[limit-1]))
 			break
 		}
-		shaped, err := shape(item)
-		if err != nil {
-			return page, err
-		}
-		page.Items = append(page.Items, shaped)
+		page.Items = append(page.Items, shape(item))
 	}
-	return page, nil
+	return page
 }
 
 // ErrAfter means that a cursor is invalid.

@@ -59,6 +59,5 @@ func optionalText[T ~string](text T) *string {
 	if text == "" {
 		return nil
 	}
-	s := string(text)
-	return &s
+	return new(string(text))
 }

@@ -20,8 +20,7 @@ func optionalTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	s := Time(t)
-	return &s
+	return new(Time(t))
 }
 
 // Domain is a domain record with all its seven fields.
@@ -37,19 +36,15 @@ type Domain struct {
 
 // NewDomain returns the shape of a domain.
 func NewDomain(d dmarcd.Domain) Domain {
-	shape := Domain{
-		Domain:      d.Name,
-		Active:      d.Active,
-		DMARCRecord: d.Record,
-		DMARCPolicy: d.Policy,
-		CreatedAt:   Time(d.CreatedAt),
-		UpdatedAt:   Time(d.UpdatedAt),
+	return Domain{
+		Domain:             d.Name,
+		Active:             d.Active,
+		DMARCRecord:        d.Record,
+		DMARCPolicy:        d.Policy,
+		DomainUsagePurpose: optionalText(d.Purpose),
+		CreatedAt:          Time(d.CreatedAt),
+		UpdatedAt:          Time(d.UpdatedAt),
 	}
-	if d.Purpose != "" {
-		purpose := string(d.Purpose)
-		shape.DomainUsagePurpose = &purpose
-	}
-	return shape
 }
 
 // OperatorDomain is what an operator sees of a domain: the record, and where
