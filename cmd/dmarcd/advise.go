@@ -88,20 +88,7 @@ func (p *program) listAdvice(cmd *cobra.Command, t *service.Team, tag string, li
 
 // withInsight is withTeam for a use case that reads who sends mail.
 func (p *program) withInsight(cmd *cobra.Command, f func(t *service.Team) error) error {
-	name, err := cmd.Flags().GetString("team")
-	if err != nil {
-		return err
-	}
-	return p.withInstallation(cmd, func(i *app.Installation) error {
-		found, err := teamByName(cmd.Context(), system(i), name)
-		if err != nil {
-			return err
-		}
-		if err := i.OpenInsight(); err != nil {
-			return err
-		}
-		return f(i.Service.Team(found.ID, service.CommandLine()))
-	})
+	return p.withTeamOf(cmd, (*app.Installation).OpenInsight, func(_ config.Config, t *service.Team) error { return f(t) })
 }
 
 // printAdvice prints advice and the senders behind it. It replaces control characters:
@@ -153,8 +140,8 @@ func (p *program) domainSenderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sender --team NAME DOMAIN KEY CLASS",
 		Short: "Set the class of a sender for a domain: yours, unknown, spoofing or automatic",
-		Long: `Says what a sender is to a domain, whatever the reports show. KEY is that of "dmarcd advise".
-The class automatic takes the word back.`,
+		Long: `Overrides the class of a sender for a domain. "dmarcd advise" prints the keys of senders.
+The class automatic removes the override.`,
 		Example: `  dmarcd domain sender --team acme example.com AS64496 yours
   dmarcd domain sender --team acme example.com sendgrid automatic`,
 		Args: cobra.ExactArgs(3),
@@ -174,11 +161,7 @@ The class automatic takes the word back.`,
 				return wrongUsage(err)
 			}
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
 			return t.SetSenderClass(cmd.Context(), name, args[1], class)
 		})
 	}

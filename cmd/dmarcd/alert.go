@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -32,17 +30,14 @@ and why.`,
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	flags := cmd.Flags()
-	limit := flags.Int("limit", 50, "how many alerts are listed")
+	limit := flags.Int("limit", 50, "maximum number of alerts")
 	var filter dmarcd.AlertFilter
-	flags.StringVar(&filter.Domain, "domain", "", "list alerts of this domain alone")
-	flags.StringVar((*string)(&filter.Kind), "kind", "", "list alerts of this kind alone")
-	flags.BoolVar(&filter.Open, "open", false, "leave out acknowledged alerts and digests")
+	flags.StringVar(&filter.Domain, "domain", "", "only alerts of this domain")
+	flags.StringVar((*string)(&filter.Kind), "kind", "", "only alerts of this kind")
+	flags.BoolVar(&filter.Open, "open", false, "omit acknowledged alerts and digests")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if filter.Kind != "" && !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
-			return fmt.Errorf("there are no events of the kind %q; the kinds are %q", filter.Kind, dmarcd.EventKinds())
-		}
-		if *limit < 1 {
-			return errors.New("--limit must be at least 1")
+		if err := checkEventFlags(filter.Kind, *limit); err != nil {
+			return err
 		}
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
 			alerts, err := t.Alerts(cmd.Context(), filter, 0, *limit)

@@ -155,7 +155,7 @@ func (p *program) checkPrinter(count int, options checkOptions) checkPrinter {
 	if options.json {
 		return &jsonChecks{out: p.out}
 	}
-	page := &checkPage{out: p.out, colours: p.colours(), verbose: options.verbose}
+	page := &checkPage{out: p.out, colours: p.colours(p.out), verbose: options.verbose}
 	if count >= manyChecks && !options.verbose {
 		return &checkLines{page}
 	}

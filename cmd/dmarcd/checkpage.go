@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -32,8 +33,8 @@ const (
 )
 
 // colours reports whether output may be coloured.
-func (p *program) colours() bool {
-	return isTerminal(p.out) &&
+func (p *program) colours(out io.Writer) bool {
+	return isTerminal(out) &&
 		!slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" })
 }
 
@@ -276,21 +277,16 @@ func levelColour(level dmarcd.Level) string {
 }
 
 // checkLines prints each check in one line.
-type checkLines struct{ page *checkPage }
+type checkLines struct{ *checkPage }
 
 func (c *checkLines) print(check dmarcd.Check) error {
-	grade := check.Grade
-	if grade == "" {
-		grade = "?"
-	}
+	grade := cmp.Or(check.Grade, "?")
 	const column = 32
 	domain := fmt.Sprintf("%-*s ", column, check.Facts.Domain)
 	told := ""
 	if width := pageWidth - 3 - len(domain); width > 0 { // the longest names leave no space
 		told = cutLine(verdict(check), width)
 	}
-	c.page.line(c.page.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) + domain + told)
-	return c.page.err
+	c.line(c.paint(gradeColour(check.Grade), fmt.Sprintf("%-3s", grade)) + domain + told)
+	return c.err
 }
-
-func (c *checkLines) end() error { return c.page.end() }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,11 +39,8 @@ func verdict(check dmarcd.Check) string {
 		n    int
 		what string
 	}{{errors, "error"}, {warnings, "warning"}} {
-		switch {
-		case c.n == 1:
-			counts = append(counts, "1 "+c.what)
-		case c.n > 1:
-			counts = append(counts, fmt.Sprintf("%d %ss", c.n, c.what))
+		if c.n > 0 {
+			counts = append(counts, number(c.n, c.what))
 		}
 	}
 	if len(counts) == 0 {
@@ -119,10 +117,7 @@ func keyWords(f dmarcd.DKIMFacts) string {
 func hostWords(f dmarcd.MXFacts) string {
 	var names []string
 	for _, host := range f.Hosts {
-		name := host.Name
-		if name == "" {
-			name = "." // a null MX next to others
-		}
+		name := cmp.Or(host.Name, ".") // a null MX next to others
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")

@@ -85,11 +85,7 @@ func (p *program) domainVerifyCommand() *cobra.Command {
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
+		return p.withDomain(cmd, args[0], func(cfg config.Config, t *service.Team, name string) error {
 			domain, check, err := t.Verify(cmd.Context(), name)
 			if err != nil {
 				return err
@@ -115,11 +111,7 @@ func (p *program) domainDeleteCommand() *cobra.Command {
 	}
 	teamFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
 			return t.DeleteDomain(cmd.Context(), name)
 		})
 	}
@@ -146,11 +138,7 @@ func (p *program) domainPurposeCommand() *cobra.Command {
 		if err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
 			return t.SetPurpose(cmd.Context(), name, purpose)
 		})
 	}
@@ -171,12 +159,8 @@ func (p *program) domainTagsCommand() *cobra.Command {
 		if err != nil {
 			return wrongUsage(err)
 		}
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
-			_, err = t.SetTags(cmd.Context(), name, tags)
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
+			_, err := t.SetTags(cmd.Context(), name, tags)
 			return err
 		})
 	}
@@ -198,6 +182,17 @@ func narrowed(t *service.Team, tag string) (*service.Team, error) {
 		return nil, wrongUsage(err)
 	}
 	return t.Tagged(tag), nil
+}
+
+// withDomain is withTeam for commands with a domain of the team.
+func (p *program) withDomain(cmd *cobra.Command, input string, f func(cfg config.Config, t *service.Team, name string) error) error {
+	return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
+		name, err := knownDomain(cmd.Context(), t, input)
+		if err != nil {
+			return err
+		}
+		return f(cfg, t, name)
+	})
 }
 
 // knownDomain returns the canonical name of a domain of the team.

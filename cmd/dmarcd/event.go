@@ -21,7 +21,7 @@ func (p *program) eventCommand() *cobra.Command {
 	return cmd
 }
 
-// followWait is how long one query of a command waits that follows the events.
+// followWait is how long one query of a command that follows events waits.
 const followWait = time.Minute
 
 func (p *program) eventListCommand() *cobra.Command {
@@ -37,17 +37,14 @@ events until it is interrupted; --json then prints one event per line.`,
 	teamFlag(cmd)
 	asJSON, tag := jsonFlag(cmd), tagFlag(cmd)
 	flags := cmd.Flags()
-	limit := flags.Int("limit", 50, "how many events are listed")
-	follow := flags.Bool("follow", false, "go on with the events that happen")
+	limit := flags.Int("limit", 50, "maximum number of events")
+	follow := flags.Bool("follow", false, "wait for new events")
 	var filter service.EventFilter
-	flags.StringVar(&filter.Domain, "domain", "", "list events of this domain alone")
-	flags.StringVar((*string)(&filter.Kind), "kind", "", "list events of this kind alone")
+	flags.StringVar(&filter.Domain, "domain", "", "only events of this domain")
+	flags.StringVar((*string)(&filter.Kind), "kind", "", "only events of this kind")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if filter.Kind != "" && !slices.Contains(dmarcd.EventKinds(), filter.Kind) {
-			return fmt.Errorf("there are no events of the kind %q; the kinds are %q", filter.Kind, dmarcd.EventKinds())
-		}
-		if *limit < 1 {
-			return errors.New("--limit must be at least 1")
+		if err := checkEventFlags(filter.Kind, *limit); err != nil {
+			return err
 		}
 		return p.withTeam(cmd, func(cfg config.Config, t *service.Team) error {
 			t, err := narrowed(t, *tag)
@@ -68,6 +65,17 @@ events until it is interrupted; --json then prints one event per line.`,
 		})
 	}
 	return cmd
+}
+
+// checkEventFlags validates the flags of a list of events.
+func checkEventFlags(kind dmarcd.EventKind, limit int) error {
+	if kind != "" && !slices.Contains(dmarcd.EventKinds(), kind) {
+		return fmt.Errorf("there are no events of the kind %q; the kinds are %q", kind, dmarcd.EventKinds())
+	}
+	if limit < 1 {
+		return errors.New("--limit must be at least 1")
+	}
+	return nil
 }
 
 func eventRow(e wire.Event) []string {

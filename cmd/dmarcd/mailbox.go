@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -97,20 +94,8 @@ the reports from it are not deleted.`,
 
 // changeMailbox returns the RunE of a command that changes a mailbox by id.
 func (p *program) changeMailbox(change func(*service.Team, context.Context, dmarcd.MailboxID) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		id, err := dmarcd.ParseMailboxID(args[0])
-		if err != nil {
-			return err
-		}
-		return p.withInstallation(cmd, func(i *app.Installation) error {
-			team, err := system(i).TeamOfMailbox(cmd.Context(), id)
-			if err == nil {
-				err = change(i.Service.Team(team, service.CommandLine()), cmd.Context(), id)
-			}
-			if errors.Is(err, dmarcd.ErrNotFound) {
-				return fmt.Errorf("there is no mailbox %s; `dmarcd mailbox list` lists those of a team: %w", id, err)
-			}
-			return err
+	return withItem(p, "mailbox", dmarcd.ParseMailboxID, (*service.System).TeamOfMailbox,
+		func(cmd *cobra.Command, _ config.Config, t *service.Team, id dmarcd.MailboxID) error {
+			return change(t, cmd.Context(), id)
 		})
-	}
 }

@@ -73,7 +73,7 @@ func (p *program) reportPrinter(out io.Writer, forms parseForms) reportPrinter {
 	case forms.summary:
 		return &reportLines{out: out}
 	default:
-		return &reportPages{page: &checkPage{out: out, colours: p.colours()}}
+		return &reportPages{page: &checkPage{out: out, colours: p.colours(p.out)}}
 	}
 }
 

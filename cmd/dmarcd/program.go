@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/lmittmann/tint"
@@ -173,6 +172,11 @@ func (p *program) with(cmd *cobra.Command, open func(context.Context, config.Con
 
 // withTeam is withInstallation for commands with --team.
 func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *service.Team) error) error {
+	return p.withTeamOf(cmd, func(*app.Installation) error { return nil }, f)
+}
+
+// withTeamOf is withTeam for an installation that needs preparation.
+func (p *program) withTeamOf(cmd *cobra.Command, prepare func(*app.Installation) error, f func(cfg config.Config, t *service.Team) error) error {
 	name, err := cmd.Flags().GetString("team")
 	if err != nil {
 		return err
@@ -182,8 +186,34 @@ func (p *program) withTeam(cmd *cobra.Command, f func(cfg config.Config, t *serv
 		if err != nil {
 			return err
 		}
+		if err := prepare(i); err != nil {
+			return err
+		}
 		return f(i.Config, i.Service.Team(found.ID, service.CommandLine()))
 	})
+}
+
+// withItem returns the RunE of a command with the id of an item, such as a token, of some team.
+func withItem[ID fmt.Stringer](
+	p *program, item string, parse func(string) (ID, error), teamOf func(*service.System, context.Context, ID) (dmarcd.TeamID, error),
+	f func(cmd *cobra.Command, cfg config.Config, t *service.Team, id ID) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := parse(args[0])
+		if err != nil {
+			return err
+		}
+		return p.withInstallation(cmd, func(i *app.Installation) error {
+			team, err := teamOf(system(i), cmd.Context(), id)
+			if err == nil {
+				err = f(cmd, i.Config, i.Service.Team(team, service.CommandLine()), id)
+			}
+			if errors.Is(err, dmarcd.ErrNotFound) {
+				return fmt.Errorf("there is no %[1]s %[2]s; `dmarcd %[1]s list` lists those of a team: %[3]w", item, id, err)
+			}
+			return err
+		})
+	}
 }
 
 // system returns the operator's use cases.
@@ -199,12 +229,10 @@ func teamByName(ctx context.Context, s *service.System, name string) (dmarcd.Tea
 
 // logger writes to standard error: coloured text on a terminal, else JSON.
 func (p *program) logger(cfg config.Log) *slog.Logger {
-	terminal := isTerminal(p.err)
-	if cfg.Format == config.FormatJSON || cfg.Format == config.FormatAuto && !terminal {
+	if cfg.Format == config.FormatJSON || cfg.Format == config.FormatAuto && !isTerminal(p.err) {
 		return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: cfg.Level}))
 	}
-	colours := terminal && !slices.ContainsFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" })
-	return slog.New(tint.NewTextHandler(p.err, &tint.Options{Level: cfg.Level, NoColor: !colours}))
+	return slog.New(tint.NewTextHandler(p.err, &tint.Options{Level: cfg.Level, NoColor: !p.colours(p.err)}))
 }
 
 func isTerminal(w any) bool {

@@ -23,11 +23,7 @@ The report has no messages, so it counts nowhere, and is deleted. The daemon mus
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withTeam(cmd, func(_ config.Config, t *service.Team) error {
-			name, err := knownDomain(cmd.Context(), t, args[0])
-			if err != nil {
-				return err
-			}
+		return p.withDomain(cmd, args[0], func(_ config.Config, t *service.Team, name string) error {
 			test, err := t.SelfTest(cmd.Context(), name)
 			if err != nil {
 				return err

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -93,21 +92,9 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 		Short:   "Revoke a token permanently",
 		Example: "  dmarcd token revoke tok_1omg",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := dmarcd.ParseTokenID(args[0])
-			if err != nil {
-				return err
-			}
-			return p.withInstallation(cmd, func(i *app.Installation) error {
-				team, err := system(i).TeamOfToken(cmd.Context(), id)
-				if errors.Is(err, dmarcd.ErrNotFound) {
-					return fmt.Errorf("there is no token %s; `dmarcd token list` lists those of a team: %w", id, err)
-				}
-				if err != nil {
-					return err
-				}
-				return i.Service.Team(team, service.CommandLine()).RevokeToken(cmd.Context(), id)
-			})
-		},
+		RunE: withItem(p, "token", dmarcd.ParseTokenID, (*service.System).TeamOfToken,
+			func(cmd *cobra.Command, _ config.Config, t *service.Team, id dmarcd.TokenID) error {
+				return t.RevokeToken(cmd.Context(), id)
+			}),
 	}
 }

@@ -104,8 +104,7 @@ func newUserShape(user dmarcd.User, memberships []dmarcd.Membership) userShape {
 		CreatedAt: wire.Time(user.CreatedAt),
 	}
 	if !user.SignedInAt.IsZero() {
-		at := wire.Time(user.SignedInAt)
-		shape.SignedInAt = &at
+		shape.SignedInAt = new(wire.Time(user.SignedInAt))
 	}
 	return shape
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dmarcd/dmarcd"
-	"github.com/dmarcd/dmarcd/internal/app"
 	"github.com/dmarcd/dmarcd/internal/config"
 	"github.com/dmarcd/dmarcd/internal/service"
 	"github.com/dmarcd/dmarcd/internal/wire"
@@ -47,8 +45,8 @@ its path. For PagerDuty, add the integration key to the URL.`,
 	teamFlag(cmd)
 	asJSON := jsonFlag(cmd)
 	format := cmd.Flags().String("format", string(dmarcd.FormatStandard), "standard, json, slack, teams, discord, pagerduty or email")
-	kinds := cmd.Flags().StringSlice("kind", nil, "deliver events of this kind alone; may be repeated")
-	domains := cmd.Flags().StringSlice("domain", nil, "deliver events of this domain alone; may be repeated")
+	kinds := cmd.Flags().StringSlice("kind", nil, "only events of this kind; may be repeated")
+	domains := cmd.Flags().StringSlice("domain", nil, "only events of this domain; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		wanted := dmarcd.Webhook{URL: args[0], Format: dmarcd.WebhookFormat(*format), Domains: *domains}
 		for _, kind := range *kinds {
@@ -113,7 +111,7 @@ func (p *program) webhookTestCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = p.onWebhook(func(cmd *cobra.Command, cfg config.Config, t *service.Team, id dmarcd.WebhookID) error {
+	cmd.RunE = withItem(p, "webhook", dmarcd.ParseWebhookID, (*service.System).TeamOfWebhook, func(cmd *cobra.Command, cfg config.Config, t *service.Team, id dmarcd.WebhookID) error {
 		delivery, err := t.TestWebhook(cmd.Context(), id)
 		if err != nil {
 			return err
@@ -140,28 +138,8 @@ func (p *program) webhookRemoveCommand() *cobra.Command {
 		Short:   "Remove a webhook with its deliveries",
 		Example: "  dmarcd webhook remove whk_1omg",
 		Args:    cobra.ExactArgs(1),
-		RunE: p.onWebhook(func(cmd *cobra.Command, _ config.Config, t *service.Team, id dmarcd.WebhookID) error {
+		RunE: withItem(p, "webhook", dmarcd.ParseWebhookID, (*service.System).TeamOfWebhook, func(cmd *cobra.Command, _ config.Config, t *service.Team, id dmarcd.WebhookID) error {
 			return t.RemoveWebhook(cmd.Context(), id)
 		}),
-	}
-}
-
-// onWebhook returns what a command does with the webhook that it is given.
-func (p *program) onWebhook(f func(cmd *cobra.Command, cfg config.Config, t *service.Team, id dmarcd.WebhookID) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		id, err := dmarcd.ParseWebhookID(args[0])
-		if err != nil {
-			return err
-		}
-		return p.withInstallation(cmd, func(i *app.Installation) error {
-			team, err := system(i).TeamOfWebhook(cmd.Context(), id)
-			if err == nil {
-				err = f(cmd, i.Config, i.Service.Team(team, service.CommandLine()), id)
-			}
-			if errors.Is(err, dmarcd.ErrNotFound) {
-				return fmt.Errorf("there is no webhook %s; `dmarcd webhook list` shows a team's: %w", id, err)
-			}
-			return err
-		})
 	}
 }
