@@ -26,7 +26,7 @@ const (
 
 // AlertTeams returns the teams whose alerts are to be detected, in no particular order.
 func (s *Store) AlertTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return collectRead(ctx, s, `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
+	return collectRead(ctx, s.own(), `SELECT teams.id FROM teams LEFT JOIN alert_scans ON alert_scans.team_id = teams.id
 		WHERE alert_scans.team_id IS NULL OR alert_scans.due_at <= $1 AND alert_scans.lease_until <= $1`, []any{unix(s.now())}, scanTeamID)
 }
 
@@ -246,6 +246,6 @@ func (t *Team) RejectedByDay(ctx context.Context, from dmarcd.Day) (map[dmarcd.D
 // FailingMailboxes returns mailboxes of all teams that could not be read since a time, or
 // are paused because of an error.
 func (s *Store) FailingMailboxes(ctx context.Context, since time.Time) ([]dmarcd.Mailbox, error) {
-	return collectRead(ctx, s, `SELECT `+strings.TrimSpace(mailboxColumns)+` FROM mailboxes
+	return collectRead(ctx, s.own(), `SELECT `+strings.TrimSpace(mailboxColumns)+` FROM mailboxes
 		WHERE error <> '' AND (paused_at > 0 OR seen_at < $1 AND created_at < $1) ORDER BY team_id, id`, []any{unix(since)}, scanMailbox)
 }

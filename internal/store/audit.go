@@ -74,7 +74,7 @@ func (s *Store) noteIn(ctx context.Context, tx tx, team dmarcd.TeamID, e dmarcd.
 // Audit returns up to limit entries of the installation and all teams, newest first, older
 // than the cursor.
 func (s *Store) Audit(ctx context.Context, filter AuditFilter, before Cursor, limit int) ([]dmarcd.AuditEntry, error) {
-	return collectRead(ctx, s, auditQuery+auditOrder, auditArguments(filter, before, limit), scanAuditEntry)
+	return collectRead(ctx, s.own(), auditQuery+auditOrder, auditArguments(filter, before, limit), scanAuditEntry)
 }
 
 // Audit returns up to limit entries of the team, newest first, older than the

@@ -110,7 +110,7 @@ func (t *Team) removeBlobs(ctx context.Context, now int64) (more bool, err error
 func (s *Store) inlineBlobs(ctx context.Context, file string) (err error) {
 	if s.options.Blobs == nil {
 		var used bool
-		err := s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM cold_blocks WHERE blob <> '') OR EXISTS (SELECT 1 FROM unused_blobs)`, nil, &used)
+		err := s.own().longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM cold_blocks WHERE blob <> '') OR EXISTS (SELECT 1 FROM unused_blobs)`, nil, &used)
 		if err != nil || !used {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s *Store) inlineBlobs(ctx context.Context, file string) (err error) {
 	if _, err := target.exec(ctx, `DELETE FROM unused_blobs`); err != nil {
 		return err
 	}
-	blocks, err := collectRead(ctx, target, `SELECT team_id, id, n, bytes, blob FROM cold_blocks WHERE blob <> ''`, nil, func(scan scanner) (coldBlock, error) {
+	blocks, err := collectRead(ctx, target.own(), `SELECT team_id, id, n, bytes, blob FROM cold_blocks WHERE blob <> ''`, nil, func(scan scanner) (coldBlock, error) {
 		var b coldBlock
 		return b, scan(&b.team, &b.id, &b.n, &b.bytes, &b.blob)
 	})

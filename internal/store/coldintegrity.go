@@ -53,14 +53,14 @@ func (t *Team) compareCold(ctx context.Context, read tx, id int64, sums coldSums
 // coldIntegrity verifies all blocks, and compares their records with the shares of the reports
 // and the rollups of the days. It reads one group at a time.
 func (s *Store) coldIntegrity(ctx context.Context) (problem string, err error) {
-	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id FROM cold_blocks ORDER BY team_id`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id FROM cold_blocks ORDER BY team_id`, nil, scanTeamID)
 	if err != nil {
 		return "", err
 	}
 	for _, id := range teams {
 		var problem string
 		t := s.Team(id)
-		err := s.recordSnapshot(ctx, func(read tx) error {
+		err := s.own().recordSnapshot(ctx, func(read tx) error {
 			problem, err = t.coldIntegrity(ctx, read)
 			return err
 		})

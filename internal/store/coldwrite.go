@@ -40,7 +40,7 @@ const (
 // Blocks without a reference, after a crash, are removed once coldLease ends.
 func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err error) {
 	now := unix(s.now())
-	due, err := collectRead(ctx, s, `SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1
+	due, err := collectRead(ctx, s.own(), `SELECT team_id FROM cold_blocks WHERE rewrite_at > 0 AND rewrite_at <= $1
 		UNION SELECT team_id FROM unused_blobs WHERE lease_until <= $1`, []any{now}, scanTeamID)
 	if err != nil {
 		return false, err
@@ -51,7 +51,7 @@ func (s *Store) Freeze(ctx context.Context, after time.Duration) (more bool, err
 	if after == 0 || err != nil {
 		return more, err
 	}
-	teams, err := collectRead(ctx, s, `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
 	if err != nil {
 		return false, err
 	}

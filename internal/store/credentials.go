@@ -12,7 +12,7 @@ import (
 func (s *Store) Credential(ctx context.Context, hash [32]byte) (dmarcd.Credential, error) {
 	var c dmarcd.Credential
 	token, err := scanToken(func(dest ...any) error {
-		return s.queryRow(ctx, `SELECT `+tokenColumns+`, teams.api
+		return s.own().queryRow(ctx, `SELECT `+tokenColumns+`, teams.api
 			FROM tokens JOIN teams ON teams.id = tokens.team_id
 			WHERE tokens.hash = $1`, []any{hash[:]}, append(dest, &c.API)...)
 	})
@@ -31,6 +31,6 @@ func (s *Store) TouchToken(ctx context.Context, id dmarcd.TokenID, usedAt time.T
 // alone.
 func (s *Store) TeamOfToken(ctx context.Context, id dmarcd.TokenID) (dmarcd.TeamID, error) {
 	var team dmarcd.TeamID
-	err := s.queryRow(ctx, `SELECT team_id FROM tokens WHERE id = $1`, []any{id}, &team)
+	err := s.own().queryRow(ctx, `SELECT team_id FROM tokens WHERE id = $1`, []any{id}, &team)
 	return team, err
 }

@@ -97,9 +97,7 @@ func scanDelivery(scan scanner) (dmarcd.WebhookDelivery, error) {
 // Deliveries returns up to limit deliveries to a webhook, newest first, before that event
 // number; 0 starts at the newest.
 func (t *Team) Deliveries(ctx context.Context, webhook dmarcd.WebhookID, before int64, limit int) ([]dmarcd.WebhookDelivery, error) {
-	if before == 0 {
-		before = math.MaxInt64
-	}
+	before = cmp.Or(before, math.MaxInt64)
 	return collectRead(ctx, t.store, deliverySelect+`AND deliveries.webhook_id = $2 AND deliveries.seq < $3 ORDER BY deliveries.seq DESC LIMIT $4`,
 		[]any{t.id, webhook, before, limit}, scanDelivery)
 }
@@ -124,13 +122,13 @@ func (t *Team) RetryDelivery(ctx context.Context, webhook dmarcd.WebhookID, id d
 
 // DeliveryTeams returns the teams with due deliveries, in any order.
 func (s *Store) DeliveryTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
-	return collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`,
+	return collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM deliveries WHERE state = 'pending' AND next_at <= $1`,
 		[]any{unix(s.now())}, scanTeamID)
 }
 
 // QueuedDeliveries returns the number of pending deliveries.
 func (s *Store) QueuedDeliveries(ctx context.Context) (n int64, err error) {
-	err = s.longQueryRow(ctx, `SELECT count(*) FROM deliveries WHERE state = 'pending'`, nil, &n)
+	err = s.own().longQueryRow(ctx, `SELECT count(*) FROM deliveries WHERE state = 'pending'`, nil, &n)
 	return n, err
 }
 

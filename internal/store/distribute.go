@@ -57,7 +57,7 @@ func (s *Store) checkCluster(ctx context.Context) error {
 			"and run CREATE EXTENSION citus in this database of every server")
 	}
 	var coordinators, workers int
-	err := s.longQueryRow(ctx, `SELECT (SELECT COUNT(*) FROM pg_dist_node WHERE groupid = 0),
+	err := s.own().longQueryRow(ctx, `SELECT (SELECT COUNT(*) FROM pg_dist_node WHERE groupid = 0),
 		(SELECT COUNT(*) FROM pg_dist_node WHERE shouldhaveshards AND isactive)`, nil, &coordinators, &workers)
 	switch {
 	case err != nil:
@@ -77,7 +77,7 @@ func (s *Store) refuseWorker(ctx context.Context) error {
 		return nil
 	}
 	var group int
-	if err := s.longQueryRow(ctx, `SELECT groupid FROM pg_dist_local_group`, nil, &group); err != nil {
+	if err := s.own().longQueryRow(ctx, `SELECT groupid FROM pg_dist_local_group`, nil, &group); err != nil {
 		return fmt.Errorf("read the cluster's metadata: %w", err)
 	}
 	if group != 0 {
@@ -95,7 +95,7 @@ func (s *Store) isDistributed(ctx context.Context) (yes bool, err error) {
 	if !s.citus {
 		return false, nil
 	}
-	err = s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('`+colocation+`') AND partmethod = 'h')`, nil, &yes)
+	err = s.own().longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('`+colocation+`') AND partmethod = 'h')`, nil, &yes)
 	return yes, err
 }
 

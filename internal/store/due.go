@@ -33,7 +33,7 @@ type DueDomain struct {
 // DueTeams returns the teams with due domains, in any order.
 func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 	// The sum prevents SQLite from scanning all domains by team.
-	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`,
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`,
 		[]any{unix(s.now())}, scanTeamID)
 	if err != nil {
 		return nil, fmt.Errorf("find teams with due checks: %w", err)
@@ -45,7 +45,7 @@ func (s *Store) DueTeams(ctx context.Context) ([]dmarcd.TeamID, error) {
 func (s *Store) CheckLag(ctx context.Context) (time.Duration, error) {
 	now := unix(s.now())
 	var since int64
-	err := s.queryRow(ctx, `SELECT COALESCE(MIN(next_check_at), $1) FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, []any{now}, &since)
+	err := s.own().queryRow(ctx, `SELECT COALESCE(MIN(next_check_at), $1) FROM domains WHERE next_check_at <= $1 AND deleted_at = 0`, []any{now}, &since)
 	if err != nil {
 		return 0, fmt.Errorf("find the oldest due check: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 // Expire removes some data past its retention and reports whether there may be more. Each call
 // is a few short transactions per team; errors of one team do not affect others, see eachTeam.
 func (s *Store) Expire(ctx context.Context, configured Retention) (more bool, err error) {
-	teams, err := collectRead(ctx, s, `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT id FROM teams ORDER BY id`, nil, scanTeamID)
 	if err != nil {
 		return false, err
 	}

@@ -18,7 +18,7 @@ func (s *Store) Explain(ctx context.Context, f func()) ([]string, error) {
 	s.read = seen.runner
 	var plan []string
 	for query, args := range seen.args {
-		lines, err := collectRead(ctx, s, `EXPLAIN QUERY PLAN `+query, args, func(scan scanner) (line string, err error) {
+		lines, err := collectRead(ctx, s.own(), `EXPLAIN QUERY PLAN `+query, args, func(scan scanner) (line string, err error) {
 			var id, parent, unused int
 			err = scan(&id, &parent, &unused, &line)
 			return line, err
@@ -58,7 +58,7 @@ func (s *Store) ReadForever(ctx context.Context, team dmarcd.TeamID) error {
 
 // ReadText runs a query of the test's own that returns one number.
 func (s *Store) ReadText(ctx context.Context, query string) (n int, err error) {
-	err = s.queryRow(ctx, query, nil, &n)
+	err = s.own().queryRow(ctx, query, nil, &n)
 	return n, err
 }
 
@@ -120,5 +120,5 @@ func InsertAfterEnd(ctx context.Context, t *Team) error {
 
 // QueryStandby reads a row as reads of the store do.
 func (s *Store) QueryStandby(ctx context.Context, query string, args []any, dest ...any) error {
-	return s.queryRow(ctx, query, args, dest...)
+	return s.own().queryRow(ctx, query, args, dest...)
 }

@@ -19,7 +19,7 @@ type TeamSize struct {
 
 // TeamSizes returns all teams with their usage, ordered by name.
 func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, error) {
-	sizes, err := collectRead(ctx, s, `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan scanner) (TeamSize, error) {
+	sizes, err := collectRead(ctx, s.own(), `SELECT `+teamColumns+`, quota_stored FROM teams ORDER BY name`, nil, func(scan scanner) (TeamSize, error) {
 		var size TeamSize
 		var err error
 		size.Team, err = scanTeam(func(dest ...any) error { return scan(append(dest, &size.StoredQuota)...) })
@@ -47,7 +47,7 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 		{`CAST(SUM(compliant + non_compliant) AS BIGINT) FROM team_days WHERE day BETWEEN $1 AND $2`, []any{from, to}, func(size *TeamSize, sum int64) { size.Messages = sum }},
 		{`CAST(SUM(stored) AS BIGINT) FROM team_usage`, nil, func(size *TeamSize, sum int64) { size.Stored = sum }},
 	} {
-		_, err := collectRead(ctx, s, `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args, func(scan scanner) (none struct{}, err error) {
+		_, err := collectRead(ctx, s.own(), `SELECT team_id, `+sum.query+` GROUP BY team_id`, sum.args, func(scan scanner) (none struct{}, err error) {
 			var team dmarcd.TeamID
 			var n int64
 			err = scan(&team, &n)
@@ -66,7 +66,7 @@ func (s *Store) TeamSizes(ctx context.Context, days dmarcd.Days) ([]TeamSize, er
 // TeamByID returns the team with that id, or ErrNotFound.
 func (s *Store) TeamByID(ctx context.Context, id dmarcd.TeamID) (dmarcd.Team, error) {
 	return scanTeam(func(dest ...any) error {
-		return s.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{id}, dest...)
+		return s.own().queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{id}, dest...)
 	})
 }
 
@@ -76,7 +76,7 @@ func (s *Store) AllMemberships(ctx context.Context) (map[dmarcd.UserID][]dmarcd.
 		user dmarcd.UserID
 		dmarcd.Membership
 	}
-	rows, err := collectRead(ctx, s, `SELECT teams.id, teams.name, teams.api, teams.created_at, members.user_id, members.role
+	rows, err := collectRead(ctx, s.own(), `SELECT teams.id, teams.name, teams.api, teams.created_at, members.user_id, members.role
 		FROM members JOIN teams ON teams.id = members.team_id ORDER BY teams.name`, nil, func(scan scanner) (owned, error) {
 		var o owned
 		var err error
@@ -101,7 +101,7 @@ func (s *Store) SetReportDomain(ctx context.Context, domain string) error {
 // ReportDomain returns the report domain that a daemon recorded last; recorded is false
 // if none has run on this database.
 func (s *Store) ReportDomain(ctx context.Context) (domain string, recorded bool, err error) {
-	err = s.queryRow(ctx, `SELECT value FROM installation WHERE name = 'report_domain'`, nil, &domain)
+	err = s.own().queryRow(ctx, `SELECT value FROM installation WHERE name = 'report_domain'`, nil, &domain)
 	if errors.Is(err, dmarcd.ErrNotFound) {
 		return "", false, nil
 	}

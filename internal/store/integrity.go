@@ -15,7 +15,7 @@ import (
 func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 	if s.dialect.name == sqliteDialect.name {
 		var verdict string
-		if err := s.longQueryRow(ctx, `PRAGMA quick_check(1)`, nil, &verdict); err != nil {
+		if err := s.own().longQueryRow(ctx, `PRAGMA quick_check(1)`, nil, &verdict); err != nil {
 			return "", fmt.Errorf("check the database file: %w", err)
 		}
 		if verdict != "ok" {
@@ -24,7 +24,7 @@ func (s *Store) Integrity(ctx context.Context) (problem string, err error) {
 	}
 	for _, check := range integrityChecks() {
 		var team dmarcd.TeamID
-		err := s.longQueryRow(ctx, check.query, nil, &team)
+		err := s.own().longQueryRow(ctx, check.query, nil, &team)
 		if err == nil {
 			return check.problem + " in " + team.String(), nil
 		}

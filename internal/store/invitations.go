@@ -59,7 +59,7 @@ func nullable[ID ~int64](id ID) any {
 // not use it up.
 func (s *Store) Invitation(ctx context.Context, hash [32]byte) (dmarcd.Invitation, error) {
 	return scanInvitation(func(dest ...any) error {
-		return s.queryRow(ctx, `SELECT `+invitationColumns+` FROM invites WHERE hash = $1`, []any{hash[:]}, dest...)
+		return s.own().queryRow(ctx, `SELECT `+invitationColumns+` FROM invites WHERE hash = $1`, []any{hash[:]}, dest...)
 	})
 }
 

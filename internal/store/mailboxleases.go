@@ -79,6 +79,6 @@ func (s *Store) setLeases(ctx context.Context, held []dmarcd.Mailbox, until time
 // id alone.
 func (s *Store) TeamOfMailbox(ctx context.Context, id dmarcd.MailboxID) (dmarcd.TeamID, error) {
 	var team dmarcd.TeamID
-	err := s.queryRow(ctx, `SELECT team_id FROM mailboxes WHERE id = $1`, []any{id}, &team)
+	err := s.own().queryRow(ctx, `SELECT team_id FROM mailboxes WHERE id = $1`, []any{id}, &team)
 	return team, err
 }

@@ -94,7 +94,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	}
 	// goose would create its table.
 	var have int64
-	err = s.queryRow(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+goose.DefaultTablename, nil, &have)
+	err = s.own().queryRow(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+goose.DefaultTablename, nil, &have)
 	if errors.Is(err, dmarcd.ErrTemporary) {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
@@ -118,7 +118,7 @@ func newest(provider *goose.Provider) int64 {
 // refuseTooOld returns ErrTooOld if the table of teams exists without one that every released
 // schema has.
 func (s *Store) refuseTooOld(ctx context.Context) error {
-	tables, err := collectRead(ctx, s, s.dialect.tables, nil, scanText)
+	tables, err := collectRead(ctx, s.own(), s.dialect.tables, nil, scanText)
 	if err != nil {
 		return fmt.Errorf("read the schema's tables: %w", err)
 	}
@@ -137,7 +137,7 @@ func (s *Store) isNewer(ctx context.Context, have int64, provider *goose.Provide
 		return false, nil
 	}
 	var oldest int64
-	err := s.queryRow(ctx, `SELECT MAX(oldest) FROM schema_compatibility`, nil, &oldest)
+	err := s.own().queryRow(ctx, `SELECT MAX(oldest) FROM schema_compatibility`, nil, &oldest)
 	if errors.Is(err, dmarcd.ErrTemporary) {
 		return false, fmt.Errorf("read with which programs the schema is compatible: %w", err)
 	}

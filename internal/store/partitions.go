@@ -70,7 +70,7 @@ func (s *Store) Partition(ctx context.Context) (more bool, err error) {
 
 // partitions returns the partitions that have an end, in order.
 func (s *Store) partitions(ctx context.Context) ([]partition, error) {
-	return collectRead(ctx, s, `SELECT name, COALESCE(CAST(substring(bounds FROM 'FROM \(''(\d+)') AS BIGINT), 0), CAST(substring(bounds FROM 'TO \(''(\d+)') AS BIGINT) AS until
+	return collectRead(ctx, s.own(), `SELECT name, COALESCE(CAST(substring(bounds FROM 'FROM \(''(\d+)') AS BIGINT), 0), CAST(substring(bounds FROM 'TO \(''(\d+)') AS BIGINT) AS until
 		FROM (SELECT CAST(relname AS TEXT) AS name, pg_get_expr(relpartbound, oid) AS bounds FROM pg_class
 			WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = CAST('records' AS regclass))) AS parts
 		WHERE bounds <> 'DEFAULT' ORDER BY until`, nil, func(scan scanner) (partition, error) {
@@ -99,7 +99,7 @@ func (s *Store) addPartition(ctx context.Context, begin time.Time) error {
 // dropPartition drops a partition unless a report has records in it.
 func (s *Store) dropPartition(ctx context.Context, p partition) (dropped bool, err error) {
 	var needed bool
-	err = s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM reports
+	err = s.own().longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM reports
 		WHERE id >= $1 AND id < $2 AND kind = 'aggregate' AND emptied_at <= 0 AND state <> 'deleted' AND cold = 0)`, []any{p.from, p.to}, &needed)
 	if err != nil || needed {
 		return false, err
@@ -171,7 +171,7 @@ func (s *Store) droppedRecords(ctx context.Context, configured Retention) (longe
 	if !s.dialect.partitions {
 		return 0, nil
 	}
-	all, err := collectRead(ctx, s, `SELECT DISTINCT keep_originals, keep_records, keep_counters FROM teams`, nil, scanRetention)
+	all, err := collectRead(ctx, s.own(), `SELECT DISTINCT keep_originals, keep_records, keep_counters FROM teams`, nil, scanRetention)
 	if err != nil {
 		return 0, err
 	}

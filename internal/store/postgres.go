@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -86,7 +87,7 @@ func (s *Store) openPostgres(dsn string) (err error) {
 
 // findCitus finds out whether the database has Citus.
 func (s *Store) findCitus(ctx context.Context) error {
-	err := s.longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, nil, &s.citus)
+	err := s.own().longQueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`, nil, &s.citus)
 	if s.citus {
 		s.settings = sharded + s.settings
 	}
@@ -101,9 +102,7 @@ func postgresPool(dsn, extra string, settings *string) (db *sql.DB, statementTim
 		// The library's error masks the password.
 		return nil, 0, fmt.Errorf("read the database URL: %w", err)
 	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = postgresConnectTimeout
-	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, postgresConnectTimeout)
 	if _, set := config.RuntimeParams["application_name"]; !set {
 		config.RuntimeParams["application_name"] = "dmarcd"
 	}

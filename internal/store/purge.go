@@ -17,7 +17,7 @@ const purgeChunks = 4
 // per team, and reports whether there may be more. Errors of one team do not affect others,
 // see eachTeam.
 func (s *Store) Purge(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s, `SELECT team_id FROM domains WHERE deleted_at > 0
+	teams, err := collectRead(ctx, s.own(), `SELECT team_id FROM domains WHERE deleted_at > 0
 		UNION SELECT team_id FROM reports WHERE state = 'deleted' AND pending_until < $1
 		UNION SELECT team_id FROM unused_chunks WHERE lease_until < $1`, []any{unix(s.now())}, scanTeamID)
 	if err != nil {

@@ -236,8 +236,8 @@ func collectEach[T any](ctx context.Context, t tx, query string, args [][]any, s
 }
 
 // collectRead is collect outside a transaction; it can be cancelled.
-func collectRead[T any](ctx context.Context, s longReader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
-	err = s.longRead(ctx, func(read tx) error {
+func collectRead[T any](ctx context.Context, r reads, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+	err = r.longRead(ctx, func(read tx) error {
 		all, err = collect(ctx, read, query, args, scan)
 		return err
 	})

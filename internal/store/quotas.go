@@ -154,7 +154,7 @@ func (t *Team) admit(ctx context.Context, tx tx) (dmarcd.Quota, dmarcd.Usage, er
 // StoredBytes returns the total of all teams.
 func (s *Store) StoredBytes(ctx context.Context) (int64, error) {
 	var stored int64
-	err := s.queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`, nil, &stored)
+	err := s.own().queryRow(ctx, `SELECT CAST(COALESCE(SUM(stored), 0) AS BIGINT) FROM team_usage`, nil, &stored)
 	return stored, err
 }
 
@@ -178,7 +178,7 @@ func (s *Store) QuotaUse(ctx context.Context) (map[dmarcd.QuotaName]QuotaUse, er
 			dest = append(dest, &amounts[i])
 		}
 	}
-	_, err := collectRead(ctx, s, `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
+	_, err := collectRead(ctx, s.own(), `SELECT `+quotaColumns+`, COALESCE(owned.n, 0), COALESCE(spent.stored, 0), COALESCE(spent.unreadable, 0),
 			COALESCE(spent.reports, 0), COALESCE(polled.n, 0)
 		FROM teams
 		LEFT JOIN (SELECT team_id, count(*) AS n FROM domains WHERE deleted_at = 0 GROUP BY team_id) owned ON owned.team_id = teams.id

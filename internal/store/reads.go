@@ -15,10 +15,8 @@ type reads struct {
 	team dmarcd.TeamID
 }
 
-// longReader is a Store or reads.
-type longReader interface {
-	longRead(ctx context.Context, f func(read tx) error) error
-}
+// own returns the reads of the program itself, which take turns with those of teams.
+func (s *Store) own() reads { return reads{s, system} }
 
 // queryRow reads one row outside a transaction; no row is ErrNotFound. It is for reads that
 // take microseconds, see pointRead.
@@ -88,26 +86,4 @@ func (r reads) recordSnapshot(ctx context.Context, f func(read tx) error) error 
 		}
 		return f(read)
 	})
-}
-
-// Reads of the program itself take turns with those of teams.
-
-func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return reads{s, system}.queryRow(ctx, query, args, dest...)
-}
-
-func (s *Store) longQueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return reads{s, system}.longQueryRow(ctx, query, args, dest...)
-}
-
-func (s *Store) pointRead(ctx context.Context, f func(ctx context.Context, read tx) error) error {
-	return reads{s, system}.pointRead(ctx, f)
-}
-
-func (s *Store) longRead(ctx context.Context, f func(read tx) error) error {
-	return reads{s, system}.longRead(ctx, f)
-}
-
-func (s *Store) recordSnapshot(ctx context.Context, f func(read tx) error) error {
-	return reads{s, system}.recordSnapshot(ctx, f)
 }

@@ -22,7 +22,7 @@ type Recipient struct {
 // retired address. It is the only way from an address to a team.
 func (s *Store) RecipientOf(ctx context.Context, mailbox string) (Recipient, error) {
 	var r Recipient
-	err := s.queryRow(ctx, `SELECT team_id, name, domain_id FROM addresses WHERE mailbox = $1 AND retired_at = 0`,
+	err := s.own().queryRow(ctx, `SELECT team_id, name, domain_id FROM addresses WHERE mailbox = $1 AND retired_at = 0`,
 		[]any{mailbox}, &r.Team, &r.Domain, &r.DomainID)
 	return r, err
 }

@@ -37,6 +37,6 @@ func (s *Store) Reclaim(ctx context.Context) (more bool, err error) {
 
 // freePages returns the number of free SQLite pages.
 func (s *Store) freePages(ctx context.Context) (pages int64, err error) {
-	err = s.queryRow(ctx, `PRAGMA freelist_count`, nil, &pages)
+	err = s.own().queryRow(ctx, `PRAGMA freelist_count`, nil, &pages)
 	return pages, err
 }

@@ -36,7 +36,7 @@ func (s *Store) ReverseNames(ctx context.Context, addrs []netip.Addr) ([]Reverse
 		for i, addr := range some {
 			args[i] = addr.String()
 		}
-		found, err := collectRead(ctx, s, query, args, scanReverseName)
+		found, err := collectRead(ctx, s.own(), query, args, scanReverseName)
 		if err != nil {
 			return nil, err
 		}

@@ -71,20 +71,20 @@ func scanSession(scan scanner) (dmarcd.Session, error) {
 // indexed reads.
 func (s *Store) Session(ctx context.Context, hash [32]byte) (dmarcd.Session, error) {
 	session, err := scanSession(func(dest ...any) error {
-		return s.queryRow(ctx, sessionQuery+`WHERE sessions.hash = $1`, []any{hash[:]}, dest...)
+		return s.own().queryRow(ctx, sessionQuery+`WHERE sessions.hash = $1`, []any{hash[:]}, dest...)
 	})
 	if err != nil || session.Team.ID == 0 {
 		return session, err
 	}
 	session.Team, err = scanTeam(func(dest ...any) error {
-		return s.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{session.Team.ID}, dest...)
+		return s.own().queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE id = $1`, []any{session.Team.ID}, dest...)
 	})
 	return session, err
 }
 
 // Sessions returns the sessions of a user, last used first. Of teams it sets only the ids.
 func (s *Store) Sessions(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Session, error) {
-	return collectRead(ctx, s, sessionQuery+`WHERE sessions.user_id = $1 ORDER BY sessions.seen_at DESC, sessions.hash`,
+	return collectRead(ctx, s.own(), sessionQuery+`WHERE sessions.user_id = $1 ORDER BY sessions.seen_at DESC, sessions.hash`,
 		[]any{user}, scanSession)
 }
 

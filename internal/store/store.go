@@ -119,7 +119,7 @@ func (s *Store) Close() error {
 // Ping checks that the database answers, and the standby for reads, if there is one.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
-	if err := s.longQueryRow(ctx, `SELECT 1`, nil, &one); err != nil || !s.readsStandby() {
+	if err := s.own().longQueryRow(ctx, `SELECT 1`, nil, &one); err != nil || !s.readsStandby() {
 		return err
 	}
 	return s.kind(s.writer.PingContext(ctx))

@@ -164,9 +164,7 @@ func scanAlert(scan scanner) (dmarcd.Alert, error) {
 // Alerts returns up to limit alerts, newest first, of events with numbers below before; 0
 // starts at the newest.
 func (t *Team) Alerts(ctx context.Context, filter dmarcd.AlertFilter, before int64, limit int) ([]dmarcd.Alert, error) {
-	if before == 0 {
-		before = math.MaxInt64
-	}
+	before = cmp.Or(before, math.MaxInt64)
 	return collectRead(ctx, t.store, alertSelect+`AND alerts.seq < $2 AND ($3 = '' OR domains.name = $3) AND ($4 = '' OR alerts.kind = $4)
 			AND ($5 = '' OR alerts.state = $5) AND ($6 = 0 OR alerts.acknowledged_at = 0
 				AND alerts.kind NOT IN ('digest.daily', 'digest.weekly', 'digest.monthly'))
@@ -260,7 +258,7 @@ func (t *Team) SaveDetections(ctx context.Context, scan *dmarcd.AlertScan, fresh
 // SendAlertGroups sends waiting alerts, those of each kind as one event. Errors of one
 // team do not affect others, see eachTeam.
 func (s *Store) SendAlertGroups(ctx context.Context) (more bool, err error) {
-	teams, err := collectRead(ctx, s, `SELECT DISTINCT team_id + 0 FROM alerts WHERE state = 'waiting' AND send_at <= $1`, []any{unix(s.now())}, scanTeamID)
+	teams, err := collectRead(ctx, s.own(), `SELECT DISTINCT team_id + 0 FROM alerts WHERE state = 'waiting' AND send_at <= $1`, []any{unix(s.now())}, scanTeamID)
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -147,9 +148,7 @@ type EventFilter struct {
 // Events returns up to limit events, newest first, with numbers below before; 0 starts at the
 // newest. Events of deleted domains are excluded.
 func (t *Team) Events(ctx context.Context, filter EventFilter, before int64, limit int) ([]dmarcd.Event, error) {
-	if before == 0 {
-		before = math.MaxInt64
-	}
+	before = cmp.Or(before, math.MaxInt64)
 	return t.events(ctx, filter, `events.seq < $2`, `events.seq DESC`, before, limit)
 }
 

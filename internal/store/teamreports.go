@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,9 +112,7 @@ func (f ReportFilter) conditions(team dmarcd.TeamID, first int) (string, []any) 
 // Reports returns up to limit reports without Detail, newest first, older than before; 0
 // starts at the newest.
 func (t *Team) Reports(ctx context.Context, filter ReportFilter, before dmarcd.ReportID, limit int) ([]dmarcd.Report, error) {
-	if before == 0 {
-		before = math.MaxInt64
-	}
+	before = cmp.Or(before, math.MaxInt64)
 	conditions, args := filter.conditions(t.id, 4)
 	args = append([]any{t.id, before, limit}, args...)
 	if t.tag != "" && filter.Domain == "" {

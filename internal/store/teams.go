@@ -59,13 +59,13 @@ func (t tx) createTeam(ctx context.Context, name string, api bool) (dmarcd.Team,
 
 // Teams returns all teams, ordered by name.
 func (s *Store) Teams(ctx context.Context) ([]dmarcd.Team, error) {
-	return collectRead(ctx, s, `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, scanTeam)
+	return collectRead(ctx, s.own(), `SELECT `+teamColumns+` FROM teams ORDER BY name`, nil, scanTeam)
 }
 
 // TeamByName returns the team with that name, or ErrNotFound.
 func (s *Store) TeamByName(ctx context.Context, name string) (dmarcd.Team, error) {
 	return scanTeam(func(dest ...any) error {
-		return s.queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE name = $1`, []any{name}, dest...)
+		return s.own().queryRow(ctx, `SELECT `+teamColumns+` FROM teams WHERE name = $1`, []any{name}, dest...)
 	})
 }
 

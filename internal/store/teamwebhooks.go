@@ -189,6 +189,6 @@ func (t *Team) RemoveWebhook(ctx context.Context, id dmarcd.WebhookID, audit ...
 // by its id only.
 func (s *Store) TeamOfWebhook(ctx context.Context, id dmarcd.WebhookID) (dmarcd.TeamID, error) {
 	var team dmarcd.TeamID
-	err := s.queryRow(ctx, `SELECT team_id FROM webhooks WHERE id = $1`, []any{id}, &team)
+	err := s.own().queryRow(ctx, `SELECT team_id FROM webhooks WHERE id = $1`, []any{id}, &team)
 	return team, err
 }

@@ -30,13 +30,13 @@ func scanUser(scan scanner) (dmarcd.User, error) {
 
 // Users returns all users, ordered by email address.
 func (s *Store) Users(ctx context.Context) ([]dmarcd.User, error) {
-	return collectRead(ctx, s, `SELECT `+userColumns+` FROM users ORDER BY email`, nil, scanUser)
+	return collectRead(ctx, s.own(), `SELECT `+userColumns+` FROM users ORDER BY email`, nil, scanUser)
 }
 
 // UserByEmail returns the user with an address, as dmarcd.ParseEmail returns it, or
 // ErrNotFound.
 func (s *Store) UserByEmail(ctx context.Context, email string) (found dmarcd.User, err error) {
-	err = s.pointRead(ctx, func(ctx context.Context, read tx) error {
+	err = s.own().pointRead(ctx, func(ctx context.Context, read tx) error {
 		found, err = read.userByEmail(ctx, email)
 		return err
 	})
@@ -58,7 +58,7 @@ func (t tx) user(ctx context.Context, id dmarcd.UserID) (dmarcd.User, error) {
 // Password returns the id and password hash of the user with an address, or ErrNotFound.
 // The hash is "" if the user has no password.
 func (s *Store) Password(ctx context.Context, email string) (id dmarcd.UserID, hash string, err error) {
-	err = s.queryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, []any{email}, &id, &hash)
+	err = s.own().queryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, []any{email}, &id, &hash)
 	return id, hash, err
 }
 
@@ -123,7 +123,7 @@ func (t tx) createUser(ctx context.Context, email, name, passwordHash string) (d
 
 // Memberships returns the teams of a user, ordered by name.
 func (s *Store) Memberships(ctx context.Context, user dmarcd.UserID) ([]dmarcd.Membership, error) {
-	return collectRead(ctx, s, `SELECT `+teamColumns+`,
+	return collectRead(ctx, s.own(), `SELECT `+teamColumns+`,
 			(SELECT role FROM members WHERE members.team_id = teams.id AND members.user_id = $1)
 		FROM teams WHERE id IN (SELECT team_id FROM members WHERE user_id = $1) ORDER BY name`,
 		[]any{user}, scanMembership)
