@@ -14,12 +14,7 @@ import (
 
 // measureAdvice asks for the advice for all domains of a team with 1,000 domains and many
 // records, those of the last 30 days among them.
-func measureAdvice(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
+func measureAdvice(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	const domains = 1000
 	today := int64(dmarcd.DayOf(time.Now()))
 	if err := addRecords(ctx, d, domains, s.records, today-sampleDay-sampleDays); err != nil {
@@ -33,10 +28,8 @@ func measureAdvice(ctx context.Context, s settings, e engine) (_ []figure, err e
 			return nil, err
 		}
 	}
-	for more := true; more; { // as the daemon would within a minute
-		if more, err = d.store.BuildRollups(ctx); err != nil {
-			return nil, err
-		}
+	if err := buildRollups(ctx, d); err != nil {
+		return nil, err
 	}
 	cookie, err := signIn(ctx, d)
 	if err != nil {

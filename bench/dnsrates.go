@@ -23,12 +23,7 @@ func zone(n int) string {
 }
 
 // measureCreate adds domains, each with a DNS check inside the request.
-func measureCreate(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
+func measureCreate(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	if err := d.dns.Set(zone(1000)); err != nil {
 		return nil, err
 	}
@@ -40,13 +35,8 @@ func measureCreate(ctx context.Context, s settings, e engine) (_ []figure, err e
 
 // measureVerify verifies domains, against the DNS library asking the same number
 // of questions and doing nothing else.
-func measureVerify(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+func measureVerify(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	const domains = 1000
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.dns.Set(zone(domains)); err != nil {
 		return nil, err
 	}

@@ -37,15 +37,10 @@ var attackerCounts = []int{1, 10, 50}
 
 // measureFairness measures how long a victim waits until a report counts, by
 // each way that it takes, while attackers of other teams saturate an entrance.
-func measureFairness(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+func measureFairness(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	// The victim shares this process with the DNS server that checks ask. With a processor
 	// for each, the kernel and not the Go scheduler lets the victim go first.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
 	field, err := newField(ctx, d)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -22,12 +21,7 @@ const (
 
 // measureGrowth fills a database tenfold step by step with the mail of earlier years, and
 // measures reads of the last 30 days, whose mail stays the same.
-func measureGrowth(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
+func measureGrowth(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	if err := addDomains(ctx, d, growthDomains); err != nil {
 		return nil, err
 	}
@@ -54,10 +48,8 @@ func measureGrowth(ctx context.Context, s settings, e engine) (_ []figure, err e
 			return nil, err
 		}
 		fmt.Fprintf(os.Stderr, "%d records after %.0f s\n", total, time.Since(began).Seconds())
-		for more := true; more; {
-			if more, err = d.store.BuildRollups(ctx); err != nil {
-				return nil, err
-			}
+		if err := buildRollups(ctx, d); err != nil {
+			return nil, err
 		}
 		steps += fmt.Sprintf(", %.0e", float64(total))
 		for i, path := range reads {

@@ -205,12 +205,7 @@ func receiveSamples(ctx context.Context, d *daemon, n int, next func(i int) samp
 
 // measureMail sends mails with a report of 50 records each by SMTP, and waits until
 // all are counted.
-func measureMail(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
+func measureMail(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	domain, err := d.team.AddDomain(ctx, "example.com", time.Now().Add(24*time.Hour))
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,12 +9,7 @@ import (
 )
 
 // measureList reads the whole list of a large team.
-func measureList(ctx context.Context, s settings, e engine) (_ []figure, err error) {
-	d, err := startDaemon(ctx, s, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
+func measureList(ctx context.Context, s settings, d *daemon) ([]figure, error) {
 	if err := addDomains(ctx, d, s.domains); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,6 +36,18 @@ type settings struct {
 type suite struct {
 	name    string
 	measure func(ctx context.Context, s settings, e engine) ([]figure, error)
+}
+
+// withDaemon returns a measurement of a daemon that runs for it.
+func withDaemon(measure func(ctx context.Context, s settings, d *daemon) ([]figure, error)) func(context.Context, settings, engine) ([]figure, error) {
+	return func(ctx context.Context, s settings, e engine) (_ []figure, err error) {
+		d, err := startDaemon(ctx, s, e)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.close()) }()
+		return measure(ctx, s, d)
+	}
 }
 
 // figure is one line of the result.
@@ -93,21 +106,21 @@ func run(ctx context.Context, s settings, only, engineName string) error {
 	}
 	for _, suite := range []suite{
 		{"reports", measureReports},
-		{"list", measureList},
-		{"create", measureCreate},
-		{"verify", measureVerify},
+		{"list", withDaemon(measureList)},
+		{"create", withDaemon(measureCreate)},
+		{"verify", withDaemon(measureVerify)},
 		{"check", measureChecks},
 		{"schedule", measureSchedule},
 		{"parse", measureParse},
 		{"import", measureImport},
-		{"mail", measureMail},
+		{"mail", withDaemon(measureMail)},
 		{"counters", measureCounters},
-		{"fairness", measureFairness},
-		{"pages", measurePages},
-		{"advice", measureAdvice},
+		{"fairness", withDaemon(measureFairness)},
+		{"pages", withDaemon(measurePages)},
+		{"advice", withDaemon(measureAdvice)},
 		{"demo", measureDemo},
 		{"day", measureDay},
-		{"growth", measureGrowth},
+		{"growth", withDaemon(measureGrowth)},
 	} {
 		long := suite.name == "day" || suite.name == "growth" // only by their names
 		if only != suite.name && (only != "" || long) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -117,5 +118,14 @@ func (s sample) delivery() *dmarcd.Delivery {
 				}
 			},
 		}},
+	}
+}
+
+// buildRollups builds all rollups, as the daemon would within a minute.
+func buildRollups(ctx context.Context, d *daemon) error {
+	for {
+		if more, err := d.store.BuildRollups(ctx); err != nil || !more {
+			return err
+		}
 	}
 }
