@@ -1,6 +1,10 @@
 package aggregate
 
-import "github.com/dmarcd/dmarcd/dmarc"
+import (
+	"cmp"
+
+	"github.com/dmarcd/dmarcd/dmarc"
+)
 
 const (
 	scopeHELO  = "helo"
@@ -44,10 +48,7 @@ func (r *Reader) passesSPF(c *Record) bool {
 // aligned reports whether an identifier is aligned with the author domain of the record,
 // or with the policy domain if there is none.
 func (r *Reader) aligned(c *Record, identifier, mode string) bool {
-	author := c.HeaderFrom
-	if author == "" {
-		author = r.report.Policy.Domain
-	}
+	author := cmp.Or(c.HeaderFrom, r.report.Policy.Domain)
 	if author == identifier {
 		return author != ""
 	}

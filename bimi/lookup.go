@@ -1,6 +1,7 @@
 package bimi
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/dmarcd/dmarcd/dns"
@@ -60,9 +61,7 @@ type Query struct {
 // normalized returns the query with normalized names and the default selector filled in.
 func (q Query) normalized() Query {
 	q.Domain, q.Organization, q.Selector = dns.Name(q.Domain), dns.Name(q.Organization), dns.Name(q.Selector)
-	if q.Selector == "" {
-		q.Selector = DefaultSelector
-	}
+	q.Selector = cmp.Or(q.Selector, DefaultSelector)
 	return q
 }
 

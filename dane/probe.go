@@ -1,6 +1,7 @@
 package dane
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -16,10 +17,7 @@ type Dial func(ctx context.Context, host, serverName string) ([]*x509.Certificat
 // one whose MX records refer to the host. Errors are those of dial and say nothing about
 // the records.
 func (h Host) Probe(ctx context.Context, dial Dial, domain string, at time.Time) (Matched, error) {
-	serverName := h.BaseName
-	if serverName == "" {
-		serverName = h.Name
-	}
+	serverName := cmp.Or(h.BaseName, h.Name)
 	chain, err := dial(ctx, h.Name, serverName)
 	if err != nil {
 		return Matched{}, fmt.Errorf("read certificates of %s: %w", h.Name, err)

@@ -1,6 +1,9 @@
 package dmarc
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Policy is what a domain owner requests for mail that fails DMARC.
 type Policy uint8
@@ -137,9 +140,7 @@ var failureLetters = []struct {
 
 // String returns the value of the fo tag.
 func (f FailureOptions) String() string {
-	if f == 0 {
-		f = FailureAll
-	}
+	f = cmp.Or(f, FailureAll)
 	var letters []string
 	for _, l := range failureLetters {
 		if f&l.option != 0 {

@@ -127,6 +127,7 @@ const (
 // DeliveryResult is what happened to a mail (RFC 6591 §3.2.2).
 type DeliveryResult string
 
+// The keywords of RFC 6591 §3.2.2.
 const (
 	Delivered DeliveryResult = "delivered"
 	Spam      DeliveryResult = "spam"

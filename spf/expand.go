@@ -1,6 +1,7 @@
 package spf
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -38,10 +39,7 @@ func expand(parts []part, value func(letter byte) string) (string, bool) {
 // right-most ones, joins them with dots, and escapes the result for a URL.
 func (p part) transform(value string) string {
 	if p.reverse || p.keep > 0 || p.delimiters != "" {
-		separators := p.delimiters
-		if separators == "" {
-			separators = "."
-		}
+		separators := cmp.Or(p.delimiters, ".")
 		fields := splitAny(value, separators)
 		if p.reverse {
 			slices.Reverse(fields)

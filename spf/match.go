@@ -196,8 +196,7 @@ func (c *checker) anyWithin(answer dns.Answer, t Term) bool {
 // without those that cannot be queried.
 func (c *checker) clientNames(ctx context.Context) []string {
 	if c.reverse == nil {
-		answer := c.resolver.Resolve(ctx, dns.Question{Name: reverseName(c.ip), Type: dns.PTR})
-		c.reverse = &answer
+		c.reverse = new(c.resolver.Resolve(ctx, dns.Question{Name: reverseName(c.ip), Type: dns.PTR}))
 	}
 	var names []string
 	for _, r := range c.reverse.Records[:min(len(c.reverse.Records), maxHosts)] {

@@ -84,8 +84,7 @@ func (t *Term) parseModifier(name string, at int) *Problem {
 		t.Kind, t.Name, t.Value = Unknown, name, t.Text[at:]
 		_, bad := parseMacroString(t.Value, anyLetter)
 		if bad != nil {
-			p := t.fault(InvalidMacro, at+bad.at, bad.text)
-			return &p
+			return new(t.fault(InvalidMacro, at+bad.at, bad.text))
 		}
 		return nil
 	}
@@ -98,8 +97,7 @@ func (t *Term) parseArguments(at int) *Problem {
 	switch t.Kind {
 	case All:
 		if at < end {
-			p := t.fault(UnexpectedValue, at, t.Text[at:])
-			return &p
+			return new(t.fault(UnexpectedValue, at, t.Text[at:]))
 		}
 		return nil
 	case IP4, IP6:
@@ -117,8 +115,7 @@ func (t *Term) parseArguments(at int) *Problem {
 	case at == end:
 		return nil
 	case t.Text[at] != ':':
-		p := t.fault(UnexpectedValue, at, t.Text[at:])
-		return &p
+		return new(t.fault(UnexpectedValue, at, t.Text[at:]))
 	}
 	return t.parseDomain(at+1, end)
 }
@@ -127,13 +124,11 @@ func (t *Term) parseArguments(at int) *Problem {
 func (t *Term) parseDomain(at, end int) *Problem {
 	text := t.Text[at:end]
 	if text == "" {
-		p := t.fault(MissingValue, 0, t.Text)
-		return &p
+		return new(t.fault(MissingValue, 0, t.Text))
 	}
 	spec, bad := parseDomainSpec(text)
 	if bad != nil {
-		p := t.fault(bad.kind, at+bad.at, bad.text)
-		return &p
+		return new(t.fault(bad.kind, at+bad.at, bad.text))
 	}
 	t.Domain = spec
 	return nil
@@ -164,8 +159,7 @@ func (t *Term) parsePrefixLengths(at int) (end int, p *Problem) {
 // parseNetwork reads the argument of ip4 and ip6.
 func (t *Term) parseNetwork(at int) *Problem {
 	if at == len(t.Text) || t.Text[at:] == ":" {
-		p := t.fault(MissingValue, 0, t.Text)
-		return &p
+		return new(t.fault(MissingValue, 0, t.Text))
 	}
 	bits := fullIPv4
 	if t.Kind == IP6 {
@@ -175,8 +169,7 @@ func (t *Term) parseNetwork(at int) *Problem {
 	if found {
 		var ok bool
 		if bits, ok = parsePrefixLength(digits, bits); !ok {
-			p := t.fault(InvalidPrefixLength, at+len(rest), t.Text[at+len(rest):])
-			return &p
+			return new(t.fault(InvalidPrefixLength, at+len(rest), t.Text[at+len(rest):]))
 		}
 	}
 	host, ok := strings.CutPrefix(rest, ":")
@@ -184,8 +177,7 @@ func (t *Term) parseNetwork(at int) *Problem {
 	// An address with a zone is none in a record; a slash alone in place of the
 	// colon leaves nothing to read.
 	if !ok || err != nil || addr.Zone() != "" || addr.Is4() != (t.Kind == IP4) {
-		p := t.fault(InvalidAddress, at+len(rest)-len(host), host)
-		return &p
+		return new(t.fault(InvalidAddress, at+len(rest)-len(host), host))
 	}
 	t.Network = netip.PrefixFrom(addr, bits)
 	return nil

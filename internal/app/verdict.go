@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -11,10 +12,7 @@ import (
 )
 
 func (a *App) verifier() *genuine.Verifier {
-	hostname := a.config.SMTP.Hostname
-	if hostname == "" {
-		hostname = "localhost" // used only in SPF explanations
-	}
+	hostname := cmp.Or(a.config.SMTP.Hostname, "localhost") // used only in SPF explanations
 	return &genuine.Verifier{Resolver: a.resolver, Hostname: hostname, Now: time.Now}
 }
 

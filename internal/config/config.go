@@ -11,6 +11,7 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -215,9 +216,7 @@ func (c Config) derived() Config {
 	if c.BaseURL == "" {
 		c.BaseURL = defaultBaseURL(c.Listen)
 	}
-	if c.SMTP.Hostname == "" {
-		c.SMTP.Hostname = c.ReportDomain
-	}
+	c.SMTP.Hostname = cmp.Or(c.SMTP.Hostname, c.ReportDomain)
 	if c.Secret.File == "" {
 		c.Secret.File = filepath.Join(c.Data, "secret.key")
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,10 +67,7 @@ func Load(in Input) (Effective, error) {
 		}
 		origins[s.Key] = g.origin
 
-		text := strings.TrimSpace(g.text)
-		if text == "" {
-			text = s.fallback
-		}
+		text := cmp.Or(strings.TrimSpace(g.text), s.fallback)
 		if !s.set(&c, text) {
 			bad = append(bad, badValue(s, text, g.origin, s.rules[0].want))
 			s.set(&c, s.fallback) // already reported; rules must not report it again

@@ -1,6 +1,7 @@
 package dnscheck
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -28,9 +29,7 @@ func (e *examination) checkDANE(ctx context.Context) {
 			fact.Records = append(fact.Records, cut(record.String(), maxNested))
 		}
 		f.Hosts = append(f.Hosts, fact)
-		if f.Reason == "" {
-			f.Reason = host.Reason
-		}
+		f.Reason = cmp.Or(f.Reason, host.Reason)
 	}
 	f.Problems = daneProblems(found.AllProblems())
 	e.checkCertificates(ctx, found)

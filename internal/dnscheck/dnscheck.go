@@ -3,6 +3,7 @@
 package dnscheck
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -63,9 +64,7 @@ type Checker struct {
 
 // New returns a Checker.
 func New(options Options) *Checker {
-	if options.Budget == 0 {
-		options.Budget = DefaultBudget
-	}
+	options.Budget = cmp.Or(options.Budget, DefaultBudget)
 	return &Checker{options: options}
 }
 

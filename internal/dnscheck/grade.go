@@ -27,6 +27,5 @@ func next(findings []dmarcd.Finding) *dmarcd.Finding {
 	if best == nil {
 		return nil
 	}
-	chosen := *best
-	return &chosen
+	return new(*best)
 }

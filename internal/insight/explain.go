@@ -1,6 +1,7 @@
 package insight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,10 +41,7 @@ func (s *suspect) assess(team dmarcd.Class) Assessment {
 
 // cause says why a group of messages fails.
 func (s *suspect) cause(f failure, of failed) string {
-	domain := s.docket.domain.Name
-	if domain == "" {
-		domain = "the From domain"
-	}
+	domain := cmp.Or(s.docket.domain.Name, "the From domain")
 	var spf string
 	switch f.spf {
 	case spfBroken:
@@ -132,10 +130,7 @@ func (s *suspect) spfProblem(domain string, day dmarcd.Day) string {
 
 // fix says what to do about a group of failing messages of a sender of a class.
 func (s *suspect) fix(class dmarcd.Class, f failure) string {
-	domain := s.docket.domain.Name
-	if domain == "" {
-		domain = "the From domain"
-	}
+	domain := cmp.Or(s.docket.domain.Name, "the From domain")
 	switch class {
 	case dmarcd.ClassSpoofing:
 		return ""

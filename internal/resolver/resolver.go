@@ -8,6 +8,7 @@
 package resolver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -68,9 +69,7 @@ type Config struct {
 
 // withDefaults returns the configuration with every field set.
 func (c Config) withDefaults() Config {
-	if c.ResolvConf == "" {
-		c.ResolvConf = defaultResolvConf
-	}
+	c.ResolvConf = cmp.Or(c.ResolvConf, defaultResolvConf)
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}

@@ -45,9 +45,7 @@ func NewCatalogue(all []Sender) *Catalogue {
 	}
 	for i := range c.all {
 		sender := &c.all[i]
-		if sender.Key == "" {
-			sender.Key = sender.Name
-		}
+		sender.Key = cmp.Or(sender.Key, sender.Name)
 		claim(c.byKey, []string{sender.Key}, sender)
 		claim(c.hosts, sender.Hosts, sender)
 		claim(c.hosts, sender.Except, nil)

@@ -5,6 +5,7 @@ package starttls
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/textproto"
 	"sync"
@@ -29,10 +31,9 @@ const (
 	// maxReplies bounds what is read before TLS, in bytes; maxChain the certificates.
 	maxReplies = 16 << 10
 	maxChain   = 32 << 10
-	// A result is used for shared, since many domains have the same servers. maxShared
-	// bounds the results in memory.
-	shared    = 10 * time.Minute
-	maxShared = 256
+	// Results are cached, since many domains have the same servers.
+	resultTTL  = 10 * time.Minute
+	maxResults = 256
 )
 
 // errInjected means that a server sent data between its reply to STARTTLS and TLS. An
@@ -68,9 +69,7 @@ type result struct {
 
 // New returns a Reader.
 func New(options Options) *Reader {
-	if options.Timeout == 0 {
-		options.Timeout = sessionTimeout
-	}
+	options.Timeout = cmp.Or(options.Timeout, sessionTimeout)
 	return &Reader{options: options, results: make(map[string]result)}
 }
 
@@ -83,29 +82,25 @@ func (r *Reader) Certificates(ctx context.Context, host, serverName string) ([]*
 	r.mu.Lock()
 	known, ok := r.results[key]
 	r.mu.Unlock()
-	if ok && now.Sub(known.at) < shared {
+	if ok && now.Sub(known.at) < resultTTL {
 		return known.chain, known.err
 	}
 	chain, err := r.read(ctx, host, serverName)
 	if ctx.Err() == nil { // otherwise the caller ended it, and the result says nothing
-		r.share(key, result{now, chain, err})
+		r.cache(key, result{now, chain, err})
 	}
 	return chain, err
 }
 
-// share stores a result, in place of old ones or of any other.
-func (r *Reader) share(key string, fresh result) {
+// cache stores a result. If there are too many, it evicts expired ones, then any.
+func (r *Reader) cache(key string, fresh result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.results) >= maxShared {
-		for other, old := range r.results {
-			if fresh.at.Sub(old.at) >= shared {
-				delete(r.results, other)
-			}
-		}
+	if len(r.results) >= maxResults {
+		maps.DeleteFunc(r.results, func(_ string, old result) bool { return fresh.at.Sub(old.at) >= resultTTL })
 	}
 	for other := range r.results {
-		if len(r.results) < maxShared {
+		if len(r.results) < maxResults {
 			break
 		}
 		delete(r.results, other)

@@ -40,8 +40,7 @@ type Planted struct {
 	Found, After int
 }
 
-// covers tells whether a detection is of the incident. What is judged later, of days
-// after its end, is not.
+// covers reports whether a detection is of the incident. Days after its end are not.
 func (p *Planted) covers(kind dmarcd.EventKind, subject string, day dmarcd.Day) bool {
 	return p.Kind == kind && (p.Subject == "" || p.Subject == subject) && day >= p.First-1 && day <= p.Last
 }
@@ -133,14 +132,13 @@ func (s *Simulation) plant() {
 			p.Last, enough = day+2, true
 		case dmarcd.SenderNew:
 			p.Subject, p.Last = "newservice", s.plan.End()
-			s.senders = append(s.senders, sender{key: p.Subject, selector: "new", part: 0.3, passes: 0.95, begins: day})
-			if !enough {
-				s.senders = s.senders[:len(s.senders)-1]
+			if enough {
+				s.senders = append(s.senders, sender{key: p.Subject, selector: "new", part: 0.3, passes: 0.95, begins: day})
 			}
 		case dmarcd.ReportsStopped:
 			p.Last, p.Within, enough = day+dmarcd.Day(s.plan.Apart*5/8), maxWithin, quiet >= 60
 			if s.IntN(2) == 0 {
-				p.Subject, enough = s.receivers[0].key, quiet >= 60
+				p.Subject = s.receivers[0].key
 			}
 		case dmarcd.TLSFailing:
 			enough = s.tls
@@ -171,21 +169,20 @@ func (s *Simulation) Detected(on dmarcd.Day, kind dmarcd.EventKind, subject stri
 	if at < 0 {
 		return false
 	}
-	if p := s.Incidents[at]; p.Found == 0 {
-		p.Found, p.After = 1, int(on-p.First)
-	} else {
-		p.Found++
+	p := s.Incidents[at]
+	if p.Found++; p.Found == 1 {
+		p.After = int(on - p.First)
 	}
 	return true
 }
 
-// poisson returns a number of messages.
+// poisson returns a random number of messages with a mean.
 func (s *Simulation) poisson(mean float64) int64 {
 	return max(0, int64(math.Round(mean+math.Sqrt(mean)*s.NormFloat64())))
 }
 
-// Arrival is the mail of a day that one receiver reports, and when the report arrives. The
-// senders that sign their mail have the selector SelectorOf.
+// Arrival is the mail of a day that one receiver reports, and the day on which the report
+// arrives.
 type Arrival struct {
 	Mail dmarcd.MailDay
 	On   dmarcd.Day
@@ -267,9 +264,7 @@ func (s *Simulation) reported(day dmarcd.Day, level, part float64, foreign []flo
 	for i, messages := range foreign {
 		add(fmt.Sprintf("AS%d", 64500+i), "", s.poisson(messages*part), 0, false)
 	}
-	if s.during(dmarcd.ReportsUnverified, day) != nil {
-		mail.Unverified = mail.Messages
-	} else if s.IntN(50) == 0 {
+	if s.during(dmarcd.ReportsUnverified, day) != nil || s.IntN(50) == 0 {
 		mail.Unverified = mail.Messages
 	}
 	if s.tls {

@@ -3,6 +3,7 @@ package imap
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,9 +18,7 @@ func (r *Reader) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
 	if r.TLS != nil {
 		config = r.TLS.Clone()
 	}
-	if config.ServerName == "" {
-		config.ServerName = r.Mailbox.Host
-	}
+	config.ServerName = cmp.Or(config.ServerName, r.Mailbox.Host)
 	secured := tls.Client(raw, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS handshake with %s: %w", r.address(), err)

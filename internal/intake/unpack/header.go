@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"strings"
 )
@@ -91,8 +92,7 @@ func (b headerBuilder) add(line []byte) string {
 	if _, repeated := b[field]; repeated || !wantedFields[field] {
 		return ""
 	}
-	text := bytes.Clone(bytes.TrimSpace(value))
-	b[field] = &text
+	b[field] = new(bytes.Clone(bytes.TrimSpace(value)))
 	return field
 }
 
@@ -118,9 +118,7 @@ func (h header) about() *Mail {
 // parameters.
 func (h header) mediaType() (string, map[string]string) {
 	media, params := parameters(h["contenttype"])
-	if media == "" {
-		media = "text/plain"
-	}
+	media = cmp.Or(media, "text/plain")
 	return media, params
 }
 

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"github.com/dmarcd/dmarcd"
 	"github.com/dmarcd/dmarcd/internal/wire"
 )
@@ -50,10 +52,7 @@ func pagerDuty(e dmarcd.Event, event wire.Event, key string) pagerDutyEvent {
 	case dmarcd.RecordAppeared:
 		action, dedup = "resolve", "record "+e.Domain
 	}
-	source := e.Domain
-	if source == "" {
-		source = "dmarcd"
-	}
+	source := cmp.Or(e.Domain, "dmarcd")
 	return pagerDutyEvent{
 		RoutingKey: key, Action: action, DedupKey: dedup, Client: "dmarcd", ClientURL: event.Data.Link,
 		Payload: pagerDutyPayload{

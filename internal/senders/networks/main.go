@@ -1,6 +1,6 @@
-// Command networks makes the database of networks that comes with dmarcd: it reads
-// the CSV files of the npm package @ip-location-db/asn and writes a file in the
-// MaxMind DB format. Fetching the package is left to scripts/need-networks.sh.
+// Command networks writes the database of networks that is shipped with dmarcd, in the
+// MaxMind DB format, from the CSV files of the npm package @ip-location-db/asn.
+// scripts/need-networks.sh downloads the package.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/dmarcd/dmarcd/internal/senders/mmdb"
 )
 
-// description is what the database says of itself: the licences want their data's
-// origin named.
+// description is part of the database. The licences of the data require that it names the
+// sources.
 const description = "Networks of the Internet. Made from data of DB-IP (https://db-ip.com), " +
 	"Route Views (https://www.routeviews.org) and the NRO (https://www.nro.net), licensed under CC BY 4.0."
 
@@ -36,8 +36,7 @@ func main() {
 	}
 }
 
-// run writes the database of the CSV files. A file that is there already is replaced
-// as a whole or not at all.
+// run writes the database from the CSV files. It replaces an existing file atomically.
 func run(out, built string, files []string) error {
 	day, err := time.Parse(time.DateOnly, built)
 	if err != nil {
@@ -47,7 +46,7 @@ func run(out, built string, files []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone already where all went well
+	defer func() { _ = os.Remove(file.Name()) }() // it is renamed unless something failed
 	options := mmdb.Options{Type: senders.NetworksType, Description: description, Built: day}
 	buffered := bufio.NewWriter(file)
 	err = mmdb.Write(buffered, options, ranges(files))
@@ -69,7 +68,7 @@ func ranges(files []string) iter.Seq2[mmdb.Range, error] {
 	}
 }
 
-// read hands every row of a file to use, until that returns false.
+// read calls use with every row of a file, until it returns false.
 func read(path string, use func(mmdb.Range) bool) error {
 	file, err := os.Open(path) //nolint:gosec // named on the command line
 	if err != nil {
